@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from esper_ab.api.auditing_rewards import audit_rewards
-    from esper_ab.api.declared import ABExperiment, ABVariant, create_experiment, parse_experiment
+    from esper_ab.api.builder import create_experiment
+    from esper_ab.api.declared import ABExperiment, ABVariant
     from esper_ab.api.external import OutcomeVerdicts, compare_outcomes, design_comparison, judge_outcomes
     from esper_ab.api.loaded import LoadedExperiment, load_experiment
+    from esper_ab.api.requested import parse_experiment
     from esper_ab.api.results import Results, RunResult
     from esper_ab.api.running import run_ab_test
     from esper_ab.contracts.errors import UsageError
@@ -27,11 +29,11 @@ _HOMES = {
     "ABExperiment": "esper_ab.api.declared", "ABVariant": "esper_ab.api.declared",
     "compare_outcomes": "esper_ab.api.external", "design_comparison": "esper_ab.api.external",
     "judge_outcomes": "esper_ab.api.external",
-    "audit_rewards": "esper_ab.api.auditing_rewards", "create_experiment": "esper_ab.api.declared",
+    "audit_rewards": "esper_ab.api.auditing_rewards", "create_experiment": "esper_ab.api.builder",
     "LoadedExperiment": "esper_ab.api.loaded", "OutcomeVerdicts": "esper_ab.api.external",
     "Results": "esper_ab.api.results", "RunResult": "esper_ab.api.results",
     "UsageError": "esper_ab.contracts.errors",
-    "load_experiment": "esper_ab.api.loaded", "parse_experiment": "esper_ab.api.declared",
+    "load_experiment": "esper_ab.api.loaded", "parse_experiment": "esper_ab.api.requested",
     "run_ab_test": "esper_ab.api.running",
     "TrainerSettings": "esper_ab.contracts.trainer",
 }

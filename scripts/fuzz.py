@@ -19,9 +19,9 @@ from pathlib import Path
 
 from support import fake_plans, hostile
 
-from esper_ab.analysis.trained_by import result_hash
+from esper_ab.analysis.result_hash import result_hash
 from esper_ab.contracts.codec import ProtocolError, decode_from_worker
-from esper_ab.contracts.messages import WorkerOrder
+from esper_ab.contracts.worker_order import WorkerOrder
 from esper_ab.control import experiment_run
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load

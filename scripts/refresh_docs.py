@@ -135,10 +135,11 @@ def _esper_ab(*words: str) -> None:
 def keep(experiment_dir: Path, to: Path, names: tuple[str, ...] = _KEPT) -> None:
     """Write an experiment's results into the folder `to` of the examples, as if it were in `experiments`."""
     from esper_ab.journal.load import load
-    from esper_ab.report.content import content, render_verdict
+    from esper_ab.report.content import content
     from esper_ab.report.experiment import experiment_report
     from esper_ab.report.page import render_page
     from esper_ab.report.text import render_text
+    from esper_ab.report.verdict_json import render_verdict
 
     history = load(experiment_dir).history
     found = content(history, place=f"experiments/{history.plan.experiment.name}")

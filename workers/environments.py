@@ -22,12 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from esper_ab.contracts import catalog
-from esper_ab.contracts.children import Questions, TaskFacts, UserReward
-from esper_ab.contracts.messages import Lane, RunSpec
+from esper_ab.contracts.kinds_of_task import kind_of_task
+from esper_ab.contracts.machine import Questions, TaskFacts, UserReward
 from esper_ab.contracts.records import EnvEpisode, SeedEvent, Timing
 from esper_ab.contracts.rng import RngPath
-from esper_ab.contracts.settings import RewardSettings, kind_of_task
+from esper_ab.contracts.settings import RewardSettings
 from esper_ab.contracts.trainer import TrainerFacts
+from esper_ab.contracts.worker_order import Lane, RunSpec
 from workers.arrays import Bools, Floats, Floats32, Ints
 
 Decisions = NDArray[Any]  # [E, heads] int64, or [E, dimensions] float64 where decisions are continuous

@@ -5,21 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from esper_ab.analysis.audit import audit
-from esper_ab.analysis.calibration import noise_of_pairs
 from esper_ab.analysis.conduct import Conduct, conduct
 from esper_ab.analysis.cross import CrossEvaluation, cross_evaluation
+from esper_ab.analysis.evaluation_noise import noise_of_pairs
 from esper_ab.analysis.kinds import kind_of
-from esper_ab.analysis.learning import Learning, learning, remarks
+from esper_ab.analysis.learning import Learning, learning
 from esper_ab.analysis.observe import followed, observe, pairs_in, plan_of, same_records, same_settings
+from esper_ab.analysis.remarks import remarks
+from esper_ab.analysis.result_hash import result_hash
 from esper_ab.analysis.reward_audit import RewardAuditFindings, findings_of
-from esper_ab.analysis.trained_by import result_hash
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import RunOutcome, outcomes
 from esper_ab.settings.eval_episodes import EvaluationNoise
 from esper_ab.verdict.comparison import Comparison
+from esper_ab.verdict.finding import Finding, by_weight
 from esper_ab.verdict.judge import judge
 from esper_ab.verdict.observations import Facts
-from esper_ab.verdict.vocabulary import Finding, by_weight
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,11 +11,11 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import TypeVar
 
-from esper_ab.analysis import audit_checks
+from esper_ab.analysis import audit_conduct, audit_setup, audit_updates
 from esper_ab.analysis.kinds import kind_of
 from esper_ab.analysis.observe import Pairs
-from esper_ab.contracts.messages import Lane
-from esper_ab.contracts.settings import GYMNASIUM, kind_of_task
+from esper_ab.contracts.kinds_of_task import GYMNASIUM, kind_of_task
+from esper_ab.contracts.worker_order import Lane
 from esper_ab.design.counterbalance import identified
 from esper_ab.design.design import Contrast
 from esper_ab.journal.fold import History, RunHistory
@@ -23,7 +23,7 @@ from esper_ab.journal.outcomes import outcome_of
 from esper_ab.plan.blocks import positions
 from esper_ab.plan.plan import Block
 from esper_ab.stats.least_pairs import LEAST_PAIRS
-from esper_ab.verdict.vocabulary import Finding
+from esper_ab.verdict.finding import Finding
 
 Level = TypeVar("Level", int, str)
 Places = Mapping[int, Mapping[Hashable, tuple[str, int]]]  # by replicate and group: lane, start order within the block
@@ -32,9 +32,9 @@ Places = Mapping[int, Mapping[Hashable, tuple[str, int]]]  # by replicate and gr
 def audit(history: History, pairs: Pairs) -> Iterator[Finding]:
     """Audit everything recorded so far; `pairs`: the pairs of every comparison."""
     yield from _of_comparisons(history, pairs)
-    yield from audit_checks.setup_findings(history)
-    yield from audit_checks.conduct_findings(history)
-    yield from audit_checks.update_findings(history)
+    yield from audit_setup.setup_findings(history)
+    yield from audit_conduct.conduct_findings(history)
+    yield from audit_updates.update_findings(history)
     yield from kind_of(history).findings(history, pairs)
     yield from _no_number(history)
 

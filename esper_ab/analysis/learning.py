@@ -1,27 +1,19 @@
-"""The training progress of each learning group's policies, their own rewards, and remarks on both. Pure."""
+"""How far the policies of each learning group have come, and what limits them. Pure; descriptive, never a test.
+
+The first episode is played by the untrained policy, so its numbers show what chance gives from the start of the plan.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from statistics import fmean, stdev
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
 from esper_ab.analysis.conduct import learners
-from esper_ab.contracts.settings import GYMNASIUM
 from esper_ab.design.design import Design
 from esper_ab.journal.fold import History, RunHistory
-from esper_ab.journal.outcomes import Ends, RunOutcome, ends_of, mean, mean_known
-from esper_ab.verdict.comparison import Comparison
-from esper_ab.verdict.vocabulary import Verdict
-
-# --- learning --------------------------------------------------------------------------------------------------------
-# How far the policies of each learning group have come, and what limits them. Pure; descriptive, never a test.
-#
-# The first episode is played by the untrained policy, so its numbers show what chance gives from the start of the plan.
-
+from esper_ab.journal.outcomes import RunOutcome, mean, mean_known
 
 GAP_MARGINS = 2.5  # difference between greedy and sampled outcome, in margins, from which it is mentioned
 _UNDECIDED = 0.8  # share of a uniform choice's entropy; above it, the policy is nearly uniform
@@ -146,124 +138,3 @@ def _measured(
 def _last(column: Sequence[float]) -> Sequence[float]:
     """Return the last tenth, at least one value."""
     return column[-math.ceil(len(column) / 10) :]
-
-
-# --- own reward ------------------------------------------------------------------------------------------------------
-# How each learning group's own reward changed in training, beside the outcome. The group learns from the reward and
-# never sees the outcome. Pure; descriptive, never a test.
-
-
-_WORSE = (Verdict.WORSE, Verdict.WORSE_BELOW_MARGIN)
-_BETTER = (Verdict.BETTER, Verdict.BETTER_BELOW_MARGIN)
-
-
-@dataclass(frozen=True, kw_only=True)
-class OwnReward:
-    """Rewards of one group: means over its runs, per training episode in one environment."""
-
-    group: str
-    runs: int  # with at least two episodes
-    rose: int  # how many of these runs had a higher own reward in the last tenth than in the first
-    reward: Ends  # on the scale of the group's own mode
-    outcome: Ends
-
-
-def own_rewards(history: History) -> tuple[OwnReward, ...]:
-    """Return one `OwnReward` per group that learns, in the order of the experiment."""
-    found = {group: [run for run in runs if len(run.columns) > 1] for group, runs in learners(history).items()}
-    return tuple(_reward_of_group(group, runs) for group, runs in found.items() if runs)
-
-
-def misled(rewards: Sequence[OwnReward], comparisons: Sequence[Comparison]) -> tuple[tuple[OwnReward, str], ...]:
-    """Return each group that has a worse outcome than another group although its own reward rose in most of its runs.
-
-    Each entry is that group's `OwnReward` and the name of the better group.
-    """
-    rose = {one.group: one for one in rewards if 2 * one.rose > one.runs}
-    losses = [(item.question.a, item.question.b) for item in comparisons if item.verdict in _WORSE]
-    losses += [(item.question.b, item.question.a) for item in comparisons if item.verdict in _BETTER]
-    return tuple((rose[worse], better) for worse, better in losses if worse in rose)
-
-
-def _reward_of_group(group: str, runs: Sequence[RunHistory]) -> OwnReward:
-    rewards, outcomes = ([ends_of(run.columns.of(name)) for run in runs] for name in ("reward", "outcome"))
-    rose = sum(first is not None and last is not None and last > first for first, last in rewards)
-    return OwnReward(group=group, runs=len(runs), rose=rose, reward=_mean(rewards), outcome=_mean(outcomes))
-
-
-def _mean(ends: Sequence[Ends]) -> Ends:
-    return mean(first for first, _ in ends), mean(last for _, last in ends)
-
-
-# --- remarks ---------------------------------------------------------------------------------------------------------
-# Answers to what readers of learning curves and evaluations ask, one sentence each. Pure.
-
-
-_LEAST_RUNS = 3  # fewest runs from which a fall is reported
-
-
-def remarks(
-    history: History, outcomes: Mapping[str, RunOutcome], learning: Sequence[Learning],
-    comparisons: Sequence[Comparison],
-) -> tuple[str, ...]:
-    """Return a sentence for each sign that a reward misleads, training fails or policies have not converged.
-
-    The signs are that the own reward rises in the worse group, that a learning curve falls, that greedy and sampled
-    outcomes are far apart, and that a group that does not learn is far above those that learn. A policy whose learning
-    rate is 0 does not learn.
-    """
-    learning = [one for one in learning if one.learns]
-    return (
-        *_misled(history, comparisons), *_falling(history, learning), *_greedy(history, learning),
-        *_fixed_above(history, outcomes, learning),
-    )  # fmt: skip
-
-
-def _misled(history: History, comparisons: Sequence[Comparison]) -> Iterator[str]:
-    modes = {group: history.of_group(group)[0].ref.reward_mode for group in history.groups}
-    for one, better in misled(own_rewards(history), comparisons) if history.plan.kind == GYMNASIUM else ():
-        if modes[one.group] != modes[better]:
-            rose = f"{one.group}'s own reward rose in {one.rose} of {one.runs} runs"
-            yield f"{rose}, and by the outcome it is worse than {better}."
-
-
-def _falling(history: History, learning: Sequence[Learning]) -> Iterator[str]:
-    design = history.design
-    for one in learning:
-        curves = (run.columns.of("outcome") for run in history.of_group(one.group) if len(run.columns) > 1)
-        ends = [(first, last) for first, last in map(ends_of, curves) if first is not None and last is not None]
-        changes = [(last - first) * design.outcome.sign for first, last in ends]
-        if len(changes) < _LEAST_RUNS or fmean(changes) >= -2.0 * stdev(changes) / math.sqrt(len(changes)):
-            continue  # too few runs, or their mean change is not more than two standard errors below 0
-        first, last = (mean(values) for values in zip(*ends, strict=True))
-        yield (
-            f"Training did not improve the {design.outcome.label} of {one.group}: from {design.value(first or 0.0)} in "
-            f"the first tenth of the episodes to {design.value(last or 0.0)} in the last. At this budget a comparison "
-            "says little about longer training."
-        )
-
-
-def _greedy(history: History, learning: Sequence[Learning]) -> Iterator[str]:
-    for one in learning:
-        if gap := greedy_gap(history.design, one.sampled, one.greedy):
-            yield f"{one.group}: {gap}."
-
-
-def _fixed_above(
-    history: History, outcomes: Mapping[str, RunOutcome], learning: Sequence[Learning]
-) -> Iterator[str]:
-    design, learners = history.design, {one.group for one in learning}
-    means = {
-        group: found for group in history.groups
-        if (found := mean(outcomes[run.ref.name].outcome for run in history.of_group(group))) is not None
-    }  # fmt: skip
-    trained = {group: value for group, value in means.items() if group in learners}
-    if not trained:
-        return
-    best = max(trained, key=lambda group: design.outcome.sign * trained[group])
-    for group, value in means.items():
-        if group not in learners and design.outcome.sign * (value - trained[best]) >= design.margin:
-            yield (
-                f"{group}, which does not learn, reaches {design.value(value)}; {best}, the best group that learns, "
-                f"{design.value(trained[best])}."
-            )

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from esper_ab.design.design import Contrast, Design
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.journal.outcomes import outcome_of
-from esper_ab.settings.experiment import axes
+from esper_ab.settings.differences import axes
 from esper_ab.stats.pair import Pair, Samples
 from esper_ab.verdict.analysis_plan import AnalysisPlan
-from esper_ab.verdict.follow import Courses, follow
+from esper_ab.verdict.looks import Courses, follow
 from esper_ab.verdict.observations import Facts, Observation, Observations
 from esper_ab.verdict.pairing import pair_up
-from esper_ab.verdict.vocabulary import Scale
+from esper_ab.verdict.scale import Scale
 
 Pairs = Mapping[Contrast, tuple[Pair, ...]]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from esper_ab.contracts.children import FoundBehaviour, Played, RewardAudit, Scored, Varied
+from esper_ab.contracts.reward_audit import FoundBehaviour, Played, RewardAudit, Scored, Varied
 from esper_ab.stats.correlation import correlation
 from esper_ab.stats.floats import Bools, Floats
 from esper_ab.stats.selection import Misranked, best_of_n, linear_distance, regret, worst_pairs

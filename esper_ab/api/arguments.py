@@ -11,7 +11,8 @@ import msgspec
 
 from esper_ab.api.setting_names import plain
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.wording import did_you_mean, visible_line
+from esper_ab.contracts.visible import visible_line
+from esper_ab.contracts.wording import did_you_mean
 from esper_ab.trackers.settings import Tracking
 
 

@@ -13,15 +13,17 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 import msgspec
 
 from esper_ab.api.arguments import arguments, path_of, typed
-from esper_ab.api.setting_names import in_python, plain, spelled
+from esper_ab.api.setting_names import plain
+from esper_ab.api.spelling import in_python, spelled
 from esper_ab.contracts.errors import Unanswered, UsageError, refused
 from esper_ab.contracts.margins import check_margin
 from esper_ab.readers.cells import cell_text
-from esper_ab.readers.external_plan import Told, make_external_plan, ranges_of, read_plan, save_plan, scales_of
-from esper_ab.readers.external_table import read_csv
+from esper_ab.readers.csv_file import read_csv
+from esper_ab.readers.external_plan import make_external_plan, read_plan, save_plan
 from esper_ab.readers.joint import read_experiments
 from esper_ab.readers.joint_directory import refuse_joint
 from esper_ab.readers.python_data import read_data
+from esper_ab.readers.scales import Told, ranges_of, scales_of
 from esper_ab.report.external import external_json, external_report
 from esper_ab.report.text import render_text
 from esper_ab.verdict.analysis_plan import AnalysisPlan, Rule
@@ -30,8 +32,8 @@ from esper_ab.verdict.exploration import explore, questions_on
 from esper_ab.verdict.judge import judge
 from esper_ab.verdict.observations import Observations
 from esper_ab.verdict.row_questions import on_direction, on_items
+from esper_ab.verdict.scale import Scale
 from esper_ab.verdict.units import check_units
-from esper_ab.verdict.vocabulary import Scale
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -55,7 +57,7 @@ class OutcomeVerdicts(Answer):
     @property
     def figure(self) -> Figure:
         """The figure that `--figure` draws, as a matplotlib Figure."""
-        from esper_ab.report.figures.catalogue import external_figure  # needs matplotlib, which verdicts do not
+        from esper_ab.report.figures.external import external_figure  # needs matplotlib, which verdicts do not
 
         return external_figure(self)
 

@@ -20,11 +20,13 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from esper_ab.api.declared import ABExperiment, DeclaredExperiment, ExperimentBuilder, parse_declaration
+from esper_ab.api.builder import ExperimentBuilder
+from esper_ab.api.declared import ABExperiment
+from esper_ab.api.requested import DeclaredExperiment, parse_declaration
 from esper_ab.api.running import READING
 from esper_ab.contracts.errors import USER_FAULTS, EsperError, UsageError
-from esper_ab.contracts.files import read_regular
-from esper_ab.contracts.wording import visible_line
+from esper_ab.contracts.regular_file import read_regular
+from esper_ab.contracts.visible import visible_line
 from esper_ab.settings.experiment import AskedExperiment
 
 _FACTORY = re.compile(r"create_\w+_experiment|get_experiment|experiment")

@@ -21,16 +21,17 @@ from esper_ab.analysis.reward_audit import RewardAuditFindings
 from esper_ab.api.arguments import path_of
 from esper_ab.api.lookup import ByPair, verdicts_of
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.experiment_files import FILE_LIMIT_BYTES
-from esper_ab.contracts.files import read_regular
-from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.own_packages import ForeignPackage, import_own
-from esper_ab.contracts.wording import did_you_mean, visible
+from esper_ab.contracts.regular_file import read_regular
+from esper_ab.contracts.run_files import FILE_LIMIT_BYTES
+from esper_ab.contracts.visible import visible
+from esper_ab.contracts.wording import did_you_mean
+from esper_ab.contracts.worker_order import RunSpec
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import Loaded, load
-from esper_ab.readers import records
+from esper_ab.readers import conclusions, tables
 from esper_ab.readers.joint_directory import folders_of, is_joint
-from esper_ab.readers.records import lock, viewed
+from esper_ab.readers.sql import lock, relation, viewed
 from esper_ab.readers.status import ExperimentState, state_of
 from esper_ab.report.content import Content, content
 from esper_ab.verdict.comparison import Comparison
@@ -124,13 +125,13 @@ class LoadedExperiment:
         `df()` of the result is a pandas DataFrame, `pl()` a polars DataFrame, `arrow()` an Arrow table, and
         `fetchall()` a list of tuples.
         """
-        if table not in records.TABLES:
-            raise UsageError(f"no table {table!r}; {did_you_mean(table, records.TABLES)}")
-        return records.relation(self._database, records.table_sql(table))
+        if table not in tables.TABLES:
+            raise UsageError(f"no table {table!r}; {did_you_mean(table, tables.TABLES)}")
+        return relation(self._database, tables.table_sql(table))
 
     def query(self, sql: str) -> DuckDBPyRelation:
         """Run one SELECT, which can read only the tables of `frame`. Raises UsageError if DuckDB refuses the query."""
-        return records.relation(self._database, sql)
+        return relation(self._database, sql)
 
     @property
     def figures(self) -> tuple[str, ...]:
@@ -210,6 +211,6 @@ class LoadedExperiment:
     @cached_property
     def _database(self) -> DuckDBPyConnection:
         connection = viewed(self.path, self._lines, self.history.design.measures)
-        records.add_conclusions(connection, self.comparisons)
+        conclusions.add_conclusions(connection, self.comparisons)
         lock(connection)
         return connection

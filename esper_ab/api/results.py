@@ -11,8 +11,9 @@ from typing import Any
 from esper_ab.api.loaded import LoadedExperiment, load_experiment
 from esper_ab.api.lookup import NoSuchName, verdicts_of
 from esper_ab.contracts.errors import EsperError
-from esper_ab.contracts.experiment_files import folder_of
-from esper_ab.contracts.wording import did_you_mean, shell_command
+from esper_ab.contracts.run_files import folder_of
+from esper_ab.contracts.shell_command import shell_command
+from esper_ab.contracts.wording import did_you_mean
 from esper_ab.journal.events import Incident
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.report.content import Content

@@ -16,14 +16,16 @@ import click
 import msgspec
 
 from esper_ab.api.arguments import arguments, path_of
-from esper_ab.api.declared import ABExperiment, ExperimentBuilder, parse_declaration
+from esper_ab.api.builder import ExperimentBuilder
+from esper_ab.api.declared import ABExperiment
+from esper_ab.api.requested import parse_declaration
 from esper_ab.api.results import Results, early_end
-from esper_ab.api.setting_names import in_python, spelled
+from esper_ab.api.spelling import in_python, spelled
 from esper_ab.contracts.errors import EsperError, UsageError, WorkerFailed, WorkerHung
-from esper_ab.contracts.experiment_files import check_name
+from esper_ab.contracts.experiment_name import check_name
 from esper_ab.contracts.settings import NonNegativeInt, PositiveInt
-from esper_ab.contracts.wording import typeable
-from esper_ab.control.rules.workers import Limits
+from esper_ab.contracts.shell_command import typeable
+from esper_ab.control.rules.limits import Limits
 from esper_ab.execution.answer import write_report
 from esper_ab.execution.job import AskedJob, carry_out, describe, one_part, plan_job
 from esper_ab.execution.launching import make_launcher

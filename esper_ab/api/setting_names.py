@@ -1,18 +1,13 @@
-"""Settings in Python: conversion to dotted keys, and their spelling in error messages. Pure."""
+"""Convert settings written in Python to dotted keys. Pure; knows no key."""
 
 from __future__ import annotations
 
 import numbers
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from esper_ab.contracts.errors import Setting, Spelling, UsageError
-
-# --- setting names ---------------------------------------------------------------------------------------------------
-# Convert settings written in Python to dotted keys. Pure; knows no key.
-
+from esper_ab.contracts.errors import UsageError
 
 Settings: TypeAlias = Mapping[str, Any]  # by key: "ppo.lr", "ppo__lr", or nested as in a TOML file
 
@@ -54,35 +49,3 @@ def plain(value: Any) -> Any:
     if isinstance(value, numbers.Integral) and not isinstance(value, bool):
         return int(value)
     return float(value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else value
-
-
-# --- spelling --------------------------------------------------------------------------------------------------------
-# Spell names of settings in error messages as Python or an experiment file does.
-
-
-ARGUMENTS = {"max_parallel": "max_parallel_runs", "seeds": "runs_per_variant"}
-
-
-def in_python(names: Mapping[str, str] = ARGUMENTS) -> Spelling:
-    """Return a function that writes settings in messages as Python does, such as `n_envs=2`.
-
-    `names`: by key, the name to write instead, if it differs. A name that starts with "--" is written as a flag.
-    """
-
-    def spell(setting: Setting) -> str:
-        name, value = names.get(setting.key, setting.key), setting.value
-        if value is None:
-            return name
-        shown = list(value) if isinstance(value, tuple) else value
-        return f"{name} {shown}" if name.startswith("--") else f"{name}={shown}"
-
-    return spell
-
-
-@contextmanager
-def spelled(spelling: Spelling) -> Iterator[None]:
-    """Inside this context, spell settings in UsageErrors with `spelling`."""
-    try:
-        yield
-    except UsageError as error:
-        raise UsageError(error.spelled(spelling)) from None

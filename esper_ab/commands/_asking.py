@@ -9,11 +9,11 @@ from pathlib import Path
 import click
 import msgspec
 
-from esper_ab.api.declared import DeclaredExperiment
+from esper_ab.api.requested import DeclaredExperiment
 from esper_ab.commands._options import ARGUMENTS
 from esper_ab.commands._parameters import Flags
 from esper_ab.contracts.errors import Missing, UsageError
-from esper_ab.contracts.wording import shell_command
+from esper_ab.contracts.shell_command import shell_command
 from esper_ab.execution.experiment import Beforehand
 from esper_ab.execution.job import AskedJob, one_part
 from esper_ab.execution.launching import read_launcher_flags

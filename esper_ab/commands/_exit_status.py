@@ -1,11 +1,4 @@
-"""Exit statuses, one-line errors and the end of the help, shared by all commands.
-
-Click by itself would exit with 1 on Ctrl-C and print different error messages. The exit statuses:
-
-    0 done    1 internal error    2 what was asked cannot be done    3 too few runs for any answer (judge, compare)
-    4 a worker failed    5 journal damaged
-    11 a worker hung    12 a condition of --fail-unless does not hold    75 disk full    130 interrupted
-"""
+"""Exit statuses, one-line errors and the end of the help, shared by all commands."""
 
 from __future__ import annotations
 
@@ -27,50 +20,22 @@ from typing import Any
 import click
 
 from esper_ab.commands._parameters import Command
+from esper_ab.commands._unknown_option import unknown_option
 from esper_ab.contracts.errors import (
     NO_ROOM,
     ConditionNotMet,
     DiskFull,
     EsperError,
     Interrupted,
-    Setting,
     UsageError,
-    as_flag,
     no_room,
 )
-from esper_ab.contracts.wording import close_names, typeable, visible
-
-# --- unknown options -------------------------------------------------------------------------------------------------
-# "Did you mean" for an unknown option, by meaning or by spelling.
-
-
-def unknown_option(error: click.NoSuchOption) -> str:
-    """Return the error for an unknown option.
-
-    It says what to write instead of an option of an earlier version; else it suggests the option of the same meaning
-    or, if there is none, options with similar names.
-    """
-    # Imported only for this error.
-    from esper_ab.commands._old_words import flag_today
-    from esper_ab.settings.assignments import OURS
-
-    said = f"no option {error.option_name}"
-    known = [flag for parameter in error.ctx.command.params for flag in parameter.opts] if error.ctx else []
-    if today := flag_today(error.option_name, known):
-        return f"{said}; {today}"
-    same = [
-        as_flag(Setting(key, "...", assigned=True) if "." in key else Setting(key))
-        for key in OURS.get(error.option_name.lstrip("-").replace("-", "_"), ())
-    ]
-    if same and {flag.split()[0] for flag in same} <= set(known):
-        return f"{said}; here it is called {' and '.join(same)}"
-    close = close_names(error.option_name, known, 2)
-    return f"{said}; did you mean {' or '.join(close)}?" if close else said
-
+from esper_ab.contracts.shell_command import typeable
+from esper_ab.contracts.visible import visible
 
 _EXAMPLE_WIDTH = 76  # of 80 columns: click indents by two, and a continuation takes two
 _STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))  # by descriptor: name in sys, mode
-_TRAINING = frozenset({"launch", "esper_ab.launch", "resume", "calibrate"})  # commands that run experiments
+COMMANDS_THAT_TRAIN = frozenset({"launch", "esper_ab.launch", "resume", "calibrate"})  # commands that run experiments
 _NO_THREAD = "can't start new thread"  # the text of Python's RuntimeError
 # Errors with which the system refuses a file that the user chose.
 _REFUSED = frozenset({
@@ -159,7 +124,7 @@ def _lacking(error: Exception, program: str, args: Sequence[str]) -> str:
     if isinstance(error, MemoryError):
         what = f" ({said})" if (said := " ".join(str(error).split())) else ""
         remedy = "free some memory"
-        if _TRAINING & {*program.split()[-1:], *args[:1]}:
+        if COMMANDS_THAT_TRAIN & {*program.split()[-1:], *args[:1]}:
             remedy += ", or run fewer runs at the same time, for example with --max-parallel 1"
         return f"out of memory{what}; {remedy}; journals are not affected"
     if str(error) != _NO_THREAD:

@@ -10,8 +10,8 @@ import click
 from esper_ab.commands._exit_status import NOTHING_ANSWERED
 from esper_ab.commands._parameters import PATH, Decorator, Flags, in_order, switch, valued
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.wording import typeable
-from esper_ab.verdict.vocabulary import Verdict
+from esper_ab.contracts.shell_command import typeable
+from esper_ab.verdict.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -74,7 +74,7 @@ def columns_of(text: str) -> dict[str, str]:
 
 def as_in_python(flags: Flags) -> dict[str, Any]:
     """Convert a command's flags to options of the Python function; values per task become mappings."""
-    from esper_ab.readers.external_plan import told_by_task  # with scipy
+    from esper_ab.readers.scales import told_by_task  # with scipy
 
     if flags["margin"] is None:  # only the user can know it
         raise UsageError("--margin SIZE is needed: the smallest difference worth acting on, in the outcome's unit")
@@ -99,7 +99,7 @@ def printed(found: OutcomeVerdicts, *, figure: Path | None, json: bool, verbose:
     from esper_ab.report.text import render_text
 
     if figure is not None:
-        from esper_ab.report.figures.catalogue import external_figure, write_figure  # as above
+        from esper_ab.report.figures.external import external_figure, write_figure  # as above
 
         write_figure(external_figure(found), figure)
     return external_json(found) + "\n" if json else typeable(render_text(external_report(found), whole=verbose))

@@ -8,12 +8,13 @@ from pathlib import Path
 import click
 import msgspec
 
-from esper_ab.contracts.experiment_files import PAGE
-from esper_ab.contracts.wording import typeable
-from esper_ab.journal.events import begun
+from esper_ab.contracts.answer_files import PAGE
+from esper_ab.contracts.shell_command import typeable
+from esper_ab.journal.begun import begun
 from esper_ab.readers.external_plan import read_plan
 from esper_ab.readers.joint_directory import PLAN_NAME, read_joint
-from esper_ab.readers.status import no_report, status, status_text
+from esper_ab.readers.reported import no_report
+from esper_ab.readers.status import status, status_text
 
 
 def status_joint(directory: Path, *, json: bool) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from esper_ab.contracts.wording import typeable
+from esper_ab.contracts.shell_command import typeable
 
 Function = Callable[..., Any]
 Decorator = Callable[[Function], Function]

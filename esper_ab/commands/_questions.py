@@ -9,7 +9,8 @@ import click
 
 from esper_ab.commands._options import ARGUMENTS
 from esper_ab.contracts.errors import OpenQuestion, Setting, Unanswered, UsageError, as_flag
-from esper_ab.contracts.wording import shell_command, typeable, visible
+from esper_ab.contracts.shell_command import shell_command, typeable
+from esper_ab.contracts.visible import visible
 
 _PAIRED = {"paired": True, "unpaired": False}  # two flags of one option
 

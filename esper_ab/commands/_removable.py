@@ -14,9 +14,11 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from esper_ab.contracts.experiment_files import CHECKPOINTS, PAGE, POLICIES, SUMMARY, VERDICT, is_name
-from esper_ab.contracts.files import remove_below, remove_empty_below
-from esper_ab.contracts.wording import shell_command
+from esper_ab.contracts.answer_files import PAGE, SUMMARY, VERDICT
+from esper_ab.contracts.checkpoint_files import is_name
+from esper_ab.contracts.files_below import remove_below, remove_empty_below
+from esper_ab.contracts.run_files import CHECKPOINTS, POLICIES
+from esper_ab.contracts.shell_command import shell_command
 from esper_ab.journal.fold import History
 from esper_ab.journal.lock import Lock
 from esper_ab.live.console import CONSOLE_NAME

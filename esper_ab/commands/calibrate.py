@@ -10,9 +10,10 @@ from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._options import ARGUMENTS, ExperimentCommand, experiment_options
 from esper_ab.commands._parameters import MOST_SEEDS, Flags, valued
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.files import read_regular
-from esper_ab.contracts.settings import ENV_REWARD, GYMNASIUM, kind_of_task
-from esper_ab.contracts.wording import shell_command, typeable, visible_json
+from esper_ab.contracts.kinds_of_task import ENV_REWARD, GYMNASIUM, kind_of_task
+from esper_ab.contracts.regular_file import read_regular
+from esper_ab.contracts.shell_command import shell_command, typeable
+from esper_ab.contracts.visible import visible_json
 from esper_ab.design.design import LEAST_RUNS
 from esper_ab.execution.experiment import Beforehand
 from esper_ab.execution.job import AskedJob, Job, describe, encode, make_directory, one_part, plan_job
@@ -63,7 +64,8 @@ def command(mode: str | None, runs: int, seeds: int, **options: Any) -> None:
         return
     job = make_directory(job)
     # Imported here, so that --help and --dry-run need no scipy.
-    from esper_ab.design.calibration_file import FILE_NAME, calibration_text
+    from esper_ab.design.calibration_file import FILE_NAME
+    from esper_ab.design.calibration_text import calibration_text
     from esper_ab.execution.calibration import calibrate
 
     (planned,), typed = job.parts, click.get_current_context().meta[ARGUMENTS]

@@ -13,10 +13,10 @@ from esper_ab.commands._experiment_directory import ExperimentDirectory
 from esper_ab.commands._external import external_options, printed, status_of
 from esper_ab.commands._parameters import json_flag
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.wording import typeable
+from esper_ab.contracts.shell_command import typeable
 
 if TYPE_CHECKING:
-    from esper_ab.readers.joint import Source
+    from esper_ab.readers.compared import Source
 
 
 @command_with(
@@ -39,9 +39,9 @@ def command(
     """
     # Imported here, so that --help needs no scipy.
     from esper_ab.api.external import with_scores
-    from esper_ab.readers.external_plan import told_by_task
-    from esper_ab.readers.joint import compare_sources, read_sources
+    from esper_ab.readers.compared import compare_sources, read_sources
     from esper_ab.readers.replications import are_replications
+    from esper_ab.readers.scales import told_by_task
     from esper_ab.verdict.analysis_plan import Rule
 
     sources = read_sources(folders)

@@ -14,8 +14,8 @@ from esper_ab.commands._options import RecordingCommand
 from esper_ab.commands._parameters import MOST_SEEDS, PATH, json_flag, switch, valued
 from esper_ab.commands._questions import answers_to
 from esper_ab.contracts.errors import Unanswered, UsageError
-from esper_ab.contracts.settings import whole_number
-from esper_ab.contracts.wording import typeable
+from esper_ab.contracts.plain_values import whole_number
+from esper_ab.contracts.shell_command import typeable
 
 
 @command_with(

@@ -14,14 +14,17 @@ import msgspec
 from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._options import LAUNCHER_FLAGS, shared_options
 from esper_ab.commands._parameters import PATH, Flags, switch, valued
-from esper_ab.contracts.children import Machine, Questions
 from esper_ab.contracts.errors import EsperError, UsageError
-from esper_ab.contracts.wording import counted, typeable, visible_line
-from esper_ab.control.preflight import ask_nodes, differences, examine, expected_bytes, kinds, unfit
-from esper_ab.health import examination, processor
-from esper_ab.health.examination import Diagnosis, ok, problem
+from esper_ab.contracts.machine import Machine, Questions
+from esper_ab.contracts.shell_command import typeable
+from esper_ab.contracts.visible import visible_line
+from esper_ab.contracts.wording import counted
+from esper_ab.control.nodes import ask_nodes, differences, kinds, unfit
+from esper_ab.control.preflight import examine, expected_bytes
+from esper_ab.health import devices, processor, storage, system
+from esper_ab.health.diagnosis import Diagnosis, ok, problem
 from esper_ab.settings.experiment import AskedExperiment
-from esper_ab.settings.machine import lacking_kernel
+from esper_ab.settings.kernel import lacking_kernel
 
 _NAMED = ("esper-ab", "torch", "numpy", "pyzmq", "msgspec", "duckdb")  # packages whose version is shown
 
@@ -48,19 +51,19 @@ def command(output_dir: Path, json: bool, verbose: bool, **options: Any) -> int:
 
 def diagnose_machine(out: Path) -> Iterator[Diagnosis]:
     """Yield diagnoses of everything that experiments need here; each check follows the checks on which it depends."""
-    yield from examination.package_diagnoses(_NAMED)
+    yield from system.package_diagnoses(_NAMED)
     try:
         machine = examine(_questions())
     except EsperError as error:
         yield problem("preflight", str(error), "fix this first, because every launch starts with the preflight")
     else:
-        yield from examination.device_diagnoses(machine)
+        yield from devices.device_diagnoses(machine)
         yield processor.kernel(machine.kernels, *lacking_kernel(machine))
         if machine.task_problem:
             yield problem("task", machine.task_problem, "reinstall the package, which includes the data of digits")
     yield from processor.processor_diagnoses()
-    yield from examination.storage_diagnoses(out, expected_bytes(1))
-    yield from examination.system_diagnoses()
+    yield from storage.storage_diagnoses(out, expected_bytes(1))
+    yield from system.system_diagnoses()
 
 
 def _examine_nodes(out: Path, options: Flags) -> Iterator[Diagnosis]:

@@ -11,14 +11,15 @@ from typing import Any
 import click
 import msgspec
 
-from esper_ab.analysis.trained_by import code_states, named, telling
+from esper_ab.analysis.code_states import code_states, named, telling
 from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._parameters import AT_LEAST_1, json_flag, valued
-from esper_ab.contracts.children import PoliciesAnswer, PoliciesQuestion
 from esper_ab.contracts.errors import EsperError, UsageError
-from esper_ab.contracts.experiment_files import FILE_LIMIT_BYTES
-from esper_ab.contracts.files import read_regular
-from esper_ab.contracts.wording import typeable, visible_json, visible_line
+from esper_ab.contracts.policies import PoliciesAnswer, PoliciesQuestion
+from esper_ab.contracts.regular_file import read_regular
+from esper_ab.contracts.run_files import FILE_LIMIT_BYTES
+from esper_ab.contracts.shell_command import typeable
+from esper_ab.contracts.visible import visible_json, visible_line
 from esper_ab.control import provenance
 from esper_ab.execution.child import answer_of
 from esper_ab.journal.fold import History

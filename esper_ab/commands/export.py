@@ -15,10 +15,12 @@ from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import experiment_argument
 from esper_ab.commands._parameters import json_flag, switch, valued
 from esper_ab.contracts.errors import UsageError, refused
-from esper_ab.contracts.files import folder_below, make_folder
+from esper_ab.contracts.files_below import folder_below, make_folder
 from esper_ab.contracts.wording import counted
 from esper_ab.journal.load import load
-from esper_ab.readers.records import TABLES, add_conclusions, table_sql, viewed
+from esper_ab.readers.conclusions import add_conclusions
+from esper_ab.readers.sql import viewed
+from esper_ab.readers.tables import TABLES, table_sql
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

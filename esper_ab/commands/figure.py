@@ -24,7 +24,7 @@ def command(experiment_dir: Path, name: str, out: Path | None) -> None:
     """
     # Imported here, so that --help needs no matplotlib.
     from esper_ab.api.loaded import load_experiment
-    from esper_ab.report.figures.catalogue import write_figure
+    from esper_ab.report.figures.external import write_figure
 
     path = out or Path(f"{name}.pdf")
     write_figure(load_experiment(experiment_dir).plot(name), path)

@@ -13,9 +13,11 @@ from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._options import ExperimentCommand, hosts_options
 from esper_ab.commands._parameters import AT_LEAST_1, PATH, Command, CommandGroup, json_flag, valued
 from esper_ab.contracts import catalog
-from esper_ab.contracts.children import Host, RewardAuditQuestion, Seed, SoloAnswer, SoloQuestion
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.wording import counted, did_you_mean, typeable
+from esper_ab.contracts.reward_audit import RewardAuditQuestion
+from esper_ab.contracts.shell_command import typeable
+from esper_ab.contracts.solo import Host, Seed, SoloAnswer, SoloQuestion
+from esper_ab.contracts.wording import counted, did_you_mean
 from esper_ab.execution import reward_audit as execution
 from esper_ab.execution.child import answer_of
 from esper_ab.settings.assignments import read_assignment

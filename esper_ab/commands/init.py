@@ -21,9 +21,9 @@ from esper_ab.commands._options import flag_help
 from esper_ab.commands._parameters import PATH, json_flag, switch
 from esper_ab.contracts import catalog
 from esper_ab.contracts.errors import UsageError, refused
-from esper_ab.contracts.files import create_below, write_below
+from esper_ab.contracts.files_below import create_below, write_below
 from esper_ab.contracts.settings import GroupSettings
-from esper_ab.contracts.wording import shell_command, typeable
+from esper_ab.contracts.shell_command import shell_command, typeable
 from esper_ab.settings.assignments import FIELDS, Field
 from esper_ab.settings.kinds import kind_of
 

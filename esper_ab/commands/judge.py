@@ -14,14 +14,15 @@ from esper_ab.commands._options import RecordingCommand
 from esper_ab.commands._parameters import Flags, json_flag, valued
 from esper_ab.commands._questions import answers_to
 from esper_ab.contracts.errors import Unanswered, UsageError
-from esper_ab.contracts.files import read_regular
-from esper_ab.contracts.wording import shell_command, typeable, visible_line
+from esper_ab.contracts.regular_file import read_regular
+from esper_ab.contracts.shell_command import shell_command, typeable
+from esper_ab.contracts.visible import visible_line
 from esper_ab.readers.joint_directory import refuse_joint
 
 if TYPE_CHECKING:
     from esper_ab.api.external import OutcomeVerdicts
     from esper_ab.verdict.observations import Observations
-    from esper_ab.verdict.vocabulary import Scale
+    from esper_ab.verdict.scale import Scale
 
 _RULE = (*RULE, "rows", "paired")  # flags that a plan replaces
 
@@ -58,7 +59,8 @@ def command(
     """
     # Imported here, so that --help needs no scipy.
     from esper_ab.api.external import judged
-    from esper_ab.readers.external_plan import read_plan, told_by_task
+    from esper_ab.readers.external_plan import read_plan
+    from esper_ab.readers.scales import told_by_task
     from esper_ab.verdict.requirement import parse_requirement, require
 
     table = TableShape(columns_of(columns), tuple(name.strip() for name in groups.split(",")) if groups else ())
@@ -98,7 +100,7 @@ def _explore(file: Path, table: TableShape, rule: Flags) -> OutcomeVerdicts:
     """Explore the outcomes in a CSV file; ask what only the user can answer."""
     # Imported here, so that --help needs no scipy.
     from esper_ab.api.external import explored
-    from esper_ab.readers.external_table import read_csv
+    from esper_ab.readers.csv_file import read_csv
 
     if file.is_dir():
         raise UsageError(
@@ -127,7 +129,7 @@ class TableShape(NamedTuple):
 def _read(words: Sequence[str], table: TableShape, scales: Sequence[Scale]) -> Observations:
     """Read one CSV file, or experiment directories."""
     # As above.
-    from esper_ab.readers.external_table import read_csv
+    from esper_ab.readers.csv_file import read_csv
     from esper_ab.readers.joint import read_experiments
 
     named = [_named(text) for text in words]

@@ -13,7 +13,8 @@ import click
 from esper_ab.commands._exit_status import command_with, invoke, leaving
 from esper_ab.commands._options import ExperimentCommand, experiment_options, help_all
 from esper_ab.contracts.errors import WorkerFailed, WorkerHung
-from esper_ab.contracts.wording import typeable, visible_json
+from esper_ab.contracts.shell_command import typeable
+from esper_ab.contracts.visible import visible_json
 
 
 @command_with(
@@ -35,7 +36,7 @@ def command(**options: Any) -> None:
     """
     # Imported here, so that --help is fast.
     from esper_ab.commands._asking import read_job
-    from esper_ab.control.rules.workers import Limits
+    from esper_ab.control.rules.limits import Limits
     from esper_ab.execution.answer import show_answer
     from esper_ab.execution.job import carry_out, confirm, describe, encode, make_directory, plan_job
     from esper_ab.execution.launching import make_launcher

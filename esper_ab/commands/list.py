@@ -14,9 +14,10 @@ import click
 from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._parameters import json_flag, switch, valued
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.wording import typeable, visible_line
-from esper_ab.readers.status import Listed, list_runs
-from esper_ab.verdict.vocabulary import CLAIMS, DIFFERENT, Verdict
+from esper_ab.contracts.shell_command import typeable
+from esper_ab.contracts.visible import visible_line
+from esper_ab.readers.listed import Listed, list_runs
+from esper_ab.verdict.verdict import CLAIMS, DIFFERENT, Verdict
 
 _HEADINGS = ("experiment", "state", "done", "last event", "groups", "verdict")
 _MOST_TOLD = 3  # comparisons whose verdicts are listed one by one
@@ -39,7 +40,7 @@ def command(folder: Path, page: Path | None, follow: bool, json: bool) -> None:
     if not folder.is_dir():
         raise UsageError(f"no folder '{folder}': name the folder that holds the experiment directories")
     if page is not None:
-        from esper_ab.report.page import write_listing  # needs jinja2, which a list in the terminal does not
+        from esper_ab.report.listing import write_listing  # needs jinja2, which a list in the terminal does not
 
         write_listing(folder, page, refresh_s=_FOLLOW_S if follow else 0)
         click.echo(f"page: {page}")

@@ -17,9 +17,9 @@ from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import experiment_argument
 from esper_ab.commands._parameters import switch
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.experiment_files import LOGS
-from esper_ab.contracts.files import open_below
-from esper_ab.contracts.wording import visible
+from esper_ab.contracts.files_below import open_below
+from esper_ab.contracts.run_files import LOGS
+from esper_ab.contracts.visible import visible
 from esper_ab.journal.fold import History
 from esper_ab.live.console import CONSOLE_NAME
 from esper_ab.live.viewer import Viewer

@@ -13,13 +13,14 @@ from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import ExperimentDirectory
 from esper_ab.commands._parameters import MOST_SEEDS, PATH, Flags, json_flag, valued
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.settings import LARGEST
-from esper_ab.contracts.wording import typeable, visible_json
+from esper_ab.contracts.plain_values import LARGEST
+from esper_ab.contracts.shell_command import typeable
+from esper_ab.contracts.visible import visible_json
 from esper_ab.design.design import LEAST_KEPT
 from esper_ab.journal.load import load
 
 if TYPE_CHECKING:
-    from esper_ab.design.power_text import Known
+    from esper_ab.design.power_tables import Known
 
 
 @command_with(
@@ -57,7 +58,8 @@ def command(**options: Any) -> None:
     _check(options)
     # Imported here, so that --help needs no scipy.
     from esper_ab.design.power import PowerQuestion
-    from esper_ab.design.power_text import answer, power_text
+    from esper_ab.design.power_tables import answer
+    from esper_ab.design.power_text import power_text
 
     known, margin = _known(options)
     positions = options["orders"]  # the flag overrides the experiment's plan; without either, they can matter
@@ -93,9 +95,9 @@ def _check(options: Flags) -> None:
 def _known(options: Flags) -> tuple[Known, float]:
     """Return the spread and the margin from the source that is named by the flags."""
     # Imported here, so that --help needs no scipy.
-    from esper_ab.analysis.calibration import known_from_pairs
+    from esper_ab.analysis.pair_spread import known_from_pairs
     from esper_ab.design.calibration_file import load_calibration
-    from esper_ab.design.power_text import Known, check_varied
+    from esper_ab.design.power_tables import Known, check_varied
 
     rho = options["rho"]
     if options["sd_run"] is not None:

@@ -10,8 +10,8 @@ import click
 from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import experiment_argument
 from esper_ab.commands._parameters import json_flag, switch, valued
-from esper_ab.contracts.wording import visible
-from esper_ab.readers.records import LIMIT_S, query, query_csv, query_json, query_text
+from esper_ab.contracts.visible import visible
+from esper_ab.readers.sql import LIMIT_S, query, query_csv, query_json, query_text
 
 
 @command_with(

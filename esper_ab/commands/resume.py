@@ -13,7 +13,7 @@ from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import joint_argument
 from esper_ab.commands._options import LAUNCHER_FLAGS, shared_options
 from esper_ab.commands._parameters import AT_LEAST_1, switch, valued
-from esper_ab.contracts.wording import typeable
+from esper_ab.contracts.shell_command import typeable
 from esper_ab.execution.answer import show_answer
 from esper_ab.execution.launching import make_launcher, read_launcher_flags
 from esper_ab.live.console import outlive_terminal

@@ -13,7 +13,7 @@ from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._options import LAUNCHER_FLAGS
 from esper_ab.commands._parameters import AT_LEAST_1, PATH, Flags, valued
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.experiment_files import check_name
+from esper_ab.contracts.experiment_name import check_name
 from esper_ab.contracts.own_packages import child_command
 from esper_ab.journal.lock import JOURNAL_NAME
 from esper_ab.readers.joint_directory import JOINT_NAME

@@ -17,11 +17,11 @@ from esper_ab.commands._experiment_directory import experiment_argument
 from esper_ab.commands._parameters import json_flag, switch
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.process_start import process_started
-from esper_ab.contracts.wording import shell_command, typeable
+from esper_ab.contracts.shell_command import shell_command, typeable
 from esper_ab.journal.events import Incident
 from esper_ab.journal.file import JOURNAL_NAME, Reading
-from esper_ab.journal.load import follow
 from esper_ab.journal.lock import Holder, holder
+from esper_ab.journal.tail import follow
 from esper_ab.readers.status import status
 
 _POLL_S = 0.2

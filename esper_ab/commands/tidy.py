@@ -9,13 +9,15 @@ from pathlib import Path
 import click
 import msgspec
 
-from esper_ab.commands._check import describe, examine, fold_intact
+from esper_ab.commands._check import examine, fold_intact
+from esper_ab.commands._check_text import describe
 from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import ExperimentDirectory
 from esper_ab.commands._parameters import json_flag, switch
 from esper_ab.commands._removable import removable, remove
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.wording import counted, shell_command, typeable
+from esper_ab.contracts.shell_command import shell_command, typeable
+from esper_ab.contracts.wording import counted
 from esper_ab.journal.file import JOURNAL_NAME, check_there, cut_off, read
 from esper_ab.journal.load import load
 from esper_ab.journal.lock import Lock, holder

@@ -13,7 +13,9 @@ from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import experiment_argument
 from esper_ab.commands._parameters import Flags, json_flag, switch, valued
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.wording import counted, shell_command, typeable, visible_line
+from esper_ab.contracts.shell_command import shell_command, typeable
+from esper_ab.contracts.visible import visible_line
+from esper_ab.contracts.wording import counted
 from esper_ab.journal.load import load
 from esper_ab.trackers.beside import fill
 from esper_ab.trackers.settings import NAMES, Tracking, check_tracking, wandb_mode, wanted

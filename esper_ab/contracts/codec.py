@@ -13,9 +13,10 @@ from typing import Any, get_args
 import msgpack
 import msgspec
 
-from esper_ab.contracts.messages import CoordinatorMessage, Message, WorkerMessage
+from esper_ab.contracts.message import Message
+from esper_ab.contracts.messages import CoordinatorMessage, WorkerMessage
+from esper_ab.contracts.visible import visible_line
 from esper_ab.contracts.wire_limits import LARGEST_BYTES, WireLimits, limits_of
-from esper_ab.contracts.wording import visible_line
 
 _WHY_CHARS = 200  # bounded because a reason may quote the peer's bytes
 _FLOAT_IN_RANGE = re.compile(r"Expected `float` [<>]=? [^ ]+")  # msgspec says the same of NaN as of a small number

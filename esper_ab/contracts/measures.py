@@ -1,8 +1,4 @@
-"""Declarations of a task's measures: the outcome that decides comparisons, and other recorded numbers.
-
-A task declares names, units, directions and ranges. The plan stores these declarations, which are
-used in all texts about an experiment.
-"""
+"""Declarations of a task's measures: the outcome that decides comparisons, and other recorded numbers."""
 
 from __future__ import annotations
 
@@ -116,18 +112,3 @@ class TaskMeasures(Settings, frozen=True, kw_only=True):
     def names(self) -> tuple[str, ...]:
         """Names of all measures except the outcome, in the order of the records."""
         return tuple(measure.name for measure in self.measures)
-
-
-# --- evaluation ------------------------------------------------------------------------------------------------------
-# Numbers of episodes that an evaluation plays side by side: the same for every group and run.
-
-
-def episode_sizes(eval_episodes: int, n_envs: int) -> tuple[int, ...]:
-    """Return the number of episodes in each round of an evaluation: `n_envs`, and in the last round the remainder."""
-    full, rest = divmod(eval_episodes, n_envs)
-    return (n_envs,) * full + ((rest,) if rest else ())
-
-
-def greedy_episodes(eval_episodes: int, n_envs: int) -> int:
-    """Return how many extra, greedy episodes a learner plays: one round at most. They never count for the outcome."""
-    return min(eval_episodes, n_envs)

@@ -6,39 +6,15 @@ of accuracies are in points.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
 
+from esper_ab.contracts.plain_values import LARGEST
 from esper_ab.contracts.trainer import TrainerValue
-
-# --- kinds of task ---------------------------------------------------------------------------------------------------
-
-GROWTH, GYMNASIUM, TRAINER = "growth", "gymnasium", "trainer"
-GYM_PREFIX, TRAINER_PREFIX = "gym:", "trainer:"
-INFO_PREFIX = "info:"  # of an outcome that is an entry of the last step's info
-ENV_REWARD = "env"  # reward mode: the environment's own reward
-REWARDS: dict[str, tuple[str, ...]] = {GYMNASIUM: (ENV_REWARD,), TRAINER: ()}  # for kinds without a folder of rewards
-CONTROLLERS = {GYMNASIUM: ("random",), TRAINER: (TRAINER,)}
-
-
-def kind_of_task(task: str) -> str:
-    """Return the kind of a task from its name in plans; `gym:ID` and `path/env.py:make` are of kind gymnasium."""
-    if task.startswith(TRAINER_PREFIX):
-        return TRAINER
-    return GYMNASIUM if ":" in task else GROWTH
-
-
-def is_own_outcome(outcome: str) -> bool:
-    """Whether a Gymnasium task's outcome is a user's function, which may read a whole episode."""
-    return bool(outcome) and not outcome.startswith(INFO_PREFIX)
-
-
-# --- fields ----------------------------------------------------------------------------------------------------------
 
 KindName = Literal["growth", "gymnasium", "trainer"]
 ALL_KINDS: tuple[KindName, ...] = ("growth", "gymnasium", "trainer")
@@ -66,7 +42,6 @@ Fraction = Annotated[float, Meta(ge=0.0, le=1.0)]
 Logit = Annotated[float, Meta(ge=-20.0, le=20.0), Spec(("growth",))]
 # What computes policies and trains hosts: torch, or the kernel of workers/native for these vector instructions.
 HostKernel = Literal["torch", "native-avx512", "native-avx2", "native-generic"]
-LARGEST = 2**63 - 1  # largest integer in a message
 PositiveInt = Annotated[int, Meta(ge=1, le=LARGEST)]
 NonNegativeInt = Annotated[int, Meta(ge=0, le=LARGEST)]
 
@@ -268,53 +243,3 @@ class Arithmetic(ProcessArithmetic, frozen=True, kw_only=True):
     def host_kernel(self) -> HostKernel:
         """The kernel that trains hosts, or "torch"."""
         return self.kernel if self.hosts == "kernel" else "torch"
-
-
-# --- plain values ----------------------------------------------------------------------------------------------------
-# Values that messages and files can carry unchanged: JSON has no infinity, a path no NUL.
-
-
-_SHOWN_BITS = 256
-
-
-def expected_instead(value: object) -> str:
-    """Return a description of the expected value if messages and files cannot hold `value`; "" if they can."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return "a finite number"
-    if isinstance(value, int) and not -LARGEST - 1 <= value <= LARGEST:
-        return "a whole number from -2^63 to 2^63 - 1"
-    if isinstance(value, str):
-        if "\0" in value:
-            return "text without NUL"
-        try:
-            value.encode()
-        except UnicodeEncodeError:  # bytes from a shell or a file system
-            return "text in UTF-8"
-    return ""
-
-
-def as_text(value: object) -> str:
-    """Return the value of a setting as text: text unchanged, any other value as JSON."""
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
-
-
-def whole_number(text: str) -> int | None:
-    """Parse a whole number from digits; None if `text` is not all digits or the number is too large for a message."""
-    if not (text.isascii() and text.isdigit() and len(text) <= len(str(LARGEST))):
-        return None
-    return int(text) if int(text) <= LARGEST else None
-
-
-def as_float(value: Any) -> float:
-    """Convert a number to float; a whole number for which float() would raise OverflowError becomes infinite."""
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if int(value) > 0 else -math.inf
-
-
-def shown(value: object) -> str:
-    """Return a value as text for a message; a huge integer is described, because Python refuses to print it."""
-    if isinstance(value, int) and value.bit_length() > _SHOWN_BITS:
-        return f"one of {value.bit_length()} bits"
-    return repr(value)

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from esper_ab.contracts.guard import limit_softly
-from esper_ab.contracts.messages import UsersShell
+from esper_ab.contracts.worker_order import UsersShell
 
 # Python ignores these signals itself when it starts, so a user's own choice cannot be seen.
 _OF_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)

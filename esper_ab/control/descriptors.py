@@ -1,4 +1,7 @@
-"""The limit on this process's file descriptors, and the load of its machine."""
+"""File descriptors of this process: how many it may have, how many a plan needs, and a reserve for essential work.
+
+Over ipc, libzmq ends the process if no descriptor is free for a connection; over tcp, anyone who connects takes one.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,6 @@ from contextlib import AbstractContextManager, contextmanager
 import psutil
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.process_start import usable_cores
-
-# --- descriptors -----------------------------------------------------------------------------------------------------
-# File descriptors of this process: how many it may have, how many a plan needs, and a reserve for essential work.
-#
-# Over ipc, libzmq ends the process if no descriptor is free for a connection; over tcp, anyone who connects takes one.
-
 
 RESERVE = 32  # not for connections: starting a worker takes 8 for a moment, and logs must stay readable
 _OWN = 64  # what a coordinator needs besides its workers: about 20 itself, some for observers, and the reserve
@@ -85,15 +81,3 @@ def _soft_limit(limit: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-
-
-# --- crowding --------------------------------------------------------------------------------------------------------
-# The load of this machine. Time limits that suit an idle machine are multiplied by it.
-
-
-def crowding(processes: int = 1) -> float:
-    """Return the factor by which load may slow a process down now: runnable processes per core, at least 1.
-
-    `processes`: processes about to be started, which the load average of the last minute does not yet include.
-    """
-    return max(1.0, max(os.getloadavg()[0], processes) / usable_cores())

@@ -1,11 +1,8 @@
-"""Run an experiment from its plan to a finished journal: the coordinator's loop, with its set-up and clean-up."""
+"""From a plan to a finished journal: the coordinator, with everything that it needs, and the clean-up."""
 
 from __future__ import annotations
 
-import os
-import signal
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 from itertools import chain
@@ -13,22 +10,20 @@ from pathlib import Path
 
 import msgspec
 
-from esper_ab.analysis.trained_by import code_states, named, telling
+from esper_ab.analysis.code_states import code_states, named, telling
 from esper_ab.contracts import users_shell
-from esper_ab.contracts.errors import NO_ROOM, DiskFull, EsperError, Interrupted, UsageError, WorkerFailed, naming
-from esper_ab.contracts.messages import Hello, Lane
+from esper_ab.contracts.errors import DiskFull, EsperError, Interrupted, UsageError, WorkerFailed, naming
+from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.trainer import is_command
-from esper_ab.contracts.wording import shell_command
+from esper_ab.contracts.worker_order import Lane
 from esper_ab.control import descriptors, provenance
-from esper_ab.control.descriptors import crowding
-from esper_ab.control.event_sink import EventSink, Observer
-from esper_ab.control.fleet import LOG_LINES, Fleet, WorkerHandle, ending
-from esper_ab.control.hub import BadMessage, Hub, Incoming, Readable, Received
-from esper_ab.control.rules import commands
-from esper_ab.control.rules.incidents import LAST_WORDS_LINES
-from esper_ab.control.rules.machine import CTRL_C, LAST_WORDS_S, ExperimentMachine
-from esper_ab.control.rules.runs import any_complete, nothing_left
-from esper_ab.control.rules.workers import Limits
+from esper_ab.control.coordinator import Coordinator
+from esper_ab.control.event_sink import EventSink
+from esper_ab.control.fleet import Fleet
+from esper_ab.control.hub import Hub
+from esper_ab.control.observers import Observer
+from esper_ab.control.rules.deaths import any_complete, nothing_left
+from esper_ab.control.rules.limits import Limits
 from esper_ab.control.signals import CaughtSignals
 from esper_ab.journal import events
 from esper_ab.journal.file import Journal, Moved, Removed
@@ -36,127 +31,8 @@ from esper_ab.journal.fold import History, begin, fold
 from esper_ab.launchers import Launcher
 from esper_ab.plan.experiment_directory import versions
 from esper_ab.plan.plan import Extension, Plan
-from esper_ab.plan.users_code import mended
+from esper_ab.plan.trainer_code import mended
 from esper_ab.stats import distributions
-
-# --- coordinator -----------------------------------------------------------------------------------------------------
-# The loop of an experiment, which passes events to the machine and performs the machine's commands.
-#
-# `hub` receives messages, `fleet` starts and ends workers, `event_sink` writes the journal, and the machine
-# (`rules/machine.py`) decides. Its commands are performed in order: first the record, then the sync, then the message.
-# So an event is on disk before a worker acts on it.
-
-
-_POLL_S, _ENDING_POLL_S = 0.5, 0.02  # the latter while a worker that was told to end is still running
-_LOOK_S = 0.05  # between two checks of all workers, of which there may be thousands
-_STACKS_S = 1.0  # time for a hung worker to write its stacks
-
-
-class Coordinator:
-    """Performs one experiment, whether it is new or continues the history of an earlier coordinator."""
-
-    def __init__(self, sink: EventSink, hub: Hub, fleet: Fleet, limits: Limits) -> None:
-        self._sink, self._hub, self._fleet = sink, hub, fleet
-        self._limits = limits
-        self._endings: dict[str, tuple[commands.EndWorker, str]] = {}  # by lane: the command, and how the worker ended
-        self._machine = ExperimentMachine(sink.history, limits, time.monotonic())
-
-    def work(self, signals: CaughtSignals) -> None:
-        """Run the loop until every run is done or given up.
-
-        Raises Interrupted after Ctrl-C, and WorkerFailed or WorkerHung when workers keep dying after every restart.
-        """
-        machine = self._machine
-        self._hub.watch(signals.descriptor)
-        for handle in self._fleet:
-            self._report_start(handle)
-        self._perform(machine.take_over())
-        look_at = 0.0
-        while machine.in_progress:
-            for incoming in self._hub.poll(_ENDING_POLL_S if self._fleet.any_ending else _POLL_S):
-                self._take(incoming, signals)
-            if (now := time.monotonic()) >= look_at:
-                look_at = now + _LOOK_S
-                self._perform(machine.check_ended(now))
-                self._perform(machine.check_silent(now, crowding(self._fleet.on_each_machine)))
-            for handle in self._fleet.ended(time.monotonic()):
-                self._report_end(handle)
-            for handle in self._fleet.start_due(time.monotonic(), self._limits.start_up_s):
-                self._report_start(handle)
-            self._perform(machine.end_round(time.monotonic()))
-        if (error := machine.error_at_end()) is not None:
-            raise error
-
-    def _take(self, incoming: Incoming, signals: CaughtSignals) -> None:
-        machine, now = self._machine, time.monotonic()
-        match incoming:
-            case Received(identity, message):
-                if isinstance(message, Hello):
-                    self._fleet.greeted(identity)
-                self._perform(machine.heard(identity, message, now))
-            case BadMessage(identity, reason, known, cut_off, new):
-                self._perform(machine.heard_garbage(identity, reason, known=known, new=new, cut_off=cut_off))
-            case Readable(descriptor) if descriptor == signals.descriptor:
-                for number in signals.read():
-                    by = CTRL_C if number == signal.SIGINT else number.name
-                    self._perform(machine.stop_requested(by, now))
-            case Readable(descriptor):
-                for lane in self._fleet.heard_of(descriptor):
-                    machine.exited(lane, now)
-
-    def _perform(self, due: Iterable[commands.Command]) -> None:
-        """Perform the commands in order, and also the commands that follow from starting or ending a worker."""
-        for command in due:
-            match command:
-                case commands.Append(event):
-                    self._sink.append(event)
-                case commands.Send(identity, message):
-                    self._hub.send(identity, message)
-                case commands.Sync():
-                    self._sink.commit()
-                case commands.Flush():
-                    self._sink.flush()
-                case commands.Show(progress):
-                    self._sink.show(progress)
-                case commands.Warn(text):
-                    self._sink.warn(text)
-                case commands.Fail(error):
-                    raise error
-                case _:
-                    self._manage(command)
-
-    def _manage(self, command: commands.DumpStacks | commands.EndWorker | commands.RestartWorker) -> None:
-        handle = self._fleet.on_lane(command.lane)
-        match command:
-            case commands.DumpStacks():
-                handle.worker.dump_stacks()
-            case commands.EndWorker(lane, reason, hung):
-                self._endings[lane] = (command, reason or ending(handle))
-                self._fleet.end(handle, _STACKS_S if hung else LAST_WORDS_S)
-            case commands.RestartWorker():
-                self._fleet.restart(handle)
-                self._report_start(handle)
-
-    def _report_end(self, handle: WorkerHandle) -> None:
-        """Tell the machine how a worker ended, and pass on the end of its log, which is now complete."""
-        asked, how = self._endings.pop(handle.order.lane.name)
-        log = self._fleet.log_end(handle, LAST_WORDS_LINES if asked.hung else LOG_LINES, asked.run_log)
-        no_room = any(os.strerror(number) in log for number in NO_ROOM)
-        blameless = no_room or bool(handle.worker.ended_how)
-        self._perform(self._machine.lost(asked.lane, how, log, hung=asked.hung, blameless=blameless))
-
-    def _report_start(self, handle: WorkerHandle) -> None:
-        if handle.waits:
-            self._machine.waits_for_its_turn(handle.order)
-        elif handle.delay is not None:
-            self._perform(self._machine.start_delayed(handle.order, handle.delay.lack))
-        else:
-            self._perform(self._machine.launched(handle.order, time.monotonic()))
-
-
-# --- experiment run --------------------------------------------------------------------------------------------------
-# From a plan to a finished journal: the coordinator, with everything that it needs, and the clean-up.
-
 
 _LEAVE_S = 10.0
 _LEAVE_NOW_S = 1.0

@@ -12,14 +12,16 @@ from pathlib import Path
 import msgspec
 
 from esper_ab.contracts.errors import WorkerFailed
-from esper_ab.contracts.experiment_files import LOGS
-from esper_ab.contracts.files import open_to_read
-from esper_ab.contracts.messages import Stop, UsersShell, WorkerOrder
+from esper_ab.contracts.messages import Stop
+from esper_ab.contracts.process_endings import how_ended
+from esper_ab.contracts.regular_file import open_to_read
+from esper_ab.contracts.run_files import LOGS
 from esper_ab.contracts.trainer import is_command
-from esper_ab.contracts.wording import how_ended
+from esper_ab.contracts.worker_order import UsersShell, WorkerOrder
 from esper_ab.control import descriptors
-from esper_ab.control.hub import Hub, worker_of
-from esper_ab.control.rules import workers
+from esper_ab.control.hub import Hub
+from esper_ab.control.keys import worker_of
+from esper_ab.control.rules import waves
 from esper_ab.health.control_groups import OomWatch
 from esper_ab.launchers import KeyExchange, Launcher, Worker
 from esper_ab.plan.plan import Plan
@@ -97,7 +99,7 @@ class Fleet:
         self._by_worker: dict[str, WorkerHandle] = {}
         self._watching: dict[int, dict[tuple[str, str], WorkerHandle]] = {}  # descriptor -> lane and event -> worker
         self._delayed: dict[str, WorkerHandle] = {}  # by lane: workers whose start will be retried
-        self._waves = workers.Waves(workers.AT_ONCE)
+        self._waves = waves.Waves(waves.AT_ONCE)
         self._endings: list[_Ending] = []
         self._stuck: list[Worker] = []  # killed, but not gone
 

@@ -1,100 +1,20 @@
-"""The coordinator's end of the wire: a ROUTER socket and one poller for messages, exits of workers and signals.
-
-The hub handles bytes, identities and descriptors; it does not interpret messages. One thread owns it.
-
-Over ipc, only this user can open the socket. Over TCP, messages are read only from a peer with a worker's key; the
-worker makes the key pair and reports the public key at start-up. Even so, messages are treated as untrusted bytes.
-"""
+"""The coordinator's end of the wire: a ROUTER socket and one poller for messages, exits of workers and signals."""
 
 from __future__ import annotations
 
 import select
-import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
 import msgspec
 import zmq
-from zmq.utils import z85
 
 from esper_ab.contracts.codec import ProtocolError, decode_from_worker, encode
 from esper_ab.contracts.messages import CoordinatorMessage, WorkerMessage
 from esper_ab.contracts.private_folder import private_folder, remove_private
 from esper_ab.contracts.wire_limits import LARGEST_BYTES
+from esper_ab.control.keys import DOMAIN, Guard, Keys, worker_of
 from esper_ab.launchers import Transport
-
-# --- keys ------------------------------------------------------------------------------------------------------------
-# Who may connect over TCP: one CURVE key pair per worker incarnation, and the guard that checks it (ZeroMQ RFC 27).
-#
-# A key identifies one incarnation, so a worker cannot pose as another one, and a stolen key of a dead worker is
-# useless. Each process makes its own pair and keeps the secret key in its memory.
-
-
-DOMAIN = b"esper"
-_GUARD_ENDPOINT = "inproc://zeromq.zap.01"  # where libzmq looks for it
-_VERSION = b"1.0"
-
-
-class Keys:
-    """The key pair of one hub, and the public keys of its workers."""
-
-    def __init__(self) -> None:
-        self._owners: dict[bytes, str] = {}  # public key, 32 bytes -> identity
-        self._of_worker: dict[str, bytes] = {}  # worker -> public key of its latest incarnation
-        self.public, self.secret = zmq.curve_keypair()
-
-    def register(self, identity: str, public: str) -> None:
-        """Admit a worker by its public key (Z85 text); keys of its earlier incarnations are revoked."""
-        self.withdraw(identity)
-        key = self._of_worker[worker_of(identity)] = z85.decode(public)
-        self._owners[key] = identity
-
-    def withdraw(self, identity: str) -> None:
-        """Revoke the key of this worker, whichever incarnation it belongs to."""
-        self._owners.pop(self._of_worker.pop(worker_of(identity), b""), None)
-
-    def owner(self, public: bytes) -> str | None:
-        """Return the identity that owns a public key (32 bytes); None if no worker does."""
-        return self._owners.get(public)
-
-
-def worker_of(identity: str) -> str:
-    """Return the worker that `identity` is an incarnation of."""
-    return identity.partition("/")[0]
-
-
-class Guard:
-    """Answers libzmq's handshake requests: admits only the owners of `keys`, under their identities.
-
-    It runs on its own thread until the context ends, so that a handshake need not wait for the coordinator.
-    """
-
-    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], keys: Keys) -> None:
-        self._keys = keys
-        self._socket = context.socket(zmq.REP)
-        self._socket.setsockopt(zmq.LINGER, 0)
-        self._socket.bind(_GUARD_ENDPOINT)
-        self._thread = threading.Thread(target=self._serve, name="guard", daemon=True)
-        self._thread.start()
-
-    def _serve(self) -> None:
-        try:
-            while True:
-                self._socket.send_multipart(self._answer(self._socket.recv_multipart()))
-        except zmq.ContextTerminated:
-            pass
-        finally:
-            self._socket.close(0)
-
-    def _answer(self, request: list[bytes]) -> list[bytes]:
-        """Return the ZAP reply: version, request number, status, text, the peer's identity, and no metadata."""
-        _, number, domain, _, _, mechanism, *credentials = request
-        ours = (domain, mechanism, len(credentials)) == (DOMAIN, b"CURVE", 1)
-        owner = self._keys.owner(credentials[0]) if ours else None
-        if owner is None:
-            return [_VERSION, number, b"400", b"not a worker of this experiment", b"", b""]
-        return [_VERSION, number, b"200", b"OK", owner.encode(), b""]
-
 
 BAD_MESSAGES_TOLERATED = 3
 BAD_MESSAGES_REPORTED = 20  # distinct messages, over all peers; further ones are only counted

@@ -1,12 +1,8 @@
-"""The design of an experiment: comparisons, test and interim looks, fixed before the first run. Pure.
-
-The plan's hash covers the design.
-"""
+"""The design of an experiment: comparisons, test and interim looks, fixed before the first run. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from itertools import combinations
 from typing import Annotated, Literal
 
@@ -18,19 +14,11 @@ from esper_ab.contracts.measures import Margin, Measure, TaskMeasures
 from esper_ab.contracts.records import LARGEST_NUMBER, Index, Number
 from esper_ab.contracts.settings import Fraction, Settings
 from esper_ab.contracts.wording import counted
+from esper_ab.design.bounds import find_bounds
 from esper_ab.design.counterbalance import Sides, draws_positions, estimable_orders
 from esper_ab.settings.experiment import ErrorRate, ExperimentSettings, ResolvedExperiment
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_OPEN_ENDED_PAIRS, LEAST_PAIRS
 from esper_ab.stats.text import digits_for, signed
-
-# --- outcome words ---------------------------------------------------------------------------------------------------
-# Names of outcomes in sentences.
-
-
-def of_training(outcome: str, episodes: str = "training episodes") -> str:
-    """Return the part of training that an outcome averages, as in "all training episodes"; "" for an evaluation."""
-    return {"last-tenth": f"the last tenth of the {episodes}", "curve-mean": f"all {episodes}"}.get(outcome, "")
-
 
 LEAST_KEPT = 0.5  # least power that stopping for futility may keep
 LEAST_RUNS = 4  # fewest runs of a calibration, so that its spread has limits
@@ -345,51 +333,3 @@ def _at_looks(design: Design) -> str:
     if design.outcome_over == "given" and len(design.looks) == 1:  # some seeds may have no pair
         looks = f"one look at all {'pairs' if design.test == 't' else 'runs'} (p <= {first.nominal_p[-1]:.2g})"
     return f"{looks}{shared}{stops}"
-
-
-# --- bounds ----------------------------------------------------------------------------------------------------------
-# The p that a comparison must reach at each look of a plan. Simulating it takes up to a second, once per process. The
-# simulation is seeded by its arguments, so the same plan has the same bounds wherever it is made.
-
-
-_METHOD = 1  # part of the seed; increment when the computation changes
-
-
-class _Arguments(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    method: int
-    sides: tuple[tuple[int, int], ...]
-    positions: int
-    looks: tuple[int, ...]
-    alphas: tuple[float, ...]
-    beta: float = 0.0  # 0.0: the bounds of `alphas`; else the bounds of futility, without alphas
-
-
-def find_bounds(
-    sides: Sides, positions: int, looks: tuple[int, ...], alphas: tuple[float, ...], *, beta: float = 0.0
-) -> tuple[tuple[float, ...], ...]:
-    """Return the thresholds for p, [alphas][looks], from `design/boundaries.py`.
-
-    If `beta` is given, `alphas` must be empty, and the result is one row: the thresholds for futility. `sides` has the
-    positions of both groups in each replicate; `positions` is the number of possible positions (1: no adjustment).
-    """
-    if len(looks) == 1 and not beta:
-        return tuple((alpha,) for alpha in alphas)
-    used = tuple((a, b) for a, b in sides[: looks[-1]])
-    return _simulated(
-        _Arguments(method=_METHOD, sides=used, positions=positions, looks=looks, alphas=alphas, beta=beta)
-    )
-
-
-@cache
-def _simulated(asked: _Arguments) -> tuple[tuple[float, ...], ...]:
-    import hashlib  # imported here, because a plan with one look, and `status`, need none of these
-
-    import numpy as np  # as above
-
-    from esper_ab.design.boundaries import beta_spent, futility_p, nominal_p  # as above
-
-    rng = np.random.Generator(np.random.PCG64(int(hashlib.sha256(msgspec.json.encode(asked)).hexdigest(), 16)))
-    if not asked.beta:
-        return nominal_p(asked.sides, asked.positions, asked.looks, asked.alphas, rng)
-    spent = [beta_spent(asked.beta, look / asked.looks[-1]) for look in asked.looks[:-1]]
-    return (futility_p(asked.sides, asked.positions, asked.looks, spent, rng),)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from esper_ab.contracts.answer_files import PAGE
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.experiment_files import PAGE
-from esper_ab.contracts.wording import typeable, visible_line
+from esper_ab.contracts.shell_command import typeable
+from esper_ab.contracts.visible import visible_line
 from esper_ab.design.design import Contrast
 from esper_ab.live.console import waiting
 from esper_ab.readers.external_plan import read_plan

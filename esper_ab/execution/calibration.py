@@ -11,12 +11,13 @@ import msgspec
 from esper_ab.analysis.calibration import calibration_of
 from esper_ab.analysis.observe import pairs_of, same_records
 from esper_ab.contracts.errors import Setting, UsageError, naming
-from esper_ab.contracts.files import write_below
-from esper_ab.contracts.wording import shell_command, visible_json
+from esper_ab.contracts.files_below import write_below
+from esper_ab.contracts.shell_command import shell_command
+from esper_ab.contracts.visible import visible_json
 from esper_ab.design.calibration_file import FILE_NAME, Calibration
 from esper_ab.execution.experiment import Beforehand, PlannedExperiment, carry_out, plan_on
 from esper_ab.execution.going_on import resume
-from esper_ab.journal.events import begun
+from esper_ab.journal.begun import begun
 from esper_ab.journal.load import load
 from esper_ab.launchers import Launcher
 

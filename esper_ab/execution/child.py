@@ -8,7 +8,8 @@ import msgspec
 
 from esper_ab.contracts.errors import EsperError, UsageError
 from esper_ab.contracts.own_packages import child_command
-from esper_ab.contracts.wording import end_told, visible_line
+from esper_ab.contracts.process_endings import end_told
+from esper_ab.contracts.visible import visible_line
 from esper_ab.launchers import begin_here
 
 Answer = TypeVar("Answer")

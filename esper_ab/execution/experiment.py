@@ -7,7 +7,7 @@ import json
 import re
 import shutil
 from collections.abc import Sequence
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -17,39 +17,33 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from esper_ab.contracts.children import Machine, RewardAudit
 from esper_ab.contracts.errors import DiskFull, JournalError, Setting, UsageError, refused
-from esper_ab.contracts.experiment_files import LOGS, check_name
-from esper_ab.contracts.files import PRIVATE, make_folder, remove_below, remove_folder_below, removed_on_failure
-from esper_ab.contracts.measures import greedy_episodes
-from esper_ab.contracts.settings import GROWTH, TRAINER_PREFIX, kind_of_task
+from esper_ab.contracts.evaluation import greedy_episodes
+from esper_ab.contracts.experiment_name import check_name
+from esper_ab.contracts.files_below import PRIVATE, make_folder, removed_on_failure
+from esper_ab.contracts.kinds_of_task import GROWTH, TRAINER_PREFIX, kind_of_task
+from esper_ab.contracts.machine import Machine
+from esper_ab.contracts.reward_audit import RewardAudit
 from esper_ab.contracts.wording import counted
 from esper_ab.control import provenance
-from esper_ab.control.event_sink import Observer
-from esper_ab.control.preflight import (
-    check_experiment_dir,
-    check_launcher,
-    examine_here,
-    examine_nodes,
-    expected_bytes,
-)
-from esper_ab.control.provenance import RunFolders
-from esper_ab.control.rules.workers import Limits
-from esper_ab.execution.reward_audit import belonging
+from esper_ab.control.nodes import examine_nodes
+from esper_ab.control.observers import Observer
+from esper_ab.control.preflight import check_experiment_dir, check_launcher, examine_here, expected_bytes
+from esper_ab.control.rules.limits import Limits
+from esper_ab.control.run_folders import RunFolders
+from esper_ab.execution.audited_rewards import belonging
 from esper_ab.health.processor import room
-from esper_ab.journal.events import begun
+from esper_ab.journal.begun import begun
 from esper_ab.journal.fold import History
-from esper_ab.journal.lock import JOURNAL_NAME, LOCK_NAME, Lock, holder
 from esper_ab.launchers import Launcher
-from esper_ab.live.console import CONSOLE_NAME, rich_console, waiting
+from esper_ab.live.console import rich_console, waiting
 from esper_ab.live.on_stderr import Warnings
 from esper_ab.plan.blocks import make_plan
 from esper_ab.plan.budget import EVIDENCE, known_sd_of_pairs
 from esper_ab.plan.estimate import Estimate
-from esper_ab.plan.experiment_directory import PLAN_TEXT, claim_new, make_experiment_directory
+from esper_ab.plan.experiment_directory import claim_new, make_experiment_directory
 from esper_ab.plan.plan import Plan
 from esper_ab.plan.text import WIDTH, plan_text, short_text
-from esper_ab.readers.joint_directory import PLAN_NAME, is_joint
 from esper_ab.settings.eval_episodes import EvalEpisodesChoice, choose_eval_episodes
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.kinds import kind_of
@@ -60,6 +54,7 @@ from esper_ab.trackers.state import read_settings, save_settings
 
 if TYPE_CHECKING:
     from esper_ab.design.calibration_file import Calibration
+from esper_ab.execution.leftover import clear, is_leftover
 
 _NARROWEST = 40  # characters: a narrower terminal wraps sentences itself
 
@@ -313,40 +308,3 @@ def make_observers(
 
         told.append(stack.enter_context(LiveView(plan, rich_console(), history=history)))
     return told
-
-
-# --- leftover --------------------------------------------------------------------------------------------------------
-# Reuse the directory of an experiment that ended before anything was recorded.
-
-
-_KEPT = frozenset({LOCK_NAME, CONSOLE_NAME})  # the lock is held, and the console may be written to
-_MADE = frozenset({JOURNAL_NAME, "experiment.toml", PLAN_TEXT, PLAN_NAME, "rewards", "trainer", "tracking", LOGS})
-
-
-def is_leftover(directory: Path) -> bool:
-    """Whether no process holds `directory`, and `directory` is left over from an experiment that recorded no event.
-
-    Such a directory is empty, or has `.lock` and only files that are written before the first event.
-    """
-    if directory.is_symlink() or not directory.is_dir() or is_joint(directory) or begun(directory):
-        return False
-    names = {path.name for path in directory.iterdir()}
-    return not names or (LOCK_NAME in names and all(map(_is_ours, names)) and holder(directory) is None)
-
-
-def clear(directory: Path) -> None:
-    """Remove the leftover files in `directory`; UsageError if another process has taken the directory."""
-    with closing(Lock(directory)):
-        for path in tuple(directory.iterdir()):
-            if path.name in _KEPT:
-                continue
-            if path.is_dir() and not path.is_symlink():
-                remove_folder_below(directory, path.name)
-            else:
-                remove_below(directory, path.name)
-
-
-def _is_ours(name: str) -> bool:
-    """Whether a file or folder has one of our names, a temporary name, or the name of a part of a joint experiment."""
-    plain = name.removeprefix(".").rpartition(".")[0] if name.startswith(".") else name
-    return name in _KEPT or plain in _MADE or plain.endswith(".toml")

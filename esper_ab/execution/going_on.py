@@ -7,19 +7,22 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from esper_ab.contracts.children import Questions
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.experiment_files import CHECKPOINTS, LOGS, POLICIES, RUNS
-from esper_ab.contracts.files import NotRegular, check_no_links
-from esper_ab.contracts.wording import counted, shell_command
+from esper_ab.contracts.files_below import check_no_links
+from esper_ab.contracts.machine import Questions
+from esper_ab.contracts.regular_file import NotRegular
+from esper_ab.contracts.run_files import CHECKPOINTS, LOGS, POLICIES, RUNS
+from esper_ab.contracts.shell_command import shell_command
+from esper_ab.contracts.wording import counted
 from esper_ab.control import experiment_run
-from esper_ab.control.preflight import examine_here, examine_nodes, reserve_lanes
+from esper_ab.control.nodes import examine_nodes
+from esper_ab.control.preflight import examine_here, reserve_lanes
 from esper_ab.control.rules.looks import all_settled
 from esper_ab.design.design import rule
 from esper_ab.execution.answer import parse_requirements, write_report
 from esper_ab.execution.experiment import make_observers
 from esper_ab.execution.job import launch_again, resumed_as_a_whole
-from esper_ab.journal.events import begun
+from esper_ab.journal.begun import begun
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
 from esper_ab.journal.lock import Lock
@@ -30,7 +33,7 @@ from esper_ab.plan.plan import Extension
 from esper_ab.readers.external_plan import read_plan
 from esper_ab.readers.joint_directory import PLAN_NAME, is_joint, read_joint, refuse_joint
 from esper_ab.settings.experiment import refuse_too_many
-from esper_ab.settings.machine import check_kernel
+from esper_ab.settings.kernel import check_kernel
 
 _WRITTEN_TO = (CHECKPOINTS, LOGS, POLICIES, RUNS, "tensorboard", "tracking")  # folders of an experiment
 

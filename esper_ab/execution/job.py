@@ -17,16 +17,18 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from esper_ab.contracts.children import Machine
 from esper_ab.contracts.errors import UsageError, naming
-from esper_ab.contracts.files import remove_folder_below, removed_on_failure
-from esper_ab.contracts.wording import shell_command, typeable, visible_line
-from esper_ab.control.event_sink import Observer
+from esper_ab.contracts.files_below import remove_folder_below, removed_on_failure
+from esper_ab.contracts.machine import Machine
+from esper_ab.contracts.shell_command import shell_command, typeable
+from esper_ab.contracts.visible import visible_line
+from esper_ab.control.observers import Observer
 from esper_ab.control.preflight import check_experiment_dir, check_launcher, reserve_lanes
-from esper_ab.control.rules.workers import Limits
+from esper_ab.control.rules.limits import Limits
 from esper_ab.execution import experiment as execution
 from esper_ab.execution.answer import write_report
-from esper_ab.execution.experiment import Beforehand, PlannedExperiment, clear, is_leftover
+from esper_ab.execution.experiment import Beforehand, PlannedExperiment
+from esper_ab.execution.leftover import clear, is_leftover
 from esper_ab.health.processor import Room, room
 from esper_ab.journal.lock import Lock
 from esper_ab.launchers import Launcher
@@ -122,7 +124,7 @@ def plan_job(asked: AskedJob, launcher: Launcher, pattern: str = _PATTERN, *, on
 def _together(job: Job, asked: Parts) -> Job:
     """Return the job with the analysis plan over all parts of a joint experiment."""
     from esper_ab.verdict.analysis_plan import Rule, make_plan  # --help does not need it
-    from esper_ab.verdict.vocabulary import Scale  # as above
+    from esper_ab.verdict.scale import Scale  # as above
 
     first, parts = job.parts[0].plan.experiment, list(zip(asked.parts, job.parts, strict=True))
     scales = tuple(
@@ -152,7 +154,7 @@ def _scores(told: str, plan: AnalysisPlan) -> dict[str, tuple[float, float]]:
     The outcomes are given in `told`. If `told` is empty, they are the ends of the declared ranges, or {} if a part does
     not declare both ends.
     """
-    from esper_ab.readers.external_plan import ranges_of, told_by_task  # --help does not need it
+    from esper_ab.readers.scales import ranges_of, told_by_task  # --help does not need it
 
     if told:
         return ranges_of(plan.tasks, told_by_task(told))

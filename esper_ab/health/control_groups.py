@@ -1,8 +1,4 @@
-"""Limits of control groups (containers, batch jobs), and how many processes were killed for lack of memory.
-
-psutil reads neither. The limits of all parent groups also apply to this process. A container may see its own group as
-the root, so only folders that exist count.
-"""
+"""Limits of control groups (containers, batch jobs), and how many processes were killed for lack of memory."""
 
 from __future__ import annotations
 
@@ -11,19 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from esper_ab.contracts.wording import name_of_signal
-
-# --- system file -----------------------------------------------------------------------------------------------------
-# Files of /proc and /sys, some of which a system may lack.
-
-
-def text_of(path: Path) -> str:
-    """Return the contents of a system file; "" if it does not exist."""
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
-
+from esper_ab.contracts.process_endings import name_of_signal
+from esper_ab.health.system_file import text_of
 
 _ROOT = Path("/sys/fs/cgroup")
 _NO_LIMIT = 1 << 60  # version 1 has no word for it and writes the largest number of whole pages

@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 import psutil
 
-from esper_ab.contracts.children import Kernel
+from esper_ab.contracts.machine import Kernel
 from esper_ab.contracts.process_start import usable_cores
 from esper_ab.health import control_groups
-from esper_ab.health.control_groups import MemoryLimit, text_of
-from esper_ab.health.examination import Diagnosis, ok, warning
+from esper_ab.health.control_groups import MemoryLimit
+from esper_ab.health.diagnosis import Diagnosis, ok, warning
+from esper_ab.health.system_file import text_of
 
 _LITTLE_BYTES = 2 << 30  # for two workers and the report
 

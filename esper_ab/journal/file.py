@@ -22,12 +22,15 @@ from pathlib import Path
 from typing import TypeVar
 
 from esper_ab.contracts.errors import NO_ROOM, DiskFull, JournalError, UsageError
-from esper_ab.contracts.files import UNREADABLE, open_regular, open_to_read, remove_below, sync_folder, write_all
-from esper_ab.contracts.wording import counted, shell_command
-from esper_ab.journal.events import (
+from esper_ab.contracts.files_below import remove_below, sync_folder, write_all
+from esper_ab.contracts.regular_file import open_regular, open_to_read
+from esper_ab.contracts.shell_command import shell_command
+from esper_ab.contracts.unreadable import UNREADABLE
+from esper_ab.contracts.wording import counted
+from esper_ab.journal.events import AnyEvent
+from esper_ab.journal.line import (
     FIRST_PREV,
     LONGEST_LINE_BYTES,
-    AnyEvent,
     Line,
     decode,
     lost_newline,

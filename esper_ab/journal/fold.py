@@ -13,11 +13,12 @@ import msgspec
 
 from esper_ab.contracts.errors import JournalError
 from esper_ab.contracts.measures import Measure
-from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import Checkpoint, EpisodeRecord, EvaluationRecord, RunRef
+from esper_ab.contracts.worker_order import RunSpec
 from esper_ab.design.design import Design
 from esper_ab.journal import events
-from esper_ab.journal.columns import Columns, Episodes
+from esper_ab.journal.columns import Columns
+from esper_ab.journal.episodes import Episodes
 from esper_ab.plan.plan import Block, Plan
 
 

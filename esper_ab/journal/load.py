@@ -1,24 +1,20 @@
-"""Load an experiment directory's verified history, and follow the events that are appended later."""
+"""Experiment directory -> verified history. The only way in which readers access a journal's events.
+
+A history holds the numbers of its episodes; their records stay in the file until one is requested.
+"""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from esper_ab.contracts.errors import JournalError, UsageError
-from esper_ab.contracts.files import open_to_read
-from esper_ab.journal.events import LONGEST_LINE_BYTES, EpisodeRecorded, ExperimentStarted
-from esper_ab.journal.file import JOURNAL_NAME, Reading, check_there, read
+from esper_ab.journal.events import EpisodeRecorded, ExperimentStarted
+from esper_ab.journal.file import JOURNAL_NAME, Reading, read
 from esper_ab.journal.fold import History, Inconsistent, begin
 from esper_ab.journal.lock import holder
-
-# --- load ------------------------------------------------------------------------------------------------------------
-# Experiment directory -> verified history. The only way in which readers access a journal's events.
-#
-# A history holds the numbers of its episodes; their records stay in the file until one is requested.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,47 +62,3 @@ def located(reading: Reading) -> Iterator[None]:
         yield
     except Inconsistent as error:
         raise reading.misfit(str(error)) from None
-
-
-# --- tail ------------------------------------------------------------------------------------------------------------
-# Follow a journal that is being written: first the events in it, and later those that are appended.
-
-
-_CHUNK_BYTES = 1 << 20
-
-
-class _Tail(Iterator[bytes]):
-    """Iterator over whole lines. It rereads an unfinished last line each time, because its writer may replace it."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._offset = 0  # first byte not yet read as part of a whole line
-        self._whole: deque[bytes] = deque()  # read and not yet returned
-
-    def __next__(self) -> bytes:
-        if not self._whole:
-            self._read()
-        if not self._whole:
-            raise StopIteration
-        return self._whole.popleft()
-
-    def _read(self) -> None:
-        with open_to_read(self._path) as file:
-            file.seek(self._offset)
-            data = file.read(_CHUNK_BYTES)
-            if b"\n" not in data:
-                data += file.readline(LONGEST_LINE_BYTES + 1)
-        *whole, rest = data.split(b"\n")
-        self._whole.extend(line + b"\n" for line in whole)
-        if len(rest) > LONGEST_LINE_BYTES:
-            self._whole.append(rest)  # the reader refuses it
-        self._offset += sum(map(len, self._whole))
-
-
-def follow(path: Path) -> Reading:
-    """Return a reader of a growing journal: after the end, iterating again yields new events.
-
-    Raises UsageError if there is no file.
-    """
-    check_there(path)
-    return Reading(path, _Tail(path))

@@ -33,8 +33,10 @@ from pathlib import Path
 import msgspec
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.files import UNREADABLE, NotRegular, open_regular, remove_below
+from esper_ab.contracts.files_below import remove_below
 from esper_ab.contracts.process_start import process_started
+from esper_ab.contracts.regular_file import NotRegular, open_regular
+from esper_ab.contracts.unreadable import UNREADABLE
 
 LOCK_NAME, JOURNAL_NAME = ".lock", "events.jsonl"
 _MODE = 0o600  # of `.lock`; anyone who can read it can lock it

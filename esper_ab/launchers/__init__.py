@@ -16,10 +16,10 @@ import msgspec
 
 from esper_ab.contracts import link_keys
 from esper_ab.contracts.child import Child, child_of
-from esper_ab.contracts.children import Device
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.messages import Lane, WorkerOrder
+from esper_ab.contracts.machine import Device
 from esper_ab.contracts.own_packages import child_command, child_environment
+from esper_ab.contracts.worker_order import Lane, WorkerOrder
 
 # How workers connect to the coordinator. ipc: a socket that only this user of this machine can open; tcp: CURVE, with
 # keys for these workers only. No result depends on the choice.

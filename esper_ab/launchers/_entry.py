@@ -16,8 +16,8 @@ import msgspec
 
 from esper_ab.contracts import link_keys
 from esper_ab.contracts.guard import ORPHANED, end_with_parent
-from esper_ab.contracts.messages import WorkerOrder
 from esper_ab.contracts.own_packages import add_working_directory, import_own
+from esper_ab.contracts.worker_order import WorkerOrder
 
 _decode = msgspec.json.Decoder(WorkerOrder).decode
 

@@ -20,10 +20,11 @@ from typing import Protocol
 import msgspec
 
 from esper_ab.contracts import link_keys
-from esper_ab.contracts.files import UNREADABLE, open_below
-from esper_ab.contracts.messages import WorkerOrder
+from esper_ab.contracts.files_below import open_below
 from esper_ab.contracts.own_packages import child_command
 from esper_ab.contracts.supervisor import NOT_STARTED, end_of
+from esper_ab.contracts.unreadable import UNREADABLE
+from esper_ab.contracts.worker_order import WorkerOrder
 from esper_ab.launchers import KeyExchange
 
 DESCRIPTORS = 4  # per supervisor in this process: its streams, and one that signals changes of its workers

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TextIO
 
 from esper_ab.contracts.errors import Setting, UsageError
-from esper_ab.contracts.files import open_below
-from esper_ab.contracts.messages import Lane, WorkerOrder
+from esper_ab.contracts.files_below import open_below
 from esper_ab.contracts.own_packages import ForeignPackage, add_working_directory, claim
+from esper_ab.contracts.worker_order import Lane, WorkerOrder
 from esper_ab.launchers import KeyExchange, Launcher, LauncherFactory, Transport
 from esper_ab.launchers._entry import call
 

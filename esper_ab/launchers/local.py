@@ -17,7 +17,7 @@ from multiprocessing.connection import wait
 import msgspec
 
 from esper_ab.contracts.child import Child
-from esper_ab.contracts.messages import WorkerOrder
+from esper_ab.contracts.worker_order import WorkerOrder
 from esper_ab.launchers import KeyExchange, Launcher, LauncherFactory, Transport
 from esper_ab.launchers._start_process import DESCRIPTORS, StartedProcess, StartProcess
 

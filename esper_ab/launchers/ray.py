@@ -27,11 +27,11 @@ import msgspec
 from esper_ab.contracts import supervisor
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.guard import limit_softly
-from esper_ab.contracts.messages import Lane, WorkerOrder
 from esper_ab.contracts.own_packages import child_command
 from esper_ab.contracts.private_folder import private_folder, remove_private
 from esper_ab.contracts.users_shell import OF_A_JOB
 from esper_ab.contracts.wording import counted
+from esper_ab.contracts.worker_order import Lane, WorkerOrder
 from esper_ab.launchers import Errand, Launcher, LauncherFactory, Node, Transport, _ray_actor
 from esper_ab.launchers._ray_actor import Actor, ActorEnded, NotYet, RayErrand, RaySupervisor, answer, in_one_line
 from esper_ab.launchers._supervised import NodeSupervisor, NodeWorker

@@ -21,8 +21,8 @@ from functools import partial
 
 from esper_ab.contracts import supervisor
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.messages import WorkerOrder
 from esper_ab.contracts.own_packages import alone_command, child_command
+from esper_ab.contracts.worker_order import WorkerOrder
 from esper_ab.launchers import Errand, Launcher, LauncherFactory, Node, Transport, begin_here
 from esper_ab.launchers._supervised import DESCRIPTORS, NodeSupervisor, NodeWorker, PipedSupervisor
 

@@ -21,7 +21,8 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from esper_ab.contracts.files import make_folder, open_regular
+from esper_ab.contracts.files_below import make_folder
+from esper_ab.contracts.regular_file import open_regular
 from esper_ab.live.early_hang_up import hung_up
 
 if TYPE_CHECKING:

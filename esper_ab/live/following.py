@@ -8,14 +8,16 @@ from pathlib import Path
 import click
 import msgspec
 
-from esper_ab.contracts.wording import shell_command, typeable, visible_line
+from esper_ab.contracts.shell_command import shell_command, typeable
+from esper_ab.contracts.visible import visible_line
 from esper_ab.journal.events import ExperimentEnded, MilestoneReleased
 from esper_ab.journal.fold import History
 from esper_ab.journal.lock import last_holder
 from esper_ab.live.console import rich_console
 from esper_ab.live.terminal import LiveView
 from esper_ab.live.viewer import Viewer
-from esper_ab.readers.status import no_report, reported, status_of, status_text
+from esper_ab.readers.reported import no_report, reported
+from esper_ab.readers.status import status_of, status_text
 
 _LOOKS, _POLL_S = 240, 0.25  # how often to look for a report, and the pause between two looks
 

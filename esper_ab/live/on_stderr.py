@@ -7,7 +7,9 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 from esper_ab.contracts.messages import Progress
-from esper_ab.contracts.wording import counted, typeable, visible, visible_line
+from esper_ab.contracts.shell_command import typeable
+from esper_ab.contracts.visible import visible, visible_line
+from esper_ab.contracts.wording import counted
 from esper_ab.journal import events
 from esper_ab.journal.outcomes import mean_outcome
 

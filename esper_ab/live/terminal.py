@@ -19,8 +19,10 @@ from rich.table import Table
 from rich.text import Text
 
 from esper_ab.contracts import messages
-from esper_ab.contracts.messages import RunSpec
-from esper_ab.contracts.wording import counted, n_pairs, typeable, visible
+from esper_ab.contracts.shell_command import typeable
+from esper_ab.contracts.visible import visible
+from esper_ab.contracts.wording import counted, n_pairs
+from esper_ab.contracts.worker_order import RunSpec
 from esper_ab.journal.events import (
     AnyEvent,
     EpisodeRecorded,
@@ -32,17 +34,17 @@ from esper_ab.journal.events import (
     RunEvaluated,
 )
 from esper_ab.journal.fold import History, begin
-from esper_ab.journal.outcomes import (
+from esper_ab.journal.outcomes import outcome_of
+from esper_ab.journal.recent import (
     DIFFERENCE_LABEL,
     RECENT,
     REWARD_LABEL,
-    Alarms,
     differences_now,
     evaluation_work,
     group_now,
-    outcome_of,
     worked_s,
 )
+from esper_ab.live.alarms import Alarms
 from esper_ab.plan.plan import Plan
 
 _REDRAW_S = 0.2

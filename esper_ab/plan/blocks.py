@@ -8,19 +8,23 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from esper_ab.contracts.children import Device, Machine, RewardAudit
 from esper_ab.contracts.errors import Setting, UsageError
-from esper_ab.contracts.experiment_files import log_of, out_of, policy_of
-from esper_ab.contracts.messages import Lane, RunSpec
+from esper_ab.contracts.machine import Device, Machine
 from esper_ab.contracts.records import RunRef
+from esper_ab.contracts.reward_audit import RewardAudit
 from esper_ab.contracts.rng import RngPath, run_path, shuffled
+from esper_ab.contracts.run_files import log_of, out_of, policy_of
+from esper_ab.contracts.worker_order import Lane, RunSpec
 from esper_ab.design.counterbalance import blocks_needed, draws_positions, identified, order, order_drawn
 from esper_ab.design.design import Design, check_design, comparisons, extended, looks_of, make_design
 from esper_ab.plan.estimate import Estimate, estimate
-from esper_ab.plan.notes import estimand, limits, notes, positions_could_matter_by
+from esper_ab.plan.notes import estimand, limits, notes
 from esper_ab.plan.plan import Block, Extension, Plan
-from esper_ab.plan.users_code import code_of, order_of
-from esper_ab.settings.experiment import Group, ResolvedExperiment, differences
+from esper_ab.plan.positions import positions_could_matter_by
+from esper_ab.plan.reward_code import code_of
+from esper_ab.plan.trainer_code import order_of
+from esper_ab.settings.differences import differences
+from esper_ab.settings.experiment import Group, ResolvedExperiment
 from esper_ab.settings.outcome_range import worst_outcome
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from esper_ab.settings.experiment import ResolvedExperiment, differences
+from esper_ab.settings.differences import differences
+from esper_ab.settings.experiment import ResolvedExperiment
 
 EVIDENCE = "docs/evidence/learning.md"
 ENOUGH_EPISODES = 960  # training episodes (episodes x environments) of a run, so that few pairs tell rewards apart

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from esper_ab.contracts.children import Machine
+from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.wording import counted, listed
 from esper_ab.plan.plan import Plan
 from esper_ab.settings.kinds import kind_of

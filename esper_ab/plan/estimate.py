@@ -1,16 +1,4 @@
-"""Rough memory and time of an experiment, from the task's size and the machine's measured speed. Pure.
-
-    one host epoch = steps · step_s + work / speed
-    work           = n_envs · (3 · train + validated · validation) · (multiply-adds + Rates.value · activations)
-
-Small hosts are limited by reading and writing activations, not by multiplying. So one activation counts as much as
-`Rates.value` multiply-adds. Both are counted for one forward pass of one sample through a bare host. Before the first
-epoch, all workers load torch at the same time on the available cores; the preflight measures the loading time and the
-speed. For a GPU, step_s is the time that the preflight measured there. The rates are fitted to
-docs/evidence/benchmarks/hosts.json; docs/evidence/scaling.md shows their errors. The cost of a grown host depends on
-the modules that a policy grafts, so an estimate may be wrong by a factor of two or three; the live view is more
-accurate after one episode.
-"""
+"""Rough memory and time of an experiment, from the task's size and the machine's measured speed. Pure."""
 
 from __future__ import annotations
 
@@ -20,55 +8,14 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from esper_ab.contracts.children import Machine, TaskFacts
-from esper_ab.contracts.measures import greedy_episodes
-from esper_ab.contracts.messages import Lane
-from esper_ab.contracts.settings import GROWTH, Settings, is_own_outcome
+from esper_ab.contracts.evaluation import greedy_episodes
+from esper_ab.contracts.kinds_of_task import GROWTH, is_own_outcome
+from esper_ab.contracts.machine import Machine, TaskFacts
+from esper_ab.contracts.settings import Settings
 from esper_ab.contracts.trainer import TrainerFacts
+from esper_ab.contracts.worker_order import Lane
+from esper_ab.plan.gpu_memory import ENV_BYTES, FLOAT_BYTES
 from esper_ab.settings.experiment import ResolvedExperiment
-
-# --- gpu memory ------------------------------------------------------------------------------------------------------
-# The GPU memory that a run needs, and whether a plan's runs fit. Pure.
-#
-#     run = FIXED + all splits + n · ENV + the larger of COPIES · n · batch · values · 4 bytes and a validation's share
-#
-# n: environments on the GPU, which all train side by side there; values: of one forward pass of one bare host on one
-# sample. FIXED covers CUDA and its libraries' workspaces. A validation is split into pieces that each use a fixed share
-# of the GPU's memory. tests/unit/workers/layers/test_device.py compares the last two terms with the tensors of a
-# training step and of a validation; the memory of CUDA itself was never measured.
-
-
-FIXED_BYTES = 2 << 30
-ENV_BYTES = 3 << 19  # parameters, momentum and moments of one environment
-COPIES = 7  # copies of the bare host's activations; covers seed modules, and gradients
-VALIDATION_SHARE = 16  # fraction of a GPU's memory, 1 / 16, for all tensors of a piece
-FLOAT_BYTES = 4
-
-
-def training_bytes(task: TaskFacts, n_envs: int, batch_size: int) -> int:
-    """Return the bytes needed to train `n_envs` environments at the same time, without the fixed memory of a run."""
-    batch = min(batch_size, task.sizes[0])
-    return n_envs * (ENV_BYTES + COPIES * batch * task.host_values * FLOAT_BYTES)
-
-
-def too_much(experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[Lane]) -> str:
-    """Warn about the first GPU whose runs may not fit, in one sentence with a remedy; "" if all runs should fit."""
-    task = machine.task(experiment.task)
-    batch = max(group.settings.growth.batch_size for group in experiment.groups)
-    splits = sum(task.sizes) * task.sample_values * FLOAT_BYTES
-    for device in (device for device in machine.devices if device.name.startswith("cuda")):
-        trains = training_bytes(task, -(-experiment.n_envs // experiment.devices_per_run), batch)
-        each = FIXED_BYTES + splits + max(trains, device.memory_bytes // VALIDATION_SHARE)
-        runs = sum(device.name in lane.devices for lane in lanes)
-        if runs * each > device.memory_bytes:
-            shared = f"{runs} workers share it; " if runs > 1 else ""
-            return (
-                f"{device.name} has {device.memory_bytes / 2**30:.1f} GiB, but its runs may need about "
-                f"{runs * each / 2**30:.1f} GiB ({shared}docs/machine.md, Memory): reduce --n-envs or "
-                "growth.batch_size."
-            )
-    return ""
-
 
 _PASSES = 3  # forward, and a backward pass that costs about two
 _PASSES_OF_GPU = 4 / 3  # cost of a minibatch of a validation with counterfactuals, in minibatches of training

@@ -13,16 +13,16 @@ from typing import Any
 
 import msgspec
 
-from esper_ab.contracts.children import Machine
 from esper_ab.contracts.errors import Setting, UsageError, refused
-from esper_ab.contracts.experiment_files import config_of
-from esper_ab.contracts.files import PRIVATE, make_folder, removed_on_failure, write_below
-from esper_ab.contracts.messages import RunSpec
-from esper_ab.contracts.settings import ENV_REWARD, GROWTH, kind_of_task
-from esper_ab.contracts.wording import shell_command
-from esper_ab.plan import users_code
+from esper_ab.contracts.files_below import PRIVATE, make_folder, removed_on_failure, write_below
+from esper_ab.contracts.kinds_of_task import ENV_REWARD, GROWTH, kind_of_task
+from esper_ab.contracts.machine import Machine
+from esper_ab.contracts.run_files import config_of
+from esper_ab.contracts.shell_command import shell_command
+from esper_ab.contracts.worker_order import RunSpec
+from esper_ab.plan import trainer_code
 from esper_ab.plan.plan import Plan
-from esper_ab.plan.users_code import keep_rewards
+from esper_ab.plan.reward_code import keep_rewards
 from esper_ab.settings.assignments import EXPERIMENT_FIELDS, GROUP_FIELDS, Field
 from esper_ab.settings.experiment import ResolvedExperiment
 from esper_ab.settings.request import settings_sha256
@@ -161,7 +161,7 @@ def make_experiment_directory(
         write_below(experiment_dir, PLAN_TEXT, f"{text}\n".encode())
         keep_rewards(experiment_dir, machine.user_rewards)
         if machine.trainer is not None:
-            users_code.keep_trainer(experiment_dir, machine.trainer, plan.experiment.trainer)
+            trainer_code.keep_trainer(experiment_dir, machine.trainer, plan.experiment.trainer)
 
 
 def claim_new(experiment_dir: Path) -> None:

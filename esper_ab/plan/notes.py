@@ -6,52 +6,22 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from esper_ab.contracts.children import Machine
-from esper_ab.contracts.messages import Lane
-from esper_ab.contracts.settings import ENV_REWARD, GROWTH, TRAINER, RewardSettings, kind_of_task
+from esper_ab.contracts.kinds_of_task import ENV_REWARD, GROWTH, TRAINER, kind_of_task
+from esper_ab.contracts.machine import Machine
+from esper_ab.contracts.settings import RewardSettings
 from esper_ab.contracts.trainer import TrainerFacts
 from esper_ab.contracts.wording import capital, counted, named
+from esper_ab.contracts.worker_order import Lane
 from esper_ab.design.counterbalance import cycle, draws_positions
-from esper_ab.design.design import of_training
-from esper_ab.plan import users_code as own
+from esper_ab.design.outcome_words import of_training
+from esper_ab.plan import trainer_code as own
 from esper_ab.plan.budget import ENOUGH_EPISODES, enough_episodes
-from esper_ab.plan.estimate import duration, estimate, too_much
-from esper_ab.settings.experiment import UNIFORM, ResolvedExperiment, pairs_by_axes, starts
+from esper_ab.plan.estimate import duration, estimate
+from esper_ab.plan.gpu_memory import too_much
+from esper_ab.settings.differences import pairs_by_axes
+from esper_ab.settings.experiment import ResolvedExperiment
+from esper_ab.settings.policy_bias import UNIFORM, starts
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
-
-# --- positions -------------------------------------------------------------------------------------------------------
-# Whether the position of a run in its block (device and start order) could change its records. Pure.
-
-
-def positions_could_matter_by(experiment: ResolvedExperiment, machine: Machine) -> str:
-    """Return a reason why a record could depend on its lane or start order; "" if there is no reason.
-
-    There is no reason if the arithmetic is deterministic, all devices are CPU cores of one kind, and all parts come
-    from the catalogues, which draw random numbers by rng path, in any order. Nothing is assumed about users' code.
-    """
-    cores = {device.name: device.title for device in machine.devices if device.name.startswith("cpu:")}
-    others = [name for name in experiment.devices if name not in cores]
-    modes = (group.settings.reward.mode for group in experiment.groups)
-    foreign = [mode for mode in modes if mode not in machine.rewards]
-    if experiment.trainer:
-        return "the trainer is your own"
-    if experiment.task.rpartition(":")[0].endswith(".py"):
-        return f"the environments of {experiment.task} do not come from a package"
-    task = next((task for task in machine.tasks if task.name == experiment.task), None)
-    if task is not None and not task.repeats:
-        return "the environments carry state across resets" if task.carries else "the environments do not repeat"
-    if ":" in experiment.outcome.removeprefix("info:"):
-        return f"the outcome {experiment.outcome} is a user's function"
-    if foreign:
-        return f"the reward {foreign[0]} is not in the catalogue"
-    if others:
-        return f"{others[0]} is not a CPU core"
-    if len({cores[name] for name in experiment.devices}) > 1:
-        return "the CPU cores are of different kinds"
-    if not experiment.arithmetic.deterministic:
-        return "the arithmetic is not deterministic"
-    return ""
-
 
 _UNPAIRED = ("unpaired: groups do not share randomness within a seed; use this for calibration, not for comparison.",)
 _FIXED = (

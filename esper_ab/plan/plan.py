@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from esper_ab.contracts.children import RewardAudit
-from esper_ab.contracts.messages import Lane, RunSpec
 from esper_ab.contracts.records import Count, Index, Number, Seconds, Sha256
+from esper_ab.contracts.reward_audit import RewardAudit
 from esper_ab.contracts.settings import Settings
 from esper_ab.contracts.trainer import TrainerFacts
+from esper_ab.contracts.worker_order import Lane, RunSpec
 from esper_ab.design.design import Design
-from esper_ab.settings.experiment import Difference, ResolvedExperiment
+from esper_ab.settings.differences import Difference
+from esper_ab.settings.experiment import ResolvedExperiment
 
 
 class Block(Settings, frozen=True, kw_only=True):

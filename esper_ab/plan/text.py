@@ -6,9 +6,11 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
-from esper_ab.contracts.children import Machine
+from esper_ab.contracts.machine import Machine
+from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.trainer import called
-from esper_ab.contracts.wording import counted, listed, shell_command, visible, visible_line
+from esper_ab.contracts.visible import visible, visible_line
+from esper_ab.contracts.wording import counted, listed
 from esper_ab.design.design import rule
 from esper_ab.plan.devices import environments_per_device, runs_at_once, unused_gpus, where
 from esper_ab.plan.estimate import Estimate, duration

@@ -8,7 +8,7 @@ from numbers import Integral, Real
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.measures import LARGEST_OUTCOME, countable
 from esper_ab.contracts.plain_number import number_or_boolean
-from esper_ab.contracts.wording import visible_line
+from esper_ab.contracts.visible import visible_line
 
 NOTHING = ("", "nan", "<na>", "na", "n/a", "null", "none")  # lower-case texts of a missing outcome, cluster or order
 _MISSING = ("nan", "<NA>", "NaT")  # how data frames show a missing cell

@@ -7,22 +7,18 @@ column.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 
 from esper_ab.contracts.errors import Setting, UsageError
-from esper_ab.contracts.files import read_regular
-from esper_ab.contracts.wording import listed, visible_line
-from esper_ab.readers.binary_files import refuse_binary
+from esper_ab.contracts.visible import visible_line
+from esper_ab.contracts.wording import listed
 from esper_ab.readers.cells import NOTHING, cell_text, outcome_of
 from esper_ab.readers.group_columns import check_groups
 from esper_ab.readers.run_states import without_crashed
 from esper_ab.readers.seed_names import one_name_per_seed
 from esper_ab.readers.wide_table import ask_for_groups, long_of
 from esper_ab.verdict.observations import ITEMS, Observation, Observations, is_integer, names_items
-from esper_ab.verdict.vocabulary import MEAN
+from esper_ab.verdict.scale import MEAN
 
 PAIR_COLUMNS = ("seed", "pair", "replicate")  # one of them says which runs belong together
 COLUMNS = ("group", *PAIR_COLUMNS, "run", "outcome", "task", "cluster", "order")
@@ -190,65 +186,3 @@ def _check_once(source: str, rows: Sequence[Observation], field: str, column: st
                 f"{source}, row {row.row}, column {column}: group {row.group} also has {column} {name}{of_task} in row "
                 f"{first}; {why}"
             )
-
-
-# --- csv file --------------------------------------------------------------------------------------------------------
-# A CSV file of outcomes: a header line, then one row per run.
-
-
-_LARGEST_BYTES = 64 * 2**20
-_MOST_COLUMNS = 1000
-_STARTS = {";": "semicolons", "\t": "tabs"}
-
-
-def read_csv(file: Path, names: Mapping[str, str] | None = None, groups: Sequence[str] = ()) -> Observations:
-    """Read `file`. Raises UsageError, with row and column, if it is not a valid table of outcomes.
-
-    Rows are counted as in an editor: the header is row 1. `names` and `groups` are as in `observations_of`.
-    """
-    text = _text(file)
-    if text.lstrip()[:1] in ("{", "["):
-        raise UsageError(f"{file} is JSON; expected a CSV file with a header line such as group,seed,outcome")
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    numbers, rows = [], []
-    try:
-        header = [name.strip() for name in next(reader, [])]
-        _check_header(file, header)
-        for cells in reader:
-            if not any(cell.strip() for cell in cells):
-                continue
-            if len(cells) != len(header):
-                at = f"column {header[len(cells)]}" if len(cells) < len(header) else f"after column {header[-1]}"
-                raise UsageError(
-                    f"{file}, row {reader.line_num}, {at}: the row has {len(cells)} cells, the header {len(header)}"
-                )
-            numbers.append(reader.line_num)
-            rows.append(cells)
-    except csv.Error as error:
-        raise UsageError(f"{file}, row {reader.line_num}: invalid CSV: {error}") from None
-    columns = {name: [row[place] for row in rows] for place, name in enumerate(header)}
-    return observations_of(str(file), columns, numbers, names, groups)
-
-
-def _text(file: Path) -> str:
-    """Return the text of the file without its byte-order mark."""
-    content = read_regular(file, _LARGEST_BYTES)
-    refuse_binary(file, content)
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        row = content[: error.start].count(b"\n") + 1
-        raise UsageError(f"{file}, row {row}: byte {error.start} is not valid UTF-8") from None
-
-
-def _check_header(file: Path, header: list[str]) -> None:
-    if not any(header):
-        raise UsageError(f"{file} is empty: it needs a header line such as group,seed,outcome")
-    for separator, words in _STARTS.items():
-        if len(header) == 1 and separator in header[0]:
-            raise UsageError(f"{file}, row 1: columns are separated by {words}; use commas")
-    if len(header) > _MOST_COLUMNS:
-        raise UsageError(f"{file}, row 1: {len(header)} columns; at most {_MOST_COLUMNS} are allowed")
-    for place, name in enumerate(header):
-        if name in header[:place]:
-            raise UsageError(f"{file}, row 1, column {place + 1}: the column name {name!r} occurs twice")

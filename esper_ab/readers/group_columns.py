@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.wording import visible_line
+from esper_ab.contracts.visible import visible_line
 from esper_ab.verdict.observations import Observation
 
 _MOST_GROUPS = 2  # a comparison of two single runs is none, but its groups may be meant

@@ -18,9 +18,11 @@ from typing import Literal
 import msgspec
 
 from esper_ab.contracts.errors import JournalError, UsageError
-from esper_ab.contracts.files import UNREADABLE, read_regular, write_below
+from esper_ab.contracts.files_below import write_below
 from esper_ab.contracts.records import GroupName, Sha256
+from esper_ab.contracts.regular_file import read_regular
 from esper_ab.contracts.settings import Settings
+from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.journal.lock import holder
 
 JOINT_NAME, PLAN_NAME = "joint.json", "plan.json"

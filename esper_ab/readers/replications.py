@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from esper_ab.readers.joint import Source, differing
+from esper_ab.readers.compared import Source, differing
 
 _OTHER_SEED = "rng_seed: "
 _ALLOWED = (_OTHER_SEED, "code: ", "version of ")  # beginnings of lines of `differing`

@@ -7,7 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 import msgspec
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.wording import counted, visible_line
+from esper_ab.contracts.visible import visible_line
+from esper_ab.contracts.wording import counted
 from esper_ab.verdict.observations import Observation
 
 _COLUMNS = ("state", "status")  # names of the column, in lower case

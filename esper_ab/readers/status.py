@@ -1,108 +1,30 @@
-"""The status of experiment directories, and the answers in their reports. Loads neither numpy nor torch."""
+"""Status of an experiment directory: a fold of its journal and a check of its lock. Loads neither numpy nor torch."""
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
-from esper_ab.contracts.errors import JournalError, UsageError
-from esper_ab.contracts.experiment_files import PAGE, VERDICT
-from esper_ab.contracts.files import UNREADABLE, read_regular
+from esper_ab.contracts.answer_files import PAGE
 from esper_ab.contracts.measures import Measure
-from esper_ab.contracts.wording import counted, n_pairs, shell_command, visible, visible_json, visible_line
-from esper_ab.journal.file import JOURNAL_NAME
+from esper_ab.contracts.shell_command import shell_command
+from esper_ab.contracts.visible import visible, visible_json, visible_line
+from esper_ab.contracts.wording import counted, n_pairs
 from esper_ab.journal.fold import History, RunState
 from esper_ab.journal.load import Loaded, load
-from esper_ab.journal.lock import last_holder
-from esper_ab.journal.outcomes import (
+from esper_ab.journal.recent import (
     DIFFERENCE_LABEL,
     DifferenceNow,
     GroupNow,
     differences_now,
-    evaluation_work,
     group_now,
 )
+from esper_ab.readers.reported import Reported, no_report, reported
 from esper_ab.stats.text import digits_for, signed
-from esper_ab.verdict.vocabulary import Verdict
-
-# --- reported --------------------------------------------------------------------------------------------------------
-# What the report of an experiment directory says about its comparisons. Loads neither numpy nor torch.
-
-
-class Reported(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer to one comparison, as in verdict.json."""
-
-    a: str
-    b: str
-    verdict: Verdict
-    headline: str = ""
-    warnings: tuple[str, ...]  # the caveats without which the headline is not shown
-
-    @property
-    def lines(self) -> tuple[str, ...]:
-        """The answer as lines for a terminal, with its caveats."""
-        said = (f"{self.verdict}: {self.headline}", *(f"! {warning}" for warning in self.warnings))
-        return tuple(f"  {visible_line(line)}" for line in said)
-
-
-class _Document(msgspec.Struct, kw_only=True):
-    comparisons: tuple[Reported, ...]
-    replicates: int | None = None
-
-
-_decode = msgspec.json.Decoder(_Document).decode
-
-
-def no_report(experiment_dir: Path) -> str:
-    """Return a line for a finished experiment if its report is not built. Returns "" if there is a report."""
-    if (experiment_dir / PAGE).is_file():
-        return ""
-    if by := _writer(experiment_dir):
-        return by
-    return f"There is no report yet: `{shell_command('report', experiment_dir)}` writes it."
-
-
-def _writer(experiment_dir: Path) -> str:
-    """Say which process of this machine will write the report of an experiment that has just finished; "" if none."""
-    by = last_holder(experiment_dir)
-    if by is None or by.host != os.uname().nodename:
-        return ""
-    return f"The report is not there yet: process {by.pid}, which ran the experiment, writes it."
-
-
-def reported(experiment_dir: Path, history: History) -> tuple[tuple[Reported, ...], str]:
-    """Return the answers in the report of a finished experiment, and what is wrong with the report.
-
-    The second value is "" unless the report's file is damaged or out of date. In that case, and if there is no report,
-    there are no answers.
-    """
-    path = experiment_dir / VERDICT
-    try:
-        document = _decode(read_regular(path))
-    except FileNotFoundError:
-        return (), ""
-    except (OSError, *UNREADABLE):
-        document = _Document(comparisons=())
-    found = document.comparisons
-    planned = [(comparison.a, comparison.b) for comparison in history.design.comparisons]
-    of_this_state = document.replicates in (None, history.replicates)
-    if [(one.a, one.b) for one in found] == planned and of_this_state:
-        return found, ""
-    if not of_this_state and (by := _writer(experiment_dir)):
-        return (), by
-    remedy = shell_command("report", experiment_dir)
-    return (), f"{path.name} is damaged or out of date: `{remedy}` writes it again"
-
-
-# --- status ----------------------------------------------------------------------------------------------------------
-# Status of an experiment directory: a fold of its journal and a check of its lock. Loads neither numpy nor torch.
-
 
 ExperimentState = Literal["running", "finished", "failed", "interrupted", "stale"]
 
@@ -242,59 +164,3 @@ def state_of(history: History, *, held: bool) -> ExperimentState:
     if history.ended is not None:
         return history.ended.status
     return "running" if held else "stale"
-
-
-# --- listed ----------------------------------------------------------------------------------------------------------
-# Experiment directories below a folder, and what the report of a finished one says. Loads neither numpy nor torch.
-
-
-@dataclass(frozen=True, kw_only=True)
-class Listed:
-    """An experiment directory as the list shows it."""
-
-    experiment_dir: str
-    state: str  # as in `status`, or "damaged", "empty", "unreadable"
-    done: float | None = None  # share of the planned training episodes and evaluations
-    last_event: str = ""  # ISO 8601
-    groups: tuple[str, ...] = ()
-    verdicts: tuple[str, ...] = ()  # "a - b: VERDICT", of a finished experiment that has its report
-    headlines: tuple[str, ...] = ()  # of the same comparisons, each followed by its caveats
-    problem: str = ""  # why it is damaged, empty or unreadable, or what is wrong with its report
-
-
-def list_runs(folder: Path) -> list[Listed]:
-    """Return every experiment directory below `folder`; a directory that cannot be read is listed with its problem."""
-    found = map(_look, _experiment_directories(folder))
-    return sorted(found, key=lambda one: (one.last_event, one.experiment_dir), reverse=True)
-
-
-def _experiment_directories(folder: Path) -> Iterator[Path]:
-    for where, below, files in os.walk(folder):
-        if JOURNAL_NAME in files:
-            below.clear()
-            yield Path(where)
-
-
-def _look(experiment_dir: Path) -> Listed:
-    try:
-        loaded = load(experiment_dir)
-    except (JournalError, UsageError, OSError) as error:
-        empty = "unreadable" if isinstance(error, OSError) else "empty"
-        state = "damaged" if isinstance(error, JournalError) else empty
-        return Listed(experiment_dir=str(experiment_dir), state=state, problem=str(error))
-    history, state = loaded.history, state_of(loaded.history, held=loaded.held)
-    counted = [run for run in history.runs.values() if not (run.left_out or run.lost)]
-    units = sum(run.spec.episodes + evaluation_work(run.spec) for run in counted)
-    done = sum(len(run.columns) + evaluation_work(run.spec) * (run.evaluation is not None) for run in counted)
-    told, problem = reported(experiment_dir, history) if state == "finished" else ((), "")
-    if state == "finished" and not told:
-        problem = problem or no_report(experiment_dir)
-    return Listed(
-        experiment_dir=str(experiment_dir), state=state, done=done / units if units else None,
-        last_event=loaded.wall_time, groups=history.groups,
-        verdicts=tuple(f"{one.a} - {one.b}: {one.verdict}" for one in told),
-        headlines=tuple(
-            " ".join((one.headline, *(f"! {warning}" for warning in one.warnings))) for one in told if one.headline
-        ),
-        problem=problem,
-    )  # fmt: skip

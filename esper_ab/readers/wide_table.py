@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from esper_ab.contracts.errors import OpenQuestion, Setting, Unanswered, UsageError
-from esper_ab.contracts.wording import did_you_mean, listed, visible_line
+from esper_ab.contracts.visible import visible_line
+from esper_ab.contracts.wording import did_you_mean, listed
 from esper_ab.readers.cells import outcome_of
 
 _INDEX = ("", "Unnamed: 0")  # pandas' names for a column with the numbers of the rows

@@ -7,15 +7,17 @@ import shlex
 from collections.abc import Iterator
 
 from esper_ab.analysis.learning import unsettled
-from esper_ab.contracts.wording import counted, listed, shell_command
+from esper_ab.contracts.shell_command import shell_command
+from esper_ab.contracts.wording import counted, listed
 from esper_ab.design.design import default_looks, rule
 from esper_ab.plan.budget import ENOUGH_EPISODES, enough_episodes
 from esper_ab.report.content import Content
 from esper_ab.report.document import Item
 from esper_ab.report.kinds import kind_of
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
-from esper_ab.verdict.comparison import Comparison, extendable
-from esper_ab.verdict.vocabulary import DIFFERENT, Verdict
+from esper_ab.verdict.comparison import Comparison
+from esper_ab.verdict.sample_size import extendable
+from esper_ab.verdict.verdict import DIFFERENT, Verdict
 
 _MOST_PAIRS = 1000  # more are no advice
 _LONGER = 4  # times as many episodes

@@ -14,8 +14,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from esper_ab.contracts.experiment_files import PAGE, SUMMARY, VERDICT
-from esper_ab.contracts.files import read_regular, write_below
+from esper_ab.contracts.answer_files import PAGE, SUMMARY, VERDICT
+from esper_ab.contracts.files_below import write_below
+from esper_ab.contracts.regular_file import read_regular
 from esper_ab.journal.load import load
 
 if TYPE_CHECKING:
@@ -44,10 +45,11 @@ def build_report(experiment_dir: Path) -> Report:
             loaded = load(experiment_dir)
 
         # Imported here, because commands that report must not load these modules for --help.
-        from esper_ab.report.content import content, render_verdict
+        from esper_ab.report.content import content
         from esper_ab.report.experiment import experiment_report
         from esper_ab.report.page import render_page
         from esper_ab.report.text import render_text
+        from esper_ab.report.verdict_json import render_verdict
 
         found = content(loaded.history, held=loaded.held, place=str(experiment_dir.resolve()))
         document = experiment_report(found)
@@ -77,7 +79,8 @@ def printed(report: Report, form: str) -> str:
     if form == "json":
         return read_regular(report.experiment_dir / VERDICT).decode().strip()
     from esper_ab.report.experiment import render_brief  # with the rest of the report, as above
-    from esper_ab.report.text import render_markdown, render_text  # likewise
+    from esper_ab.report.markdown import render_markdown  # likewise
+    from esper_ab.report.text import render_text
 
     if form == "md":
         return render_markdown(report.document).rstrip()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from esper_ab.report.tables.table import Table
 
 if TYPE_CHECKING:  # loads matplotlib, which text does not need
-    from esper_ab.report.figures.style import Drawing
+    from esper_ab.report.figures.drawing import Drawing
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,15 @@ from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
-from esper_ab.contracts.wording import counted, shell_command, visible
+from esper_ab.contracts.shell_command import shell_command
+from esper_ab.contracts.visible import visible
+from esper_ab.contracts.wording import counted
 from esper_ab.design.design import rule
-from esper_ab.report.content import comparison_json, indented
 from esper_ab.report.document import Card, Document, Paragraphs, Section, Verdicts
 from esper_ab.report.tables.comparison import beside_tables, cards_of, deciding_table, looks_table, overview_table
 from esper_ab.report.tables.table import Table, mean_and_sd, number
 from esper_ab.report.text import paragraph, written
+from esper_ab.report.verdict_json import comparison_json, indented
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.text import digits_for
 from esper_ab.verdict.analysis_plan import AnalysisPlan
@@ -21,8 +23,9 @@ from esper_ab.verdict.answer import Answer
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.observations import POSITION
 from esper_ab.verdict.profiles import HONEST_FROM, Aggregate
+from esper_ab.verdict.scale import MEAN
 from esper_ab.verdict.sentences import rule_sentence
-from esper_ab.verdict.vocabulary import MEAN, Verdict
+from esper_ab.verdict.verdict import Verdict
 
 EXPLORATORY = (
     "EXPLORATORY. Nothing was declared before these runs: the verdicts are those of a plan with one look. "

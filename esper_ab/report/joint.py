@@ -8,11 +8,12 @@ from typing import Any
 
 import msgspec
 
-from esper_ab.contracts.experiment_files import PAGE, SUMMARY, VERDICT
-from esper_ab.contracts.files import write_below
-from esper_ab.contracts.wording import shell_command, visible, visible_line
+from esper_ab.contracts.answer_files import PAGE, SUMMARY, VERDICT
+from esper_ab.contracts.files_below import write_below
+from esper_ab.contracts.shell_command import shell_command
+from esper_ab.contracts.visible import visible, visible_line
 from esper_ab.readers.joint import JointResult
-from esper_ab.report.content import against, indented
+from esper_ab.report.content import against
 from esper_ab.report.document import Document, Figures, Links, Paragraphs, Section, State
 from esper_ab.report.external import (
     departures,
@@ -23,13 +24,14 @@ from esper_ab.report.external import (
     tasks_of,
     verdicts,
 )
-from esper_ab.report.figures.catalogue import external_figure
-from esper_ab.report.figures.style import Drawing
+from esper_ab.report.figures.drawing import Drawing
+from esper_ab.report.figures.external import external_figure
 from esper_ab.report.page import render_page
 from esper_ab.report.tables.table import Table
 from esper_ab.report.text import paragraph, render_text, warned, written
+from esper_ab.report.verdict_json import indented
+from esper_ab.verdict.scale import MEAN
 from esper_ab.verdict.sentences import rule_sentence
-from esper_ab.verdict.vocabulary import MEAN
 
 SCHEMA = 2
 

@@ -1,38 +1,29 @@
-"""HTML pages: a document, and a list of experiments. The pages load nothing, and every name is escaped."""
+"""Document -> report.html: one page, nothing fetched from anywhere, every name escaped.
+
+The page's policy allows at most one script, page.js, by hash; the page reads the same without the script.
+"""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import os
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from importlib import resources
-from pathlib import Path
-from urllib.parse import quote
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from esper_ab.contracts.experiment_files import PAGE
-from esper_ab.contracts.files import write_below
-from esper_ab.contracts.wording import visible, visible_line
-from esper_ab.readers.status import Listed, list_runs
+from esper_ab.contracts.visible import visible, visible_line
 from esper_ab.report.document import Document, Figures, Node, Section
 from esper_ab.report.figures.style import MOST_COLOURS
 from esper_ab.report.tables.table import Table
 from esper_ab.report.terms import Explained
 
-# --- page ------------------------------------------------------------------------------------------------------------
-# Document -> report.html: one page, nothing fetched from anywhere, every name escaped.
-#
-# The page's policy allows at most one script, page.js, by hash; the page reads the same without the script.
-
 
 def render_page(document: Document) -> str:
     """Render a document; the same journal gives the same text."""
     script = read_part("page.js") if document.interactive else ""
-    return _render(
+    return fill_template(
         "page.html.jinja", document=document, explain=Explained() if document.interactive else str,
         n_colours=MOST_COLOURS, script=script, script_hash=policy_hash(script),
     )
@@ -54,7 +45,7 @@ def _sections(nodes: Sequence[Node]) -> list[Section]:
     return [node for node in nodes if isinstance(node, Section) and node.title and _holds(node)]
 
 
-def _render(name: str, **values: object) -> str:
+def fill_template(name: str, **values: object) -> str:
     """Render a template of this package, with the style sheet as `css`."""
     environment = Environment(
         loader=FunctionLoader(read_part), autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True,
@@ -75,23 +66,3 @@ def _shown(value: object) -> object:
 def read_part(name: str) -> str:
     """Return the text of a file of this package: a template, a style sheet or a script."""
     return resources.files("esper_ab.report").joinpath(name).read_text(encoding="utf-8")
-
-
-# --- listing ---------------------------------------------------------------------------------------------------------
-# A static page over all experiment directories below a folder: state, progress, answer, and links to their reports.
-
-
-def write_listing(folder: Path, page: Path, *, refresh_s: int = 0) -> None:
-    """Replace the file `page` atomically; a browser reloads it every `refresh_s` seconds (0: never)."""
-    text = _render(
-        "listing.html.jinja", refresh_s=refresh_s, script="", written=f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}",
-        document=Document(title=str(folder if folder.name else folder.resolve().name), name="experiments", nodes=()),
-        rows=[(one, os.path.relpath(one.experiment_dir, folder), _report(one, page)) for one in list_runs(folder)],
-    )  # fmt: skip
-    write_below(page.parent, page.name, text.encode())
-
-
-def _report(one: Listed, page: Path) -> str:
-    """Return the address of an experiment's report, seen from `page`; "" while there is none."""
-    report = Path(one.experiment_dir) / PAGE
-    return quote(os.path.relpath(report, page.parent)) if report.is_file() else ""

@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from esper_ab.contracts.wording import counted, listed
-from esper_ab.report.content import Content, comparison_json, indented
+from esper_ab.report.content import Content
 from esper_ab.report.document import Document, Node, Paragraphs, Section, Verdicts
-from esper_ab.report.experiment import verdicts
 from esper_ab.report.tables.groups import results_table
+from esper_ab.report.verdict_json import comparison_json, indented
+from esper_ab.report.verdicts import verdicts
 
 SCHEMA = 2
 

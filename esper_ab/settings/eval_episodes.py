@@ -5,7 +5,7 @@ The number is chosen once per experiment, before the first run, and is the same 
 
 from __future__ import annotations
 
-from esper_ab.contracts.measures import greedy_episodes
+from esper_ab.contracts.evaluation import greedy_episodes
 from esper_ab.contracts.settings import Settings
 from esper_ab.contracts.wording import counted
 from esper_ab.settings.experiment import AskedExperiment

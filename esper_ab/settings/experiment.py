@@ -7,28 +7,23 @@ groups differ, and describes the initial bias of policies in words.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import combinations
 from typing import Annotated, Literal
 
-import msgspec
 from msgspec import Meta
 
 from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.kinds_of_task import TRAINER_PREFIX
 from esper_ab.contracts.measures import Margin, Unit
 from esper_ab.contracts.records import GroupName
 from esper_ab.contracts.settings import (
-    TRAINER_PREFIX,
     Arithmetic,
     GroupSettings,
     HostKernel,
     NonNegativeInt,
-    PolicySettings,
     PositiveInt,
     ProcessArithmetic,
     Settings,
     Spec,
-    as_text,
 )
 from esper_ab.contracts.trainer import check_reference
 
@@ -156,76 +151,3 @@ def refuse_too_many(groups: int, seeds: int, parts: int = 1) -> None:
         whole = f"{runs:,} runs, but an experiment has at most {MOST_RUNS:,}"
         raise UsageError(Setting("seeds", seeds), f": {whole}; with so many groups, at most ",
                          Setting("seeds", max(1, MOST_RUNS // (groups * parts))))  # fmt: skip
-
-
-# --- differences -----------------------------------------------------------------------------------------------------
-# Settings in which groups differ, and which of these settings can matter. Pure.
-
-
-_LEARNING_ONLY = ("policy.", "ppo.", "reward.")  # read by the controller ppo only
-
-
-class Difference(Settings, frozen=True, kw_only=True):
-    """One setting in which the groups differ, with each group's value as text."""
-
-    key: str  # "reward.mode"
-    values: dict[str, str]  # group -> value
-
-
-def flat(group: Group) -> dict[str, str]:
-    """Return every setting of a group as text, by dotted key."""
-    sections = msgspec.to_builtins(group.settings)
-    return {f"{section}.{key}": as_text(value) for section, keys in sections.items() for key, value in keys.items()}
-
-
-def differences(groups: Sequence[Group]) -> tuple[Difference, ...]:
-    """Return the settings that differ between groups, in the order of the schema."""
-    tables = {group.name: flat(group) for group in groups}
-    keys = next(iter(tables.values()))
-    return tuple(
-        Difference(key=key, values={name: table[key] for name, table in tables.items()})
-        for key in keys
-        if len({table[key] for table in tables.values()}) > 1
-    )
-
-
-def axes(a: Group, b: Group) -> tuple[str, ...]:
-    """Return the keys in which two groups differ and which at least one of the two reads.
-
-    A group that does not learn reads no `policy.`, `ppo.` or `reward.` keys.
-    """
-    learns = {"ppo"} == {a.settings.controller.name, b.settings.controller.name}
-    keys = (difference.key for difference in differences((a, b)))
-    found = [key for key in keys if learns or not key.startswith(_LEARNING_ONLY)]
-    return tuple(key for key in found if key != "reward.params" or "reward.mode" not in found)  # implied by the mode
-
-
-def pairs_by_axes(groups: Sequence[Group]) -> dict[tuple[str, str], tuple[str, ...]]:
-    """Return the `axes` of every pair of groups, by the names of both groups."""
-    return {(a.name, b.name): axes(a, b) for a, b in combinations(groups, 2)}
-
-
-# --- start -----------------------------------------------------------------------------------------------------------
-# The initial bias of the policies, in words. Pure.
-
-
-UNIFORM = "uniform over the valid ops"
-
-
-def start(settings: PolicySettings) -> str:
-    """Describe the initial bias of an untrained policy: "uniform over the valid ops", or its biases."""
-    biases = {
-        name.removeprefix("bias_"): value
-        for name, value in msgspec.structs.asdict(settings).items()
-        if name.startswith("bias_") and value != 0.0
-    }
-    return ", ".join(f"{op} {bias:+g}" for op, bias in biases.items()) or UNIFORM
-
-
-def starts(groups: Iterable[Group]) -> dict[str, list[str]]:
-    """Return a mapping from each initial bias, in words, to the names of the learning groups that have it."""
-    found: dict[str, list[str]] = {}
-    for group in groups:
-        if group.settings.has_policy:
-            found.setdefault(start(group.settings.policy), []).append(group.name)
-    return found

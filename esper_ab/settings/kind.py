@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from esper_ab.contracts import catalog
-from esper_ab.contracts.children import ControllerQuestion, Machine, Questions, TaskFacts
 from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.machine import ControllerQuestion, Machine, Questions, TaskFacts
 from esper_ab.contracts.settings import GroupSettings, KindName
 from esper_ab.settings.assignments import FIELDS, Assignment, refuse_unknown
+from esper_ab.settings.devices import resolve_devices
 from esper_ab.settings.experiment import AskedExperiment, Group, ResolvedExperiment
-from esper_ab.settings.machine import resolve_devices
-from esper_ab.settings.outcome_range import check_outcome_name, read_range
+from esper_ab.settings.outcome_range import read_range
+from esper_ab.settings.trainer_settings import check_outcome_name
 
 
 def is_user_reward(mode: str) -> bool:

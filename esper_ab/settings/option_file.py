@@ -9,7 +9,8 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.files import UNREADABLE, read_regular
+from esper_ab.contracts.regular_file import read_regular
+from esper_ab.contracts.unreadable import UNREADABLE
 
 
 class _Numbered(Protocol):

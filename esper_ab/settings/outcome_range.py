@@ -1,18 +1,10 @@
-"""Read the settings of an outcome (range and measure) and of a trainer's rehearsal. Pure."""
+"""The range of possible outcomes from `--outcome-range`, and the value that replaces a NaN. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from esper_ab.contracts.errors import Setting, UsageError
-from esper_ab.contracts.measures import PRINTABLE_WORDS, Measure, countable, is_printable
-from esper_ab.contracts.trainer import TrainerValue, names_placeholder
-from esper_ab.contracts.wording import visible_line
-from esper_ab.settings.assignments import TRAINER
+from esper_ab.contracts.measures import countable
 from esper_ab.settings.experiment import ExperimentSettings
-
-# --- outcome range ---------------------------------------------------------------------------------------------------
-# The range of possible outcomes from `--outcome-range`, and the value that replaces a NaN. Pure.
 
 
 def read_range(text: str) -> tuple[float | None, float | None]:
@@ -34,48 +26,3 @@ def worst_outcome(experiment: ExperimentSettings) -> float | None:
     """Return the worse end of the outcome's range; None if the range is open at that end."""
     low, high = read_range(experiment.outcome_range)
     return high if experiment.outcome_better == "lower" else low
-
-
-# --- trainer ---------------------------------------------------------------------------------------------------------
-# Settings of a user's trainer: of its rehearsal, and of its outcome. Pure.
-
-
-DEFAULT_OUTCOME = "outcome"
-_LABEL_CHARS = 60
-
-
-def read_rehearsal(texts: Iterable[str]) -> dict[str, TrainerValue]:
-    """Parse NAME=VALUE, with or without `trainer.` before NAME; raises UsageError for anything else."""
-    found: dict[str, TrainerValue] = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        name = name.strip().removeprefix(TRAINER)
-        if not equals or not (name.isidentifier() or names_placeholder(name)):
-            raise UsageError(Setting("rehearsal"), f": {text!r} is not NAME=VALUE, as in steps=1000")
-        found[name] = value.strip()
-    return found
-
-
-def check_outcome_name(experiment: ExperimentSettings) -> None:
-    """Raise UsageError if the outcome's name cannot be a label in sentences and figures."""
-    name = _outcome_name(experiment)
-    if not is_printable(name):
-        raise UsageError(
-            Setting("outcome"), f": expected a name {PRINTABLE_WORDS}, not '{visible_line(name, _LABEL_CHARS)}'"
-        )
-
-
-def _outcome_name(experiment: ExperimentSettings) -> str:
-    return experiment.outcome.rpartition(":")[2] or DEFAULT_OUTCOME
-
-
-def outcome_measure(experiment: ExperimentSettings) -> Measure:
-    """Return the declaration of the outcome.
-
-    The label is the outcome's name or, for a command, the last part of the outcome's source.
-    """
-    low, high = read_range(experiment.outcome_range)
-    return Measure(
-        name="outcome", label=_outcome_name(experiment)[:_LABEL_CHARS], unit=experiment.outcome_unit,
-        low=low, high=high, better=experiment.outcome_better or "neither",
-    )  # fmt: skip

@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from esper_ab.contracts.errors import Setting, UsageError
-from esper_ab.contracts.experiment_files import plain_group
 from esper_ab.contracts.records import GROUP_NAME
+from esper_ab.contracts.run_files import plain_group
 from esper_ab.contracts.settings import GroupSettings
 from esper_ab.contracts.wording import did_you_mean
 from esper_ab.settings.assignments import FIELDS, TRAINER, Assignment, of_group, typed

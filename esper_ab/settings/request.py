@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any, get_origin
 
 from esper_ab.contracts.errors import Setting, UsageError, as_flag
-from esper_ab.contracts.files import read_regular
-from esper_ab.contracts.settings import whole_number
+from esper_ab.contracts.plain_values import whole_number
+from esper_ab.contracts.regular_file import read_regular
 from esper_ab.contracts.trainer import is_command, placeholders
-from esper_ab.contracts.wording import visible_line, which_setting
+from esper_ab.contracts.visible import visible_line
+from esper_ab.contracts.wording import which_setting
 from esper_ab.settings.assignments import (
     FIELDS,
     PARAM,
@@ -28,11 +29,11 @@ from esper_ab.settings.assignments import (
     TRAINER,
     Assignment,
     Field,
-    foreign,
     read_assignment,
     split_commas,
     typed,
 )
+from esper_ab.settings.foreign_keys import foreign
 from esper_ab.settings.launcher import UNSAID, AskedLauncher, asked_launcher
 
 _NO_NAME = re.compile(r"[^A-Za-z0-9_.=+-]+")  # not allowed in a group's name

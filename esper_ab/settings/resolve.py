@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import msgspec
 
-from esper_ab.contracts.children import Machine, TaskFacts
 from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.machine import Machine, TaskFacts
 from esper_ab.contracts.margins import check_margin
 from esper_ab.settings.assignments import refuse_unknown
 from esper_ab.settings.experiment import AskedExperiment, ResolvedExperiment

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from esper_ab.contracts import catalog
-from esper_ab.contracts.children import AuditedReward, RewardAuditQuestion
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.reward_audit import AuditedReward, RewardAuditQuestion
 from esper_ab.contracts.settings import Arithmetic, GroupSettings
 from esper_ab.contracts.wording import which_setting
 from esper_ab.settings.assignments import GROUP_FIELDS, Assignment, convert_value, refuse_unknown

@@ -21,7 +21,7 @@ import numpy as np
 from esper_ab.stats import error_rate_table as table
 from esper_ab.stats.floats import Floats
 from esper_ab.stats.proportions import share_limits
-from esper_ab.stats.t_tests import skewness
+from esper_ab.stats.welch import skewness
 
 Looks = Literal["one look", "several looks", "after every pair"]
 _RARE = 3  # a tail is at most one difference in three

@@ -1,4 +1,4 @@
-"""Arrays of 64-bit floats, which all statistics use, and their ranks."""
+"""Arrays of 64-bit floats, which all statistics compute with."""
 
 from __future__ import annotations
 
@@ -6,10 +6,6 @@ import math
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-# --- floats ----------------------------------------------------------------------------------------------------------
-# Arrays of 64-bit floats, which all statistics compute with.
-
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -34,13 +30,3 @@ def norm(values: Floats) -> float:
     """Return the root of the sum of squares of `values`, in any order; no square overflows or underflows."""
     exponent = math.frexp(float(np.max(np.abs(values))))[1]
     return math.ldexp(math.sqrt(math.fsum(np.ldexp(values, -exponent) ** 2)), exponent)
-
-
-# --- ranks -----------------------------------------------------------------------------------------------------------
-# Ranks of values, where equal values share the mean of theirs.
-
-
-def mid_ranks(values: ArrayLike) -> Floats:
-    """Rank `values` [n] from 1 to n. Ties share their mean rank, which is exact as a multiple of 1/2."""
-    _, which, counts = np.unique(floats(values), return_inverse=True, return_counts=True)
-    return np.asarray((np.cumsum(counts) - (counts - 1) / 2.0)[which])

@@ -18,7 +18,8 @@ import msgspec
 
 from esper_ab.contracts.messages import Progress
 from esper_ab.contracts.own_packages import child_command
-from esper_ab.contracts.wording import shell_command, typeable, visible_line
+from esper_ab.contracts.shell_command import shell_command, typeable
+from esper_ab.contracts.visible import visible_line
 from esper_ab.journal.events import AnyEvent, Event, MilestoneReleased
 from esper_ab.trackers.settings import Name, Tracking, server_of, wanted
 from esper_ab.trackers.state import (

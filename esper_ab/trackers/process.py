@@ -17,11 +17,12 @@ from pathlib import Path
 
 import msgspec
 
-from esper_ab.contracts.wording import visible_line
+from esper_ab.contracts.visible import visible_line
 from esper_ab.journal.lock import holder
-from esper_ab.trackers.fold import Tracker, tell
+from esper_ab.trackers.following import tell
 from esper_ab.trackers.settings import NAMES, Name, without_credentials
 from esper_ab.trackers.state import TrackerProgress, read_progress, read_settings, take, write_progress
+from esper_ab.trackers.tracker import Tracker
 
 _NICE = 10  # training has priority
 _LOCK_S = 600.0  # time for an earlier coordinator's tracker to end

@@ -1,4 +1,4 @@
-"""EXPERIMENT/tracking: settings, progress and locks of an experiment's trackers. Loads no tracker's library."""
+"""EXPERIMENT/tracking: the trackers of an experiment, their progress and locks. Light; loads no tracker's library."""
 
 from __future__ import annotations
 
@@ -11,14 +11,11 @@ from typing import Literal
 import msgspec
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.experiment_files import LOGS
-from esper_ab.contracts.files import UNREADABLE, open_below, open_regular, read_regular, write_below
-from esper_ab.contracts.wording import counted, shell_command, visible_line
-from esper_ab.trackers.settings import Name, Tracking, wanted
-
-# --- state -----------------------------------------------------------------------------------------------------------
-# EXPERIMENT/tracking: the trackers of an experiment, their progress and locks. Light; loads no tracker's library.
-
+from esper_ab.contracts.files_below import open_below, write_below
+from esper_ab.contracts.regular_file import open_regular, read_regular
+from esper_ab.contracts.run_files import LOGS
+from esper_ab.contracts.unreadable import UNREADABLE
+from esper_ab.trackers.settings import Name, Tracking
 
 FOLDER = "tracking"
 _SETTINGS = "settings.json"
@@ -107,48 +104,3 @@ def at_work(experiment_dir: Path, name: Name) -> bool:
 def open_log(experiment_dir: Path, name: Name) -> int:
     """Return a descriptor that appends to the tracker's log, which `esper-ab logs EXPERIMENT tracker-NAME` shows."""
     return open_below(experiment_dir, f"{LOGS}/tracker-{name}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-
-
-# --- now -------------------------------------------------------------------------------------------------------------
-# The state of a run's trackers, read from the trackers' own files. Light; loads no tracker's library.
-
-
-class TrackerNow(msgspec.Struct, frozen=True, kw_only=True):
-    """One tracker of an experiment directory."""
-
-    tracker: str
-    state: TrackerState | Literal["gone"]  # of its last process; gone: it was at work, but is no longer
-    lines: int  # journal lines passed on, as of a few seconds ago
-    where: str
-    detail: str  # of a failure, one line
-
-
-def tracking_now(experiment_dir: Path) -> tuple[TrackerNow, ...]:
-    """Return the progress of every tracker; () if there are no trackers or the settings are unreadable."""
-    try:
-        return tuple(_now(experiment_dir, name) for name in wanted(read_settings(experiment_dir)))
-    except UsageError:  # unreadable settings, which are reported when tracking is started
-        return ()
-
-
-def _now(experiment_dir: Path, name: Name) -> TrackerNow:
-    progress = read_progress(experiment_dir, name) or TrackerProgress(state="following")
-    gone = progress.state == "following" and not at_work(experiment_dir, name)
-    return TrackerNow(
-        tracker=name, state="gone" if gone else progress.state, lines=progress.lines, where=progress.where,
-        detail=progress.detail,
-    )  # fmt: skip
-
-
-def tracking_text(experiment_dir: Path, trackers: tuple[TrackerNow, ...]) -> list[str]:
-    """Describe each tracker in one line."""
-    return [f"  tracker {visible_line(_said(experiment_dir, one))}" for one in trackers]
-
-
-def _said(experiment_dir: Path, one: TrackerNow) -> str:
-    place = f" in {one.where}" if one.where else ""
-    told = f"{one.tracker}: {one.state}, {counted(one.lines, 'journal line')}{place}"
-    if one.state not in ("failed", "gone"):
-        return told
-    why = f": {one.detail}" if one.detail else ""
-    return f"{told}{why}; `{shell_command('track', experiment_dir)}` adds what is missing"

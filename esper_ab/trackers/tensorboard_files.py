@@ -15,8 +15,8 @@ from tensorboard.plugins.hparams import plugin_data_pb2, summary_v2
 from tensorboard.plugins.text.summary_v2 import text_pb
 from tensorboard.summary.writer.record_writer import RecordWriter
 
-from esper_ab.contracts.files import open_below, write_all
-from esper_ab.trackers.fold import Conclusion, Scalar, Subject
+from esper_ab.contracts.files_below import open_below, write_all
+from esper_ab.trackers.tracker import Conclusion, Scalar, Subject
 
 FOLDER = "tensorboard"
 _VERSION = "brain.Event:2"  # first record of every event file, as from TensorBoard's own writer

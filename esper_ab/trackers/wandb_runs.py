@@ -15,11 +15,14 @@ from typing import Any
 import msgspec
 import wandb
 
-from esper_ab.contracts.files import UNREADABLE, folder_below, read_regular, write_below
+from esper_ab.contracts.files_below import folder_below, write_below
+from esper_ab.contracts.regular_file import read_regular
+from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.settings.parse import nest
-from esper_ab.trackers.fold import COMPARISON, Conclusion, Subject, identity
+from esper_ab.trackers.numbers import identity
 from esper_ab.trackers.settings import NOT_IN_A_PROJECT, PROJECT_CHARS, Tracking
 from esper_ab.trackers.state import FOLDER as STATE_FOLDER
+from esper_ab.trackers.tracker import COMPARISON, Conclusion, Subject
 
 DONE_NAME = "wandb_runs.json"
 _DONE_FILE = f"{STATE_FOLDER}/{DONE_NAME}"

@@ -27,7 +27,7 @@ from esper_ab.design.design import (
     futility_of,
 )
 from esper_ab.stats.least_pairs import LEAST_PAIRS
-from esper_ab.verdict.vocabulary import MEAN, OF_MEAN, Scale
+from esper_ab.verdict.scale import MEAN, OF_MEAN, Scale
 
 
 class Rule(Settings, frozen=True, kw_only=True):

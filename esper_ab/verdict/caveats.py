@@ -2,49 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Iterator, Sequence
 from math import fsum
-from typing import Any
 
-from esper_ab.contracts import catalog
 from esper_ab.contracts.wording import n_pairs
 from esper_ab.stats.pair import Pair, outcomes
-from esper_ab.stats.statistic import Beside, Statistic
+from esper_ab.stats.statistic import Beside
+from esper_ab.verdict.descriptive import statistics
 from esper_ab.verdict.evidence import Evidence
-from esper_ab.verdict.sentences import looks_to_come, on_collapse, on_losses
+from esper_ab.verdict.finding import ROWS
+from esper_ab.verdict.scale import MEAN
+from esper_ab.verdict.sentences import looks_to_come
+from esper_ab.verdict.sentences_on_losses import on_collapse, on_losses
 from esper_ab.verdict.shapes import on_shapes
 from esper_ab.verdict.undecided import on_undecided
-from esper_ab.verdict.vocabulary import CLAIMS, DIFFERENT, MEAN, ROWS, Verdict
-
-# --- descriptive -----------------------------------------------------------------------------------------------------
-# All descriptive statistics of one comparison, from the catalogue esper_ab/stats/descriptive. Pure.
-
-
-_CATALOGUE = "esper_ab.stats.descriptive"
-
-
-@cache
-def statistics() -> Mapping[str, Statistic[Any]]:
-    """Return every statistic by name, in the order in which they are shown."""
-    found = {name: catalog.entry(_CATALOGUE, name, "STATISTIC") for name in catalog.names(_CATALOGUE)}
-    return dict(sorted(found.items(), key=lambda item: (item[1].kind == "effect", item[1].place, item[0])))
-
-
-def describe(
-    a: Sequence[float], b: Sequence[float], rng_seed: int, *, lower: bool = False, paired: bool = True,
-    binary: bool = False,
-) -> dict[str, Any]:  # fmt: skip
-    """Return all statistics of the outcomes a, b [pairs] by name, None where undefined. `lower`: lower is better.
-
-    For unpaired runs and for outcomes of 0 or 1, compute only the statistics that are meaningful for them.
-    """
-    return {
-        name: statistic.of(a, b, rng_seed, lower=lower)
-        if (statistic.of_paired if paired else statistic.of_unpaired) and (statistic.of_binary or not binary) else None
-        for name, statistic in statistics().items()
-    }  # fmt: skip
-
+from esper_ab.verdict.verdict import CLAIMS, DIFFERENT, Verdict
 
 _POSITIONS = "Not adjusted for device and start order: no record can depend on them here."
 _FEW = 10  # from this number of runs on, unequal numbers cost little

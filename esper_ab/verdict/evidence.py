@@ -12,17 +12,20 @@ import msgspec
 from esper_ab.contracts.wording import n_pairs
 from esper_ab.design.design import Design
 from esper_ab.design.pairs_needed import PairsNeeded
+from esper_ab.stats.equivalence import Equivalence
 from esper_ab.stats.exact_signs import BACKED_BY_SIGNS
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, unseen_rate
 from esper_ab.stats.pair import Pair, Samples, commonest, outcomes, resolution, steady
+from esper_ab.stats.paired_difference import PairedDifference
 from esper_ab.stats.proportions import Proportions
-from esper_ab.stats.t_tests import Equivalence, PairedDifference
 from esper_ab.stats.text import p_text, percent
-from esper_ab.verdict.follow import Course
+from esper_ab.verdict.collapse import Unseen
+from esper_ab.verdict.finding import Finding
+from esper_ab.verdict.imputation import Imputed
 from esper_ab.verdict.look import Effect, Look
-from esper_ab.verdict.pairing import Lost, Question
-from esper_ab.verdict.sensitivity import Imputed, Unseen
-from esper_ab.verdict.vocabulary import Finding, Verdict
+from esper_ab.verdict.looks import Course
+from esper_ab.verdict.question import Lost, Question
+from esper_ab.verdict.verdict import Verdict
 
 
 class Level(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,11 +11,11 @@ from esper_ab.contracts.errors import OpenQuestion, Setting, UsageError
 from esper_ab.design.design import Contrast
 from esper_ab.verdict.analysis_plan import AnalysisPlan, Rule, design_over, make_plan
 from esper_ab.verdict.answer import Answer
-from esper_ab.verdict.follow import pairings_of
 from esper_ab.verdict.judge import judge
+from esper_ab.verdict.looks import pairings_of
 from esper_ab.verdict.observations import ITEMS, POSITION, Observations
 from esper_ab.verdict.row_questions import on_pairings
-from esper_ab.verdict.vocabulary import Scale
+from esper_ab.verdict.scale import Scale
 
 _MOST_GROUPS = 100  # without a control: nearly 5,000 comparisons
 _MOST_TAKEN_FOR_RUNS = 30  # rows per group and task; more are probably items, because few users train more runs

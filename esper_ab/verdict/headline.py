@@ -13,10 +13,10 @@ from esper_ab.design.pairs_needed import MOST_NAMED
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.pair import outcomes
 from esper_ab.stats.text import digits_apart, percent
+from esper_ab.verdict.drift import DRIFT
 from esper_ab.verdict.evidence import Evidence
-from esper_ab.verdict.sensitivity import DRIFT
 from esper_ab.verdict.shapes import tails_beyond_margin
-from esper_ab.verdict.vocabulary import CLAIMS, DIFFERENT, Verdict
+from esper_ab.verdict.verdict import CLAIMS, DIFFERENT, Verdict
 
 _ZERO, _BOUND = "the interval includes 0", "the test has not reached its bound"
 _EARLY = "it is too early to call the difference smaller than the margin"

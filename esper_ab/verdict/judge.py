@@ -16,16 +16,19 @@ from esper_ab.contracts.wording import n_pairs
 from esper_ab.design.design import Contrast
 from esper_ab.stats.pair import Samples
 from esper_ab.verdict.analysis_plan import AnalysisPlan
-from esper_ab.verdict.answer import Answer, departures, listed_runs, listed_short, next_step
+from esper_ab.verdict.answer import Answer
 from esper_ab.verdict.comparison import compare
-from esper_ab.verdict.follow import Courses, take_looks
+from esper_ab.verdict.departures import departures, listed_runs, listed_short, next_step
+from esper_ab.verdict.drift import drifting
+from esper_ab.verdict.finding import Finding
+from esper_ab.verdict.looks import Courses, take_looks
 from esper_ab.verdict.observations import Observations, seed_key
-from esper_ab.verdict.pairing import Pairing, Question
+from esper_ab.verdict.pairing import Pairing
+from esper_ab.verdict.question import Question
 from esper_ab.verdict.rows import on_rows
-from esper_ab.verdict.sensitivity import drifting
+from esper_ab.verdict.scale import MEAN
 from esper_ab.verdict.task_improvement import task_improvements
 from esper_ab.verdict.tuning import Tuned, tune
-from esper_ab.verdict.vocabulary import MEAN, Finding
 
 CLUSTERS = "clusters"  # kind of a finding
 _LOOKED = "These outcomes cannot show whether anyone looked at them between the planned looks."

@@ -18,7 +18,7 @@ from esper_ab.stats.exact_signs import BACKED_BY_SIGNS, signs_p
 from esper_ab.stats.least_pairs import LEAST_PAIRS, smallest_p
 from esper_ab.stats.pair import Data, Samples, before, outcomes
 from esper_ab.stats.proportions import Proportions, proportions
-from esper_ab.stats.t_tests import welch
+from esper_ab.stats.welch import welch
 
 _LIMITS = ("low", "high", "simultaneous_low", "simultaneous_high", "equivalence_low", "equivalence_high")
 _NOT_ASKED = dict[str, float | None].fromkeys(("bound_p", "bound_e", "p", "e", "equivalence_p"))

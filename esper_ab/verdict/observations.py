@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from esper_ab.verdict.vocabulary import Finding
+from esper_ab.verdict.finding import Finding
 
 # Names of what a run is evaluated on, in the singular.
 _ITEM_WORDS = frozenset({

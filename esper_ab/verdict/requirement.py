@@ -13,7 +13,8 @@ from esper_ab.contracts.errors import ConditionNotMet, UsageError
 from esper_ab.contracts.wording import did_you_mean, n_pairs, named
 from esper_ab.design.design import Contrast
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS, unseen_rate
-from esper_ab.verdict.vocabulary import MEAN, SMALL, Verdict
+from esper_ab.verdict.scale import MEAN
+from esper_ab.verdict.verdict import SMALL, Verdict
 
 if TYPE_CHECKING:
     from esper_ab.verdict.comparison import Comparison

@@ -9,11 +9,12 @@ from itertools import pairwise
 from esper_ab.contracts.wording import counted
 from esper_ab.design.design import Contrast
 from esper_ab.stats.pair import Samples, outcomes
-from esper_ab.verdict.answer import listed_short
 from esper_ab.verdict.copies import NAMED, copies, equal_groups, near_copies
+from esper_ab.verdict.departures import listed_short
+from esper_ab.verdict.finding import ROWS, Finding
 from esper_ab.verdict.observations import Observations, item_word
 from esper_ab.verdict.pairing import Pairing
-from esper_ab.verdict.vocabulary import MEAN, ROWS, Finding
+from esper_ab.verdict.scale import MEAN
 
 _DIGITS = "0123456789"  # str.isdigit is also true of characters that int() cannot read, such as the superscript 2
 _LEAST_SORTED = 8  # distinct outcomes of each group; chance sorts both in one file in a billion

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from esper_ab.contracts.wording import counted, n_pairs
+from esper_ab.contracts.wording import n_pairs
 from esper_ab.design.design import Design, rule
 from esper_ab.design.pairs_needed import MOST_NAMED, PairsNeeded
 from esper_ab.stats.exact_signs import BACKED, BACKED_BY_SIGNS
@@ -10,9 +10,7 @@ from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_OPEN_ENDED
 from esper_ab.stats.pair import alike, outcomes
 from esper_ab.stats.text import digits_apart, p_beside, p_text, percent, signed
 from esper_ab.verdict.evidence import DifferenceInterval, Evidence
-from esper_ab.verdict.pairing import Lost, Question
-from esper_ab.verdict.sensitivity import Imputed, recurs_in
-from esper_ab.verdict.vocabulary import CLAIMS, Verdict
+from esper_ab.verdict.verdict import CLAIMS, Verdict
 
 _NO_DIFFERENCE = (
     "their settings differ, but these runs never depended on the difference. Longer training may separate them, or "
@@ -322,72 +320,3 @@ def _about(needed: PairsNeeded, there: int) -> tuple[str, str]:
         return f"more than {MOST_NAMED}", ""
     high = f"{max(0, needed.high - there)}" if needed.high <= MOST_NAMED else f"more than {MOST_NAMED}"
     return f"about {needed.pairs - there}", f"80 % range {max(0, needed.low - there)} to {high}"
-
-
-# --- sentences on losses ---------------------------------------------------------------------------------------------
-# The sentences on what a claim leaves open: lost runs, and a collapse that no run showed. Pure.
-
-
-def losses_cap(question: Question, again: Imputed, *, small: bool) -> str:
-    """Explain why lost runs prevent a decision. `small`: the claim was that the difference is small."""
-    said = _losses(question, again.lost_a, again.lost_b)
-    if again.mean is not None:
-        return f"{said}; {_imputation(question, again)} overturns the decision."
-    if small and not again.lost_a == again.lost_b == 1:
-        return f"{said}; a small difference is claimed only if both groups lost equally many runs, at most one each."
-    return f"{said}, and no worst outcome is declared for them ({question.worst_flag})."
-
-
-def _losses(question: Question, lost_a: int, lost_b: int) -> str:
-    def runs(count: int) -> str:
-        return counted(count, "run") if count else "no run"
-
-    were = "was" if max(lost_a, lost_b) == 1 and min(lost_a, lost_b) == 0 else "were"
-    return f"{runs(lost_a)} of {question.a} and {runs(lost_b)} of {question.b} {were} lost"
-
-
-def _imputation(question: Question, again: Imputed) -> str:
-    given = ((question.a, again.given_a), (question.b, again.given_b))
-    each = ", ".join(f"{name} {question.design.value(value)}" for name, value in given if value is not None)
-    return f"giving lost runs the least favourable outcomes ({each})"
-
-
-def _cancelled(question: Question, lost: Lost) -> str:
-    """Count the runs that have no partner because the other run of their pair failed; "" if there are none."""
-    counts = zip((question.a, question.b), lost.cancelled, strict=True)
-    each = [f"{count} of {name}" for name, count in counts if count]
-    if not each:
-        return ""
-    one = sum(lost.cancelled) == 1
-    return f" As a result, {' and '.join(each)} {'was' if one else 'were'} cancelled or left without a partner."
-
-
-def on_losses(evidence: Evidence) -> list[str]:
-    lost, question = evidence.lost, evidence.question
-    if not lost.replicates:
-        return []
-    said = f"{_losses(question, lost.a, lost.b)}.{_cancelled(question, lost)}"
-    cause = recurs_in(question.a, question.b, lost)
-    if cause is not None:
-        said += f" Losses recur in {cause} only, so they count as caused by it."
-    if evidence.imputed is not None and evidence.imputed.mean is not None:
-        outcome = "leaves the decision standing" if evidence.imputed.survives else "overturns the decision"
-        imputation = _imputation(question, evidence.imputed)
-        said += f" {imputation[0].upper()}{imputation[1:]} {outcome}."
-    return [said[0].upper() + said[1:]]
-
-
-def on_collapse(evidence: Evidence) -> list[str]:
-    """Say which failures a claim could have missed."""
-    unseen, n = evidence.unseen, evidence.counted(evidence.used)
-    if unseen is None:
-        return []
-    missed = f"With {n}, a failure in up to {percent(round(unseen.rate, 2))} of a group's runs may be unseen"
-    if unseen.worst is None:
-        flag = evidence.question.worst_flag
-        return [f"{missed}; its effect is unknown, because no worst outcome is declared ({flag})."]
-    stands = "would" if unseen.survives else "would not"
-    one_more = "run" if evidence.samples else "pair with such a run,"
-    source = "declared" if unseen.worst == evidence.design.worst else "seen"
-    worst = f"the worst outcome {source} ({evidence.design.value(unseen.worst)})"
-    return [f"{missed}. The verdict {stands} survive one more {one_more} at {worst}."]

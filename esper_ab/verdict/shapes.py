@@ -9,10 +9,11 @@ import numpy as np
 from esper_ab.contracts.wording import n_pairs
 from esper_ab.design.design import Design
 from esper_ab.stats.error_rates import LookPlan, Tail, far_tail, rate_of_skewness, rate_of_tail
-from esper_ab.stats.t_tests import skewness
 from esper_ab.stats.text import percent
+from esper_ab.stats.welch import skewness
 from esper_ab.verdict.evidence import Evidence
-from esper_ab.verdict.vocabulary import CLAIMS, DIFFERENT, MEAN
+from esper_ab.verdict.scale import MEAN
+from esper_ab.verdict.verdict import CLAIMS, DIFFERENT
 
 SAID_FROM = 0.08  # lowest error rate that gets a caveat
 _SIMULATED_ALPHA = 0.05

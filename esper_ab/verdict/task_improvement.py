@@ -14,7 +14,7 @@ from numpy.random import Generator
 
 from esper_ab.stats.floats import Floats
 from esper_ab.verdict.observations import Observations
-from esper_ab.verdict.vocabulary import Scale
+from esper_ab.verdict.scale import Scale
 
 RESAMPLES = 2_000
 _TAILS = (0.025, 0.975)  # of a 95 % interval

@@ -17,7 +17,8 @@ from esper_ab.stats.pair import Pair
 from esper_ab.stats.resampling import LEVEL
 from esper_ab.stats.text import p_text, percent
 from esper_ab.verdict.evidence import Evidence
-from esper_ab.verdict.vocabulary import MEAN, Verdict
+from esper_ab.verdict.scale import MEAN
+from esper_ab.verdict.verdict import Verdict
 
 _STEADY = 0.1  # SD of the logarithms of ratios that count as constant, but for noise
 _CLEAR = 3.0  # SDs by which their mean must differ from 0, the logarithm of equality

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from esper_ab.contracts.errors import Setting
 from esper_ab.contracts.margins import check_margin, check_seen
 from esper_ab.verdict.observations import Observations
-from esper_ab.verdict.vocabulary import Scale
+from esper_ab.verdict.scale import Scale
 
 
 def check_units(

@@ -21,7 +21,8 @@ from benchmarks.fake_fleet import Fleet
 from benchmarks.machine import FEW, spread
 from benchmarks.markdown import ranged, table
 from esper_ab.contracts.codec import encode
-from esper_ab.contracts.messages import Assign, Hello, Lane, Release, RunSpec, Stop, WorkerMessage, WorkerOrder
+from esper_ab.contracts.messages import Assign, Hello, Release, Stop, WorkerMessage
+from esper_ab.contracts.worker_order import Lane, RunSpec, WorkerOrder
 from esper_ab.control import experiment_run
 from esper_ab.control.rules.runs import event_of
 from esper_ab.journal.file import JOURNAL_NAME, Journal

@@ -16,7 +16,7 @@ import msgspec
 
 from benchmarks.fake_node import Meeting, await_all
 from benchmarks.fake_node import Node as Told
-from esper_ab.contracts.messages import WorkerOrder
+from esper_ab.contracts.worker_order import WorkerOrder
 from esper_ab.launchers import Launcher, Node, Transport
 from esper_ab.launchers._supervised import DESCRIPTORS, NodeSupervisor, NodeWorker, PipedSupervisor
 

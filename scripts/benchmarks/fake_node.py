@@ -29,10 +29,9 @@ from esper_ab.contracts.messages import (
     Pong,
     Ready,
     Release,
-    RunSpec,
     Stop,
-    WorkerOrder,
 )
+from esper_ab.contracts.worker_order import RunSpec, WorkerOrder
 from workers.process.link import UNANSWERED_MS
 
 _QUIET_S = 0.02  # between rounds, for the coordinator to come to rest

@@ -14,9 +14,9 @@ from benchmarks import baseline
 from benchmarks.machine import FEW, Lap, fma_loop, interleaved, spread
 from benchmarks.markdown import hosts_of, ranged, table
 from benchmarks.worlds import Case, World, assert_equal, build, flops_per_step
-from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import RunRef
 from esper_ab.contracts.settings import Arithmetic, GroupSettings, HostKernel
+from esper_ab.contracts.worker_order import RunSpec
 from workers.growth.samples import DeviceData
 from workers.kinds.growth import GrowthWorld
 from workers.native import library

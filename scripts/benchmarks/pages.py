@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.markdown import hosts_of, table
 from esper_ab.contracts import catalog
-from esper_ab.contracts.children import TaskFacts
+from esper_ab.contracts.machine import TaskFacts
 from esper_ab.contracts.settings import GrowthSettings
 from esper_ab.plan import estimate
 from esper_ab.plan.estimate import Rates

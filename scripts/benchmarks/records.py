@@ -16,8 +16,8 @@ from support import fake_plans
 from benchmarks import synthetic
 from benchmarks.machine import FEW, spread
 from benchmarks.markdown import table
-from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import EpisodeRecord
+from esper_ab.contracts.worker_order import RunSpec
 from esper_ab.control import provenance
 from esper_ab.journal.events import (
     SCHEMA,
@@ -45,7 +45,7 @@ _COMMANDS = {
 # The cost of reading alone: each line's CRC is checked and the whole line decoded, but nothing is kept.
 _FLOOR = """
 import sys, zlib, msgspec
-from esper_ab.journal.events import Line
+from esper_ab.journal.line import Line
 decode, n = msgspec.json.Decoder(Line).decode, 0
 with open(sys.argv[1], "rb", buffering=1 << 20) as file:
     for line in file:

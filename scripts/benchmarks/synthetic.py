@@ -3,8 +3,7 @@
 import hashlib
 import random
 
-from esper_ab.contracts.measures import episode_sizes
-from esper_ab.contracts.messages import RunSpec
+from esper_ab.contracts.evaluation import episode_sizes
 from esper_ab.contracts.records import (
     EnvEpisode,
     EpisodeRecord,
@@ -15,6 +14,7 @@ from esper_ab.contracts.records import (
     SeedEvent,
     Timing,
 )
+from esper_ab.contracts.worker_order import RunSpec
 from workers.growth.measures import MEASURES
 
 EVENTS_PER_ENV = 18  # of an untrained policy with three slots in 25 steps

@@ -8,7 +8,7 @@ import torch
 from benchmarks.gpu import GpuCase, on_gpu
 from benchmarks.markdown import hosts_of, table
 
-from esper_ab.plan import estimate
+from esper_ab.plan import gpu_memory
 from signoff.machine import Machine
 from workers.growth.preflight import task_facts
 
@@ -34,16 +34,16 @@ def _cell(case: GpuCase, total: int) -> dict[str, Any]:
     torch.cuda.synchronize()
     free, _ = torch.cuda.mem_get_info()
     reserved = torch.cuda.memory_reserved()
-    training = estimate.training_bytes(task_facts(world.task), case.n_envs, case.settings.batch_size)
+    training = gpu_memory.training_bytes(task_facts(world.task), case.n_envs, case.settings.batch_size)
     splits = world.split.x.nbytes + world.split.y.nbytes
-    share = total // estimate.VALIDATION_SHARE
+    share = total // gpu_memory.VALIDATION_SHARE
     return {
         "case": asdict(case),
         "peak_mib": torch.cuda.max_memory_allocated() / _MIB,
         "reserved_mib": reserved / _MIB,
         "beside_mib": (total - free - reserved) / _MIB,  # CUDA, its libraries, and whoever else uses the GPU
-        "formula_mib": (estimate.FIXED_BYTES + splits + max(training, share)) / _MIB,
-        "fixed_mib": estimate.FIXED_BYTES / _MIB,
+        "formula_mib": (gpu_memory.FIXED_BYTES + splits + max(training, share)) / _MIB,
+        "fixed_mib": gpu_memory.FIXED_BYTES / _MIB,
     }
 
 

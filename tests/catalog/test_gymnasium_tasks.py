@@ -7,8 +7,8 @@ import msgspec
 import pytest
 from support.asking import asked, machine, planned, toml
 
-from esper_ab.contracts.children import Machine, TaskFacts, UserReward
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.machine import Machine, TaskFacts, UserReward
 from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.settings import RewardSettings
 from esper_ab.plan.experiment_directory import experiment_toml

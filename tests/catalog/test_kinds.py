@@ -4,7 +4,7 @@ import pytest
 from support.children import python
 
 from esper_ab.contracts import catalog
-from esper_ab.contracts.settings import GROWTH
+from esper_ab.contracts.kinds_of_task import GROWTH
 
 KINDS = "workers.kinds"
 NAMES = catalog.names(KINDS)

@@ -17,7 +17,7 @@ from support.children import python
 
 from esper_ab.contracts import catalog, own_packages
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.messages import Lane, WorkerOrder
+from esper_ab.contracts.worker_order import Lane, WorkerOrder
 from esper_ab.execution.launching import LAUNCHERS, make_launcher
 from esper_ab.journal.events import WorkerStarted
 from esper_ab.launchers import Launcher, LauncherFactory, Worker

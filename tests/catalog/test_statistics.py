@@ -15,8 +15,8 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from esper_ab.stats.statistic import Beside, Statistic
-from esper_ab.verdict.caveats import statistics
 from esper_ab.verdict.comparison import Comparison
+from esper_ab.verdict.descriptive import statistics
 
 NAMES = tuple(statistics())
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "verdict.md").read_text()

@@ -6,7 +6,7 @@ import pytest
 from support import conducted
 from support.children import python
 
-from esper_ab.analysis.trained_by import result_hash
+from esper_ab.analysis.result_hash import result_hash
 from esper_ab.journal.events import ExperimentContinued, WorkerStarted
 from esper_ab.journal.fold import fold
 

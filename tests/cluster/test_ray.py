@@ -15,11 +15,12 @@ from support.progress import without_progress
 from support.ray_cluster import CORES, RayNodes
 from support.standstill import coordinator, stood_still
 
-from esper_ab.analysis.trained_by import result_hash
-from esper_ab.contracts.children import Device, Questions
+from esper_ab.analysis.result_hash import result_hash
 from esper_ab.contracts.errors import UsageError
-from esper_ab.control.preflight import examine, examine_nodes, reserve_lanes
-from esper_ab.control.rules.workers import Limits
+from esper_ab.contracts.machine import Device, Questions
+from esper_ab.control.nodes import examine_nodes
+from esper_ab.control.preflight import examine, reserve_lanes
+from esper_ab.control.rules.limits import Limits
 from esper_ab.journal.events import ExperimentEnded, WorkerStarted
 from esper_ab.journal.fold import fold
 from esper_ab.launchers._ray_actor import Actor, RayErrand

@@ -9,9 +9,9 @@ from support.being_killed import alive
 from support.launcher_contract import check_contract
 from support.standstill import coordinator, stood_still
 
-from esper_ab.analysis.trained_by import result_hash
-from esper_ab.contracts.children import Device
+from esper_ab.analysis.result_hash import result_hash
 from esper_ab.contracts.errors import Interrupted
+from esper_ab.contracts.machine import Device
 from esper_ab.journal.events import ExperimentEnded, WorkerStarted
 from esper_ab.journal.fold import fold
 from esper_ab.launchers.slurm import SlurmLauncher, expand_cores

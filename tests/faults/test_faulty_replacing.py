@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esper_ab.contracts.experiment_files import GENERATIONS
-from esper_ab.contracts.files import write_below
+from esper_ab.contracts.checkpoint_files import GENERATIONS
+from esper_ab.contracts.files_below import write_below
 from esper_ab.contracts.records import RunRef
 from workers.storage import durable
 

@@ -8,7 +8,7 @@ import pytest
 from support import children, meddling
 from support.in_process import done, esper_ab
 
-from esper_ab.analysis.trained_by import result_hash
+from esper_ab.analysis.result_hash import result_hash
 from esper_ab.contracts.errors import WorkerFailed
 from esper_ab.control import experiment_run
 from esper_ab.journal.events import Incident

@@ -9,7 +9,7 @@ from support import fake_plans
 from support.fault_world import check
 from support.in_process import esper_ab
 
-from esper_ab.analysis.trained_by import result_hash
+from esper_ab.analysis.result_hash import result_hash
 from esper_ab.contracts.errors import JournalError
 from esper_ab.control import experiment_run
 from esper_ab.journal.events import Incident

@@ -4,7 +4,7 @@ import pytest
 from support.fault_world import LIVES, PLAN, described, live, make_world, peaceful
 from support.planted_death import Death
 
-from esper_ab.analysis.trained_by import result_hash
+from esper_ab.analysis.result_hash import result_hash
 from esper_ab.control import experiment_run
 from esper_ab.journal.events import Incident
 from esper_ab.journal.file import JOURNAL_NAME, read

@@ -11,7 +11,7 @@ from support.growth_world import random_decisions
 from support.orders import run_order
 from support.tensor_world import device_data, env_path, make_bank, quiet
 
-from esper_ab.contracts.children import Questions
+from esper_ab.contracts.machine import Questions
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import Arithmetic, GroupSettings, GrowthSettings, RewardSettings
 from workers.environments import Stopwatch, paths_below

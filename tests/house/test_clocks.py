@@ -9,13 +9,13 @@ from house.sources import ROOT, SOURCES, breaking, calls, name_of
 
 # Where the time of day is asked for: what it is written into, or the times of files that it is compared with.
 ASKED_FOR = {
-    "esper_ab/api/declared.py": "the date in an experiment's name",
+    "esper_ab/api/requested.py": "the date in an experiment's name",
     "esper_ab/execution/experiment.py": "the time in an experiment's name",
     "esper_ab/journal/file.py": "the stamp of a line",
     "esper_ab/journal/lock.py": "since when the holder has it",
     "esper_ab/live/console.py": "the stamp of a line",
     "esper_ab/live/on_stderr.py": "the stamp of a line",
-    "esper_ab/report/page.py": "when the page was written",
+    "esper_ab/report/listing.py": "when the page was written",
     "esper_ab/commands/_removable.py": "the age of temporary files, which `tidy` removes",
 }
 WALL = {"time.time", "time.time_ns", "datetime.now", "datetime.utcnow", "date.today"}

@@ -177,12 +177,12 @@ def test_a_rule_is_kept_and_its_breach_would_be_found(broken, example, but_for):
 OPEN_SAFELY = ("os.O_EXCL", "os.O_DIRECTORY", "os.O_NONBLOCK", "os.O_NOFOLLOW", "os.devnull", "_FOLDER")
 # Who changes files by themselves: those that others go through, and those whose files are in no experiment directory.
 WRITES_ITSELF = {
-    "contracts/files.py": "the one place",
+    "contracts/files_below.py": "the one place",
     "contracts/private_folder.py": "temporary folders",
-    "control/preflight.py": "an empty temporary file", "contracts/child.py": "temporary files without names",
+    "control/nodes.py": "an empty temporary file", "contracts/child.py": "temporary files without names",
     "commands/export.py": "drafts in a folder that `below` made",
-    "health/examination.py": "tries whether a folder can be written",
-    "readers/records.py": "a temporary file without a name to be found",
+    "health/storage.py": "tries whether a folder can be written",
+    "readers/sql.py": "a temporary file without a name to be found",
     "live/console.py": "likewise",
     "workers/commands/fetch.py": "the user's data",
     "workers/native/build.py": "the cache of kernels",
@@ -222,12 +222,12 @@ def _changes(source: str) -> list[str]:
 # Who reads files in a way of its own: only what the system or this installation has, or the process itself has made.
 READS_ITSELF = {
     "contracts/private_folder.py": "opens the file that it locks, without blocking",
-    "contracts/files.py": "the one place", "health/control_groups.py": "the system's files",
+    "contracts/regular_file.py": "the one place", "health/system_file.py": "the system's files",
     "contracts/guard.py": "likewise", "contracts/users_shell.py": "likewise", "readers/bounded.py": "likewise",
     "workers/process/entry.py": "likewise", "workers/process/setup.py": "likewise",
     "workers/commands/describe.py": "likewise",
-    "report/page.py": "a part of the package", "readers/records.py": "likewise",
-    "contracts/own_packages.py": "likewise", "contracts/source_files.py": "likewise",
+    "report/page.py": "a part of the package", "readers/sql.py": "likewise",
+    "contracts/own_packages.py": "likewise", "contracts/installed_code.py": "likewise",
     "workers/datasets/task.py": "likewise",
     "workers/native/build.py": "the cache of kernels",
     "workers/trainer/rehearsal.py": "a file that it has written itself",
@@ -276,7 +276,7 @@ def _imports_by_name(source: str) -> list[str]:
 
 
 @pytest.mark.parametrize(("rule", "known"), [
-    (_changes, WRITES_ITSELF),  # else through `contracts.below`, which follows no link out of a received directory
+    (_changes, WRITES_ITSELF),  # else by `contracts.files_below`, which follows no link out of a received directory
     (_reads_only, READS_ITSELF),  # else by `contracts.regular_file`: no read waits at a pipe, or has no end
     (_imports_by_name, IMPORTS_BY_NAME),
 ])  # fmt: skip

@@ -28,7 +28,7 @@ from esper_ab.journal.fold import fold
 from esper_ab.report.content import content
 from esper_ab.report.experiment import experiment_report
 from esper_ab.report.text import render_text
-from esper_ab.report.content import render_verdict
+from esper_ab.report.verdict_json import render_verdict
 
 found = content(fold(planted_effect()))
 print(json.dumps([render_text(experiment_report(found), whole=True), json.loads(render_verdict(found))]))

@@ -12,20 +12,20 @@ from support.journals import Shape, Synthetic, write
 from esper_ab.api.loaded import load_experiment
 from esper_ab.api.results import Results
 from esper_ab.commands.power import command as power
-from esper_ab.contracts.children import TaskFacts
-from esper_ab.contracts.experiment_files import PAGE, VERDICT
+from esper_ab.contracts.answer_files import PAGE, VERDICT
+from esper_ab.contracts.machine import TaskFacts
 from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.journal.events import AnyEvent, Incident, RunEvaluated
 from esper_ab.journal.fold import fold
 from esper_ab.plan.estimate import Estimate
 from esper_ab.plan.text import plan_text
-from esper_ab.readers.records import query
+from esper_ab.readers.sql import query
 from esper_ab.readers.status import status_text
 from esper_ab.report.build import build_report, printed
 from esper_ab.report.content import content
 from esper_ab.report.figures import catalogue
 from esper_ab.report.figures.kinds import figures_of
-from esper_ab.trackers.fold import episode_numbers, evaluation_numbers
+from esper_ab.trackers.numbers import episode_numbers, evaluation_numbers
 
 MEASURES = TaskMeasures(
     outcome=Measure(name="energy", label="energy used", unit="J", better="lower", high=0.0),

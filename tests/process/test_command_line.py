@@ -10,7 +10,7 @@ from support.children import environment, python
 from support.in_process import done, esper_ab
 from support.progress import without_progress
 
-from esper_ab.contracts.children import Questions
+from esper_ab.contracts.machine import Questions
 from esper_ab.control.preflight import examine
 from esper_ab.journal.file import JOURNAL_NAME, Journal
 from esper_ab.journal.load import load

@@ -16,7 +16,7 @@ from support.fake_worker import FAULT_VARIABLE
 
 from esper_ab.contracts.errors import Interrupted, UsageError
 from esper_ab.contracts.messages import Progress
-from esper_ab.control.rules.workers import Limits
+from esper_ab.control.rules.limits import Limits
 from esper_ab.execution.experiment import make_observers
 from esper_ab.journal.events import EpisodeRecorded, ExperimentEnded, ExperimentStarted, Incident
 from esper_ab.journal.fold import fold
@@ -49,7 +49,7 @@ def test_one_block_from_start_to_end_with_what_costs_nothing_on_the_way(tmp_path
 
 
 def test_an_observer_that_is_stuck_does_not_stop_the_run(tmp_path, monkeypatch):
-    monkeypatch.setattr("esper_ab.control.event_sink._CLOSE_S", 0.05)
+    monkeypatch.setattr("esper_ab.control.observers._CLOSE_S", 0.05)
     release = threading.Event()
     events = run(tmp_path, fake_plans.plan(), Watcher(lambda event: release.wait()))
     release.set()

@@ -21,15 +21,15 @@ from support.elsewhere import scales
 from support.progress import without_progress
 from support.unseen import namespaces
 
-from esper_ab.analysis.audit_checks import conduct_findings
-from esper_ab.analysis.trained_by import result_hash
+from esper_ab.analysis.audit_conduct import conduct_findings
+from esper_ab.analysis.result_hash import result_hash
 from esper_ab.commands._check import examine
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands.cli import group
 from esper_ab.contracts.errors import DiskFull, Interrupted
 from esper_ab.contracts.settings import ControllerSettings, GroupSettings
 from esper_ab.control import experiment_run
-from esper_ab.control.rules.workers import Limits
+from esper_ab.control.rules.limits import Limits
 from esper_ab.execution.job import Job, carry_out
 from esper_ab.journal.events import MilestoneReleased
 from esper_ab.journal.file import JOURNAL_NAME, read

@@ -12,8 +12,8 @@ from support.conducted import digests
 from support.in_process import done
 
 import esper_ab
-from esper_ab.api.declared import parse_experiment, tracking_of
 from esper_ab.api.files import load_declaration
+from esper_ab.api.requested import parse_experiment, tracking_of
 from esper_ab.journal.load import load
 
 BLOCKS = Path(__file__).parents[1] / "support" / "document"

@@ -6,13 +6,13 @@ import pytest
 from support.children import python
 from support.progress import without_progress
 
-from esper_ab.contracts.messages import Lane
 from esper_ab.contracts.settings import Arithmetic
+from esper_ab.contracts.worker_order import Lane
 from workers.process import entry
 
 PINNED = """
 import json, os, pathlib, signal, sys
-from esper_ab.contracts.messages import Lane
+from esper_ab.contracts.worker_order import Lane
 from esper_ab.contracts.settings import Arithmetic
 from workers.process import entry, setup as process
 assert "torch" not in sys.modules and "numpy" not in sys.modules

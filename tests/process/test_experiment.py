@@ -8,7 +8,7 @@ from support.children import python
 from support.in_process import done
 from support.journals import records_of
 
-from esper_ab.contracts.source_files import sources
+from esper_ab.contracts.installed_code import sources
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
 

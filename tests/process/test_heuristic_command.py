@@ -7,7 +7,7 @@ from support.in_process import done, esper_ab
 from support.progress import without_progress
 
 from esper_ab.commands.growth import count_by_slot, count_several_slots, describe_answer, make_question
-from esper_ab.contracts.children import Host, Seed, SoloAnswer
+from esper_ab.contracts.solo import Host, Seed, SoloAnswer
 from esper_ab.journal.load import load
 
 HEURISTIC = ("growth", "heuristic", "--json")

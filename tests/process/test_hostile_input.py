@@ -14,7 +14,7 @@ from support import conducted, fake_plans, hostile
 from support.children import python
 from support.progress import without_progress
 
-from esper_ab.analysis.trained_by import result_hash
+from esper_ab.analysis.result_hash import result_hash
 from esper_ab.contracts import link_keys
 from esper_ab.contracts.codec import ProtocolError, decode_from_worker
 from esper_ab.control.hub import BAD_MESSAGES_REPORTED, BadMessage, Hub

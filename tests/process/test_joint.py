@@ -13,7 +13,7 @@ from esper_ab.commands._exit_status import invoke
 from esper_ab.commands._experiment_directory import ExperimentDirectory
 from esper_ab.commands.cli import TABLE, group, load_command
 from esper_ab.journal.lock import Lock
-from esper_ab.verdict.vocabulary import MEAN
+from esper_ab.verdict.scale import MEAN
 
 LAUNCH = (
     "launch", "--groups", "wait,random", "--seeds", "1", "--episodes", "1", "--steps", "4", "--n-envs", "1",

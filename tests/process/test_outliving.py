@@ -13,7 +13,7 @@ from support.children import environment
 from support.patience import eventually
 from support.standstill import coordinator, stood_still
 
-from esper_ab.analysis.trained_by import result_hash
+from esper_ab.analysis.result_hash import result_hash
 from esper_ab.contracts.errors import UsageError
 from esper_ab.journal.fold import fold
 from esper_ab.launchers.local import LocalLauncher
@@ -28,7 +28,7 @@ time.sleep(1e6)
 # In place of a coordinator: the preflight, and a worker that has come as far as its entry point.
 PREFLIGHT = """
 import sys
-from esper_ab.contracts.children import Questions
+from esper_ab.contracts.machine import Questions
 from esper_ab.control.preflight import examine
 examine(Questions(task="synthetic", data_dir="", user_rewards=(sys.argv[1] + "/hangs.py:reward",)))
 """

@@ -18,7 +18,8 @@ from support.patience import eventually
 from esper_ab.journal.fold import fold
 from esper_ab.report.content import content
 from esper_ab.report.experiment import experiment_report
-from esper_ab.report.page import policy_hash, render_page, write_listing
+from esper_ab.report.listing import write_listing
+from esper_ab.report.page import policy_hash, render_page
 
 BROWSER = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome", "chrome") if (found := shutil.which(name))), ""

@@ -10,7 +10,7 @@ from support import fake_plans
 from support.conducted import Watcher, conclusions, counts, incidents, of, records, run, taken_up
 from support.fake_worker import FAULT_VARIABLE
 
-from esper_ab.control.rules.workers import Limits
+from esper_ab.control.rules.limits import Limits
 from esper_ab.journal.events import RunStarted, WorkerStarted
 from esper_ab.launchers.local import LocalLauncher
 from esper_ab.live.on_stderr import Warnings

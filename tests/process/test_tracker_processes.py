@@ -14,7 +14,7 @@ from support.children import python
 from support.patience import eventually
 from support.tracked import PATIENCE_S, SMALL, held, track
 
-from esper_ab.analysis.trained_by import result_hash
+from esper_ab.analysis.result_hash import result_hash
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands.cli import group
 from esper_ab.execution.experiment import make_observers

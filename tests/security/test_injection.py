@@ -19,17 +19,18 @@ from esper_ab.commands import cli
 from esper_ab.commands._exit_status import invoke
 from esper_ab.contracts.codec import ProtocolError, decode_from_worker, encode
 from esper_ab.contracts.errors import JournalError, UsageError, WorkerFailed
-from esper_ab.contracts.experiment_files import check_name
+from esper_ab.contracts.experiment_name import check_name
 from esper_ab.contracts.records import Checkpoint
 from esper_ab.journal.events import ExperimentEnded, Incident
 from esper_ab.journal.fold import fold
 from esper_ab.live.on_stderr import Warnings
 from esper_ab.live.terminal import LiveView
-from esper_ab.readers.records import VIEWS
+from esper_ab.readers.sql import VIEWS
 from esper_ab.report.content import content
 from esper_ab.report.experiment import experiment_report
+from esper_ab.report.markdown import render_markdown
 from esper_ab.report.page import read_part, render_page
-from esper_ab.report.text import render_markdown, render_text
+from esper_ab.report.text import render_text
 from esper_ab.settings.parse import parse
 from esper_ab.settings.request import request
 

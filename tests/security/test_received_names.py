@@ -19,8 +19,8 @@ from support.tensor_world import make_session
 
 from esper_ab.commands import cli
 from esper_ab.commands._exit_status import invoke
-from esper_ab.contracts.messages import RewardCode, RunSpec
 from esper_ab.contracts.trainer import TrainerOrder
+from esper_ab.contracts.worker_order import RewardCode, RunSpec
 from esper_ab.journal.events import AnyEvent, ExperimentStarted
 from esper_ab.journal.fold import Inconsistent, fold
 from workers.commands.answering import REFUSED

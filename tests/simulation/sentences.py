@@ -13,9 +13,10 @@ from esper_ab.design.design import Boundary, Design, Futility, extended
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 from esper_ab.stats.pair import Pair, Samples
 from esper_ab.verdict.comparison import Comparison
-from esper_ab.verdict.pairing import Lost
+from esper_ab.verdict.finding import Finding
+from esper_ab.verdict.question import Lost
 from esper_ab.verdict.requirement import RELATIONS, Requirement, holds
-from esper_ab.verdict.vocabulary import Finding, Verdict
+from esper_ab.verdict.verdict import Verdict
 from simulation.laws import Floats
 
 UP = (Verdict.BETTER, Verdict.BETTER_BELOW_MARGIN)

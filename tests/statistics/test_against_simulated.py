@@ -9,12 +9,13 @@ from simulation.procedure import OPEN_ENDED_SMALL, Losses, Rule, anytime, compar
 from support.comparing import pairs_of
 from support.looks import design
 
-from esper_ab.design.design import Boundary, Contrast, find_bounds
+from esper_ab.design.bounds import find_bounds
+from esper_ab.design.design import Boundary, Contrast
 from esper_ab.design.design import default_looks as product_looks
 from esper_ab.stats.least_pairs import LEAST_OPEN_ENDED_PAIRS
 from esper_ab.verdict.comparison import compare
-from esper_ab.verdict.follow import courses_of as product_follow
-from esper_ab.verdict.pairing import HalfPair, Lost, Question
+from esper_ab.verdict.looks import courses_of as product_follow
+from esper_ab.verdict.question import HalfPair, Lost, Question
 
 PATHS = 100_000  # normal experiments that calibrate: the product is given the same bounds
 RULES = {

@@ -7,8 +7,8 @@ import pytest
 from support.golden import SEED, promised_and_seen, replay
 from support.golden_json import differences, names, stored
 
-from esper_ab.verdict.follow import follow
 from esper_ab.verdict.judge import judge
+from esper_ab.verdict.looks import follow
 
 
 @pytest.mark.parametrize("name", names())

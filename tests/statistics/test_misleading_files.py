@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 from esper_ab.contracts.errors import ConditionNotMet
-from esper_ab.readers.external_plan import make_external_plan, scales_of
-from esper_ab.readers.external_table import observations_of, read_csv
+from esper_ab.readers.csv_file import read_csv
+from esper_ab.readers.external_plan import make_external_plan
+from esper_ab.readers.external_table import observations_of
+from esper_ab.readers.scales import scales_of
 from esper_ab.verdict.analysis_plan import Rule
 from esper_ab.verdict.exploration import explore
 from esper_ab.verdict.judge import judge

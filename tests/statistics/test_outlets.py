@@ -11,13 +11,14 @@ from support.golden_json import stored
 from support.journals import Shape, Synthetic, write
 
 from esper_ab.api.results import Results
-from esper_ab.contracts.experiment_files import VERDICT
+from esper_ab.contracts.answer_files import VERDICT
 from esper_ab.journal.load import load
 from esper_ab.readers.status import status_text
-from esper_ab.report.content import content, render_verdict
+from esper_ab.report.content import content
 from esper_ab.report.experiment import experiment_report, render_brief
 from esper_ab.report.page import render_page
 from esper_ab.report.text import render_text
+from esper_ab.report.verdict_json import render_verdict
 from esper_ab.verdict.judge import judge
 
 _MARK = re.compile(r"(?:\A|\n) *! (.*(?:\n {2,}(?!!)\S.*)*)")  # a caveat, with its further lines

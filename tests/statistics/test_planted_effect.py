@@ -12,7 +12,7 @@ from esper_ab.contracts.settings import Arithmetic
 from esper_ab.control import experiment_run
 from esper_ab.journal.load import load
 from esper_ab.launchers.inline import InlineLauncher
-from esper_ab.verdict.vocabulary import Verdict
+from esper_ab.verdict.verdict import Verdict
 
 DEVICE = 2.0  # points that lane 1 gives
 

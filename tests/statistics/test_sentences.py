@@ -6,7 +6,7 @@ import pytest
 from simulation import sentences
 from support.comparing import BETTER_A, BETTER_B, compared, design, pairs_of
 
-from esper_ab.verdict.vocabulary import Verdict
+from esper_ab.verdict.verdict import Verdict
 
 
 @pytest.mark.parametrize("number", [0, *(pytest.param(number, marks=pytest.mark.slow) for number in range(1, 5))])

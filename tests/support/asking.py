@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from esper_ab.contracts.children import Device, Machine, TaskFacts
+from esper_ab.contracts.machine import Device, Machine, TaskFacts
 from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.settings import GroupSettings, PPOSettings
 from esper_ab.contracts.trainer import TrainerFacts

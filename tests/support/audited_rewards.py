@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from esper_ab.contracts.children import (
+from esper_ab.contracts.reward_audit import (
     SCHEMA,
     AuditedReward,
     FoundBehaviour,

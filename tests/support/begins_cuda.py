@@ -10,7 +10,7 @@ os.environ["CUDA_VISIBLE_DEVICES"] = "0"
 
 import torch
 
-from esper_ab.contracts.messages import WorkerOrder
+from esper_ab.contracts.worker_order import WorkerOrder
 
 BEFORE_FORK = ("torch.multiprocessing",)
 torch.ones(1, device="cuda")

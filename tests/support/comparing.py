@@ -8,9 +8,9 @@ import numpy as np
 from esper_ab.design.design import Boundary, Contrast, Design
 from esper_ab.stats.pair import Pair
 from esper_ab.verdict.comparison import Comparison, compare
-from esper_ab.verdict.follow import courses_of
-from esper_ab.verdict.pairing import HalfPair, Lost, Question
-from esper_ab.verdict.vocabulary import Finding
+from esper_ab.verdict.finding import Finding
+from esper_ab.verdict.looks import courses_of
+from esper_ab.verdict.question import HalfPair, Lost, Question
 from workers.growth.measures import MEASURES
 
 # nominal p of the looks, t-calibrated: 0.05 at once; 6, 10 of 10 (docs/internals/verdict-rules.md)

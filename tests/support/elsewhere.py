@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from esper_ab.readers.external_plan import scales_of
 from esper_ab.readers.external_table import observations_of
+from esper_ab.readers.scales import scales_of
 from esper_ab.verdict.observations import Observations
-from esper_ab.verdict.vocabulary import Scale
+from esper_ab.verdict.scale import Scale
 
 HEADER = ("group", "seed", "run", "outcome", "task", "cluster")
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from esper_ab.contracts.children import PoliciesAnswer, PoliciesQuestion
+from esper_ab.contracts.policies import PoliciesAnswer, PoliciesQuestion
 from workers.commands.evaluate import answer
 
 

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from esper_ab.contracts.children import Machine
+from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.settings import GroupSettings
 from esper_ab.contracts.trainer import TrainerOrder
 from esper_ab.plan.blocks import make_plan

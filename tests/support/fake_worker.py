@@ -27,7 +27,7 @@ import msgspec
 import zmq
 
 from esper_ab.contracts import link_keys, users_shell
-from esper_ab.contracts.measures import episode_sizes
+from esper_ab.contracts.evaluation import episode_sizes
 from esper_ab.contracts.messages import (
     PROTOCOL,
     Assign,
@@ -38,9 +38,7 @@ from esper_ab.contracts.messages import (
     Progress,
     Ready,
     Release,
-    RunSpec,
     Stop,
-    WorkerOrder,
 )
 from esper_ab.contracts.records import (
     EnvEpisode,
@@ -51,6 +49,7 @@ from esper_ab.contracts.records import (
     Timing,
 )
 from esper_ab.contracts.rng import run_path
+from esper_ab.contracts.worker_order import RunSpec, WorkerOrder
 from workers.growth.measures import MEASURES
 from workers.process import setup as process
 from workers.process.entry import failure

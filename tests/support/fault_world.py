@@ -23,9 +23,9 @@ from pathlib import Path
 
 import psutil
 
-from esper_ab.analysis.trained_by import result_hash
+from esper_ab.analysis.result_hash import result_hash
 from esper_ab.contracts.errors import UsageError
-from esper_ab.control.descriptors import crowding
+from esper_ab.control.crowding import crowding
 from esper_ab.journal.events import (
     AnyEvent,
     EpisodeRecorded,

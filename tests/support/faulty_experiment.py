@@ -15,7 +15,7 @@ def main(run_dir: str, life: str, floor_s: str) -> int:
     """Conduct or resume, and return the exit status."""
     from esper_ab.contracts.errors import EsperError
     from esper_ab.control import experiment_run
-    from esper_ab.control.rules.workers import Limits
+    from esper_ab.control.rules.limits import Limits
     from esper_ab.journal.file import JOURNAL_NAME
     from esper_ab.launchers.local import LocalLauncher
     from support import fault_world, planted_death

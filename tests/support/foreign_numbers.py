@@ -15,8 +15,9 @@ import msgspec
 from esper_ab.commands import cli
 from esper_ab.commands._exit_status import invoke
 from esper_ab.contracts.errors import JournalError
-from esper_ab.journal.events import FIRST_PREV, AnyEvent
+from esper_ab.journal.events import AnyEvent
 from esper_ab.journal.file import JOURNAL_NAME
+from esper_ab.journal.line import FIRST_PREV
 from esper_ab.journal.load import load
 
 Place = tuple[str | int, ...]  # of a value in the JSON of an event

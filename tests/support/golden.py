@@ -22,7 +22,7 @@ from esper_ab.analysis.analyse import analyse, conditions, facts_of
 from esper_ab.analysis.observe import rows_of
 from esper_ab.contracts.errors import EsperError
 from esper_ab.design.design import Design
-from esper_ab.journal.events import begun
+from esper_ab.journal.begun import begun
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.journal.load import load
 from esper_ab.journal.outcomes import outcome_of
@@ -30,15 +30,17 @@ from esper_ab.readers.external_plan import read_plan
 from esper_ab.readers.external_table import observations_of
 from esper_ab.readers.joint import judge_directory
 from esper_ab.readers.joint_directory import PLAN_NAME, read_joint
-from esper_ab.report.content import comparison_json, content, render_verdict
+from esper_ab.report.content import content
 from esper_ab.report.external import external_document
+from esper_ab.report.verdict_json import comparison_json, render_verdict
 from esper_ab.verdict.analysis_plan import AnalysisPlan, Rule
 from esper_ab.verdict.answer import Answer, with_profiles
+from esper_ab.verdict.drift import DRIFT
 from esper_ab.verdict.exploration import explore
+from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.judge import judge
 from esper_ab.verdict.observations import Facts, Observation, Observations
-from esper_ab.verdict.sensitivity import DRIFT
-from esper_ab.verdict.vocabulary import Finding, Scale
+from esper_ab.verdict.scale import Scale
 from support.golden_json import plain, rounded
 
 SEED = 38  # of every bootstrap

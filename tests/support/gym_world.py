@@ -7,7 +7,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from esper_ab.contracts.messages import RunSpec
+from esper_ab.contracts.worker_order import RunSpec
 from support.orders import run_order, taken_from
 from workers.gymnasium_task.world import GymWorld
 from workers.run.session import Session

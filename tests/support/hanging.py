@@ -4,7 +4,7 @@ import os
 import time
 from pathlib import Path
 
-from esper_ab.contracts.messages import WorkerOrder
+from esper_ab.contracts.worker_order import WorkerOrder
 
 
 def main(order: WorkerOrder) -> None:

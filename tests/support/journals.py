@@ -12,8 +12,8 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from esper_ab.contracts.measures import TaskMeasures, episode_sizes
-from esper_ab.contracts.messages import Lane, RunSpec
+from esper_ab.contracts.evaluation import episode_sizes
+from esper_ab.contracts.measures import TaskMeasures
 from esper_ab.contracts.records import (
     EnvEpisode,
     EpisodeRecord,
@@ -25,6 +25,7 @@ from esper_ab.contracts.records import (
     Timing,
 )
 from esper_ab.contracts.settings import ControllerSettings, GroupSettings, PPOSettings, RewardSettings
+from esper_ab.contracts.worker_order import Lane, RunSpec
 from esper_ab.design.counterbalance import order
 from esper_ab.design.design import make_design
 from esper_ab.journal.events import (
@@ -46,7 +47,8 @@ from esper_ab.journal.fold import RunHistory
 from esper_ab.journal.lock import LOCK_NAME
 from esper_ab.plan.blocks import extend
 from esper_ab.plan.plan import Block, Plan
-from esper_ab.settings.experiment import Difference, Group, ResolvedExperiment
+from esper_ab.settings.differences import Difference
+from esper_ab.settings.experiment import Group, ResolvedExperiment
 from support.orders import run_order
 from workers.growth.measures import MEASURES
 

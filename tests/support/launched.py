@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from esper_ab.contracts.messages import WorkerOrder
+from esper_ab.contracts.worker_order import WorkerOrder
 from workers.process import setup
 
 

@@ -30,7 +30,7 @@ def main(experiment_dir: Path, lanes: int, launcher: str, transport: str) -> Non
     """Two lanes per block, as many blocks as lanes allow."""
     from esper_ab.control import experiment_run, hub
     from esper_ab.control.preflight import check_launcher
-    from esper_ab.control.rules.workers import Limits
+    from esper_ab.control.rules.limits import Limits
     from esper_ab.launchers.inline import InlineLauncher
     from esper_ab.launchers.local import LocalLauncher
     from support import fake_plans

@@ -6,8 +6,9 @@ from functools import cache
 from esper_ab.contracts.messages import PROTOCOL, Assign, Cancel, Failed, Hello, Progress, Ready, Release
 from esper_ab.contracts.records import Checkpoint
 from esper_ab.control.rules import commands
+from esper_ab.control.rules.limits import Limits
 from esper_ab.control.rules.machine import ExperimentMachine
-from esper_ab.control.rules.workers import Limits, Waves
+from esper_ab.control.rules.waves import Waves
 from esper_ab.journal.events import ExperimentContinued
 from esper_ab.journal.fold import fold
 from support.drawn import Choices

@@ -4,9 +4,9 @@ from typing import Any
 
 import msgspec
 
-from esper_ab.contracts.messages import Lane, RunSpec, WorkerOrder
 from esper_ab.contracts.records import RunRef
 from esper_ab.contracts.settings import Arithmetic, GroupSettings
+from esper_ab.contracts.worker_order import Lane, RunSpec, WorkerOrder
 
 
 def order(device: str = "cpu:0", uuid: str = "", **change: object) -> WorkerOrder:

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 import zmq
 
-from esper_ab.contracts.messages import WorkerOrder
+from esper_ab.contracts.worker_order import WorkerOrder
 
 VARIABLE, LOG_VARIABLE = "NEMESIS", "NEMESIS_LOG"
 PLACES = ("journal write", "journal sync", "checkpoint write", "checkpoint sync", "checkpoint rename", "send")

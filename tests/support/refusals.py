@@ -46,14 +46,16 @@ import msgspec
 import pytest
 
 from esper_ab.analysis.calibration import calibration_of
-from esper_ab.contracts.children import Machine
 from esper_ab.contracts.errors import EsperError
+from esper_ab.contracts.machine import Machine
 from esper_ab.control import preflight
 from esper_ab.journal.events import RunEvaluated
 from esper_ab.journal.fold import fold
 from esper_ab.launchers.local import LocalLauncher
-from esper_ab.readers.external_plan import Rule, make_external_plan, save_plan, scales_of, write_plan
+from esper_ab.readers.external_plan import make_external_plan, save_plan, write_plan
 from esper_ab.readers.joint_directory import Joint, JointPart, write_joint
+from esper_ab.readers.scales import scales_of
+from esper_ab.verdict.analysis_plan import Rule
 from support import asking, journals
 from support.audited_rewards import make_reward_audit, make_scored
 from support.in_process import Answered, esper_ab

@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from esper_ab.contracts.messages import WorkerOrder
+from esper_ab.contracts.worker_order import WorkerOrder
 from workers.devices import by_torch, pinned
 from workers.process import setup
 

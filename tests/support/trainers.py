@@ -4,10 +4,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.settings import GroupSettings
 from esper_ab.contracts.source_files import copy_files, source_sha256
 from esper_ab.contracts.trainer import TrainerOrder, TrainerQuestion, is_command
+from esper_ab.contracts.worker_order import RunSpec
 from support.orders import run_order
 
 PYTHON = """

@@ -21,11 +21,12 @@ import psutil
 import torch
 
 from esper_ab.contracts.catalog import entry, names
-from esper_ab.contracts.children import DOING, Device, Machine, Questions, is_beyond_one_instance
+from esper_ab.contracts.gpu_names import is_beyond_one_instance
+from esper_ab.contracts.installed_code import sources
+from esper_ab.contracts.machine import DOING, Device, Machine, Questions
 from esper_ab.contracts.own_packages import take_output
 from esper_ab.contracts.process_start import process_started, usable_cores
 from esper_ab.contracts.settings import Arithmetic
-from esper_ab.contracts.source_files import sources
 from workers.devices.by_torch import pin, seen_gpus
 from workers.environments import kind_of
 from workers.native import library

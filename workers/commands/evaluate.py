@@ -12,10 +12,11 @@ from typing import Any
 
 import msgspec
 
-from esper_ab.contracts.children import PoliciesAnswer, PoliciesQuestion
-from esper_ab.contracts.messages import RunSpec
+from esper_ab.contracts.kinds_of_task import ENV_REWARD
+from esper_ab.contracts.policies import PoliciesAnswer, PoliciesQuestion
 from esper_ab.contracts.records import EvaluatedEpisode
-from esper_ab.contracts.settings import ENV_REWARD, Arithmetic, RewardSettings
+from esper_ab.contracts.settings import Arithmetic, RewardSettings
+from esper_ab.contracts.worker_order import RunSpec
 from workers.commands.answering import answer_stdin
 from workers.devices.by_torch import pin
 from workers.environments import kind_of

@@ -13,10 +13,10 @@ import msgspec
 import numpy as np
 
 from esper_ab.contracts import catalog
-from esper_ab.contracts.children import Host, Seed, SoloAnswer, SoloQuestion
 from esper_ab.contracts.records import EnvEpisode, SeedEvent
 from esper_ab.contracts.rng import run_path
 from esper_ab.contracts.settings import Arithmetic, ControllerSettings, GrowthSettings, RewardSettings
+from esper_ab.contracts.solo import Host, Seed, SoloAnswer, SoloQuestion
 from workers.arrays import Floats, Ints, int_zeros
 from workers.commands.answering import answer_stdin
 from workers.controllers import heuristic

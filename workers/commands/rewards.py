@@ -11,7 +11,7 @@ import sys
 import msgspec
 
 from esper_ab.contracts import catalog
-from esper_ab.contracts.children import RewardAuditAnswer, RewardAuditQuestion
+from esper_ab.contracts.reward_audit import RewardAuditAnswer, RewardAuditQuestion
 from workers.commands.answering import answer_stdin
 from workers.datasets.task import Task
 from workers.devices.by_torch import device_here, pin

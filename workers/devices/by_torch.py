@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from esper_ab.contracts.children import gpu_names, is_beyond_one_instance
+from esper_ab.contracts.gpu_names import gpu_names, is_beyond_one_instance
 from esper_ab.contracts.settings import Arithmetic
 from workers.devices import pinned
 

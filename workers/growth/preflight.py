@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from esper_ab.contracts.catalog import entry, names
-from esper_ab.contracts.children import Questions, TaskFacts, UserReward
+from esper_ab.contracts.machine import Questions, TaskFacts, UserReward
 from esper_ab.contracts.private_folder import scratch_folder
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import GrowthSettings

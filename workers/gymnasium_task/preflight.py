@@ -12,12 +12,12 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from esper_ab.contracts.children import Questions, TaskFacts
+from esper_ab.contracts.kinds_of_task import GYM_PREFIX, GYMNASIUM, is_own_outcome
+from esper_ab.contracts.machine import Questions, TaskFacts
 from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.private_folder import scratch_folder
 from esper_ab.contracts.records import EnvEpisode
 from esper_ab.contracts.rng import RngPath
-from esper_ab.contracts.settings import GYM_PREFIX, GYMNASIUM, is_own_outcome
 from workers.arrays import Floats, flaw
 from workers.environments import AboutTask, Stopwatch
 from workers.gymnasium_task.environments import GymEnvironments, GymFacts, GymSpec, GymStep

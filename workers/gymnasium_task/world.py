@@ -19,9 +19,10 @@ import torch
 from gymnasium.envs import registration
 
 from esper_ab.contracts.errors import USER_FAULTS, UserCodeFailed
+from esper_ab.contracts.kinds_of_task import ENV_REWARD, GYM_PREFIX, INFO_PREFIX, is_own_outcome
 from esper_ab.contracts.measures import Measure
-from esper_ab.contracts.messages import RunSpec
-from esper_ab.contracts.settings import ENV_REWARD, GYM_PREFIX, INFO_PREFIX, RewardSettings, is_own_outcome
+from esper_ab.contracts.settings import RewardSettings
+from esper_ab.contracts.worker_order import RunSpec
 from workers.arrays import Floats, Ints
 from workers.environments import Controller, Decisions, Stopwatch
 from workers.gymnasium_task.environments import Env, GymEnvironments, GymEpisode, GymSeen, GymSpec, GymStep, close

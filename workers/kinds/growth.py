@@ -11,10 +11,10 @@ import numpy as np
 import torch
 
 from esper_ab.contracts import catalog
-from esper_ab.contracts.children import Questions
-from esper_ab.contracts.messages import Lane, RunSpec
+from esper_ab.contracts.machine import Questions
 from esper_ab.contracts.records import EnvEpisode
 from esper_ab.contracts.settings import RewardSettings
+from esper_ab.contracts.worker_order import Lane, RunSpec
 from workers.arrays import Floats
 from workers.datasets.task import Task
 from workers.devices.by_torch import device_here, torch_devices

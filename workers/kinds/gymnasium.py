@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from esper_ab.contracts.children import Questions
-from esper_ab.contracts.messages import Lane, RunSpec
-from esper_ab.contracts.settings import CONTROLLERS, GYM_PREFIX, GYMNASIUM, REWARDS
+from esper_ab.contracts.kinds_of_task import CONTROLLERS, GYM_PREFIX, GYMNASIUM, REWARDS
+from esper_ab.contracts.machine import Questions
+from esper_ab.contracts.worker_order import Lane, RunSpec
 from workers.environments import AboutTask, Controller, Kind, World
 from workers.run.session import Session
 from workers.user_rewards.user_code import as_planned

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from esper_ab.contracts.children import Questions, TaskFacts
+from esper_ab.contracts.kinds_of_task import CONTROLLERS, REWARDS, TRAINER
+from esper_ab.contracts.machine import Questions, TaskFacts
 from esper_ab.contracts.measures import Measure, TaskMeasures
-from esper_ab.contracts.messages import Lane, RunSpec
-from esper_ab.contracts.settings import CONTROLLERS, REWARDS, TRAINER
+from esper_ab.contracts.worker_order import Lane, RunSpec
 from workers.devices import pinned
 from workers.environments import AboutTask, Kind
 from workers.trainer.session import TrainerSession, open_session

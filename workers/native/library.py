@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 import torch
 
-from esper_ab.contracts.children import Kernel
+from esper_ab.contracts.machine import Kernel
 from esper_ab.contracts.settings import Arithmetic, HostKernel
 from workers.native import binding, build, policy
 from workers.native.build import Unusable

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 from esper_ab.contracts import link_keys, users_shell
 from esper_ab.contracts.errors import USER_FAULTS, OutOfMemory, UserCodeFailed
 from esper_ab.contracts.failure_cause import cause_of_exception
-from esper_ab.contracts.messages import PROTOCOL, Failed, Hello, Lane, WorkerOrder
+from esper_ab.contracts.installed_code import sources_imported
+from esper_ab.contracts.messages import PROTOCOL, Failed, Hello
 from esper_ab.contracts.settings import Arithmetic
-from esper_ab.contracts.source_files import sources_imported
+from esper_ab.contracts.worker_order import Lane, WorkerOrder
 from workers.process import setup as process
 from workers.process.link import Link
 

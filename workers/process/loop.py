@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from esper_ab.contracts import messages
+from esper_ab.contracts import messages, worker_order
 from esper_ab.contracts.errors import NO_ROOM, OutOfMemory
 from esper_ab.contracts.records import Checkpoint
 from workers.environments import Kind, kind_of
@@ -48,13 +48,13 @@ class _Cancelled(Exception):
 class Makers:
     """Creates runs of every kind of task; objects that a kind caches between runs stay on this worker."""
 
-    def __init__(self, order: messages.WorkerOrder) -> None:
+    def __init__(self, order: worker_order.WorkerOrder) -> None:
         self.folder = Path(order.experiment_dir)
         self._lane = order.lane
-        self._runs: dict[Kind, Callable[[messages.RunSpec], AnySession]] = {}
+        self._runs: dict[Kind, Callable[[worker_order.RunSpec], AnySession]] = {}
         self.only_ours = True  # no code of the user or of an environment has run
 
-    def session(self, spec: messages.RunSpec) -> AnySession:
+    def session(self, spec: worker_order.RunSpec) -> AnySession:
         """Create a run with the kind of its task."""
         kind = kind_of(spec.task)
         self.only_ours &= kind.ours and not spec.reward_code
@@ -63,7 +63,7 @@ class Makers:
         return self._runs[kind](spec)
 
 
-def serve(link: Link, order: messages.WorkerOrder, log_to: Callable[[Path, str], None]) -> bool:
+def serve(link: Link, order: worker_order.WorkerOrder, log_to: Callable[[Path, str], None]) -> bool:
     """Execute runs until Stop, each with its own log; return True if only this package's code was executed."""
     makers = Makers(order)
     while True:
@@ -92,7 +92,7 @@ def _gpu_memory_errors() -> tuple[type[Exception], ...]:
     return () if torch is None else (torch.OutOfMemoryError,)
 
 
-def _how_much(spec: messages.RunSpec) -> str:
+def _how_much(spec: worker_order.RunSpec) -> str:
     """Return a sentence with the GPU memory that a run took before memory ran out, and the settings that need less."""
     import torch
 
@@ -104,7 +104,7 @@ def _how_much(spec: messages.RunSpec) -> str:
     return f"{spec.ref.device}: the run took up to {taken}; {smaller} less"
 
 
-def _run(link: Link, order: messages.WorkerOrder, assigned: messages.Assign, makers: Makers) -> None:
+def _run(link: Link, order: worker_order.WorkerOrder, assigned: messages.Assign, makers: Makers) -> None:
     """Execute one run: restore its recorded part, warm up, train the remaining episodes, evaluate."""
     spec = assigned.spec
     _say(f"{spec.ref.name} on {spec.ref.device}")
@@ -150,7 +150,7 @@ def _take_up(folder: Path, session: AnySession, assigned: messages.Assign) -> tu
     return milestone, damaged
 
 
-def _save(link: Link, session: AnySession, order: messages.WorkerOrder, milestone: int) -> Checkpoint | None:
+def _save(link: Link, session: AnySession, order: worker_order.WorkerOrder, milestone: int) -> Checkpoint | None:
     """Save the session's state, if any, before the record is sent, so that every record has its checkpoint."""
     data, spec = session.checkpoint(), session.spec
     if data is None:
@@ -160,7 +160,7 @@ def _save(link: Link, session: AnySession, order: messages.WorkerOrder, mileston
     return _when_there_is_room(link, spec, milestone, store)
 
 
-def _when_there_is_room(link: Link, spec: messages.RunSpec, milestone: int, write: Callable[[], T]) -> T:
+def _when_there_is_room(link: Link, spec: worker_order.RunSpec, milestone: int, write: Callable[[], T]) -> T:
     """Call `write` and return its result.
 
     If the disk is full, report that, wait, and retry until `write` succeeds or the run ends.
@@ -175,7 +175,7 @@ def _when_there_is_room(link: Link, spec: messages.RunSpec, milestone: int, writ
         _listen(link, spec, _ASK_FOR_ROOM_S)
 
 
-def _await_release(link: Link, spec: messages.RunSpec, milestone: int) -> None:
+def _await_release(link: Link, spec: worker_order.RunSpec, milestone: int) -> None:
     """Wait for the release of `milestone`, sent when the milestone's record is on disk and the run may continue."""
     while True:
         found = _listen(link, spec, None)
@@ -183,7 +183,7 @@ def _await_release(link: Link, spec: messages.RunSpec, milestone: int) -> None:
             return
 
 
-def _listen(link: Link, spec: messages.RunSpec, timeout_s: float | None) -> messages.CoordinatorMessage | None:
+def _listen(link: Link, spec: worker_order.RunSpec, timeout_s: float | None) -> messages.CoordinatorMessage | None:
     """Return the next message, or None after `timeout_s`; raise _Stopped for a Stop, _Cancelled for a Cancel."""
     message = link.receive(timeout_s)
     if isinstance(message, messages.Stop):
@@ -193,7 +193,7 @@ def _listen(link: Link, spec: messages.RunSpec, timeout_s: float | None) -> mess
     return message
 
 
-def _progress(link: Link, spec: messages.RunSpec, milestone: int, phase: str) -> OnStep:
+def _progress(link: Link, spec: worker_order.RunSpec, milestone: int, phase: str) -> OnStep:
     """Return a callback that reports progress, and raises _Cancelled if the run was cancelled.
 
     The callback does both at most every 20 ms, because some environments step in 0.1 ms and a report takes 0.02 ms. A

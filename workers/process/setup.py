@@ -14,10 +14,10 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from esper_ab.contracts.files import open_below
+from esper_ab.contracts.files_below import open_below
 from esper_ab.contracts.guard import end_with_parent
-from esper_ab.contracts.messages import Lane
 from esper_ab.contracts.settings import Arithmetic
+from esper_ab.contracts.worker_order import Lane
 from workers.devices import pinned
 
 _STDERR = 2  # a descriptor, whatever it leads to

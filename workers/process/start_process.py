@@ -34,9 +34,9 @@ from typing import Any, NoReturn
 import msgspec
 
 from esper_ab.contracts.guard import end_with_parent
+from esper_ab.contracts.installed_code import sources_imported
 from esper_ab.contracts.own_packages import import_own, nothing_of_the_user
 from esper_ab.contracts.settings import Arithmetic
-from esper_ab.contracts.source_files import sources_imported
 from workers.devices import pinned
 
 _MOST_DESCRIPTORS = 8  # of a request

@@ -15,7 +15,8 @@ import numpy as np
 import torch
 
 from esper_ab.contracts import catalog
-from esper_ab.contracts.children import (
+from esper_ab.contracts.records import EnvEpisode
+from esper_ab.contracts.reward_audit import (
     AuditedReward,
     FoundBehaviour,
     Played,
@@ -24,7 +25,6 @@ from esper_ab.contracts.children import (
     Scored,
     Varied,
 )
-from esper_ab.contracts.records import EnvEpisode
 from esper_ab.contracts.rng import RngPath, run_path
 from esper_ab.contracts.settings import Arithmetic, GrowthSettings, RewardSettings
 from workers.datasets.behaviour import Behaviour, Behaviours

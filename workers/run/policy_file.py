@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
-from esper_ab.contracts.experiment_files import FILE_LIMIT_BYTES
-from esper_ab.contracts.files import NotRegular, read_regular
-from esper_ab.contracts.messages import RunSpec
+from esper_ab.contracts.regular_file import NotRegular, read_regular
+from esper_ab.contracts.run_files import FILE_LIMIT_BYTES
+from esper_ab.contracts.worker_order import RunSpec
 from workers.environments import Controller, kind_of
 from workers.ppo.agent import PPOAgent
 from workers.ppo.making import possible

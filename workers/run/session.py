@@ -12,8 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from esper_ab.contracts.measures import episode_sizes, greedy_episodes
-from esper_ab.contracts.messages import RunSpec
+from esper_ab.contracts.evaluation import episode_sizes, greedy_episodes
 from esper_ab.contracts.records import (
     EnvEpisode,
     EpisodeRecord,
@@ -24,6 +23,7 @@ from esper_ab.contracts.records import (
 )
 from esper_ab.contracts.rng import run_path
 from esper_ab.contracts.settings import RewardSettings
+from esper_ab.contracts.worker_order import RunSpec
 from workers.environments import Controller, Ended, Stopwatch, World, kind_of, paths_below
 from workers.ppo.agent import AgentSpec, PPOAgent
 from workers.run import policy_file

@@ -16,9 +16,10 @@ from pathlib import Path
 
 import msgspec
 
-from esper_ab.contracts.experiment_files import file_of, is_file_of, remove_older
-from esper_ab.contracts.files import open_to_read, write_below
+from esper_ab.contracts.checkpoint_files import file_of, is_file_of, remove_older
+from esper_ab.contracts.files_below import write_below
 from esper_ab.contracts.records import Checkpoint, RunRef
+from esper_ab.contracts.regular_file import open_to_read
 
 # Exceptions that a session raises when it resumes from bytes that are no checkpoint of its run, whatever reads them.
 FOREIGN = (

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from esper_ab.contracts.files import read_regular
+from esper_ab.contracts.regular_file import read_regular
 from workers.arrays import Ints
 from workers.datasets.task import Archive, HostSpec, Split, Splits, Task, data_folder, stratified
 

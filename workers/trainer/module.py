@@ -17,10 +17,10 @@ from typing import Any, ClassVar
 import msgspec
 import torch
 
-from esper_ab.contracts.messages import RewardCode
+from esper_ab.contracts.plain_values import as_float, expected_instead
 from esper_ab.contracts.rng import PathPart, RngPath
-from esper_ab.contracts.settings import as_float, expected_instead
 from esper_ab.contracts.trainer import TrainerOrder, TrainerSettings, TrainerValue
+from esper_ab.contracts.worker_order import RewardCode
 from workers.storage import state_bytes
 from workers.trainer.script import seed_at
 from workers.user_rewards import user_code

@@ -6,8 +6,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import EpisodeRecord
+from esper_ab.contracts.worker_order import RunSpec
 from workers.trainer import module, script
 from workers.trainer.module import Point, Run, State
 from workers.trainer.session import OnStep, TrainerSession

@@ -26,10 +26,10 @@ import msgspec
 from esper_ab.contracts import users_shell
 from esper_ab.contracts.child import child_of
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.files import UNREADABLE
 from esper_ab.contracts.measures import PRINTABLE_WORDS, RESERVED, Measure, is_printable
 from esper_ab.contracts.own_packages import child_command
 from esper_ab.contracts.private_folder import scratch_folder
+from esper_ab.contracts.process_endings import end_told
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.contracts.source_files import source_sha256
@@ -43,7 +43,7 @@ from esper_ab.contracts.trainer import (
     placeholders,
     read_source,
 )
-from esper_ab.contracts.wording import end_told
+from esper_ab.contracts.unreadable import UNREADABLE
 from workers.devices import pinned
 from workers.devices.by_torch import seen_gpus
 from workers.trainer import module, ports, script

@@ -23,14 +23,15 @@ import psutil
 from esper_ab.contracts import guard
 from esper_ab.contracts.errors import UserCodeFailed
 from esper_ab.contracts.failure_cause import cause_of_exit
-from esper_ab.contracts.files import folder_below, open_below, open_to_read, read_regular
-from esper_ab.contracts.messages import UsersShell
+from esper_ab.contracts.files_below import folder_below, open_below
 from esper_ab.contracts.own_packages import alone_command
 from esper_ab.contracts.plain_number import number_or_boolean
+from esper_ab.contracts.plain_values import as_float
+from esper_ab.contracts.process_endings import how_ended
+from esper_ab.contracts.regular_file import open_to_read, read_regular
 from esper_ab.contracts.rng import RngPath
-from esper_ab.contracts.settings import as_float
 from esper_ab.contracts.trainer import OUT, SEED, OutcomeSource, TrainerValue, fill, holds_outcome
-from esper_ab.contracts.wording import how_ended
+from esper_ab.contracts.worker_order import UsersShell
 from workers.trainer.idling import Idle, Watch, idle_words
 
 WANDB_FILE = "wandb-values.txt"  # below {out}; written by standin/wandb.py

@@ -18,7 +18,6 @@ from esper_ab.contracts import users_shell
 from esper_ab.contracts.errors import CodeChanged, UserCodeFailed
 from esper_ab.contracts.failure_cause import without_particulars
 from esper_ab.contracts.measures import LARGEST_OUTCOME, countable
-from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import (
     EnvEpisode,
     EpisodeRecord,
@@ -29,6 +28,7 @@ from esper_ab.contracts.records import (
 from esper_ab.contracts.rng import run_path
 from esper_ab.contracts.source_files import source_sha256
 from esper_ab.contracts.trainer import TrainerOrder, is_command, read_source
+from esper_ab.contracts.worker_order import RunSpec
 from workers.devices import pinned
 from workers.storage import durable
 from workers.trainer import ports, script

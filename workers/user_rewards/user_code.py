@@ -26,11 +26,11 @@ import msgspec
 import numpy as np
 from msgspec.structs import FieldInfo
 
-from esper_ab.contracts.children import UserReward
 from esper_ab.contracts.errors import USER_FAULTS, CodeChanged, UserCodeFailed
-from esper_ab.contracts.files import folder_below
-from esper_ab.contracts.messages import RewardCode
+from esper_ab.contracts.files_below import folder_below
+from esper_ab.contracts.machine import UserReward
 from esper_ab.contracts.source_files import copy_files, source_sha256
+from esper_ab.contracts.worker_order import RewardCode
 from workers.arrays import Floats
 from workers.user_rewards import imports_later
 from workers.user_rewards.imports_later import without_working_directory

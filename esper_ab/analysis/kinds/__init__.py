@@ -10,7 +10,7 @@ from esper_ab.contracts import catalog
 from esper_ab.contracts.wording import counted
 from esper_ab.journal.fold import History
 from esper_ab.settings.experiment import ResolvedExperiment
-from esper_ab.verdict.vocabulary import Finding
+from esper_ab.verdict.finding import Finding
 
 
 def episodes_said(experiment: ResolvedExperiment) -> str:

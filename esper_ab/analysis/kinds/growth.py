@@ -1,128 +1,22 @@
-"""Growth: baselines of groups that learn nothing, the check of equal bare hosts, and gains per added parameter. Pure.
-"""
+"""What an analysis adds for growth: findings on baselines and bare hosts, and what their questions cover."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator
 
 from esper_ab.analysis.conduct import evaluated_envs
+from esper_ab.analysis.growth_baseline import baseline_findings
 from esper_ab.analysis.kinds import AnalysisKind
 from esper_ab.analysis.observe import Pairs
-from esper_ab.design.design import Contrast
 from esper_ab.journal.fold import History
-from esper_ab.journal.outcomes import RunOutcome, outcome_of
-from esper_ab.settings.experiment import starts
-from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS
-from esper_ab.stats.t_tests import paired_difference
-from esper_ab.verdict.vocabulary import Finding
-
-# --- baseline --------------------------------------------------------------------------------------------------------
-# Whether the groups are clearly apart from what they would reach without learning anything. Pure.
-#
-# All groups that learn nothing end alike, so a missing difference shows nothing about them. In clinical trials, the
-# ability to show differences is called assay sensitivity (ICH E10). So nothing is called smaller than the margin unless
-# both groups are shown to be farther than the margin from every baseline: guessing, and the host that never grows.
-
-
-_UNEVEN = 1.05  # factor on chance: always guessing the largest class scores more, because classes differ in size
-
-
-def _baselines(history: History, pairs: Pairs) -> Iterator[Finding]:
-    """Yield at most one finding per comparison and baseline, once there are enough pairs for an equivalence."""
-    chance = history.plan.chance
-    waiting = [group.name for group in history.plan.experiment.groups if group.settings.controller.name == "wait"]
-    for contrast in history.design.comparisons:
-        used = [pair.replicate for pair in pairs[contrast]]
-        if len(used) < LEAST_EQUIVALENCE_PAIRS:
-            continue
-        if chance is not None:
-            guessed = dict.fromkeys(used, chance * _UNEVEN)
-            above = f"above guessing ({chance:.3g} %)"
-            yield from _near(history, contrast, guessed, -math.inf, above, "that learn nothing")
-        # If the bare host is one of the two groups, the comparison itself answers this.
-        for bare in waiting if not {*contrast.groups} & {*waiting} else ():
-            grown = _outcomes(history, bare, used)
-            never = f"from {bare}, which never grows"
-            yield from _near(history, contrast, grown, -history.design.margin, never, "that grow nothing")
-
-
-def _near(
-    history: History, contrast: Contrast, baseline: Mapping[int, float], least: float, what: str, who: str
-) -> Iterator[Finding]:
-    """Find groups whose difference from the baseline is shown neither to exceed the margin nor to lie below `least`.
-
-    `baseline`: the outcome of the baseline by replicate, in percent.
-    """
-    margin, near = history.design.margin, dict[str, str]()
-    for group in contrast.groups:
-        ends = _outcomes(history, group, baseline)
-        if not ends:
-            continue
-        far = paired_difference(list(ends.values()), [baseline[replicate] for replicate in ends])
-        low, high = (far.mean if end is None else end for end in (far.low, far.high))  # None without a t
-        if low <= margin and high >= least:
-            near[group] = f"{group} {far.mean:+.2f} points, 95 % interval {low:+.2f} to {high:+.2f}"
-    if near:
-        yield Finding(
-            "baseline", "caps equivalence", contrast.groups,
-            f"EQUIVALENT cannot be claimed: it has not been shown that {' and '.join(near)} "
-            f"{'is' if len(near) == 1 else 'are'} more than the margin of {margin:g} points {what} "
-            f"({'; '.join(near.values())}). Two groups {who} would be just as close.",
-        )
-
-
-def _outcomes(history: History, group: str, replicates: Collection[int]) -> dict[int, float]:
-    """Return the outcomes in percent, by replicate, for the replicates that have one."""
-    ends = {
-        run.ref.replicate: outcome_of(run, history.design.outcome_over)
-        for run in history.of_group(group)
-        if run.ref.replicate in replicates
-    }
-    return {replicate: end for replicate, end in ends.items() if end is not None}
-
-
-# --- worth -----------------------------------------------------------------------------------------------------------
-# What grown parameters and seeds are worth: accuracy per parameter, and the share of seeds that is kept. Pure.
-
-
-def gains_per_kparam(history: History, outcomes: Mapping[str, RunOutcome]) -> dict[str, float | None]:
-    """Return each run's gain over its baseline, in points per 1,000 parameters that were added to a host.
-
-    The baseline is the run of the same replicate whose controller is "wait": its hosts never grow. The gain is None if
-    there is no baseline, if either run has no outcome, or if no parameters were added.
-    """
-    baselines = {
-        run.ref.replicate: outcomes[name].evaluated
-        for name, run in history.runs.items()
-        if run.spec.settings.controller.name == "wait" and outcomes[name].evaluated is not None
-    }
-    return {name: _gain(one, baselines.get(one.run.replicate)) for name, one in outcomes.items()}
-
-
-def _gain(one: RunOutcome, baseline: float | None) -> float | None:
-    added = one.measures["params_added"]
-    if one.evaluated is None or baseline is None or not added:
-        return None
-    return (one.evaluated - baseline) / (added / 1000)
-
-
-def kept_share(one: RunOutcome) -> float | None:
-    """Return the share of fossilised seeds among fossilised and pruned seeds; None if there are no such seeds."""
-    kept, pruned = one.measures["fossilized"], one.measures["pruned"]
-    if kept is None or pruned is None or kept + pruned == 0:
-        return None
-    return kept / (kept + pruned)
-
-
-# --- kind ------------------------------------------------------------------------------------------------------------
-
+from esper_ab.settings.policy_bias import starts
+from esper_ab.verdict.finding import Finding
 
 _SIZE = "host_params"
 
 
 def _findings(history: History, pairs: Pairs) -> Iterator[Finding]:
-    yield from _baselines(history, pairs)
+    yield from baseline_findings(history, pairs)
     runs = history.runs.values()
     trained = {size for run in runs for size in run.columns.measure(_SIZE) if size == size}  # false for NaN
     sizes = trained | {env.measures[_SIZE] for run in runs for env in evaluated_envs(run)}

@@ -9,9 +9,9 @@ from esper_ab.analysis.observe import Pairs
 from esper_ab.contracts.trainer import is_command
 from esper_ab.journal.events import TrainerMended
 from esper_ab.journal.fold import History
-from esper_ab.plan.users_code import found
+from esper_ab.plan.trainer_code import found
 from esper_ab.settings.experiment import ResolvedExperiment
-from esper_ab.verdict.vocabulary import Finding
+from esper_ab.verdict.finding import Finding
 
 
 def _findings(history: History, pairs: Pairs) -> Iterator[Finding]:

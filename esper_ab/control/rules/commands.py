@@ -6,9 +6,7 @@ import msgspec
 
 from esper_ab.contracts.errors import EsperError
 from esper_ab.contracts.messages import CoordinatorMessage, Progress
-from esper_ab.control.rules.workers import WorkerState
 from esper_ab.journal.events import AnyEvent
-from esper_ab.journal.fold import History
 
 
 class Append(msgspec.Struct, frozen=True):
@@ -72,31 +70,3 @@ class Fail(msgspec.Struct, frozen=True):
 
 
 Command = Append | Sync | Flush | Send | Show | Warn | DumpStacks | EndWorker | RestartWorker | Fail
-
-
-# --- outbox ----------------------------------------------------------------------------------------------------------
-# The commands that one call of the experiment machine returns, in order. Events enter the history at once.
-
-
-class Outbox:
-    """Collects the commands of one call, in order; `taken` empties it."""
-
-    def __init__(self, history: History) -> None:
-        self._history = history
-        self._commands: list[Command] = []
-
-    def do(self, command: Command) -> None:
-        self._commands.append(command)
-
-    def record(self, event: AnyEvent) -> None:
-        """Add an event to the history and queue it for the journal."""
-        self._history.add(event)
-        self.do(Append(event))
-
-    def send(self, worker: WorkerState, message: CoordinatorMessage) -> None:
-        self.do(Send(worker.identity, message))
-
-    def taken(self) -> tuple[Command, ...]:
-        """Return all queued commands and empty the outbox."""
-        taken, self._commands = tuple(self._commands), []
-        return taken

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from esper_ab.contracts.errors import WorkerFailed, WorkerHung
 from esper_ab.contracts.records import RunRef
 from esper_ab.contracts.wording import listed
-from esper_ab.control.rules.workers import WorkerState
+from esper_ab.control.rules.worker_state import WorkerState
 from esper_ab.journal.fold import RunHistory
 
 _HUNG = "it gave no sign of life"

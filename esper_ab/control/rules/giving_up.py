@@ -14,9 +14,10 @@ from esper_ab.contracts import messages
 from esper_ab.contracts.errors import EsperError, WorkerFailed, WorkerHung
 from esper_ab.control.rules import commands, incidents
 from esper_ab.control.rules.blocks import BlocksInProgress
-from esper_ab.control.rules.commands import Outbox
-from esper_ab.control.rules.runs import Deaths, any_complete, nothing_left
-from esper_ab.control.rules.workers import Liveness, Workers
+from esper_ab.control.rules.deaths import Deaths, any_complete, nothing_left
+from esper_ab.control.rules.liveness import Liveness
+from esper_ab.control.rules.outbox import Outbox
+from esper_ab.control.rules.worker_state import Workers
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.plan.plan import Block
 

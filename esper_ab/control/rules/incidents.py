@@ -4,57 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-import msgspec
-
-from esper_ab.analysis.pathologies import pathologies
 from esper_ab.contracts.errors import Interrupted, WorkerHung
-from esper_ab.contracts.messages import Hello, Ready, RunSpec, WorkerOrder
-from esper_ab.contracts.records import EnvEpisode, EpisodeRecord, EvaluationRecord, RunRef
+from esper_ab.contracts.messages import Hello, Ready
+from esper_ab.contracts.records import RunRef
 from esper_ab.contracts.wording import times
+from esper_ab.contracts.worker_order import RunSpec, WorkerOrder
+from esper_ab.control.rules.confounders import confounders
 from esper_ab.control.rules.failures import Failure
+from esper_ab.control.rules.liveness import Laggard, Sign
 from esper_ab.control.rules.runs import NOWHERE, episode_at, event_of, stage
 from esper_ab.control.rules.validation import Report
-from esper_ab.control.rules.workers import Laggard, Sign, WorkerState
+from esper_ab.control.rules.worker_state import WorkerState
 from esper_ab.journal.events import AnyEvent, Incident, WorkerStarted
 from esper_ab.journal.fold import History, RunHistory
-
-# --- confounders -----------------------------------------------------------------------------------------------------
-# Incidents for everything in a record that could confound the comparison; the record itself keeps every number.
-#
-# Only the first occurrence in a run becomes an incident; the audit counts the others from the records.
-
-
-FAILED = "failed"
-
-
-def confounders(record: EpisodeRecord | EvaluationRecord, known: Collection[str] = ()) -> Iterator[Incident]:
-    """Yield incidents for failed environments and for pathologies of the policy update.
-
-    `known`: confounders of the run's earlier episodes, which are not reported again. An evaluation gets its own
-    incident.
-    """
-    run = record.run.name
-    if isinstance(record, EvaluationRecord):
-        yield from _failed(run, None, [played.outcome for played in record.episodes])
-        return
-    if FAILED not in known:
-        yield from _failed(run, record.episode, list(record.envs))
-    for kind, detail in pathologies(record).items():
-        if kind not in known:
-            yield Incident(
-                category="ppo_pathology", run_name=run, episode=record.episode, detail=f"{kind}: {detail}",
-                confounder=kind,
-            )
-
-
-def _failed(run: str, episode: int | None, envs: list[EnvEpisode]) -> Iterator[Incident]:
-    broken = sorted({env.env for env in envs if env.failed})
-    if broken:
-        what = f"{len(envs)} {'evaluation episodes' if episode is None else 'environments'}"
-        detail = f"{sum(env.failed for env in envs)} of {what} failed (environments {', '.join(map(str, broken))})"
-        confounder = msgspec.UNSET if episode is None else FAILED
-        yield Incident(category="non_finite", run_name=run, episode=episode, detail=detail, confounder=confounder)
-
 
 LAST_WORDS_LINES = 100  # of a log; enough for the stacks of a few threads, innermost frame first
 _LINE_CHARS = 300  # longest line of a worker's log in the list of incidents

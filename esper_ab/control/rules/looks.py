@@ -12,7 +12,7 @@ from esper_ab.plan.blocks import extend
 from esper_ab.plan.plan import Block
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.pair import alike, outcomes
-from esper_ab.verdict.follow import Courses
+from esper_ab.verdict.looks import Courses
 
 
 def remaining(history: History, block: Block) -> Block:

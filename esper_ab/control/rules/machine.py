@@ -10,16 +10,20 @@ from __future__ import annotations
 
 import math
 
-from esper_ab.contracts import messages
+from esper_ab.contracts import messages, worker_order
 from esper_ab.contracts.errors import EsperError, Interrupted, WorkerFailed, WorkerHung
 from esper_ab.control.rules import commands, failures, incidents, looks, runs
-from esper_ab.control.rules.blocks import BlocksInProgress, WaitingBlocks
-from esper_ab.control.rules.commands import Command, Outbox
+from esper_ab.control.rules.blocks import BlocksInProgress
+from esper_ab.control.rules.commands import Command
+from esper_ab.control.rules.deaths import Deaths, any_complete, any_expected, nothing_left
 from esper_ab.control.rules.failures import Failure, Failures
 from esper_ab.control.rules.giving_up import NOTHING_LEFT, Dropped, GivingUp
-from esper_ab.control.rules.runs import Deaths, any_complete, nothing_left
+from esper_ab.control.rules.limits import Limits
+from esper_ab.control.rules.liveness import ASSIGNED, START_UP, Liveness, Sign
+from esper_ab.control.rules.outbox import Outbox
 from esper_ab.control.rules.validation import Rejected, Report, check_hello, milestone_of
-from esper_ab.control.rules.workers import ASSIGNED, START_UP, Limits, Liveness, Sign, Workers, WorkerState
+from esper_ab.control.rules.waiting import WaitingBlocks
+from esper_ab.control.rules.worker_state import Workers, WorkerState
 from esper_ab.journal.events import Incident, MilestoneReleased, PlanExtended, RunStarted
 from esper_ab.journal.fold import History, RunHistory
 
@@ -56,17 +60,17 @@ class ExperimentMachine:
 
     def error_at_end(self) -> EsperError | None:
         """Return why the experiment is incomplete although nothing is in progress; None if it is complete."""
-        if self._stopped_by and runs.any_expected(self._history):
+        if self._stopped_by and any_expected(self._history):
             return incidents.stopped(self._stopped_by)
         return WorkerFailed(NOTHING_LEFT) if nothing_left(self._history) else None
 
     # --- what happens ---
 
-    def waits_for_its_turn(self, order: messages.WorkerOrder) -> None:
+    def waits_for_its_turn(self, order: worker_order.WorkerOrder) -> None:
         """Note that a worker is queued to start. It owes no sign of life until it is started."""
         self._workers.ordered(order, tried=False)
 
-    def launched(self, order: messages.WorkerOrder, now: float) -> tuple[Command, ...]:
+    def launched(self, order: worker_order.WorkerOrder, now: float) -> tuple[Command, ...]:
         """Note that a worker was started: the lane's first one, a restarted one, or one whose start was delayed."""
         worker = self._workers.ordered(order, tried=True)
         self._liveness.sign(worker.identity, Sign(phase=START_UP), now)
@@ -74,7 +78,7 @@ class ExperimentMachine:
             self._out.record(incidents.restart(worker, self._run_of(worker)))
         return self._out.taken()
 
-    def start_delayed(self, order: messages.WorkerOrder, lack: str) -> tuple[Command, ...]:
+    def start_delayed(self, order: worker_order.WorkerOrder, lack: str) -> tuple[Command, ...]:
         """Note that a worker could not be started for lack of a resource. It owes no sign of life until it is started.
         """
         worker = self._workers.ordered(order, tried=True)
@@ -346,7 +350,7 @@ class ExperimentMachine:
         done = {block for block, _ in released if self._blocks.is_done(block)}
         for block in done:
             self._blocks.remove(block)
-        if done and not (self._stopped_by and runs.any_expected(self._history)):
+        if done and not (self._stopped_by and any_expected(self._history)):
             self._look()
 
     def _send_on(self, run: RunHistory, milestone: int, now: float) -> None:
@@ -378,7 +382,7 @@ class ExperimentMachine:
                 worker.run = spec
                 self._assign(worker, spec, now)
 
-    def _assign(self, worker: WorkerState, spec: messages.RunSpec, now: float) -> None:
+    def _assign(self, worker: WorkerState, spec: worker_order.RunSpec, now: float) -> None:
         """Order the worker to begin the run, or to continue it where its records end."""
         run = self._history.runs[spec.ref.name]
         if not run.started:

@@ -6,9 +6,11 @@ Their types are checked when they are decoded, which includes that every number 
 from __future__ import annotations
 
 from esper_ab.contracts import records
-from esper_ab.contracts.experiment_files import is_file_of
-from esper_ab.contracts.measures import TaskMeasures, episode_sizes
-from esper_ab.contracts.messages import PROTOCOL, EpisodeFinished, Evaluated, Hello, Ready, RunSpec, WorkerOrder
+from esper_ab.contracts.checkpoint_files import is_file_of
+from esper_ab.contracts.evaluation import episode_sizes
+from esper_ab.contracts.measures import TaskMeasures
+from esper_ab.contracts.messages import PROTOCOL, EpisodeFinished, Evaluated, Hello, Ready
+from esper_ab.contracts.worker_order import RunSpec, WorkerOrder
 
 Report = Ready | EpisodeFinished | Evaluated
 

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.files import write_below
 from esper_ab.report.content import Content
 from esper_ab.report.figures import curves as figures_curves
 from esper_ab.report.figures import effects as figures_effects
 from esper_ab.report.figures import outcome as figures_outcome
 from esper_ab.report.figures import profiles as figures_profiles
 from esper_ab.report.figures import reward_audit as figures_reward_audit
-from esper_ab.report.figures import style
-from esper_ab.report.figures.effects import interval_rows
+from esper_ab.report.figures import runs, style
+from esper_ab.report.figures.drawing import (
+    Drawing,
+)
 from esper_ab.report.figures.kinds import Draw, FiguresOfKind, figures_of
-from esper_ab.report.figures.style import Drawing, Picture, difference, group_legend, name_rows, shortened, write_beside
-from esper_ab.verdict.answer import Answer
-from esper_ab.verdict.comparison import Comparison
-from esper_ab.verdict.profiles import Profile
 
 _BY_SECTION: FiguresOfKind = {
     "answer": {"effects": figures_effects.effects, "curves": figures_curves.outcome},
@@ -49,7 +42,7 @@ def drawn(section: str, content: Content) -> list[Drawing]:
     """Draw the figures of a section of the page, without those that have no data."""
     with style.look():
         found = [draw(content) for draw in _of_section(section, content).values()]
-    tips = style.tips(content) if found else {}
+    tips = runs.tips(content) if found else {}
     return [replace(drawing, tips=tips) for drawing in found if drawing is not None]
 
 
@@ -64,71 +57,3 @@ def figure(name: str, content: Content) -> Figure | None:
         style.arrange(drawing.figure)
         drawing.figure.draw_without_rendering()  # matplotlib creates ticks on drawing, in the style of that moment
     return drawing.figure
-
-
-# --- external --------------------------------------------------------------------------------------------------------
-# Figure of outcomes from elsewhere: comparisons in units of their margins and, with scores, performance profiles.
-
-
-FORMATS = ("svg", "png", "pdf")
-
-
-def external_figure(result: Answer) -> Figure:
-    """Draw a row for each comparison that has an estimate, better to the right, and each group's profile as a curve."""
-    shown = [one for one in result.comparisons if one.estimate is not None]
-    with style.look():
-        height = 1.1 + 0.36 * max(1, len(shown))
-        figure = Picture(figsize=(9.4, height + (2.9 if result.profiles else 0.0)))
-        if result.profiles:
-            above, below = figure.subplots(2, 1, height_ratios=(height, 2.9))
-            _profiles(below, result.profiles)
-            group_legend(figure, [(i, one.group) for i, one in enumerate(result.profiles)], markers=False)
-        else:
-            above = figure.subplots()
-        _rows(above, shown, exploratory=result.exploratory)
-        style.arrange(figure)
-        figure.draw_without_rendering()
-        return figure
-
-
-def write_figure(figure: Figure, path: Path) -> None:
-    """Write a figure in the format of the file name's extension. Raises UsageError if the format is not in FORMATS."""
-    form, buffer = path.suffix.removeprefix("."), io.BytesIO()
-    if form not in FORMATS:
-        raise UsageError(f"{path}: expected a name that ends in one of .{', .'.join(FORMATS)}")
-    with style.look():
-        metadata = {} if form == "png" else {"Date": None} if form == "svg" else {"CreationDate": None}
-        figure.savefig(buffer, format=form, dpi=110, metadata=metadata, transparent=False)
-    write_below(path.parent, path.name, buffer.getvalue())
-
-
-def _rows(axes: Axes, shown: Sequence[Comparison], *, exploratory: bool) -> None:
-    interval_rows(axes, [_in_margins(one) for one in shown], 1.0)
-    names, words = [], []
-    for item in shown:
-        of_task = f"{shortened(item.question.task, 18)}: " if item.question.task else ""
-        names.append(f"{of_task}{difference(item.question, 14)}")
-        words.append(f"exploratory {item.verdict}" if exploratory else str(item.verdict))
-    name_rows(axes, names, above=-0.58, below=0.42)
-    write_beside(axes, words)
-    axes.set_xlabel("difference in margins, better to the right; shaded: within the margin")
-
-
-def _in_margins(item: Comparison) -> tuple[float, tuple[float, float] | None]:
-    """Return the estimate and the interval (or None) in units of the margin, where larger is better."""
-    unit = item.design.outcome.sign / item.design.margin
-    estimate = unit * (item.estimate or 0.0)
-    if item.low is None or item.high is None:
-        return estimate, None
-    low, high = sorted((unit * item.low, unit * item.high))
-    return estimate, (low, high)
-
-
-def _profiles(axes: Axes, profiles: Sequence[Profile]) -> None:
-    for index, one in enumerate(profiles):
-        axes.fill_between(
-            one.thresholds, one.above_low, one.above_high, color=style.colour(index), alpha=0.15, linewidth=0
-        )
-        axes.plot(one.thresholds, one.above, color=style.colour(index), linestyle=style.line(index))
-    axes.axvline(1.0, color=style.MUTED, linewidth=0.8, linestyle=(0, (2, 2)))
-    axes.set(ylim=(-0.02, 1.02), xlabel="score (1: the target)", ylabel="share of runs above it")

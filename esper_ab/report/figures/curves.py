@@ -17,16 +17,8 @@ from esper_ab.journal.columns import Columns
 from esper_ab.journal.fold import RunHistory
 from esper_ab.report.content import Content
 from esper_ab.report.figures import style
-from esper_ab.report.figures.style import (
-    Drawing,
-    drawn_singly,
-    grid,
-    group_legend,
-    label_axes,
-    not_drawn,
-    shortened,
-    token,
-)
+from esper_ab.report.figures.drawing import Drawing, grid, group_legend, label_axes, not_drawn, shortened
+from esper_ab.report.figures.runs import drawn_singly, token
 from esper_ab.stats.floats import Floats
 
 _POINTS_PER_FIGURE = 3000  # keeps the page small: longer curves are averaged over bins

@@ -9,15 +9,8 @@ from matplotlib.axes import Axes
 
 from esper_ab.report.content import Content
 from esper_ab.report.figures import style
-from esper_ab.report.figures.style import (
-    HALF,
-    Drawing,
-    difference,
-    grid,
-    name_rows,
-    outcome_label,
-    token,
-)
+from esper_ab.report.figures.drawing import HALF, Drawing, difference, grid, name_rows
+from esper_ab.report.figures.runs import outcome_label, token
 from esper_ab.report.tables.table import NONE, span
 from esper_ab.verdict.comparison import Comparison
 

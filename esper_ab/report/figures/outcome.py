@@ -10,18 +10,8 @@ from matplotlib.figure import Figure
 from esper_ab.contracts.wording import counted
 from esper_ab.report.content import Content
 from esper_ab.report.figures import style
-from esper_ab.report.figures.style import (
-    HALF,
-    Drawing,
-    drawn_singly,
-    grid,
-    label_axes,
-    name_rows,
-    not_drawn,
-    outcome_label,
-    shortened,
-    token,
-)
+from esper_ab.report.figures.drawing import HALF, Drawing, grid, label_axes, name_rows, not_drawn, shortened
+from esper_ab.report.figures.runs import drawn_singly, outcome_label, token
 from esper_ab.report.kinds import averaged
 
 _MOST_PANELS = 9  # one per comparison; the tables show all

@@ -6,7 +6,8 @@ import numpy as np
 
 from esper_ab.report.content import Content
 from esper_ab.report.figures import style
-from esper_ab.report.figures.style import HALF, Drawing, grid, group_legend, outcome_label
+from esper_ab.report.figures.drawing import HALF, Drawing, grid, group_legend
+from esper_ab.report.figures.runs import outcome_label
 from esper_ab.stats.descriptive.profile import share_above
 
 _STEPS = 200

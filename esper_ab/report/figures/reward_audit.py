@@ -11,7 +11,7 @@ from matplotlib.ticker import FixedLocator, NullFormatter, ScalarFormatter
 from esper_ab.analysis.reward_audit import RewardAuditFindings, RewardFindings
 from esper_ab.report.content import Content
 from esper_ab.report.figures import style
-from esper_ab.report.figures.style import Drawing, grid, group_legend, label_axes, shortened
+from esper_ab.report.figures.drawing import Drawing, grid, group_legend, label_axes, shortened
 from esper_ab.stats.floats import Bools
 
 _TICKS = (1, 2, 4, 8, 16, 32, 64)

@@ -1,33 +1,24 @@
-"""Common style of all figures, and a figure with title, caption and alternative text."""
+"""Common style of all figures.
+
+Figures are drawn in the page's colours for light mode. In the page each of them becomes a CSS variable, so that one
+SVG serves light and dark mode. Groups differ in colour, line and marker: every figure is readable without colour.
+"""
 
 from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 import matplotlib as mpl
 from markupsafe import escape
 from matplotlib.artist import Artist
-from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
-from esper_ab.contracts.wording import visible_line
-from esper_ab.design.design import Design
-from esper_ab.report.content import Content
-from esper_ab.verdict.pairing import Question
-
-# --- style -----------------------------------------------------------------------------------------------------------
-# Common style of all figures.
-#
-# Figures are drawn in the page's colours for light mode. In the page each of them becomes a CSS variable, so that one
-# SVG serves light and dark mode. Groups differ in colour, line and marker: every figure is readable without colour.
-
+from esper_ab.contracts.visible import visible_line
 
 INK, MUTED, GRID, BAND, CARD = "#1c1d20", "#5d6068", "#dcdcd6", "#efeee6", "#ffffff"
 # Colours of groups; further groups repeat them with the next line style and marker.
@@ -155,157 +146,3 @@ def _tidy(tag: str) -> str:
     for colour, variable in VARIABLES.items():
         tag = tag.replace(colour, f"var({variable})")
     return tag
-
-
-# --- drawing ---------------------------------------------------------------------------------------------------------
-# A figure with title, caption and alternative text.
-
-
-_WIDTH = 9.4  # inches, over the whole page
-HALF = 4.6  # inches, beside another figure or on a phone
-_MOST_SINGLE = 200  # runs that a figure draws one by one: all figures together use about a kilobyte of the page per run
-
-
-class Picture(Figure):
-    """A figure that notebooks display without pyplot."""
-
-    def _repr_png_(self) -> bytes:
-        buffer = io.BytesIO()
-        with look():
-            self.savefig(buffer, format="png", dpi=110, transparent=False)
-        return buffer.getvalue()
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """A figure in the colours of `style`, with its texts, which are escaped by the page."""
-
-    name: str
-    title: str
-    caption: str
-    alt: str
-    figure: Figure
-    wide: bool = True
-    tips: Mapping[str, str] = field(default_factory=dict)  # mark -> its tooltip
-
-    @property
-    def svg(self) -> str:
-        """The figure as inline SVG markup for the page."""
-        with look():
-            return svg(self.figure, self.name, self.tips)
-
-
-def token(replicate: int | None, *groups: int) -> str:
-    """Return the mark of a run, of a pair of runs or, without a replicate, of a whole group; groups are indices."""
-    return f"{'.'.join(map(str, groups))}-{'' if replicate is None else replicate}"
-
-
-def drawn_singly(content: Content) -> frozenset[int]:
-    """Return the replicates whose runs figures draw one by one: all, or only as many as a page can hold.
-
-    These replicates are evenly spaced, so the choice depends on no outcome; they are the same in every figure.
-    """
-    every = sorted({block.replicate for block in content.history.blocks})
-    most = max(1, _MOST_SINGLE // len(content.groups))
-    return frozenset(every if len(every) <= most else (every[place * len(every) // most] for place in range(most)))
-
-
-def not_drawn(content: Content) -> str:
-    """Return a caption's sentence on the runs that are not drawn one by one; "" if all are."""
-    every, drawn = len({block.replicate for block in content.history.blocks}), len(drawn_singly(content))
-    if drawn == every:
-        return ""
-    return f" Drawn one by one: {drawn} of {every} seeds, evenly spaced. Everything else includes every run."
-
-
-def tips(content: Content) -> dict[str, str]:
-    """Return the tooltips by mark: one for every run that has an outcome, and one for every pair."""
-    design = content.design
-    places, value = {group: place for place, group in enumerate(content.groups)}, design.value
-    return {
-        token(run.run.replicate, place): f"{group}, seed {run.run.replicate}: {value(run.outcome)}"
-        for group, place in places.items() for run in content.of_group(group) if run.outcome is not None
-    } | {
-        token(pair.replicate, places[item.question.a], places[item.question.b]):
-        f"seed {pair.replicate}: {item.question.a} {value(pair.a)}, {item.question.b} {value(pair.b)}, "
-        f"difference {design.difference(pair.a - pair.b)}"
-        for item in content.comparisons for pair in item.pairs
-    }  # fmt: skip
-
-
-_OUTCOMES = {"evaluation": "", "last-tenth": " (last tenth of training)", "curve-mean": " (mean of training)"}
-
-
-def outcome_label(design: Design, unit: str) -> str:
-    """Return the axis label, with `unit`, of the design's outcome or of its difference."""
-    lower = " (lower is better)" if design.outcome.sign < 0.0 else ""
-    return f"{design.outcome.label}{_OUTCOMES[design.outcome_over]}{f', {unit}' if unit else ''}{lower}"
-
-
-def shortened(name: str, most: int = 28) -> str:
-    """Cut a name longer than `most` characters in the middle, to keep the plot's width; tables show the whole name."""
-    name = visible_line(name)
-    return name if len(name) <= most else f"{name[: most // 2]}\u2026{name[-(most // 2 - 1) :]}"
-
-
-def difference(question: Question, most: int) -> str:
-    """Name a comparison, with at most `most` characters of each group."""
-    return f"{shortened(question.a, most)} \u2212 {shortened(question.b, most)}"
-
-
-def grid(
-    count: int, *, columns: int = 3, sharey: bool = False, single: tuple[float, float] = (HALF, 3.3)
-) -> tuple[Figure, list[Axes]]:
-    """Create a figure with exactly `count` panels, row by row; a figure with one panel has the size `single`."""
-    columns = min(columns, count)
-    rows = -(-count // columns)
-    figure = Picture(figsize=single if count == 1 else (_WIDTH, 0.7 + 2.0 * rows))
-    flat: list[Axes] = list(figure.subplots(rows, columns, sharey=sharey, squeeze=False).flat)
-    for axes in flat[count:]:
-        axes.remove()
-    return figure, flat[:count]
-
-
-def label_axes(figure: Figure, x: str, y: str) -> None:
-    """Label both axes of all panels together; pass "" for an axis that needs no label."""
-    look: dict[str, Any] = {"fontsize": 9, "color": MUTED}
-    if x:
-        figure.supxlabel(x, **look)
-    figure.supylabel(y, x=0.004, **look)
-
-
-def name_rows(axes: Axes, names: Sequence[str], *, above: float, below: float) -> None:
-    """Label the rows with `names`, from top to bottom, without an axis line.
-
-    The y axis runs from `above`, at the top, to the number of rows minus `below`, at the bottom.
-    """
-    axes.set(yticks=range(len(names)), yticklabels=names, ylim=(len(names) - below, above))
-    axes.tick_params(axis="y", length=0, labelcolor=INK, labelsize=9)
-    axes.grid(visible=False, axis="y")
-    axes.spines["left"].set_visible(False)
-
-
-def write_beside(axes: Axes, words: Sequence[str]) -> None:
-    """Write a word to the right of each row."""
-    beside = axes.secondary_yaxis("right")
-    beside.set_yticks(range(len(words)), words, fontweight="bold")
-    beside.tick_params(length=0, labelcolor=INK, labelsize=8.5)
-    beside.spines["right"].set_visible(False)
-
-
-def group_legend(figure: Figure, groups: list[tuple[int, str]], *, markers: bool) -> None:
-    """Add a legend above the plot: group names with colour, and line or marker."""
-    handles = [
-        Line2D(
-            [], [], color=colour(index), linestyle="none" if markers else line(index),
-            marker=marker(index) if markers else "", label=shortened(name),
-        )
-        for index, name in groups
-    ]
-    width = figure.get_size_inches()[0]
-    longest = max(len(shortened(name)) for _, name in groups)
-    fit = max(1, int(width * 12 / (longest + 8)))
-    figure.legend(
-        handles=handles, loc="outside upper left", ncols=min(fit, len(handles)), borderaxespad=0.2, handlelength=2.6,
-        columnspacing=1.4,
-    )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from esper_ab.analysis.learning import Learning
 from esper_ab.contracts import catalog
 from esper_ab.contracts.wording import counted
-from esper_ab.design.design import of_training
+from esper_ab.design.outcome_words import of_training
 from esper_ab.journal.outcomes import RunOutcome
 from esper_ab.report.content import Content
 from esper_ab.report.tables.table import Table

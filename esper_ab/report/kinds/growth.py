@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from esper_ab.analysis.kinds.growth import gains_per_kparam, kept_share
+from esper_ab.analysis.growth_worth import gains_per_kparam, kept_share
 from esper_ab.report.content import Content
 from esper_ab.report.kinds import LearningRow, Row, TableKind
 from esper_ab.report.tables.table import number, percent

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from esper_ab.analysis.learning import own_rewards
+from esper_ab.analysis.own_reward import own_rewards
 from esper_ab.journal.outcomes import Ends
 from esper_ab.report.content import Content
 from esper_ab.report.kinds import TableKind

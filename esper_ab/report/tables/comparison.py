@@ -13,11 +13,12 @@ from esper_ab.stats.adjusted_difference import AdjustedDifference
 from esper_ab.stats.proportions import Proportions
 from esper_ab.stats.text import p_beside, p_text, percent
 from esper_ab.verdict import sentences
-from esper_ab.verdict.caveats import beside, on_statistics, routine, statistics
+from esper_ab.verdict.caveats import beside, on_statistics, routine
 from esper_ab.verdict.comparison import Comparison
+from esper_ab.verdict.descriptive import statistics
 from esper_ab.verdict.headline import alike, headline_of
 from esper_ab.verdict.look import Look
-from esper_ab.verdict.vocabulary import SMALL
+from esper_ab.verdict.verdict import SMALL
 
 Row = tuple[str, str]
 

@@ -12,7 +12,7 @@ from esper_ab.journal.columns import Columns
 from esper_ab.journal.fold import RunHistory
 from esper_ab.journal.outcomes import mean_known
 from esper_ab.report.content import Content
-from esper_ab.report.kinds import LearningRow, Row, averaged, kind_of
+from esper_ab.report.kinds import Row, averaged, kind_of
 from esper_ab.report.tables.table import NONE, NOT_COMPARABLE, Table, mean_and_sd, number, percent
 from esper_ab.stats.text import digits_for
 
@@ -172,35 +172,4 @@ def differences_table(content: Content) -> Table:
     return Table(
         "What differs between the groups", ("setting", *content.groups), rows,
         none="Nothing: the groups have the same settings.", words=1 + len(content.groups),
-    )
-
-
-# --- learning --------------------------------------------------------------------------------------------------------
-# Table on how far the policies have come, and the sentences on what limits the policies.
-
-
-def learning_table(content: Content) -> Table:
-    """Build the table of limits on learning, with one column and one sentence per learning group."""
-    groups, design = content.analysis.learning, content.design
-    if not groups:
-        return Table("What limits the learning")
-    head, title = groups[0].head, design.outcome.title
-    entropy: LearningRow = (
-        f"entropy of the {head} head, % of a random choice", lambda one: number(percent(one.head_entropy), 0),
-    )  # fmt: skip
-    rows: list[LearningRow] = [
-        ("updates", lambda one: number(one.updates, 0)),
-        ("training episodes of single environments", lambda one: number(one.episodes, 0)),
-        ("trust region used by an update %", lambda one: number(percent(one.trust_region), 0)),
-        *([entropy] if head else []),
-        *kind_of(content).learning,
-        (f"{title}, sampled", lambda one: number(one.sampled, design.digits)),
-        (f"{title}, greedy", lambda one: number(one.greedy, design.digits)),
-    ]
-    limits = " ".join(one.limit for one in groups)
-    return Table(
-        "What limits the learning", ("mean over runs", *(one.group for one in groups)),
-        rows=tuple((label, *map(show, groups)) for label, show in rows),
-        note=f"{limits} Trust region: KL of an update as a share of ppo.target_kl. Untrained: the first episode. Last: "
-        "the last tenth of the training episodes.",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import fmean
 
 from esper_ab.analysis.reward_audit import RewardAuditFindings, RewardFindings, Sensitivity
-from esper_ab.contracts.children import Played
+from esper_ab.contracts.reward_audit import Played
 from esper_ab.report.tables.table import NONE, Table, number, signed
 
 _CONSTANTS = 5  # rows of each reward

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from esper_ab.analysis.analyse import conditions
 from esper_ab.analysis.conduct import FAULTS, Conduct
-from esper_ab.design.power_text import next_text, share_text
+from esper_ab.design.episodes_text import next_text, share_text
 from esper_ab.journal.outcomes import mean
 from esper_ab.report.content import Content
 from esper_ab.report.kinds import kind_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from esper_ab.contracts import catalog
-from esper_ab.contracts.settings import TRAINER, kind_of_task
+from esper_ab.contracts.kinds_of_task import TRAINER, kind_of_task
 from esper_ab.settings.kind import SettingsKind
 
 

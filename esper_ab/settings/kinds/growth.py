@@ -7,19 +7,14 @@ from typing import Any
 import msgspec
 
 from esper_ab.contracts import catalog
-from esper_ab.contracts.children import Machine, Questions, TaskFacts
 from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.machine import Machine, Questions, TaskFacts
 from esper_ab.settings.assignments import refuse_unknown
+from esper_ab.settings.devices import asked_gpus
 from esper_ab.settings.experiment import AskedExperiment, ResolvedExperiment
+from esper_ab.settings.kernel import kernel_notes, resolve_kernel, untrainable_hosts
 from esper_ab.settings.kind import SettingsKind
-from esper_ab.settings.machine import (
-    asked_gpus,
-    kernel_notes,
-    precision_notes,
-    resolve_kernel,
-    resolve_precision,
-    untrainable_hosts,
-)
+from esper_ab.settings.precision import precision_notes, resolve_precision
 
 
 class GrowthKind(SettingsKind):

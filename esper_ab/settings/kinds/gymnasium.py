@@ -7,13 +7,13 @@ from typing import Any
 
 import msgspec
 
-from esper_ab.contracts.children import Machine, Questions, TaskFacts
 from esper_ab.contracts.errors import Setting, UsageError
-from esper_ab.contracts.settings import CONTROLLERS, REWARDS
+from esper_ab.contracts.kinds_of_task import CONTROLLERS, REWARDS
+from esper_ab.contracts.machine import Machine, Questions, TaskFacts
 from esper_ab.settings.assignments import Assignment
 from esper_ab.settings.experiment import AskedExperiment, Group, ResolvedExperiment
+from esper_ab.settings.kernel import kernel_notes, resolve_kernel
 from esper_ab.settings.kind import SettingsKind
-from esper_ab.settings.machine import kernel_notes, resolve_kernel
 from esper_ab.settings.outcome_range import read_range, worst_outcome
 
 

@@ -10,10 +10,11 @@ from typing import Any
 
 import msgspec
 
-from esper_ab.contracts.children import Machine, Questions, TaskFacts
 from esper_ab.contracts.errors import Missing, Setting, UsageError
+from esper_ab.contracts.kinds_of_task import CONTROLLERS, REWARDS, TRAINER_PREFIX
+from esper_ab.contracts.machine import Machine, Questions, TaskFacts
 from esper_ab.contracts.margins import check_margin
-from esper_ab.contracts.settings import CONTROLLERS, REWARDS, TRAINER_PREFIX, ControllerSettings, GroupSettings
+from esper_ab.contracts.settings import ControllerSettings, GroupSettings
 from esper_ab.contracts.trainer import (
     FILLED,
     NAME_WORDS,
@@ -29,15 +30,11 @@ from esper_ab.contracts.trainer import (
 )
 from esper_ab.contracts.wording import listed
 from esper_ab.settings.assignments import FIELDS, TRAINER, Assignment
+from esper_ab.settings.devices import asked_gpus, resolve_devices
 from esper_ab.settings.experiment import AskedExperiment
+from esper_ab.settings.kernel import torch_alone
 from esper_ab.settings.kind import SettingsKind
-from esper_ab.settings.machine import asked_gpus, resolve_devices, torch_alone
-from esper_ab.settings.outcome_range import (
-    DEFAULT_OUTCOME,
-    check_outcome_name,
-    outcome_measure,
-    read_rehearsal,
-)
+from esper_ab.settings.trainer_settings import DEFAULT_OUTCOME, check_outcome_name, outcome_measure, read_rehearsal
 
 # A command has one point and one outcome.
 _OF_COMMAND = {"episodes": 1, "eval_episodes": 1, "outcome_over": "evaluation"}

@@ -19,8 +19,8 @@ from esper_ab.stats.correlation import pearson
 from esper_ab.stats.distributions import norm_isf
 from esper_ab.stats.floats import Floats, floats, norm
 from esper_ab.stats.pair import ROUNDING
+from esper_ab.stats.paired_difference import differences
 from esper_ab.stats.statistic import Beside, Statistic
-from esper_ab.stats.t_tests import differences
 
 LEVEL = 0.95
 

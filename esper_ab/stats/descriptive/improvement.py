@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from esper_ab.stats.floats import Floats, floats
+from esper_ab.stats.paired_difference import differences
 from esper_ab.stats.statistic import Beside, Statistic
-from esper_ab.stats.t_tests import differences
 
 
 class ProbabilityOfImprovement(msgspec.Struct, frozen=True, kw_only=True):

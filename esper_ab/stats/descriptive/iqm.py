@@ -10,9 +10,9 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from esper_ab.stats.floats import Floats, floats
+from esper_ab.stats.paired_difference import differences
 from esper_ab.stats.resampling import HONEST_FROM, TAILS, batches
 from esper_ab.stats.statistic import Beside, Statistic
-from esper_ab.stats.t_tests import differences
 from esper_ab.stats.text import signed
 
 RESAMPLES = 10_000  # fewer with more than 20,000 pairs; resampling pairs preserves the correlation within them

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from esper_ab.stats.distributions import norm_sf
-from esper_ab.stats.floats import Floats, floats, mid_ranks
+from esper_ab.stats.floats import Floats, floats
+from esper_ab.stats.ranks import mid_ranks
 from esper_ab.stats.statistic import Beside, Statistic
 from esper_ab.stats.text import p_text
 

@@ -18,9 +18,10 @@ from numpy.typing import ArrayLike
 from esper_ab.stats.distributions import t_sf
 from esper_ab.stats.floats import norm
 from esper_ab.stats.pair import degenerate
+from esper_ab.stats.paired_difference import differences
 from esper_ab.stats.statistic import Beside, Statistic
-from esper_ab.stats.t_tests import differences, skewness
 from esper_ab.stats.text import p_text
+from esper_ab.stats.welch import skewness
 
 
 class Skewness(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 
 from esper_ab.stats.exact_signs import MAX_PAIRS, signs_p
 from esper_ab.stats.least_pairs import smallest_p
+from esper_ab.stats.paired_difference import differences
 from esper_ab.stats.statistic import Beside, Statistic
-from esper_ab.stats.t_tests import differences
 from esper_ab.stats.text import p_text
 
 

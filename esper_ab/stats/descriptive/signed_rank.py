@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from esper_ab.stats.distributions import norm_sf
-from esper_ab.stats.floats import Floats, mid_ranks
+from esper_ab.stats.floats import Floats
 from esper_ab.stats.pair import resolution
+from esper_ab.stats.paired_difference import differences
+from esper_ab.stats.ranks import mid_ranks
 from esper_ab.stats.statistic import Beside, Statistic
-from esper_ab.stats.t_tests import differences
 from esper_ab.stats.text import p_text
 
 _EXACT_PAIRS = 100  # of differences other than 0; with more, the normal approximation is close

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from esper_ab.contracts import catalog
 from esper_ab.report.content import Content
-from esper_ab.report.figures.style import Drawing
+from esper_ab.report.figures.drawing import Drawing
 
 Draw = Callable[[Content], Drawing | None]
 FiguresOfKind = Mapping[str, Mapping[str, Draw]]  # section of the page -> name -> figure

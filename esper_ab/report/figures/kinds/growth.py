@@ -18,18 +18,9 @@ from esper_ab.journal.outcomes import mean
 from esper_ab.report.content import Content
 from esper_ab.report.figures import style
 from esper_ab.report.figures.curves import Words, panels
+from esper_ab.report.figures.drawing import Drawing, grid, group_legend, label_axes, not_drawn, shortened
 from esper_ab.report.figures.kinds import FiguresOfKind
-from esper_ab.report.figures.style import (
-    Drawing,
-    drawn_singly,
-    grid,
-    group_legend,
-    label_axes,
-    not_drawn,
-    outcome_label,
-    shortened,
-    token,
-)
+from esper_ab.report.figures.runs import drawn_singly, outcome_label, token
 
 # Bands from the bottom up: permanent seeds, live seeds, removed seeds. (label, shade, hatch, stages)
 _BANDS: tuple[tuple[str, int, str, tuple[str, ...]], ...] = (

@@ -6,11 +6,12 @@ from operator import methodcaller
 
 from matplotlib.ticker import MaxNLocator
 
-from esper_ab.analysis.learning import own_rewards
+from esper_ab.analysis.own_reward import own_rewards
 from esper_ab.report.content import Content
 from esper_ab.report.figures.curves import curve, plot_runs
+from esper_ab.report.figures.drawing import Drawing, grid, label_axes, not_drawn, shortened
 from esper_ab.report.figures.kinds import FiguresOfKind
-from esper_ab.report.figures.style import Drawing, drawn_singly, grid, label_axes, not_drawn, shortened
+from esper_ab.report.figures.runs import drawn_singly
 
 _MOST_POINTS = 300  # of a line
 

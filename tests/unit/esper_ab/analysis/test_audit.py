@@ -10,8 +10,9 @@ from support.journals import Shape, Synthetic, one_replicate, planted_effect, sa
 from esper_ab.analysis.analyse import analyse
 from esper_ab.journal.events import Incident, RunStarted
 from esper_ab.journal.fold import fold
-from esper_ab.report.content import content, render_verdict
-from esper_ab.verdict.vocabulary import Verdict
+from esper_ab.report.content import content
+from esper_ab.report.verdict_json import render_verdict
+from esper_ab.verdict.verdict import Verdict
 
 # --- nothing ---
 

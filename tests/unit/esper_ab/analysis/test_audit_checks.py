@@ -6,13 +6,13 @@ from support.audited import episodes, found, only, planned, replace, updates, wi
 from support.journals import Shape, Synthetic, failed_run, planted_effect
 
 from esper_ab.analysis.audit import hardware
+from esper_ab.analysis.code_states import code_states
 from esper_ab.analysis.conduct import conduct
-from esper_ab.analysis.trained_by import code_states
-from esper_ab.contracts.children import Device
-from esper_ab.contracts.messages import Lane
+from esper_ab.contracts.installed_code import hash_sources
+from esper_ab.contracts.machine import Device
 from esper_ab.contracts.records import HeadUse
 from esper_ab.contracts.settings import PPOSettings
-from esper_ab.contracts.source_files import hash_sources
+from esper_ab.contracts.worker_order import Lane
 from esper_ab.journal.events import (
     EpisodeRecorded,
     ExperimentContinued,

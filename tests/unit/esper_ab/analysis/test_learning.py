@@ -7,10 +7,13 @@ import pytest
 from support.audited import episodes
 from support.journals import Shape, Synthetic, one_replicate
 
-from esper_ab.analysis.learning import Learning, greedy_gap, learning, misled, own_rewards, remarks, unsettled
+from esper_ab.analysis.learning import Learning, greedy_gap, learning, unsettled
+from esper_ab.analysis.own_reward import misled, own_rewards
+from esper_ab.analysis.remarks import remarks
+from esper_ab.contracts.kinds_of_task import GYMNASIUM
 from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.records import EpisodeRecord, HeadUse
-from esper_ab.contracts.settings import GYMNASIUM, PPOSettings
+from esper_ab.contracts.settings import PPOSettings
 from esper_ab.journal.fold import fold
 from esper_ab.journal.outcomes import mean, outcomes
 from esper_ab.report.content import Content, content

@@ -4,7 +4,7 @@ import pytest
 from support.audited_rewards import make_reward_audit, make_scored
 
 from esper_ab.analysis.reward_audit import findings_of
-from esper_ab.contracts.children import Varied
+from esper_ab.contracts.reward_audit import Varied
 
 OUTCOMES = [90.0, 10.0, 20.0, 50.0, 40.0, 30.0]  # two reference behaviours first
 

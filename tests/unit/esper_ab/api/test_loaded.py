@@ -12,8 +12,8 @@ from esper_ab import load_experiment
 from esper_ab.api.results import Results
 from esper_ab.contracts.errors import UsageError
 from esper_ab.journal.lock import Lock
-from esper_ab.readers import records
-from esper_ab.readers.records import VIEWS, query
+from esper_ab.readers import tables
+from esper_ab.readers.sql import VIEWS, query
 from esper_ab.report.content import content
 
 
@@ -22,7 +22,7 @@ def run(experiment_dir):
     return load_experiment(str(experiment_dir))
 
 
-@pytest.mark.parametrize("table", records.TABLES)
+@pytest.mark.parametrize("table", tables.TABLES)
 def test_every_table_has_the_same_rows_in_every_library_and_in_sql(run, experiment_dir, table):
     found = run.frame(table)
     rows = found.fetchall()

@@ -15,14 +15,15 @@ from support import journals
 from support.audited import evaluations
 
 from esper_ab.commands import _check
-from esper_ab.commands._check import describe, examine
+from esper_ab.commands._check import examine
+from esper_ab.commands._check_text import describe
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands.cli import group
 from esper_ab.commands.tidy import repair
-from esper_ab.contracts.messages import RewardCode
 from esper_ab.contracts.records import Checkpoint
 from esper_ab.contracts.source_files import source_sha256
 from esper_ab.contracts.trainer import TrainerOrder
+from esper_ab.contracts.worker_order import RewardCode
 from esper_ab.journal.events import EpisodeRecorded, RunEvaluated
 from esper_ab.journal.file import JOURNAL_NAME, Journal
 from esper_ab.journal.fold import fold

@@ -10,8 +10,7 @@ import click
 import pytest
 from support.children import python
 
-from esper_ab.commands import launch
-from esper_ab.commands._exit_status import invoke, unknown_option
+from esper_ab.commands._exit_status import invoke
 from esper_ab.contracts.errors import DiskFull
 
 
@@ -66,27 +65,6 @@ def test_a_command_is_taken_apart_only_where_something_may_be_left_to_do(before)
     done = python("-c", code)
     assert done.returncode == 7
     assert sorted(done.stdout.splitlines()) == sorted(BEFORE_THE_END[before])
-
-
-# What is said of an option that there is not: the one that means the same elsewhere, or the one spelt most alike.
-
-
-@click.command
-def small():
-    """It has no option but for the help."""
-
-
-@pytest.mark.parametrize(("of", "option", "said"), [
-    (launch.command, "--repeats", "no option --repeats; here it is called --seeds"),
-    (launch.command, "--num-timesteps", "no option --num-timesteps; here it is called --total-timesteps"),
-    (launch.command, "--learning-rate", "no option --learning-rate; here it is called --set ppo.lr=..."),
-    (launch.command, "--xyzzy", "no option --xyzzy"),
-    (small, "--repeats", "no option --repeats"),
-])  # fmt: skip
-def test_the_option_that_was_meant_is_named_where_the_command_has_it(of, option, said):
-    with pytest.raises(click.NoSuchOption) as caught:
-        of.make_context("x", [option, "3"])
-    assert unknown_option(caught.value) == said
 
 
 def test_a_lack_of_memory_is_a_line_with_what_would_help(capsys):

@@ -5,7 +5,7 @@ import pytest
 from click.testing import CliRunner
 
 from esper_ab.commands import _old_words
-from esper_ab.commands._exit_status import unknown_option
+from esper_ab.commands._unknown_option import unknown_option
 from esper_ab.commands.cli import TABLE, group, load_command
 
 

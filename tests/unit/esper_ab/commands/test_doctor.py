@@ -3,7 +3,7 @@
 import pytest
 
 from esper_ab.commands.doctor import describe_diagnoses
-from esper_ab.health.examination import Diagnosis
+from esper_ab.health.diagnosis import Diagnosis
 
 WELL = Diagnosis(topic="disk", level="ok", what="300 GB free")
 SLOW = Diagnosis(topic="driver", level="warning", what="is old", remedy="update it")

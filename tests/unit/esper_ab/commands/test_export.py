@@ -10,8 +10,8 @@ from support.journals import failed_run, planted_effect, write
 
 from esper_ab.commands import export as program
 from esper_ab.contracts.errors import UsageError
-from esper_ab.readers import records
-from esper_ab.readers.records import VIEWS, query
+from esper_ab.readers import tables
+from esper_ab.readers.sql import VIEWS, query
 
 
 def exported(experiment_dir, *args):
@@ -23,7 +23,7 @@ def exported(experiment_dir, *args):
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_every_table_has_its_rows(experiment_dir, tmp_path, form):
     exported(experiment_dir, "--out", tmp_path / "out", "--format", form)
-    assert {file.name for file in (tmp_path / "out").iterdir()} == {f"{table}.{form}" for table in records.TABLES}
+    assert {file.name for file in (tmp_path / "out").iterdir()} == {f"{table}.{form}" for table in tables.TABLES}
     for view in VIEWS:
         file = str(tmp_path / "out" / f"{view}.{form}")
         asked = query(experiment_dir, f"SELECT * FROM {view}")
@@ -45,7 +45,7 @@ def test_nested_values_are_json_in_csv(experiment_dir, tmp_path):
 def test_what_is_there_is_replaced_by_force_only(experiment_dir, tmp_path):
     (tmp_path / "pairs.csv").write_text("mine")
     with pytest.raises(UsageError, match=r"pairs.csv exists; --force replaces existing files, --out names another"):
-        program.export(experiment_dir, tmp_path, "csv", records.TABLES, force=False)
+        program.export(experiment_dir, tmp_path, "csv", tables.TABLES, force=False)
     assert [file.name for file in tmp_path.iterdir()] == ["pairs.csv"]
     assert (tmp_path / "pairs.csv").read_text() == "mine"
     exported(experiment_dir, "--out", tmp_path, "--force")

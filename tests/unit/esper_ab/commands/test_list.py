@@ -11,16 +11,16 @@ from esper_ab.commands import logs
 from esper_ab.commands.list import _table
 from esper_ab.commands.logs import lines, sources
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.files import NotRegular
+from esper_ab.contracts.regular_file import NotRegular
 from esper_ab.control.experiment_run import extend
 from esper_ab.journal.events import MilestoneReleased
 from esper_ab.journal.file import JOURNAL_NAME, Journal
-from esper_ab.journal.load import follow
 from esper_ab.journal.lock import Lock
+from esper_ab.journal.tail import follow
 from esper_ab.live.console import CONSOLE_NAME
 from esper_ab.live.viewer import Viewer
-from esper_ab.readers.status import Listed, list_runs
-from esper_ab.verdict.vocabulary import Verdict
+from esper_ab.readers.listed import Listed, list_runs
+from esper_ab.verdict.verdict import Verdict
 
 
 def told(a, b, verdict):

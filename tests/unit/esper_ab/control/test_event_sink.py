@@ -9,7 +9,8 @@ from support.journals import planted_effect
 from esper_ab.contracts.errors import DiskFull, JournalError
 from esper_ab.contracts.messages import Progress
 from esper_ab.contracts.records import RunRef
-from esper_ab.control.event_sink import PHASE, DiskSpaceWait, EventSink
+from esper_ab.control.disk_space import PHASE, DiskSpaceWait
+from esper_ab.control.event_sink import EventSink
 from esper_ab.control.signals import CaughtSignals
 from esper_ab.journal.events import ExperimentEnded, Incident, RunEvaluated
 from esper_ab.journal.file import Journal

@@ -8,7 +8,7 @@ from support import fake_plans
 from support.journals import started
 
 from esper_ab.contracts.errors import Interrupted, WorkerFailed
-from esper_ab.contracts.messages import RewardCode
+from esper_ab.contracts.worker_order import RewardCode
 from esper_ab.control.experiment_run import say_how_to_go_on
 from esper_ab.journal.fold import begin
 

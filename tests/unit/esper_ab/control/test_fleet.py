@@ -11,7 +11,7 @@ from support import fake_plans
 from esper_ab.contracts.errors import WorkerFailed
 from esper_ab.control.fleet import Fleet
 from esper_ab.control.hub import Hub
-from esper_ab.control.rules import workers
+from esper_ab.control.rules import waves
 from esper_ab.launchers import Launcher
 
 GRACE_S = 10.0
@@ -97,7 +97,7 @@ def test_a_worker_that_leaves_by_itself_is_told_of_at_once(tmp_path):
 
 
 def test_so_many_workers_start_at_a_time(tmp_path, monkeypatch):
-    monkeypatch.setattr(workers, "AT_ONCE", 2)
+    monkeypatch.setattr(waves, "AT_ONCE", 2)
     launcher, now = StuckWorkers(obey=True), time.monotonic()
     with started(tmp_path, launcher, fake_plans.plan(cores=4, groups=tuple("abcd"))) as fleet:
         assert [worker.name for worker in launcher.started] == ["w00/1", "w01/1"]

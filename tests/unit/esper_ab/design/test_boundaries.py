@@ -4,17 +4,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from esper_ab.design import design
-from esper_ab.design.boundaries import (
-    beta_spent,
-    draw,
-    futility_p,
-    nominal_p,
-    obrien_fleming_spent,
-    t_process,
-    t_values,
-)
-from esper_ab.design.design import find_bounds
+from esper_ab.design import bounds
+from esper_ab.design.boundaries import beta_spent, futility_p, nominal_p, obrien_fleming_spent
+from esper_ab.design.bounds import find_bounds
+from esper_ab.design.t_process import draw, t_process, t_values
 from esper_ab.stats.adjusted_difference import adjusted_difference
 
 ALTERNATING = [(0, 1), (1, 0)] * 20
@@ -106,7 +99,7 @@ ASKED = (tuple(ALTERNATING[:10]), 2, (6, 10), (0.05,))
 def test_the_same_plan_has_the_same_bounds_wherever_it_is_made():
     found = find_bounds(*ASKED)
     assert found[0] == pytest.approx((0.0076, 0.0455), rel=0.02)
-    design._simulated.cache_clear()
+    bounds._simulated.cache_clear()
     assert find_bounds([[0, 1], [1, 0]] * 5, *ASKED[1:]) == found  # as sides come out of JSON
     assert find_bounds(((0, 1),) * 6, 1, (6,), (0.05, 0.02)) == ((0.05,), (0.02,))
 

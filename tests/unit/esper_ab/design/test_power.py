@@ -21,9 +21,9 @@ from esper_ab.design.power import (
 )
 from esper_ab.readers.external_plan import make_external_plan
 from esper_ab.stats.pair import Pair
-from esper_ab.stats.variances import sd_limits
+from esper_ab.stats.sd_limits import sd_limits
 from esper_ab.verdict.analysis_plan import Rule
-from esper_ab.verdict.follow import courses_of
+from esper_ab.verdict.looks import courses_of
 
 TWO = PowerQuestion(margin=3.5)
 

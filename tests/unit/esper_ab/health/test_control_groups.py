@@ -10,7 +10,7 @@ from support.orders import order
 
 from esper_ab.control.fleet import WorkerHandle, ending
 from esper_ab.health import control_groups
-from esper_ab.health.control_groups import OomWatch, text_of
+from esper_ab.health.control_groups import OomWatch
 
 FIRST = {
     "memory.limit_in_bytes": "1000\n", "memory.usage_in_bytes": "700\n",
@@ -93,10 +93,3 @@ def test_another_death_is_not_taken_for_it():
     assert ending(handle(-40)) == "was killed by signal 40"
     assert ending(handle(-40, here=False)) == "was killed by signal 40 on node7"
     assert ending(handle(3)) == "ended with exit status 3"
-
-
-def test_a_file_that_is_not_there_is_empty(tmp_path):
-    (tmp_path / "there").write_bytes(b"12\xff\n")
-    assert text_of(tmp_path / "there") == "12\N{REPLACEMENT CHARACTER}\n"
-    assert text_of(tmp_path / "nowhere") == ""
-    assert text_of(tmp_path) == ""

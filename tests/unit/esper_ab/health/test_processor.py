@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esper_ab.contracts.children import Kernel
+from esper_ab.contracts.machine import Kernel
 from esper_ab.health import processor
 from esper_ab.health.control_groups import MemoryLimit
 

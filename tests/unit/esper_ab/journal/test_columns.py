@@ -11,9 +11,11 @@ from support.journals import one_replicate, write
 
 from esper_ab.contracts.errors import JournalError
 from esper_ab.contracts.records import HeadUse
-from esper_ab.journal.columns import NAMES, Columns, Episodes
-from esper_ab.journal.events import EpisodeRecorded, event_of
+from esper_ab.journal.columns import NAMES, Columns
+from esper_ab.journal.episodes import Episodes
+from esper_ab.journal.events import EpisodeRecorded
 from esper_ab.journal.file import JOURNAL_NAME
+from esper_ab.journal.line import event_of
 from workers.growth.measures import MEASURES
 
 MEASURED = MEASURES.names

@@ -1,6 +1,6 @@
 """Lines of a journal: their bytes are fixed, and whatever is changed in one is noticed."""
 
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, timedelta, timezone
 
 import msgspec
 import pytest
@@ -11,19 +11,15 @@ from support.journals import one_replicate
 from support.short_journal import EVENTS, fixed_clock
 
 from esper_ab.design.design import Contrast
-from esper_ab.journal.events import (
+from esper_ab.journal.events import SCHEMA, EpisodeRecorded, LookTaken
+from esper_ab.journal.line import (
     FIRST_PREV,
-    SCHEMA,
-    EpisodeRecorded,
     Line,
-    LookTaken,
-    begun,
     decode,
     event_of,
     is_episode,
     lost_newline,
     other_writer,
-    stamp_text,
     written,
     wrong_tail,
 )
@@ -72,11 +68,6 @@ def test_a_changed_byte_is_noticed(made, data):
     assert lost_newline(bytes(line)) == (at == len(line) - 1)
 
 
-def test_stamps_have_milliseconds():
-    assert stamp_text(datetime(2026, 1, 31, 10, 15, tzinfo=UTC)) == "2026-01-31T10:15:00.000+00:00"
-    assert stamp_text(datetime(2026, 1, 31, 10, 15, 0, 999_999, tzinfo=UTC)) == "2026-01-31T10:15:00.999+00:00"
-
-
 def of_schema(schema, **versions):
     return written(0, FIRST_PREV, fixed_clock(), replace(one_replicate()[0], schema=schema, versions=versions))[0]
 
@@ -102,13 +93,3 @@ def test_only_a_first_line_of_another_schema_names_its_writer():
 def test_a_look_is_told_in_words(decided, futile, told):
     decided, futile = (tuple(Contrast(a=a, b=b) for a, b in pairs) for pairs in (decided, futile))
     assert LookTaken(replicates=6, decided=decided, leaving=(), futile=futile).outcome == told
-
-
-def test_an_experiment_has_begun_once_a_whole_line_is_there(tmp_path, path, journal_bytes):
-    first = journal_bytes.index(b"\n")
-    for size, has_begun in ((0, False), (1, False), (first, False), (first + 1, True), (first + 9, True)):
-        path.write_bytes(journal_bytes[:size])
-        assert begun(tmp_path) == has_begun
-    assert not begun(path), "a file where a folder is expected"
-    path.unlink()
-    assert not begun(tmp_path)

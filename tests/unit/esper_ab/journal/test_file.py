@@ -20,11 +20,11 @@ from support.short_journal import EVENTS, complete, fixed_clock, write
 from esper_ab.contracts.errors import DiskFull, JournalError, UsageError
 from esper_ab.contracts.wording import counted
 from esper_ab.journal import file as file_module
-from esper_ab.journal import load as load_module
+from esper_ab.journal import tail as tail_module
 from esper_ab.journal.events import MilestoneReleased
 from esper_ab.journal.file import JOURNAL_NAME, Journal, OtherVersion, Reading, cut_off, read
-from esper_ab.journal.load import follow
 from esper_ab.journal.lock import Lock
+from esper_ab.journal.tail import follow
 
 
 def test_an_intact_line_of_another_journal_is_not_read_in_its_place(path, tmp_path_factory):
@@ -50,7 +50,7 @@ def test_a_journal_of_zero_bytes_is_damaged_and_not_empty(path):
 def test_a_line_without_end_is_damage_and_is_not_read_to_its_end(path, monkeypatch, reader):
     """As in a sparse file, which may be longer than the memory, and takes no room in an archive."""
     longest = max(map(len, path.read_bytes().splitlines(keepends=True)))
-    for module in (file_module, load_module):
+    for module in (file_module, tail_module):
         monkeypatch.setattr(module, "LONGEST_LINE_BYTES", longest)
     assert list(reader(path)) == EVENTS
     with path.open("ab") as file:

@@ -3,9 +3,9 @@
 import pytest
 from support.orders import order
 
-from esper_ab.contracts.children import Device
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.messages import Lane
+from esper_ab.contracts.machine import Device
+from esper_ab.contracts.worker_order import Lane
 from esper_ab.launchers import Node
 from esper_ab.launchers.local import LocalLauncher
 

@@ -14,7 +14,7 @@ from support.being_killed import alive
 from support.children import environment
 from support.orders import order
 
-from esper_ab.analysis.trained_by import result_hash
+from esper_ab.analysis.result_hash import result_hash
 from esper_ab.contracts import supervisor as supervisors
 from esper_ab.contracts.own_packages import alone_command
 from esper_ab.journal.events import EpisodeRecorded, WorkerStarted

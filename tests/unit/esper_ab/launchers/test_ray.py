@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esper_ab.contracts.messages import Lane
+from esper_ab.contracts.worker_order import Lane
 from esper_ab.launchers.ray import bundles, parts, uuids_of
 
 

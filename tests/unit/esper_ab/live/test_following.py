@@ -9,7 +9,7 @@ import pytest
 from support.in_process import done
 from support.journals import planted_effect, write
 
-from esper_ab.contracts.experiment_files import PAGE, VERDICT
+from esper_ab.contracts.answer_files import PAGE, VERDICT
 from esper_ab.journal.load import load
 from esper_ab.journal.lock import LOCK_NAME, Lock
 from esper_ab.live import following

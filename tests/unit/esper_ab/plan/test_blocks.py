@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from support.asking import TASK, experiment, group, machine, planned, rehearsed
 
-from esper_ab.contracts.children import Device, UserReward
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.messages import RunSpec
+from esper_ab.contracts.machine import Device, UserReward
 from esper_ab.contracts.settings import ControllerSettings, PolicySettings, PPOSettings, RewardSettings
+from esper_ab.contracts.worker_order import RunSpec
 from esper_ab.design.counterbalance import estimable_orders, identified
 from esper_ab.plan.blocks import make_plan
 from esper_ab.plan.estimate import estimate

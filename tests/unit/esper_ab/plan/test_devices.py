@@ -3,7 +3,7 @@
 import pytest
 from support import asking
 
-from esper_ab.contracts.children import Machine, TaskFacts
+from esper_ab.contracts.machine import Machine, TaskFacts
 from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.settings import GroupSettings, RewardSettings
 from esper_ab.plan.devices import environments_per_device, runs_at_once, unused_gpus, where

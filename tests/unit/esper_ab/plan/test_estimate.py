@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 from support.asking import asked, experiment, machine, planned
 
-from esper_ab.contracts.children import Machine, TaskFacts
+from esper_ab.contracts.machine import Machine, TaskFacts
 from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.plan.estimate import NATIVE, TORCH, Estimate, epoch_s, estimate
 from esper_ab.plan.text import plan_text

@@ -12,15 +12,15 @@ from support import asking
 
 from esper_ab.commands._options import gather_lists
 from esper_ab.contracts import catalog
-from esper_ab.contracts.children import Kernel
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.machine import Kernel
 from esper_ab.control.preflight import check_experiment_dir, expected_bytes
 from esper_ab.plan.estimate import estimate
 from esper_ab.plan.experiment_directory import claim_new, experiment_toml, make_experiment_directory, run_toml
 from esper_ab.plan.plan import Plan
 from esper_ab.plan.text import plan_text
 from esper_ab.settings.experiment import AskedExperiment
-from esper_ab.settings.machine import resolve_kernel
+from esper_ab.settings.kernel import resolve_kernel
 from esper_ab.settings.parse import parse
 from esper_ab.settings.request import read_toml, request
 

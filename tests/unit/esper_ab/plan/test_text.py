@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from support import asking
 
-from esper_ab.contracts.children import Machine
+from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.settings import RewardSettings
 from esper_ab.plan.estimate import duration, estimate
 from esper_ab.plan.plan import Plan

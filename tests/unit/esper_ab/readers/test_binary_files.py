@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.readers.external_table import read_csv
+from esper_ab.readers.csv_file import read_csv
 
 FRAME = pd.DataFrame({"group": ["a", "b"], "seed": [0, 0], "outcome": [1.0, 2.0]})
 

@@ -6,15 +6,7 @@ import pytest
 from support.elsewhere import scales
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.readers.external_plan import (
-    make_external_plan,
-    ranges_of,
-    read_plan,
-    save_plan,
-    scales_of,
-    told_by_task,
-    write_plan,
-)
+from esper_ab.readers.external_plan import make_external_plan, read_plan, save_plan, write_plan
 from esper_ab.readers.external_table import LONGEST_NAME, observations_of
 from esper_ab.verdict.analysis_plan import Rule, make_plan
 from esper_ab.verdict.judge import judge
@@ -102,20 +94,3 @@ def test_a_plan_of_format_1_is_read_and_is_called_what_it_was_called():
     columns = {name: [row[name] for row in rows] for name in rows[0]}
     answer = judge(plan, observations_of("runs.csv", columns, range(2, len(rows) + 2)))
     assert [one.verdict for one in answer.comparisons] == ["BETTER"]
-
-
-def test_one_value_is_for_all_tasks_and_each_may_have_its_own():
-    found = scales_of(("a", "b"), told_by_task("a=2,b=0.5"), better=told_by_task("b=lower"), unit="%")
-    assert [(one.task, one.margin, one.outcome.better) for one in found] == [("a", 2.0, "higher"), ("b", 0.5, "lower")]
-    assert found[0].outcome.difference("1.20") == "1.20 points"
-    assert [one.margin for one in scales_of(("a", "b"), told_by_task("3"))] == [3.0, 3.0]
-
-
-def test_a_range_of_scores_has_two_finite_ends():
-    assert ranges_of(("a", "b"), told_by_task("a=0..100,b=3..-1e3")) == {"a": (0.0, 100.0), "b": (3.0, -1000.0)}
-
-
-@pytest.mark.parametrize("told", ["0..inf", "nan..100", "-inf..0", "0..0", "0..1e200", "0..1e-300", "0", "0..x"])
-def test_what_is_no_range_of_scores_is_refused(told):
-    with pytest.raises(UsageError, match="two different finite numbers"):
-        ranges_of(("",), told)

@@ -1,11 +1,10 @@
-
 import numpy as np
 import pandas as pd
 import pytest
 from support.elsewhere import outcomes, rows
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.readers.external_table import observations_of, read_csv
+from esper_ab.readers.external_table import observations_of
 from esper_ab.readers.python_data import read_data
 
 TWO = {"group": ["a", "b"], "seed": ["0", "0"], "outcome": ["1", "2"]}
@@ -60,26 +59,6 @@ def test_a_run_has_a_name_and_an_order_and_pairs_nothing():
     assert (both.pair_column, both.replicates) == ("seed", ("4", "5"))
     seeds = observations_of("f", named, (2, 3), {"seed": "run"})
     assert (seeds.pair_column, seeds.rows[0].run) == ("seed", "")
-
-
-def test_a_byte_order_mark_and_blank_lines_are_no_matter(tmp_path):
-    file = tmp_path / "f.csv"
-    file.write_text("group, seed ,outcome\r\na,0,1\r\n\r\nb,0, 2 \r\n", encoding="utf-8-sig")
-    assert [(row.group, row.value, row.row) for row in read_csv(file).rows] == [("a", 1.0, 2), ("b", 2.0, 4)]
-
-
-@pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
-@pytest.mark.parametrize("inside", ["\u2028", "\x85", "\x0c", "\x1d"])
-def test_only_ends_of_lines_end_a_row(tmp_path, inside, ends):
-    file = tmp_path / "f.csv"
-    text = f'group,note,seed,outcome\na,one{inside}two,0,1\nb,"three\nfour",0,2\nc,,0,x\n'
-    file.write_bytes(text.replace("\n", ends).encode())
-    with pytest.raises(UsageError, match=r"row 5, column outcome: .* not 'x'"):
-        read_csv(file)
-    file.write_bytes(text.replace("x", "3").replace("\n", ends).encode())
-    assert [(row.group, row.value, row.row) for row in read_csv(file).rows] == [
-        ("a", 1.0, 2), ("b", 2.0, 4), ("c", 3.0, 5),
-    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("data", "names", "lacks"), [

@@ -20,9 +20,9 @@ from esper_ab.report.text import render_text
 from esper_ab.settings.parts import share_of
 from esper_ab.stats.pair import Pair
 from esper_ab.verdict.analysis_plan import Rule, make_plan
-from esper_ab.verdict.follow import courses_of
 from esper_ab.verdict.judge import judge
-from esper_ab.verdict.vocabulary import MEAN
+from esper_ab.verdict.looks import courses_of
+from esper_ab.verdict.scale import MEAN
 
 GROUPS = {"shaped": Shape(accuracy=90.0), "simplified": Shape(accuracy=60.0, mode="simplified")}
 TASKS = ("digits", "mixture")

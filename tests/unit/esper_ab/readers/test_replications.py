@@ -11,7 +11,7 @@ from support.journals import Shape, Synthetic, write
 from esper_ab.commands.compare import command
 from esper_ab.contracts.errors import UsageError
 from esper_ab.journal.fold import fold
-from esper_ab.readers.joint import compare_sources
+from esper_ab.readers.compared import compare_sources
 from esper_ab.readers.replications import are_replications, remarks
 from esper_ab.verdict.analysis_plan import Rule
 

@@ -3,8 +3,8 @@
 import pytest
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.readers.external_plan import scales_of
 from esper_ab.readers.external_table import observations_of
+from esper_ab.readers.scales import scales_of
 from esper_ab.verdict.analysis_plan import Rule
 from esper_ab.verdict.exploration import explore
 

@@ -5,7 +5,8 @@ from support.elsewhere import drawn, rows
 
 from esper_ab.api.external import compare_outcomes, design_comparison, judge_outcomes
 from esper_ab.contracts.errors import UsageError
-from esper_ab.readers.external_table import observations_of, read_csv
+from esper_ab.readers.csv_file import read_csv
+from esper_ab.readers.external_table import observations_of
 
 
 def _written(found, spelling):

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from esper_ab.contracts.errors import Unanswered, UsageError
-from esper_ab.readers.external_table import read_csv
+from esper_ab.readers.csv_file import read_csv
 
 WIDE = "seed,old,new,note\n0,1,2,\n1,3,,x\n"
 

@@ -15,7 +15,8 @@ from esper_ab.plan.budget import ENOUGH_EPISODES
 from esper_ab.plan.text import question
 from esper_ab.report.answer import next_steps, reproduction
 from esper_ab.report.content import Content, content
-from esper_ab.report.experiment import render_brief, verdicts
+from esper_ab.report.experiment import render_brief
+from esper_ab.report.verdicts import verdicts
 from esper_ab.settings.experiment import ResolvedExperiment
 
 ANEW = "esper-ab launch 'a folder/x/experiment.toml'"

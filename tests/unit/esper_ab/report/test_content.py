@@ -7,7 +7,8 @@ from support.journals import planted_effect
 
 from esper_ab.journal.events import RunEvaluated
 from esper_ab.journal.fold import fold
-from esper_ab.report.content import content, render_verdict
+from esper_ab.report.content import content
+from esper_ab.report.verdict_json import render_verdict
 
 
 def test_a_lost_evaluation_is_counted_and_never_imputed():

@@ -22,11 +22,13 @@ from support.journals import (
 
 from esper_ab.journal.events import Incident, LookTaken, RunEvaluated, RunStarted
 from esper_ab.journal.fold import fold
-from esper_ab.report.content import Content, content, render_verdict
+from esper_ab.report.content import Content, content
 from esper_ab.report.experiment import experiment_report
-from esper_ab.report.experiment import verdicts as verdicts_said
+from esper_ab.report.markdown import escaped, render_markdown
 from esper_ab.report.page import render_page
-from esper_ab.report.text import escaped, render_markdown, render_text
+from esper_ab.report.text import render_text
+from esper_ab.report.verdict_json import render_verdict
+from esper_ab.report.verdicts import verdicts as verdicts_said
 
 GOLDEN = Path(__file__).resolve().parents[3] / "golden"
 

@@ -13,7 +13,8 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import GroupSettings
 from esper_ab.contracts.trainer import TrainerValue
 from esper_ab.settings.experiment import AskedExperiment
-from esper_ab.settings.outcome_range import outcome_measure, read_range, worst_outcome
+from esper_ab.settings.outcome_range import read_range, worst_outcome
+from esper_ab.settings.trainer_settings import outcome_measure
 
 
 @given(low=st.none() | st.integers(-9, 0), high=st.none() | st.integers(1, 9))

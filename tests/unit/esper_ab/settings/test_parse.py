@@ -8,8 +8,9 @@ from support.asking import asked, by_name, toml
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import GroupSettings, RewardSettings
-from esper_ab.settings.assignments import FIELDS, OURS, Assignment, convert_value
+from esper_ab.settings.assignments import FIELDS, Assignment, convert_value
 from esper_ab.settings.experiment import Group
+from esper_ab.settings.foreign_keys import OURS
 
 
 def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:

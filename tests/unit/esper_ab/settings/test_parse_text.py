@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from esper_ab.contracts.children import Questions
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.machine import Questions
 from esper_ab.contracts.settings import Settings
 from esper_ab.settings.assignments import FIELDS
 from esper_ab.settings.experiment import AskedExperiment

@@ -1,7 +1,7 @@
 import pytest
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.experiment_files import check_name
+from esper_ab.contracts.experiment_name import check_name
 from esper_ab.settings.parts import folder_of, grid, parse_parts, share_of
 from esper_ab.settings.request import read_request, read_toml
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from support.asking import by_name, toml
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.experiment_files import plain_group
 from esper_ab.contracts.records import GROUP_NAME
+from esper_ab.contracts.run_files import plain_group
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.parse import parse
 from esper_ab.settings.request import read_flags, read_request

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 from support.asking import TASK, asked, experiment, machine, planned
 
-from esper_ab.contracts.children import Questions
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.machine import Questions
 from esper_ab.contracts.trainer import TrainerFacts
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.kinds import kind_of

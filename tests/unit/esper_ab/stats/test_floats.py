@@ -6,20 +6,14 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
-from esper_ab.stats.floats import floats, mid_ranks, norm, two
+from esper_ab.stats.floats import floats, norm, two
 
 
 @pytest.mark.parametrize(("a", "b"), [([1.0], [1.0, 2.0]), ([[1.0]], [[2.0]]), ([1.0], [float("inf")])])
 def test_unequal_lists_and_infinity_are_refused(a: list[float], b: list[float]) -> None:
     with pytest.raises(ValueError, match="must be"):
         two(a, b)
-
-
-@given(st.lists(st.sampled_from([-1.5, 0.0, -0.0, 2.0, 2.5]) | st.floats(-1e9, 1e9), max_size=40))
-def test_equal_values_share_the_mean_of_their_ranks(values: list[float]) -> None:
-    assert mid_ranks(values).tolist() == stats.rankdata(values).tolist()
 
 
 @given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=20), st.integers(-1000, 900), st.randoms())

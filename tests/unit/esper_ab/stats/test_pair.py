@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 
 from esper_ab.stats.adjusted_difference import adjusted_difference
 from esper_ab.stats.pair import alike, commonest, degenerate, resolution, steady
-from esper_ab.stats.t_tests import paired_difference, welch
+from esper_ab.stats.paired_difference import paired_difference
+from esper_ab.stats.welch import welch
 
 A = np.array([71.0, 70.2, 74.4, 69.9, 72.3, 70.8, 73.1])
 B = np.array([68.0, 69.1, 70.0, 68.7, 69.7, 70.2, 69.4])

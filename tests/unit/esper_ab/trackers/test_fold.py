@@ -15,9 +15,10 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.records import PPOUpdate
 from esper_ab.journal.events import EpisodeRecorded, Incident, RunEvaluated, RunStarted
 from esper_ab.journal.fold import fold
-from esper_ab.journal.outcomes import outcomes
-from esper_ab.trackers.fold import COMPARISON, Fold, episode_numbers, evaluation_numbers, experiment_id, identity
+from esper_ab.trackers.fold import Fold
+from esper_ab.trackers.numbers import episode_numbers, evaluation_numbers, experiment_id, identity
 from esper_ab.trackers.settings import NAMES, Tracking
+from esper_ab.trackers.tracker import COMPARISON
 
 FIRST = "2026-01-31T23:30:00.000+00:00"
 SMALL = Synthetic(replicates=2, episodes=2, n_envs=2, steps=10, eval_episodes=2).events()
@@ -75,15 +76,6 @@ def test_every_run_is_told_once_with_every_episode_and_its_evaluation():
     said = tracker.concluded[COMPARISON]
     assert said.words["shaped-simplified/verdict"] == "BETTER"
     assert said.numbers["shaped-simplified/low"] < said.numbers["shaped-simplified/estimate"]
-
-
-def test_an_evaluation_is_what_the_report_says_of_the_run():
-    history = fold(three_groups())
-    for name, outcome in outcomes(history).items():
-        numbers = evaluation_numbers(history, name)
-        assert numbers["evaluation/outcome"] == outcome.outcome
-        assert numbers["evaluation/reward/sparse"] == outcome.rewards["sparse"]
-        assert numbers["evaluation/measure/pruned"] == outcome.measures["pruned"]
 
 
 def test_every_field_of_an_update_and_of_the_wall_time_is_among_the_numbers():

@@ -8,8 +8,9 @@ from support.journals import planted_effect, write
 
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands.cli import group
+from esper_ab.trackers.now import tracking_now, tracking_text
 from esper_ab.trackers.settings import Tracking
-from esper_ab.trackers.state import TrackerProgress, save_settings, take, tracking_now, tracking_text, write_progress
+from esper_ab.trackers.state import TrackerProgress, save_settings, take, write_progress
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pytest
 from support.comparing import compared, design, exploded, open_ended, small
 
 from esper_ab.stats.pair import Samples
-from esper_ab.verdict.caveats import beside, describe
+from esper_ab.verdict.caveats import beside
 
 
 @pytest.mark.parametrize(("few", "many", "said"), [(1, 9, False), (2, 9, True), (4, 9, True), (4, 8, False)])
@@ -27,18 +27,6 @@ def test_what_is_missing_is_told_until_nothing_is():
 def test_a_statistic_beside_a_verdict_knows_whether_the_question_is_open():
     results = small(8), small(findings=(exploded(),)), small()
     assert [beside(result).undecided for result in results] == [True, False, False]
-
-
-@pytest.mark.parametrize(("a", "b", "paired"), [
-    ([1.0, 2.0, 5.0, 4.0], [3.0, 6.0, 7.0, 8.0], True), ([1.0, 2.0, 5.0, 4.0], [3.0, 6.0, 7.0], False),
-    ([0.0, 1.0, 1.0, 1.0], [0.0, 0.0, 0.0, 1.0], True), ([0.0, 1.0, 1.0, 1.0], [0.0, 0.0, 1.0], False),
-])  # fmt: skip
-def test_mann_whitney_is_beside_every_comparison(a, b, paired):
-    binary = {*a, *b} <= {0.0, 1.0}
-    found = describe(a, b, 0, paired=paired, binary=binary)
-    assert found["mann_whitney"].u == sum((x > y) + 0.5 * (x == y) for x in a for y in b)
-    assert (found["signed_rank"] is not None) == (paired and not binary)
-    assert (found["permutation"] is not None) == (not paired and not binary)
 
 
 def test_a_statistic_knows_whether_runs_form_pairs():

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from support.elsewhere import drawn, outcomes, rows, scales
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.readers.external_plan import scales_of
 from esper_ab.readers.python_data import read_data
+from esper_ab.readers.scales import scales_of
 from esper_ab.report.external import tables
 from esper_ab.verdict.analysis_plan import Rule
 from esper_ab.verdict.exploration import explore
-from esper_ab.verdict.vocabulary import MEAN
+from esper_ab.verdict.scale import MEAN
 
 
 def _found(rows_, these=None, *, paired=None, named="runs", **rule):

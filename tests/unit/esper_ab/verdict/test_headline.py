@@ -12,7 +12,8 @@ from esper_ab.journal.fold import fold
 from esper_ab.report.content import content
 from esper_ab.report.experiment import experiment_report
 from esper_ab.report.text import render_text
-from esper_ab.verdict.vocabulary import Finding, Verdict
+from esper_ab.verdict.finding import Finding
+from esper_ab.verdict.verdict import Verdict
 
 LOW, HIGH = (70.1, 72.0, 70.3, 70.0, 71.7, 70.4), (75.0, 76.2, 74.1, 75.7, 76.0, 74.4)
 WIDE = (71.0, 90.0, 70.5, 70.1, 71.8, 95.0)

@@ -12,7 +12,7 @@ from support.looks import AB, DULL, anytime, design, made, spread
 from esper_ab.design.design import Boundary, Futility
 from esper_ab.stats.anytime_t import log_evidence
 from esper_ab.stats.proportions import proportions
-from esper_ab.verdict.follow import courses_of
+from esper_ab.verdict.looks import courses_of
 
 SAME = {
     "all zero": [0.0] * 20,

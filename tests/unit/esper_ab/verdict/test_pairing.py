@@ -7,7 +7,7 @@ from support.elsewhere import outcomes, rows, scales
 
 from esper_ab.design.design import Contrast
 from esper_ab.verdict.pairing import pair_up, sampled
-from esper_ab.verdict.vocabulary import MEAN
+from esper_ab.verdict.scale import MEAN
 
 NEW_OLD = Contrast(a="new", b="old")
 

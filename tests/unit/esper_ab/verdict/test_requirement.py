@@ -14,13 +14,15 @@ from esper_ab.commands.cli import group
 from esper_ab.contracts.errors import ConditionNotMet, UsageError
 from esper_ab.design.design import Boundary, Contrast, Futility
 from esper_ab.journal.fold import fold
-from esper_ab.readers.external_plan import make_external_plan, scales_of
+from esper_ab.readers.external_plan import make_external_plan
+from esper_ab.readers.scales import scales_of
 from esper_ab.report.content import content
 from esper_ab.verdict.analysis_plan import Rule
+from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.judge import judge
 from esper_ab.verdict.observations import Observation, Observations
 from esper_ab.verdict.requirement import RELATIONS, Requirement, holds, parse_requirement, require
-from esper_ab.verdict.vocabulary import Finding, Verdict
+from esper_ab.verdict.verdict import Verdict
 
 GROUPS = ("shaped", "simplified", "wait")
 COMPARED = (Contrast(a="shaped", b="simplified"), Contrast(a="shaped", b="wait"))

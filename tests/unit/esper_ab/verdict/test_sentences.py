@@ -10,7 +10,7 @@ from support.comparing import BETTER_A, BETTER_B, SMALL, compared, design, lost,
 
 from esper_ab.design.pairs_needed import MOST_NAMED
 from esper_ab.verdict.sentences import rule_sentence
-from esper_ab.verdict.vocabulary import Verdict
+from esper_ab.verdict.verdict import Verdict
 
 PAIRS = pairs_of(BETTER_A, BETTER_B)
 EQUAL = pairs_of(70.0 + SMALL, np.full(16, 70.0))

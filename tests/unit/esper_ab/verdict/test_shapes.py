@@ -6,8 +6,9 @@ import pytest
 from support.comparing import compared, design, open_ended, pairs_of
 
 from esper_ab.design.design import Contrast
+from esper_ab.verdict.scale import MEAN
 from esper_ab.verdict.shapes import look_plan, on_shapes
-from esper_ab.verdict.vocabulary import MEAN, Verdict
+from esper_ab.verdict.verdict import Verdict
 
 WAVE = np.linspace(-0.5, 0.5, 20)
 TAIL = np.log(1.0 - np.linspace(0.02, 0.995, 20)) * 2.0

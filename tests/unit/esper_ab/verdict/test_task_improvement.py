@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from esper_ab.contracts.measures import Measure
 from esper_ab.verdict.observations import Observation, Observations
+from esper_ab.verdict.scale import Scale
 from esper_ab.verdict.task_improvement import task_improvements
-from esper_ab.verdict.vocabulary import Measure, Scale
 
 TASKS = ("reach", "push", "open")
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from esper_ab.contracts.catalog import names
-from esper_ab.contracts.children import ControllerQuestion, Questions
+from esper_ab.contracts.machine import ControllerQuestion, Questions
 from esper_ab.contracts.settings import ControllerSettings
 from workers.growth.preflight import probe, step_s, task_facts
 from workers.tasks.cifar10 import TASK

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from support.gym_world import own_file
 
-from esper_ab.contracts.children import Questions
+from esper_ab.contracts.machine import Questions
 from esper_ab.contracts.settings import RewardSettings
 from workers.environments import AboutTask
 from workers.gymnasium_task.preflight import probe

@@ -7,7 +7,7 @@ from support.kernel_cases import everything
 from support.no_device import META, Calls, Held
 from support.tensor_world import BATCH, ENVS, crowded, orders
 
-from esper_ab.plan import estimate
+from esper_ab.plan import gpu_memory
 from workers.datasets.task import Task
 from workers.growth.preflight import task_facts
 from workers.layers import device as _device
@@ -47,11 +47,11 @@ def test_a_gpu_needs_the_memory_that_plans_expect(task: Task) -> None:
         bank.train_epoch(table, ROWS, split, orders(ENVS, 256))
     with Held() as validation:
         bank.measure(table, ROWS, split, ablate=True)
-    expected = estimate.training_bytes(task_facts(task), ENVS, 128)
-    spare = estimate.FIXED_BYTES / 16  # small hosts have seeds that are larger than themselves
+    expected = gpu_memory.training_bytes(task_facts(task), ENVS, 128)
+    spare = gpu_memory.FIXED_BYTES / 16  # small hosts have seeds that are larger than themselves
     assert 0.4 * expected < training.most < expected + spare
     memory = _device.room(META) * _device.PIECE
-    assert 1 << 20 < validation.most < memory / estimate.VALIDATION_SHARE
+    assert 1 << 20 < validation.most < memory / gpu_memory.VALIDATION_SHARE
 
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)

@@ -9,8 +9,9 @@ from support.children import python
 from support.orders import order
 
 from esper_ab.contracts.errors import CodeChanged, OutOfMemory, UserCodeFailed
-from esper_ab.contracts.messages import Assign, Lane
+from esper_ab.contracts.messages import Assign
 from esper_ab.contracts.settings import Arithmetic
+from esper_ab.contracts.worker_order import Lane
 from esper_ab.control.hub import Hub
 from workers.devices import pinned
 from workers.process.entry import WrongDevice, check_gpus, failure

@@ -17,17 +17,8 @@ from support.fake_worker import TIMING
 from support.orders import order
 from support.tensor_world import make_session, quiet
 
-from esper_ab.contracts.messages import (
-    Assign,
-    Cancel,
-    EpisodeFinished,
-    Evaluated,
-    Message,
-    Progress,
-    Ready,
-    Release,
-    Stop,
-)
+from esper_ab.contracts.message import Message
+from esper_ab.contracts.messages import Assign, Cancel, EpisodeFinished, Evaluated, Progress, Ready, Release, Stop
 from esper_ab.contracts.records import Checkpoint, EpisodeRecord, EvaluationRecord
 from esper_ab.control.hub import Hub, Received
 from workers.process import loop

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from support.reward_facts import make_facts
 
-from esper_ab.contracts.children import UserReward
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.machine import UserReward
 from esper_ab.contracts.settings import RewardSettings
-from esper_ab.plan.users_code import code_of, keep_rewards
+from esper_ab.plan.reward_code import code_of, keep_rewards
 from workers.growth.preflight import user_reward
 from workers.user_rewards import imports_later
 from workers.user_rewards.lookup import find_reward

@@ -9,9 +9,11 @@ from support.orders import order
 from esper_ab.analysis.pathologies import UNTRAINED_UPDATES
 from esper_ab.contracts.messages import PROTOCOL, EpisodeFinished, Hello, Ready
 from esper_ab.control.rules import incidents
-from esper_ab.control.rules.incidents import confounders, reported
+from esper_ab.control.rules.confounders import FAILED, confounders
+from esper_ab.control.rules.incidents import reported
+from esper_ab.control.rules.liveness import Laggard, Sign
 from esper_ab.control.rules.runs import NOWHERE
-from esper_ab.control.rules.workers import Laggard, Sign, WorkerState
+from esper_ab.control.rules.worker_state import WorkerState
 from esper_ab.journal.events import EpisodeRecorded, ExperimentContinued, Incident, RunEvaluated, RunReady
 from esper_ab.journal.fold import begin, fold
 
@@ -152,7 +154,7 @@ def test_the_incidents_has_one_entry_per_run_and_kind():
     run = [later(number, ratio_max=12.0, entropy=0.0 if number > 2 else 1.0) for number in range(1, 6)]
     assert entered(run) == [(1, "ratio explosion"), (3, "entropy collapse")]
     envs = tuple(replace(env, failed=True) for env in EPISODE.envs)
-    assert entered([replace(later(number), envs=envs) for number in range(4)]) == [(0, incidents.FAILED)]
+    assert entered([replace(later(number), envs=envs) for number in range(4)]) == [(0, FAILED)]
 
 
 def entered(run):

@@ -11,12 +11,12 @@ from support import fake_plans
 from support.drawn import Choices
 from support.machine_world import World, limits_of
 
-from esper_ab.analysis.trained_by import result_hash
+from esper_ab.analysis.result_hash import result_hash
 from esper_ab.contracts.errors import Interrupted, WorkerFailed, WorkerHung
 from esper_ab.contracts.messages import Failed, Release
 from esper_ab.control.rules import commands
+from esper_ab.control.rules.deaths import any_complete, nothing_left
 from esper_ab.control.rules.machine import CTRL_C
-from esper_ab.control.rules.runs import any_complete, nothing_left
 from esper_ab.journal.events import EpisodeRecorded, Incident, MilestoneReleased, RunEvaluated, RunReady, RunStarted
 from esper_ab.journal.fold import fold
 

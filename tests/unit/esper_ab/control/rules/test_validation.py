@@ -10,7 +10,7 @@ from support.fake_worker import report_of
 from support.journals import a_record_of_each_kind
 from support.orders import order
 
-from esper_ab.contracts.experiment_files import file_of
+from esper_ab.contracts.checkpoint_files import file_of
 from esper_ab.contracts.messages import PROTOCOL, Hello
 from esper_ab.contracts.records import Checkpoint
 from esper_ab.control.rules.validation import Rejected, check_hello, milestone_of

@@ -17,7 +17,7 @@ from esper_ab.journal.fold import fold
 from esper_ab.report.content import content
 from esper_ab.report.figures import catalogue as figures
 from esper_ab.report.figures import style
-from esper_ab.report.figures.catalogue import external_figure, write_figure
+from esper_ab.report.figures.external import external_figure, write_figure
 from esper_ab.verdict.analysis_plan import Rule
 from esper_ab.verdict.exploration import explore
 from esper_ab.verdict.profiles import profiles_of

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from support.comparing import compared, design, pairs_of, small
 
 from esper_ab.report.tables.comparison import deciding_table, looks_table, overview_table
-from esper_ab.verdict.vocabulary import Verdict
+from esper_ab.verdict.verdict import Verdict
 
 
 def _rows(comparison):

@@ -4,7 +4,7 @@ import pytest
 from support.audited_rewards import make_played, make_reward_audit, make_scored
 
 from esper_ab.analysis.reward_audit import findings_of
-from esper_ab.contracts.children import FoundBehaviour, Varied
+from esper_ab.contracts.reward_audit import FoundBehaviour, Varied
 from esper_ab.report.tables.reward_audit import sentences, tables
 from esper_ab.report.tables.table import Table
 

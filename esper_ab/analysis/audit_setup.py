@@ -1,0 +1,95 @@
+"""Audit of the conditions: same code and same orders for all runs. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+from esper_ab.analysis.audit_findings import note_on
+from esper_ab.analysis.code_states import CodeState, code_states, recorded_by, sittings_at_work, telling
+from esper_ab.contracts.worker_order import RunSpec
+from esper_ab.journal.fold import History
+from esper_ab.verdict.finding import Finding, Weight
+
+# Fields of RunSpec that must be equal for all runs.
+_COMMON = (
+    "experiment_digest", "rng_seed", "task", "outcome", "repeats", "data_dir", "slots", "n_envs", "episodes", "steps",
+    "eval_episodes", "arithmetic",
+)  # fmt: skip
+
+
+def setup_findings(history: History) -> Iterator[Finding]:
+    """Check code, versions and machine, which may differ between the sittings of a continued experiment.
+
+    A sitting that recorded no result is ignored.
+    """
+    sittings = sittings_at_work(history)
+    yield from _code(code_states(history), [sitting.code for sitting in sittings])
+    yield from _unlike(
+        "versions", "blocks", "The runs used different versions", [sitting.versions for sitting in sittings]
+    )
+    yield from _torch(history)
+    yield from _orders([run.spec for run in history.runs.values()], history.plan.digest)
+    continued = "The experiment was continued on another machine"
+    yield from _unlike("machine", "notes", continued, [sitting.machine for sitting in sittings])
+    if history.plan.carries:
+        yield note_on(
+            "environments",
+            "The environments carry state from one reset to the next: in the preflight the same seed and actions gave "
+            "different results after an episode than in new environments. An evaluation starts in new environments, "
+            "without that state, and so does a run that is resumed after a death; its results then differ.",
+        )
+    elif any(not run.spec.repeats for run in history.runs.values()):
+        yield note_on(
+            "environments",
+            "The environments are not repeatable: in the preflight the same seed and actions gave different results. "
+            "So pairs share seeds but not events, equal settings do not give equal records, and a run that is resumed "
+            "after a death gives other results than an undisturbed one.",
+        )
+    if history.plan.experiment.unpaired:
+        yield note_on(
+            "unpaired", "The groups of a seed share no randomness (unpaired), so differences vary more than necessary."
+        )
+
+
+def _code(states: Sequence[CodeState], found: Sequence[Mapping[str, str]]) -> Iterator[Finding]:
+    if len(states) > 1:
+        key = telling([state.code for state in states])
+        each = [f"{key} {state.code.get(key, '')[:16] or 'unknown'} in {_counted(state.runs)}" for state in states]
+        yield Finding("code", "blocks", (), f"The runs used {len(states)} states of the code: {'; '.join(each)}.")
+    dirty = sum(code.get("dirty") == "yes" for code in found)
+    if dirty:
+        where = "" if len(found) == 1 else f" in {dirty} of {len(found)} sittings"
+        yield note_on("dirty checkout", f"The checkout had uncommitted changes{where}.")
+
+
+def _counted(runs: Sequence[str]) -> str:
+    """Return "shaped/4", or "10 runs, shaped/0 first"."""
+    return runs[0] if len(runs) == 1 else f"{len(runs)} runs, {runs[0]} first"
+
+
+def _unlike(kind: str, weight: Weight, words: str, found: Sequence[Mapping[str, str]]) -> Iterator[Finding]:
+    """Report the keys that have several values, or are missing somewhere."""
+    keys = sorted({key for mapping in found for key in mapping})
+    values = {key: list(dict.fromkeys(mapping.get(key, "none") for mapping in found)) for key in keys}
+    if said := [f"{key} {', '.join(several)}" for key, several in values.items() if len(several) > 1]:
+        yield Finding(kind, weight, (), f"{words}: {'; '.join(said)}.")
+
+
+def _torch(history: History) -> Iterator[Finding]:
+    lanes: defaultdict[str, set[str]] = defaultdict(set)
+    for worker in (taken.worker for run in history.runs.values() for taken in recorded_by(run)):
+        if worker is not None:
+            lanes[worker.torch_version].add(worker.device)
+    if len(lanes) > 1:
+        each = [f"{version or 'none'} on {', '.join(sorted(names))}" for version, names in sorted(lanes.items())]
+        yield Finding("torch", "blocks", (), f"Workers used different versions of torch: {'; '.join(each)}.")
+
+
+def _orders(specs: Sequence[RunSpec], digest: str) -> Iterator[Finding]:
+    differing = [key for key in _COMMON if len({repr(getattr(spec, key)) for spec in specs}) > 1]
+    foreign = [spec.ref.name for spec in specs if spec.experiment_digest != digest]
+    if differing:
+        yield Finding("orders", "blocks", (), f"Runs had different values of common settings: {', '.join(differing)}.")
+    elif foreign:
+        yield Finding("orders", "blocks", (), f"{len(foreign)} runs do not come from this plan, {foreign[0]} first.")

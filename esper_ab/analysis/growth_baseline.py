@@ -1,0 +1,75 @@
+"""Whether the groups are clearly apart from what they would reach without learning anything. Pure.
+
+All groups that learn nothing end alike, so a missing difference shows nothing about them. In clinical trials, the
+ability to show differences is called assay sensitivity (ICH E10). So nothing is called smaller than the margin unless
+both groups are shown to be farther than the margin from every baseline: guessing, and the host that never grows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping
+
+from esper_ab.analysis.observe import Pairs
+from esper_ab.design.design import Contrast
+from esper_ab.journal.fold import History
+from esper_ab.journal.outcomes import outcome_of
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS
+from esper_ab.stats.paired_difference import paired_difference
+from esper_ab.verdict.finding import Finding
+
+_UNEVEN = 1.05  # factor on chance: always guessing the largest class scores more, because classes differ in size
+
+
+def baseline_findings(history: History, pairs: Pairs) -> Iterator[Finding]:
+    """Yield at most one finding per comparison and baseline, once there are enough pairs for an equivalence."""
+    chance = history.plan.chance
+    waiting = [group.name for group in history.plan.experiment.groups if group.settings.controller.name == "wait"]
+    for contrast in history.design.comparisons:
+        used = [pair.replicate for pair in pairs[contrast]]
+        if len(used) < LEAST_EQUIVALENCE_PAIRS:
+            continue
+        if chance is not None:
+            guessed = dict.fromkeys(used, chance * _UNEVEN)
+            above = f"above guessing ({chance:.3g} %)"
+            yield from _near(history, contrast, guessed, -math.inf, above, "that learn nothing")
+        # If the bare host is one of the two groups, the comparison itself answers this.
+        for bare in waiting if not {*contrast.groups} & {*waiting} else ():
+            grown = _outcomes(history, bare, used)
+            never = f"from {bare}, which never grows"
+            yield from _near(history, contrast, grown, -history.design.margin, never, "that grow nothing")
+
+
+def _near(
+    history: History, contrast: Contrast, baseline: Mapping[int, float], least: float, what: str, who: str
+) -> Iterator[Finding]:
+    """Find groups whose difference from the baseline is shown neither to exceed the margin nor to lie below `least`.
+
+    `baseline`: the outcome of the baseline by replicate, in percent.
+    """
+    margin, near = history.design.margin, dict[str, str]()
+    for group in contrast.groups:
+        ends = _outcomes(history, group, baseline)
+        if not ends:
+            continue
+        far = paired_difference(list(ends.values()), [baseline[replicate] for replicate in ends])
+        low, high = (far.mean if end is None else end for end in (far.low, far.high))  # None without a t
+        if low <= margin and high >= least:
+            near[group] = f"{group} {far.mean:+.2f} points, 95 % interval {low:+.2f} to {high:+.2f}"
+    if near:
+        yield Finding(
+            "baseline", "caps equivalence", contrast.groups,
+            f"EQUIVALENT cannot be claimed: it has not been shown that {' and '.join(near)} "
+            f"{'is' if len(near) == 1 else 'are'} more than the margin of {margin:g} points {what} "
+            f"({'; '.join(near.values())}). Two groups {who} would be just as close.",
+        )
+
+
+def _outcomes(history: History, group: str, replicates: Collection[int]) -> dict[int, float]:
+    """Return the outcomes in percent, by replicate, for the replicates that have one."""
+    ends = {
+        run.ref.replicate: outcome_of(run, history.design.outcome_over)
+        for run in history.of_group(group)
+        if run.ref.replicate in replicates
+    }
+    return {replicate: end for replicate, end in ends.items() if end is not None}

@@ -1,0 +1,55 @@
+"""How each learning group's own reward changed in training, beside the outcome. The group learns from the reward and
+never sees the outcome. Pure; descriptive, never a test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from esper_ab.analysis.conduct import learners
+from esper_ab.journal.fold import History, RunHistory
+from esper_ab.journal.outcomes import Ends, ends_of, mean
+from esper_ab.verdict.comparison import Comparison
+from esper_ab.verdict.verdict import Verdict
+
+_WORSE = (Verdict.WORSE, Verdict.WORSE_BELOW_MARGIN)
+_BETTER = (Verdict.BETTER, Verdict.BETTER_BELOW_MARGIN)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnReward:
+    """Rewards of one group: means over its runs, per training episode in one environment."""
+
+    group: str
+    runs: int  # with at least two episodes
+    rose: int  # how many of these runs had a higher own reward in the last tenth than in the first
+    reward: Ends  # on the scale of the group's own mode
+    outcome: Ends
+
+
+def own_rewards(history: History) -> tuple[OwnReward, ...]:
+    """Return one `OwnReward` per group that learns, in the order of the experiment."""
+    found = {group: [run for run in runs if len(run.columns) > 1] for group, runs in learners(history).items()}
+    return tuple(_reward_of_group(group, runs) for group, runs in found.items() if runs)
+
+
+def misled(rewards: Sequence[OwnReward], comparisons: Sequence[Comparison]) -> tuple[tuple[OwnReward, str], ...]:
+    """Return each group that has a worse outcome than another group although its own reward rose in most of its runs.
+
+    Each entry is that group's `OwnReward` and the name of the better group.
+    """
+    rose = {one.group: one for one in rewards if 2 * one.rose > one.runs}
+    losses = [(item.question.a, item.question.b) for item in comparisons if item.verdict in _WORSE]
+    losses += [(item.question.b, item.question.a) for item in comparisons if item.verdict in _BETTER]
+    return tuple((rose[worse], better) for worse, better in losses if worse in rose)
+
+
+def _reward_of_group(group: str, runs: Sequence[RunHistory]) -> OwnReward:
+    rewards, outcomes = ([ends_of(run.columns.of(name)) for run in runs] for name in ("reward", "outcome"))
+    rose = sum(first is not None and last is not None and last > first for first, last in rewards)
+    return OwnReward(group=group, runs=len(runs), rose=rose, reward=_mean(rewards), outcome=_mean(outcomes))
+
+
+def _mean(ends: Sequence[Ends]) -> Ends:
+    return mean(first for first, _ in ends), mean(last for _, last in ends)

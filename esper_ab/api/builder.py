@@ -1,0 +1,96 @@
+"""`create_experiment(...)`: an experiment in one expression, checked when it is built.
+
+from esper_ab import create_experiment
+
+experiment = (
+    create_experiment("rates", description="Does a higher learning rate help?")
+    .add_variant("slow", ppo__lr=1e-4)
+    .add_variant("fast", ppo__lr=1e-3)
+    .set_runs_per_variant(6)
+    .set_base_config(episodes=20, n_envs=8)
+    .build()
+)
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from esper_ab.api.arguments import change_tracking
+from esper_ab.api.declared import ABExperiment, ABVariant
+from esper_ab.api.requested import parse_experiment
+from esper_ab.api.setting_names import Settings, dotted
+from esper_ab.contracts.errors import UsageError
+
+
+def create_experiment(name: str, description: str = "", date: str = "") -> ExperimentBuilder:
+    """Return a builder: add variants, then call `build()`. `name` also names the experiment directory."""
+    return ExperimentBuilder(ABExperiment(name=name, description=description, date=date))
+
+
+@dataclass(frozen=True)
+class ExperimentBuilder:
+    """An experiment that is being built. Every method returns a new builder and leaves this builder unchanged."""
+
+    so_far: ABExperiment  # never changed
+
+    def add_variant(
+        self, name: str, description: str = "", overrides: Settings | None = None, *, tags: Sequence[str] = (),
+        run: str = "", **settings: Any,
+    ) -> ExperimentBuilder:  # fmt: skip
+        """Add a group. Give its settings as keywords with two underscores, or as dotted keys in `overrides`.
+
+        `ppo__lr=1e-3` and `overrides={"ppo.lr": 1e-3}` are equivalent. `tags` and `run` are for trackers.
+        """
+        own = _once(overrides, settings, f"variant {name!r}")
+        tags = list(tags) if isinstance(tags, list | tuple) else tags  # `build` refuses anything else
+        return self._with(variants=[*self.so_far.variants, ABVariant(name, description, own, tags, run)])
+
+    def set_runs_per_variant(self, runs: int) -> ExperimentBuilder:
+        """Set the number of seeds; a verdict needs at least six."""
+        return self._with(runs_per_variant=runs)
+
+    def set_base_config(self, overrides: Settings | None = None, **settings: Any) -> ExperimentBuilder:
+        """Change settings of the experiment and of all variants, with any key of the command line or of a file.
+
+        A key that is already set gets the new value.
+        """
+        new = _once(overrides, settings, "set_base_config")
+        return self._with(base_config={**self.so_far.base_config, **new})
+
+    def set_tracking(self, **tracking: Any) -> ExperimentBuilder:
+        """Choose the trackers that follow the experiment, as in `wandb="offline"` or `tensorboard=True`.
+
+        The keywords are fields of `esper_ab.trackers.settings.Tracking`. Trackers never affect results.
+        """
+        return self._with(tracking=change_tracking(self.so_far.tracking, tracking))
+
+    def set_wandb_config(
+        self, entity: str = "", project: str = "", mode: Literal["online", "offline"] | None = None
+    ) -> ExperimentBuilder:
+        """Follow the experiment in Weights & Biases; the default `project` is ab_test_NAME_DATE.
+
+        If `mode` is None, an earlier choice is kept; if there was no earlier choice, the mode is online.
+        """
+        before = self.so_far.tracking.wandb
+        wandb = mode or ("online" if before == "off" else before)
+        return self.set_tracking(wandb=wandb, wandb_entity=entity, wandb_project=project)
+
+    def build(self) -> ABExperiment:
+        """Return the experiment. Raises UsageError, with a one-line message, if anything in it is invalid."""
+        parse_experiment(self.so_far)
+        return copy.deepcopy(self.so_far)  # the experiment can be changed, the builder cannot
+
+    def _with(self, **changes: Any) -> ExperimentBuilder:
+        return ExperimentBuilder(replace(self.so_far, **changes))
+
+
+def _once(overrides: Settings | None, settings: Settings, where: str) -> Settings:
+    """Merge the settings in `overrides` with those in keywords, by dotted key; UsageError if both set the same key."""
+    told, more = dotted({} if overrides is None else overrides), dotted(settings)
+    for key in told.keys() & more.keys():
+        raise UsageError(f"{where}: {key} is set twice")
+    return {**told, **more}

@@ -1,0 +1,134 @@
+"""Turn a declared experiment into a request, with the code that reads the command line, and into tracker settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from esper_ab.api.declared import ABExperiment, ABVariant
+from esper_ab.api.setting_names import Settings, dotted, plain
+from esper_ab.api.spelling import in_python, spelled
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.experiment_name import check_name
+from esper_ab.settings.assignments import EXPERIMENT_FIELDS, SHORT, Assignment
+from esper_ab.settings.experiment import AskedExperiment
+from esper_ab.settings.parse import parse
+from esper_ab.settings.request import NO_FILE, FileSettings, request
+from esper_ab.trackers.settings import Tracking
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeclaredExperiment:
+    """The content of an experiment file or of a Python declaration."""
+
+    file: FileSettings = NO_FILE  # as if read from a TOML file
+    about: dict[str, Any] = field(default_factory=dict)  # the author's remarks
+    tracking: Tracking = field(default_factory=Tracking)
+
+    @property
+    def asked(self) -> AskedExperiment:
+        """The requested experiment, without flags. Messages of UsageErrors spell settings as in Python."""
+        with spelled(in_python()):
+            return parse(request(self.file))
+
+
+def parse_experiment(experiment: ABExperiment, folder: Path | None = None) -> AskedExperiment:
+    """Return the request of `experiment` after every check that does not need the machine; UsageError if a check fails.
+
+    `folder` is the base of relative paths in settings, by default the working directory.
+    """
+    return parse_declaration(experiment, folder or Path.cwd()).asked
+
+
+def parse_declaration(experiment: ABExperiment, folder: Path) -> DeclaredExperiment:
+    """Read `experiment` without parsing its settings; UsageError if a name, a variant or a text is invalid."""
+    for what in ("name", "description", "date", "wandb_project", "wandb_entity"):
+        if not isinstance(value := getattr(experiment, what), str):
+            raise UsageError(f"the {what} of an experiment must be text, not {value!r}")
+    check_name(experiment.name, "experiment")
+    _check_variants(experiment)
+    file = FileSettings(
+        common=tuple(_common(experiment, folder)),
+        tables={variant.name: tuple(_own(variant, folder)) for variant in experiment.variants},
+    )
+    return DeclaredExperiment(file=file, about=about(experiment), tracking=tracking_of(experiment))
+
+
+def _check_variants(experiment: ABExperiment) -> None:
+    where, names = f"experiment {experiment.name!r}", []
+    for variant in experiment.variants:
+        if not isinstance(variant, ABVariant):
+            raise UsageError(f"{where}: a variant must be an ABVariant, not {variant!r}")
+        for what in ("name", "description", "run"):
+            if not isinstance(value := getattr(variant, what), str):
+                raise UsageError(f"{where}: the {what} of a variant must be text, not {value!r}")
+        if variant.name in names:
+            raise UsageError(f"{where}: there are two variants {variant.name!r}; rename one of them")
+        if not isinstance(variant.tags, list | tuple) or not all(isinstance(tag, str) for tag in variant.tags):
+            raise UsageError(f"variant {variant.name!r}: tags must be a list, as in ['a', 'b'], not {variant.tags!r}")
+        names.append(variant.name)
+    if not names:
+        raise UsageError(f"{where} has no variant; add one, or two to compare")
+
+
+def _common(experiment: ABExperiment, folder: Path) -> Iterator[Assignment]:
+    where = f"experiment {experiment.name!r}"
+    yield Assignment("name", experiment.name, f"{where}, name", folder, is_text=False)
+    if experiment.runs_per_variant is not None:
+        yield Assignment(
+            "seeds", plain(experiment.runs_per_variant), f"{where}, runs per variant",
+            folder, is_text=False,
+        )
+    yield from _assignments(experiment.base_config, f"{where}, base config", folder)
+
+
+def _own(variant: ABVariant, folder: Path) -> Iterator[Assignment]:
+    where = f"variant {variant.name!r}"
+    for assignment in _assignments(variant.overrides, where, folder):
+        if assignment.key in EXPERIMENT_FIELDS:
+            key = assignment.key.replace(".", "__")
+            raise UsageError(f"{where}: {key} cannot differ between variants; use set_base_config({key}=…) for all")
+        yield assignment
+
+
+def _assignments(settings: Settings, where: str, folder: Path) -> Iterator[Assignment]:
+    try:
+        values = dotted(settings)
+    except UsageError as error:
+        raise UsageError(f"{where}: {error}") from None
+    yield from (
+        Assignment(SHORT.get(key, key), value, f"{where}: {key}", folder, is_text=False)
+        for key, value in values.items()
+    )
+
+
+def tracking_of(experiment: ABExperiment) -> Tracking:
+    """Return the tracking settings with the experiment's description, its variants' tags and W&B names."""
+    told = experiment.tracking
+    if not isinstance(told, Tracking):
+        raise UsageError(f"experiment {experiment.name!r}: tracking must be an esper_ab.trackers.settings.Tracking")
+    if experiment.wandb_entity or experiment.wandb_project:
+        told = msgspec.structs.replace(
+            told, wandb="online" if told.wandb == "off" else told.wandb,
+            wandb_entity=experiment.wandb_entity, wandb_project=experiment.wandb_project,
+        )  # fmt: skip
+    if experiment.date and not told.wandb_project:
+        told = msgspec.structs.replace(told, wandb_project=f"ab_test_{experiment.name}_{experiment.date}")
+    tags = {variant.name: (*variant.tags, *filter(None, [variant.run])) for variant in experiment.variants}
+    tagged = {name: own for name, own in tags.items() if own}
+    return msgspec.structs.replace(told, description=experiment.description, tags=tagged)
+
+
+def about(experiment: ABExperiment) -> dict[str, Any]:
+    """Return the author's remarks, which affect nothing, for the [record] table of experiment.toml; `launch` skips it.
+    """
+    variants = {
+        variant.name: {"description": variant.description, "tags": list(variant.tags), "run": variant.run}
+        for variant in experiment.variants
+    }
+    return {"description": experiment.description, "date": experiment.date or str(date.today()), "variants": variants}

@@ -1,0 +1,35 @@
+"""Spell names of settings in error messages as Python or an experiment file does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from esper_ab.contracts.errors import Setting, Spelling, UsageError
+
+ARGUMENTS = {"max_parallel": "max_parallel_runs", "seeds": "runs_per_variant"}
+
+
+def in_python(names: Mapping[str, str] = ARGUMENTS) -> Spelling:
+    """Return a function that writes settings in messages as Python does, such as `n_envs=2`.
+
+    `names`: by key, the name to write instead, if it differs. A name that starts with "--" is written as a flag.
+    """
+
+    def spell(setting: Setting) -> str:
+        name, value = names.get(setting.key, setting.key), setting.value
+        if value is None:
+            return name
+        shown = list(value) if isinstance(value, tuple) else value
+        return f"{name} {shown}" if name.startswith("--") else f"{name}={shown}"
+
+    return spell
+
+
+@contextmanager
+def spelled(spelling: Spelling) -> Iterator[None]:
+    """Inside this context, spell settings in UsageErrors with `spelling`."""
+    try:
+        yield
+    except UsageError as error:
+        raise UsageError(error.spelled(spelling)) from None

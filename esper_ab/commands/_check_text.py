@@ -1,0 +1,43 @@
+"""The findings of a check, in words, with what to do."""
+
+from __future__ import annotations
+
+from esper_ab.commands._findings import Findings
+from esper_ab.contracts.shell_command import shell_command
+from esper_ab.contracts.wording import counted
+
+_LISTED = 8  # file names on one line of text; --json lists them all
+
+
+def describe(found: Findings) -> str:
+    """Return the findings as text, one per line, and then the remedy."""
+    last = f", the last from {found.wall_time}" if found.wall_time else ""
+    lines = [
+        f"{found.experiment_dir}: {counted(found.lines, 'line')} of the journal {'is' if found.lines == 1 else 'are'} "
+        f"intact{last}; {counted(found.episodes, 'episode')}, {counted(found.evaluations, 'evaluation')}"
+    ]
+    if found.in_use_by:
+        lines.append(f"in use by {found.in_use_by}: checkpoints were not checked")
+    if found.damage:
+        behind = f"; {counted(found.lines_behind, 'line')} not read" if found.lines_behind else ""
+        lines.append(f"damaged: {found.damage}{behind}")
+    elif found.lines_behind:
+        lines.append("an unfinished line follows, which is ignored and which resume cuts off")
+    lines += [f"damaged: {file}: {what}" for file, what in found.faults.items()]
+    if files := found.removable:
+        more = f" and {len(files) - _LISTED} more" if len(files) > _LISTED else ""
+        shown = f"{', '.join(files[:_LISTED])}{more}"
+        lines.append(f"tidy removes {counted(len(files), 'file')}, {found.removable_bytes / 1e6:.1f} MB: {shown}")
+    return "\n".join([*lines, _remedy(found)])
+
+
+def _remedy(found: Findings) -> str:
+    if found.damage and found.repairable:
+        cut = shell_command("tidy", found.experiment_dir, "--repair")
+        rest = "saves the removed part to a file next to it; resume then repeats the work recorded in that part"
+        return f"`{cut}` cuts the journal after line {found.lines} and {rest}"
+    if found.damage:
+        return "cutting the journal would not repair this damage"
+    if found.faults:
+        return "the journal is intact, but the files named above cannot be repaired"
+    return "no damage found"

@@ -1,0 +1,50 @@
+"""The blocks that wait for their lanes, in the order of the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from esper_ab.control.rules import looks, runs
+from esper_ab.journal.fold import History
+from esper_ab.plan.plan import Block
+
+
+class WaitingBlocks:
+    """Blocks that wait to start, without the runs that no open comparison needs."""
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._queue(block for block in history.blocks if not runs.begun(history, block))
+
+    def __bool__(self) -> bool:
+        return bool(self._blocks)
+
+    def put_back(self, block: Block) -> None:
+        """Add a block that was begun and then set aside; it starts before the others."""
+        self._queue([block, *self._blocks])
+
+    def looked(self, more: Iterable[Block]) -> None:
+        """Update after a look: drop the runs that the look made superfluous, and add the blocks of an extension."""
+        self._queue([*self._blocks, *more])
+
+    def take(self, free: set[str]) -> Iterator[Block]:
+        """Yield, in order, every block whose lanes are all `free`.
+
+        A block that keeps waiting reserves its free lanes, so later blocks cannot take them.
+
+        Stops when no lane is left, so the cost of a round does not grow with the number of waiting blocks.
+        """
+        free = free & self._wanted
+        for block in tuple(self._blocks) if free else ():
+            if not free or not looks.may_start(self._history, block):
+                return
+            lanes = {spec.ref.device for spec in block.runs}
+            if lanes <= free:
+                self._blocks.remove(block)
+                yield block
+            free -= lanes
+
+    def _queue(self, blocks: Iterable[Block]) -> None:
+        left = (looks.remaining(self._history, block) for block in blocks)
+        self._blocks = [block for block in left if block.runs]
+        self._wanted = {spec.ref.device for block in self._blocks for spec in block.runs}

@@ -1,0 +1,53 @@
+"""The p that a comparison must reach at each look of a plan. Simulating it takes up to a second, once per process. The
+simulation is seeded by its arguments, so the same plan has the same bounds wherever it is made.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import msgspec
+
+from esper_ab.design.counterbalance import Sides
+
+_METHOD = 1  # part of the seed; increment when the computation changes
+
+
+class _Arguments(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    method: int
+    sides: tuple[tuple[int, int], ...]
+    positions: int
+    looks: tuple[int, ...]
+    alphas: tuple[float, ...]
+    beta: float = 0.0  # 0.0: the bounds of `alphas`; else the bounds of futility, without alphas
+
+
+def find_bounds(
+    sides: Sides, positions: int, looks: tuple[int, ...], alphas: tuple[float, ...], *, beta: float = 0.0
+) -> tuple[tuple[float, ...], ...]:
+    """Return the thresholds for p, [alphas][looks], from `design/boundaries.py`.
+
+    If `beta` is given, `alphas` must be empty, and the result is one row: the thresholds for futility. `sides` has the
+    positions of both groups in each replicate; `positions` is the number of possible positions (1: no adjustment).
+    """
+    if len(looks) == 1 and not beta:
+        return tuple((alpha,) for alpha in alphas)
+    used = tuple((a, b) for a, b in sides[: looks[-1]])
+    return _simulated(
+        _Arguments(method=_METHOD, sides=used, positions=positions, looks=looks, alphas=alphas, beta=beta)
+    )
+
+
+@cache
+def _simulated(asked: _Arguments) -> tuple[tuple[float, ...], ...]:
+    import hashlib  # imported here, because a plan with one look, and `status`, need none of these
+
+    import numpy as np  # as above
+
+    from esper_ab.design.boundaries import beta_spent, futility_p, nominal_p  # as above
+
+    rng = np.random.Generator(np.random.PCG64(int(hashlib.sha256(msgspec.json.encode(asked)).hexdigest(), 16)))
+    if not asked.beta:
+        return nominal_p(asked.sides, asked.positions, asked.looks, asked.alphas, rng)
+    spent = [beta_spent(asked.beta, look / asked.looks[-1]) for look in asked.looks[:-1]]
+    return (futility_p(asked.sides, asked.positions, asked.looks, spent, rng),)

@@ -1,0 +1,51 @@
+"""A calibration in words, as `esper-ab calibrate` prints it. Pure."""
+
+from __future__ import annotations
+
+import textwrap
+
+from esper_ab.design.calibration_file import Calibration
+from esper_ab.design.episodes_text import next_text, share_text
+from esper_ab.design.power_text import table_lines
+from esper_ab.stats.least_pairs import LEAST_PAIRS
+from esper_ab.stats.text import digits_for
+
+_WIDTH = 100
+
+
+def calibration_text(found: Calibration) -> str:
+    """Describe all results of a calibration, in lines of at most 100 characters."""
+    s, outcome, digits = found.spread, found.outcome, digits_for(found.margin)
+    mean = outcome.value(f"{s.mean:.{digits - 1}f}")
+    lines = [
+        found.sentence,
+        f"Mean {outcome.label} {mean}; task {found.circumstances['task']}, outcome "
+        f"{found.circumstances['outcome_over']}.",
+        *([] if found.noise is None else
+          [f"Evaluation noise: {share_text(found.noise)} of the runs' variance. {next_text(found.noise)}."]),
+        "Determinism: two devices with the same randomness gave the same records."
+        if found.deterministic
+        else "Determinism: two devices with the same randomness gave DIFFERENT records: pairs have less in common than "
+        "they should.",
+    ]
+    lines += _margin_lines(found)
+    if found.power:
+        lines += ["", "One group does not show the pair correlation rho; an experiment will show its own.", ""]
+        lines += table_lines(found.power, outcome.apart)
+    return "\n".join(
+        textwrap.fill(line, _WIDTH, break_long_words=False, break_on_hyphens=False) if line[:1].isalpha() else line
+        for line in lines
+    )
+
+
+def _margin_lines(found: Calibration) -> list[str]:
+    """Explain the margin used here if the user gave none; only the user knows which difference matters."""
+    if found.margin_named or not found.power:
+        return []
+    margin = found.outcome.difference(f"{found.margin:g}")
+    return [
+        "",
+        f"No margin was named. {max(found.planned, LEAST_PAIRS)} seeds can find a difference of {margin} with 80 % "
+        "power, if pairs are uncorrelated; the table uses this margin. Name the smallest difference worth acting on; a "
+        "much smaller margin needs more seeds.",
+    ]

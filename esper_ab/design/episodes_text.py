@@ -1,0 +1,37 @@
+"""Evaluation noise in words, for a report and for `power`. Pure."""
+
+from __future__ import annotations
+
+from esper_ab.settings.eval_episodes import EvaluationNoise
+from esper_ab.stats.least_pairs import LEAST_PAIRS
+
+
+def share_text(noise: EvaluationNoise) -> str:
+    """Return the share of evaluation noise in the variance of an outcome, with its confidence limits, in percent.
+
+    The estimate is a ratio of variances and can exceed 1, so it is clamped to 100 %.
+    """
+    found = noise.components
+    share, low, high = (100 * min(one, 1.0) for one in (found.share, found.share_low, found.share_high))
+    return f"{share:.0f} % (80 % limits {low:.0f} to {high:.0f})"
+
+
+def next_text(noise: EvaluationNoise) -> str:
+    """Suggest the number of evaluation episodes for the next plan, and estimate the change in variance and cost."""
+    eval_episodes = noise.next_eval_episodes
+    if eval_episodes == noise.components.eval_episodes:
+        return f"--eval-episodes {eval_episodes}, as used here, has the least variance x cost"
+    variance, cost = noise.variance_times(eval_episodes), noise.cost_times(eval_episodes)
+    more = eval_episodes > noise.components.eval_episodes  # then the variance is an upper bound
+    pairs, compute = _change(variance, "fewer", limit=more), _change(variance * cost, "less", limit=more)
+    least = f" (a verdict needs {LEAST_PAIRS})" if variance < 1.0 else ""
+    return (
+        f"--eval-episodes {eval_episodes}: {'at most ' if more else ''}{variance:.2f} times the variance at {cost:.2f} "
+        f"times the cost of a run, so {pairs} pairs{least} and {compute} compute for the same precision"
+    )
+
+
+def _change(times: float, smaller: str, *, limit: bool) -> str:
+    """Return a factor as a change in percent; if `limit` is true, the factor is an upper bound."""
+    bound = "" if not limit else "at least " if times <= 1.0 else "at most "
+    return f"{bound}{100 * abs(1.0 - times):.0f} % {smaller if times <= 1.0 else 'more'}"

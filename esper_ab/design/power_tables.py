@@ -1,0 +1,119 @@
+"""Power tables for a known spread: one table per pair correlation, all from the same draws."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+from numpy.random import Generator
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.design.power import (
+    PairSpread,
+    PowerQuestion,
+    PowerTable,
+    ReplicatesNeeded,
+    assumed,
+    observed,
+    power_tables_of,
+    replicates_needed,
+)
+from esper_ab.settings.eval_episodes import EvaluationNoise
+
+ROWS = (6, 8, 10, 12, 16, 20, 24, 30)  # replicates in the table
+RHO = (0.0, 0.3, 0.6)  # because the pair correlation is unknown before the first pairs
+
+
+class Known(msgspec.Struct, frozen=True, kw_only=True):
+    """The spread to plan with: its source, and the SD of runs with its degrees of freedom.
+
+    `rho` is the pair correlation, if the user gave one. `sd_pairs` is the SD of the differences of observed pairs
+    (adjusted for positions if the plan does so), and `df_pairs` is its degrees of freedom. None means unknown.
+    """
+    source: str
+    sd: float
+    df: int | None = None
+    rho: float | None = None
+    sd_pairs: float | None = None
+    df_pairs: int | None = None
+    noise: EvaluationNoise | None = None  # of the runs that showed the spread
+    unit: str = ""  # of differences; "": there is none, or it is unknown
+
+
+class EvalEpisodesAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """The best number of evaluation episodes (least variance x cost), and how it would change the first table."""
+
+    eval_episodes: int  # of the measured runs
+    share: float  # of evaluation noise in their variance
+    cost_share: float  # of the sampled evaluation in the cost of a run
+    best: int
+    sd: float  # of differences with `best` episodes
+    cost_times: float  # cost of a run with `best` episodes, relative to the measured runs
+    needed: ReplicatesNeeded  # with `best` episodes
+
+
+class PowerAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """A table per pair correlation; the first is for the observed pairs or for the given `rho`, if either is known."""
+
+    known: Known
+    replicates: int
+    tables: tuple[PowerTable, ...]
+    eval_episodes: EvalEpisodesAnswer | None = None  # None if the evaluation noise is unknown
+
+
+def check_varied(known: Known) -> Known:
+    """Return the spread; raises UsageError if it is 0, because planning needs a positive spread."""
+    if known.sd == 0.0:
+        raise UsageError(f"{known.source}: their outcomes do not differ at all, but planning needs a positive spread")
+    return known
+
+
+def answer(known: Known, replicates: int, question: PowerQuestion, rows: Sequence[int] = ROWS) -> PowerAnswer:
+    """Compute power tables for `rows` and `replicates`; the seed is derived from the question."""
+    rhos = RHO if known.rho is None else (known.rho, *(rho for rho in RHO if rho != known.rho))
+    tables = power_tables(known, rhos, sorted({*rows, replicates}), question)
+    eval_episodes = None if known.noise is None else _with_best(known.noise, tables[0])
+    return PowerAnswer(known=known, replicates=replicates, tables=tables, eval_episodes=eval_episodes)
+
+
+def _with_best(noise: EvaluationNoise, table: PowerTable) -> EvalEpisodesAnswer:
+    """Recompute `table` for the best number of evaluation episodes instead of the measured number."""
+    times = math.sqrt(noise.variance_times(noise.next_eval_episodes))
+    limits = table.limits and (table.limits[0] * times, table.limits[1] * times)
+    needed = replicates_needed(table.sd * times, limits, table.question, generator_of(table.question))
+    return EvalEpisodesAnswer(
+        eval_episodes=noise.components.eval_episodes, share=noise.components.share, cost_share=noise.cost_share,
+        best=noise.next_eval_episodes, sd=table.sd * times, cost_times=noise.cost_times(noise.next_eval_episodes),
+        needed=needed,
+    )  # fmt: skip
+
+
+def generator_of(question: PowerQuestion, replicates: Sequence[int] = ()) -> Generator:
+    """Return a generator seeded by the question without its fields `positions_matter` and `futility`.
+
+    Answers that differ only in these fields thus use the same draws, so they do not differ by simulation error.
+    """
+    asked = msgspec.to_builtins(question)
+    del asked["positions_matter"], asked["futility"]
+    digest = hashlib.sha256(msgspec.json.encode([asked, list(replicates)])).digest()
+    return np.random.Generator(np.random.Philox(key=int.from_bytes(digest[:16], "little")))
+
+
+def spreads(known: Known, rhos: Sequence[float]) -> tuple[PairSpread, ...]:
+    """Return the spread of the observed pairs, if there are any, then the spread for each correlation in `rhos`."""
+    supposed = tuple(assumed(known.sd, rho, known.df) for rho in rhos)
+    if known.sd_pairs is None or known.df_pairs is None:
+        return supposed
+    return (observed(known.sd, known.sd_pairs, known.df_pairs), *supposed)
+
+
+def power_tables(
+    known: Known, rhos: Sequence[float], replicates: Sequence[int], question: PowerQuestion
+) -> tuple[PowerTable, ...]:
+    """Compute a table for each of the `spreads`, from the same draws."""
+    return power_tables_of(
+        spreads(known, rhos), replicates, question, generator_of(question, replicates)
+    )

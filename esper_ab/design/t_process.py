@@ -1,0 +1,89 @@
+"""Joint distribution of the adjusted paired t over successive interim looks, from the design alone, and its simulation.
+
+Let V_k be the differences of the first n_k pairs with position effects projected out. V_k is a subspace of V_{k+1},
+and the least squares of `adjusted_difference` is the one-sample t in V_k. After a rotation within each step from look
+to look, a step adds one normal coordinate along tau's column and a chi-square for the other columns. So the
+distribution depends on only two numbers per look: the information on tau and the degrees of freedom.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+from numpy.random import Generator
+
+from esper_ab.design.counterbalance import Sides
+from esper_ab.stats.adjusted_difference import design_matrix, estimable
+from esper_ab.stats.floats import Floats
+
+_NO_GAIN = 1e-9  # a gain of information below this is rounding
+
+
+class TProcess(msgspec.Struct, frozen=True, kw_only=True):
+    """The looks that can test tau, with their replicates, information (in pairs of a balanced plan) and df of t."""
+
+    looks: tuple[int, ...]
+    information: tuple[float, ...]
+    df: tuple[int, ...]
+
+
+class Draws(msgspec.Struct, frozen=True, kw_only=True):
+    """Standard draws, [looks, paths]: the normal coordinate and the chi-square that each look adds."""
+
+    normal: Floats
+    rest: Floats
+
+
+def t_process(sides: Sides, positions: int, looks: Sequence[int]) -> TProcess:
+    """Compute the information and the df at each look.
+
+    `sides` has the positions (of a, of b) in each replicate. `positions` is the number of possible positions (1: no
+    adjustment). `looks` are ascending numbers of replicates. A look is left out if no degree of freedom remains or tau
+    is aliased with position effects.
+    """
+    kept, information, df = [], [], []
+    for look in looks:
+        matrix = design_matrix(sides[:look], positions)
+        left = look - int(np.linalg.matrix_rank(matrix))
+        if estimable(matrix) and left >= 1:
+            kept.append(look)
+            information.append(1.0 / float(np.linalg.pinv(matrix.T @ matrix)[0, 0]))
+            df.append(left)
+    return TProcess(looks=tuple(kept), information=tuple(information), df=tuple(df))
+
+
+def draw(process: TProcess, paths: int, rng: Generator) -> Draws:
+    """Draw the random numbers of `paths` experiments, before an effect and a scale are applied."""
+    gains = _gains(process)
+    dimensions = np.diff(np.asarray(process.df) + 1, prepend=0) - (gains > 0.0)
+    normal = rng.standard_normal((len(process.looks), paths))
+    rest = np.zeros_like(normal)
+    for look, dimension in enumerate(dimensions):
+        if dimension > 0:
+            rest[look] = rng.chisquare(dimension, paths)
+    return Draws(normal=normal, rest=rest)
+
+
+def t_values(process: TProcess, draws: Draws, effect: float = 0.0) -> Floats:
+    """Return t for every look and path, [looks, paths], assuming that tau is `effect` standard deviations of a pair."""
+    t = np.empty_like(draws.normal)
+    along, square = np.zeros(draws.normal.shape[1]), np.zeros(draws.normal.shape[1])
+    steps = zip(_gains(process), process.information, process.df, strict=True)
+    for look, (gain, information, df) in enumerate(steps):
+        square += draws.rest[look]
+        if gain > 0.0:
+            value = draws.normal[look] + effect * np.sqrt(gain)
+            along += np.sqrt(gain) * value
+            square += value * value
+        residual = square - along * along / information
+        t[look] = along * np.sqrt(df / information / residual)
+    return t
+
+
+def _gains(process: TProcess) -> Floats:
+    """Return the information that each look adds to the information at the previous look."""
+    gains = np.diff(np.asarray(process.information), prepend=0.0)
+    gains[gains < _NO_GAIN] = 0.0
+    return gains

@@ -1,0 +1,73 @@
+"""The part of a reward audit that concerns an experiment: rewards of its learning groups, if the hosts are the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.machine import Machine
+from esper_ab.contracts.reward_audit import RewardAudit, Scored
+from esper_ab.contracts.settings import RewardSettings
+from esper_ab.settings.experiment import Group, ResolvedExperiment
+
+
+def belonging(
+    reward_audit: RewardAudit, experiment: ResolvedExperiment, machine: Machine
+) -> tuple[RewardAudit, tuple[str, ...]]:
+    """Return the audit with only the rewards of `experiment`, in group order, and a note on missing rewards.
+
+    Raises UsageError if the audited hosts differ from those of `experiment`, or if none of the rewards was audited.
+    """
+    learning = [group for group in experiment.groups if group.settings.has_policy]
+    apart = _apart(reward_audit, experiment, learning)
+    if apart:
+        raise UsageError(
+            f"the audit of --reward-audit used different hosts: {'; '.join(apart)}; audit again with "
+            "`esper-ab growth rewards`"
+        )
+    codes = {user.reference: user.sha256 for user in machine.user_rewards}
+    found = {
+        group.name: [one for one in reward_audit.answer.scored if _is(one, group.settings.reward, codes)]
+        for group in learning
+    }
+    kept = tuple({one.reward.name: one for several in found.values() for one in several}.values())
+    if not kept:
+        there = ", ".join(one.reward.name for one in reward_audit.answer.scored)
+        raise UsageError(
+            f"--reward-audit: no group learns from an audited reward with the constants of the audit; audited: {there}"
+        )
+    lacking = ", ".join(name for name, several in found.items() if not several)
+    notes = (f"The reward audit does not cover {lacking}.",) if lacking else ()
+    own = replace(
+        reward_audit, question=replace(reward_audit.question,
+        rewards=tuple(one.reward for one in kept)), answer=replace(reward_audit.answer, scored=kept),
+    )  # fmt: skip
+    return own, notes
+
+
+def _apart(reward_audit: RewardAudit, experiment: ResolvedExperiment, learning: list[Group]) -> list[str]:
+    """List the differences between the audited hosts and those of the experiment."""
+    asked = reward_audit.question
+    there = {"task": asked.task, "steps": asked.steps, "slots": reward_audit.answer.slots}
+    here = {"task": experiment.task, "steps": experiment.steps, "slots": experiment.slots}
+    found = [f"{key} was {there[key]} and is {here[key]}" for key in here if there[key] != here[key]]
+    for group in learning:
+        growth = group.settings.growth
+        names = [name for name in growth.__struct_fields__ if getattr(growth, name) != getattr(asked.growth, name)]
+        found += [
+            f"growth.{name} was {getattr(asked.growth, name)} and is {getattr(growth, name)} in {group.name}"
+            for name in names
+        ]
+    return found
+
+
+def _is(scored: Scored, reward: RewardSettings, codes: Mapping[str, str]) -> bool:
+    """Whether `reward` is the reward in `scored`, with equal constants and the same mode or function code."""
+    mine, own = reward.mode, scored.reward.settings
+    if replace(own, mode=mine) != reward:
+        return False
+    sha256 = codes.get(mine, "")
+    same_code = scored.sha256 == sha256 and own.mode.rpartition(":")[2] == mine.rpartition(":")[2]
+    return same_code if ":" in mine else own.mode == mine

@@ -1,0 +1,80 @@
+"""GPUs as seen by the driver and by torch. Texts of nvidia-smi and the preflight's answer in, diagnoses out."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+
+import msgspec
+
+from esper_ab.contracts.gpu_names import is_beyond_one_instance
+from esper_ab.contracts.machine import Machine
+from esper_ab.health.diagnosis import Diagnosis, ok, problem, warning
+
+_TIMEOUT_S = 20.0
+
+
+class Driver(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer of nvidia-smi; empty if there is none."""
+
+    version: str = ""
+    cuda: str = ""  # the newest CUDA it supports
+
+
+def device_diagnoses(machine: Machine) -> Iterator[Diagnosis]:
+    """Check the GPUs of this machine, or report that there are none."""
+    yield from gpu_diagnoses(machine, ask_driver(), os.environ.get("CUDA_VISIBLE_DEVICES"))
+
+
+def ask_driver() -> Driver:
+    """Query the driver; the answer is empty if there is no driver."""
+    try:
+        done = subprocess.run(["nvidia-smi"], capture_output=True, timeout=_TIMEOUT_S, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return Driver()
+    return parse_driver(done.stdout.decode(errors="replace"))
+
+
+def parse_driver(screen: str) -> Driver:
+    """Parse the plain output of nvidia-smi."""
+    version, cuda = (re.search(rf"{what} Version:\s*([0-9.]+)", screen) for what in ("Driver", "CUDA"))
+    return Driver(version=version[1] if version else "", cuda=cuda[1] if cuda else "")
+
+
+def gpu_diagnoses(machine: Machine, driver: Driver, pool: str | None) -> Iterator[Diagnosis]:
+    """Check GPUs against the driver and torch. `pool`: CUDA_VISIBLE_DEVICES, the devices an experiment may use."""
+    gpus = [device for device in machine.devices if device.name.startswith("cuda:")]
+    build = f"torch {machine.torch_version}, {f'CUDA {machine.cuda_build}' if machine.cuda_build else 'for the CPU'}"
+    if machine.gpu_problem:
+        mend = "install a torch build for this driver's CUDA"
+        mend = "name a single instance" if is_beyond_one_instance(pool) else mend
+        yield problem("gpu", machine.gpu_problem, f"{mend}, or use --devices cpu")
+    elif gpus:
+        yield ok("gpu", ", ".join(f"{gpu.name} {gpu.title} {gpu.memory_bytes / 2**30:.0f} GiB" for gpu in gpus))
+    else:
+        emptied = " (CUDA_VISIBLE_DEVICES is empty)" if pool in ("", "-1") else ""
+        yield ok("gpu", f"none{emptied}: experiments run on CPU cores")
+    if gpus and machine.unusable_gpus:
+        yield warning("gpu", machine.unusable_gpus, "the others are used; choose GPUs with --devices")
+    yield _against(build, machine.cuda_build, driver)
+    if len({gpu.title for gpu in gpus}) > 1:
+        yield warning("gpu", "different kinds of GPU", "choose one kind with --devices; devices are counterbalanced")
+    if pool:
+        yield ok("gpu pool", f"CUDA_VISIBLE_DEVICES={pool}")
+    if any("MIG" in gpu.title for gpu in gpus):
+        yield warning(
+            "mig", "MIG is on: a process sees one instance, which torch counts as one GPU",
+            "use one instance per experiment (CUDA_VISIBLE_DEVICES=MIG-… --placement share), or switch MIG off",
+        )  # fmt: skip
+
+
+def _against(build: str, cuda_build: str, driver: Driver) -> Diagnosis:
+    """Check that the build's CUDA major version is not newer than the driver's; a newer minor version is compatible."""
+    if not driver.version:
+        return ok("torch", f"{build}; no NVIDIA driver")
+    what = f"{build}; driver {driver.version}, {f'CUDA {driver.cuda} at most' if driver.cuda else 'CUDA unknown'}"
+    if cuda_build and driver.cuda and int(cuda_build.split(".")[0]) > int(driver.cuda.split(".")[0]):
+        return problem("torch", what, "update the driver, or install a torch build for an older CUDA")
+    return ok("torch", what)

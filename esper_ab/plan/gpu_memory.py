@@ -1,0 +1,40 @@
+"""The GPU memory that a run needs, and whether a plan's runs fit. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from esper_ab.contracts.machine import Machine, TaskFacts
+from esper_ab.contracts.worker_order import Lane
+from esper_ab.settings.experiment import ResolvedExperiment
+
+FIXED_BYTES = 2 << 30
+ENV_BYTES = 3 << 19  # parameters, momentum and moments of one environment
+COPIES = 7  # copies of the bare host's activations; covers seed modules, and gradients
+VALIDATION_SHARE = 16  # fraction of a GPU's memory, 1 / 16, for all tensors of a piece
+FLOAT_BYTES = 4
+
+
+def training_bytes(task: TaskFacts, n_envs: int, batch_size: int) -> int:
+    """Return the bytes needed to train `n_envs` environments at the same time, without the fixed memory of a run."""
+    batch = min(batch_size, task.sizes[0])
+    return n_envs * (ENV_BYTES + COPIES * batch * task.host_values * FLOAT_BYTES)
+
+
+def too_much(experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[Lane]) -> str:
+    """Warn about the first GPU whose runs may not fit, in one sentence with a remedy; "" if all runs should fit."""
+    task = machine.task(experiment.task)
+    batch = max(group.settings.growth.batch_size for group in experiment.groups)
+    splits = sum(task.sizes) * task.sample_values * FLOAT_BYTES
+    for device in (device for device in machine.devices if device.name.startswith("cuda")):
+        trains = training_bytes(task, -(-experiment.n_envs // experiment.devices_per_run), batch)
+        each = FIXED_BYTES + splits + max(trains, device.memory_bytes // VALIDATION_SHARE)
+        runs = sum(device.name in lane.devices for lane in lanes)
+        if runs * each > device.memory_bytes:
+            shared = f"{runs} workers share it; " if runs > 1 else ""
+            return (
+                f"{device.name} has {device.memory_bytes / 2**30:.1f} GiB, but its runs may need about "
+                f"{runs * each / 2**30:.1f} GiB ({shared}docs/machine.md, Memory): reduce --n-envs or "
+                "growth.batch_size."
+            )
+    return ""

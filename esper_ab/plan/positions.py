@@ -1,0 +1,36 @@
+"""Whether the position of a run in its block (device and start order) could change its records. Pure."""
+
+from __future__ import annotations
+
+from esper_ab.contracts.machine import Machine
+from esper_ab.settings.experiment import ResolvedExperiment
+
+
+def positions_could_matter_by(experiment: ResolvedExperiment, machine: Machine) -> str:
+    """Return a reason why a record could depend on its lane or start order; "" if there is no reason.
+
+    There is no reason if the arithmetic is deterministic, all devices are CPU cores of one kind, and all parts come
+    from the catalogues, which draw random numbers by rng path, in any order. Nothing is assumed about users' code.
+    """
+    cores = {device.name: device.title for device in machine.devices if device.name.startswith("cpu:")}
+    others = [name for name in experiment.devices if name not in cores]
+    modes = (group.settings.reward.mode for group in experiment.groups)
+    foreign = [mode for mode in modes if mode not in machine.rewards]
+    if experiment.trainer:
+        return "the trainer is your own"
+    if experiment.task.rpartition(":")[0].endswith(".py"):
+        return f"the environments of {experiment.task} do not come from a package"
+    task = next((task for task in machine.tasks if task.name == experiment.task), None)
+    if task is not None and not task.repeats:
+        return "the environments carry state across resets" if task.carries else "the environments do not repeat"
+    if ":" in experiment.outcome.removeprefix("info:"):
+        return f"the outcome {experiment.outcome} is a user's function"
+    if foreign:
+        return f"the reward {foreign[0]} is not in the catalogue"
+    if others:
+        return f"{others[0]} is not a CPU core"
+    if len({cores[name] for name in experiment.devices}) > 1:
+        return "the CPU cores are of different kinds"
+    if not experiment.arithmetic.deterministic:
+        return "the arithmetic is not deterministic"
+    return ""

@@ -1,0 +1,91 @@
+"""What a plan says about a user's trainer, and the TrainerOrder of its runs. Pure, except `keep_trainer`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.files_below import folder_below
+from esper_ab.contracts.source_files import source_sha256
+from esper_ab.contracts.trainer import Resumption, TrainerFacts, TrainerOrder, is_command
+from esper_ab.plan.copied_code import TRAINER_FOLDER, copy_code, folder_of
+from esper_ab.settings.experiment import ResolvedExperiment
+from esper_ab.settings.outcome_range import worst_outcome
+from esper_ab.settings.trainer_settings import DEFAULT_OUTCOME
+
+RESUMPTIONS: dict[Resumption, str] = {
+    "exactly": "resumes exactly: from its saved state, another process reached the same bits",
+    "resumes": "resumes: another process continued from its saved state, but not to the same bits",
+    "anew": "starts over: an interrupted run begins again",
+}
+_ALONE = (
+    "A process that had not trained evaluated the same state differently: the evaluation uses more than the state, so "
+    "a run that is interrupted before its evaluation gets another result."
+)
+
+
+ENDED_IDLE = (
+    "--end-idle: a run that has its result and then uses no CPU time and writes nothing for 30 s is ended, and its "
+    "result counts."
+)
+
+
+def order_of(experiment: ResolvedExperiment, facts: TrainerFacts) -> TrainerOrder:
+    """Return the TrainerOrder for a user's trainer, without the folder of a run."""
+    command = is_command(experiment.trainer)
+    return TrainerOrder(
+        reference=experiment.trainer, directory=experiment.trainer_folder,
+        outcome=experiment.outcome or DEFAULT_OUTCOME, worst=worst_outcome(experiment),
+        folder=facts.root if command else folder_of(TRAINER_FOLDER, facts.sha256),
+        files=facts.files, sha256=facts.sha256,
+        metrics=facts.metrics, out="", resumes=facts.resumption != "anew",
+        ends_idle=facts.ends_idle,
+    )  # fmt: skip
+
+
+def mended_order(order: TrainerOrder, sha256: str) -> TrainerOrder:
+    """Return the order with the trainer's files of another state, which `keep_trainer` has kept."""
+    folder = order.folder if is_command(order.reference) else folder_of(TRAINER_FOLDER, sha256)
+    return msgspec.structs.replace(order, folder=folder, sha256=sha256)
+
+
+def mended(experiment_dir: Path, facts: TrainerFacts, reference: str) -> str:
+    """Keep the trainer's files as they are now; return their sha256, or "" if they are as planned or not readable."""
+    try:
+        sha256 = source_sha256(Path(facts.root), facts.files) if facts.files else facts.sha256
+    except OSError:
+        return ""
+    if sha256 == facts.sha256:
+        return ""
+    keep_trainer(experiment_dir, msgspec.structs.replace(facts, sha256=sha256), reference)
+    return sha256
+
+
+def keep_trainer(experiment_dir: Path, facts: TrainerFacts, reference: str) -> None:
+    """Copy the files of a Python trainer into `experiment_dir`; UsageError if a file has changed since the rehearsal.
+
+    A command's files are not copied, but they must not have changed either.
+    """
+    command, root = is_command(reference), Path(facts.root)
+    target = root if command else folder_below(experiment_dir, folder_of(TRAINER_FOLDER, facts.sha256))
+    if not copy_code(root, facts.files, facts.sha256, target):
+        written = "; a command must write its results below {out}" if command else ""
+        raise UsageError(
+            f"{', '.join(facts.files)} changed while the experiment was planned; launch it again{written}"
+        )
+
+
+def found(facts: TrainerFacts, reference: str) -> str:
+    """Return the results of the rehearsal in one or more sentences."""
+    repeats = "repeats to the bit" if facts.repeats else "does not repeat: the same seed gave different numbers"
+    short = f", shortened by {facts.shortened}" if facts.shortened else ""
+    what, watched = "trainer", ""
+    if is_command(reference):
+        what, watched = "command", " It names no file in its folder, so changes of its code would go unnoticed."
+        if facts.files:
+            files = ", ".join(facts.files)
+            watched = f" A run starts only if {files} has not changed since; other files are not checked."
+    alone = "" if facts.evaluates_alike else f" {_ALONE}"
+    return f"The {what}, as rehearsed{short}: {repeats}; {RESUMPTIONS[facts.resumption]}.{alone}{watched}"

@@ -1,0 +1,49 @@
+"""The conclusions of an experiment as the tables `comparisons` and `pairs`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+    from esper_ab.verdict.comparison import Comparison
+
+
+_CONCLUDED = """
+CREATE TABLE comparisons (
+    a VARCHAR, b VARCHAR, verdict VARCHAR, estimate DOUBLE, low DOUBLE, high DOUBLE, level VARCHAR, t_p DOUBLE,
+    sign_flip_p DOUBLE, hedges_g DOUBLE, a12 DOUBLE, correlation DOUBLE, used_pairs INTEGER,
+    all_pairs INTEGER, planned INTEGER, lost INTEGER, margin DOUBLE, alpha DOUBLE, decision VARCHAR,
+    decided_at INTEGER, sentence VARCHAR);
+CREATE TABLE pairs (
+    a VARCHAR, b VARCHAR, replicate INTEGER, outcome_a DOUBLE, outcome_b DOUBLE, difference DOUBLE,
+    position_a INTEGER, position_b INTEGER, used BOOLEAN)
+"""
+
+
+def add_conclusions(connection: DuckDBPyConnection, comparisons: Sequence[Comparison]) -> None:
+    """Create the tables `comparisons` and `pairs`, one row per comparison and per pair, in the order of the design."""
+    connection.execute(_CONCLUDED)
+    for one in comparisons:
+        question, course = one.question, one.course
+        flip, hedges, improvement, correlation = map(
+            one.descriptive.get, ("sign_flip", "hedges_g", "improvement", "correlation")
+        )
+        _insert(
+            connection, "comparisons", question.a, question.b, str(one.verdict), one.estimate, one.low, one.high,
+            str(one.level), one.effect and one.effect.p, flip and flip.p,
+            hedges and hedges.g, improvement and improvement.a12, correlation and correlation.r, one.used,
+            len(one.pairs), question.planned, len(one.lost.replicates), question.design.margin, question.alpha,
+            course.decision, course.decided_at, one.sentence,
+        )  # fmt: skip
+        for index, pair in enumerate(one.pairs):
+            _insert(
+                connection, "pairs", question.a, question.b, pair.replicate, pair.a, pair.b, pair.a - pair.b,
+                pair.position_a, pair.position_b, index < one.used,
+            )  # fmt: skip
+
+
+def _insert(connection: DuckDBPyConnection, table: str, *row: Any) -> None:
+    connection.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)

@@ -1,0 +1,82 @@
+"""What the report of an experiment directory says about its comparisons. Loads neither numpy nor torch."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from esper_ab.contracts.answer_files import PAGE, VERDICT
+from esper_ab.contracts.regular_file import read_regular
+from esper_ab.contracts.shell_command import shell_command
+from esper_ab.contracts.unreadable import UNREADABLE
+from esper_ab.contracts.visible import visible_line
+from esper_ab.journal.fold import History
+from esper_ab.journal.lock import last_holder
+from esper_ab.verdict.verdict import Verdict
+
+
+class Reported(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer to one comparison, as in verdict.json."""
+
+    a: str
+    b: str
+    verdict: Verdict
+    headline: str = ""
+    warnings: tuple[str, ...]  # the caveats without which the headline is not shown
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The answer as lines for a terminal, with its caveats."""
+        said = (f"{self.verdict}: {self.headline}", *(f"! {warning}" for warning in self.warnings))
+        return tuple(f"  {visible_line(line)}" for line in said)
+
+
+class _Document(msgspec.Struct, kw_only=True):
+    comparisons: tuple[Reported, ...]
+    replicates: int | None = None
+
+
+_decode = msgspec.json.Decoder(_Document).decode
+
+
+def no_report(experiment_dir: Path) -> str:
+    """Return a line for a finished experiment if its report is not built. Returns "" if there is a report."""
+    if (experiment_dir / PAGE).is_file():
+        return ""
+    if by := _writer(experiment_dir):
+        return by
+    return f"There is no report yet: `{shell_command('report', experiment_dir)}` writes it."
+
+
+def _writer(experiment_dir: Path) -> str:
+    """Say which process of this machine will write the report of an experiment that has just finished; "" if none."""
+    by = last_holder(experiment_dir)
+    if by is None or by.host != os.uname().nodename:
+        return ""
+    return f"The report is not there yet: process {by.pid}, which ran the experiment, writes it."
+
+
+def reported(experiment_dir: Path, history: History) -> tuple[tuple[Reported, ...], str]:
+    """Return the answers in the report of a finished experiment, and what is wrong with the report.
+
+    The second value is "" unless the report's file is damaged or out of date. In that case, and if there is no report,
+    there are no answers.
+    """
+    path = experiment_dir / VERDICT
+    try:
+        document = _decode(read_regular(path))
+    except FileNotFoundError:
+        return (), ""
+    except (OSError, *UNREADABLE):
+        document = _Document(comparisons=())
+    found = document.comparisons
+    planned = [(comparison.a, comparison.b) for comparison in history.design.comparisons]
+    of_this_state = document.replicates in (None, history.replicates)
+    if [(one.a, one.b) for one in found] == planned and of_this_state:
+        return found, ""
+    if not of_this_state and (by := _writer(experiment_dir)):
+        return (), by
+    remedy = shell_command("report", experiment_dir)
+    return (), f"{path.name} is damaged or out of date: `{remedy}` writes it again"

@@ -1,0 +1,291 @@
+"""SQL over an experiment directory: the views of views.sql over a verified journal, and nothing else.
+
+DuckDB reads episode records from the file when a query needs them, and only the columns of the view, because a
+journal may exceed memory. Everything else is a table. After the views are made, external access is disabled except
+for that one file, and the configuration is locked. Queries cannot spill to disk. Their time, memory and rows are
+limited, because the SQL may be somebody else's.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from importlib import resources
+from itertools import chain, count, islice
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import msgspec
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.measures import TaskMeasures
+from esper_ab.contracts.regular_file import open_to_read
+from esper_ab.contracts.visible import visible_line
+from esper_ab.contracts.wording import counted
+from esper_ab.journal.file import JOURNAL_NAME
+from esper_ab.journal.line import is_episode
+from esper_ab.journal.load import load
+from esper_ab.readers.bounded import in_time, more_memory
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
+
+from esper_ab.readers.tables import TABLES
+
+LIMIT_S = 300.0  # for the answer to a query
+MOST_BYTES = 4 << 30  # memory of a query with its rows; of DuckDB's own buffers, and of the process in addition
+MOST_ROWS = 5_000_000
+MOST_TEXT_BYTES = 512 << 20
+VIEWS = ("runs", "episodes", "env_episodes", "evaluations", "ppo_updates", "seed_events", "incidents")
+_LONGEST_LINE_BYTES = 16 << 20  # longest episode line; DuckDB keeps two such buffers per core
+_GLOB = "*?["  # characters that DuckDB treats as a file pattern
+_ROWS_AT_ONCE, _PIECE_BYTES = 1024, 1 << 20  # fetched at once; rows with more text are fetched one by one
+_LESS = "query less, for example with LIMIT; `esper-ab export` writes whole tables"
+_SECOND_NAMES = {"held_out_accuracy": "final_accuracy"}  # of an outcome, as the first plan of dual-policy tests has it
+_ROWS_SHOWN = 200  # in the table for the terminal; --json and --csv give all
+_LOCK = """
+SET python_enable_replacements = false; SET enable_external_access = false; SET lock_configuration = true
+"""
+_OTHERS = """
+CREATE TABLE other_lines AS
+SELECT n, CAST(t AS TIMESTAMP) AS t, event ->> '$.kind' AS kind, event
+FROM read_json($path, format = 'newline_delimited', maximum_object_size = $longest,
+               columns = {n: 'BIGINT', t: 'VARCHAR', event: 'JSON'})
+ORDER BY n
+"""
+# Lines appended later are excluded; a half-written line is not yet JSON and is ignored.
+_EPISODES = """
+CREATE MACRO episode_lines(record_type) AS TABLE
+SELECT n, CAST(t AS TIMESTAMP) AS t, event.record AS record
+FROM read_json({path}, format = 'newline_delimited', maximum_object_size = {longest}, ignore_errors = true,
+               columns = {{n: 'BIGINT', t: 'VARCHAR', event: 'STRUCT(kind VARCHAR, record ' || record_type || ')'}})
+WHERE n < {lines} AND event.kind = 'episode'
+"""
+
+
+class QueryResult(msgspec.Struct, frozen=True, kw_only=True):
+    """The columns, which have distinct names, and the rows of one query, as Python values."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+
+def query(experiment_dir: Path, sql: str, limit_s: float = LIMIT_S) -> QueryResult:
+    """Run `sql` and return its rows.
+
+    Raises UsageError, with a one-line message, if DuckDB refuses the query, if the query takes longer than `limit_s` or
+    needs more than MOST_BYTES of memory, or if the result is too large; and JournalError if the journal is damaged.
+    """
+    import duckdb
+
+    loaded = load(experiment_dir)
+    connection = viewed(experiment_dir, loaded.lines, loaded.history.design.measures)
+    connection.execute(f"SET memory_limit = '{MOST_BYTES >> 20}MiB'")
+    lock(connection)
+
+    def answer() -> QueryResult:
+        with connection:  # closed by this thread, because closing waits for the query
+            found = relation(connection, sql, VIEWS)
+            return QueryResult(columns=tuple(found.columns), rows=tuple(_rows(connection.execute(sql))))
+
+    try:
+        with more_memory(MOST_BYTES):
+            return in_time(answer, connection.interrupt, limit_s)
+    except (TimeoutError, duckdb.InterruptException):
+        raise UsageError(f"SQL: no answer within {limit_s:g} s; query less, or allow more time") from None
+    except (MemoryError, duckdb.OutOfMemoryException):
+        raise UsageError(f"SQL: more than {MOST_BYTES >> 30} GiB of memory needed; {_LESS}") from None
+    except duckdb.Error as error:
+        raise UsageError(f"SQL: {one_line(error)}") from None
+
+
+def _rows(result: DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a result, fetched in pieces; raises UsageError if there are too many, or too large ones."""
+    rows, text_bytes, at_once = 0, 0, 1
+    while piece := result.fetchmany(at_once):
+        size = sum(len(value) for row in piece for value in row if isinstance(value, str | bytes))
+        at_once = min(2 * at_once, _ROWS_AT_ONCE) if size < _PIECE_BYTES else 1
+        rows += len(piece)
+        text_bytes += size
+        if rows > MOST_ROWS:
+            raise UsageError(f"SQL: more than {MOST_ROWS:,} rows; {_LESS}")
+        if text_bytes > MOST_TEXT_BYTES:
+            raise UsageError(f"SQL: more than {MOST_TEXT_BYTES >> 20} MiB of text in the rows; {_LESS}")
+        yield from piece
+
+
+def viewed(experiment_dir: Path, lines: int, measures: TaskMeasures) -> DuckDBPyConnection:
+    """Open a database with the views over the journal's first `lines` verified lines.
+
+    `measures`: the outcome and measures that the plan declares. Every query reads the journal again.
+    """
+    import duckdb
+
+    connection = duckdb.connect(":memory:", config={"temp_directory": ""})  # or queries could read temporary files
+    try:
+        path = _file_name(experiment_dir / JOURNAL_NAME)
+        with tempfile.NamedTemporaryFile(suffix=".jsonl") as others:
+            longest = max(_LONGEST_LINE_BYTES, 2 * _copy_others(Path(path), lines, others))
+            connection.execute(_OTHERS, {"path": others.name, "longest": longest})
+        literal = "'" + path.replace("'", "''") + "'"
+        connection.execute(f"SET allowed_paths = [{literal}]")
+        connection.execute(_EPISODES.format(path=literal, longest=longest, lines=lines))
+        connection.execute(_views(measures))
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _views(measures: TaskMeasures) -> str:
+    """Return views.sql with a column per declared measure, and with the outcome under its second name, if it has one.
+    """
+    text = resources.files("esper_ab.readers").joinpath("views.sql").read_text(encoding="utf-8")
+    quoted = [f'"{name}"' for name in measures.names]
+    second = _SECOND_NAMES.get(measures.outcome.name)
+    filled = {
+        "{second}": f",\n    list_avg([e.outcome for e in r.envs]) AS {second}" if second else "",
+        "{means}": "".join(f",\n    list_avg([e.measures.{name} for e in r.envs]) AS {name}" for name in quoted),
+        "{fields}": f", measures STRUCT({', '.join(f'{name} DOUBLE' for name in quoted)})" if quoted else "",
+        "{keys}": f', "measures": {json.dumps(dict.fromkeys(measures.names, "DOUBLE"))}' if quoted else "",
+    }
+    for token, columns in filled.items():
+        text = text.replace(token, columns)
+    return text
+
+
+def _file_name(journal: Path) -> str:
+    """Return a path to the journal without DuckDB's pattern characters, if necessary via a descriptor that stays open.
+    """
+    path = str(journal.absolute())
+    if not set(_GLOB) & set(path):
+        return path
+    return f"/proc/self/fd/{os.open(journal, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)}"
+
+
+def _copy_others(journal: Path, lines: int, others: IO[bytes]) -> int:
+    """Copy all lines except episodes to `others`; return the length in bytes of the longest line of the journal."""
+    longest = 0
+    with open_to_read(journal, 1 << 20) as source:
+        for line in islice(source, lines):
+            longest = max(longest, len(line))
+            if not is_episode(line):
+                others.write(line)
+    others.flush()
+    return longest
+
+
+def lock(connection: DuckDBPyConnection) -> None:
+    """Deny later queries access to files, the network and Python variables, and lock the settings."""
+    connection.execute(_LOCK)
+
+
+def query_json(answer: QueryResult) -> str:
+    """Return the rows of a query as a JSON array of objects."""
+    return _json([dict(zip(answer.columns, row, strict=True)) for row in answer.rows], indent=2)
+
+
+def query_csv(answer: QueryResult) -> str:
+    """Return the rows of a query as comma-separated values with a header line; NULL is empty.
+
+    Lists, structs and maps are written as JSON, as in the files of `export`.
+    """
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(answer.columns)
+    writer.writerows(["" if value is None else _written(value) for value in row] for row in answer.rows)
+    return buffer.getvalue().removesuffix("\n")
+
+
+def query_text(answer: QueryResult) -> str:
+    """Return a plain table for the terminal: numbers right-aligned, floats with six digits, long results truncated."""
+    shown = answer.rows[:_ROWS_SHOWN]
+    lines = [tuple(map(visible_line, answer.columns)), *(tuple(_cell(value) for value in row) for row in shown)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(answer.columns))]
+    right = [all(isinstance(row[i], int | float) or row[i] is None for row in shown) for i in range(len(widths))]
+    text = [
+        "  ".join(
+            cell.rjust(width) if numeric else cell.ljust(width)
+            for cell, width, numeric in zip(line, widths, right, strict=True)
+        ).rstrip()
+        for line in lines
+    ]
+    text.insert(1, "  ".join("-" * width for width in widths))
+    cut = f"; the first {_ROWS_SHOWN} are shown (all: --json or --csv)" if len(answer.rows) > _ROWS_SHOWN else ""
+    return "\n".join([*text, f"({counted(len(answer.rows), 'row')}{cut})"])
+
+
+def distinct(columns: Sequence[str]) -> tuple[str, ...]:
+    """Return distinct column names: a repeated name gets a number (run, run_1), as in DuckDB's frames.
+
+    As in SQL, names that differ only in case count as equal.
+    """
+    found: list[str] = []
+    taken: set[str] = set()
+    for name in columns:
+        names = chain((name,), (f"{name}_{number}" for number in count(1)))
+        found.append(next(one for one in names if one.lower() not in taken))
+        taken.add(found[-1].lower())
+    return tuple(found)
+
+
+def _json(value: Any, indent: int | None = None) -> str:
+    return json.dumps(_plain(value), indent=indent, default=_written, allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    """Replace infinity and NaN, which JSON lacks, by None, and SQL's decimals by floats."""
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key if isinstance(key, str) else _written(key): _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _written(value: Any) -> str:
+    """Return a value as it is written in SQL and JSON, without Python syntax."""
+    if isinstance(value, dict | list | tuple | bool):
+        return _json(value)
+    return value.decode("ascii", "backslashreplace") if isinstance(value, bytes) else str(value)
+
+
+def _cell(value: Any) -> str:
+    return "NULL" if value is None else f"{value:.6g}" if isinstance(value, float) else visible_line(_written(value))
+
+
+def one_line(error: Exception) -> str:
+    """Return DuckDB's message in one line, without the excerpt of the statement and without a traceback."""
+    return " ".join(re.split(r"\s+LINE \d+:|\s+Traceback", str(error))[0].split())
+
+
+def relation(connection: DuckDBPyConnection, sql: str, tables: Sequence[str] = TABLES) -> DuckDBPyRelation:
+    """Return the lazy result of one SELECT over `tables`, with distinct column names.
+
+    Raises UsageError for any other statement, so that the tables stay unchanged.
+    """
+    import duckdb
+
+    try:
+        statements = connection.extract_statements(sql)
+        if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
+            raise UsageError(f"SQL: expected one SELECT, not {sql!r}; tables: {', '.join(tables)}")
+        found = connection.sql(sql)
+        names = distinct(found.columns)
+        if list(names) == found.columns:
+            return found
+        return found.project(", ".join(f"#{place} AS {_quoted(name)}" for place, name in enumerate(names, start=1)))
+    except duckdb.Error as error:
+        raise UsageError(f"SQL: {one_line(error)}; tables: {', '.join(tables)}") from None
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,66 @@
+"""Which devices an experiment uses: the meaning of `auto`, `cuda` and `cpu` on a machine. Pure."""
+
+from __future__ import annotations
+
+from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.machine import Machine
+from esper_ab.settings.experiment import AskedExperiment
+
+
+def asked_gpus(experiment: AskedExperiment) -> tuple[str, ...]:
+    """Return the GPUs that an experiment may use, by the names in its settings; "cuda" means all GPUs."""
+    return tuple(name for name in experiment.devices or ("cuda",) if not name.startswith("cpu"))
+
+
+def _cpu_lanes(experiment: AskedExperiment, machine: Machine) -> tuple[str, ...]:
+    """Return the names of the CPU lanes: one per core, or one per run of a block if that is more.
+
+    For a user's trainer, which may wait more than it computes, there are as many as --max-parallel asks for. Only on
+    this machine, where lanes are not bound to cores.
+    """
+    needed = len(experiment.groups) * experiment.devices_per_run
+    if experiment.trainer and not any(device.node for device in machine.devices):
+        needed = max(needed, experiment.max_parallel)
+    return tuple(f"cpu:{index}" for index in range(max(needed, len(machine.names("cpu")))))
+
+
+def resolve_devices(experiment: AskedExperiment, machine: Machine, *, on_cores: bool) -> tuple[str, ...]:
+    """Return the device pool: the requested devices; if none are requested, all GPUs, or CPU lanes if there is no GPU.
+
+    There are as many CPU lanes as `_cpu_lanes` says. With `on_cores`, environments and
+    policies use only the CPU. Raises UsageError for a device that is missing or would be idle.
+    """
+    if not experiment.devices:
+        if machine.gpu_problem and not on_cores:
+            raise UsageError(f"{machine.gpu_problem}; to use the CPU anyway, add ", Setting("devices", ("cpu",)))
+        gpus = () if on_cores else machine.names("cuda")
+        return gpus or _cpu_lanes(experiment, machine)
+    for name in experiment.devices if on_cores else ():
+        if name.startswith("cuda"):
+            raise UsageError(
+                Setting("devices"), f": environments and policies of {experiment.task} run on the CPU, so {name} "
+                "would be idle; leave it out, or name cores",
+            )  # fmt: skip
+    there = tuple(device.name for device in machine.devices)
+    if all(name.startswith("cpu") for name in experiment.devices):
+        there = _cpu_lanes(experiment, machine)  # lanes of a default plan can also be requested by name
+    pool: list[str] = []
+    for name in experiment.devices:
+        named = machine.names(name) if name in ("cpu", "cuda") else (name,)
+        missing = [one for one in named if one not in there] or ([] if named else [name])
+        if missing:
+            because = (
+                machine.unusable_gpus
+                or machine.gpu_problem
+                or (not machine.names("cuda") and "no GPU is visible: run `esper-ab doctor` to find out why")
+            )
+            because = f" ({because})" if name.startswith("cuda") and because else ""
+            raise UsageError(Setting("devices"), f": no {missing[0]!r} here; available: {', '.join(there)}{because}")
+        pool.extend(named)
+    for name in pool:
+        if pool.count(name) > 1:
+            raise UsageError(
+                Setting("devices"), f": {name} is named twice; if several runs should share a device, use ",
+                Setting("placement", "share"),
+            )  # fmt: skip
+    return tuple(pool)

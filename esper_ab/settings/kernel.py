@@ -1,0 +1,114 @@
+"""What computes the policies and trains the hosts: the meaning of `auto` and `native` on a machine. Pure.
+
+The choice is made once per experiment, before anything starts, from the request and the devices, never from a timing.
+Each kernel has its own arithmetic, so all groups and workers must use the same one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.machine import Kernel, Machine
+from esper_ab.contracts.settings import Arithmetic
+from esper_ab.settings.experiment import AskedArithmetic, AskedExperiment, Group, ResolvedExperiment
+
+
+def resolve_kernel(asked: AskedArithmetic, machine: Machine, untrainable: str = "") -> Arithmetic:
+    """Return the arithmetic with the kernel, the kernel's build, and whether the kernel or torch trains hosts.
+
+    Raises UsageError if the requested kernel is unusable. `untrainable` comes from `untrainable_hosts`.
+    """
+    kernel = _find(asked.kernel, machine)
+    unusable = _why_unusable(kernel, machine)
+    if asked.kernel == "torch" or (asked.kernel == "auto" and unusable):
+        return torch_alone(asked)
+    obstacle = (untrainable if asked.kernel != "auto" and asked.hosts == "kernel" else "") or unusable
+    if kernel is None or obstacle:
+        raise UsageError(
+            f"arithmetic.kernel={asked.kernel}: {obstacle}; alternatives: torch, or auto for whatever is available"
+        )
+    return Arithmetic(**msgspec.structs.asdict(asked) | {
+        "kernel": kernel.name, "kernel_build": kernel.build, "hosts": "torch" if untrainable else asked.hosts,
+    })  # fmt: skip
+
+
+def torch_alone(asked: AskedArithmetic) -> Arithmetic:
+    """Return the requested arithmetic with torch in place of the native kernel."""
+    return Arithmetic(**msgspec.structs.asdict(asked) | {"kernel": "torch", "hosts": "kernel"})
+
+
+def kernel_notes(
+    asked: AskedExperiment, resolved: ResolvedExperiment, machine: Machine, untrainable: str = ""
+) -> tuple[str, ...]:
+    """Return one note on how `auto` or `native` was resolved; no note if the kernel was named."""
+    if asked.arithmetic.kernel not in ("auto", "native"):
+        return ()
+    arithmetic = resolved.arithmetic
+    built = arithmetic.kernel_build.partition(";")[0]
+    why = f"built by {built}" if built else "; ".join(filter(None, lacking_kernel(machine)))
+    hosts = f"; hosts: torch ({untrainable or 'requested'})" if arithmetic.hosts == "torch" else ""
+    return (f"--kernel {asked.arithmetic.kernel}: {arithmetic.kernel} ({why}){hosts}.",)
+
+
+def check_kernel(planned: Arithmetic, machine: Machine) -> None:
+    """Raise UsageError if workers on `machine` do not have the plan's kernel in the same build."""
+    if planned.kernel == "torch":
+        return
+    kernel = _find(planned.kernel, machine)
+    if kernel is None or kernel.problem:
+        raise UsageError(
+            f"earlier runs used kernel {planned.kernel}, which is unusable here: {_why_unusable(kernel, machine)}"
+        )
+    if kernel.build != planned.kernel_build:
+        raise UsageError(
+            f"the build of {planned.kernel} here ({kernel.build}) differs from that of the plan "
+            f"({planned.kernel_build}), "
+            "and a comparison must not mix them; install the version that made the plan, with the same compiler"
+        )
+
+
+def lacking_kernel(machine: Machine) -> tuple[str, str]:
+    """Return the reason why this machine has no native kernel, and the remedy; ("", "") if it has one."""
+    if any(not kernel.problem for kernel in machine.kernels):
+        return "", ""
+    return next(((kernel.problem, kernel.remedy) for kernel in machine.kernels), ("there is no kernel", ""))
+
+
+def untrainable_hosts(groups: Sequence[Group], devices: Sequence[str], machine: Machine) -> str:
+    """Describe the hosts that no native kernel can train, and the reason; "" if there are none.
+
+    The precision of `groups` must already be resolved.
+    """
+    gpu = next((name for name in devices if not name.startswith("cpu")), "")
+    if gpu:
+        return f"the kernel trains hosts only on the CPU, but {gpu} is in the pool"
+    for group in groups:
+        growth = group.settings.growth
+        if growth.amp != "off":
+            return f"group {group.name!r} has growth.amp={growth.amp}, but the kernel uses float32"
+        foreign = [name for name in growth.blueprints if name not in machine.native_blueprints]
+        if foreign:
+            return f"blueprint {foreign[0]!r} of group {group.name!r} is torch code, not a chain of layers"
+    return ""
+
+
+def _find(asked: str, machine: Machine) -> Kernel | None:
+    """Return the kernel requested by name or, for `auto` and `native`, the widest usable kernel; None if there is none.
+
+    A kernel with a problem is returned if it was requested by name or if no kernel is usable.
+    """
+    if asked not in ("auto", "native"):
+        return next((kernel for kernel in machine.kernels if kernel.name == asked), None)
+    usable = [kernel for kernel in machine.kernels if not kernel.problem]
+    return next(iter(usable or machine.kernels), None)
+
+
+def _why_unusable(kernel: Kernel | None, machine: Machine) -> str:
+    """Return the reason why the requested kernel cannot be used; "" if it can."""
+    if kernel is not None:
+        return kernel.problem and f"{kernel.problem}; {kernel.remedy}"
+    there = ", ".join(kernel.name for kernel in machine.kernels)
+    return f"the workers' processor cannot run this kernel, only {there or 'torch'}"

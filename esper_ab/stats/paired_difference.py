@@ -1,0 +1,52 @@
+"""Mean of the paired differences with Student's t: the main estimate and its interval.
+
+The unit is one pair of runs (one replicate), never an episode.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from numpy.typing import ArrayLike
+
+from esper_ab.stats.adjusted_difference import adjusted_difference
+from esper_ab.stats.floats import Floats, two
+
+
+class PairedDifference(msgspec.Struct, frozen=True, kw_only=True):
+    """The mean of d = a - b over pairs. Fields that need a standard deviation are None if it is 0 or unknown."""
+
+    pairs: int
+    mean: float
+    sd: float | None  # of the differences, n - 1 in the denominator; None with one pair; 0.0 if nothing varies
+    se: float | None  # of the mean
+    low: float | None
+    high: float | None
+    level: float  # confidence of [low, high]
+    t: float | None
+    df: int  # pairs - 1
+    p: float | None  # two-sided
+
+    @property
+    def degenerate(self) -> bool:
+        """True if there are several pairs, but no t-test is possible; see `pair.degenerate`."""
+        return self.sd is not None and self.t is None
+
+
+def differences(a: ArrayLike, b: ArrayLike) -> Floats:
+    """Return a - b [pairs]; ValueError if a, b are not finite, one-dimensional, of equal length and non-empty."""
+    x, y = two(a, b)
+    if not x.size:
+        raise ValueError("there must be at least one pair")
+    return x - y
+
+
+def paired_difference(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> PairedDifference:
+    """Compute Student's paired t-test of a, b [pairs]: mean, interval at `level`, two-sided p with pairs - 1 df."""
+    n = int(differences(a, b).size)
+    found = adjusted_difference(a, b, [(0, 0)] * n, 1)
+    assert found is not None  # there are pairs, and one position only
+    low, high = found.interval(1.0 - level) or (None, None)
+    return PairedDifference(
+        pairs=n, mean=found.mean, sd=found.sd, se=found.se, low=low, high=high, level=level, t=found.t, df=n - 1,
+        p=found.p,
+    )  # fmt: skip

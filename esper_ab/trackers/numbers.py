@@ -1,0 +1,102 @@
+"""The numbers in records, by name, for trackers. Pure. Missing values (None) are left out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from esper_ab.contracts.records import EpisodeRecord, PPOUpdate
+from esper_ab.contracts.worker_order import RunSpec
+from esper_ab.journal.events import ExperimentStarted
+from esper_ab.journal.fold import History
+from esper_ab.journal.outcomes import episode_mean, mean_outcome, measured, outcomes
+from esper_ab.trackers.tracker import Scalar
+
+_ID_DIGITS = 16
+_OF_THE_RUN = ("rng_seed", "task", "n_envs", "episodes", "steps", "eval_episodes", "rng_label")
+
+
+def identity(*parts: str) -> str:
+    """Return 16 hexadecimal digits of a hash of `parts`."""
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:_ID_DIGITS]
+
+
+def experiment_id(started: ExperimentStarted, began: str) -> str:
+    """Return an id that is equal for all copies of a journal and new for each execution of a plan.
+
+    `began`: the journal's first wall time.
+    """
+    return identity(started.plan.digest, began)
+
+
+def episode_numbers(record: EpisodeRecord) -> dict[str, float]:
+    """Return the numbers of one training episode: means over environments, numbers of the policy update, wall times."""
+    names = record.envs[0].measures if record.envs else ()
+    return without_missing({
+        "train/outcome": mean_outcome(record),
+        "train/reward": episode_mean(record, lambda env: env.reward_sum),
+        "train/failed": episode_mean(record, lambda env: float(env.failed)),  # share
+        **{f"measure/{name}": episode_mean(record, partial(measured, name)) for name in names},
+        **({} if record.ppo is None else dict(_update(record.ppo))),
+        **{f"time/{name}": getattr(record.timing, name) for name in record.timing.__struct_fields__},
+    })
+
+
+def _update(ppo: PPOUpdate) -> Iterator[tuple[str, float | None]]:
+    for name in ppo.__struct_fields__:
+        if name != "heads":
+            value = getattr(ppo, name)
+            yield f"ppo/{name}", None if value is None else float(value)
+    for head, use in ppo.heads.items():
+        yield f"ppo/head/{head}/entropy", use.entropy
+        yield f"ppo/head/{head}/learnable", use.learnable
+
+
+def evaluation_numbers(history: History, run: str) -> dict[str, float]:
+    """Return the evaluation results of one run, in the report's units."""
+    outcome = outcomes(replace(history, runs={run: history.runs[run]}))[run]
+    numbers = {
+        f"evaluation/{name}": value
+        for name in outcome.__struct_fields__
+        if isinstance(value := getattr(outcome, name), float | int)
+    }
+    measures = {f"evaluation/measure/{name}": value for name, value in outcome.measures.items()}
+    rewards = {f"evaluation/reward/{mode}": value for mode, value in outcome.rewards.items()}
+    return without_missing(numbers | measures | rewards)
+
+
+def run_settings(history: History, spec: RunSpec) -> dict[str, Scalar]:
+    """Return all settings of one run, by dotted key."""
+    return {
+        "group": spec.ref.group_id, "replicate": spec.ref.replicate, "device": spec.ref.device,
+        "experiment": history.plan.experiment.name, "plan": history.plan.digest,
+        **{name: getattr(spec, name) for name in _OF_THE_RUN}, "slots": ",".join(spec.slots),
+        **dict(_flat(msgspec.to_builtins(spec.settings))),
+        **dict(_flat({"arithmetic": msgspec.to_builtins(spec.arithmetic)})),
+    }
+
+
+def experiment_settings(history: History) -> dict[str, Scalar]:
+    """Return all settings common to the groups, by dotted key, and the groups' differences."""
+    tree = msgspec.to_builtins(history.plan.experiment)
+    tree["groups"] = ",".join(history.groups)
+    differences = {f"differs.{one.key}": json.dumps(one.values) for one in history.plan.differences}
+    return {"plan": history.plan.digest, **dict(_flat(tree)), **differences}
+
+
+def _flat(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Scalar]]:
+    for key, value in tree.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{above}{key}.")
+        else:
+            yield f"{above}{key}", value if isinstance(value, bool | int | float | str) else json.dumps(value)
+
+
+def without_missing(numbers: Mapping[str, float | None]) -> dict[str, float]:
+    return {name: float(value) for name, value in numbers.items() if value is not None}

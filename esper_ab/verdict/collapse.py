@@ -1,0 +1,54 @@
+"""What a claim could not have seen: a rare collapse of one group's runs. Pure.
+
+A test of means cannot show a collapse that hit none of its runs. So a claim is made again with one further pair, in
+which a run that supports the claim has the declared worst outcome, and the other has its group's mean. If no worst
+outcome is declared, nothing is said about the effect: where no run collapsed, the worst outcome seen is an ordinary
+one, and the claim would survive it although it is false.
+"""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+from esper_ab.design.design import Design
+from esper_ab.stats.least_pairs import unseen_rate
+from esper_ab.stats.pair import Data, Pair, Samples, before, outcomes
+from esper_ab.verdict.looks import Course, retake
+
+
+class Unseen(msgspec.Struct, frozen=True, kw_only=True):
+    """A collapse that may have gone unseen."""
+
+    rate: float  # share of a group's runs; a more frequent collapse would have shown with a chance of 95 %
+    worst: float | None  # the outcome of a collapsed run: the declared worst, or a worse one seen; None: none declared
+    survives: bool | None  # whether the claim is still made with one further pair, or run, of this kind; None: unknown
+
+
+def unseen(design: Design, data: Data, course: Course) -> Unseen | None:
+    """Take the last look again with one more collapsed run; None if there is no claim. `data` includes the look's runs.
+    """
+    if course.standing not in ("crossed", "equivalent"):
+        return None
+    look = course.looks[-1]
+    used = before(data, look.replicates)
+    rate = unseen_rate(len(used))
+    if design.worst is None:
+        return Unseen(rate=rate, worst=None, survives=None)
+    worst = design.outcome.worst((design.worst, *(value for side in outcomes(used) for value in side)))
+    ahead = course.direction * design.outcome.sign
+    of_a = (True, False) if not ahead else (ahead > 0.0,)
+    survives = all(course.upheld_by(retake(design, look, _collapsed(used, worst, of_a=one))) for one in of_a)
+    return Unseen(rate=rate, worst=worst, survives=survives)
+
+
+def _collapsed(used: tuple[Pair, ...] | Samples, worst: float, *, of_a: bool) -> Data:
+    """Add a pair in which one group (a if `of_a`, else b) has the outcome `worst` and the other group its mean outcome.
+
+    For unpaired runs, add only the run with the worst outcome.
+    """
+    if isinstance(used, Samples):
+        return Samples(a=(*used.a, worst), b=used.b) if of_a else Samples(a=used.a, b=(*used.b, worst))
+    mean = math.fsum(pair.b if of_a else pair.a for pair in used) / len(used)
+    return *used, msgspec.structs.replace(used[0], a=worst if of_a else mean, b=mean if of_a else worst)

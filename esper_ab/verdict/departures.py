@@ -1,0 +1,99 @@
+"""Which parts of a plan were not followed by runs done elsewhere, and which runs the plan asks for next. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+from esper_ab.contracts.wording import counted
+from esper_ab.verdict.analysis_plan import AnalysisPlan
+from esper_ab.verdict.looks import Courses
+from esper_ab.verdict.observations import Cells, Observation, Observations
+from esper_ab.verdict.scale import MEAN
+
+_SHOWN = 8  # names in a list
+
+
+def departures(plan: AnalysisPlan, observations: Observations, followed: Courses) -> Iterator[str]:
+    """Yield departures from the plan: unplanned runs, gaps in the order, and runs after everything was decided."""
+    cells = observations.cells
+    yield from _foreign(plan, observations)
+    yield from _gaps(plan, observations, cells)
+    yield from _after(plan, cells, followed)
+
+
+def next_step(plan: AnalysisPlan, observations: Observations, followed: Courses) -> str:
+    """Say which runs the next look needs; "" if no look is left."""
+    needed = [contrast for contrast, course in followed.courses.items() if not course.finished]
+    coming = [look for look in plan.design.looks if look > followed.complete]
+    if not needed or not coming:
+        return ""
+    missing: dict[str, list[str]] = {}  # by seeds: the groups, with their tasks, that lack these
+    for task, group in product(plan.tasks, plan.groups):
+        if any(group in one.groups and one.task in (task, MEAN) for one in needed):
+            seeds = [seed for seed in plan.replicates[: coming[0]] if (group, task, seed) not in observations.cells]
+            missing.setdefault(listed_short(seeds), []).append(f"{group}{f' in {task}' if task else ''}")
+    told = "; ".join(f"{seeds} of {listed_short(groups)}" for seeds, groups in missing.items() if seeds)
+    return f"The next look is after {coming[0]} seeds: run {told}."
+
+
+def listed_short(names: Sequence[str]) -> str:
+    """Join names; if there are many, show the first names and count the rest."""
+    more = len(names) - _SHOWN
+    return f"{', '.join(names[:_SHOWN])}, and {more} more" if more > 0 else ", ".join(names)
+
+
+def listed_runs(rows: Sequence[Observation]) -> str:
+    """Join the names of runs in cells, shortened as by `listed_short`."""
+    return listed_short([f"{row.group} at {row.task or '(none)'} with seed {row.replicate}" for row in rows])
+
+
+def _foreign(plan: AnalysisPlan, observations: Observations) -> Iterator[str]:
+    """Yield a line per kind of name (group, task, replicate) with names outside the plan. Rows with them are ignored.
+    """
+    for what, column, planned in (
+        ("group", [row.group for row in observations.rows], plan.groups),
+        ("task", [row.task for row in observations.rows], plan.tasks),
+        (observations.pair_column, [row.replicate for row in observations.rows], plan.replicates),
+    ):
+        others = [name for name in dict.fromkeys(column) if name not in planned]
+        if others:
+            yield (
+                f"Not in the plan, so ignored: {what} {listed_short([name or '(none)' for name in others])} "
+                f"({counted(sum(name in others for name in column), 'row')})."
+            )
+
+
+def _gaps(plan: AnalysisPlan, observations: Observations, cells: Cells) -> Iterator[str]:
+    """Yield the runs that are missing although later runs of their group exist."""
+    for task in plan.tasks:
+        for group in plan.groups:
+            there = [place for place, name in enumerate(plan.replicates) if (group, task, name) in cells]
+            missing = [name for name in plan.replicates[: max(there, default=0)] if (group, task, name) not in cells]
+            if missing:
+                where = f" in {task}" if task else ""
+                yield (
+                    f"Out of order: {group}{where} has no run of {observations.pair_column} {listed_short(missing)} "
+                    "but has later ones. Runs after a gap do not count; enter a failed run as a row with an empty "
+                    "outcome."
+                )
+
+
+def _after(plan: AnalysisPlan, cells: Cells, followed: Courses) -> Iterator[str]:
+    """Yield the runs that were done after all their comparisons had been decided."""
+    for task in plan.tasks if plan.design.early_stop else ():
+        for group in plan.groups:
+            own = [
+                course for contrast, course in followed.courses.items()
+                if group in contrast.groups and contrast.task in (task, MEAN)
+            ]  # fmt: skip
+            if not own or any(course.decided_at is None for course in own):
+                continue
+            end = max(course.decided_at or 0 for course in own)
+            later = [name for name in plan.replicates[end:] if (group, task, name) in cells]
+            if later:
+                where = f" in {task}" if task else ""
+                yield (
+                    f"Not used: {group}{where} has runs beyond its first {end} seeds, at which all its comparisons had "
+                    f"been decided ({listed_short(later)})."
+                )

@@ -1,0 +1,34 @@
+"""All descriptive statistics of one comparison, from the catalogue esper_ab/stats/descriptive. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from esper_ab.contracts import catalog
+from esper_ab.stats.statistic import Statistic
+
+_CATALOGUE = "esper_ab.stats.descriptive"
+
+
+@cache
+def statistics() -> Mapping[str, Statistic[Any]]:
+    """Return every statistic by name, in the order in which they are shown."""
+    found = {name: catalog.entry(_CATALOGUE, name, "STATISTIC") for name in catalog.names(_CATALOGUE)}
+    return dict(sorted(found.items(), key=lambda item: (item[1].kind == "effect", item[1].place, item[0])))
+
+
+def describe(
+    a: Sequence[float], b: Sequence[float], rng_seed: int, *, lower: bool = False, paired: bool = True,
+    binary: bool = False,
+) -> dict[str, Any]:  # fmt: skip
+    """Return all statistics of the outcomes a, b [pairs] by name, None where undefined. `lower`: lower is better.
+
+    For unpaired runs and for outcomes of 0 or 1, compute only the statistics that are meaningful for them.
+    """
+    return {
+        name: statistic.of(a, b, rng_seed, lower=lower)
+        if (statistic.of_paired if paired else statistic.of_unpaired) and (statistic.of_binary or not binary) else None
+        for name, statistic in statistics().items()
+    }  # fmt: skip

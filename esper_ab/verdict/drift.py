@@ -1,0 +1,36 @@
+"""Whether the differences of a comparison depend on when its pairs were run, which caps what may be claimed. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from esper_ab.design.design import Contrast, Design
+from esper_ab.stats.drift import drift
+from esper_ab.stats.pair import Pair
+from esper_ab.stats.text import p_text
+from esper_ab.verdict.finding import Finding
+
+DRIFT = "drift"  # kind of the finding
+_UNUSUAL = 0.01  # p of a drift, over all comparisons and both tests
+
+
+def drifting(design: Design, contrast: Contrast, pairs: Sequence[Pair], remedy: str) -> Iterator[Finding]:
+    """Yield a finding that caps the verdict if the `pairs` of a comparison drift. Pairs must be numbered in run order.
+
+    `remedy`: how to repeat the experiment, as a sentence.
+    """
+    seen, said = drift(pairs, design.positions if design.adjusted else 1), []
+    if seen is None:
+        return
+    level = _UNUSUAL / (2 * len(design.comparisons))
+    if seen.slope_p <= level:
+        said.append(f"a trend of {design.difference(seen.slope)} per pair (p {p_text(seen.slope_p)})")
+    if seen.autocorrelation_p <= level:
+        p = p_text(seen.autocorrelation_p)
+        said.append(f"an autocorrelation of {seen.autocorrelation:.2f} from one pair to the next (p {p})")
+    if said:
+        yield Finding(
+            kind=DRIFT, weight="caps", groups=contrast.groups,
+            sentence=f"The differences of {contrast.a} and {contrast.b} drift: {' and '.join(said)}. Intervals assume "
+            f"independent pairs, and a drifting group looks like an effect. {remedy}",
+        )  # fmt: skip

@@ -1,0 +1,88 @@
+"""The question of one comparison, and the runs that it lost. Types only."""
+
+from __future__ import annotations
+
+import msgspec
+
+from esper_ab.design.design import Design
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """The question about the difference a - b, under the design that was declared before the first run."""
+
+    a: str
+    b: str
+    design: Design
+    planned: int  # replicates planned now; a plan without maximum adds more
+    scope: str  # what the answer is conditional on, in words: task, horizon, PPO settings, budget; no full stop
+    paired: bool = True  # False: the runs of a replicate do not share randomness
+    run_sd: float | None = None  # SD of runs of one group from a calibration, in the unit of differences; None: unknown
+    recorded: bool = True  # False: the runs were done elsewhere, and only their outcomes are known
+    same_settings: bool = False  # the groups differ in no setting that they read, so equal records were certain
+    declared: bool = True  # False: asked after the runs, so that the answer is exploratory
+    task: str = ""  # the task, or the mean over tasks; "": there are no tasks
+    unit: str = ""  # what the headline counts for each group, for runs done elsewhere: "training run"
+    rng_seed: int = 0  # of the bootstraps: from the plan's digest, so that the same plan gives the same bytes
+
+    @property
+    def alpha(self) -> float:
+        """Share of alpha that this comparison holds before any comparison is decided."""
+        return self.design.alpha / len(self.design.comparisons)
+
+    @property
+    def sign(self) -> float:
+        """Sign of a difference in favour of a: -1.0 if lower is better, else 1.0."""
+        return self.design.outcome.sign
+
+    @property
+    def worst_flag(self) -> str:
+        """The flag that declares the worst outcome of a run."""
+        return "--outcome-range" if self.recorded else "--worst"
+
+    @property
+    def open_ended(self) -> bool:
+        """True if replicates are added until there is a decision."""
+        return not self.design.looks
+
+
+class HalfPair(msgspec.Struct, frozen=True, kw_only=True):
+    """A replicate that was given up, with the outcomes known by then and the run that failed.
+
+    A run that was only cancelled because its block could not continue is not a loss of its group.
+    """
+
+    replicate: int
+    a: float | None
+    b: float | None
+    failed_a: bool
+    failed_b: bool
+    position_a: int
+    position_b: int
+
+
+class Lost(msgspec.Struct, frozen=True, kw_only=True):
+    """The replicates that have no pair because a run was lost to a failure. Divergence is an outcome, not a loss."""
+
+    replicates: tuple[HalfPair, ...] = ()
+    paired: bool = True  # False: each is one lost run, which never had a partner
+
+    @property
+    def a(self) -> int:
+        """Number of replicates given up because the run of group a failed."""
+        return sum(half.failed_a for half in self.replicates)
+
+    @property
+    def b(self) -> int:
+        """Number of replicates given up because the run of group b failed."""
+        return sum(half.failed_b for half in self.replicates)
+
+    @property
+    def cancelled(self) -> tuple[int, int]:
+        """Numbers of runs of a and of b that did not fail themselves but were cancelled or have no partner."""
+        either = [half for half in self.replicates if self.paired and (half.failed_a or half.failed_b)]
+        return sum(not half.failed_a for half in either), sum(not half.failed_b for half in either)
+
+    def before(self, replicate: int) -> Lost:
+        """Return the losses among the replicates before number `replicate`."""
+        earlier = tuple(half for half in self.replicates if half.replicate < replicate)
+        return msgspec.structs.replace(self, replicates=earlier)

@@ -1,0 +1,90 @@
+"""How many pairs a clear answer to a comparison takes, from the spread of its pairs and the bound of its rule. Pure."""
+
+from __future__ import annotations
+
+import math
+
+from esper_ab.design.design import EXTENSION_STRICTNESS
+from esper_ab.design.pairs_needed import PairsNeeded, PBound, pairs_needed, smallest_resolvable
+from esper_ab.stats.adjusted_difference import AdjustedDifference
+from esper_ab.stats.anytime_t import anytime_interval
+from esper_ab.stats.distributions import t_sf
+from esper_ab.stats.least_pairs import LEAST_PAIRS
+from esper_ab.verdict.look import Effect
+from esper_ab.verdict.looks import Course
+from esper_ab.verdict.question import Question
+
+Spread = tuple[float, int, int]  # SD of pair differences in a balanced plan, its df, columns of the design
+
+
+def spread(effect: Effect | None) -> Spread | None:
+    """Return the SD of pair differences in a balanced plan, its degrees of freedom, and the columns of the design.
+
+    Returns None if the effect does not come from a paired t-test, or if it has no standard error.
+    """
+    if not isinstance(effect, AdjustedDifference) or effect.se is None or effect.name:
+        return None
+    return effect.se * math.sqrt(effect.pairs), int(effect.df), effect.pairs - int(effect.df)
+
+
+def extendable(question: Question, course: Course) -> bool:
+    """True if the comparison is open and its runs have records, so that `esper-ab resume --seeds` could decide it."""
+    return question.recorded and course.decision == "open"
+
+
+def needed_here(question: Question, course: Course, found: Spread) -> PairsNeeded:
+    """Return how many pairs the margin needs in this plan or, if it is too small, in an extension, where possible."""
+    (sd, df, columns), design, bound = found, question.design, _bound(question, course)
+    needed = pairs_needed(sd, df, design.margin, bound, columns)
+    if callable(bound) or needed.pairs <= question.planned or not (design.boundaries and extendable(question, course)):
+        return needed  # if no extension is possible: the pairs of a longer plan
+    evidence = EXTENSION_STRICTNESS / _held(question, course)
+    return pairs_needed(sd, df, design.margin, lambda pairs: _anytime_p(pairs, evidence), columns)
+
+
+def needed_anew(question: Question, course: Course, found: Spread) -> PairsNeeded | None:
+    """Return how many pairs a new plan with about the same last bound as this plan needs to detect the margin.
+
+    Returns None unless this plan has looks.
+    """
+    if not question.design.boundaries:
+        return None
+    sd, df, columns = found
+    return pairs_needed(sd, df, question.design.margin, _planned_bound(question, course), columns)
+
+
+def smallest_difference(question: Question, course: Course, found: Spread, most: int) -> float | None:
+    """Return the smallest difference that `most` pairs detect with 80 % power; None if there is no such difference."""
+    if most < LEAST_PAIRS:
+        return None
+    bound = _bound(question, course)
+    at = bound(most) if callable(bound) else bound
+    return smallest_resolvable(found[0], most, at, found[2], signed=not callable(bound))
+
+
+def _bound(question: Question, course: Course) -> PBound:
+    """Return the bound on p at the end of the plan, which depends on the number of pairs under the anytime-valid rule.
+    """
+    design = question.design
+    if design.anytime_after is None:
+        return _planned_bound(question, course)
+    evidence = design.evidence * design.alpha / _held(question, course)
+    return lambda pairs: _anytime_p(pairs, evidence)
+
+
+def _planned_bound(question: Question, course: Course) -> float:
+    """Return the bound on p at the last planned look."""
+    held = _held(question, course)
+    return next((one.nominal_p[-1] for one in question.design.boundaries if math.isclose(one.alpha, held)), held)
+
+
+def _held(question: Question, course: Course) -> float:
+    """Return the share of alpha that the comparison holds."""
+    return course.looks[-1].alpha if course.looks else question.alpha
+
+
+def _anytime_p(pairs: int, evidence: float) -> float:
+    """Return the p-value of the t for which `pairs` pairs in a balanced plan have the e-value `evidence`; 0.0 if none.
+    """
+    found = anytime_interval(0.0, 1.0, pairs - 1, float(pairs), evidence)
+    return 0.0 if found is None else 2.0 * float(t_sf(found[1], pairs - 1))

@@ -1,0 +1,26 @@
+"""The words of verdicts, in a module of their own: code that reads verdicts but computes none loads no statistics."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Verdict(StrEnum):
+    """The verdict on the first group against the second; members are in the order in which they are checked."""
+
+    BLOCKED = "BLOCKED"
+    NO_INFERENCE = "NO INFERENCE"
+    IDENTICAL = "IDENTICAL"
+    BETTER_BELOW_MARGIN = "BETTER, BELOW MARGIN"
+    WORSE_BELOW_MARGIN = "WORSE, BELOW MARGIN"
+    BETTER = "BETTER"
+    WORSE = "WORSE"
+    EQUIVALENT = "EQUIVALENT"
+    INCONCLUSIVE = "INCONCLUSIVE"
+
+
+DIFFERENT = frozenset({
+    Verdict.BETTER, Verdict.WORSE, Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN,
+})  # which claim a difference  # fmt: skip
+CLAIMS = DIFFERENT | {Verdict.EQUIVALENT}  # which claim anything
+SMALL = CLAIMS - {Verdict.BETTER, Verdict.WORSE}  # which claim that the difference is smaller than the margin

@@ -1,0 +1,74 @@
+"""Settings in errors: flags on the command line, keys and arguments in Python."""
+
+import ast
+import pickle
+import re
+from pathlib import Path
+
+import pytest
+
+from esper_ab import create_experiment
+from esper_ab.api.spelling import in_python, spelled
+from esper_ab.contracts.errors import Setting, UsageError, as_flag
+
+PACKAGE = Path(__file__).resolve().parents[4] / "esper_ab"
+
+
+@pytest.mark.parametrize(("setting", "flag", "python"), [
+    (Setting("n_envs", 2), "--n-envs 2", "n_envs=2"),
+    (Setting("control", "zz"), "--control zz", "control=zz"),
+    (Setting("unpaired"), "--unpaired", "unpaired"),
+    (Setting("slots", ("late", "early")), "--slots late early", "slots=['late', 'early']"),
+    (Setting("looks", (6, 10)), "--looks 6,10", "looks=[6, 10]"),
+    (Setting("ppo.lr", "…", assigned=True), "--set ppo.lr=…", "ppo.lr=…"),
+    (Setting("max_parallel", 1), "--max-parallel 1", "max_parallel_runs=1"),
+    (Setting("output_dir"), "--output-dir", "output_dir"),
+    (Setting("name"), "--name", "name"),
+])  # fmt: skip
+def test_each_front_end_spells_a_setting_as_its_users_write_it(setting, flag, python):
+    assert as_flag(setting) == flag
+    assert in_python()(setting) == python
+
+
+def test_text_is_left_alone_and_the_command_line_is_what_is_not_said_otherwise():
+    error = UsageError("/tmp/a--b: ", Setting("n_envs", 2), " of --c")
+    assert str(error) == "/tmp/a--b: --n-envs 2 of --c"
+    with pytest.raises(UsageError, match=r"^/tmp/a--b: n_envs=2 of --c$"), spelled(in_python()):
+        raise error
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)  # of a pool's process
+
+
+# Files that name flags in the text of an error: those of the command line alone, and some that Python may see.
+NAME_FLAGS = {
+    "analysis/pair_spread.py", "control/experiment_run.py", "design/calibration_file.py", "execution/answer.py",
+    "execution/going_on.py", "execution/job.py", "execution/launching.py", "execution/audited_rewards.py",
+    "execution/reward_audit.py",
+    "launchers/__init__.py", "launchers/ray.py", "live/viewer.py", "readers/external_plan.py",
+    "readers/external_table.py", "settings/kinds/trainer.py", "settings/parts.py", "settings/request.py",
+    "verdict/requirement.py",
+}
+LINES_OF_FLAGS = ("--group", "--set")  # Request.group and .assignments, which only the command line fills
+
+
+def _flags_in_errors(source):
+    """Flags in the text of a UsageError, which could not be spelled in another way."""
+    calls = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call))
+    errors = (call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "UsageError")
+    parts = (node.value for error in errors for part in error.args for node in ast.walk(part)
+             if isinstance(node, ast.Constant) and isinstance(node.value, str))  # fmt: skip
+    return [text for text in parts if re.search(r"(?<!\w)--[a-z]", text) and not text.startswith(LINES_OF_FLAGS)]
+
+
+def test_errors_of_no_other_file_have_a_flag_in_their_text():
+    files = {str(path.relative_to(PACKAGE)): path.read_text() for path in PACKAGE.rglob("*.py")}
+    assert {
+        name for name, text in files.items() if not name.startswith("commands/") and _flags_in_errors(text)
+    } == NAME_FLAGS
+
+
+@pytest.mark.parametrize("base", [{"outcome": "shaped"}, {"nonsense": 1}])
+def test_a_builder_is_told_nothing_of_the_command_line(base):
+    start = create_experiment("x").add_variant("shaped").add_variant("wait").set_base_config(task="synthetic")
+    with pytest.raises(UsageError) as caught:
+        start.set_base_config(base).build()
+    assert not re.search(r"--|launch", str(caught.value))

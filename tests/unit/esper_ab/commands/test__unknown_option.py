@@ -1,0 +1,27 @@
+""""Did you mean" for an unknown option, by meaning or by spelling."""
+
+import click
+import pytest
+
+from esper_ab.commands import launch
+from esper_ab.commands._unknown_option import unknown_option
+
+# What is said of an option that there is not: the one that means the same elsewhere, or the one spelt most alike.
+
+
+@click.command
+def small():
+    """It has no option but for the help."""
+
+
+@pytest.mark.parametrize(("of", "option", "said"), [
+    (launch.command, "--repeats", "no option --repeats; here it is called --seeds"),
+    (launch.command, "--num-timesteps", "no option --num-timesteps; here it is called --total-timesteps"),
+    (launch.command, "--learning-rate", "no option --learning-rate; here it is called --set ppo.lr=..."),
+    (launch.command, "--xyzzy", "no option --xyzzy"),
+    (small, "--repeats", "no option --repeats"),
+])  # fmt: skip
+def test_the_option_that_was_meant_is_named_where_the_command_has_it(of, option, said):
+    with pytest.raises(click.NoSuchOption) as caught:
+        of.make_context("x", [option, "3"])
+    assert unknown_option(caught.value) == said

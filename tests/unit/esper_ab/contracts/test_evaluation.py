@@ -1,0 +1,15 @@
+"""Hosts of an evaluation by episode."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from esper_ab.contracts.evaluation import episode_sizes, greedy_episodes
+
+
+@given(st.integers(1, 500), st.integers(1, 64))
+def test_every_host_is_in_one_episode_and_only_the_last_is_ragged(eval_episodes, n_envs):
+    sizes = episode_sizes(eval_episodes, n_envs)
+    assert sum(sizes) == eval_episodes
+    assert set(sizes[:-1]) <= {n_envs}
+    assert 1 <= sizes[-1] <= n_envs
+    assert greedy_episodes(eval_episodes, n_envs) == sizes[0]

@@ -1,0 +1,35 @@
+"""Open files that others may have replaced, for example by a link, a named pipe or a device."""
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from esper_ab.contracts.regular_file import NotRegular, open_to_read, read_regular
+
+# regular_file: a read never waits, always ends, and tells what stands in the place of the file.
+
+
+def test_a_file_is_read_also_behind_a_link_unless_it_is_too_large(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"content")
+    (tmp_path / "link").symlink_to("file")
+    assert read_regular(tmp_path / "link") == read_regular(tmp_path / "file", 7) == b"content"
+    with open_to_read(tmp_path / "file", 2) as file:
+        assert (file.seek(3), file.read()) == (3, b"tent")
+    with pytest.raises(OSError, match="is larger than") as raised:
+        read_regular(tmp_path / "file", 6)
+    assert raised.value.errno == errno.EFBIG
+
+
+def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "zeros").symlink_to("/dev/zero")
+    for name in ("pipe", "zeros"):
+        with pytest.raises(NotRegular, match="is not a regular file"):
+            read_regular(tmp_path / name)
+    with pytest.raises(IsADirectoryError):
+        read_regular(tmp_path)
+    (tmp_path / "itself").symlink_to("itself")
+    with pytest.raises(OSError, match="itself"):
+        read_regular(tmp_path / "itself")

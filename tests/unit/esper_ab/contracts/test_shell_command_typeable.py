@@ -1,0 +1,75 @@
+"""Commands on the screen: `esper-ab` where a shell finds this installation's, else what was typed to start it."""
+
+import ast
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import esper_ab
+from esper_ab.commands.cli import TABLE
+from esper_ab.contracts.shell_command import typeable
+
+NOTHING = "/nonexistent"
+
+
+@pytest.fixture
+def started_as(monkeypatch):
+    def start(path, *argv):
+        monkeypatch.setenv("PATH", str(path))
+        monkeypatch.setattr("sys.orig_argv", list(argv))
+        monkeypatch.setattr("sys.argv", [next(word for word in argv if "python" not in word), "status"])
+
+    return start
+
+
+def script(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.parametrize(("argv", "program"), [
+    (("python", "-m", "esper_ab"), "python -m esper_ab"),
+    ((".venv/bin/python3.14", "-m", "esper_ab.launch"), ".venv/bin/python3.14 -m esper_ab"),
+    (("/my env/bin/python", "-m", "esper_ab"), "'/my env/bin/python' -m esper_ab"),
+    (("/env/bin/python", ".venv/bin/esper-ab"), ".venv/bin/esper-ab"),
+    (("/env/bin/python", "/my env/bin/esper-ab"), "'/my env/bin/esper-ab'"),
+])  # fmt: skip
+def test_what_the_user_typed_is_printed_where_esper_ab_is_not_on_the_path(started_as, argv, program):
+    started_as(NOTHING, *argv)
+    assert typeable("`esper-ab report x` writes it\nesper-ab list") == f"`{program} report x` writes it\n{program} list"
+
+
+def test_the_short_name_is_printed_where_a_shell_finds_this_installation(started_as, tmp_path):
+    link = tmp_path / "bin" / "esper-ab"  # as pipx makes one
+    link.parent.mkdir()
+    link.symlink_to(Path(sys.executable).with_name("esper-ab"))
+    for path in (Path(sys.executable).parent, link.parent):
+        started_as(path, "python", "-m", "esper_ab")
+        assert typeable("esper-ab report x") == "esper-ab report x"
+
+
+def test_another_installation_on_the_path_is_not_suggested(started_as, tmp_path):
+    started_as(script(tmp_path / "other" / "esper-ab").parent, "python", "-m", "esper_ab")
+    assert typeable("esper-ab report x") == "python -m esper_ab report x"
+
+
+def test_paths_packages_and_prose_are_left_alone_and_a_text_may_be_shown_twice(started_as):
+    started_as(NOTHING, "python", "bin/esper-ab")
+    for text in ("pip install 'esper-ab[ray]'", "esper-ab's package", "/bin/esper-ab list", "--no-binary=esper-ab x"):
+        assert typeable(text) == text
+    assert typeable(typeable("esper-ab list")) == "bin/esper-ab list"
+
+
+def test_every_text_of_the_packages_in_which_the_name_looks_like_a_command_names_one():
+    """Otherwise `typeable` would change prose, as in "esper-ab is"."""
+    known = rf"esper-ab (?:(?:{'|'.join(TABLE)})\b|--help|\Z)"
+    root = Path(esper_ab.__file__).parents[1]
+    for path in (*(root / "esper_ab").rglob("*.py"), *(root / "workers").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                for start in re.finditer(r"(?<![\w./=-])esper-ab (?=[a-z\[-]|\Z)", node.value):
+                    assert re.match(known, node.value[start.start() :]), (path, node.value)

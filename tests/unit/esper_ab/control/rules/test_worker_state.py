@@ -1,0 +1,28 @@
+"""Late workers: those that owe a sign of life and have not given it in time. `now` (monotonic, s) is an argument."""
+
+from support import fake_plans
+from support.orders import order
+
+from esper_ab.control.rules.worker_state import Workers
+
+# What the next incarnation of a lane's worker takes over from the one before.
+
+
+SPEC = fake_plans.plan().blocks[0].runs[0]
+
+
+def test_a_start_counts_as_a_restart_if_any_earlier_start_on_its_lane_was_tried():
+    workers = Workers()
+    starts = [(0, False), (0, True), (1, False), (1, True), (2, False)]
+    again = [workers.ordered(order(incarnation=number), tried=tried).again for number, tried in starts]
+    assert again == [False, False, True, True, True]
+
+
+def test_the_next_incarnation_takes_over_the_run_and_nothing_else_counts():
+    workers = Workers()
+    before = workers.ordered(order(incarnation=0), tried=True)
+    before.run, before.fault, before.greeted = SPEC, "died", True
+    after = workers.ordered(order(), tried=True)
+    assert (after.run, after.fault, after.greeted) == (SPEC, "", False)
+    assert workers.of(before.identity) is None
+    assert workers.of(after.identity) is workers.on_lane("cpu:0") is after

@@ -1,0 +1,14 @@
+import os
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from esper_ab.control.crowding import crowding
+
+
+@given(st.integers(0, 1000), st.integers(0, 1000))
+def test_more_processes_crowd_more_and_never_less_than_1(few, more):
+    cores = len(os.sched_getaffinity(0))
+    assert crowding(few) >= 1.0
+    assert crowding(few + more) >= (few + more) / cores
+    assert crowding(cores * 1_000_000) == 1_000_000

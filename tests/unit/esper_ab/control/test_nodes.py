@@ -1,0 +1,109 @@
+"""The preflight of every node on which a launcher starts workers, and the devices of all nodes as one pool."""
+
+import re
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support import fake_plans
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.machine import Device, Kernel, Questions
+from esper_ab.control.nodes import check_alike, examine_nodes, offered, pool
+from esper_ab.launchers import Launcher, Node
+from esper_ab.launchers.local import LocalLauncher
+
+# The devices of all nodes as one pool, and which nodes are no pool: each is named, with what is wrong.
+
+
+def machine(cores=2, gpus=0, **facts):
+    made = fake_plans.machine(cores)
+    names = [f"cuda:{i}" for i in range(gpus)]
+    cards = [Device(name=name, title="H200", uuid=name, memory_bytes=1, capability="9.0") for name in names]
+    return msgspec.structs.replace(made, devices=(*cards, *made.devices), **facts)
+
+
+SEEN_AND_OFFERED = st.tuples(st.integers(0, 4), st.integers(1, 4), st.none() | st.integers(0, 4), st.integers(1, 4))
+
+
+@given(st.lists(SEEN_AND_OFFERED, min_size=1, max_size=5))
+def test_every_device_that_is_offered_has_one_place_numbered_node_after_node(sizes):
+    nodes = [Node(name=f"n{i}", cores=cores, gpus=gpus) for i, (*_, gpus, cores) in enumerate(sizes)]
+    there = [machine(cores, gpus) for gpus, cores, *_ in sizes]
+    found = pool(nodes, [offered(node, one) for node, one in zip(nodes, there, strict=True)])
+    assert len({device.name for device in found}) == len(found)
+    gpus = [seen if own is None else min(seen, own) for seen, _, own, _ in sizes]
+    for kind, counts in (("cuda", gpus), ("cpu", [min(seen, own) for _, seen, _, own in sizes])):
+        of_kind = [device for device in found if device.name.startswith(kind)]
+        assert [device.name for device in of_kind] == [f"{kind}:{i}" for i in range(sum(counts))]
+        assert [device.node for device in of_kind] == [f"n{i}" for i, count in enumerate(counts) for _ in range(count)]
+
+
+@pytest.mark.parametrize(("other", "said"), [
+    (machine(torch_version="2.7"), "torch is 2.7 on node n2 but none on n1"),
+    (machine(sources="b"), "the state of esper_ab's code is b on node n2 but none on n1"),
+    (machine(kernels=(Kernel(name="native-avx2", build="g"),)), "the native kernel is native-avx2 g on node n2"),
+    (machine(gpus=1), r"node n2 has H200 \(9.0\), n1 has no GPU: an experiment trains on one kind of GPU"),
+])  # fmt: skip
+def test_a_node_that_would_compute_otherwise_is_named(other, said):
+    with pytest.raises(UsageError, match=said):
+        check_alike({"n1": machine(), "n2": other})
+    check_alike({"n1": other, "n2": other, "n3": other})
+
+
+def test_without_nodes_the_machine_is_the_pool(tmp_path):
+    alone = machine()
+    questions = Questions(task="digits", data_dir="", user_rewards=())
+    assert examine_nodes(alone, questions, LocalLauncher(), tmp_path) is alone
+    assert list(tmp_path.iterdir()) == []
+
+
+class Answering(AbstractContextManager):
+    """An errand of a stand-in node, which has run."""
+
+    returncode = 0
+
+    def __init__(self, there):
+        self._there = there
+
+    def communicate(self, *, timeout):
+        return msgspec.json.encode(self._there), b""
+
+    def __exit__(self, *_): ...
+
+
+class OfNodes(Launcher):
+    """A launcher of stand-in nodes, which see the files of this machine but for those of `blind`."""
+
+    name = "nodes"
+    nodes = tuple(Node(name=f"n{i}", cores=2) for i in (1, 2, 3))
+
+    def __init__(self, blind=""):
+        super().__init__()
+        self._blind, self.asked = blind, {}
+
+    def begin(self, node, module, line):
+        self.asked[node] = asked = msgspec.json.decode(line, type=Questions)
+        seen = node != self._blind and Path(asked.shared_file).is_file()
+        return Answering(machine(sees_shared_file=seen))
+
+
+@pytest.mark.parametrize("made", [True, False])
+def test_a_node_that_does_not_see_the_folder_is_named_with_it(tmp_path, made):
+    """Where the experiment's directory is not made yet, the nearest folder above it that is there has to be seen."""
+    folder = tmp_path / "experiments" / "mine"
+    if made:
+        folder.mkdir(parents=True)
+    seen = folder if made else tmp_path
+    questions = Questions(task="digits", data_dir="", user_rewards=("own.py:reward",))
+    line = f"node n2: it does not see {seen}: all nodes must see this folder at the same path"
+    with pytest.raises(UsageError, match=f"^{re.escape(line)}$"):
+        examine_nodes(machine(), questions, OfNodes(blind="n2"), folder)
+    all_see = OfNodes()
+    pooled = examine_nodes(machine(), questions, all_see, folder)
+    assert [device.node for device in pooled.devices] == ["n1", "n1", "n2", "n2", "n3", "n3"]
+    assert {asked.user_rewards for asked in all_see.asked.values()} == {questions.user_rewards}
+    assert list(seen.iterdir()) == [], "nothing is left of the question"

@@ -1,0 +1,40 @@
+"""Findings about limits of a process."""
+
+import pytest
+from msgspec.structs import replace
+from support import asking
+
+from esper_ab.contracts.machine import Device
+from esper_ab.health import devices
+
+# Findings about GPUs, from what the drivers of machines that are not here have printed.
+
+
+_CPU, _GPUS = asking.machine(), asking.machine(gpus=2, cuda_build="12.8")
+_CANNOT = {"gpu_problem": "this machine has an NVIDIA GPU, but …"}
+_MIG = Device(name="cuda:0", title="NVIDIA A100-SXM4-80GB MIG 1g.10gb", uuid="", memory_bytes=10 << 30)
+_SCREEN = "| NVIDIA-SMI 570.12    Driver Version: 570.12    CUDA Version: 12.8 |"
+
+
+@pytest.mark.parametrize(("machine", "change", "screen", "pool", "worst"), [
+    (_GPUS, {}, _SCREEN, "0,1", {}),
+    (_CPU, {}, "", None, {}),
+    (_CPU, _CANNOT, "", None, {"gpu": "problem"}),
+    (_CPU, {"gpu_problem": "it names …"}, "", "MIG-a,MIG-b", {"gpu": "problem"}),
+    (_GPUS, {"cuda_build": "13.0"}, _SCREEN, None, {"torch": "problem"}),
+    (_GPUS, {"devices": (_MIG,)}, _SCREEN, None, {"mig": "warning"}),
+    (_GPUS, {"unusable_gpus": "usable: 2; not cuda:2"}, _SCREEN, None, {"gpu": "warning"}),
+])  # fmt: skip
+def test_what_is_wrong_with_gpus_is_found_and_nothing_else(machine, change, screen, pool, worst):
+    driver = devices.parse_driver(screen)
+    found = devices.gpu_diagnoses(replace(machine, **change), driver, pool)
+    assert {one.topic: one.level for one in found if one.level != "ok"} == worst
+
+
+def test_what_the_driver_and_the_environment_say_of_gpus_is_told():
+    driver = devices.parse_driver(_SCREEN)
+    assert (driver.version, driver.cuda) == ("570.12", "12.8")
+    (gpu, _) = devices.gpu_diagnoses(_CPU, devices.Driver(), "")
+    assert "CUDA_VISIBLE_DEVICES is empty" in gpu.what
+    (gpu, *_) = devices.gpu_diagnoses(replace(_CPU, **_CANNOT), driver, "MIG-a,MIG-b")
+    assert gpu.remedy == "name a single instance, or use --devices cpu"

@@ -1,0 +1,58 @@
+"""The folder of the experiment directories: file system, room, lock and fsync as the journal needs them."""
+
+from pathlib import Path
+
+import pytest
+
+from esper_ab.health import storage
+from esper_ab.health.storage import Mount
+
+# Findings about file systems, from mounts of machines that are not here.
+
+
+_MOUNTS = [
+    Mount("/", "ext4", "rw,relatime"), Mount("/home", "nfs4", "rw,vers=4.2"), Mount("/scratch", "lustre", "rw,flock"),
+    Mount("/scratch/old", "lustre", "rw"), Mount("/mnt/my share", "cifs", "rw"), Mount("/mnt/far", "fuse.sshfs", "rw"),
+    Mount("/dev/shm", "tmpfs", "rw"), Mount("/n", "nfs", "rw,nolock"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("folder", "kind", "level", "words"), [
+    ("/var/runs", "ext4", "ok", "local"), ("/homework", "ext4", "ok", "local"),
+    ("/home/me/runs", "nfs4", "warning", "every fsync waits"),
+    ("/scratch/runs", "lustre", "warning", "on a network"),
+    ("/scratch/old/runs", "lustre", "problem", "cannot be locked"),
+    ("/mnt/my share/runs", "cifs", "warning", "on a network"),
+    ("/mnt/far", "fuse.sshfs", "warning", "in user space"),
+    ("/dev/shm/x", "tmpfs", "warning", "a restart deletes it"),
+    ("/n/runs", "nfs", "warning", "other machines do not see"),
+])  # fmt: skip
+def test_file_systems(folder, kind, level, words):
+    mount = storage.mount_of(Path(folder), _MOUNTS)
+    found = storage.file_system(Path(folder), mount)
+    assert (mount.fstype, found.level) == (kind, level)
+    assert words in found.what
+    assert bool(found.remedy) == (level != "ok")
+
+
+def test_a_later_mount_on_the_same_place_covers_the_earlier():
+    mounts = [Mount("/x", "ext4", "rw"), Mount("/x", "nfs", "rw")]
+    assert storage.mount_of(Path("/x/y"), mounts).fstype == "nfs"
+
+
+def test_room_lock_and_sync_are_tried_and_nothing_stays(tmp_path):
+    found = {diagnosis.topic: diagnosis for diagnosis in storage.storage_diagnoses(tmp_path / "runs" / "deep", 1)}
+    assert {"file system", "disk", "lock", "fsync"} <= set(found)
+    assert found["lock"].level == "ok"
+    assert list(tmp_path.iterdir()) == []
+    full = {diagnosis.topic: diagnosis.level for diagnosis in storage.storage_diagnoses(tmp_path, 1 << 62)}
+    assert full["disk"] == "problem"
+    (tmp_path / "file").touch()
+    (only,) = storage.storage_diagnoses(tmp_path / "file", 1)
+    assert (only.topic, only.level) == ("run folder", "problem")
+
+
+def test_slow_synchronisation():
+    assert storage.sync_time([0.001] * 5 + [3.0]).level == "ok"
+    slow = storage.sync_time([0.08] * 5)
+    assert (slow.level, "median 80 ms" in slow.what) == ("warning", True)

@@ -1,0 +1,136 @@
+"""Device and start order can matter unless records are a function of rng paths; the plan follows from that."""
+
+import msgspec
+import pytest
+from support.asking import experiment, group, machine, planned
+
+from esper_ab.contracts.machine import TaskFacts, UserReward
+from esper_ab.contracts.measures import Measure, TaskMeasures
+from esper_ab.contracts.settings import ControllerSettings, PPOSettings, RewardSettings
+from esper_ab.plan.budget import ENOUGH_EPISODES
+from esper_ab.plan.positions import positions_could_matter_by
+from esper_ab.settings.experiment import AskedArithmetic
+from esper_ab.settings.resolve import resolve
+
+
+@pytest.mark.parametrize(("outcome", "words"), [
+    ("evaluation", "in held-out accuracy of the trained policy between two groups"),
+    ("last-tenth", "in held-out accuracy, averaged over the last tenth of the training episodes, between"),
+    ("curve-mean", "in held-out accuracy, averaged over all training episodes, between two groups"),
+])  # fmt: skip
+def test_the_estimand_is_that_of_the_outcome(outcome: str, words: str) -> None:
+    estimand = planned(experiment(outcome_over=outcome), machine()).estimand
+    assert words in estimand
+    assert ("trained policy" in estimand) == (outcome == "evaluation")
+
+
+GYM = "gym:Reach-v0"
+
+
+def notes_on(bounds: tuple[tuple[float, float] | None, ...], controller: str = "ppo") -> str:
+    """The notes of a plan on environments whose actions have these bounds."""
+    outcome = Measure(name="env_return", label="return", better="higher")
+    task = TaskFacts(
+        name=GYM, title="Gymnasium", kind="gymnasium", measures=TaskMeasures(outcome=outcome, measures=()),
+        action_bounds=bounds, step_s=1e-4,
+    )  # fmt: skip
+    there = machine(tasks=(task,), rewards=("env",), controllers=("random",))
+    groups = tuple(
+        group(name, reward=RewardSettings(mode="env"), controller=ControllerSettings(name=controller))
+        for name in ("a", "b")
+    )
+    return " ".join(planned(experiment(task=GYM, groups=groups, margin=1.0), there).notes)
+
+
+@pytest.mark.parametrize(("bounds", "words"), [
+    (((100.0, 200.0),), "0 (100 to 200) do not"),
+    (((-1.0, 1.0), None, (-0.01, 0.01)), "2 (-0.01 to 0.01) do not"),
+    (((-1.0, 1.0), (0.0, 1.0)), "1 (0 to 1) do not"),
+    (((-1.0, 0.5),), "0 (-1 to 0.5) do not"),
+    (((-100.0, 100.0),), "0 (-100 to 100) do not"),
+    (((0.0, 1.0),) * 5, "0 (0 to 1), 1 (0 to 1), 2 (0 to 1), 3 (0 to 1) and 1 more do not"),
+])  # fmt: skip
+def test_bounds_of_actions_that_a_policy_does_not_begin_within_are_named_with_what_to_do(
+    bounds: tuple[tuple[float, float] | None, ...], words: str
+) -> None:
+    found = notes_on(bounds)
+    assert f"Action bounds: {words} fit" in found
+    assert "gymnasium.wrappers.RescaleAction" in found
+    assert "Action bounds" not in notes_on(bounds, controller="random")
+
+
+@pytest.mark.parametrize("bounds", [(), (None,), ((-1.0, 1.0), (-2.0, 2.0)), ((-10.0, 10.0),), ((-1.0, 3.0),)])
+def test_nothing_is_said_of_bounds_that_fit(bounds: tuple[tuple[float, float] | None, ...]) -> None:
+    assert "Action bounds" not in notes_on(bounds)
+
+
+def beside_a(**settings: object) -> dict[str, object]:
+    return {"groups": (group("a"), group("b", **settings))}
+
+
+def discounted(**reward: object) -> dict[str, object]:
+    return beside_a(ppo=PPOSettings(gamma=0.9), reward=RewardSettings(**reward))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("words", "said", "changes"), [
+    ("cannot show that there is none", True, {"seeds": 6}),
+    ("cannot show that there is none", True, {"seeds": 14}),
+    ("cannot show that there is none", False, {"seeds": 15}),
+    ("cannot show that there is none", False, {"seeds": 5}),
+    ("cannot show that there is none", False, {"seeds": 6, "open_ended": True}),
+    ("early learning of a, b", True, {"episodes": 1}),
+    ("early learning", False, {"episodes": ENOUGH_EPISODES // 4}),
+    ("early learning", False, {"episodes": 1} | beside_a(controller=ControllerSettings(name="wait"))),
+    ("early learning", False, {"episodes": 1} | beside_a(ppo=PPOSettings(lr=0.0))),  # it is not to learn
+    # unequal discounts matter to every reward with a potential
+    ("b: ppo.gamma=0.9 differs from reward.gamma=0.995", True, discounted(mode="shaped")),
+    ("b: ppo.gamma=0.9 differs from reward.gamma=0.995", True, discounted(mode="simplified")),
+    ("differs from reward.gamma", False, discounted(mode="sparse")),
+    ("differs from reward.gamma", False, discounted(mode="simplified", disable_pbrs=True)),
+    ("differs from reward.gamma", False, discounted(mode="shaped", pbrs_weight=0.0)),
+    ("differs from reward.gamma", False, discounted(mode="shaped", family="loss")),  # its stage term never was neutral
+])  # fmt: skip
+def test_a_note_is_of_the_plans_that_it_concerns_alone(words: str, said: bool, changes: dict[str, object]) -> None:
+    assert (words in "\n".join(planned(experiment(n_envs=4, **changes), machine()).notes)) is said
+
+
+MINE = "mine.py:reward"
+USER = UserReward(reference=MINE, sha256="0" * 64, problem="")
+UNEQUAL = msgspec.structs.replace(
+    machine(), devices=tuple(msgspec.structs.replace(one, title=one.name) for one in machine().devices)
+)
+
+
+@pytest.mark.parametrize(("changes", "there", "because"), [
+    ({}, machine(), ""),
+    ({"groups": (group("a"), group("b", reward=RewardSettings(mode=MINE)))}, machine(user_rewards=(USER,)),
+     "the reward mine.py:reward is not in the catalogue"),
+    ({}, machine(gpus=2), "cuda:0 is not a CPU core"),
+    ({"devices": ("cpu:0", "cpu:1")}, machine(gpus=2), ""),
+    ({}, UNEQUAL, "the CPU cores are of different kinds"),
+    ({"devices": ("cpu:0",), "placement": "share"}, UNEQUAL, ""),
+    ({"arithmetic": AskedArithmetic(deterministic=False)}, machine(), "the arithmetic is not deterministic"),
+])  # fmt: skip
+def test_what_can_make_a_record_depend_on_its_place(changes, there, because):
+    asked = experiment(**{"seeds": 10} | changes)
+    assert positions_could_matter_by(resolve(asked, there, "x", 16), there) == because
+    plan = planned(asked, there)
+    assert plan.design.positions_matter is bool(because)
+    assert plan.design.adjusted is bool(because)
+    assert any("scheduling cannot affect results" in note for note in plan.notes) is not bool(because)
+
+
+def test_where_no_position_can_matter_none_is_refused_nor_called_unbalanced():
+    """Every draw of orders will do, and as many sets of lanes as there are."""
+    for rng_seed in range(12):
+        shuffled = experiment(tuple("abcde"), seeds=6, order="shuffled", rng_seed=rng_seed)
+        assert not planned(shuffled, machine(5)).design.adjusted
+    fixed = planned(experiment(seeds=6, order="fixed"), machine())
+    assert not any("no verdict is possible" in note for note in fixed.notes)
+    assert any("the fixed order confounds nothing" in note for note in fixed.notes)
+    loose = AskedArithmetic(deterministic=False)
+    six = {"names": tuple("abcdef"), "seeds": 6}
+    assert len(planned(experiment(**six, arithmetic=loose), machine(12)).lanes) == 6
+    assert len(planned(experiment(**six), machine(12)).lanes) == 12
+    odd = planned(experiment(seeds=7), machine())
+    assert not any("not a multiple" in note for note in odd.notes)

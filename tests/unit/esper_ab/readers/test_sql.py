@@ -1,0 +1,233 @@
+"""SQL over an experiment directory: every view, every column, and what a query must not be able to do."""
+
+import csv
+import json
+import re
+from pathlib import Path
+from statistics import fmean
+
+import pytest
+from support.journals import Synthetic, failed_run, given_up, planted_effect, three_groups, without_evaluations, write
+
+from esper_ab.api.loaded import load_experiment
+from esper_ab.contracts.errors import JournalError, UsageError
+from esper_ab.journal.events import EpisodeRecorded, Incident, RunEvaluated
+from esper_ab.journal.file import JOURNAL_NAME
+from esper_ab.journal.fold import fold
+from esper_ab.journal.outcomes import outcomes
+from esper_ab.readers import sql as sql_module
+from esper_ab.readers.sql import VIEWS, QueryResult, query, query_csv, query_json, query_text, viewed
+from workers.growth.measures import MEASURES
+
+DOCS = Path(__file__).resolve().parents[4] / "docs" / "sql.md"
+
+
+@pytest.mark.parametrize(("sql", "of_run"), [
+    ("SELECT group_id, reward_mode, AVG(outcome) FROM env_episodes GROUP BY ALL", lambda one: one.training_area),
+    ("SELECT group_id, reward_mode, AVG(rewards['sparse']) FROM evaluations WHERE actions = 'sampled' GROUP BY ALL",
+     lambda one: one.rewards["sparse"]),
+])  # fmt: skip
+def test_means_of_groups_are_those_of_the_fold(experiment_dir, sql, of_run):
+    found = outcomes(fold(three_groups())).values()
+    modes = {"shaped": "shaped", "simplified": "simplified", "wait": "shaped"}
+    assert {(group, mode): mean for group, mode, mean in query(experiment_dir, sql).rows} == pytest.approx({
+        (group, mode): fmean(of_run(one) for one in found if one.run.group_id == group) for group, mode in modes.items()
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize("view", [view for view in VIEWS if view != "incidents"])
+def test_no_column_is_always_null(experiment_dir, view):
+    answer = query(experiment_dir, f"SELECT * FROM {view}")
+    assert answer.rows
+    for index, column in enumerate(answer.columns):
+        assert any(row[index] is not None for row in answer.rows), column
+
+
+def test_the_incidents_is_empty_or_complete(experiment_dir, tmp_path):
+    assert query(experiment_dir, "SELECT * FROM incidents").rows == ()
+    failed_dir = write(tmp_path / "failed", failed_run())
+    answer = query(failed_dir, "SELECT category, run, episode, detail FROM incidents")
+    assert answer.rows == (("worker_death", "simplified/3", 1, "exit code -9"),)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_column_is_documented(experiment_dir, view):
+    section, common = _section(view), _section("Columns of several views")
+    columns = re.findall(r"`(\w+)`", section.split("Columns: ")[1].split("\n\n")[0])
+    assert tuple(columns) == query(experiment_dir, f"SELECT * FROM {view}").columns
+    assert set(columns) <= set(re.findall(r"^\| `(\w+)` \|", section + common, flags=re.MULTILINE))
+
+
+def _section(title):
+    return re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", DOCS.read_text(), flags=re.DOTALL | re.MULTILINE).group(1)
+
+
+def spoilt(events, how):
+    """A journal whose last run is not evaluated, lacks its last episode, or was given up."""
+    last = max(n for n, event in enumerate(events) if isinstance(event, RunEvaluated))
+    run = events[last].record.run.name
+    match how:
+        case "not evaluated":
+            return events[:last]
+        case "cut":
+            return events[: max(n for n, event in enumerate(events) if isinstance(event, EpisodeRecorded))]
+        case "evaluated and cancelled":
+            return [*events[: last + 1], Incident(category="cancelled", run_name=run, episode=None, detail="")]
+        case "dropped_pair" | "cancelled":
+            return given_up(events, how)
+    return events
+
+
+@pytest.mark.parametrize("outcome", ["evaluation", "last-tenth", "curve-mean"])
+@pytest.mark.parametrize(
+    "how", ["whole", "not evaluated", "cut", "dropped_pair", "cancelled", "evaluated and cancelled"]
+)
+def test_every_run_has_the_numbers_of_the_fold(tmp_path, outcome, how):
+    events = spoilt(Synthetic(outcome_over=outcome, episodes=11, more=2).events(), how)
+    history = fold(events)
+    sql = "SELECT run, outcome, evaluated, greedy, recorded_episodes FROM runs"
+    rows = {row[0]: row[1:] for row in query(write(tmp_path / "run", events), sql).rows}
+    assert len(rows) == 2 * (6 + 2)
+    for name, one in outcomes(history).items():
+        wanted = (one.outcome, one.evaluated, one.greedy, len(history.runs[name].episodes))
+        assert rows[name] == tuple(None if value is None else pytest.approx(value) for value in wanted)
+    assert any(row[0] is None for row in rows.values()) == (how != "whole")
+
+
+def test_seed_events_are_rows(experiment_dir):
+    answer = query(experiment_dir, "SELECT DISTINCT event, contribution IS NULL FROM seed_events")
+    assert set(answer.rows) == {("germinated", True), ("advanced", True), ("pruned", False), ("fossilized", False)}
+
+
+def test_empty_evaluations_are_no_rows(tmp_path):
+    experiment_dir = write(tmp_path / "run", without_evaluations(planted_effect()))
+    assert query(experiment_dir, "SELECT count(*) FROM evaluations").rows == ((0,),)
+    assert query(experiment_dir, "SELECT count(outcome) FROM runs").rows == ((0,),)
+
+
+def test_a_torn_tail_does_not_break_queries(tmp_path):
+    experiment_dir = write(tmp_path / "run", planted_effect()[:60])
+    journal = experiment_dir / JOURNAL_NAME
+    before = query(experiment_dir, "SELECT count(*) FROM journal").rows
+    with journal.open("ab") as file:
+        file.write(b'{"n":61,"prev":"12')
+    assert query(experiment_dir, "SELECT count(*) FROM journal").rows == before == ((60,),)
+    journal.write_bytes(journal.read_bytes().replace(b'"env":1', b'"env":2', 1))
+    with pytest.raises(JournalError):
+        query(experiment_dir, "SELECT 1")
+
+
+@pytest.mark.parametrize(("sql", "words"), [
+    ("SELEC 1", "syntax error"), ("SELECT * FROM nowhere", "Table with name nowhere does not exist"),
+    ("SELECT * FROM '/etc/hosts'", "does not exist"), ("-- only a comment", "expected one SELECT"),
+    ("SET enable_external_access = true", "expected one SELECT"),
+])  # fmt: skip
+def test_a_bad_query_is_one_line_with_the_views(experiment_dir, sql, words):
+    with pytest.raises(UsageError) as caught:
+        query(experiment_dir, sql)
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert "tables: runs, episodes" in str(caught.value)
+    assert caught.value.exit_code == 2
+
+
+COPY = "COPY (SELECT 1) TO '{}' (FORMAT csv, USE_TMP_FILE false)"
+
+
+@pytest.mark.parametrize("sql", [
+    COPY, f"EXPLAIN ANALYZE {COPY}", f"SELECT 1; {COPY}", "ATTACH '{}' AS other", "EXPORT DATABASE '{}'",
+    "SELECT * FROM read_text('{}.torn-1')",
+])  # fmt: skip
+def test_the_journal_stays_as_it_is_and_nothing_beside_it_is_read(tmp_path, sql):
+    experiment_dir = write(tmp_path / "run", planted_effect()[:60])
+    path = experiment_dir / JOURNAL_NAME
+    before = path.read_bytes()
+    path.with_name(f"{JOURNAL_NAME}.torn-1").write_bytes(b"secret")
+    with pytest.raises(UsageError, match=r"expected one SELECT|disabled by configuration"):
+        query(experiment_dir, sql.format(path))
+    assert path.read_bytes() == before
+    assert sorted(file.name for file in experiment_dir.iterdir()) == [JOURNAL_NAME, f"{JOURNAL_NAME}.torn-1"]
+
+
+@pytest.mark.parametrize("name", ["ru[n]", "r*n?", "it's", "{a,b}"])
+def test_a_folder_of_any_name(tmp_path, name):
+    (tmp_path / "run").mkdir()
+    experiment_dir = write(tmp_path / name, planted_effect()[:60])
+    recorded = sum(isinstance(event, EpisodeRecorded) for event in planted_effect()[:60])
+    assert query(experiment_dir, "SELECT count(*) FROM episodes").rows == ((recorded,),)
+
+
+def test_what_is_written_later_does_not_count(tmp_path):
+    events = planted_effect()
+    experiment_dir = write(tmp_path / "run", events)
+    path = experiment_dir / JOURNAL_NAME
+    with viewed(experiment_dir, 60, MEASURES) as connection:
+        path.write_bytes(path.read_bytes()[:-200])  # as a writer has it in between
+        found = connection.execute("SELECT count(*), max(n) FROM journal").fetchall()
+    assert found == [(60, 59)]
+
+
+def test_long_results_are_cut_for_the_terminal_only(experiment_dir):
+    answer = query(experiment_dir, "SELECT env FROM env_episodes")
+    assert len(query_text(answer).splitlines()) == 203
+    assert "576 rows; the first 200 are shown" in query_text(answer)
+    assert len(json.loads(query_json(answer))) == 576
+
+
+TWICE = "SELECT 1 AS run, 2 AS RUN, 3 AS run_1, 4 AS run, 5 AS \"\"\"\""
+
+
+def test_columns_of_one_name_are_numbered_alike_in_every_form(experiment_dir):
+    names, answer = ("run", "RUN_1", "run_1_1", "run_2", '"'), query(experiment_dir, TWICE)
+    assert answer == QueryResult(columns=names, rows=((1, 2, 3, 4, 5),))
+    assert json.loads(query_json(answer)) == [dict(zip(names, range(1, 6), strict=True))]
+    assert next(csv.reader(query_csv(answer).splitlines())) == list(names)
+    assert tuple(query_text(answer).splitlines()[0].split()) == names
+    found = load_experiment(experiment_dir).query(TWICE)
+    assert tuple(found.columns) == tuple(found.df().columns) == tuple(found.pl().columns) == names
+    assert found.to_arrow_table().to_pylist() == [dict(zip(names, range(1, 6), strict=True))]
+
+
+def test_csv_and_the_table_hold_no_python(experiment_dir):
+    sql = (
+        "SELECT true AS yes, [1.5, 'nan'::DOUBLE] AS some, {'a': NULL, 'b': ['x']} AS one, MAP {'k': 2.5} AS map, "
+        "NULL AS nothing"
+    )
+    header = ["yes", "some", "one", "map", "nothing"]
+    expected, answer = ["true", "[1.5, null]", '{"a": null, "b": ["x"]}', '{"k": 2.5}'], query(experiment_dir, sql)
+    assert list(csv.reader(query_csv(answer).splitlines())) == [header, [*expected, ""]]
+    assert re.split("  +", query_text(answer).splitlines()[2]) == [*expected, "NULL"]
+    values = (True, [1.5, None], {"a": None, "b": ["x"]}, {"k": 2.5}, None)
+    assert json.loads(query_json(answer)) == [dict(zip(header, values, strict=True))]
+    assert json.loads(query_json(query(experiment_dir, "SELECT 'inf'::DOUBLE AS x"))) == [{"x": None}]
+
+
+def test_a_folder_where_duckdb_would_keep_temporary_files_is_not_read(tmp_path, monkeypatch):
+    experiment_dir = write(tmp_path / "run", planted_effect())
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".tmp").mkdir()
+    (tmp_path / ".tmp" / "secret.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(UsageError, match="disabled by configuration"):
+        query(experiment_dir, "SELECT * FROM read_csv('.tmp/secret.csv')")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".tmp", "run"]
+
+
+def test_a_query_that_never_ends_is_given_up(experiment_dir):
+    endless = "SELECT count(*) FROM range(1000000000) a, range(1000000000) b WHERE a.range % 7 = b.range % 5"
+    with pytest.raises(UsageError, match=r"^SQL: no answer within 0\.5 s; query less, or allow more time$"):
+        query(experiment_dir, endless, limit_s=0.5)
+    assert query(experiment_dir, "SELECT 1").rows == ((1,),)
+
+
+@pytest.mark.parametrize(("sql", "words"), [
+    ("SELECT unnest(range(3000000000))", "more than 4 GiB of memory needed"),
+    ("SELECT * FROM range(2000)", "more than 1,000 rows"),
+    ("SELECT repeat('x', 100) FROM range(900)", "more than 0 MiB of text in the rows"),
+])  # fmt: skip
+def test_a_query_holds_no_more_than_its_limits(experiment_dir, monkeypatch, sql, words):
+    """The SQL may be somebody else's. The limits on rows and text are lowered here."""
+    monkeypatch.setattr(sql_module, "MOST_ROWS", 1_000)
+    monkeypatch.setattr(sql_module, "MOST_TEXT_BYTES", 10_000)
+    with pytest.raises(UsageError, match=f"^SQL: {words}; query less, for example with LIMIT"):
+        query(experiment_dir, sql)
+    assert query(experiment_dir, "SELECT 1").rows == ((1,),)

@@ -1,0 +1,17 @@
+"""All descriptive statistics of one comparison, from the catalogue esper_ab/stats/descriptive. Pure."""
+
+import pytest
+
+from esper_ab.verdict.descriptive import describe
+
+
+@pytest.mark.parametrize(("a", "b", "paired"), [
+    ([1.0, 2.0, 5.0, 4.0], [3.0, 6.0, 7.0, 8.0], True), ([1.0, 2.0, 5.0, 4.0], [3.0, 6.0, 7.0], False),
+    ([0.0, 1.0, 1.0, 1.0], [0.0, 0.0, 0.0, 1.0], True), ([0.0, 1.0, 1.0, 1.0], [0.0, 0.0, 1.0], False),
+])  # fmt: skip
+def test_mann_whitney_is_beside_every_comparison(a, b, paired):
+    binary = {*a, *b} <= {0.0, 1.0}
+    found = describe(a, b, 0, paired=paired, binary=binary)
+    assert found["mann_whitney"].u == sum((x > y) + 0.5 * (x == y) for x in a for y in b)
+    assert (found["signed_rank"] is not None) == (paired and not binary)
+    assert (found["permutation"] is not None) == (not paired and not binary)

@@ -1,0 +1,212 @@
+"""What could overturn a claim: lost runs replaced by the declared worst, a collapse that no run showed, a drift."""
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.comparing import BETTER_A, BETTER_B, compared, design, lost, pairs_of
+from support.comparing import SMALL as NOISE
+
+from esper_ab.design.design import Boundary
+from esper_ab.stats.pair import Samples
+from esper_ab.verdict.caveats import routine
+from esper_ab.verdict.imputation import completed, imputed, limits_with_losses, recurs_in
+from esper_ab.verdict.looks import courses_of
+from esper_ab.verdict.question import Lost
+from esper_ab.verdict.verdict import Verdict
+from workers.growth.measures import MEASURES
+
+
+def half(replicate, a, b, failed="ab"):
+    """A replicate that was given up; the runs without outcome failed, if `failed` names them."""
+    (one,) = lost((replicate, a, b)).replicates
+    return msgspec.structs.replace(one, failed_a=a is None and "a" in failed, failed_b=b is None and "b" in failed)
+
+
+def course_of(rule, pairs, complete):
+    return courses_of(rule, {rule.comparisons[0]: pairs}, complete)[rule.comparisons[0]]
+
+
+def test_what_failed_gets_the_declared_worst_or_the_best_seen_and_what_was_cancelled_the_mean_of_its_own():
+    rule, pairs = design(6, worst=10.0), pairs_of([70.0, 72.0], [66.0, 70.0])
+    halves = (half(2, None, 80.0), half(3, 60.0, None), half(4, None, None, failed="a"), half(5, None, None, failed=""))
+    full, worst, best = completed(rule, pairs, halves, against_a=True)
+    assert (worst, best) == (10.0, 80.0)
+    assert full[:2] == pairs
+    assert [(pair.replicate, pair.a, pair.b) for pair in full[2:]] == [
+        (2, 10.0, 80.0), (3, 60.0, 80.0), (4, 10.0, 72.0),
+    ]  # a third group's failure, replicate 5, says nothing about these two  # fmt: skip
+    full, _, _ = completed(rule, pairs, halves, against_a=False)
+    assert [(pair.a, pair.b) for pair in full[2:]] == [(80.0, 80.0), (60.0, 10.0), (80.0, 72.0)]
+    assert completed(rule, pairs_of([5.0], [66.0]), (), against_a=True)[1] == 5.0  # worse than what was declared
+    with pytest.raises(ValueError, match="empty"):
+        completed(rule, (), (half(0, None, None),), against_a=True)
+    with pytest.raises(ValueError, match="no worst outcome is declared"):
+        completed(design(6), pairs, halves, against_a=True)
+
+
+def test_where_lower_is_better_the_worst_is_high_and_the_best_low():
+    outcome = msgspec.structs.replace(MEASURES.outcome, better="lower")
+    rule = design(6, worst=99.0, measures=msgspec.structs.replace(MEASURES, outcome=outcome))
+    full, _, _ = completed(rule, pairs_of([70.0], [66.0]), (half(1, None, None, failed="ab"),), against_a=True)
+    assert (full[1].a, full[1].b) == (99.0, 66.0)
+
+
+@pytest.mark.parametrize(("halves", "expected"), [
+    ((half(0, None, 1.0),), None),
+    ((half(0, None, 1.0), half(1, None, 1.0)), "x"),
+    ((half(0, 1.0, None), half(1, 1.0, None)), "y"),
+    ((half(0, None, 1.0), half(1, None, 1.0), half(2, 1.0, None)), None),
+    ((half(0, None, None, failed="a"), half(1, None, None, failed="a")), "x"),
+    ((half(0, None, None, failed=""), half(1, None, None, failed="")), None),
+])  # fmt: skip
+def test_losses_recur_from_two_in_one_group_and_none_in_the_other(halves, expected):
+    assert recurs_in("x", "y", Lost(replicates=halves)) == expected
+
+
+@pytest.mark.parametrize(("early_stop", "looks"), [(True, [6]), (False, [6, 10])])
+def test_losses_after_the_last_look_that_is_taken_do_not_count(early_stop, looks):
+    """The numbers and the verdict are those of that look, and so are the losses that could overturn them."""
+    rule = design(10, early_stop=early_stop, worst=0.0)
+    pairs = pairs_of(75.0 + np.arange(7) * 0.1, 70.0 + np.arange(7) * 0.2)
+    course = course_of(rule, pairs, 10)
+    assert (course.decided_at, [look.replicates for look in course.looks]) == (6, looks)
+    again = imputed(rule, pairs, course, lost(*((r, None, 75.0) for r in (7, 8, 9))))
+    assert (again and (again.pairs, again.survives)) == (None if early_stop else (10, False))
+
+
+def test_it_is_asked_with_the_bound_that_decided():
+    """The same lost run leaves a decision at 0.05 and overturns one at 0.0076."""
+    pairs, at_once = pairs_of(BETTER_A, BETTER_B), design(8, worst=70.0)
+    strict = msgspec.structs.replace(at_once, boundaries=(Boundary(open=1, alpha=0.05, nominal_p=(0.0076,)),))
+    lenient, stern = (
+        imputed(rule, pairs, course_of(rule, pairs, 8), lost((6, None, 73.0))) for rule in (at_once, strict)
+    )
+    assert lenient.p == stern.p
+    assert 0.0076 < lenient.p < 0.05
+    assert (lenient.survives, stern.survives) == (True, False)
+
+
+@given(
+    st.lists(st.floats(-2.0, 2.0), min_size=6, max_size=6).filter(lambda d: np.std(d) > 0.05),
+    st.lists(st.tuples(st.floats(50.0, 90.0), st.sampled_from("ab")), min_size=1, max_size=3),
+    st.sampled_from([5.0, -5.0]),
+)
+def test_imputation_never_favours_the_claim_it_tests(noise, survivors, effect):
+    """Whichever group lost its runs, and as many in both: no value it may have had speaks more against the claim."""
+    rule = design(8, looks=(9,), worst=50.0)
+    pairs = pairs_of(np.full(6, 70.0 + effect), 70.0 + np.array(noise))
+    course = course_of(rule, pairs, 9)
+    gone = lost(*(
+        (6 + i, None, seen) if failed == "a" else (6 + i, seen, None) for i, (seen, failed) in enumerate(survivors)
+    ))  # fmt: skip
+    again = imputed(rule, pairs, course, gone)
+    if course.decision == "open":
+        assert again is None
+        return
+    assert (again.pairs, again.lost_a + again.lost_b) == (6 + len(survivors), len(survivors))
+    total = sum(pair.a - pair.b for pair in pairs)
+    for value in (50.0, *(value for pair in pairs for value in (pair.a, pair.b)), *(seen for seen, _ in survivors)):
+        lower, higher = (sum(value - seen for seen, failed in survivors if failed == side) for side in "ab")
+        assert course.direction * again.mean <= course.direction * (total + lower - higher) / again.pairs + 1e-9
+
+
+def equal(worst, halves):
+    base = 70.0 + 3.0 * np.sin(np.arange(16))  # runs differ by more than the groups do
+    rule, pairs, gone = design(20, worst=worst), pairs_of(base + NOISE, base), Lost(replicates=halves)
+    course = course_of(rule, pairs, 20)
+    assert course.decision == "equivalent"
+    return imputed(rule, pairs, course, gone), limits_with_losses(rule, pairs, course, gone), course
+
+
+@pytest.mark.parametrize(("worst", "halves", "survives"), [
+    (66.0, (half(16, None, None),), True),  # one replicate in which both failed
+    (66.0, (half(16, None, 70.0), half(17, 70.0, None)), True),
+    (30.0, (half(16, None, 70.0), half(17, 70.0, None)), False),
+    (66.0, (half(16, None, 70.0),), False),  # in one group only
+    (66.0, tuple(half(r, None, None) for r in (16, 17)), False),  # two in each
+    (None, (half(16, None, None),), False),
+])  # fmt: skip
+def test_a_small_difference_survives_equal_losses_of_one_run_in_both_directions(worst, halves, survives):
+    again, limits, _ = equal(worst, halves)
+    assert (again.survives, again.small) == (survives, survives)
+    assert (limits[0] is not None and -2.0 < limits[0] <= limits[1] < 2.0) == survives
+
+
+@pytest.mark.parametrize("halves", [(half(16, None, 73.0), half(17, 70.0, None)),
+                                    (half(16, None, 70.0), half(17, 73.0, None))])  # fmt: skip
+def test_the_group_whose_loss_speaks_more_against_a_small_difference_is_asked(halves):
+    assert [equal(worst, halves)[0].survives for worst in (66.0, 61.0)] == [True, False]
+
+
+def test_of_runs_that_form_no_pairs_only_the_lost_ones_are_filled_in():
+    rule, runs = design(8, test="welch", positions=1, worst=10.0), Samples(a=(70.0, 72.0), b=(66.0,))
+    full, worst, best = completed(rule, runs, (half(2, None, 80.0), half(3, 60.0, None)), against_a=True)
+    assert (full, worst, best) == (Samples(a=(70.0, 72.0, 10.0), b=(66.0, 80.0)), 10.0, 80.0)
+
+
+# A collapse that no run showed: how often it may strike, and whether the claim survives one.
+
+
+WAVES = np.random.default_rng(5).standard_normal(20)
+
+
+def of(shift, n=20, depth=0.0, **changes):
+    """n pairs of a that is better by `shift`; one run of b ends `depth` lower, and one of a with it."""
+    b = 70.0 + 0.0 * WAVES[:n]
+    b[3] -= depth
+    return compared(design(n, **changes), pairs_of(b + shift + WAVES[:n], b))
+
+
+@pytest.mark.parametrize(("n", "rate"), [(6, 0.393), (8, 0.312), (20, 0.139)])
+def test_the_rate_is_what_n_runs_miss_with_a_chance_of_five_percent(n, rate):
+    result = of(20.0, n)
+    assert result.unseen.rate == pytest.approx(rate, abs=5e-4)
+    assert (1.0 - result.unseen.rate) ** n == pytest.approx(0.05)
+    assert any(f"up to {100 * rate:.0f} % of a group's runs" in caveat for caveat in result.caveats)
+
+
+def test_a_large_effect_survives_a_collapse_and_a_small_one_does_not():
+    sure, close = of(20.0, worst=65.0), of(0.8, worst=50.0, margin=0.5)
+    assert (sure.verdict, sure.unseen.survives) == (Verdict.BETTER, True)
+    assert (close.verdict, close.unseen.survives) == (Verdict.BETTER, False)
+    assert close.unseen.worst == 50.0
+    assert any("The verdict would not survive one more pair" in caveat for caveat in close.caveats)
+    assert any("at the worst outcome declared (50.00" in caveat for caveat in close.caveats)
+    beyond = of(0.8, depth=30.0, worst=50.0, margin=0.5)
+    assert beyond.unseen.worst == 40.0
+    assert any("at the worst outcome seen (40.00" in caveat for caveat in beyond.caveats)
+
+
+@pytest.mark.parametrize("shift", [0.8, 20.0])
+def test_nothing_reassures_where_no_worst_outcome_is_declared(shift):
+    """Where no run collapsed, the worst outcome seen is an ordinary one, which any claim survives."""
+    claim = of(shift, margin=0.5)
+    assert (claim.verdict, claim.unseen.worst, claim.unseen.survives) == (Verdict.BETTER, None, None)
+    (said,) = [caveat for caveat in claim.caveats if "14 %" in caveat]
+    assert said.endswith("its effect is unknown, because no worst outcome is declared (--outcome-range).")
+    assert "survive" not in " ".join(claim.caveats)
+    assert said not in routine(claim)
+
+
+def test_it_is_the_same_from_either_side_and_asked_in_both_directions_of_an_equivalence():
+    a, b = 70.0 + 0.3 * WAVES, 70.0 + 0.0 * WAVES
+    rule = design(20, worst=40.0)
+    there, back = compared(rule, pairs_of(a, b)), compared(rule, pairs_of(b, a))
+    assert (there.verdict, back.verdict) == (Verdict.EQUIVALENT, Verdict.EQUIVALENT)
+    assert there.unseen == back.unseen
+    assert there.unseen.survives is False
+
+
+def test_without_losses_the_limits_are_those_of_the_look_and_without_any_pair_there_are_none():
+    again, limits, course = equal(None, ())
+    assert again is None
+    assert limits == (course.looks[-1].low, course.looks[-1].high)
+    rule, gone = design(20, worst=0.0), lost((0, None, None))
+    assert limits_with_losses(rule, (), course_of(rule, (), 20), gone) == (None, None)
+
+
+def test_where_nothing_is_claimed_nothing_was_leant_on():
+    assert of(0.4, margin=0.5).unseen is None
+    assert compared(design(20), pairs_of([70.0] * 3, [69.0, 68.0, 71.0])).unseen is None
