@@ -22,7 +22,7 @@ __all__ = [
     "ABExperiment", "ABVariant", "LoadedExperiment", "OutcomeVerdicts", "Results", "RunResult", "TrainerSettings",
     "UsageError", "audit_rewards", "compare_outcomes", "create_experiment", "design_comparison", "judge_outcomes",
     "load_experiment", "parse_experiment", "run_ab_test",
-]  # fmt: skip
+]
 
 # Name -> module, imported on first use, because every command and every worker imports this file first.
 _HOMES = {

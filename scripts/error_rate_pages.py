@@ -20,11 +20,11 @@ LAWS: dict[str, Law] = {
     "skewness 2": skewed(2.0), "skewness 3.5": skewed(3.5), "skewness 6": skewed(6.0),
     "15 % fall by 45 SD": collapsing(0.15, 45.0), "5 % fall by 110 SD": collapsing(0.05, 110.0),
     "2 % fall by 130 SD": collapsing(0.02, 130.0), "15 % fall by 4 SD": collapsing(0.15, 4.0),
-}  # fmt: skip
+}
 PLANS = {
     "10": (10,), "15": (15,), "16": (12, 16), "16 today": (14, 16), "20": (10, 14, 20), "20 today": (14, 20),
     "24": (12, 16, 24), "24 today": (16, 24), "30": (16, 20, 30),
-}  # fmt: skip
+}
 STRICTER = 100.0  # the bound after 10 of 20 pairs is divided by this in one row
 TASKS = (1, 2, 4, 8)
 SHOWN = 1_000  # false claims of which the sentence is counted

@@ -129,7 +129,7 @@ def write_table() -> None:
         [[[of_collapse[(share, depth)][plan][m] for depth in DEPTHS] for share in SHARES]
          for m in range(len(COMPARISONS))]
         for plan in plans
-    ]  # fmt: skip
+    ]
     TABLE.write_text(
         f'''"""Simulated error rates, written by `scripts/error_rates`; see `error_rates`. Rates are in percent.
 

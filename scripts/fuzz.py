@@ -91,7 +91,7 @@ def attack_many(rng: random.Random, count: int) -> bool:
         same = same and equal
         entries = [entry for entry in history.incidents if entry.category == "bad_message"]
         print(f"{len(frames):,} frames from {who}: {took:.1f} s, records {'the same' if equal else 'OTHERS'}, "
-              f"{len(entries)} incidents, the last: {entries[-1].detail}")  # fmt: skip
+              f"{len(entries)} incidents, the last: {entries[-1].detail}")
     return same
 
 

@@ -28,12 +28,12 @@ _FOLDER = Path("experiments/golden")
 _ONE_CORE = ("--devices", "cpu:0", "--launcher", "inline")
 _SMALL = (
     "--steps", "6", "--n-envs", "2", "--eval-episodes", "2", "--set", "policy.hidden=16", "--set", "ppo.epochs=1",
-)  # fmt: skip
+)
 _TINY = ("--episodes", "1", *_SMALL)
 _TRAINER = (
     "mine.py", "--higher", "score", "--margin", "2",
     "--rehearsal", "fails=0,breaks=0", "--episodes", "1", "--eval-episodes", "1",
-)  # fmt: skip
+)
 _RANGE = ("--outcome-range", "0..100")
 _KILLED_AT = 45  # lines of the journal
 _LAUNCHER = InlineLauncher("support.fake_worker:main_in_thread")
@@ -70,14 +70,14 @@ def _trained(*flags: str, seeds: int = 8, **more: Any) -> Make:
 
 def _audited() -> dict[str, Any]:
     _command("growth", "rewards", "shaped", "sparse", "--schedules", "8", "--search", "0", "--steps", "6",
-             "--out", "reward-audits/rewards")  # fmt: skip
+             "--out", "reward-audits/rewards")
     return _growth("shaped,sparse", "--reward-audit", "reward-audits/rewards", seeds=1)()
 
 
 def _killed() -> dict[str, Any]:
     """Kill an experiment without warning while its third replicate trains, then resume it."""
     line = (sys.executable, "-m", "esper_ab.commands.cli", "launch", "--groups", "shaped,sparse", "--seeds", "6",
-            *_SMALL, "--episodes", "3", "--devices", "cpu:0", "--name", _FOLDER.name, "--quiet")  # fmt: skip
+            *_SMALL, "--episodes", "3", "--devices", "cpu:0", "--name", _FOLDER.name, "--quiet")
     process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     journal = _FOLDER / JOURNAL_NAME
     while process.poll() is None and (not journal.exists() or journal.read_bytes().count(b"\n") < _KILLED_AT):
@@ -136,7 +136,7 @@ def _drawing(means: Mapping[str, float], sd: float, drift: float, faults: str) -
 def _drawn(
     means: Mapping[str, float], sd: float = 2.0, *, drift: float = 0.0, faults: str = "", extend_to: int = 0,
     keep: int = 0, **settings: Any,
-) -> Make:  # fmt: skip
+) -> Make:
     """Draw outcomes with `means` by group; `keep`: number of journal lines to keep."""
 
     def make() -> dict[str, Any]:

@@ -129,7 +129,7 @@ def _launched(folder: str, name: str, *words: str) -> Path:
 
 def _esper_ab(*words: str) -> None:
     subprocess.run([sys.executable, "-m", "esper_ab.commands.cli", *words], check=True, cwd=ROOT,
-                   stdout=subprocess.DEVNULL, env=os.environ | {"PYTHONPATH": str(ROOT)})  # fmt: skip
+                   stdout=subprocess.DEVNULL, env=os.environ | {"PYTHONPATH": str(ROOT)})
 
 
 def keep(experiment_dir: Path, to: Path, names: tuple[str, ...] = _KEPT) -> None:
@@ -149,7 +149,7 @@ def keep(experiment_dir: Path, to: Path, names: tuple[str, ...] = _KEPT) -> None
         "report.html": lambda: render_page(report).encode(),
         "summary.txt": lambda: render_text(report).encode(),
         "verdict.json": lambda: render_verdict(found),
-    }  # fmt: skip
+    }
     for name in names:
         (to / name).write_bytes(made[name]())
 
@@ -166,7 +166,7 @@ def screening() -> None:
     lines = [
         f"{group},{replicate},{outcome!r}" for group in compared
         for name, replicate, outcome in ended if name == group and outcome is not None
-    ]  # fmt: skip
+    ]
     (ROOT / OTHER_NUMBERS).write_text("\n".join(("group,seed,outcome", *lines)) + "\n", encoding="utf-8")
     other_numbers()
 
@@ -174,7 +174,7 @@ def screening() -> None:
 def other_numbers() -> None:
     """Draw the picture of docs/other-numbers.md with the command on that page."""
     _esper_ab("judge", OTHER_NUMBERS, "--margin", "2", "--unit", "%", "--control", "random", "--scores", "10..100",
-              "--figure", "docs/other-numbers.png")  # fmt: skip
+              "--figure", "docs/other-numbers.png")
 
 
 def several_tasks() -> None:
@@ -187,7 +187,7 @@ def several_tasks() -> None:
         several = _launched(folder, "several", *asked.split())
         parts = [f"{name}={several / name}" for name in ("digits", "mixture")]
         _esper_ab("judge", str(several / "plan.json"), *parts, "--scores", "0..100", "--figure",
-                  "docs/several-tasks.png")  # fmt: skip
+                  "docs/several-tasks.png")
 
 
 def shaping() -> None:
@@ -238,7 +238,7 @@ def picture(page: Path, to: Path, scratch: Path) -> None:
         [browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1150,1180",
          f"--user-data-dir={scratch / 'profile'}", f"--screenshot={to}", page.as_uri()],
         check=True, capture_output=True, timeout=300,
-    )  # fmt: skip
+    )
 
 
 def main() -> int:

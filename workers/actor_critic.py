@@ -228,7 +228,7 @@ class ActorCritic(ABC):
                 place: {"step": step, "exp_avg": mean.copy(), "exp_avg_sq": square.copy()}
                 for place, (mean, square) in enumerate(moments)
             }},
-        }  # fmt: skip
+        }
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Restore the result of `state`; LookupError or ValueError if `state` belongs to a different network."""

@@ -72,7 +72,7 @@ Values = NDArray[np.floating[Any]] | float
 _BLANKS: dict[str, float] = {
     "stage": UNKNOWN, "previous_stage": UNKNOWN, "epochs_in_stage": 0, "age": 0, "contribution": np.nan,
     "total_improvement": np.nan, "interaction_sum": np.nan, "acc_at_germination": np.nan,
-}  # fmt: skip
+}
 
 
 def blank_absent(seeds: SeedFacts) -> SeedFacts:

@@ -56,7 +56,7 @@ def analyse(history: History, rng_seed: int | None = None) -> Analysis:
         conduct=conduct(history), remarks=remarks(history, per_run, learned, answer.comparisons),
         noise=noise_of_pairs(history), result_hash=result_hash(history),
         reward_audit=None if history.plan.reward_audit is None else findings_of(history.plan.reward_audit),
-    )  # fmt: skip
+    )
 
 
 def task_and_budget(history: History) -> str:
@@ -88,4 +88,4 @@ def facts_of(history: History) -> Facts:
         scope=conditions(history), findings=tuple(audit(history, pairs)), paired=not plan.experiment.unpaired,
         run_sd=plan.run_sd, same_settings=frozenset(one.groups for one in pairs if same_settings(history, one)),
         same_records=frozenset(one.groups for one in pairs if same_records(history, one, pairs[one])),
-    )  # fmt: skip
+    )

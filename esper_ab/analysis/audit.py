@@ -63,7 +63,7 @@ def _no_number(history: History) -> Iterator[Finding]:
         runs = [
             run.ref.name for run in history.of_group(group)
             if run.evaluation is not None and not run.lost and outcome_of(run, history.design.outcome_over) is None
-        ]  # fmt: skip
+        ]
         if runs:
             yield Finding(
                 "outcome", "blocks", (group,),
@@ -79,7 +79,7 @@ def _places(blocks: Sequence[Block], contrast: Contrast, replicates: set[int]) -
             for order, spec in enumerate(block.runs) if spec.ref.group_id in contrast.groups
         }
         for block in blocks if block.replicate in replicates
-    }  # fmt: skip
+    }
 
 
 def _aliased(history: History, contrast: Contrast, places: Places) -> Iterator[Finding]:
@@ -103,7 +103,7 @@ def _aliased(history: History, contrast: Contrast, places: Places) -> Iterator[F
     coming = {
         replicate for replicate, several in runs.items()
         if {run.expected for run in several if run.ref.group_id in contrast.groups} == {True}
-    }  # fmt: skip
+    }
     if identified([*_places(history.blocks, contrast, coming | places.keys()).values()]):
         later = "No look decides before further seeds separate them."
         yield Finding("aliased", "notes", contrast.groups, f"{said} {later}")
@@ -122,7 +122,7 @@ def _remedy(history: History, contrast: Contrast, places: Places) -> str:
         more[replicate] = {
             names[group]: (lanes[place].name, place)
             for place, group in enumerate(positions(experiment, replicate, n_sets)) if names[group] in contrast.groups
-        }  # fmt: skip
+        }
         if identified([*more.values()]):
             return (
                 f"{replicate + 1} seeds would separate them: `esper-ab resume --seeds` adds the missing ones."

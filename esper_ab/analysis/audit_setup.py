@@ -15,7 +15,7 @@ from esper_ab.verdict.finding import Finding, Weight
 _COMMON = (
     "experiment_digest", "rng_seed", "task", "outcome", "repeats", "data_dir", "slots", "n_envs", "episodes", "steps",
     "eval_episodes", "arithmetic",
-)  # fmt: skip
+)
 
 
 def setup_findings(history: History) -> Iterator[Finding]:

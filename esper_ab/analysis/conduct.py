@@ -17,7 +17,7 @@ FAULTS = {
     "worker_death": "worker death", "hung_worker": "hung worker", "restart": "restart",
     "start_delayed": "delayed start", "bad_message": "unreadable message", "damaged_checkpoint": "damaged checkpoint",
     "cold_start": "cold start",
-}  # fmt: skip
+}
 
 
 class Conduct(msgspec.Struct, frozen=True, kw_only=True):

@@ -77,4 +77,4 @@ def _with_costs(history: History, found: Components | None) -> EvaluationNoise |
     return EvaluationNoise(
         components=found, episodes=experiment.episodes, n_envs=experiment.n_envs,
         training_episode_s=trained_s / trained, evaluation_episode_s=evaluated_s / evaluated,
-    )  # fmt: skip
+    )

@@ -52,7 +52,7 @@ def unsettled(design: Design, learned: Iterable[Learning]) -> list[str]:
     return [
         one.group for one in learned
         if one.learns and ((one.head_entropy or 0.0) > _UNDECIDED or _gain(design, one.sampled, one.greedy) > 0.0)
-    ]  # fmt: skip
+    ]
 
 
 def greedy_gap(design: Design, sampled: float | None, greedy: float | None) -> str:

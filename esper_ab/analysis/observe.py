@@ -48,7 +48,7 @@ def rows_of(history: History, task: str = "") -> Iterator[Observation]:
             yield Observation(
                 group=run.ref.group_id, replicate=str(run.ref.replicate), task=task, place=place, run=run.ref.name,
                 value=outcome_of(run, history.design.outcome_over), cancelled=run.lost and not run.failed,
-            )  # fmt: skip
+            )
 
 
 def followed(history: History) -> Courses:

@@ -76,7 +76,7 @@ def count_pathologies(columns: Columns) -> dict[str, int]:
     found = _found(
         lambda name: np.array(columns.of(name)), learns=np.array(columns.of("learns")) == 1.0, chose=chose,
         episodes=np.array(columns.episodes),
-    )  # fmt: skip
+    )
     return {kind: int(where.sum()) for kind, where in found.items() if where.any()}
 
 

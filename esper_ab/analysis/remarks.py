@@ -30,7 +30,7 @@ def remarks(
     return (
         *_misled(history, comparisons), *_falling(history, learning), *_greedy(history, learning),
         *_fixed_above(history, outcomes, learning),
-    )  # fmt: skip
+    )
 
 
 def _misled(history: History, comparisons: Sequence[Comparison]) -> Iterator[str]:
@@ -70,7 +70,7 @@ def _fixed_above(
     means = {
         group: found for group in history.groups
         if (found := mean(outcomes[run.ref.name].outcome for run in history.of_group(group))) is not None
-    }  # fmt: skip
+    }
     trained = {group: value for group, value in means.items() if group in learners}
     if not trained:
         return

@@ -98,7 +98,7 @@ def _judge_reward(scored: Scored, outcomes: Floats, random: Bools) -> RewardFind
         half_paid=int(np.searchsorted(paid, 0.5 - 1e-12)) + 1 if total else None,
         on_last_step=float(by_step[-1] / total) if total else None, paid=paid,
         sensitivity=_sensitivity(scored, returns, outcomes, random), found=scored.found,
-    )  # fmt: skip
+    )
 
 
 def _sensitivity(

@@ -40,7 +40,7 @@ class ExperimentBuilder:
     def add_variant(
         self, name: str, description: str = "", overrides: Settings | None = None, *, tags: Sequence[str] = (),
         run: str = "", **settings: Any,
-    ) -> ExperimentBuilder:  # fmt: skip
+    ) -> ExperimentBuilder:
         """Add a group. Give its settings as keywords with two underscores, or as dotted keys in `overrides`.
 
         `ppo__lr=1e-3` and `overrides={"ppo.lr": 1e-3}` are equivalent. `tags` and `run` are for trackers.

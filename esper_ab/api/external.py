@@ -99,7 +99,7 @@ class DesignOptions(RuleOptions, total=False):
 def compare_outcomes(
     data: Any, *, margin: Told, columns: Mapping[str, str] | None = None, groups: Sequence[str] = (),
     **options: Unpack[OutcomeOptions],
-) -> OutcomeVerdicts:  # fmt: skip
+) -> OutcomeVerdicts:
     """Compare the groups of `data`. The result is exploratory, because nothing was declared before the runs.
 
     `data` is one of these:
@@ -127,7 +127,7 @@ def explored(observations: Observations, asked: Asked) -> OutcomeVerdicts:
     questions = (
         *on_items(observations, rows), *on_direction(observations.outcome_column, asked),
         *questions_on(observations, scales, rule, paired=paired, rows=rows),
-    )  # fmt: skip
+    )
     if questions:
         raise Unanswered(observations.source, questions)
     found = explore(observations, scales, rule, paired=paired, rows=rows)
@@ -137,7 +137,7 @@ def explored(observations: Observations, asked: Asked) -> OutcomeVerdicts:
 def design_comparison(
     groups: Sequence[str], seeds: int | Sequence[int | str], *, margin: Told, output_path: str | Path | None = None,
     **options: Unpack[DesignOptions],
-) -> AnalysisPlan:  # fmt: skip
+) -> AnalysisPlan:
     """Make a plan for runs done elsewhere; UsageError if the plan is invalid.
 
     `seeds` is the number of seeds beside the `choose` extra ones, and all are then named 0, 1, …, or a list of the
@@ -162,13 +162,13 @@ def designed(groups: Sequence[str], seeds: Sequence[str], asked: Asked) -> Analy
     return make_external_plan(
         groups, seeds, scales, _rule(asked),
         cells=tuple(asked.get("cells", ())), choosing=asked.get("choose", 0),
-    )  # fmt: skip
+    )
 
 
 def judge_outcomes(
     plan: AnalysisPlan | str | Path, data: Any, *, columns: Mapping[str, str] | None = None,
     groups: Sequence[str] = (), scores: Told = "",
-) -> OutcomeVerdicts:  # fmt: skip
+) -> OutcomeVerdicts:
     """Judge `data` by a plan or a plan file, in the order of the plan, and note deviations from the plan.
 
     `data` is as for `compare_outcomes`, or an experiment directory, or a mapping from tasks to experiment directories.

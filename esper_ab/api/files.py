@@ -46,7 +46,7 @@ def load_declaration(path: Path) -> DeclaredExperiment:
     different = {
         msgspec.json.encode((asked, one.about, one.tracking)): f"{symbol} ({asked.name})"
         for symbol, one, asked in found
-    }  # fmt: skip
+    }
     if len(different) > 1:
         named = ", ".join(different.values())
         raise UsageError(f"{path} has several experiments: {named}; put each into a file of its own")
@@ -101,7 +101,7 @@ def _find_experiments(path: Path) -> list[tuple[str, DeclaredExperiment, AskedEx
     own = {
         symbol: value for symbol, value in vars(module).items()
         if not isinstance(value, FunctionType | type) or value.__module__ == module.__name__  # not imported
-    }  # fmt: skip
+    }
     named = {symbol: value for symbol, value in own.items() if _FACTORY.fullmatch(symbol)}
     found = {symbol: value for symbol, value in named.items() if not _needed_arguments(value)}
     if not found:

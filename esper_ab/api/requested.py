@@ -116,7 +116,7 @@ def tracking_of(experiment: ABExperiment) -> Tracking:
         told = msgspec.structs.replace(
             told, wandb="online" if told.wandb == "off" else told.wandb,
             wandb_entity=experiment.wandb_entity, wandb_project=experiment.wandb_project,
-        )  # fmt: skip
+        )
     if experiment.date and not told.wandb_project:
         told = msgspec.structs.replace(told, wandb_project=f"ab_test_{experiment.name}_{experiment.date}")
     tags = {variant.name: (*variant.tags, *filter(None, [variant.run])) for variant in experiment.variants}

@@ -60,7 +60,7 @@ class _All(More, total=False):
 def run_ab_test(
     experiment: ABExperiment, output_dir: str | Path = "experiments", parallel_runs: bool = True,
     max_parallel_runs: int | None = None, retry_failed_runs: bool = True, max_retries: int = 2, **more: Unpack[More],
-) -> Results:  # fmt: skip
+) -> Results:
     """Train every variant `runs_per_variant` times, compare the variants, and return when all runs have ended.
 
     The experiment directory, `output_dir`/NAME, must not exist. NAME is the experiment's name unless `name` is given.
@@ -86,7 +86,7 @@ def run_ab_test(
     told = arguments("run_ab_test", {
         "parallel_runs": parallel_runs, "max_parallel_runs": max_parallel_runs, "retry_failed_runs": retry_failed_runs,
         "max_retries": max_retries, **more,
-    }, _All)  # fmt: skip
+    }, _All)
     own = {key: told.pop(key) for key in AskedLauncher.__struct_fields__ if key in told}
     declared = parse_declaration(experiment, Path.cwd())
     watched, retries = told.get("verbose", False), told["max_retries"] if told["retry_failed_runs"] else 0
@@ -98,7 +98,7 @@ def run_ab_test(
         job = plan_job(AskedJob(
             parts=one_part(_limited(declared.asked, told)), output_dir=path_of("output_dir", output_dir),
             tracking=declared.tracking, about=declared.about,
-        ), launcher)  # fmt: skip
+        ), launcher)
         if watched:
             click.echo(typeable(describe(job)))
         try:

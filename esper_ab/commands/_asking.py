@@ -136,6 +136,6 @@ def tracking_of(options: Flags, declared: Tracking) -> Tracking:
         kept, wandb=mode, tensorboard="tensorboard" in names,
         wandb_entity=options["wandb_entity"] or kept.wandb_entity,
         wandb_project=options["wandb_project"] or kept.wandb_project,
-    )  # fmt: skip
+    )
     check_tracking(told)
     return told

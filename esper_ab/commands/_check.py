@@ -47,7 +47,7 @@ def examine(experiment_dir: Path) -> Findings:
         faults=dict(file_faults(experiment_dir, runs, checkpoints=not user)),
         removable=tuple(map(str, unneeded.files)) if unneeded else (),
         removable_bytes=unneeded.size_bytes if unneeded else 0,
-    )  # fmt: skip
+    )
 
 
 def _count_lines(file: BinaryIO) -> int:

@@ -49,7 +49,7 @@ _OPTIONS = {
     "groups": valued("--groups", "A,B,…",
         "Columns that have the outcomes of one group each, in a file with one row per seed.", default=""),
     "verbose": switch("--verbose", "Also print every table.", "-v"),
-}  # fmt: skip
+}
 RULE = ("margin", "better", "unit", "label", "worst", "control", "alpha")
 
 

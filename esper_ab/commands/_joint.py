@@ -24,7 +24,7 @@ def status_joint(directory: Path, *, json: bool) -> None:
         parts = [
             {"part": part.name, **(msgspec.to_builtins(status(folder)) if begun(folder) else {"state": "planned"})}
             for part in found.parts for folder in (directory / part.folder,)
-        ]  # fmt: skip
+        ]
         click.echo(json_module.dumps({"experiment": directory.name, "plan": plan.digest, "parts": parts}, indent=2))
         return
     folders = [directory / part.folder for part in found.parts]

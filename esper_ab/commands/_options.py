@@ -254,7 +254,7 @@ def _refuse_spaces(command: click.Command, ctx: click.Context, args: Sequence[st
     flags = {
         flag for option in command.get_params(ctx) if isinstance(option, click.Option) and option.name != "group"
         and "," in (option.metavar or "") for flag in option.opts
-    }  # fmt: skip
+    }
     for place, flag in enumerate(args):
         words = list(itertools.takewhile(lambda word: not word.startswith("-"), args[place + 1 :]))
         if flag in flags and len(words) > 1 and not any(map(_may_be_what, words[1:])):

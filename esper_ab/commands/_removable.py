@@ -53,7 +53,7 @@ def removable(experiment_dir: Path, history: History) -> Removable:
     return Removable(
         files=tuple(sorted(path.relative_to(experiment_dir) for path in files)),
         size_bytes=sum(path.lstat().st_size for path in files), kept=kept,
-    )  # fmt: skip
+    )
 
 
 def remove(experiment_dir: Path, found: Removable) -> None:

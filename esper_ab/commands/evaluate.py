@@ -31,7 +31,7 @@ _DECODER = msgspec.json.Decoder(PoliciesAnswer)
 @command_with(
     "esper-ab evaluate experiments/EXPERIMENT/policies/shaped/*.pt",
     "esper-ab evaluate experiments/EXPERIMENT/policies/shaped/0.pt --rng-seed 7 --episodes 64",
-)  # fmt: skip
+)
 @click.argument("policies", metavar="POLICY…", nargs=-1, required=True, type=click.Path())
 @valued("--episodes", "N", "Number of evaluation episodes. [default: as in the run]", "eval_episodes", type=AT_LEAST_1)
 @valued("--rng-seed", "N",

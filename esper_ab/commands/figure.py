@@ -13,7 +13,7 @@ from esper_ab.commands._parameters import PATH, valued
 
 @command_with(
     "esper-ab figure experiments/EXPERIMENT curves", "esper-ab figure experiments/EXPERIMENT effects --out effects.svg"
-)  # fmt: skip
+)
 @experiment_argument
 @click.argument("name", default="effects")
 @valued("--out", "FILE", "Output file, ending in .pdf, .svg or .png. [default: NAME.pdf]", type=PATH)

@@ -37,7 +37,7 @@ def command() -> None:
 @command.command(cls=Command, epilog=epilog(
     "esper-ab growth rewards", "esper-ab growth rewards shaped mine.py:reward --task digits --schedules 128",
     "esper-ab growth rewards simplified --set reward.pbrs_weight=0.1 --out reward-audits/weaker-potential",
-))  # fmt: skip
+))
 @click.argument("rewards", metavar="[MODE | FILE:FUNCTION]…", nargs=-1)
 @hosts_options("task", "data_dir")
 @valued("--slots", "A,B,…", "Slots that may grow a seed module, in network order. [default: all]", default="")
@@ -90,7 +90,7 @@ def rewards(out: Path | None, json: bool, slots: str, assignments: tuple[str, ..
 @command.command(cls=ExperimentCommand, epilog=epilog(
     "esper-ab growth heuristic --task digits --episodes 1 --slots early mid late",
     "esper-ab growth heuristic --task synthetic --steps 25 --n-envs 2 --json",
-))  # fmt: skip
+))
 @hosts_options("task", "data_dir")
 @valued("--slots", "A B …", "Slots that may grow a seed module, in network order. [default: all]")
 @valued("--episodes", "N", "Episodes, each on fresh hosts.", type=AT_LEAST_1, default=1)
@@ -116,7 +116,7 @@ def heuristic(json: bool, **options: Any) -> None:
 
 @command.command(cls=Command, epilog=epilog(
     "esper-ab growth fetch cifar10", "esper-ab growth fetch cifar10 --data-dir data",
-))  # fmt: skip
+))
 @click.argument("task", metavar="TASK")
 @valued("--data-dir", "DIR", "Folder for the data. [default: the user's cache folder]", default="")
 @json_flag

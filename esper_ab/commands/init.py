@@ -73,7 +73,7 @@ def toml_file(name: str = "") -> str:
     shown = [field for field in sections.pop("") if not (name and field.key == "name")]
     lines += [line for field in shown for line in _toml_lines(field)]
     lines += ["", "# A group with settings of its own; keys in its table are dotted:", "#[group.fast]",
-              '#reward = "shaped"', "#ppo.lr = 3e-3"]  # fmt: skip
+              '#reward = "shaped"', "#ppo.lr = 3e-3"]
     for section, fields in sections.items():
         about = _about(section)
         lines += ["", *([f"# {about}"] if about else []), f"[{section}]"]

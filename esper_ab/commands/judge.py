@@ -46,7 +46,7 @@ _RULE = (*RULE, "rows", "paired")  # flags that a plan replaces
 def command(
     context: click.Context, /, words: tuple[str, ...], requirements: tuple[str, ...], columns: str, groups: str,
     **options: Any,
-) -> int:  # fmt: skip
+) -> int:
     """Judge outcomes of runs made elsewhere by PLAN, noting deviations; or, without PLAN, explore them.
 
     FILE is a CSV file with a row per run. Its columns are group, seed (or pair), outcome (empty for a failed run) and,

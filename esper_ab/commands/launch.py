@@ -66,7 +66,7 @@ def command(**options: Any) -> None:
             job, watched=not (options["quiet"] or json or options["verbose"]),
             limits=Limits(deaths=1) if options["no_retry"] else None,
             also=[Narration()] if options["verbose"] else (), begin=str if json else click.echo,
-        )  # fmt: skip
+        )
     except (WorkerFailed, WorkerHung):
         if job.joint is None and not json:
             click.echo(typeable("\n".join(_failures(job.directory))))

@@ -68,7 +68,7 @@ def command(**options: Any) -> None:
     question = PowerQuestion(
         margin=options["margin"] or margin, alpha=options["alpha"], comparisons=options["comparisons"],
         positions_matter=positions is not False, futility=options["futility"],
-    )  # fmt: skip
+    )
     found = answer(known, options["seeds"], question)
     click.echo(visible_json(msgspec.json.encode(found)) if options["json"] else typeable(power_text(found)))
 
@@ -108,7 +108,7 @@ def _known(options: Flags) -> tuple[Known, float]:
         known = Known(
             source=f"{spread.runs} runs of {found.mode} in {options['calibration']}", sd=spread.sd, df=spread.runs - 1,
             rho=rho, noise=found.noise, unit=found.outcome.apart,
-        )  # fmt: skip
+        )
         return check_varied(known), found.margin
     history = load(options["experiment"]).history
     known = known_from_pairs(history, str(options["experiment"]))

@@ -17,7 +17,7 @@ from esper_ab.readers.sql import LIMIT_S, query, query_csv, query_json, query_te
 @command_with(
     "esper-ab query experiments/EXPERIMENT 'SELECT run, avg(outcome) FROM evaluations GROUP BY run'",
     "esper-ab query experiments/EXPERIMENT 'SELECT * FROM seed_events' --csv",
-)  # fmt: skip
+)
 @experiment_argument
 @click.argument("sql")
 @json_flag

@@ -22,7 +22,7 @@ from esper_ab.live.console import outlive_terminal
 @command_with(
     "esper-ab resume experiments/EXPERIMENT",
     "esper-ab resume experiments/EXPERIMENT --seeds 20 --dry-run",
-)  # fmt: skip
+)
 @joint_argument
 @valued("--seeds", "N",
     "Add seeds to a finished EXPERIMENT, up to N in total. Comparisons that are still undecided then follow the "
@@ -56,5 +56,5 @@ def command(experiment_dir: Path, seeds: int | None, requirements: tuple[str, ..
     resume(
         experiment_dir, make_launcher(read_launcher_flags(options)), seeds=seeds,
         watched=not (options["quiet"] or json), allow_changed_code=allowed, begin=str if json else click.echo,
-    )  # fmt: skip
+    )
     show_answer(experiment_dir, requirements, "json" if json else "brief")

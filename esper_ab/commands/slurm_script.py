@@ -21,7 +21,7 @@ from esper_ab.readers.joint_directory import JOINT_NAME
 _OWN = (
     "--launcher", "--name", "--output-dir", "--dry-run", "--transport", "--quiet", "--json", "--yes",
     "--verbose", "-v",
-)  # fmt: skip
+)
 _PROGRAM = "esper_ab.commands.cli"
 _LAUNCHER = "slurm"
 _BOTH = ("--launcher", _LAUNCHER, "--quiet")  # added to both launch and resume
@@ -105,13 +105,13 @@ def _options(
         *((f"--gpus-per-node={gpus}",) if gpus else ()), *((f"--time={time}",) if time else ()),
         "--no-kill", "--requeue", "--propagate=NONE", f"--signal=B:TERM@{_WARNING_S}", "--open-mode=append",
         f"--output={output}", *sbatch,
-    )  # fmt: skip
+    )
 
 
 def batch_script(
     experiment_dir: Path, flags: Words, again: Words, options: Words,
     setup: Words,
-) -> str:  # fmt: skip
+) -> str:
     """Return the script's text; `flags` are the flags of `launch`, and `again` are the flags that `resume` repeats.
 
     Because the script uses `exec`, signals that Slurm sends to the script reach the coordinator itself.
@@ -126,7 +126,7 @@ def batch_script(
         *setup,
         f"cd {shlex.quote(str(Path.cwd()))} || exit 2",
         f"if {begun}; then", f"    exec {resume}", "fi", f"exec {launch}",
-    )  # fmt: skip
+    )
     return "\n".join(lines) + "\n"
 
 

@@ -18,7 +18,7 @@ from esper_ab.trackers.now import tracking_now, tracking_text
 @command_with(
     "esper-ab status experiments/EXPERIMENT", "esper-ab status -f experiments/EXPERIMENT",
     "esper-ab status experiments/EXPERIMENT --json",
-)  # fmt: skip
+)
 @joint_argument
 @switch("--follow",
     "Show the live view until the experiment ends; Ctrl-C closes the view, and the experiment continues. With --json: "

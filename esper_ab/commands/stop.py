@@ -48,7 +48,7 @@ def command(experiment_dir: Path, now: bool, json: bool) -> None:
     tree = {
         "experiment_dir": str(experiment_dir), "stopped": by is not None, "state": found.state,
         "detail": found.detail, "resume": resume,
-    }  # fmt: skip
+    }
     what = found.state + (f" ({found.detail})" if found.detail else "")
     told = f"{found.experiment}: {what}" if by else f"{found.experiment}: not running; it is {what}"
     told += f"\nresume with: {resume}" if resume else ""

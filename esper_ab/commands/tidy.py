@@ -26,7 +26,7 @@ from esper_ab.journal.lock import Lock, holder
 @command_with(
     "esper-ab tidy experiments/*", "esper-ab tidy --check experiments/EXPERIMENT",
     "esper-ab tidy --repair experiments/EXPERIMENT",
-)  # fmt: skip
+)
 @click.argument("experiment_dirs", metavar="EXPERIMENT…", nargs=-1, required=True, type=ExperimentDirectory())
 @switch("--check",
     "Change nothing: verify journal, policies, checkpoints, settings and copies of code, and list the files that would "
@@ -65,7 +65,7 @@ def command(experiment_dirs: tuple[Path, ...], check: bool, repairs: bool, json:
             {"experiment_dir": str(experiment_dir), "cut": cut[experiment_dir].removesuffix("; "),
              "removed": [str(file) for file in one.files], "bytes": one.size_bytes}
             for experiment_dir, one in found.items()
-        ]  # fmt: skip
+        ]
         click.echo(json_module.dumps(trees, indent=2))
     return 0
 

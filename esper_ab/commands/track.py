@@ -25,7 +25,7 @@ from esper_ab.trackers.state import at_work, read_settings, save_settings
 @command_with(
     "esper-ab track experiments/EXPERIMENT --tensorboard",
     "esper-ab track experiments/EXPERIMENT --wandb offline",
-)  # fmt: skip
+)
 @experiment_argument
 @valued("--wandb", "[offline|online]",
     "Weights & Biases. [default: WANDB_MODE, else online]", flag_value="", is_flag=False)

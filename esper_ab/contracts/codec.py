@@ -95,7 +95,7 @@ def _unpack(data: bytes, limits: WireLimits) -> Any:
             data, raw=False, strict_map_key=True, max_array_len=min(size, limits.entries),
             max_map_len=min(size, limits.keys), max_str_len=min(size, limits.text_bytes), max_bin_len=0, max_ext_len=0,
             **count,
-        )  # fmt: skip
+        )
     except (ValueError, TypeError, RecursionError, MemoryError, msgpack.UnpackException) as error:
         raise ProtocolError(f"not msgpack within the limits: {str(error) or type(error).__name__}") from None
 

@@ -22,7 +22,7 @@ RESERVED = frozenset((
     "run", "group_id", "replicate", "reward_mode", "controller", "lane", "episode", "recorded_at", "env", "device",
     "steps", "outcome", "greedy", "evaluated", "reward_sum", "failed", "total_s", "train_s", "validate_s", "decide_s",
     "update_s", "digest", "actions", "rewards", "policy_file", "entropy_change", "training_area",
-))  # fmt: skip
+))
 
 
 # Outcomes, margins and scores are summed, squared, multiplied and divided by each other. Within these bounds no result

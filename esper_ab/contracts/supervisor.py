@@ -66,7 +66,7 @@ class Supervisor:
             worker = subprocess.Popen(
                 command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=complaint, cwd=self._folder,
                 start_new_session=True,
-            )  # fmt: skip
+            )
         except OSError as error:
             self._tell("ended", name, NOT_STARTED, str(error))
             return

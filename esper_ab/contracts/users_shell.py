@@ -34,7 +34,7 @@ def of_this_process() -> UsersShell:
         ignored=tuple(sorted(int(number) for number in ignored if number not in _OF_PYTHON)),
         blocked=tuple(sorted(map(int, signal.pthread_sigmask(signal.SIG_BLOCK, ())))),
         soft_limits=tuple((number, resource.getrlimit(number)[0]) for number in _LIMITS),
-    )  # fmt: skip
+    )
 
 
 def current() -> UsersShell:

@@ -54,7 +54,7 @@ def _inner(kind: inspect.Type) -> list[inspect.Type]:
         case (
             inspect.StrType() | inspect.IntType() | inspect.FloatType() | inspect.BoolType() | inspect.NoneType()
             | inspect.LiteralType()
-        ):  # fmt: skip
+        ):
             return []
     raise TypeError(f"a message has a value of type {type(kind).__name__}, for which the wire has no limit")
 

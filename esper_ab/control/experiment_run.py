@@ -57,7 +57,7 @@ def run(
 def extend(
     experiment_dir: Path, added: Callable[[History], Extension], launcher: Launcher, observers: Sequence[Observer],
     limits: Limits | None = None, *, allow_changed_code: bool = False,
-) -> None:  # fmt: skip
+) -> None:
     """Extend the finished experiment in `experiment_dir` by the blocks that `added` returns; raises as `run` does.
 
     `added` is called while the journal is locked. Both `added` and `check_code` may raise UsageError.
@@ -74,7 +74,7 @@ def extend(
 def resume(
     experiment_dir: Path, launcher: Launcher, observers: Sequence[Observer], limits: Limits | None = None, *,
     allow_changed_code: bool = False,
-) -> None:  # fmt: skip
+) -> None:
     """Continue the experiment in `experiment_dir` from its journal, however it was interrupted; raises as `run` does.
 
     Also raises UsageError if the experiment is finished, if nothing was recorded, or if `check_code` raises it.
@@ -90,7 +90,7 @@ def resume(
 def _go_on(
     experiment_dir: Path, checked: Callable[[History], list[events.AnyEvent]], launcher: Launcher,
     observers: Sequence[Observer], limits: Limits | None,
-) -> None:  # fmt: skip
+) -> None:
     """Continue from a journal. `checked` is called while the journal is locked and returns the next events to record.
 
     If `checked` raises an error, the journal is unchanged.
@@ -240,5 +240,5 @@ def _execute(experiment_dir: Path, launcher: Launcher, sink: EventSink, limits: 
                 sink.record(events.Incident(
                     category="bad_message",
                     detail=f"{hub.unreported} more messages were refused; only the first of each kind are listed",
-                ))  # fmt: skip
+                ))
         fleet.stop("the experiment is finished", _LEAVE_S, signals.ctrl_c)

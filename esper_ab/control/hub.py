@@ -75,7 +75,7 @@ class Hub:
             zmq.ZAP_DOMAIN: DOMAIN,  # refuses peers without a handshake, which ZMTP 1.0 allows
             zmq.HEARTBEAT_IVL: int(self.beat_s * 1000), zmq.HEARTBEAT_TIMEOUT: patience_ms,
             zmq.HEARTBEAT_TTL: patience_ms,
-        })  # fmt: skip
+        })
         self._socket.bind(f"ipc://{self._folder}/hub" if transport == "ipc" else f"tcp://{address}:*")
         self.endpoint = self._socket.get_string(zmq.LAST_ENDPOINT).rstrip("\0")
         self._poller = zmq.Poller()
@@ -95,7 +95,7 @@ class Hub:
         self._set({
             zmq.CURVE_SERVER: 1, zmq.CURVE_SECRETKEY: keys.secret, zmq.HANDSHAKE_IVL: _HANDSHAKE_MS,
             zmq.ZAP_ENFORCE_DOMAIN: 1,  # if the guard is missing, refuse all peers instead of admitting all
-        })  # fmt: skip
+        })
         return keys
 
     def _set(self, options: Mapping[int, int | bytes]) -> None:

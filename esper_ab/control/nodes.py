@@ -24,7 +24,7 @@ _AT_ONCE = 64  # nodes that are asked in parallel
 _COMMON = {
     "torch_version": "torch", "cuda_build": "torch's build for CUDA", "sources": "the state of esper_ab's code",
     "cpu_bf16": "the processor's bfloat16 instructions", "kernels": "the native kernel",
-}  # fmt: skip
+}
 
 
 def examine_nodes(machine: Machine, questions: Questions, launcher: Launcher, shared: Path) -> Machine:
@@ -46,7 +46,7 @@ def examine_nodes(machine: Machine, questions: Questions, launcher: Launcher, sh
     return msgspec.structs.replace(
         machine, devices=pool(launcher.nodes, list(found.values())), gpu_problem="",
         unusable_gpus="; ".join(f"{node}: {one.unusable_gpus}" for node, one in found.items() if one.unusable_gpus),
-    )  # fmt: skip
+    )
 
 
 def ask_nodes(questions: Questions, launcher: Launcher, shared: Path) -> dict[str, Machine | EsperError]:
@@ -54,7 +54,7 @@ def ask_nodes(questions: Questions, launcher: Launcher, shared: Path) -> dict[st
     of_node = msgspec.structs.replace(
         questions, trainer=None, trainer_outcome=None,
         gpus=("cuda",) * any(name.startswith("cuda") for name in questions.gpus),  # a name is a place in the whole pool
-    )  # fmt: skip
+    )
     with (
         tempfile.NamedTemporaryFile(prefix=".seen-by-all-nodes-", dir=_existing(shared)) as seen,
         ThreadPoolExecutor(_AT_ONCE) as asking,

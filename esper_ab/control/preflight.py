@@ -43,7 +43,7 @@ _decode_machine = msgspec.json.Decoder(Machine).decode
 def examine(
     questions: Questions, meanwhile: Callable[[], None] = lambda: None, limit_s: float = LIMIT_S, *,
     on: Callable[[str, bytes], Errand] | None = None, node: str = "",
-) -> Machine:  # fmt: skip
+) -> Machine:
     """Run the preflight and return its answers.
 
     Raises UsageError if the preflight was ended by the user's code or in a limited address space, and EsperError if it

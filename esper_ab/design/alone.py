@@ -17,4 +17,4 @@ def check_alone(experiment: ExperimentSettings, only: str) -> None:
             raise UsageError(
                 Setting(key, value), f" needs a comparison, but {only} is the only group; add another with ",
                 Setting("groups"), f", or leave {'the number of seeds fixed' if key == 'seeds' else 'it out'}",
-            )  # fmt: skip
+            )

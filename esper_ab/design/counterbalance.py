@@ -102,7 +102,7 @@ def _leads(basis: dict[tuple[int, int], dict[tuple[int, int], int]], row: dict[t
         row = {
             column: value for column in row.keys() | other.keys()
             if (value := its * row.get(column, 0) - mine * other.get(column, 0))
-        }  # fmt: skip
+        }
         shared = math.gcd(*row.values())
         row = {column: value // shared for column, value in row.items()}
     return False

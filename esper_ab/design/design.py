@@ -200,7 +200,7 @@ def check_looks(looks: tuple[int, ...], replicates: int) -> None:
         raise UsageError(
             Setting("looks", looks), f": looks must ascend and end at {replicates}, the number of seeds, as in ",
             Setting("looks", default_looks(replicates)),
-        )  # fmt: skip
+        )
     if len(looks) > 1 and looks[0] < LEAST_PAIRS:
         raise UsageError(Setting("looks", looks[0]), f": the first look needs at least {LEAST_PAIRS} seeds")
 
@@ -218,7 +218,7 @@ def _check_futility(experiment: ExperimentSettings) -> None:
         raise UsageError(
             asked, f": a plan of {counted(experiment.seeds, 'seed')} has a single look, so nothing can "
             f"stop early; use at least {SEVERAL_LOOKS_FROM} seeds, or set ", Setting("looks"),
-        )  # fmt: skip
+        )
 
 
 def adjusts(orders: Sequence[tuple[int, ...]], first_look: int) -> bool:
@@ -233,7 +233,7 @@ def adjusts(orders: Sequence[tuple[int, ...]], first_look: int) -> bool:
 def make_design(
     experiment: ResolvedExperiment, orders: Sequence[tuple[str, ...]], *,
     measures: TaskMeasures, positions_matter: bool = True, worst: float | None = None,
-) -> Design:  # fmt: skip
+) -> Design:
     """Make the design of `experiment`; the block of replicate r starts its groups in the order `orders[r]`.
 
     `positions_matter`: whether a record may depend on its lane or start order; if not, nothing is adjusted for.
@@ -260,7 +260,7 @@ def make_design(
         anytime_after=0 if experiment.open_ended else None,
         evidence=1.0 / experiment.alpha, positions_matter=positions_matter, futility=futility, worst=worst,
         positions_drawn=experiment.order == "balanced" and draws_positions(positions),
-    )  # fmt: skip
+    )
 
 
 def boundaries_of(

@@ -162,7 +162,7 @@ def scheme(replicates: int, looks: tuple[int, ...], question: PowerQuestion) -> 
     return Scheme(
         replicates=replicates, looks=looks, process=process, nominal_p=nominal, futility_p=futility,
         alpha=question.alpha / question.comparisons,
-    )  # fmt: skip
+    )
 
 
 class Simulation:
@@ -269,7 +269,7 @@ def power_tables_of(
             needed=replicates_needed(spread.sd, spread.limits, question, copy.deepcopy(rng)),
         )
         for spread in spreads
-    )  # fmt: skip
+    )
 
 
 def replicates_needed(
@@ -307,7 +307,7 @@ def _stops(simulation: Simulation, margin: float) -> Stops:
     return Stops(
         power=power, expected=expected, expected_none=simulation.with_stops(0.0, margin)[1],
         expected_none_without=without,
-    )  # fmt: skip
+    )
 
 
 def _least(effect: float, question: PowerQuestion, rng: Generator) -> int | None:

@@ -88,7 +88,7 @@ def _with_best(noise: EvaluationNoise, table: PowerTable) -> EvalEpisodesAnswer:
         eval_episodes=noise.components.eval_episodes, share=noise.components.share, cost_share=noise.cost_share,
         best=noise.next_eval_episodes, sd=table.sd * times, cost_times=noise.cost_times(noise.next_eval_episodes),
         needed=needed,
-    )  # fmt: skip
+    )
 
 
 def generator_of(question: PowerQuestion, replicates: Sequence[int] = ()) -> Generator:

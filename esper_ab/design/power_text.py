@@ -56,7 +56,7 @@ def _on_episodes(found: PowerAnswer, margin: str) -> list[str]:
         return []
     lines = ["", f"Evaluation noise is {share_text(found.known.noise)} of the variance, with "
                  f"{eval_episodes.eval_episodes} episodes "
-             f"that make up {eval_episodes.cost_share:.0%} of the cost of a run."]  # fmt: skip
+             f"that make up {eval_episodes.cost_share:.0%} of the cost of a run."]
     if eval_episodes.best == eval_episodes.eval_episodes:
         return [*lines, f"  {next_text(found.known.noise)}."]
     before, after = table.needed.replicates, eval_episodes.needed.replicates
@@ -158,7 +158,7 @@ def design_power_line(design: Design, run_sd: float | None, known: KnownSD | Non
         margin=design.margin, alpha=design.alpha, groups=design.positions, comparisons=len(design.comparisons),
         looks=design.looks, positions_matter=design.positions_matter,
         futility=design.futility.power if design.futility is not None else 0.0,
-    )  # fmt: skip
+    )
     plan = scheme(design.looks[-1], design.looks, question)
     simulation = Simulation(plan, generator_of(question), _FEW_PATHS)
     smallest = simulation.smallest_effect
@@ -174,6 +174,6 @@ def design_power_line(design: Design, run_sd: float | None, known: KnownSD | Non
     once, twice = (
         simulation.with_stops(times * margin, margin)[0] if plan.futility_p else simulation.power(times * margin)
         for times in (1.0, 2.0)
-    )  # fmt: skip
+    )
     runs = with_unit(significant(run_sd, 3), design.outcome.apart)
     return f"Run-to-run SD {runs}: power {100 * once:.0f} % at the margin, {100 * twice:.0f} % at twice the margin."

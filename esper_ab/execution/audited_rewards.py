@@ -43,7 +43,7 @@ def belonging(
     own = replace(
         reward_audit, question=replace(reward_audit.question,
         rewards=tuple(one.reward for one in kept)), answer=replace(reward_audit.answer, scored=kept),
-    )  # fmt: skip
+    )
     return own, notes
 
 

@@ -26,7 +26,7 @@ _DETERMINISM_EPISODES = 2  # the second one follows an update of the policy
 
 def calibrate(
     planned: PlannedExperiment, launcher: Launcher, replicates: int, *, named: bool, watched: bool, again: str
-) -> Calibration:  # fmt: skip
+) -> Calibration:
     """Carry out an A/A plan, and write the calibration to the experiment directory.
 
     The calibration is for an experiment of `replicates` seeds. `named`: whether the plan's margin comes from the user
@@ -56,7 +56,7 @@ def _carry_on(planned: PlannedExperiment, launcher: Launcher, *, watched: bool, 
             raise UsageError(
                 f"{experiment_dir}: a different calibration was started here: settings, one of your files, or the code "
                 "have changed; repeat the original command, or choose another ", Setting("name"),
-            )  # fmt: skip
+            )
         if not history.finished:
             resume(experiment_dir, launcher, watched=watched)
 

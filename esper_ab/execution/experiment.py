@@ -102,7 +102,7 @@ class PlannedExperiment:
 def plan_part(
     asked: AskedExperiment, experiment_dir: Path, launcher: Launcher, machines: dict[bytes, Machine],
     known: Beforehand = Beforehand(), *, only_plan: bool = False,
-) -> PlannedExperiment:  # fmt: skip
+) -> PlannedExperiment:
     """Plan a new experiment. Raises UsageError for every problem that can be found before anything starts.
 
     `machines` caches, by question, the answers of this machine and of the launcher's nodes; new answers are added. With
@@ -156,7 +156,7 @@ def _find_free(experiment_dir: Path) -> Path:
 def plan_on(
     machine: Machine, asked: AskedExperiment, name: str, evaluation: EvalEpisodesChoice,
     known: Beforehand = Beforehand(),
-) -> tuple[Plan, Estimate]:  # fmt: skip
+) -> tuple[Plan, Estimate]:
     """Resolve the experiment on `machine`, and return its plan and estimate.
 
     If a seed has more runs than may train at the same time, its runs train one after the other, unless a placement is
@@ -253,7 +253,7 @@ def encode_plan(planned: PlannedExperiment) -> bytes:
 def carry_out(
     planned: PlannedExperiment, launcher: Launcher, *, watched: bool, limits: Limits | None = None,
     also: Sequence[Observer] = (),
-) -> None:  # fmt: skip
+) -> None:
     """Create the directory if necessary, then train, evaluate and keep the journal; `watched` adds the live view.
 
     An existing directory is reused if nothing was recorded in it and no process holds it. `limits` are the limits on

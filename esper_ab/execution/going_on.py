@@ -82,13 +82,13 @@ def check_resumable(
     return Preview(
         experiment_dir=str(experiment_dir), more=len(added.blocks), replicates=seeds, rule=rule(added.design),
         groups=tuple(group for group in history.groups if group not in gone),
-    )  # fmt: skip
+    )
 
 
 def resume(
     experiment_dir: Path, launcher: Launcher, *, seeds: int | None = None, watched: bool,
     allow_changed_code: bool = False, begin: Callable[[str], object] = str,
-) -> None:  # fmt: skip
+) -> None:
     """Train the remaining runs of an experiment, or extend a finished one to `seeds` seeds, in the same journal.
 
     For a joint experiment, train the remaining runs of each part, one part after the other; `begin` is called with the
@@ -114,7 +114,7 @@ def resume(
             experiment_run.extend(
                 experiment_dir, lambda there: extension(experiment_dir, there, seeds), launcher, told,
                 allow_changed_code=allow_changed_code,
-            )  # fmt: skip
+            )
 
 
 def _resume_joint(
@@ -126,7 +126,7 @@ def _resume_joint(
         to_do = [
             part for part in joint.parts
             if not (begun(directory / part.folder) and load(directory / part.folder).history.finished)
-        ]  # fmt: skip
+        ]
         if not to_do:
             shown = shell_command("report", directory)
             raise UsageError(f"{directory}: every part of the experiment is finished; `{shown}` shows the verdict")

@@ -114,7 +114,7 @@ def plan_job(asked: AskedJob, launcher: Launcher, pattern: str = _PATTERN, *, on
             planned.append(replace(
                 one, tracking=asked.tracking, about=asked.about,
                 generated="" if several or asked.parts.name else directory.name,
-            ))  # fmt: skip
+            ))
     for one in planned:
         check_launcher(launcher, one.plan.lanes, one.machine.devices)
     job = Job(directory=directory, parts=tuple(planned), launcher=launcher, tracking=asked.tracking)
@@ -134,7 +134,7 @@ def _together(job: Job, asked: Parts) -> Job:
     plan = make_plan(
         job.groups, tuple(map(str, range(first.seeds))), scales,
         Rule(control=first.control, alpha=asked.alpha, looks=first.looks),
-    )  # fmt: skip
+    )
     folders = tuple(JointPart(name=part.name, folder=part.folder, digest=one.plan.digest) for part, one in parts)
     return replace(job, plan=plan, joint=Joint(parts=folders, scores=_scores(asked.scores, plan)))
 
@@ -192,7 +192,7 @@ def _over_all(job: Job, plan: AnalysisPlan) -> str:
         f"estimate of all parts: {duration(sum(one.cost.duration_s for one in job.parts))}",
         f"margins: {margins}", f"rule over all parts: {rule_sentence(plan.design)}",
         f"sha256 of the plan: {plan.digest}",
-    ))  # fmt: skip
+    ))
 
 
 def encode(job: Job) -> bytes:
@@ -253,7 +253,7 @@ def make_directory(job: Job) -> Job:
 def carry_out(
     job: Job, *, watched: bool, limits: Limits | None = None, also: Sequence[Observer] = (),
     begin: Callable[[str], object] = str,
-) -> None:  # fmt: skip
+) -> None:
     """Carry out every part; if the plan of a joint experiment cannot be written, remove the directory again.
 
     `begin` is called with the name of each part of a joint experiment. The other arguments are those of

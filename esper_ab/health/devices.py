@@ -67,7 +67,7 @@ def gpu_diagnoses(machine: Machine, driver: Driver, pool: str | None) -> Iterato
         yield warning(
             "mig", "MIG is on: a process sees one instance, which torch counts as one GPU",
             "use one instance per experiment (CUDA_VISIBLE_DEVICES=MIG-… --placement share), or switch MIG off",
-        )  # fmt: skip
+        )
 
 
 def _against(build: str, cuda_build: str, driver: Driver) -> Diagnosis:

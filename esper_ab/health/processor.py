@@ -53,7 +53,7 @@ def cores(usable: int, there: int) -> Diagnosis:
         return warning(
             "cores", f"only {usable} of {there} cores are available (CPU affinity)",
             "widen `taskset`, or request more cores from the batch system; the number of workers follows from this",
-        )  # fmt: skip
+        )
     return ok("cores", f"{usable}, all of this machine's")
 
 
@@ -70,7 +70,7 @@ def quota(cores_worth: float | None, usable: int) -> Diagnosis:
     return warning(
         "cpu quota", f"the control group allows the time of {cores_worth:g} of {usable} cores: workers are throttled",
         "raise the container's CPU limit; it affects times, not results",
-    )  # fmt: skip
+    )
 
 
 def kernel(kernels: Sequence[Kernel], lacking: str, remedy: str) -> Diagnosis:

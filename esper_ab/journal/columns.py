@@ -15,7 +15,7 @@ from esper_ab.contracts.records import EpisodeRecord
 UPDATE = (
     "policy_loss", "value_loss", "entropy", "op_entropy", "approx_kl", "clip_fraction", "explained_variance",
     "grad_norm", "first_ratio_error", "ratio_max", "epochs_done", "stopped_by_kl", "advantage_std", "return_mean",
-)  # fmt: skip
+)
 # NaN means absent: the numbers in a record are always finite.
 NAMES = (
     "envs",  # number of environments
@@ -115,7 +115,7 @@ class Columns:
             sum([env.failed for env in envs]), record.timing.total_s, ppo is not None,
             *(_NO_UPDATE if ppo is None else _update_of(ppo)),
             *map(_mean, zip(*[env.measures.values() for env in envs], strict=True)),
-        ]  # fmt: skip
+        ]
         for name in self.heads:
             use = None if ppo is None else ppo.heads.get(name)
             numbers += (None, None) if use is None else (use.entropy, use.learnable)

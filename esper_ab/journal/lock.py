@@ -133,7 +133,7 @@ class Lock:
             pid=os.getpid(), host=os.uname().nodename, started=process_started(os.getpid()) or 0,
             since=datetime.now(UTC).isoformat(timespec="seconds"), slurm_job=os.environ.get("SLURM_JOB_ID", ""),
             ray_job=ray_job(os.environ.get(_RAY_JOB, "")),
-        )  # fmt: skip
+        )
         line = _checked(msgspec.json.encode(own))
         try:
             os.pwrite(self._held[0], line, 0)  # first, so that the file always begins with a whole line

@@ -115,7 +115,7 @@ def _outcome(run: RunHistory, declared: str) -> RunOutcome:
         entropy_change=entropy_change(run), training_area=mean_known(run.columns.of("outcome")),
         measures={name: sampled(partial(measured, name)) for name in run.columns.measures},
         rewards=_rewards(evaluation), digest=evaluation.digest if evaluation else None,
-    )  # fmt: skip
+    )
 
 
 def measured(name: str, env: EnvEpisode) -> float | None:

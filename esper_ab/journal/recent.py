@@ -68,7 +68,7 @@ def differences_now(history: History) -> tuple[DifferenceNow, ...]:
         (a, b): [end - outcomes[b, replicate] for (group, replicate), end in outcomes.items()
                  if group == a and (b, replicate) in outcomes]
         for a, b in (contrast.groups for contrast in history.design.comparisons)
-    }  # fmt: skip
+    }
     return tuple(DifferenceNow(a=a, b=b, pairs=len(d), difference=mean(d)) for (a, b), d in differences.items())
 
 

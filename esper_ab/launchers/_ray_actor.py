@@ -83,7 +83,7 @@ class Actor:
         child = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._complaint, cwd=self._folder,
             env=environment, start_new_session=True,
-        )  # fmt: skip
+        )
         output, _ = child.communicate(line)
         return child.returncode, output, self.complaint()
 

@@ -152,7 +152,7 @@ class StartProcess:
             process = subprocess.Popen(
                 child_command(_MODULE, str(theirs.fileno()), entry, _MODULES[has_torch]), pass_fds=[theirs.fileno()],
                 env=child_environment(os.environ),
-            )  # fmt: skip
+            )
         except OSError:
             self._requests.close()
             raise
@@ -168,7 +168,7 @@ class StartProcess:
 
     def start(
         self, name: str, function: str, words: Sequence[str], descriptors: Sequence[int] = ()
-    ) -> StartedProcess:  # fmt: skip
+    ) -> StartedProcess:
         """Request a process that calls `function` ("module:name") with `words` and `descriptors`; return at once.
 
         It has this process's environment, working directory, sys.path and signal mask. Raises ConnectionError if the
@@ -180,7 +180,7 @@ class StartProcess:
                 "name": name, "function": function, "words": list(words), "path": sys.path,
                 "environment": child_environment(os.environ), "folder": str(Path.cwd()),
                 "blocked": sorted(map(int, signal.pthread_sigmask(signal.SIG_BLOCK, ()))),
-            }) as request:  # fmt: skip
+            }) as request:
                 socket.send_fds(self._requests, [b"\0"], [theirs.fileno(), request, *descriptors])
         except OSError:
             ours.close()

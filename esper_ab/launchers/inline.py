@@ -127,7 +127,7 @@ class InlineLauncher(Launcher):
             raise UsageError(
                 f"launcher inline on {gpus[0]}: threads share one view of the GPUs, so no thread could have its own "
                 "GPU; use ", Setting("launcher", "local"), " or ", Setting("devices", ("cpu",)),
-            )  # fmt: skip
+            )
         super().check_lanes(lanes)
 
     def reserve(self, lanes: Sequence[Lane]) -> None:

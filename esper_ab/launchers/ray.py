@@ -50,7 +50,7 @@ _AT_ONCE = 16  # concurrent calls of one actor: a read, a write, and earlier tri
 # about answers that nobody requested, and hide all GPUs from actors that request none.
 _SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0", "RAY_IGNORE_UNHANDLED_ERRORS": "1", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-}  # fmt: skip
+}
 
 
 class RayLauncher(Launcher):
@@ -65,7 +65,7 @@ class RayLauncher(Launcher):
     def __init__(
         self, entry: str = "", transport: Transport | None = None, *, ray_address: str = "",
         ray_label: Mapping[str, str] | None = None, ray_wait: float = WAIT_S,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Connect to the cluster at `ray_address` or RAY_ADDRESS, or start one on this machine.
 
         Each argument has the name of its flag. `ray_label`: the labels that a node must have. `ray_wait`: how many
@@ -118,7 +118,7 @@ class RayLauncher(Launcher):
         made = self._ray.remote(Actor).options(
             scheduling_strategy=where, max_restarts=0, max_task_retries=0, max_concurrency=_AT_ONCE,
             num_cpus=part.get("CPU", 0), num_gpus=part.get("GPU", 0),
-        )  # fmt: skip
+        )
         return made.remote(str(Path.cwd()))
 
     def check_lanes(self, lanes: Sequence[Lane]) -> None:

@@ -33,7 +33,7 @@ _ANY_PORT = 9  # nothing is sent there: only the route to the node is looked up
 _SRUN = (
     "srun", "--nodes=1", "--ntasks=1", "--overlap", "--cpu-bind=quiet,none", "--export=ALL", "--kill-on-bad-exit=0",
     "--unbuffered",
-)  # fmt: skip
+)
 
 
 class SlurmLauncher(Launcher):
@@ -125,7 +125,7 @@ def _ask(*arguments: str) -> str:
         done = subprocess.run(
             ["scontrol", *arguments], capture_output=True, text=True, timeout=_TALK_S, check=True,
             stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+        )
     except (OSError, subprocess.SubprocessError) as error:
         said = (getattr(error, "stderr", "") or str(error)).strip().splitlines()[-1:]
         raise UsageError(f"launcher slurm: scontrol {' '.join(arguments)}: {''.join(said)}") from None

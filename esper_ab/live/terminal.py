@@ -161,7 +161,7 @@ class LiveView:
         return sum(
             len(run.columns) + (evaluation_work(run.spec) if run.evaluation else 0.0) + self._within.get(name, 0.0)
             for name, run in self._history.runs.items() if not run.lost
-        )  # fmt: skip
+        )
 
     def tick(self, *, now: bool = False) -> None:
         """Redraw if enough time has passed since the last redraw; with `now`, redraw at once."""
@@ -229,7 +229,7 @@ def _table(history: History, width: int) -> Table:
         table.add_column(
             column, justify="left" if column == "group" else "right", overflow="fold",
             min_width=min(_LONGEST, max(map(len, words))),
-        )  # fmt: skip
+        )
     for group in history.groups:
         now = group_now(history, group)
         cells = (

@@ -34,7 +34,7 @@ LaneSet = tuple[Lane, ...]  # the lanes of one block, by position
 def make_plan(
     experiment: ResolvedExperiment, machine: Machine, *, remarks: Sequence[str] = (),
     run_sd: float | None = None, reward_audit: RewardAudit | None = None,
-) -> tuple[Plan, Estimate]:  # fmt: skip
+) -> tuple[Plan, Estimate]:
     """Return the plan and its cost estimate; UsageError if the devices are too few for one block.
 
     `remarks` has notes from resolving and calibration, to be put after the plan's own notes. `run_sd` comes from a
@@ -108,7 +108,7 @@ def _placed(template: RunSpec, replicate: int, lane: Lane) -> RunSpec:
         template, ref=ref, policy_file=policy_of(ref), log_file=log_of(ref),
         env_devices=tuple(lane.devices[env % len(lane.devices)] for env in range(template.n_envs)),
         trainer=template.trainer and msgspec.structs.replace(template.trainer, out=out_of(ref)),
-    )  # fmt: skip
+    )
 
 
 def positions(experiment: ResolvedExperiment, replicate: int, n_sets: int) -> tuple[int, ...]:
@@ -179,7 +179,7 @@ def _sets_at_once(experiment: ResolvedExperiment, most: int) -> int:
         f"cannot be separated from those of device and start order; plan the first look after {least} seeds, with ",
         Setting("looks", (least, replicates)) if least < replicates else Setting("seeds", least),
         ", or choose ", Setting("order", "balanced"),
-    )  # fmt: skip
+    )
 
 
 def _mixed_up(experiment: ResolvedExperiment, replicates: int, n_sets: int) -> tuple[str, str] | None:
@@ -214,24 +214,24 @@ def _refuse_too_few(experiment: ResolvedExperiment, n_units: int, each: int) -> 
         raise UsageError(
             Setting("devices_per_run", per_run), " with ", Setting("n_envs", experiment.n_envs),
             f": a device would have no environment; use at most {experiment.n_envs} devices",
-        )  # fmt: skip
+        )
     if n_units == 0:
         raise UsageError(
             Setting("devices_per_run", per_run), f", but the pool has {there} ({', '.join(experiment.devices)}); "
             f"at most {there}",
-        )  # fmt: skip
+        )
     if experiment.placement == "spread" and n_units < n_groups:
         raise UsageError(
             f"{n_groups} groups need {n_groups * per_run} devices ({per_run} per run) with ",
             Setting("placement", "spread"), f", but the pool has {there} ({', '.join(experiment.devices)}); ",
             Setting("placement", "share"), f" trains them at the same time on {per_run}, and ",
             Setting("placement", "sequence"), " one after the other",
-        )  # fmt: skip
+        )
     if 0 < experiment.max_parallel < each:
         raise UsageError(
             Setting("max_parallel", experiment.max_parallel), f", but the {n_groups} runs of a block train at the same "
             "time; use ", Setting("placement", "sequence"), f" to train one after the other, or allow {n_groups} runs",
-        )  # fmt: skip
+        )
 
 
 def _run_spec(experiment: ResolvedExperiment, machine: Machine, digest: str, group: Group) -> RunSpec:

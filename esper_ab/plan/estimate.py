@@ -123,7 +123,7 @@ def _policy_bytes(experiment: ResolvedExperiment) -> int:
     sizes = (
         (_MATRICES + _LSTM_MATRICES * (group.settings.policy.memory == "lstm")) * group.settings.policy.hidden**2
         for group in experiment.groups if group.settings.has_policy
-    )  # fmt: skip
+    )
     return _POLICY_COPIES * FLOAT_BYTES * max(sizes, default=0)
 
 
@@ -160,7 +160,7 @@ def _of_all(
     return Estimate(
         duration_s=start_up_s + queue * run_s * math.ceil(experiment.seeds / at_once), start_up_s=start_up_s,
         step_s=queue * step_s, memory_bytes=len(lanes) * each, basis=basis,
-    )  # fmt: skip
+    )
 
 
 def duration(seconds: float) -> str:

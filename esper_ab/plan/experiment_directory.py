@@ -63,7 +63,7 @@ def experiment_toml(plan: Plan, machine: Machine, about: dict[str, Any] | None =
         tree["record"]["trainer"] = {
             "sha256": facts.sha256, "repeats": facts.repeats, "resumption": facts.resumption,
             "files": list(facts.files),
-        }  # fmt: skip
+        }
     if about:
         tree["record"]["about"] = about
     return "\n".join(_toml(tree)) + "\n"
@@ -82,13 +82,13 @@ def run_toml(plan: Plan, spec: RunSpec) -> str:
         groups=tuple(group for group in plan.experiment.groups if group.name == ref.group_id),
         seeds=ref.replicate + 1, looks=(), control="", untested=(), open_ended=False,
         futility=0.0,
-    )  # fmt: skip
+    )
     tree = _settings(experiment)
     tree["record"] = {
         "settings": _sha256(tree),
         "run": ref.name, "replicate": ref.replicate, "device": ref.device, "env_devices": list(spec.env_devices),
         "experiment_digest": plan.digest, "policy_file": spec.policy_file, "log_file": spec.log_file,
-    }  # fmt: skip
+    }
     command = shell_command("launch", config_of(ref), *_beside(spec), "--name", "again")
     return f"# Run {ref.name}. To train it again: {command}\n" + "\n".join(_toml(tree)) + "\n"
 

@@ -49,7 +49,7 @@ def estimand(experiment: ResolvedExperiment, machine: Machine) -> str:
 
 def limits(
     experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[Lane], *, positions_matter: bool
-) -> tuple[str, ...]:  # fmt: skip
+) -> tuple[str, ...]:
     """Return the notes that are shown first: limits of the plan's verdicts, the most important first, and of its speed.
     """
     facts = machine.trainer
@@ -118,7 +118,7 @@ def _as_wished(facts: TrainerFacts) -> bool:
 def notes(
     experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[Lane], idle: Sequence[str], *,
     positions_matter: bool,
-) -> tuple[str, ...]:  # fmt: skip
+) -> tuple[str, ...]:
     """Return the notes on the plan that are not `limits`, the most important first."""
     facts = machine.trainer
     return (
@@ -241,7 +241,7 @@ def _on_actions(bounds: Sequence[tuple[float, float] | None]) -> Iterator[str]:
     misfits = [
         f"{dimension} ({both[0]:g} to {both[1]:g})" for dimension, both in enumerate(bounds)
         if both and (both[0] > -1.0 or both[1] < 1.0 or both[1] - both[0] > 2.0 * _WIDEST_ACTIONS)
-    ]  # fmt: skip
+    ]
     if misfits:
         more = f" and {len(misfits) - _FEW} more" if len(misfits) > _FEW else ""
         yield (
@@ -298,7 +298,7 @@ def _on_devices(
                 "One process launches the kernels of all GPUs in turn, so this saves time only if kernels take longer "
                 "than their launch: with large networks or hundreds of environments."
             )
-        )  # fmt: skip
+        )
     if not experiment.arithmetic.deterministic and any(any(lane.uuids) for lane in lanes):
         yield (
             "not deterministic: on a GPU, groups with equal settings may differ in the last digits, and a resumed run "

@@ -39,7 +39,7 @@ def question(plan: Plan) -> str:
 
 def short_text(
     plan: Plan, machine: Machine, estimate: Estimate, experiment_dir: Path, power: str, width: int = WIDTH
-) -> str:  # fmt: skip
+) -> str:
     """Summarise a plan in six lines: question, cost, looks, detectable difference, directory and next command.
 
     Notes on limits of the verdicts follow; `plan_text` has the rest. `power` is the line on the detectable difference.
@@ -103,7 +103,7 @@ def _decides(plan: Plan) -> str:
 
 def plan_text(
     plan: Plan, machine: Machine, estimate: Estimate, experiment_dir: Path, width: int = WIDTH, memory_left: str = ""
-) -> str:  # fmt: skip
+) -> str:
     """Return the whole plan as text: groups, differences, blocks, devices, cost and notes.
 
     Sentences are wrapped at `width` characters; columns and paths are not broken. `memory_left` describes the memory

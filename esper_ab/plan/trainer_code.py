@@ -42,7 +42,7 @@ def order_of(experiment: ResolvedExperiment, facts: TrainerFacts) -> TrainerOrde
         files=facts.files, sha256=facts.sha256,
         metrics=facts.metrics, out="", resumes=facts.resumption != "anew",
         ends_idle=facts.ends_idle,
-    )  # fmt: skip
+    )
 
 
 def mended_order(order: TrainerOrder, sha256: str) -> TrainerOrder:

@@ -25,7 +25,7 @@ _BY_FIRST_BYTES = (
     (b"SQLite format 3\x00", "an SQLite database", _ROWS),
     (b"\x80\x02", "a pickle", _ROWS), (b"\x80\x03", "a pickle", _ROWS), (b"\x80\x04", "a pickle", _ROWS),
     (b"\x80\x05", "a pickle", _ROWS),
-)  # fmt: skip
+)
 _ZIP = b"PK\x03\x04"
 
 

@@ -37,12 +37,12 @@ def add_conclusions(connection: DuckDBPyConnection, comparisons: Sequence[Compar
             hedges and hedges.g, improvement and improvement.a12, correlation and correlation.r, one.used,
             len(one.pairs), question.planned, len(one.lost.replicates), question.design.margin, question.alpha,
             course.decision, course.decided_at, one.sentence,
-        )  # fmt: skip
+        )
         for index, pair in enumerate(one.pairs):
             _insert(
                 connection, "pairs", question.a, question.b, pair.replicate, pair.a, pair.b, pair.a - pair.b,
                 pair.position_a, pair.position_b, index < one.used,
-            )  # fmt: skip
+            )
 
 
 def _insert(connection: DuckDBPyConnection, table: str, *row: Any) -> None:

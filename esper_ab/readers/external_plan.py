@@ -39,7 +39,7 @@ _decode_file, _decode_plan = msgspec.json.Decoder(_PlanFile).decode, msgspec.jso
 def make_external_plan(
     groups: Sequence[str], replicates: Sequence[str], scales: Sequence[Scale], rule: Rule, *, cells: Sequence[str] = (),
     choosing: int = 0,
-) -> AnalysisPlan:  # fmt: skip
+) -> AnalysisPlan:
     """Make a plan.
 
     Raises UsageError if the plan is impossible, or if a table of outcomes could not contain the plan's names.

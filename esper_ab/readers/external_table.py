@@ -30,7 +30,7 @@ LONGEST_NAME = 60  # characters
 def observations_of(
     source: str, columns: Mapping[str, Sequence[object]], row_numbers: Sequence[int],
     names: Mapping[str, str] | None = None, groups: Sequence[str] = (),
-) -> Observations:  # fmt: skip
+) -> Observations:
     """Check the cells of `columns` (values by column name) and make observations from them.
 
     `row_numbers`: the number of each row, for messages. `names`: our column name -> the source's, where the two differ.
@@ -77,7 +77,7 @@ def _refuse_rows_of_runs(source: str, columns: Iterable[str], groups: Sequence[s
             raise UsageError(
                 Setting("groups"), f": {source} has a column {name!r}{means}, so each row is one run already; leave "
                 "out ", Setting("groups"), f", or remove {name}",
-            )  # fmt: skip
+            )
 
 
 def _columns(source: str, columns: Mapping[str, Sequence[object]], names: Mapping[str, str]) -> dict[str, str]:
@@ -171,7 +171,7 @@ def _observation(
         group=name("group"), replicate=name(pair_column), task=task,
         cluster=cluster, run=name("run"), value=outcome_of(cells["outcome"], where), row=row,
         order=int(order) if order else None,
-    )  # fmt: skip
+    )
 
 
 def _check_once(source: str, rows: Sequence[Observation], field: str, column: str, why: str) -> None:

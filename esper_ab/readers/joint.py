@@ -38,7 +38,7 @@ def observe_parts(source: str, histories: Mapping[str, tuple[Path, History]], sc
         source=source, pair_column="replicate",
         rows=tuple(row for task, (_, history) in histories.items() for row in rows_of(history, task)),
         facts={task: facts_of(history) for task, (_, history) in histories.items()},
-    )  # fmt: skip
+    )
 
 
 def read_experiments(named: Sequence[tuple[str, Path]], scales: Sequence[Scale]) -> Observations:

@@ -66,4 +66,4 @@ def _look(experiment_dir: Path) -> Listed:
             " ".join((one.headline, *(f"! {warning}" for warning in one.warnings))) for one in told if one.headline
         ),
         problem=problem,
-    )  # fmt: skip
+    )

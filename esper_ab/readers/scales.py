@@ -30,7 +30,7 @@ Told = str | float | Mapping[str, str | float]  # for all tasks, or by task
 def scales_of(
     tasks: Sequence[str], margin: Told, *, better: Told = "higher", unit: Told = "", label: str = "outcome",
     worst: Told = "",
-) -> tuple[Scale, ...]:  # fmt: skip
+) -> tuple[Scale, ...]:
     """Return one scale per task. Raises UsageError if a task is missing, unknown or has an invalid value."""
     margins = _by_task("margin", tasks, margin, _size)
     directions = _by_task("better", tasks, better, _direction, otherwise="higher")

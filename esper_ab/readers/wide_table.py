@@ -15,7 +15,7 @@ _INDEX = ("", "Unnamed: 0")  # pandas' names for a column with the numbers of th
 def long_of(
     source: str, columns: Mapping[str, Sequence[object]], row_numbers: Sequence[int], groups: Sequence[str], *,
     by_row: bool,
-) -> tuple[dict[str, list[object]], list[int]]:  # fmt: skip
+) -> tuple[dict[str, list[object]], list[int]]:
     """Return a table with a row per run, and the number of each row in the source.
 
     `groups` are the columns with outcomes. Every other column is repeated for each group. `by_row`: no column names the
@@ -60,7 +60,7 @@ def ask_for_groups(source: str, columns: Mapping[str, Sequence[object]]) -> None
         raise Unanswered(source, [OpenQuestion(
             f"it has no columns 'group' and 'outcome'; if each row is a seed, and {listed(likely)} are the groups",
             (Setting("groups", likely),),
-        )])  # fmt: skip
+        )])
 
 
 def _are_outcomes(cells: Sequence[object]) -> bool:

@@ -144,7 +144,7 @@ def _more_pairs(content: Content) -> Iterator[Item]:
         )
     elif least <= content.history.replicates:
         yield Item(f"These pairs can detect {design.margin_words}; to detect a smaller difference, name a smaller "
-                   "margin (--margin) and plan more pairs.")  # fmt: skip
+                   "margin (--margin) and plan more pairs.")
     else:
         yield from _larger(content, extended, anew, said)
 
@@ -176,7 +176,7 @@ def _more_spread(content: Content) -> Iterator[Item]:
     yield Item(
         "Most pairs have equal outcomes, and so would most further pairs: compare "
         f"{less}on {kind_of(content).harder}{training}.", command,
-    )  # fmt: skip
+    )
 
 
 def _larger(content: Content, extended: int | None, anew: int, said: str) -> Iterator[Item]:

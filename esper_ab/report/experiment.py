@@ -44,7 +44,7 @@ def experiment_report(content: Content) -> Document:
             ),
             *sections(content),
         ),
-    )  # fmt: skip
+    )
 
 
 def render_brief(content: Content, page: str) -> str:

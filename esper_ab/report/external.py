@@ -45,7 +45,7 @@ def external_report(result: Answer) -> Document:
         departures(result), *(verdicts(result, task) for task in tasks_of(result)),
         Paragraphs((rule_sentence(result.design),), how), *every[:shown],
         Section(tuple(every[shown:])), *remarks(result),
-    ))  # fmt: skip
+    ))
 
 
 def departures(result: Answer) -> Paragraphs:
@@ -68,7 +68,7 @@ def tables(result: Answer) -> list[Table]:
         beside = (
             overview_table(compared[0].design, compared), *map(deciding_table, compared), *beside_tables(compared),
             *((looks_table(compared),) if result.plan else ()),
-        )  # fmt: skip
+        )
         found += [replace(table, title=f"{table.title} ({task})") for table in beside] if task else beside
     return found
 
@@ -107,11 +107,11 @@ def render_plan(plan: AnalysisPlan, file: str) -> str:
         parts.append(paragraph(
             f"Before that each group runs in every cell ({', '.join(plan.cells)}) with the seeds "
             f"{', '.join(plan.choosing)}, {each}; `judge` then names the cell in which each group is judged.", "",
-        ))  # fmt: skip
+        ))
     if tasks:
         parts.append(paragraph(f"Tasks: {', '.join(tasks)}, and their mean in units of each margin.", ""))
     worsts = [f"{scale.outcome.value(f'{scale.worst:g}')}{f' in {scale.task}' if scale.task else ''}"
-              for scale in plan.scales if scale.worst is not None]  # fmt: skip
+              for scale in plan.scales if scale.worst is not None]
     lost = f" Lost runs of a group that is called better count as {', '.join(worsts)}." if worsts else ""
     parts += [paragraph(f"Margin: {margins}.{lost}", ""), paragraph(rule_sentence(design), "")]
     if design.boundaries:
@@ -120,11 +120,11 @@ def render_plan(plan: AnalysisPlan, file: str) -> str:
     parts.append("\n".join((
         paragraph(f"One row per run, with the header {columns}; a run that failed has an empty outcome. Then:", ""),
         f"  {shell_command('judge', file)} RESULTS.csv",
-    )))  # fmt: skip
+    )))
     parts.append(paragraph(
         f"sha256 {plan.digest}: if published before the first run, in a commit or a dated message, it shows that "
         "the plan came first.", "",
-    ))  # fmt: skip
+    ))
     return visible("\n\n".join(parts)) + "\n"
 
 
@@ -200,7 +200,7 @@ def _groups(result: Answer) -> Table:
             rows.append((
                 group, title, str(len(values)), str(len(runs) - len(values)), mean_and_sd(values, digits),
                 *(number(edge(values), digits) if values else "n/a" for edge in (min, max)),
-            ))  # fmt: skip
+            ))
     return Table(
         "All runs, by group", ("group", "outcome", "runs", "lost", "mean (SD)", "least", "most"), tuple(rows), words=2,
     )

@@ -59,7 +59,7 @@ def joint_report(result: JointResult, place: str = "EXPERIMENT") -> Document:
             Figures(partial(_drawings, result)), departures(judged), Paragraphs((rule,)), Links(links),
             *remarks(judged), Section((*_tables(result), *tables(judged))),
         ),
-    )  # fmt: skip
+    )
 
 
 def render_joint_brief(result: JointResult, page: Path) -> str:
@@ -84,7 +84,7 @@ def render_joint_json(result: JointResult) -> str:
         ],
         "audit": [{"part": part, **msgspec.to_builtins(finding)} for part, finding in result.findings],
         "judged": external_document(result.judged),
-    }  # fmt: skip
+    }
     return indented(document).decode() + "\n"
 
 
@@ -124,4 +124,4 @@ def _drawings(result: JointResult) -> list[Drawing]:
         "joint", "Differences in units of their margins", alt=said,
         figure=external_figure(judged),
         caption=f"Every comparison with its interval, better to the right; shaded: within the margin.{below}",
-    )]  # fmt: skip
+    )]

@@ -20,7 +20,7 @@ def write_listing(folder: Path, page: Path, *, refresh_s: int = 0) -> None:
         "listing.html.jinja", refresh_s=refresh_s, script="", written=f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}",
         document=Document(title=str(folder if folder.name else folder.resolve().name), name="experiments", nodes=()),
         rows=[(one, os.path.relpath(one.experiment_dir, folder), _report(one, page)) for one in list_runs(folder)],
-    )  # fmt: skip
+    )
     write_below(page.parent, page.name, text.encode())
 
 

@@ -50,7 +50,7 @@ def fill_template(name: str, **values: object) -> str:
     environment = Environment(
         loader=FunctionLoader(read_part), autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True,
         finalize=_shown,
-    )  # fmt: skip
+    )
     environment.filters.update(
         holds=_holds, sections=_sections, lines=lambda lines: "\n".join(map(visible_line, lines)),
         markup=Markup,  # only for trusted markup: figures and the style sheet

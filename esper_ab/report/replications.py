@@ -27,7 +27,7 @@ def replications_report(found: Sequence[tuple[str, Content]], remarks: Sequence[
         Paragraphs((same,)), *(node for name, one in found for node in _verdicts(name, one)),
         Paragraphs(tuple(remarks), "Differs besides the rng seed", "caveat"),
         Section(tuple(replace(results_table(one), title=f"Outcome by group of {name}") for name, one in found)),
-    ))  # fmt: skip
+    ))
 
 
 def replications_json(found: Sequence[tuple[str, Content]], remarks: Sequence[str]) -> str:
@@ -42,7 +42,7 @@ def replications_json(found: Sequence[tuple[str, Content]], remarks: Sequence[st
             for name, one in found
         ],
         "differs": tuple(remarks),
-    }  # fmt: skip
+    }
     return indented(document).decode()
 
 

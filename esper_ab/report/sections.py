@@ -26,7 +26,7 @@ _OF_TRAINING = learning.learning_table, groups.heads_table, groups.ppo_table
 _OF_TRUST = (
     trust.audit_table, trust.conduct_table, trust.noise_table, trust.layout_table, trust.incidents_table,
     trust.last_words_table,
-)  # fmt: skip
+)
 _OF_SETTINGS = groups.differences_table, trust.facts_table, trust.versions_table
 
 
@@ -49,7 +49,7 @@ def sections(content: Content) -> list[Section]:
             *(build(content) for build in _OF_SETTINGS),
             Points("Notes of the plan", tuple(map(Item, plan.notes)), card=True), Commands(reproduction(content)),
         ),
-    }  # fmt: skip
+    }
     return [
         Section((Figures(partial(drawn, key, content)), *shown), title, key) for (key, title), shown in nodes.items()
     ]

@@ -104,7 +104,7 @@ def paragraph(text: str, indent: str = "  ", hanging: str = "") -> str:
     return textwrap.fill(
         text, WIDTH, initial_indent=indent, subsequent_indent=indent + hanging, break_long_words=False,
         break_on_hyphens=False,
-    )  # fmt: skip
+    )
 
 
 def render_table(table: Table) -> str:

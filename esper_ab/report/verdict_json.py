@@ -20,7 +20,7 @@ _FIRST = ("used", "same_records", "estimate", "low", "high", "level", "test", "e
 _LAST = (
     "equivalence", "pairs_needed", "pairs_anew", "most_pairs", "smallest_resolvable", "lost", "imputed",
     "limits_with_losses", "findings", "capped_by", "unseen", "inconclusive", "unaudited",
-)  # fmt: skip
+)
 
 
 def render_verdict(content: Content) -> bytes:

@@ -58,7 +58,7 @@ def _fields(struct: type[Settings], *, of_group: bool, prefix: str = "") -> Iter
             key=prefix + field.name, type=field.type.__origin__ if metas else field.type, bounded=field.type,
             default=field.default, spec=found, kinds=found.kinds or struct.kinds, of_group=of_group,
             flag=found.flag or prefix + field.name,
-        )  # fmt: skip
+        )
 
 
 _PARAMS = "reward.params"

@@ -40,7 +40,7 @@ def resolve_devices(experiment: AskedExperiment, machine: Machine, *, on_cores: 
             raise UsageError(
                 Setting("devices"), f": environments and policies of {experiment.task} run on the CPU, so {name} "
                 "would be idle; leave it out, or name cores",
-            )  # fmt: skip
+            )
     there = tuple(device.name for device in machine.devices)
     if all(name.startswith("cpu") for name in experiment.devices):
         there = _cpu_lanes(experiment, machine)  # lanes of a default plan can also be requested by name
@@ -62,5 +62,5 @@ def resolve_devices(experiment: AskedExperiment, machine: Machine, *, on_cores: 
             raise UsageError(
                 Setting("devices"), f": {name} is named twice; if several runs should share a device, use ",
                 Setting("placement", "share"),
-            )  # fmt: skip
+            )
     return tuple(pool)

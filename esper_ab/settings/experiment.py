@@ -150,4 +150,4 @@ def refuse_too_many(groups: int, seeds: int, parts: int = 1) -> None:
     if (runs := groups * seeds * parts) > MOST_RUNS:
         whole = f"{runs:,} runs, but an experiment has at most {MOST_RUNS:,}"
         raise UsageError(Setting("seeds", seeds), f": {whole}; with so many groups, at most ",
-                         Setting("seeds", max(1, MOST_RUNS // (groups * parts))))  # fmt: skip
+                         Setting("seeds", max(1, MOST_RUNS // (groups * parts))))

@@ -32,7 +32,7 @@ def resolve_kernel(asked: AskedArithmetic, machine: Machine, untrainable: str = 
         )
     return Arithmetic(**msgspec.structs.asdict(asked) | {
         "kernel": kernel.name, "kernel_build": kernel.build, "hosts": "torch" if untrainable else asked.hosts,
-    })  # fmt: skip
+    })
 
 
 def torch_alone(asked: AskedArithmetic) -> Arithmetic:

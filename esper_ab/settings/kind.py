@@ -65,7 +65,7 @@ class SettingsKind:
                 )
                 for group in asked.groups
             ),
-        )  # fmt: skip
+        )
 
     def resolve(
         self, asked: AskedExperiment, machine: Machine, task: TaskFacts, eval_episodes: int
@@ -78,7 +78,7 @@ class SettingsKind:
             raise UsageError(
                 Setting("placement", asked.placement), " takes turns at the barrier, but ",
                 Setting("sync", "independent"), " has none: choose one",
-            )  # fmt: skip
+            )
         for group in asked.groups:
             _check_on(group, asked, machine)
         return {
@@ -124,7 +124,7 @@ def _refuse_reward_as_outcome(outcome: str, group: Group) -> None:
         raise UsageError(
             Setting("outcome", outcome), f" is the reward of group {group.name!r}, and a reward cannot decide which "
             "group is better; name an outcome that the task is about, or omit it for the environment's own return",
-        )  # fmt: skip
+        )
 
 
 def _check_on(group: Group, asked: AskedExperiment, machine: Machine) -> None:
@@ -147,4 +147,4 @@ def _check_on(group: Group, asked: AskedExperiment, machine: Machine) -> None:
             f"group {group.name!r}: ppo.minibatches={settings.ppo.minibatches} with ",
             Setting("n_envs", asked.n_envs), "; a minibatch consists of whole environments: at most ",
             Setting("ppo.minibatches", asked.n_envs, assigned=True),
-        )  # fmt: skip
+        )

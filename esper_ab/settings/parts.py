@@ -85,7 +85,7 @@ def parse_parts(request: Request) -> Parts | None:
             replace(part, asked=msgspec.structs.replace(part.asked, name="", alpha=share, looks=(first.seeds,)))
             for part in parts  # a single look each, at the end
         ),
-    )  # fmt: skip
+    )
 
 
 def share_of(alpha: float, parts: int, groups: int, *, controlled: bool) -> float:
@@ -120,7 +120,7 @@ def grid(texts: Iterable[str]) -> tuple[Cell, ...]:
     if not axes:
         return ()
     return tuple(tuple(f"{key}={value}" for key, value in zip(axes, one, strict=True))
-                 for one in itertools.product(*axes.values()))  # fmt: skip
+                 for one in itertools.product(*axes.values()))
 
 
 def _tasks(request: Request) -> tuple[str, ...]:

@@ -145,14 +145,14 @@ def read_request(options: Mapping[str, Any], file: FileSettings = NO_FILE) -> Re
     found = request(
         file, groups=tuple(groups), group=options.get("group") or (), assignments=options.get("set") or (),
         flags=read_flags(options), vary=vary,
-    )  # fmt: skip
+    )
     return replace(found, grid=tuple(options.get("grid") or ()), scores=options.get("scores") or "")
 
 
 def request(
     file: FileSettings = NO_FILE, *, groups: tuple[str, ...] = (), group: Iterable[str] = (),
     assignments: Iterable[str] = (), flags: Mapping[str, object] | None = None, vary: str = "",
-) -> Request:  # fmt: skip
+) -> Request:
     """Merge the command line over `file`; UsageError for an unknown key or an invalid value.
 
     `groups` has entries such as "shaped" or "a=shaped". `group` has the texts of --group, as in "fast:ppo.lr=1e-3", and
@@ -186,7 +186,7 @@ def request(
         altered={name: layer(table, in_group=True) for name, table in altered.items()},
         tasks=tuple(tasks) if len(tasks) > 1 else (),
         by_task={name: layer(table) for name, table in by_task.items()}, margins=margins, launcher=file.launcher,
-    )  # fmt: skip
+    )
 
 
 def _task_names(flag: object, file: FileSettings) -> list[str]:
@@ -241,7 +241,7 @@ def _check_key(assignment: Assignment, *, in_group: bool, free: bool) -> None:
         raise UsageError(
             f"{assignment.origin}: {key} cannot differ between groups; use ", Setting(key, "…", assigned=True),
             " for all groups",
-        )  # fmt: skip
+        )
     known = [name for name, one in FIELDS.items() if one.of_group or not in_group]
     own = f"if it is a setting of your trainer, write {TRAINER}{key}" if free and "." not in key else ""
     hint = own or foreign(key) or which_setting(key, [*known, *SHORT])

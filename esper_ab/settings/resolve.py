@@ -53,6 +53,6 @@ def _resolve_margin(experiment: AskedExperiment, task: TaskFacts) -> float:
         raise UsageError(
             Setting("margin"), f" is missing: task {task.name} declares none; give the smallest difference in "
             f"'{outcome.label}' worth acting on{unit}. `esper-ab calibrate` shows how much runs of one group differ",
-        )  # fmt: skip
+        )
     check_margin(outcome, margin)
     return margin

@@ -50,4 +50,4 @@ def outcome_measure(experiment: ExperimentSettings) -> Measure:
     return Measure(
         name="outcome", label=_outcome_name(experiment)[:_LABEL_CHARS], unit=experiment.outcome_unit,
         low=low, high=high, better=experiment.outcome_better or "neither",
-    )  # fmt: skip
+    )

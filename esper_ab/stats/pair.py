@@ -45,14 +45,14 @@ def before(data: Data, replicates: int) -> tuple[Pair, ...] | Samples:
     """Return the pairs of the first `replicates` replicates, in order; for unpaired data, return all runs."""
     return data if isinstance(data, Samples) else tuple(
         sorted((pair for pair in data if pair.replicate < replicates), key=lambda pair: pair.replicate)
-    )  # fmt: skip
+    )
 
 
 def outcomes(data: Data) -> tuple[list[float], list[float]]:
     """Return the outcomes of both groups."""
     return (list(data.a), list(data.b)) if isinstance(data, Samples) else (
         [pair.a for pair in data], [pair.b for pair in data]
-    )  # fmt: skip
+    )
 
 
 def resolution(*outcomes: ArrayLike) -> float:

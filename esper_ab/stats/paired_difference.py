@@ -49,4 +49,4 @@ def paired_difference(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Paired
     return PairedDifference(
         pairs=n, mean=found.mean, sd=found.sd, se=found.se, low=low, high=high, level=level, t=found.t, df=n - 1,
         p=found.p,
-    )  # fmt: skip
+    )

@@ -101,7 +101,7 @@ def proportions(a: Sequence[float], b: Sequence[float], one: float, *, paired: b
     return Proportions(
         name=name, ones_a=x, runs_a=n, ones_b=y, runs_b=m, ones_both=both if paired else None, one=one,
         mean=one * (x * m - y * n) / (n * m), p=p,
-    )  # fmt: skip
+    )
 
 
 def _mcnemar(x: int, y: int) -> float:

@@ -56,4 +56,4 @@ def components(sets: Sequence[ArrayLike], independent: int | None = None) -> Com
         runs=runs, eval_episodes=eval_episodes, policy=(between - within) / eval_episodes, episode=within,
         share=1.0 / f, share_low=share_at(tail), share_high=share_at(1.0 - tail),
         ratio_high=(1.0 / share_at(1.0 - LEVEL) - 1.0) / eval_episodes,
-    )  # fmt: skip
+    )

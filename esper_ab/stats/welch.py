@@ -39,7 +39,7 @@ def welch(a: Sequence[float], b: Sequence[float]) -> AdjustedDifference | None:
     none = AdjustedDifference(
         name="Welch's t", pairs=min(len(a), len(b)), mean=math.fsum(a) / len(a) - math.fsum(b) / len(b), sd=None,
         se=None, t=None, df=0, p=None, information=0.0, positions=(),
-    )  # fmt: skip
+    )
     everything = [*a, *b]
     most, _ = commonest(everything, resolution(everything))
     few = none.pairs < 2 or (2 * most > len(everything) and len(everything) - most < LEAST_PAIRS)

@@ -145,7 +145,7 @@ def _begin(experiment_dir: Path, name: Name, *words: str, outlives: bool = False
         return subprocess.Popen(
             [*shell, *line], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=outlives,
             env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"},
-        )  # fmt: skip
+        )
 
 
 def _outcome(experiment_dir: Path, name: Name, status: int, started: str) -> TrackerProgress:

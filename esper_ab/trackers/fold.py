@@ -62,7 +62,7 @@ class Fold:
             subject = Subject(
                 key=COMPARISON, id=identity(self._id, COMPARISON), group="", tags=(COMPARISON,),
                 settings=experiment_settings(self.history), began_ms=self._began_ms,
-            )  # fmt: skip
+            )
             self._tracker.begin(subject)
             self._tracker.conclude(subject, self._verdicts())
         self._tracker.close()
@@ -76,7 +76,7 @@ class Fold:
                 key=run, id=identity(self._id, run), group=group,
                 tags=tuple(dict.fromkeys((group, *self._tags.get(group, ())))),
                 settings=run_settings(self.history, spec), began_ms=self._at_ms,
-            )  # fmt: skip
+            )
             self._tracker.begin(self._subjects[run])
         return self._subjects[run]
 
@@ -89,7 +89,7 @@ class Fold:
         conclusion = Conclusion(
             step=self.history.runs[run].spec.episodes, numbers=values, words=words,
             state="failed" if "lost" in words else "finished", at_ms=self._at_ms,
-        )  # fmt: skip
+        )
         self._tracker.conclude(subject, conclusion)
 
     def _verdicts(self) -> Conclusion:
@@ -113,7 +113,7 @@ class Fold:
             "rule": rule(history.design), "result": analysis.result_hash,
             "measured": f"{outcome.title}; {outcome.better} is better",
             "state": " ".join(filter(None, (ended.status, ended.detail))),
-        }  # fmt: skip
+        }
         for group in history.groups:
             numbers[f"outcome/{group}"] = mean(
                 analysis.outcomes[run.ref.name].outcome for run in history.of_group(group)

@@ -26,7 +26,7 @@ _FIRST_LINE_S = 30.0  # between the experiment directory and the first line of i
 def tell(
     experiment_dir: Path, tracking: Tracking, make: Callable[[str, str], Tracker], moved: Callable[[int], None], *,
     live: bool,
-) -> None:  # fmt: skip
+) -> None:
     """Pass on all of the journal of `experiment_dir` to a tracker. `live`: continue until no process holds the folder.
 
     `make` gets the experiment's name and the UTC date of its start, YYYYMMDD. `moved` gets the number of lines passed

@@ -39,7 +39,7 @@ def _now(experiment_dir: Path, name: Name) -> TrackerNow:
     return TrackerNow(
         tracker=name, state="gone" if gone else progress.state, lines=progress.lines, where=progress.where,
         detail=progress.detail,
-    )  # fmt: skip
+    )
 
 
 def tracking_text(experiment_dir: Path, trackers: tuple[TrackerNow, ...]) -> list[str]:

@@ -67,7 +67,7 @@ def check_tracking(tracking: Tracking) -> None:
             raise UsageError(f"{name} is not installed: pip install 'esper-ab[{name}]'")
     if len(tracking.wandb_project) > PROJECT_CHARS or set(NOT_IN_A_PROJECT) & set(tracking.wandb_project):
         raise UsageError(f"W&B project {tracking.wandb_project!r}: W&B allows at most {PROJECT_CHARS} characters and "
-                         f"none of {' '.join(NOT_IN_A_PROJECT)}")  # fmt: skip
+                         f"none of {' '.join(NOT_IN_A_PROJECT)}")
     for group, tags in tracking.tags.items():
         for tag in tags:
             if not 0 < len(tag) <= _TAG_CHARS:

@@ -82,7 +82,7 @@ class WandbRuns:
                 silent=True, console="off", disable_git=True, disable_code=True, save_code=False, x_disable_stats=True,
                 x_disable_meta=True, x_save_requirements=False,
             ),
-        )  # fmt: skip
+        )
 
     def _remove_unfinished(self, subject: Subject) -> None:
         """Remove the files of an earlier attempt at this run, except those uploaded with `wandb sync`."""

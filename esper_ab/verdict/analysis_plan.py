@@ -80,13 +80,13 @@ class AnalysisPlan(Settings, frozen=True, kw_only=True, dict=True):
 def make_plan(
     groups: Sequence[str], replicates: Sequence[str], scales: Sequence[Scale], rule: Rule, *,
     cells: Sequence[str] = (), choosing: Sequence[str] = (),
-) -> AnalysisPlan:  # fmt: skip
+) -> AnalysisPlan:
     """Make a plan for validated names. Raises UsageError if the rule cannot be applied to them."""
     design = design_over(groups, len(replicates), scales, rule)
     return AnalysisPlan(
         groups=tuple(groups), replicates=tuple(replicates), scales=tuple(scales), design=design, cells=tuple(cells),
         choosing=tuple(choosing),
-    )  # fmt: skip
+    )
 
 
 def design_over(groups: Sequence[str], replicates: int, scales: Sequence[Scale], rule: Rule) -> Design:
@@ -104,7 +104,7 @@ def design_over(groups: Sequence[str], replicates: int, scales: Sequence[Scale],
         comparisons=compared, positions=1, adjusted=False, early_stop=rule.early_stop, looks=looks,
         boundaries=boundaries_of(rule.alpha, len(compared), sides, 1, looks) if bounded else (),
         anytime_after=None, evidence=1.0 / rule.alpha, futility=futility, worst=whole.worst,
-    )  # fmt: skip
+    )
 
 
 def _worst_mean(scales: Sequence[Scale]) -> float | None:
@@ -132,4 +132,4 @@ def _check_rule(groups: Sequence[str], replicates: int, rule: Rule) -> None:
         raise UsageError(
             Setting("futility", rule.futility), " needs interim looks at which a comparison may "
             f"stop; use at least {SEVERAL_LOOKS_FROM} seeds, or set ", Setting("looks"),
-        )  # fmt: skip
+        )

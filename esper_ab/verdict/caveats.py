@@ -30,7 +30,7 @@ def caveats(evidence: Evidence) -> tuple[str, ...]:
         *_on_progress(evidence), *_on_later(evidence), *on_losses(evidence), *_on_rows(evidence),
         *on_collapse(evidence), *on_shapes(evidence), *on_undecided(evidence), *_on_margin(evidence),
         *_on_data(evidence), *_on_design(evidence), *_on_numbers(evidence),
-    )  # fmt: skip
+    )
 
 
 def _on_progress(evidence: Evidence) -> Iterator[str]:
@@ -174,7 +174,7 @@ def beside(evidence: Evidence) -> Beside:
         unit=question.design.outcome.apart, digits=question.design.digits,
         pairs=max(map(len, outcomes(evidence.data))) if evidence.samples else evidence.used,
         paired=question.paired and evidence.samples is None,
-    )  # fmt: skip
+    )
 
 
 def _on_numbers(evidence: Evidence) -> Iterator[str]:

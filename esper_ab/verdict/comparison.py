@@ -63,7 +63,7 @@ class Comparison(Evidence):
 def compare(
     question: Question, data: Data, course: Course, *, same_records: bool, lost: Lost,
     findings: Sequence[Finding],
-) -> Comparison:  # fmt: skip
+) -> Comparison:
     """Compute the statistics of the complete pairs (in any order), or of unpaired runs, and reach a verdict.
 
     `course`: the course of this comparison, from `follow`; the decision comes from the course alone. `same_records`:
@@ -93,7 +93,7 @@ def _numbers(question: Question, data: tuple[Pair, ...] | Samples, course: Cours
         ),
         pairs_needed=needed_here(question, course, found) if found else None,
         pairs_anew=needed_anew(question, course, found) if found else None,
-    )  # fmt: skip
+    )
 
 
 def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Finding, ...]) -> Comparison:
@@ -129,7 +129,7 @@ def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Fin
         unseen=None if verdict not in CLAIMS or numbers.proportions else unseen(question.design, numbers.data, course),
         inconclusive=_kind(numbers, low, high, smallest) if undecided else None, unaudited=unaudited,
         verdict=verdict,
-    )  # fmt: skip
+    )
 
 
 def _seen(numbers: Numbers, *, identical: bool, small: bool) -> Verdict:

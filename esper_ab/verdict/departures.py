@@ -86,7 +86,7 @@ def _after(plan: AnalysisPlan, cells: Cells, followed: Courses) -> Iterator[str]
             own = [
                 course for contrast, course in followed.courses.items()
                 if group in contrast.groups and contrast.task in (task, MEAN)
-            ]  # fmt: skip
+            ]
             if not own or any(course.decided_at is None for course in own):
                 continue
             end = max(course.decided_at or 0 for course in own)

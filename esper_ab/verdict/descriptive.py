@@ -22,7 +22,7 @@ def statistics() -> Mapping[str, Statistic[Any]]:
 def describe(
     a: Sequence[float], b: Sequence[float], rng_seed: int, *, lower: bool = False, paired: bool = True,
     binary: bool = False,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Return all statistics of the outcomes a, b [pairs] by name, None where undefined. `lower`: lower is better.
 
     For unpaired runs and for outcomes of 0 or 1, compute only the statistics that are meaningful for them.
@@ -31,4 +31,4 @@ def describe(
         name: statistic.of(a, b, rng_seed, lower=lower)
         if (statistic.of_paired if paired else statistic.of_unpaired) and (statistic.of_binary or not binary) else None
         for name, statistic in statistics().items()
-    }  # fmt: skip
+    }

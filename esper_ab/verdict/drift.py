@@ -33,4 +33,4 @@ def drifting(design: Design, contrast: Contrast, pairs: Sequence[Pair], remedy: 
             kind=DRIFT, weight="caps", groups=contrast.groups,
             sentence=f"The differences of {contrast.a} and {contrast.b} drift: {' and '.join(said)}. Intervals assume "
             f"independent pairs, and a drifting group looks like an effect. {remedy}",
-        )  # fmt: skip
+        )

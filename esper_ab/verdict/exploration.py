@@ -24,7 +24,7 @@ _MOST_TAKEN_FOR_RUNS = 30  # rows per group and task; more are probably items, b
 def explore(
     observations: Observations, scales: Sequence[Scale], rule: Rule, *, paired: bool | None = None,
     rows: str | None = None, rng_seed: int | None = None,
-) -> Answer:  # fmt: skip
+) -> Answer:
     """Compare all groups in every task and in the mean over tasks; the answer is exploratory, whatever the result.
 
     `rule` has no looks, because there is a single look at the end. `paired`: whether runs with the same seed form a
@@ -46,7 +46,7 @@ def explore(
 def questions_on(
     observations: Observations, scales: Sequence[Scale], rule: Rule, *, paired: bool | None = None,
     rows: str | None = None,
-) -> tuple[OpenQuestion, ...]:  # fmt: skip
+) -> tuple[OpenQuestion, ...]:
     """Return what only the user can say about these rows before `explore` is called with the same arguments."""
     explored = _explored(observations, paired, rows)
     plan = _plan(explored, scales, rule, paired=paired, rows=rows)
@@ -84,7 +84,7 @@ def _plan(
         raise UsageError(
             f"{source}: ", Setting("paired"),
             " needs a column 'seed', 'pair' or 'replicate'; the column 'run' does not pair runs",
-        )  # fmt: skip
+        )
     if paired:
         return plan
     if any(row.cluster for row in observations.rows):
@@ -109,7 +109,7 @@ def _most_rows(observations: Observations, rows: str | None, *, unpaired: bool) 
         raise UsageError(
             f"{observations.source}: group {group} has {most} rows{f' in {task}' if task else ''}, but no column "
             "'run'; if each row is one training run, use ", Setting("rows", "runs"), f"; {ITEMS}",
-        )  # fmt: skip
+        )
     return most
 
 
@@ -132,7 +132,7 @@ def _forms_pairs(observations: Observations, contrasts: Sequence[Contrast]) -> b
             f"{observations.source}: {len(a ^ b)} of {len(a) + len(b)} rows of {apart.a} and {apart.b} have no "
             f"partner with the same {observations.pair_column}: ", Setting("paired"), " leaves them out, ",
             Setting("unpaired"), " compares all runs without pairing",
-        )  # fmt: skip
+        )
     return True
 
 
@@ -146,4 +146,4 @@ def _check_positions(observations: Observations) -> None:
             f"{observations.source}: {most} has {longest} outcomes and {least} {shortest}, so positions do not tell "
             "which runs belong together: put NaN where a run failed, give a mapping of seeds to outcomes, or use ",
             Setting("unpaired"), " for runs that form no pairs",
-        )  # fmt: skip
+        )

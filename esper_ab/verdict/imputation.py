@@ -84,7 +84,7 @@ def completed(
         )
         for half in halves
         if half.failed_a or half.failed_b
-    )  # fmt: skip
+    )
     if not isinstance(data, Samples):
         return (*data, *found), given_a, given_b
     both = list(zip(found, halves, strict=True))  # each has one lost run and no partner
@@ -109,7 +109,7 @@ def imputed(design: Design, data: Data, course: Course, lost: Lost) -> Imputed |
     none = Imputed(
         lost_a=lost.a, lost_b=lost.b, given_a=None, given_b=None, pairs=look.pairs, mean=None, p=None, e=None,
         survives=False, small=small,
-    )  # fmt: skip
+    )
     if course.decision == "equivalent":
         if both is None:
             return none
@@ -121,7 +121,7 @@ def imputed(design: Design, data: Data, course: Course, lost: Lost) -> Imputed |
     return msgspec.structs.replace(
         none, given_a=given_a if lost.a else None, given_b=given_b if lost.b else None, pairs=again.pairs,
         mean=again.mean, p=again.p, e=again.e, survives=course.upheld_by(again),
-    )  # fmt: skip
+    )
 
 
 def limits_with_losses(design: Design, data: Data, course: Course, lost: Lost) -> tuple[float | None, float | None]:

@@ -61,7 +61,7 @@ def judge(plan: AnalysisPlan, observations: Observations, *, rng_seed: int | Non
         answer, departures=(*answer.departures, *((unused,) if tuned.unused else ())),
         notes=(*_choices(plan, tuned), *answer.notes),
         next_step=wait or (f"{answer.next_step.removesuffix('.')}; {at}." if answer.next_step else ""),
-    )  # fmt: skip
+    )
 
 
 def _named_as_planned(plan: AnalysisPlan, observations: Observations) -> Observations:
@@ -72,7 +72,7 @@ def _named_as_planned(plan: AnalysisPlan, observations: Observations) -> Observa
     names = {
         row.replicate: by_key[seed_key(row.replicate)] for row in observations.rows
         if row.replicate not in planned and seed_key(row.replicate) in by_key
-    }  # fmt: skip
+    }
     if not names:
         return observations
     rows = (
@@ -111,7 +111,7 @@ def _judged(plan: AnalysisPlan, observations: Observations, rng_seed: int, withi
             findings=(*_of_records(plan, planned, contrast), *seen[contrast]),
         )
         for contrast, course in followed.courses.items()
-    )  # fmt: skip
+    )
     elsewhere = not observations.repeatable and not observations.exploratory
     found = tuple(dict.fromkeys(finding for findings in seen.values() for finding in findings))
     clusters = tuple(finding.sentence for finding in found if finding.kind == CLUSTERS)
@@ -123,7 +123,7 @@ def _judged(plan: AnalysisPlan, observations: Observations, rng_seed: int, withi
             planned, plan.scales, [(one.a, one.b) for one in plan.design.comparisons], rng_seed
         ),
         notes=tuple(_notes(planned, followed)), next_step=next_step(plan, planned, followed) if elsewhere else "",
-    )  # fmt: skip
+    )
 
 
 def _planned(plan: AnalysisPlan, observations: Observations) -> Observations:
@@ -131,7 +131,7 @@ def _planned(plan: AnalysisPlan, observations: Observations) -> Observations:
     rows = tuple(
         row for row in observations.rows
         if row.group in plan.groups and row.task in plan.tasks and row.replicate in plan.replicates
-    )  # fmt: skip
+    )
     return msgspec.structs.replace(observations, rows=rows)
 
 
@@ -147,7 +147,7 @@ def _question(
         same_settings=_everywhere(plan, observations, contrast, "same_settings"), declared=not explored,
         unit="" if not explored else "independent unit" if pairing.clusters else "training run", rng_seed=rng_seed,
         paired=facts is None or facts.paired, run_sd=None if facts is None else facts.run_sd,
-    )  # fmt: skip
+    )
 
 
 def _tasks_of(plan: AnalysisPlan, contrast: Contrast) -> tuple[str, ...]:
@@ -198,7 +198,7 @@ def _of_data(
             kind=CLUSTERS, weight="caps", groups=contrast.groups,
             sentence=f"{contrast.a} and {contrast.b}{where}: the plan counts every {observations.pair_column} as "
             f"independent, but {listed_short(unit)} share a cluster{more}.",
-        )  # fmt: skip
+        )
     yield from _drift(plan, observations, pairing, contrast)
     for other, of_task in followed.pairings.items() if contrast.task == MEAN else ():
         if other.groups == contrast.groups and other.task != MEAN:

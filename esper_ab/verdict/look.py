@@ -106,7 +106,7 @@ def take_look(design: Design, replicates: int, data: Data, n_open: int) -> Look:
         **{**_NOT_ASKED, **asked}, **dict(zip(_LIMITS, limits, strict=True)),
         crossed=reached and crosses and pairs >= LEAST_PAIRS,
         small=within and _small(pairs, simultaneous, margin, least), equivalent=within and not reached, futile=False,
-    )  # fmt: skip
+    )
     if anytime or design.futility is None:
         return look
     stop = design.futility.nominal_p[design.looks.index(replicates)]

@@ -80,7 +80,7 @@ class _Track:
 def courses_of(
     design: Design, pairs: Mapping[Contrast, Data], complete: int,
     own: Mapping[Contrast, Design] | None = None,
-) -> dict[Contrast, Course]:  # fmt: skip
+) -> dict[Contrast, Course]:
     """Return the course of every comparison of the design after its first `complete` replicates.
 
     `complete`: number of leading replicates whose runs are all finished or lost. `pairs`: pairs in any order (those of

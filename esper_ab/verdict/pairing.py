@@ -33,7 +33,7 @@ class Pairing:
 def pair_up(
     cells: Cells, contrast: Contrast, scales: Sequence[Scale], order: Sequence[str], *, planned: bool = False,
     absent_lost: bool = False,
-) -> Pairing:  # fmt: skip
+) -> Pairing:
     """Pair the runs of `contrast`, replicate by replicate in `order`.
 
     The runs are those of the contrast's task; for a contrast of the mean, they are the runs of all tasks in `scales`.
@@ -65,7 +65,7 @@ def pair_up(
         if (runs_a and runs_b) or (not planned and (failed_a or failed_b)):
             halves.append(HalfPair(
                 replicate=place, a=a, b=b, failed_a=failed_a, failed_b=failed_b, position_a=at_a, position_b=at_b,
-            ))  # fmt: skip
+            ))
         elif runs_a or runs_b:
             single.append(f"{replicate} of {contrast.groups[0 if runs_a else 1]}")
     units = _units(pairs, clusters)
@@ -73,7 +73,7 @@ def pair_up(
         pairs=tuple(pairs if planned else map(_joined, units)), lost=Lost(replicates=tuple(halves)),
         single=tuple(single), absent=tuple(absent),
         clusters=tuple(tuple(order[pair.replicate] for pair in unit) for unit in units if len(unit) > 1),
-    )  # fmt: skip
+    )
 
 
 def sampled(cells: Cells, contrast: Contrast, scales: Sequence[Scale], order: Sequence[str]) -> Pairing:
@@ -84,7 +84,7 @@ def sampled(cells: Cells, contrast: Contrast, scales: Sequence[Scale], order: Se
             for name in order if (runs := runs_of(cells, group, contrast.task, scales, name, partial=True))
         ]
         for group in contrast.groups
-    )  # fmt: skip
+    )
     lost = [(True, False)] * a.count(None) + [(False, True)] * b.count(None)
     return Pairing(
         pairs=Samples(a=tuple(x for x in a if x is not None), b=tuple(x for x in b if x is not None)),
@@ -93,12 +93,12 @@ def sampled(cells: Cells, contrast: Contrast, scales: Sequence[Scale], order: Se
             for of_a, of_b in lost
         )),
         single=(), absent=(), clusters=(),
-    )  # fmt: skip
+    )
 
 
 def runs_of(
     cells: Cells, group: str, task: str, scales: Sequence[Scale], replicate: str, *, partial: bool = False
-) -> tuple[Observation, ...]:  # fmt: skip
+) -> tuple[Observation, ...]:
     """Return the run of `group` or, for the mean over tasks, one run per task; () unless all of these runs exist.
 
     If `partial`, return those that exist if one of them failed: the mean is lost without the others.
@@ -132,7 +132,7 @@ def _value(runs: Sequence[Observation], task: str, scales: Sequence[Scale]) -> f
     scaled = (
         scale.outcome.sign * value / scale.margin
         for scale, value in zip(scales, values, strict=True) if value is not None
-    )  # fmt: skip
+    )
     return None if None in values else fsum(scaled) / len(values)
 
 

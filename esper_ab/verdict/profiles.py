@@ -79,7 +79,7 @@ def _profile(group: str, by_task: Sequence[Floats], thresholds: Floats, rng: Gen
         ),
         thresholds=_floats(thresholds), above=_floats(_above([one[None] for one in by_task], thresholds)[0]),
         above_low=_floats(low), above_high=_floats(high),
-    )  # fmt: skip
+    )
 
 
 def _above(by_task: Sequence[Floats], thresholds: Floats) -> Floats:

@@ -29,4 +29,4 @@ class Scale(Settings, frozen=True, kw_only=True):
 OF_MEAN = Scale(
     task=MEAN, margin=1.0,
     outcome=Measure(name="mean_over_tasks", label=MEAN, unit="margins", better="higher"),
-)  # fmt: skip
+)

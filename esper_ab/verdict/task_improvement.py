@@ -70,7 +70,7 @@ def _improvement(a: str, b: str, tasks: Sequence[Sequence[Floats]], rng: Generat
         a=a, b=b, tasks=len(tasks), runs=min(side.size for task in tasks for side in task),
         probability=float(np.mean([_probability(of_a, of_b) for of_a, of_b in tasks])),
         low=float(low), high=float(high),
-    )  # fmt: skip
+    )
 
 
 def _probability(of_a: Floats, of_b: Floats) -> float:

@@ -46,7 +46,7 @@ def tune(observations: Observations, plan: AnalysisPlan) -> Tuned:
     missing = tuple(
         Observation(group=group, task=cell, replicate=seed, value=None)
         for group, cell, seed in wanted if (group, cell, seed) not in runs
-    )  # fmt: skip
+    )
     values = {key: runs[key].value for key in wanted if key in runs}
     known = [value for value in values.values() if value is not None]
     if missing or not known:
@@ -63,7 +63,7 @@ def tune(observations: Observations, plan: AnalysisPlan) -> Tuned:
     return Tuned(
         choices=choices, observations=msgspec.structs.replace(observations, rows=kept), missing=(),
         unused=tuple(row for row in judged if chosen.get(row.group, row.task) != row.task),
-    )  # fmt: skip
+    )
 
 
 def _choice(group: str, plan: AnalysisPlan, ends: Mapping[tuple[str, str, str], float]) -> Choice:

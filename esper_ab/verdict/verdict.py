@@ -21,6 +21,6 @@ class Verdict(StrEnum):
 
 DIFFERENT = frozenset({
     Verdict.BETTER, Verdict.WORSE, Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN,
-})  # which claim a difference  # fmt: skip
+})  # which claim a difference
 CLAIMS = DIFFERENT | {Verdict.EQUIVALENT}  # which claim anything
 SMALL = CLAIMS - {Verdict.BETTER, Verdict.WORSE}  # which claim that the difference is smaller than the margin

@@ -66,7 +66,7 @@ def cell(blocks: int, runs: int, n_envs: int, episodes: int) -> dict[str, Any]:
         "over_minimal": float(np.median(core) / np.median(least_core)),
         "records_per_s": blocks * runs / float(np.median(whole)),
         "share_of_a_second": float(np.median(waits)),
-    }  # fmt: skip
+    }
 
 
 def _rounds(plan: Plan, workers: int, work: Callable[[Path, Fleet], None]) -> tuple[list[dict[str, Any]], int]:
@@ -86,7 +86,7 @@ def _minimal(plan: Plan, folder: Path, fleet: Fleet) -> None:
         order = WorkerOrder(
             endpoint=endpoint, worker=f"w{len(specs)}", incarnation=1, lane=lane, log_file="",
             arithmetic=plan.experiment.arithmetic, experiment_dir=str(folder),
-        )  # fmt: skip
+        )
         specs[order.identity.encode()] = spec
         workers.append(fleet.start(order))
     arrived: dict[tuple[int, int], list[bytes]] = defaultdict(list)  # by block and milestone
@@ -188,7 +188,7 @@ def render(record: dict[str, Any]) -> list[str]:
             f"{cell['records_per_s']:,.0f}", f"{100 * cell['share_of_a_second']:.2f} %",
         ]
         for cell in record["cells"]
-    ]  # fmt: skip
+    ]
     header = (
         "blocks x runs | n_envs | bytes of a line | last report to release, ms: median, p90, p99 "
         "| first report to last release, ms | coordinator on its cores, ms | µs per record | records per s "

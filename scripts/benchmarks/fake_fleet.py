@@ -54,7 +54,7 @@ class Fleet(Launcher):
             told = Told(
                 index=index, workers=len(range(index, self.workers, self.pools)), cores=tuple(cores[1:] or cores),
                 coordinator=os.getpid(), meeting=str(meeting), results=str(self._results_of(index)),
-            )  # fmt: skip
+            )
             command = [sys.executable, "-c", _PROGRAM, msgspec.json.encode(told).decode()]
             self._supervisors.append(NodeSupervisor(f"n{index}", partial(PipedSupervisor, command)))
         await_all(meeting, 1)

@@ -105,7 +105,7 @@ class Fake:
         message = Hello(
             worker=order.worker, incarnation=order.incarnation, protocol=PROTOCOL, pid=os.getpid(),
             uuids=order.lane.uuids, torch_version="none", sources="",
-        )  # fmt: skip
+        )
         self.socket.send(encode(message))
 
     @property

@@ -57,7 +57,7 @@ def cell(runs: int, runs_of_node: int = _RUNS_OF_NODE) -> dict[str, Any]:
         "start_s": found["started"]["at"] - began, "start_core_s": found["started"]["coordinator_s"] - cpu,
         "release_s": float(np.median(last_release)), "round_s": float(np.median(whole)), "round_core_s": core,
         "core_us_per_record": 1e6 * core / runs, "memory_mib": _memory_mib(), "memory_before_mib": before,
-    }  # fmt: skip
+    }
 
 
 def _memory_mib() -> float:

@@ -82,7 +82,7 @@ def render(record: dict[str, Any]) -> list[str]:
         (hosts_of(one["case"]), one["case"]["n_envs"], ranged(one["ms"]["native"]), ranged(one["ms"]["gpu"]),
          ranged(one["core_over_gpu"]), f"{one['difference']:.1e}")
         for one in record["cells"]
-    ]  # fmt: skip
+    ]
     return [
         f"GPU: {record['gpu']}. Milliseconds per minibatch of all environments, with three live seeds, median and "
         "quartiles. Above 1, the GPU is faster than one core. A captured epoch, one CUDA graph, does not exist "
@@ -92,4 +92,4 @@ def render(record: dict[str, Any]) -> list[str]:
             f"hosts | n_envs | {record['kernel']}, one core, ms | torch on the GPU, ms | core ÷ GPU | difference of "
             "the first losses", rows,
         ),
-    ]  # fmt: skip
+    ]

@@ -187,11 +187,11 @@ def measure(repeats: int) -> dict[str, Any]:
     ] + [
         Case(task=task, n_envs=16, live_seeds=seeds, equal_seeds=True)
         for task in ("digits", "cifar10") for seeds in live_seeds if seeds
-    ]  # fmt: skip
+    ]
     results: dict[str, Any] = {
         "kernel": native().kernel, "yardstick_sha256": yardstick_sha256(),
         "training": [], "validation": [], "episode": [], "memory": [],
-    }  # fmt: skip
+    }
     gflops = fma_loop()
     for case in cases:
         found = training(case, repeats, gflops)
@@ -243,7 +243,7 @@ def _validation(results: list[dict[str, Any]]) -> list[str]:
             ranged(r["all"]["core_ms"]),
         ]
         for r in results
-    )  # fmt: skip
+    )
     return ["## Validation with counterfactuals, native", "", *table(header, rows), ""]
 
 
@@ -298,5 +298,5 @@ def render(record: dict[str, Any]) -> list[str]:
     parts = (
         _training(record["training"]), _validation(record["validation"]),
         _episodes(record["episode"]), _memory(record["memory"]),
-    )  # fmt: skip
+    )
     return [*intro, *(line for part in parts for line in part)]

@@ -23,7 +23,7 @@ TRIED = {  # of each way of training hosts
     "TORCH": [Rates(value=value, validated=validated, step_s=step_s)
               for value in (100, 150, 200, 300, 400, 500) for validated in (1.0, 1.5, 2.0, 3.0, 4.0, 5.0)
               for step_s in (1.5e-3, 2e-3, 3e-3, 5e-3, 10e-3, 15e-3)],
-}  # fmt: skip
+}
 
 
 def task(name: str, **sizes: int) -> TaskFacts:
@@ -65,7 +65,7 @@ def episodes_table(episodes: list[dict[str, Any]], speed: float) -> list[str]:
         rows.append([
             hosts_of(one["case"]), one["case"]["n_envs"], way(one).lower(), one["train_samples"], f"{was:.2f}",
             f"{said:.2f}", f"{said / was:.2f}",
-        ])  # fmt: skip
+        ])
     header = "hosts | n_envs | kernel | training images | measured, s per episode | estimated | ÷ measured"
     return table(header, rows)
 
@@ -76,7 +76,7 @@ def growth_table(speed: float) -> list[str]:
     for name, n_envs, groups, replicates, episodes in (
         ("digits", 4, 2, 6, 3), ("digits", 16, 2, 20, 50), ("digits", 64, 2, 32, 100), ("digits", 16, 6, 20, 50),
         ("cifar10", 4, 2, 20, 10), ("cifar10", 16, 2, 32, 50),
-    ):  # fmt: skip
+    ):
         epoch = estimate.epoch_s(task(name), n_envs, GrowthSettings().batch_size, speed, estimate.NATIVE)
         run_h = epoch * 25 * (episodes + 2) / 3600
         hours = run_h * math.ceil(replicates / min(64 // groups, replicates))
@@ -89,7 +89,7 @@ def memory_table(found: list[dict[str, Any]]) -> list[str]:
     return table("hosts | n_envs | kept per environment, KiB | a worker grew by, MiB", (
         [hosts_of(one["case"]), one["case"]["n_envs"], f"{one['kept_bytes_per_env'] / 1024:.0f}",
          f"{one['grown_mib']:.0f}"] for one in found
-    ))  # fmt: skip
+    ))
 
 
 def coordinator_table(cells: list[dict[str, Any]]) -> list[str]:
@@ -99,7 +99,7 @@ def coordinator_table(cells: list[dict[str, Any]]) -> list[str]:
         [one["blocks"], one["runs"], one["n_envs"], f"{one['wait_ms']['median']:.1f} ms",
          f"{one['wait_ms']['max']:.1f} ms", f"{one['core_us_per_record']:.0f}",
          f"{1e6 / one['core_us_per_record']:,.0f} records/s"] for one in cells
-    ))  # fmt: skip
+    ))
 
 
 def fleet_table(record: dict[str, Any]) -> list[str]:
@@ -113,7 +113,7 @@ def fleet_table(record: dict[str, Any]) -> list[str]:
         [f"{one['runs']:,}", one["nodes"], f"{one['start_s']:.1f}", f"{one['start_core_s']:.1f}",
          f"{one['release_s']:.2f}", f"{one['round_core_s']:.2f}", f"{one['core_us_per_record']:.0f}",
          f"{one['memory_mib']:,.0f}"] for one in record["cells"]
-    )  # fmt: skip
+    )
     return [
         f"Measured by `scripts/bench fleet` on {about['processor']} (family {about['family']}, "
         f"model {about['model']}), {about['cores']} cores, load average at the start {about['load_average']:.1f}.",

@@ -71,7 +71,7 @@ def _ours(task: str, memory: str) -> Callable[[int], float]:
         f"gym:{task}", n_envs=N_ENVS, steps=STEPS, episodes=1_000_000, rng_seed=5, gym={"rollout": "continues"},
         ppo={"minibatches": MINIBATCHES, "epochs": EPOCHS, "lr": 3e-4, "gamma": 0.99, "target_kl": 1e9},
         arithmetic=Arithmetic(kernel=kernel.name, kernel_build=kernel.build),
-    )  # fmt: skip
+    )
     policy = PolicySettings(hidden=HIDDEN, memory=memory)
     spec = msgspec.structs.replace(spec, settings=msgspec.structs.replace(spec.settings, policy=policy))
     session = Session(spec, GymWorld(spec))
@@ -100,7 +100,7 @@ def _other(python: str, library: str, task: str) -> Callable[[int], float]:
     child = subprocess.Popen(
         [python, "-c", code, library, task, *map(str, numbers)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         text=True, env=os.environ | _ONE_THREAD,
-    )  # fmt: skip
+    )
 
     def play(rollouts: int) -> float:
         print(rollouts * N_ENVS * STEPS, file=child.stdin, flush=True)
@@ -117,4 +117,4 @@ def render(record: dict[str, Any]) -> list[str]:
             [one["task"], one["memory"], name, f"{of['median']:.2f}", f"{of['low']:.2f} to {of['high']:.2f}"]
             for one in record["ppo"] for name, of in one["ratios"].items()
         )),
-    ]  # fmt: skip
+    ]

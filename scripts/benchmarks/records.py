@@ -107,7 +107,7 @@ def write(experiment_dir: Path, records: int, *, telemetry: bool, n_envs: int = 
     plan = fake_plans.plan(
         cores=2, seeds=max(1, records // episodes // 2), episodes=episodes, n_envs=n_envs, steps=25,
         slots=("early", "mid", "late"), telemetry=telemetry, early_stop=False,
-    )  # fmt: skip
+    )
     prev, total, waiting = "00000000", 0, []
     stamp = b'"t":"2026-01-31T10:15:00.123+00:00"'
     with (experiment_dir / JOURNAL_NAME).open("wb") as file:
@@ -169,7 +169,7 @@ def _timed(experiment_dir: Path, words: tuple[str, ...], repeats: int) -> dict[s
     command = (
         [sys.executable, "-m", "esper_ab.commands.cli", name, str(experiment_dir), *rest]
         if words else [sys.executable, "-c", _FLOOR, str(experiment_dir / JOURNAL_NAME)]
-    )  # fmt: skip
+    )
     found = []
     for _ in range(repeats):
         done = subprocess.run([sys.executable, "-c", _TIMED, *command], capture_output=True, text=True, check=True)
@@ -193,7 +193,7 @@ def render(record: dict[str, Any]) -> list[str]:
               f"{cell[name]['largest_mib']:.0f} MiB" for name in _COMMANDS),
         ]
         for cell in record["cells"]
-    ]  # fmt: skip
+    ]
     commands = " | ".join(f"`esper-ab {name}`" for name in list(_COMMANDS)[:-1])
     header = f"records | seed events | journal, GB | {commands} | CRC and decoding of every line"
     return [

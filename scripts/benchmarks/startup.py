@@ -74,4 +74,4 @@ def render(record: dict[str, Any]) -> list[str]:
         "load_and_warm_up: until the last run is warm. Four processes import torch, two at a time: the preflight "
         "beside the command, then both workers.", "",
         *table("phase | s", ([name.replace("_", " "), ranged(one)] for name, one in record["launch"].items())),
-    ]  # fmt: skip
+    ]

@@ -22,7 +22,7 @@ _HEADS = ("op", "slot", "blueprint", "style", "tempo", "alpha_target", "alpha_sp
 _LIFE = (
     ("germinated", "GERMINATED"), ("advanced", "TRAINING"), ("advanced", "BLENDING"), ("retargeted", "BLENDING"),
     ("pruned", "PRUNED"), ("emptied", "DORMANT"),
-)  # fmt: skip
+)
 
 
 def episode(spec: RunSpec, index: int, draw: random.Random) -> EpisodeRecord:
@@ -46,11 +46,11 @@ def evaluation(spec: RunSpec, draw: random.Random) -> EvaluationRecord:
         for index, size in enumerate(episode_sizes(spec.eval_episodes, spec.n_envs))
         if actions == "sampled" or not index
         for env in range(size)
-    )  # fmt: skip
+    )
     return EvaluationRecord(
         run=spec.ref, episodes=episodes, policy_file=spec.policy_file, policy_sha256="0" * 64, timing=_timing(draw),
         digest=hashlib.sha256(spec.ref.name.encode()).hexdigest(),
-    )  # fmt: skip
+    )
 
 
 def _env(spec: RunSpec, env: int, draw: random.Random) -> EnvEpisode:
@@ -59,7 +59,7 @@ def _env(spec: RunSpec, env: int, draw: random.Random) -> EnvEpisode:
     values = (
         outcome + draw.random(), outcome + 1.0 + draw.random(), draw.uniform(0.5, 2.0), 1090, draw.randrange(500, 9000),
         5, 4, 1, 1, *ops,
-    )  # fmt: skip
+    )
     return EnvEpisode(
         env=env, device=spec.env_devices[env], steps=spec.steps, outcome=outcome, reward_sum=draw.gauss(10.0, 20.0),
         failed=False, measures={name: float(value) for name, value in zip(MEASURES.names, values, strict=True)},
@@ -74,7 +74,7 @@ def _update(draw: random.Random) -> PPOUpdate:
         ratio_max=1.0 + draw.random(), epochs_done=4, stopped_by_kl=False, advantage_std=draw.uniform(1.0, 20.0),
         return_mean=draw.gauss(8.0, 2.0),
         heads={head: HeadUse(entropy=draw.random(), learnable=0.01 + 0.9 * draw.random()) for head in _HEADS},
-    )  # fmt: skip
+    )
 
 
 def _events(spec: RunSpec, env: int, draw: random.Random) -> list[SeedEvent]:
@@ -88,7 +88,7 @@ def _events(spec: RunSpec, env: int, draw: random.Random) -> list[SeedEvent]:
                 event=event, seed_id=f"e{env}s{place // len(_LIFE)}", blueprint="conv_light", stage=stage, alpha=0.0,
                 contribution=draw.gauss(0.0, 5.0) if stage == "BLENDING" else None, params=draw.randrange(40, 9000),
             )
-        )  # fmt: skip
+        )
     return found
 
 
@@ -96,4 +96,4 @@ def _timing(draw: random.Random) -> Timing:
     return Timing(
         total_s=draw.uniform(0.9, 1.1), train_s=0.7 * draw.random(), validate_s=0.2 * draw.random(),
         decide_s=0.1 * draw.random(), update_s=0.1 * draw.random(),
-    )  # fmt: skip
+    )

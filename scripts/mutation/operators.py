@@ -11,7 +11,7 @@ _SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
     ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.And: ast.Or, ast.Or: ast.And,
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult,
     ast.Mod: ast.Mult, ast.Pow: ast.Mult, ast.BitOr: ast.BitAnd, ast.BitAnd: ast.BitOr,
-}  # fmt: skip
+}
 _LONGEST = 100  # characters of a segment
 # If one of these arguments changes, less is checked, or results that are not kept are computed again.
 _CHECKS_ONLY = {"strict", "frozen", "kw_only", "slots", "order", "eq", "maxsize", "stacklevel"}

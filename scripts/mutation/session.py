@@ -33,7 +33,7 @@ from mutation.drawn import KILLED, NOT_REACHED, ROOT, SURVIVED, Located, Mutant
 _OPTIONS = (
     "-p", "no:cacheprovider", "-o", "timeout=0", "-o", "faulthandler_timeout=0", "-m", "not slow", "-q",
     "-W", "ignore:Module already imported so cannot be rewritten:pytest.PytestAssertRewriteWarning",
-)  # fmt: skip
+)
 _CPU_S, _TIMES = 3.0, 4.0  # limit of a test: these seconds, plus this many times its seconds without a mutant
 _LONGEST_S = 600.0
 _at_work = mmap.mmap(-1, 4096)  # the test that a child runs, for its parent to read if the child ends

@@ -68,7 +68,7 @@ def render(found: dict[str, Any]) -> list[str]:
         (hosts_of(cell["case"]), cell["case"]["n_envs"], *(f"{cell[key]:,.0f}" for key in
          ("peak_mib", "reserved_mib", "beside_mib", "formula_mib")))
         for cell in found["cells"]
-    ]  # fmt: skip
+    ]
     return [
         f"A training epoch with three live seeds, and a validation with all counterfactuals; the GPU has "
         f"{found['total_mib']:,.0f} MiB. *Outside* is CUDA itself, with whatever else uses the GPU.",

@@ -12,7 +12,7 @@ BUDGET_S = 85
 _FLAGS = {"--groups": "shaped,simplified"}  # a machine with GPUs trains on them by default
 _SIZES = {"--seeds": "1", "--eval-episodes": "4"}  # otherwise as by default
 _SMALL = {"--task": "synthetic", "--episodes": "1", "--steps": "4", "--n-envs": "2", "--seeds": "1",
-          "--eval-episodes": "2"}  # fmt: skip
+          "--eval-episodes": "2"}
 
 
 def measure(machine: Machine) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def measure(machine: Machine) -> dict[str, Any]:
             "envs_on": sorted({env.device for record in records for env in record.envs}),
             "episode_s": [round(record.timing.total_s, 3) for record in records],
             "evaluated": run.evaluation is not None,
-        })  # fmt: skip
+        })
     command = "python -m esper_ab.launch " + " ".join(f"{flag} {value}" for flag, value in flags.items())
     return {"command": command, "seconds": seconds, "result": machine.result("ordered"), "runs": runs}
 

@@ -81,4 +81,4 @@ class Results:
         return [
             f"## {number}. {part(name).TITLE}", "", *one["section"], *([""] if one["section"] else []),
             *problems, *([""] if problems else []), f"{one['seconds']:.0f} s.", "",
-        ]  # fmt: skip
+        ]

@@ -41,7 +41,7 @@ def measure(machine: Machine) -> dict[str, Any]:
             f"{name} {run}": digests(history, run)
             for name, history in (("whole", whole), ("killed", again)) for run in ("a/0", "b/0")
         },
-    }  # fmt: skip
+    }
 
 
 def _killed(machine: Machine, command: list[str]) -> dict[str, bool]:
@@ -68,7 +68,7 @@ def _wait(machine: Machine, coordinator: subprocess.Popen[bytes], episodes: int,
         with contextlib.suppress(UsageError):  # no event yet
             history = load(journal.parent).history
             workers = [event.pid for event in read(journal)
-                       if isinstance(event, WorkerStarted) and event.incarnation == incarnation]  # fmt: skip
+                       if isinstance(event, WorkerStarted) and event.incarnation == incarnation]
             if workers and min(len(run.columns) for run in history.runs.values()) >= episodes:
                 return workers[0]
     return None

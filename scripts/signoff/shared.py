@@ -24,7 +24,7 @@ def _cell(machine: Machine, workers: int) -> dict[str, Any]:
     flags = {
         "--groups": ",".join(f"{name}=shaped" for name in names), "--seeds": "1", **SHARED,
         **(_SIZES if machine.real else _SMALL),
-    }  # fmt: skip
+    }
     start = time.monotonic()
     history = machine.launch(f"of-{workers}", flags)
     seconds = time.monotonic() - start

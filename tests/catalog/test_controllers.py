@@ -113,7 +113,7 @@ def test_a_schedule_is_executed_at_its_steps_or_as_soon_as_possible() -> None:
     assert {change.slot for change in game.changes} == {"mid"}
     assert [(step, event) for step, event, _ in story(game)] == [
         (2, "germinated"), (3, "advanced"), (4, "advanced"), (8, "retargeted"), (20, "prune_scheduled"), (22, "pruned"),
-    ]  # fmt: skip
+    ]
 
 
 def test_a_speed_that_means_nothing_yet_is_no_obstacle() -> None:

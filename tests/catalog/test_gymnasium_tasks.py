@@ -19,7 +19,7 @@ GYM = "gym:CartPole-v1"
 RETURN = TaskMeasures(outcome=Measure(name="env_return", label="return", better="higher"))
 FACTS = TaskFacts(
     name=GYM, title="Gymnasium", measures=RETURN, kind="gymnasium", step_s=1e-5, episode_steps=500,
-)  # fmt: skip
+)
 MINE = "mine=/r.py:f"
 
 
@@ -50,7 +50,7 @@ def test_constants_of_ones_own_reward_are_typed_by_what_they_look_like() -> None
     experiment = asked(
         "a=r.py:reward", "b=r.py:reward", task=GYM, group=("a:reward.params.w=0.5,reward.params.n=2",),
         sets=("reward.params.on=true", "reward.params.kind=soft"),
-    )  # fmt: skip
+    )
     assert experiment.groups[0].settings.reward.params == {"w": 0.5, "n": 2, "on": True, "kind": "soft"}
     assert experiment.groups[1].settings.reward.params == {"on": True, "kind": "soft"}
 

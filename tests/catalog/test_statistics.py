@@ -24,7 +24,7 @@ EXCHANGED = {
     "low": "high", "high": "low", "wins": "losses", "losses": "wins", "skewness_a": "skewness_b",
     "skewness_b": "skewness_a", "a": "b", "b": "a", "low_a": "low_b", "low_b": "low_a", "high_a": "high_b",
     "high_b": "high_a",
-}  # fmt: skip
+}
 DRAWN = {"low", "high", "low_a", "high_a", "low_b", "high_b", "p"}  # numbers that may depend on the generator
 OUTCOMES = {"iqm_groups": "a b low_a high_a low_b high_b", "profile": "thresholds"}  # numbers that move with a shift
 # Multiples of 1/64 below 100 %: sums and shifts by whole points are exact, so that equal stays equal.
@@ -76,7 +76,7 @@ def varied(rows: Rows) -> bool:
 
 def beside(**changes: Any) -> Beside:
     plain = {"a": "shaped", "b": "wait", "pairs": 6, "alpha": 0.05, "bound": 0.05, "claimed": False,
-             "undecided": False}  # fmt: skip
+             "undecided": False}
     return Beside(**(plain | changes))
 
 

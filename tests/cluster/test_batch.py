@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FLAGS = (
     "--task", "synthetic", "--groups", "shaped,simplified", "--seeds", "2", "--looks", "2", "--n-envs", "2",
     "--steps", "4", "--devices", "cpu:0", "cpu:1",
-)  # fmt: skip
+)
 PATIENCE_S = 300.0
 
 

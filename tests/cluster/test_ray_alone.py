@@ -21,7 +21,7 @@ MARK = "RAY_ALONE_MARK"  # in the environment of everything that is started
 FLAGS = (  # longer than it takes to lose a head
     "--task", "synthetic", "--groups", "shaped,wait", "--seeds", "3", "--looks", "3", "--n-envs", "2", "--steps",
     "4", "--launcher", "ray", "--quiet", "--devices", "cpu:0", "cpu:1", "--episodes", "4000",
-)  # fmt: skip
+)
 
 
 @pytest.fixture

@@ -96,7 +96,7 @@ def test_no_worker_outlives_its_coordinator(allocation, cluster, tmp_path, on_on
     cluster.wait(
         lambda: journal.exists() and b'"episode"' in journal.read_bytes()
         and journal.read_bytes().count(b'"worker_started"') == len(PLAN.lanes)
-    )  # fmt: skip
+    )
     pids = [one.pid for one in conducted.of(WorkerStarted, conducted.events_of(run))]
     child.kill()
     child.wait()

@@ -30,7 +30,7 @@ def agent_of(spec):
     return PPOAgent(AgentSpec(
         observation_width=5, head_names=("op",), head_sizes=(3,), observation_std_floor=0.1,
         policy=settings.policy, ppo=settings.ppo, planned_episodes=1, rng=run_path(spec.rng_seed, spec.ref.replicate),
-    ), spec.arithmetic)  # fmt: skip
+    ), spec.arithmetic)
 
 
 def written(folder, synthetic):
@@ -42,7 +42,7 @@ def written(folder, synthetic):
         RunEvaluated(record=msgspec.structs.replace(event.record, policy_sha256=shas[event.record.run.name]))
         if isinstance(event, RunEvaluated) else event
         for event in synthetic.events()
-    ])  # fmt: skip
+    ])
 
 
 @pytest.fixture

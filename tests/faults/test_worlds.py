@@ -24,7 +24,7 @@ def undisturbed(tmp_path_factory):
 
 @pytest.mark.parametrize("rng_seed", [
     *RNG_SEEDS, *(pytest.param(rng_seed, marks=pytest.mark.slow) for rng_seed in range(100, 160)),
-])  # fmt: skip
+])
 def test_a_world_of_faults_ends_as_one_without(rng_seed, undisturbed, tmp_path):
     outcome = live(make_world(rng_seed), tmp_path / "run", undisturbed)
     assert not outcome.problem, described(outcome)
@@ -34,7 +34,7 @@ def test_a_world_of_faults_ends_as_one_without(rng_seed, undisturbed, tmp_path):
 
 @pytest.mark.parametrize("how", [
     "SIGSTOP", "interpreter locked", *(pytest.param(how, marks=pytest.mark.slow) for how in ("busy loop", "deadlock")),
-])  # fmt: skip
+])
 def test_a_worker_that_hangs_in_the_middle_of_a_checkpoint(how, undisturbed, tmp_path):
     death = Death(place="checkpoint write", n=3, moment="middle", how=how)
     world = peaceful(floor_s=3.0)

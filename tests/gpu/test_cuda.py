@@ -21,7 +21,7 @@ from esper_ab.journal.load import load
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(900), pytest.mark.filterwarnings("default")]
 SMALL = {"--task": "synthetic", "--episodes": "2", "--steps": "4", "--n-envs": "2", "--seeds": "1",
-         "--eval-episodes": "2"}  # fmt: skip
+         "--eval-episodes": "2"}
 LARGER = ("--steps", "8", "--n-envs", "4", "--seeds", "2", "--eval-episodes", "4")
 ALIKE = ("--groups", "a=shaped,b=shaped")
 SHARED = ("--devices", "cuda:0", "--placement", "share")
@@ -208,7 +208,7 @@ def test_one_run_uses_gpus_and_a_cpu(tmp_path: Path, gpus: Env, count: int) -> N
     history = train(
         gpus, tmp_path, *ALIKE, "--devices", *devices, "--devices-per-run", per_run, "--placement", "share",
         "--n-envs", per_run,
-    )  # fmt: skip
+    )
     assert all(counts == dict.fromkeys(devices, 1) for counts in devices_of_environments(history).values())
     assert digests(history, "a/0") == digests(history, "b/0")
 

@@ -52,7 +52,7 @@ def times(source: str) -> bool:
     """Whether a duration is measured, or a GPU's events are, which are no clock of ours."""
     called = [ast.unparse(call.func) for call in calls(source)]
     return any(name.rpartition(".")[2] in _CLOCKS or name.startswith("timeit.") or name.endswith("cuda.Event")
-               for name in called)  # fmt: skip
+               for name in called)
 
 
 def test_a_gpu_is_timed_by_one_function():

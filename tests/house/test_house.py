@@ -34,7 +34,7 @@ def test_no_function_is_too_long():
 
 def test_most_functions_of_the_packages_have_a_docstring():
     functions = [node for path in SOURCES for node in nodes(path.read_text(encoding="utf-8"))
-                 if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]  # fmt: skip
+                 if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     documented = sum(ast.get_docstring(function, clean=False) is not None for function in functions)
     assert 100 * documented / len(functions) >= LEAST_DOCUMENTED_PERCENT
 
@@ -60,10 +60,10 @@ def test_every_setting_is_read_somewhere():
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
                 read[node.attr].add(ast.unparse(node.value).rpartition(".")[2].lstrip("_"))
     switches = [key for key, field in FIELDS.items() if get_origin(field.type) is not Literal
-                or len(get_args(field.type)) > 1]  # fmt: skip
+                or len(get_args(field.type)) > 1]
     parts = {key: key.rpartition(".") for key in switches}
     assert not [key for key, (section, _, name) in parts.items()
-                if not read[name] & ({section} | CALLED.get(section, {"settings"}))]  # fmt: skip
+                if not read[name] & ({section} | CALLED.get(section, {"settings"}))]
 
 
 # --- in no file of the packages --------------------------------------------------------------------------------------
@@ -244,7 +244,7 @@ def _reads(source: str) -> list[str]:
     there = calls(source)
     found = [call for call in there if _READS.fullmatch(ast.unparse(call.func))]
     found += [call for call in there if isinstance(call.func, ast.Attribute) and call.func.attr == "open" and call.args
-              and ast.unparse(call.func) != "os.open"]  # fmt: skip
+              and ast.unparse(call.func) != "os.open"]
     opens = [ast.unparse(call) for call in there if ast.unparse(call.func) == "os.open"]
     return [ast.unparse(call) for call in found] + [one for one in opens if not any(f in one for f in OPEN_SAFELY)]
 
@@ -272,14 +272,14 @@ _IMPORTS = re.compile(
 def _imports_by_name(source: str) -> list[str]:
     """Calls that execute code by a name or from data."""
     return [ast.unparse(call) for call in calls(source) if _IMPORTS.fullmatch(ast.unparse(call.func))
-            or "import_module" in map(ast.unparse, call.args)]  # fmt: skip
+            or "import_module" in map(ast.unparse, call.args)]
 
 
 @pytest.mark.parametrize(("rule", "known"), [
     (_changes, WRITES_ITSELF),  # else by `contracts.files_below`, which follows no link out of a received directory
     (_reads_only, READS_ITSELF),  # else by `contracts.regular_file`: no read waits at a pipe, or has no end
     (_imports_by_name, IMPORTS_BY_NAME),
-])  # fmt: skip
+])
 def test_files_are_changed_and_read_and_names_become_code_in_known_places(rule, known):
     assert {name.removeprefix("esper_ab/") for name in breaking(rule)} == known.keys()
 
@@ -287,5 +287,5 @@ def test_files_are_changed_and_read_and_names_become_code_in_known_places(rule, 
 def test_no_class_name_is_defined_twice():
     """One name, one meaning, in both packages together; a script or a test may have a class of its own."""
     defined = Counter(node.name for path in SOURCES for node in nodes(path.read_text(encoding="utf-8"))
-                      if isinstance(node, ast.ClassDef))  # fmt: skip
+                      if isinstance(node, ast.ClassDef))
     assert [name for name, times in defined.items() if times > 1] == []

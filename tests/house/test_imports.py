@@ -30,7 +30,7 @@ ALLOWED = {
     "cite": {"numpy"}, "compare": {"numpy"}, "design": {"numpy"}, "export": {"numpy", "duckdb"},
     "figure": {"numpy", "matplotlib"}, "judge": {"numpy"}, "power": {"numpy"}, "query": {"duckdb"},
     "report": {"numpy", "matplotlib", "jinja2"},
-}  # fmt: skip
+}
 LIGHT = set(leaves()) - TRAINING - ALLOWED.keys()  # all others, also one that is new: nothing
 CALLS: dict[str, tuple[str, ...]] = {
     "compare": ("compare", "EXPERIMENT", "COPY"),
@@ -155,7 +155,7 @@ def intrusions(path: Path) -> list[str]:
             names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
             private = [name for name in names if name.rpartition(".")[2].startswith("_")]
             found += [name for name in private if not name.rpartition(".")[2].startswith("__")
-                      and name.rpartition(".")[0] != room]  # fmt: skip
+                      and name.rpartition(".")[0] != room]
     return found
 
 

@@ -181,7 +181,7 @@ def present() -> Numbers:
         },
         "read_again": {"launch": len(launching().read_again()), "file": len(launching_a_file().read_again())},
         "imports": {"between rooms": sum(map(len, rooms().values()))},
-    }  # fmt: skip
+    }
 
 
 _HEAD = """\

@@ -75,7 +75,7 @@ def test_nothing_that_is_written_speaks_of_growth(folder: Path) -> None:
         "text": printed(paths, "whole"), "markdown": printed(paths, "md"), "page": page, "status": status_text(folder),
         "verdict.json": "\n".join(_strings(verdict, without=("settings", "design"))),
         "results": str(Results(folder, paths.content, "")),
-    }  # fmt: skip
+    }
     for name, text in texts.items():
         told = re.sub(r"set_alpha_target|start germinate.*?advance [+-]\d", "", text)
         assert foreign(told) == [], name

@@ -16,7 +16,7 @@ from esper_ab.journal.file import JOURNAL_NAME, Journal
 from esper_ab.journal.load import load
 
 TINY = ("--task", "synthetic", "--groups", "wait,random", "--episodes", "1", "--steps", "2", "--seeds", "1",
-        "--eval-episodes", "1", "--devices", "cpu:0,cpu:1", "--launcher", "inline", "--quiet")  # fmt: skip
+        "--eval-episodes", "1", "--devices", "cpu:0,cpu:1", "--launcher", "inline", "--quiet")
 TOML = """
 groups = ["shaped", "wait"]
 task = "synthetic"
@@ -107,7 +107,7 @@ def test_a_reward_beside_the_file_is_found_from_anywhere_by_worker_processes_too
     """The script that is installed has no working directory on its path, as `python -m` has."""
     (tmp_path / "prices.py").write_text("PRICE = 0.5\n")
     (tmp_path / "mine.py").write_text("from prices import PRICE\n\ndef reward(facts, settings):\n"
-                                      "    return -PRICE * (facts.acc_delta > 0)\n")  # fmt: skip
+                                      "    return -PRICE * (facts.acc_delta > 0)\n")
     (tmp_path / "experiment.py").write_text(PYTHON)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -123,7 +123,7 @@ def test_too_little_address_space_for_torch_is_refused_with_the_limit(tmp_path):
     done = subprocess.run(
         ["bash", "-c", 'ulimit -v 400000; exec "$@"', "bash", *words], cwd=tmp_path, env=environment(),
         capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    )
     assert done.returncode == 2
     assert "with an address space of 390 MiB" in done.stderr
     assert "raise `ulimit -v`" in done.stderr

@@ -17,7 +17,7 @@ from support.progress import without_progress
 def conducted(experiment_dir, soft, hard, lanes, launcher, transport="ipc", fault=""):
     experiment_dir.mkdir()
     return python("-m", "support.limited_experiment", experiment_dir, soft, hard, lanes, launcher, transport,
-                  FAKE_FAULT=fault, TEST_PID=str(os.getpid()))  # fmt: skip
+                  FAKE_FAULT=fault, TEST_PID=str(os.getpid()))
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def test_launch_refuses_it_with_the_plan(tmp_path):
         ["sh", "-c", "ulimit -n 64 && exec $0 -m esper_ab.launch $*", sys.executable, "--groups", "wait,random",
          "--task", "synthetic", "--devices", "cpu:0", "cpu:1", "--yes"],
         cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+    )
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = without_progress(done.stderr)
     assert re.fullmatch(r"error: 2 workers need \d+ file descriptors, but this process may open 64: .*", line)

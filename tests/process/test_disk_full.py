@@ -207,7 +207,7 @@ def nothing_is_left_of_what_finds_no_room(folder):
 @pytest.mark.parametrize("scenario", [
     a_run_waits_for_room_and_goes_on, a_run_gives_up_after_a_while_and_resumes, ctrl_c_ends_the_wait,
     a_report_is_whole_or_not_at_all, nothing_is_left_of_what_finds_no_room,
-])  # fmt: skip
+])
 def test_on_a_small_disk(scenario, tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()

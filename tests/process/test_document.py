@@ -44,7 +44,7 @@ def test_the_complete_example_names_its_project_and_tags_its_variants():
     what = load_declaration(BLOCKS / "curriculum_comparison.py")
     assert {group.name: group.settings.reward.mode for group in what.asked.groups} == {
         "learning_progress": "shaped", "prioritized_regressed": "simplified",
-    }  # fmt: skip
+    }
     tracking = what.tracking
     assert (tracking.wandb, tracking.wandb_entity, tracking.wandb_project) == ("online", "metta-research", "")
     assert tracking.tags == {"learning_progress": ("curriculum_lp",), "prioritized_regressed": ("curriculum_pr",)}
@@ -102,7 +102,7 @@ def test_the_configuration_of_one_run_trains_it_again_to_the_same_records(execut
     experiment_dir, _ = executed
     config = experiment_dir / "runs" / "variant_b-1" / "config.toml"
     done("launch", config, "--groups", "variant_b,wait", "--name", "again", "--output-dir", tmp_path, "--quiet",
-         "--launcher", "inline")  # fmt: skip
+         "--launcher", "inline")
     before, again = (digests(path)["variant_b/1"] for path in (experiment_dir, tmp_path / "again"))
     assert len(again) == 2, "an episode and the evaluation"
     assert again == before

@@ -31,7 +31,7 @@ CODES = re.compile(r"\x1b")
 _TINY = (
     "--groups", "wait,random", "--task", "synthetic", "--seeds", "1", "--episodes", "1", "--steps", "4",
     "--n-envs", "1", "--placement", "sequence", "--devices", "cpu:0",
-)  # fmt: skip
+)
 COLOURFUL = {"FORCE_COLOR": "1", "TERM": "xterm-256color", "COLUMNS": "60"}
 # A call of every command that is cheap and ends with 0. EXPERIMENT is a finished experiment directory, COPY one of its
 # own.
@@ -147,7 +147,7 @@ def test_examples_of_the_group_exist():
 DRY = sorted(
     line for name in NAMES for line in examples_of(leaves()[name].epilog)
     if "--dry-run" in line and "experiments/" not in line
-)  # fmt: skip
+)
 
 
 @pytest.mark.usefixtures("place")
@@ -202,7 +202,7 @@ def test_an_error_is_an_object_however_json_is_asked_for(capsys, asked):
 @pytest.mark.usefixtures("place")
 @pytest.mark.parametrize(("name", "flags"), [
     *((name, []) for name in NAMES), *((name, ["--json"]) for name in NAMES if name not in NOT_DATA),
-])  # fmt: skip
+])
 def test_a_pipe_gets_plain_lines_and_nothing_but_json_where_that_is_asked_for(name, flags, capfd):
     """One value, or one per line where output goes on and on."""
     status = invoke(group, [*name.split(), *arguments(name), *flags], "esper-ab")

@@ -13,7 +13,7 @@ from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
 
 SMALL = ("--task", "synthetic", "--episodes", "2", "--steps", "6", "--n-envs", "2", "--seeds", "2",
-         "--eval-episodes", "2", "--quiet", "--name", "run")  # fmt: skip
+         "--eval-episodes", "2", "--quiet", "--name", "run")
 
 
 def digests(history: History, group: str) -> list[str]:
@@ -27,7 +27,7 @@ def same_twice(tmp_path_factory) -> Path:
     """a and b have the same settings, each run in a process of its own."""
     folder = tmp_path_factory.mktemp("same")
     ended = python("-m", "esper_ab.launch", *SMALL, "--output-dir", folder, "--groups", "a=shaped,b=shaped",
-                   "--devices", "cpu:0,cpu:1")  # fmt: skip
+                   "--devices", "cpu:0,cpu:1")
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return folder / "run"
 
@@ -50,7 +50,7 @@ def test_the_verdict_on_the_same_condition_is_identical(same_twice):
 def test_renamed_reordered_and_in_other_company_without_telemetry_nothing_changes(same_twice, tmp_path):
     """The same settings under another name, third of three, in threads that take turns, its life not recorded."""
     done("launch", *SMALL, "--output-dir", tmp_path, "--groups", "wait,simplified,other=shaped", "--no-telemetry",
-         "--launcher", "inline", "--placement", "sequence", "--devices", "cpu:0")  # fmt: skip
+         "--launcher", "inline", "--placement", "sequence", "--devices", "cpu:0")
     history = load(tmp_path / "run").history
     assert digests(history, "other") == digests(load(same_twice).history, "a")
     assert not any(record.seed_events for run in history.runs.values() for record in records_of(run))

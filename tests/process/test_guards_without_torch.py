@@ -62,7 +62,7 @@ def history(tmp_path: Path, monkeypatch) -> History:
     command = trainers.command(tmp_path)
     (tmp_path / "train.py").write_text(SCRIPT)
     done("launch", "--output-dir", tmp_path / "runs", "--name", "first", "--quiet", "--launcher", "inline", "--margin",
-         "0.1", "--higher", "return", command, "--seeds", "1", "--vary", "lr=1,2")  # fmt: skip
+         "0.1", "--higher", "return", command, "--seeds", "1", "--vary", "lr=1,2")
     return load(tmp_path / "runs/first").history
 
 

@@ -50,7 +50,7 @@ def strangers(order, told):
     for data in (
         hostile.zmtp1(b"w00/1", hello), b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"", b"\xff" * 64,
         *map(rng.randbytes, (10, 500, 9000)),
-    ):  # fmt: skip
+    ):
         got = hostile.raw(order.endpoint, data)
         told.append(len(got) > 64 or b"esper" in got)  # no more than libzmq's own greeting, which is the same for all
 

@@ -37,7 +37,7 @@ def browse(address: str, home: Path, *options: str) -> subprocess.CompletedProce
             "--window-size=1150,1600", *options, address,
         ],
         capture_output=True, text=True, timeout=120, check=True,
-    )  # fmt: skip
+    )
 
 
 class Recorder(http.server.SimpleHTTPRequestHandler):
@@ -108,7 +108,7 @@ def test_it_draws_itself_in_dark_and_light(folder, tmp_path, scheme):
     browse(
         (folder / "report.html").as_uri(), tmp_path, f"--screenshot={picture}",
         f"--blink-settings=preferredColorScheme={scheme}",
-    )  # fmt: skip
+    )
     corner = _first_pixel(picture)
     assert (sum(corner) < 200) is (scheme == "0")
 

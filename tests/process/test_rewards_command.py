@@ -76,7 +76,7 @@ def test_the_text_has_every_table_and_where_the_files_are(made, folder):
     for there in (
         "What it costs to choose by each reward", "What a short search for the reward finds", "Reference behaviours",
         "Scale, and when in the episode it pays", "first/reward_audit.json",
-    ):  # fmt: skip
+    ):
         assert there in text
     page = (folder / "first" / "reward_audit.html").read_text()
     assert page.count("<svg") == 3
@@ -99,7 +99,7 @@ def test_other_rewards_change_no_play_and_a_constant_scales_what_it_should(made,
     (("sparse", "--set", "growth.blueprints=[norm]"), "behaviour 'schedule'"),
     (("sparse", "--out", "mine.py"), "--out mine.py"),
     (("sparse", "--slots", "late,early"), "task synthetic has early,late; name each once, in this order"),
-])  # fmt: skip
+])
 def test_what_cannot_be_done_is_one_line_and_status_2(folder, args, words):
     ended = esper_ab("growth", "rewards", *TINY, "--search", "0", *args, "--json", folder=folder)
     assert (ended.returncode, len(without_progress(ended.stderr))) == (2, 1), ended.stdout
@@ -120,7 +120,7 @@ def test_from_python_it_is_the_same_reward_audit(made, folder, monkeypatch):
 LAUNCH = (
     "launch", "--task", "synthetic", "--seeds", "1", "--episodes", "1", "--steps", "6", "--n-envs", "2",
     "--placement", "sequence", "--devices", "cpu:0", "--quiet", "--launcher", "inline",
-)  # fmt: skip
+)
 
 
 def test_an_experiment_journals_it_and_its_report_shows_its_rewards(made, folder, monkeypatch):

@@ -54,7 +54,7 @@ def test_without_retries_the_replicate_is_given_up_and_said_to_be(tmp_path):
     assert results.error == ""
     assert {name: [run["success"] for run in runs] for name, runs in results.items()} == {
         "steady": [False, True], "fragile": [False, True],
-    }  # fmt: skip
+    }
     failed = results["fragile"][0]
     assert "SIGKILL" in failed.error
     assert "in warm-up of run fragile/0" in failed.error

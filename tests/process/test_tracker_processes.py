@@ -152,7 +152,7 @@ def test_a_server_that_accepts_and_never_answers_does_not_keep_the_tracker(tmp_p
                 "WANDB_MODE": "online", "WANDB_API_KEY": "0" * 40, "no_proxy": "127.0.0.1", "NO_PROXY": "127.0.0.1",
                 "WANDB_BASE_URL": f"http://127.0.0.1:{silent.getsockname()[1]}",
             },
-        )  # fmt: skip
+        )
     assert done.returncode == 1
     assert "no progress for 2 s after the run ended" in read_progress(experiment_dir, "wandb").detail
     eventually(lambda: not stray(experiment_dir))

@@ -41,7 +41,7 @@ def test_the_node_and_the_folder_are_named(command, tmp_path):
     own = environment(
         SLURM_JOB_ID="7", SLURM_JOB_NODELIST="n[1-2]", SLURM_JOB_CPUS_PER_NODE="2(x2)", BLIND="n2",
         HIDDEN=str(folder), NAMESPACES=namespaces(folder),
-    )  # fmt: skip
+    )
     own["PATH"] = f"{programs}:{own['PATH']}"
     flags = ["--launcher", "slurm", "--output-dir", str(folder / "new")]
     if command == "launch":
@@ -49,7 +49,7 @@ def test_the_node_and_the_folder_are_named(command, tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "esper_ab.commands.cli", command, *flags],
         env=own, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    )
     why = f"it does not see {folder}: all nodes must see this folder at the same path"
     assert list(folder.iterdir()) == []
     if command == "launch":

@@ -36,7 +36,7 @@ def test_numbers_are_judged_and_experiments_are_read(tmp_path):
         ("design", "--groups", "a,b", "--seeds", "6", "--margin", "1", "--out", "made.json"),
         ("power", "--experiment", "done"), ("report", "done"), ("status", "done"), ("list", "."),
         ("tidy", "done"), ("stop", "done"),
-    )  # fmt: skip
+    )
     done = python("-c", SCRIPT, json.dumps(calls), folder=tmp_path)
     assert not done.returncode, done.stderr
     said = dict(zip(calls, json.loads(done.stdout.splitlines()[-1]), strict=True))

@@ -43,7 +43,7 @@ def test_no_worker_outlives_its_coordinator_by_more_than_a_second(tmp_path, sock
 @pytest.mark.parametrize(("numbers", "name"), [
     ([signal.SIGINT], "Ctrl-C"),
     ([signal.SIGTERM, signal.SIGTERM], "SIGTERM"),  # timeout(1) sends it to its child, then to everybody
-], ids=["ctrl-c", "sigterm"])  # fmt: skip
+], ids=["ctrl-c", "sigterm"])
 def test_a_signal_to_the_whole_group_stops_in_order(tmp_path, sockets, numbers, name):
     process = start_experiment(tmp_path, sockets)
     for number in numbers:

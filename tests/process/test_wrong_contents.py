@@ -19,7 +19,7 @@ from esper_ab.journal.file import JOURNAL_NAME
 READ_IT = (
     ("report",), ("status", "--json"), ("status", "-f"), ("tidy", "--check"), ("query", "SELECT 1"), ("export",),
     ("tidy",), ("resume",),
-)  # fmt: skip
+)
 # In the first line, or wherever it stands: what no version writes there.
 WRONG = {
     "a digest that is no number": (rb'"digest":"0{64}"', b'"digest":"' + b"x" * 64 + b'"'),
@@ -67,7 +67,7 @@ def one_line(done: subprocess.CompletedProcess[str]) -> str:
 
 @pytest.mark.parametrize(("wrong", "command"), [
     *((wrong, ("status",)) for wrong in WRONG), *((next(iter(WRONG)), command) for command in READ_IT),
-])  # fmt: skip
+])
 def test_a_journal_with_right_checksums_and_wrong_contents(tmp_path, wrong, command):
     experiment_dir = write(tmp_path / "run", events_of_all_kinds())
     rewritten(experiment_dir, *WRONG[wrong])
@@ -101,7 +101,7 @@ def test_a_place_that_cannot_be_written_to(tmp_path, command):
     mounted = f"mount --bind {experiment_dir} {experiment_dir} && mount -o remount,bind,ro {experiment_dir}"
     line = f"{sys.executable} -m esper_ab.commands.cli {name} {experiment_dir} {' '.join(options)}"
     done = subprocess.run(["unshare", "-rm", "sh", "-c", f"{mounted} && exec {line}"], capture_output=True, text=True,
-                          env=environment(), check=False)  # fmt: skip
+                          env=environment(), check=False)
     if "unshare" in done.stderr or "mount:" in done.stderr:
         pytest.skip(f"no mount namespace here: {done.stderr}")
     assert done.returncode == 2, done.stderr

@@ -45,7 +45,7 @@ GOOD = {
         "afterwards": 0},
     "shared": {"cells": [{"workers": n, "devices": [f"cuda:0/{i}" for i in range(n)], "digests": ["1"], "seconds": 1.0,
         "episode_s": 1.0, "steps_per_s": 9.0} for n in (2, 8)]},
-}  # fmt: skip
+}
 NAN = float("nan")
 # A part, where in its findings something changes, and to what.
 BAD = [
@@ -69,7 +69,7 @@ BAD = [
     ("too_large", ("neighbour_unharmed",), False), ("too_large", ("afterwards",), 1),
     ("shared", ("cells", 1, "digests"), ["1", "2"]), ("shared", ("cells", 0, "devices"), ["cuda:0", "cpu:0"]),
     ("shared", ("cells",), []),
-]  # fmt: skip
+]
 
 
 def changed(name: str, keys: tuple, value: object) -> dict:
@@ -165,7 +165,7 @@ def test_a_part_that_breaks_leaves_its_last_words(tmp_path, monkeypatch):
 
 def test_a_rehearsal_does_not_write_the_page_of_a_gpu():
     done = subprocess.run([*COMMAND, "--test-device", "--out", ROOT / "docs" / "evidence"], env=environment(),
-                          capture_output=True, text=True, check=False)  # fmt: skip
+                          capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "a rehearsal is no evidence" in done.stderr
 
@@ -200,7 +200,7 @@ def test_a_trace_counts_launches_and_waits_within_its_range_and_the_time_that_th
         event("cudaDeviceSynchronize", "cuda_runtime", 1200, 5),  # the profiler's own, afterwards
         event("sgemm", "kernel", 200, 100), event("norm", "kernel", 250, 100), event("Memcpy", "gpu_memcpy", 500, 50),
         {"ph": "M", "name": "process_name"},
-    ]  # fmt: skip
+    ]
     found = trace.summary(events, "epoch")
     assert (found["launches"], found["waits"], found["busy_share"], found["wall_ms"]) == (2, 1, 0.2, 1.0)
     assert found["longest"][0] == ["sgemm", 0.1]
@@ -215,6 +215,6 @@ def test_a_trace_without_its_range_is_refused():
 @pytest.mark.skipif(not torch.__version__.endswith("+cpu"), reason="the test device is for torch's CPU build")
 def test_every_part_passes_on_the_test_device(tmp_path):
     done = subprocess.run([*COMMAND, "--test-device", "--out", tmp_path], env=environment(), capture_output=True,
-                          text=True, check=False)  # fmt: skip
+                          text=True, check=False)
     assert done.stdout.endswith("PASSED\n"), done.stdout + done.stderr
     assert "Nothing on this page was measured on a GPU." in (tmp_path / "gpu.md").read_text()

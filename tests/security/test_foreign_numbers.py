@@ -15,7 +15,7 @@ CASES = [
     (number, place, value)
     for number in FIRSTS.values() for place in foreign.places(TREES[number])
     for value in foreign.values(foreign.at(TREES[number], place))
-]  # fmt: skip
+]
 
 
 def journal(folder, cases):
@@ -55,7 +55,7 @@ def accepted(folder, cases):
     ("experiment_started", "plan.blocks.0.runs.0.ref.replicate", 5), ("episode", "record.episode", 2**63),
     ("episode", "record.episode", "a raw number: 1e400"), ("episode", "record.envs.0.steps", "a raw number: 1e400"),
     ("episode", "record.envs.0.outcome", 1e308), ("evaluation", "record.run.replicate", 10**18),
-])  # fmt: skip
+])
 def test_a_number_beyond_its_range_is_refused_in_one_line(tmp_path, capfd, kind, place, value):
     keys = tuple(int(key) if key.isdigit() else key for key in place.split("."))
     folder = journal(tmp_path / "received", [(FIRSTS[kind], keys, value)])

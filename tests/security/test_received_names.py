@@ -64,7 +64,7 @@ def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
     return (
         MODULE, f"{MODULE}:make", f"gym:{MODULE}:X-v0", f"gym:{MODULE}:CartPole-v1", f"{outside}/{MODULE}.py:make",
         f"{outside}/{MODULE}", up, f"{up}/env.py:make", f"{up}/env.py",
-    )  # fmt: skip
+    )
 
 
 def _places(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -97,7 +97,7 @@ def _fits(tree: Any, kind: type) -> bool:
 @pytest.mark.parametrize("ordered", [
     pytest.param(lambda: make_session(controller="wait", steps=1, n_envs=1).spec, id="growth"),
     pytest.param(lambda: gym_spec("gym:CartPole-v1", controller="random", n_envs=1, steps=1), id="gymnasium"),
-])  # fmt: skip
+])
 def test_evaluate_follows_no_name_in_a_policy(tmp_path, names, caught, ordered):
     tree = msgspec.to_builtins(ordered())
 
@@ -145,7 +145,7 @@ def test_a_module_is_not_looked_for_in_the_working_directory(tmp_path, names, mo
 READERS = (
     ("status",), ("status", "--json"), ("logs",), ("report", "--format", "md"), ("query", "SELECT * FROM runs"),
     ("tidy", "--check"), ("list",), ("export", "--out", "exported"), ("stop",), ("status", "-f"),
-)  # fmt: skip
+)
 
 
 def _holds(events: Sequence[AnyEvent], tree: Any) -> list[AnyEvent] | None:
@@ -165,7 +165,7 @@ def test_no_reading_command_follows_a_name_in_a_journal(tmp_path, names, caught,
     own = TrainerOrder(
         reference="own.py", directory="d", outcome="o", folder="f", files=("own.py",), sha256="s", metrics={}, out="o",
         resumes=True,
-    )  # fmt: skip
+    )
     tree, filled = msgspec.to_builtins(events[0]), 0
     code = RewardCode(reference="own.py:f", folder="f", file="own.py", sha256="")
     for orders in tree["plan"]["blocks"][0]["runs"]:

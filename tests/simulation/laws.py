@@ -45,7 +45,7 @@ SHAPES: dict[str, Quantile] = {
     "success in 50 episodes": success_rate(50),
     "ceiling": lambda z: np.minimum(z, 0.5),
     "uniform": special.ndtr,
-}  # fmt: skip
+}
 
 
 @cache

@@ -88,7 +88,7 @@ def _unpaired(rng: np.random.Generator, rule: Design) -> Comparison:
     rule = msgspec.structs.replace(
         rule, test="welch", positions=1, adjusted=False, early_stop=True, looks=(26,), anytime_after=None,
         futility=None, boundaries=_planned((20,), 1).boundaries, comparisons=rule.comparisons[:1],
-    )  # fmt: skip
+    )
     return _compared(rng, rule, Samples(a=tuple(60.0 + d), b=tuple(60.0 + b)), 26)
 
 
@@ -110,7 +110,7 @@ def _design(rng: np.random.Generator) -> Design:
     rule = msgspec.structs.replace(
         _planned(looks, int(rng.choice([1, 3]))), early_stop=early, margin=float(rng.choice([0.5, 2.0, 6.0])),
         adjusted=adjusted, positions_matter=adjusted or matters,
-    )  # fmt: skip
+    )
     kind = str(rng.choice(["looks", "looks", "extended", "open-ended"]))
     if kind == "open-ended":
         return msgspec.structs.replace(rule, looks=(), boundaries=(), anytime_after=0)

@@ -22,7 +22,7 @@ RULES = {
     "6": Rule(default_looks(6), paths=PATHS), "8": Rule(default_looks(8), paths=PATHS),
     "16": Rule(default_looks(16), paths=PATHS),
     "20": Rule(default_looks(20), paths=PATHS), "30": Rule(default_looks(30), paths=PATHS), "anytime": anytime(32),
-}  # fmt: skip
+}
 
 
 def test_plans_have_the_same_looks():
@@ -49,7 +49,7 @@ def plan(rule, of, **changes):
     return msgspec.structs.replace(
         design(), comparisons=contrasts, adjusted=False, positions_matter=False, boundaries=boundaries,
         looks=() if rule.anytime else rule.looks, anytime_after=0 if rule.anytime else None, **changes,
-    )  # fmt: skip
+    )
 
 
 def verdict(asked, contrast, pairs, course, lost=()):
@@ -122,7 +122,7 @@ def test_lost_runs_leave_the_same_words(worst):
             )
             for r, *fails, alone in zip(range(20), failed_a.tolist(), failed_b.tolist(), cancelled, strict=True)
             if any(fails) and r < (course.decided_at or 20)
-        ]  # fmt: skip
+        ]
         words = [worded(s.equivalent[0, 0], s.crossed[0, 0], s.below[0, 0]) for s in (observed, said)]
         assert verdict(asked, contrast, pairs, course, gone) == words[1], (number, words)
         seen[f"{words[0]} -> {words[1]}" if words[0] != words[1] else words[1]] += 1

@@ -46,6 +46,6 @@ def test_one_other_number_or_loss_is_seen():
         other = copy.deepcopy(told)
         other["observations"]["rows"][0] = [change.get(name, value) for name, value in zip(
             columns, other["observations"]["rows"][0], strict=True
-        )]  # fmt: skip
+        )]
         ((_, before, found),) = replay(other)
         assert any("/headline" in line for line in differences(before, found))

@@ -28,7 +28,7 @@ _MARK = re.compile(r"(?:\A|\n) *! (.*(?:\n {2,}(?!!)\S.*)*)")  # a caveat, with 
 EXPERIMENTS = (
     "better_below_margin", "constant_difference", "equivalent", "growth_three_groups", "looks_alpha_passed_on",
     "looks_early_stop", "looks_futility", "lost_in_both", "one_replicate", "places_aliased",
-)  # fmt: skip
+)
 
 
 def content_of(name, directory):
@@ -37,7 +37,7 @@ def content_of(name, directory):
     made = Synthetic(
         groups={group: Shape() for group in planned.groups}, replicates=len(planned.replicates), episodes=2, n_envs=2,
         eval_episodes=2,
-    )  # fmt: skip
+    )
     found = content(load(write(directory, made.events())).history)
     judged = judge(planned, seen, rng_seed=SEED)
     return replace(found, analysis=replace(found.analysis, comparisons=judged.comparisons))

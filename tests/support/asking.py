@@ -50,7 +50,7 @@ def experiment(names: tuple[str, ...] = ("a", "b"), **changes: object) -> AskedE
 FACTS = TrainerFacts(
     settings={"slow": {"lr": 0.1}, "fast": {"lr": 0.2}}, files=("mine.py",), sha256="a" * 64, metrics={"Loss": "loss"},
     evaluations=4, repeats=True, resumption="exactly", point_s=2.0, evaluate_s=1.0,
-)  # fmt: skip
+)
 
 
 def rehearsed(**facts: object) -> Machine:
@@ -58,7 +58,7 @@ def rehearsed(**facts: object) -> Machine:
     outcome = Measure(name="outcome", label="error", unit="J", better="lower")
     measures = TaskMeasures(outcome=outcome, measures=(Measure(name="loss", label="Loss"),))
     tasks = (TaskFacts(name=f"trainer:{name}", title="", kind="trainer", measures=measures)
-             for name in ("mine", "run", "python"))  # fmt: skip
+             for name in ("mine", "run", "python"))
     return machine(tasks=tuple(tasks), trainer=msgspec.structs.replace(FACTS, **facts))
 
 

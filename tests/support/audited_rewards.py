@@ -26,7 +26,7 @@ def make_played(place: int, outcome: float) -> Played:
         kind="reference" if reference else "random", schedule=("1:germinate:early",), controller="schedule",
         held_out_accuracy=(outcome - 1, outcome + 1), val_accuracy=outcome, best_val_accuracy=outcome,
         params_added=10.0, fossilized=1.0, contributing=0.0, pruned=0.0, diverged=0,
-    )  # fmt: skip
+    )
 
 
 def make_scored(
@@ -37,7 +37,7 @@ def make_scored(
         reward=AuditedReward(name=name, settings=RewardSettings(mode=name, **constants)), sha256=sha256,
         returns=tuple((value - 0.5, value + 0.5) for value in returns), by_step=tuple(by_step), largest=3.0,
         varied=tuple(varied), found=found,
-    )  # fmt: skip
+    )
 
 
 def make_reward_audit(

@@ -18,4 +18,4 @@ def python(*arguments: object, folder: Path | None = None, **changes: str) -> su
     return subprocess.run(
         [sys.executable, *map(str, arguments)], cwd=folder, env=environment(**changes), capture_output=True, text=True,
         timeout=600, check=False,
-    )  # fmt: skip
+    )

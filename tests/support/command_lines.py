@@ -19,7 +19,7 @@ def leaves() -> dict[str, click.Command]:
     return {name: command for name, command in found.items() if not isinstance(command, click.Group)} | {
         f"{name} {below}": command for name, above in found.items() if isinstance(above, click.Group)
         for below, command in above.commands.items()
-    }  # fmt: skip
+    }
 
 
 def examples_of(text: str | None) -> tuple[str, ...]:

@@ -41,7 +41,7 @@ def of_trainer(plan):
     order = TrainerOrder(
         reference="python train.py {seed}", directory="/", outcome="r", folder="/", files=(), sha256="", metrics={},
         out="runs/a-0/out", resumes=False,
-    )  # fmt: skip
+    )
     return replace(plan, blocks=tuple(
         replace(block, runs=tuple(replace(spec, trainer=order) for spec in block.runs)) for block in plan.blocks
-    ))  # fmt: skip
+    ))

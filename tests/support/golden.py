@@ -80,7 +80,7 @@ def of_experiment(directory: Path) -> dict[str, Any]:
         },
         "records": _records(history),
         "answer": rounded({key: told[key] for key in _SAID} | {"comparisons": _slim(told["comparisons"])}),
-    }  # fmt: skip
+    }
 
 
 def of_joint(directory: Path) -> dict[str, Any]:
@@ -99,7 +99,7 @@ def of_joint(directory: Path) -> dict[str, Any]:
         "facts": _told_facts(known),
         "answer": _external(result.judged) | {"complete": result.complete},
         "parts": parts,
-    }  # fmt: skip
+    }
 
 
 def of_judged(plan: AnalysisPlan, outcomes: Observations) -> dict[str, Any]:
@@ -120,7 +120,7 @@ def _told_facts(known: Mapping[str, Facts]) -> dict[str, Any]:
             "same_records": sorted(one.same_records), "same_settings": sorted(one.same_settings),
         }
         for name, one in known.items()
-    }  # fmt: skip
+    }
 
 
 # --- judged again --------------------------------------------------------------------------------------------------
@@ -181,7 +181,7 @@ def _facts(told: Mapping[str, Any]) -> Facts:
         scope=told["scope"], findings=tuple(one for one in findings if one.kind != DRIFT),
         same_records=frozenset(map(tuple, told["same_records"])), paired=told.get("paired", True),
         same_settings=frozenset(map(tuple, told["same_settings"])), run_sd=told.get("run_sd"),
-    )  # fmt: skip
+    )
 
 
 def _observed(golden: Mapping[str, Any]) -> tuple[Observation, ...]:
@@ -191,7 +191,7 @@ def _observed(golden: Mapping[str, Any]) -> tuple[Observation, ...]:
             value=row["value"], row=number, cancelled=row["status"] == "cancelled", place=row["place"],
         )
         for number, row in enumerate(_rows(golden))
-    )  # fmt: skip
+    )
 
 
 def _explored(golden: Mapping[str, Any]) -> dict[str, Any]:
@@ -243,7 +243,7 @@ def _runs(history: History) -> Iterator[dict[str, Any]]:
                 yield {
                     "group": spec.ref.group_id, "pair": str(block.replicate), "place": place, "status": _status(run),
                     "value": outcome_of(run, history.design.outcome_over),
-                }  # fmt: skip
+                }
 
 
 def _status(run: RunHistory) -> str:
@@ -256,7 +256,7 @@ def _row(row: Observation) -> dict[str, Any]:
         "group": row.group, "cell": row.task or None, "pair": row.replicate if row.replicate != row.run else None,
         "run": row.run or None, "value": row.value, "status": "ok" if row.value is not None else lost,
         "cluster": row.cluster or None, "came": row.order,
-    }  # fmt: skip
+    }
 
 
 def _table(rows: Iterator[dict[str, Any]]) -> dict[str, Any]:
@@ -282,7 +282,7 @@ def _records(history: History) -> dict[str, Any]:
             name: [_short(_words(run)), _short([repr(value) for value in run.columns.of("outcome")])]
             for name, run in history.runs.items() if run.recorded >= 0
         },
-    }  # fmt: skip
+    }
 
 
 def _words(run: RunHistory) -> list[str]:

@@ -28,7 +28,7 @@ MESSAGES = tuple(encode(message) for message in (
     *(report_of(SPEC, milestone) for milestone in range(4)),
     Progress(run=SPEC.ref, milestone=1, step=7, phase="train"),
     Failed(summary="\x1b[2J<script>'; DROP TABLE runs", traceback="…"),
-))  # fmt: skip
+))
 BOMBS = (
     b"\xdc\x00\x1f" + (b"\xdc\x7f\xff" + b"\x80" * 32767) * 31,  # a million empty maps in a megabyte
     b"\xdc\x00\x1f" + (b"\xdc\x7f\xff" + b"\x90" * 32767) * 31,

@@ -107,7 +107,7 @@ class Synthetic:
                 margin=self.measures.margin or 2.0,
             ),
             **self.settings,
-        )  # fmt: skip
+        )
         blocks = tuple(Block(replicate=r, runs=self._runs(groups, r)) for r in range(self.replicates))
         modes = {group.name: group.settings.reward.mode for group in groups}
         differs = len(set(modes.values())) > 1
@@ -284,7 +284,7 @@ def failed_run(kept: int = 3) -> list[AnyEvent]:
     second = {
         event.record.run.name: at for at, event in enumerate(events)
         if isinstance(event, EpisodeRecorded) and event.record.episode == 1
-    }  # fmt: skip
+    }
     shaped, simplified = second[f"shaped/{kept}"], second[f"simplified/{kept}"]
     incident = Incident(category="worker_death", run_name=f"simplified/{kept}", episode=1, detail="exit code -9")
     ended = ExperimentEnded(status="failed", detail=f"worker w1 died in simplified/{kept}")

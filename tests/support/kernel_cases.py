@@ -57,7 +57,7 @@ OWN = (
         ),
         Conv("conv"), Excite("squeeze", "excite", "bias"), Conv("each", depthwise=True),
     ),
-)  # fmt: skip
+)
 BLUEPRINTS: tuple[Blueprint, ...] = (
     *(catalog.entry("workers.blueprints", name, "BLUEPRINT") for name in catalog.names("workers.blueprints")),
     *OWN,
@@ -76,7 +76,7 @@ def grown(host: HostSpec, sides: tuple[int, int], seeds: list[Seed], batch: int)
     bank._blueprints = BLUEPRINTS
     bank.begin_episode([env_path(env) for env in range(2)])
     for (env, slot), (blueprint, stage, algorithm, alpha, frozen) in zip(np.ndindex(2, host.levels), seeds,
-                                                                         strict=False):  # fmt: skip
+                                                                         strict=False):
         if blueprint >= 0:
             plant(bank, table, env, slot, blueprint, alpha=alpha, algorithm=algorithm)
             table.stage[env, slot], table.frozen[env, slot] = stage, frozen
@@ -167,7 +167,7 @@ def drawn(mode: str, rng_seed: int) -> Case:
     host = HostSpec(
         in_channels=int(draws.integers(1, 4)), base=pick(4, 6, 8), levels=int(draws.integers(1, 5)),
         kernel=pick(1, 3, 5), pools=int(draws.integers(0, 4)), classes=int(draws.integers(2, 6)),
-    )  # fmt: skip
+    )
     least = 1 << min(host.pools, host.levels)
     sides = (int(draws.integers(least, least + 9)), int(draws.integers(least, least + 9)))
     seeds: list[Seed] = [
@@ -184,7 +184,7 @@ def drawn(mode: str, rng_seed: int) -> Case:
 def case(
     host: HostSpec, sides: tuple[int, int], seeds: list[Seed], batch: int, samples: int, draws: np.random.Generator,
     centre: float = 3.0, spread: float = 1.0,
-) -> Case:  # fmt: skip
+) -> Case:
     """Two networks, and `samples` random images in batches of `batch`."""
     bank, table, task = grown(host, sides, seeds, batch)
     x = (spread * draws.standard_normal((samples, *task.image)) + centre).astype(np.float32)

@@ -41,7 +41,7 @@ def main(experiment_dir: Path, lanes: int, launcher: str, transport: str) -> Non
     started_by = (
         LocalLauncher("support.fake_worker:main", transport=transport) if launcher == "local"
         else InlineLauncher("support.fake_worker:main_in_thread", transport=transport)
-    )  # fmt: skip
+    )
     groups = tuple("abcdefghijklmnopqrstuvwxyz"[:lanes])
     plan = fake_plans.plan(cores=lanes, groups=groups, episodes=3)
     check_launcher(started_by, plan.lanes)

@@ -27,7 +27,7 @@ def taken_from(changes: dict[str, Any], usual: dict[str, dict[str, Any]]) -> Gro
 def run_order(
     settings: GroupSettings, /, *, group: str = "a", replicate: int = 0, device: str = "cpu:0", n_envs: int = 2,
     mode: str | None = None, controller: str | None = None, **changes: Any,
-) -> RunSpec:  # fmt: skip
+) -> RunSpec:
     """Return the orders of a run of two short episodes in `n_envs` environments; `changes` name its task."""
     ref = RunRef(
         name=f"{group}/{replicate}", group_id=group, replicate=replicate, device=device,

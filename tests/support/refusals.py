@@ -68,7 +68,7 @@ EXPERIMENTS: dict[str, Callable[[], list[Any]]] = {
     "one seed": journals.one_replicate, "stopped": lambda: _stopped(), "no event": lambda: [],
     "another rng seed": lambda: journals.Synthetic(rng_seed=12).events(),
     "longer with another rng seed": lambda: journals.Synthetic(rng_seed=12, episodes=9).events(),
-}  # fmt: skip
+}
 
 
 def _calibration() -> bytes:
@@ -111,7 +111,7 @@ def _joint(folder: Path) -> Path:
 MADE: dict[str, Callable[[], bytes]] = {
     "calibration": cache(_calibration), "reward_audit": cache(_reward_audit), "plan": _plan,
     "plan of tasks": lambda: _plan("digits", "mixture"), "plan with cells": lambda: _plan(cells=("slow", "fast")),
-}  # fmt: skip
+}
 _FOLDER = "FOLDER"
 _FREE = re.compile(r"\d+ MiB free")
 # Of a checkout with its commit.

@@ -18,16 +18,16 @@ STAGE_POTENTIAL = {2: 1.0, 3: 2.0, 4: 3.5, 6: 5.5, 7: 6.0}
 _SEED = {
     "present": False, "stage": 0, "previous_stage": 0, "epochs_in_stage": 0, "age": 0, "contribution": NAN,
     "total_improvement": NAN, "interaction_sum": 0.0, "acc_at_germination": NAN, "potential_before": 0.0,
-}  # fmt: skip
+}
 _STEP = {
     "op": 0, "slot": -1, "val_acc": 50.0, "best_val_acc": 50.0, "acc_delta": NAN, "val_loss": 1.0, "loss_delta": NAN,
     "host_params": 1000, "total_params": 1000, "effective_seed_params": 0.0, "alpha_delta_sq_sum": 0.0,
     "fossilized": 0, "contributing": 0,
-}  # fmt: skip
+}
 _SAME_NAME = (
     "val_acc", "acc_delta", "host_params", "total_params", "effective_seed_params", "alpha_delta_sq_sum",
     "acc_at_germination",
-)  # fmt: skip
+)
 _SAME_NAME_OF_SEED = ("stage", "previous_stage", "epochs_in_stage", "total_improvement", "interaction_sum")
 
 
@@ -102,7 +102,7 @@ def golden_case(case, mode):
         values |= {
             "present": True, "age": seed["seed_age_epochs"], "contribution": number(inputs["seed_contribution"]),
             "potential_before": _golden_potential_before(seed, settings),
-        }  # fmt: skip
+        }
     op = Op[inputs["action"]]
     facts = make_facts(
         step=inputs["epoch"], steps=inputs["max_epochs"], op=op, slot=-1 if op == Op.WAIT else 0,

@@ -116,7 +116,7 @@ class SlurmCluster:
             "munged", "munged", "--foreground", "--force", f"--key-file={key}",
             f"--socket={self.folder}/munge.socket", f"--pid-file={self.folder}/munged.pid",
             f"--seed-file={self.folder}/munged.seed", f"--log-file={self.folder}/munged.log",
-        )  # fmt: skip
+        )
         self.wait((self.folder / "munge.socket").exists)
 
     def _start(self, name: str, *command: str) -> None:
@@ -147,7 +147,7 @@ class SlurmCluster:
         return {
             "SLURM_CONF": self.environment["SLURM_CONF"], "SLURM_JOB_ID": job, "SLURM_JOB_NODELIST": found["NodeList"],
             "SLURM_JOB_CPUS_PER_NODE": f"{int(found['NumCPUs']) // count}(x{count})", "SLURMD_NODENAME": "n1",
-        }  # fmt: skip
+        }
 
     def submit(self, script: Path, *options: str) -> str:
         """The number of the job."""

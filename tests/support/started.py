@@ -35,7 +35,7 @@ def main(order: WorkerOrder) -> None:
             if hasattr(ctypes.CDLL(path), name)
         ],
         "cuda": torch.cuda.is_initialized(), "safe_path": os.environ.get("PYTHONSAFEPATH"),
-    }  # fmt: skip
+    }
     (folder / f"{order.worker}.json").write_text(json.dumps(facts))
     if order.worker == "waits":
         (folder / "begun").write_text("")

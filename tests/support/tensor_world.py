@@ -63,7 +63,7 @@ def plant(
 def crowded(
     task: Task, device: torch.device, samples: int, dtype: torch.dtype = torch.float32, kernel: HostKernel = "torch",
     **growth: Any,
-) -> tuple[Bank, SeedTable, DeviceSplit]:  # fmt: skip
+) -> tuple[Bank, SeedTable, DeviceSplit]:
     """A bank in which everything occurs: every blueprint, stage and algorithm, frozen seeds and empty slots among them.
 
     ENVS environments of `task` on `device`, and random images of its shape; keywords change GrowthSettings.

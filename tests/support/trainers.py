@@ -80,7 +80,7 @@ def question(reference: str, folder: Path, **changes: Any) -> TrainerQuestion:
         "reference": reference, "directory": str(folder), "groups": {"a": {"lr": "1"}, "b": {"lr": "2"}},
         "outcome": "r.json:return" if is_command(reference) else "score", "rehearsal": {}, "points": 3,
         "evaluations": 0, "margin": 0.1, "rng_seed": 0, "threads": 1, "deterministic": True, "gpu": "",
-    }  # fmt: skip
+    }
     return TrainerQuestion(**asked | changes)
 
 
@@ -98,9 +98,9 @@ def spec(reference: str, experiment_dir: Path, settings: dict[str, Any], **chang
         sha256=source_sha256(folder if single else path.parent, files),
         metrics={} if single else {"Loss/train": "loss_train"}, out="runs/a-0/out",
         resumes=changes.pop("resumes", not single),
-    )  # fmt: skip
+    )
     given: dict[str, Any] = {"episodes": 1 if single else 3, "eval_episodes": 1 if single else 3, "rng_seed": 0}
     return run_order(
         GroupSettings(trainer=settings), mode="", controller="trainer", experiment_digest="0" * 64, task="mine",
         n_envs=1, steps=1, telemetry=False, trainer=order, **given | changes,
-    )  # fmt: skip
+    )

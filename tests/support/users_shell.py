@@ -86,7 +86,7 @@ def in_a_users_shell(folder: Path, *words: str) -> subprocess.CompletedProcess[s
     done = subprocess.run(
         ["bash", "-c", SHELL, "bash", *words], cwd=folder, env=environment(), capture_output=True, text=True,
         stdin=subprocess.DEVNULL, timeout=600, check=False,
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done
 
@@ -102,7 +102,7 @@ def told(folder: Path, *flags: str, program: str = "") -> tuple[dict[str, Any], 
     in_a_users_shell(
         folder, sys.executable, "-m", "esper_ab.commands.cli", "launch", program, "--vary", "x=1,2", "--seeds", "1",
         "--higher", "score", "--margin", "1", "--quiet", "--name", "it", *flags,
-    )  # fmt: skip
+    )
     (alone,) = map(json.loads, (folder / "alone").read_text().splitlines())
     return alone, [json.loads(line) for line in (folder / "launched").read_text().splitlines()]
 

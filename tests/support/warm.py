@@ -44,7 +44,7 @@ def _server() -> str:
                 for end in (listening, theirs):
                     end.set_inheritable(True)
                 command = [sys.executable, "-P", "-m", "support.warm", _address, str(listening.fileno()),
-                           str(theirs.fileno())]  # fmt: skip
+                           str(theirs.fileno())]
                 os.posix_spawn(sys.executable, command, children.environment())
     return _address
 

@@ -50,7 +50,7 @@ def find_gpus(
         gpu = Device(
             name=f"cuda:{index}", title=facts.name, uuid=name, memory_bytes=facts.total_memory,
             capability=f"{facts.major}.{facts.minor}",
-        )  # fmt: skip
+        )
         if gpu.name in asked or "cuda" in asked:
             tried += 1
             try:

@@ -45,7 +45,7 @@ def evaluate_file(path: Path, asked: PoliciesQuestion) -> tuple[RunSpec, tuple[E
         rng_seed=policy.spec.rng_seed if asked.rng_seed is None else asked.rng_seed,
         env_devices=(asked.device,) * policy.spec.n_envs, eval_reward_modes=modes,
         settings=settings, arithmetic=arithmetic,
-    )  # fmt: skip
+    )
     world = kind_of(spec.task).world(path, spec, asked.importable, asked.device)
     played = Session(spec, world).evaluate_policy(policy, lambda _step: None)
     return spec, played, problem and f"{path}: {problem}"

@@ -65,7 +65,7 @@ def grow(question: SoloQuestion) -> SoloAnswer:
     spec = EnvSpec(
         task=task, slots=slots, steps=question.steps, env_devices=(question.device,) * question.n_envs, growth=growth,
         reward=RewardSettings(), kernel=choose_arithmetic(growth, question.device).kernel,
-    )  # fmt: skip
+    )
     env = GrowthEnv(spec, data, Stopwatch())
     decider = _Watched(heuristic.make(ControllerSettings(name="heuristic"), slots, growth.blueprints))
     hosts: list[Host] = []

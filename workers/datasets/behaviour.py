@@ -91,7 +91,7 @@ class Behaviours:
         pruned = tuple(
             SeedLife(slot=slot, step=born + place, end="prune", end_step=born + place + _GIVES_UP)
             for born in _LIVES_OF_PRUNED for place, slot in enumerate(self.slots)
-        )  # fmt: skip
+        )
         return (
             Behaviour(name="schedule", lives=whole, words="conv_light in every slot, all fossilised"),
             Behaviour(
@@ -148,7 +148,7 @@ def _random_life(slot: str, rng: np.random.Generator) -> SeedLife:
         slot=slot, step=step, blueprint=_any(DEFAULT_BLUEPRINTS, rng), style=_any(STYLES, rng)[0],
         tempo=_any(TEMPOS, rng), alpha_target=_any(ALPHA_TARGETS, rng), end=_any(_ENDS, rng),
         end_step=int(rng.integers(step + 2, _LATEST_PRUNE + 1)),
-    )  # fmt: skip
+    )
 
 
 def _any(choices: tuple[Choice, ...], rng: np.random.Generator) -> Choice:

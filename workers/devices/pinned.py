@@ -26,7 +26,7 @@ def variables(uuids: Iterable[str], arithmetic: ProcessArithmetic) -> dict[str, 
         **({} if any(name in os.environ for name in _ALLOCATOR) else {_ALLOCATOR[0]: "expandable_segments:True"}),
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ",".join(filter(None, uuids)),
         **dict.fromkeys(_THREADS, str(arithmetic.threads)), **determinism(arithmetic),
-    }  # fmt: skip
+    }
 
 
 def determinism(arithmetic: ProcessArithmetic) -> dict[str, str]:

@@ -123,7 +123,7 @@ class GrowthEnv:
                 failed=bool(self.diverged[i]), measures=dict(zip(MEASURES.names, self._measured(i), strict=True)),
             )
             for i, device in enumerate(self.spec.env_devices)
-        )  # fmt: skip
+        )
         return Ended(envs, tuple(self.events))
 
     def _measured(self, i: int) -> tuple[float | None, ...]:
@@ -136,7 +136,7 @@ class GrowthEnv:
         counts = (
             self.host_params, lifecycle.table.params[i].sum(), lifecycle.germinated[i], lifecycle.pruned[i],
             lifecycle.fossilized[i], lifecycle.contributing[i], *lifecycle.op_counts[i],
-        )  # fmt: skip
+        )
         known = (value if np.isfinite(value) else 0.0 for value in percent)
         return *known, finite(float(signals.val_loss[i])), *map(float, counts)
 
@@ -265,7 +265,7 @@ class GrowthEnv:
         return [
             (bank.envs[rows[at]], result)
             for (bank, _, rows), found in zip(parts, results, strict=True) for at, result in found
-        ]  # fmt: skip
+        ]
 
     def _contexts(self, bank: Bank, data: list[DeviceData], rows: Ints) -> Iterator[tuple[DeviceData, Ints]]:
         """Yield, for each context found in `rows`, its data and its positions in `rows`."""

@@ -64,7 +64,7 @@ def task_facts(task: Task) -> TaskFacts:
         name=task.name, title=task.title, measures=MEASURES, slots=task.slots, sizes=task.sizes,
         sample_values=task.image[0] * task.image[1] * task.image[2], host_params=task.host.params,
         host_multiply_adds=total + before * task.host.classes, classes=task.host.classes, host_values=values,
-    )  # fmt: skip
+    )
 
 
 def user_reward(reference: str, n_slots: int, doing: Callable[[str], None]) -> UserReward:

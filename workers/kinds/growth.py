@@ -43,7 +43,7 @@ class GrowthWorld:
             Op.WAIT: policy.bias_wait, Op.GERMINATE: policy.bias_germinate,
             Op.SET_ALPHA_TARGET: policy.bias_set_alpha_target, Op.PRUNE: policy.bias_prune,
             Op.FOSSILIZE: policy.bias_fossilize, Op.ADVANCE: policy.bias_advance,
-        }  # fmt: skip
+        }
         self.spaces = Spaces(
             observation_width=observation_width(slots, blueprints), head_names=HEADS,
             head_sizes=head_sizes(slots, blueprints), observation_std_floor=STD_FLOOR,
@@ -123,7 +123,7 @@ class Growth(Kind):
     def summary(self, episodes: Sequence[EnvEpisode]) -> tuple[dict[str, Any], str]:
         """Return the accuracy, and how much was grown, as means and as a sentence."""
         means = {name: float(np.mean([one.measures[name] for one in episodes]))
-                 for name in ("params_added", "fossilized", "pruned")}  # fmt: skip
+                 for name in ("params_added", "fossilized", "pruned")}
         accuracy, diverged = float(np.mean([one.outcome for one in episodes])), sum(one.failed for one in episodes)
         words = (
             f"held-out accuracy {accuracy:.2f} %, {means['params_added']:.0f} parameters added, "

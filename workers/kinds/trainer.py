@@ -31,7 +31,7 @@ class Trainer(Kind):
         task = TaskFacts(
             name=questions.task, title=question.reference, kind=TRAINER,
             measures=TaskMeasures(outcome=outcome, measures=measures),
-        )  # fmt: skip
+        )
         return replace(names, tasks=(task,), trainer=facts)
 
     def runs(self, lane: Lane, experiment_dir: Path) -> Callable[[RunSpec], TrainerSession]:

@@ -58,7 +58,7 @@ class SeedStruct(ctypes.Structure):
         ("values", Pointer), ("momentum", Pointer), ("layers", ctypes.POINTER(LayerStruct)), ("n_layers", Int),
         ("width", Int), ("gate", Int), ("gate_hidden", Int), ("join", Int), ("incubating", Int), ("fossil", Int),
         ("trained", Int), ("alpha", Float),
-    ]  # fmt: skip
+    ]
 
 
 class SplitStruct(ctypes.Structure):
@@ -73,7 +73,7 @@ class RuleStruct(ctypes.Structure):
     _fields_ = [
         ("batch_size", Int), ("host_lr", Float), ("seed_lr", Float), ("momentum", Float), ("weight_decay", Float),
         ("max_grad_norm", Float),
-    ]  # fmt: skip
+    ]
 
 
 class NetworkStruct(ctypes.Structure):
@@ -82,7 +82,7 @@ class NetworkStruct(ctypes.Structure):
     _fields_ = [
         ("values", Pointer), ("momentum", Pointer), ("mean", ctypes.POINTER(Pointer)), ("var", ctypes.POINTER(Pointer)),
         ("seeds", ctypes.POINTER(SeedStruct)), ("width", Int),
-    ]  # fmt: skip
+    ]
 
 
 class TreeStruct(ctypes.Structure):
@@ -91,7 +91,7 @@ class TreeStruct(ctypes.Structure):
     _fields_ = [
         ("rows", ctypes.POINTER(Int)), ("parents", ctypes.POINTER(Pointer)), ("on", ctypes.POINTER(Pointer)),
         ("real", Int),
-    ]  # fmt: skip
+    ]
 
 
 class FieldStruct(ctypes.Structure):

@@ -26,7 +26,7 @@ REMEDY = (
 )
 _COMMON = (
     "-O3", "-std=c++17", "-fPIC", "-shared", "-fvisibility=hidden", "-ffp-contract=off", "-fno-math-errno",
-)  # fmt: skip
+)
 _COMPILERS = ("g++", "clang++", "c++")  # the first one found, unless $CXX is set
 _READS_MAPS = sys.platform != "darwin"
 _X86 = ("x86_64", "amd64")

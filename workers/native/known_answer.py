@@ -22,14 +22,14 @@ from workers.vocabulary import Algorithm
 
 _HOST = binding.HostStruct(
     in_channels=2, height=6, width=5, base=4, levels=2, kernel=3, pools=1, classes=3
-)  # fmt: skip
+)
 _SAMPLES, _EACH, _BATCH = 45, 2 * 6 * 5, 19
 _HOST_WIDTH, _FIRST_WIDTH, _SECOND_WIDTH = 72 + 8 + 288 + 16 + 24 + 3, 81 + 4 * 8 + 8 + 8 + 1, 592
 # A gated chain over 4 channels, and a fossil of a 3x3 convolution over 8.
 _FIRST = (
     (DEPTHWISE, 4, 4, 3, (0,)), (CONV, 4, 4, 1, (36,)), (NORM, 4, 4, 4, (52, 56)), (RELU, 4, 4, 0, ()),
     (TOWARDS, 4, 4, 0, (60,)), (EXCITE, 4, 4, 2, (61, 69, 77)),
-)  # fmt: skip
+)
 _SECOND = ((CONV, 8, 8, 3, (0,)), (NORM, 8, 8, 8, (576, 584)), (RELU, 8, 8, 0, ()))
 _ROWS, _PARENTS, _ON, _REAL = (2, 3), ([0, 0], [0, 1, 1]), ([0, 1], [1, 0, 1]), 2  # the tree of configurations
 
@@ -51,11 +51,11 @@ def known_answer(library: ctypes.CDLL) -> str:
             values=second.ctypes.data, momentum=momenta[2].ctypes.data, layers=_chain(_SECOND), n_layers=len(_SECOND),
             width=_SECOND_WIDTH, join=Algorithm.MULTIPLY, fossil=1, trained=1, alpha=0.8,
         ),
-    )  # fmt: skip
+    )
     network = binding.NetworkStruct(
         values=host.ctypes.data, momentum=momenta[0].ctypes.data, mean=_pointers(mean),
         var=_pointers(var), seeds=seeds, width=_HOST_WIDTH,
-    )  # fmt: skip
+    )
     rule = binding.RuleStruct(
         batch_size=_BATCH, host_lr=0.05, seed_lr=0.04, momentum=0.9, weight_decay=5e-4, max_grad_norm=1.0
     )

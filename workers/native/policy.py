@@ -68,7 +68,7 @@ def _declared(library: ctypes.CDLL) -> ctypes.CDLL:
     library.esper_policy_evaluate.argtypes = [Pointer, arrays, Pointer, Pointer, Pointer]
     library.esper_policy_learn.argtypes = [
         Pointer, arrays, Pointer, Long, ctypes.POINTER(_Rule), Long, ctypes.POINTER(_Learnt)
-    ]  # fmt: skip
+    ]
     return library
 
 
@@ -112,14 +112,14 @@ class NativePolicy(ActorCritic):
             {name: flat[end - weight.size : end].reshape(weight.shape)
              for (name, weight), end in zip(initial.items(), ends.tolist(), strict=True)}
             for flat in self._flat
-        )  # fmt: skip
+        )
         sizes = (Int * len(shape.head_sizes))(*shape.head_sizes)
         memory = _Memory(*(flat.ctypes.data for flat in self._flat), ends[-1])
         _checked(library.esper_policy_open(
             ctypes.byref(_Sizes(
                 shape.observation_width, shape.hidden, shape.memory == "lstm", shape.dimensions, len(sizes), sizes
             )), ctypes.byref(memory), ctypes.byref(self._handle),
-        ))  # fmt: skip
+        ))
         for name, weight in initial.items():
             self.weights[name][...] = weight
         self.changed()

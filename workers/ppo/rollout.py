@@ -85,7 +85,7 @@ class RolloutBuffer:
             raw=_stacked(raw), actions=_stacked(actions), masks=None if masks[0] is None else _stacked(masks),
             log_probs=_stacked(log_probs), values=_stacked(values), rewards=rewards, dones=dones | ~valid,
             bootstrap=bootstrap, truncated=truncated, starts=starts, valid=valid,
-        )  # fmt: skip
+        )
 
 
 def _stacked(arrays: tuple[NDArray[Any], ...]) -> NDArray[Any]:

@@ -107,7 +107,7 @@ class TorchPolicy(ActorCritic):
         adam(
             tensors, grads, means, squares, [], steps, fused=True, amsgrad=False,
             beta1=ADAM_BETAS[0], beta2=ADAM_BETAS[1], lr=lr, weight_decay=0.0, eps=ADAM_EPS, maximize=False,
-        )  # fmt: skip
+        )
         self.steps += 1
 
     def loss(self, batch: dict[str, Tensor], rule: UpdateRule) -> dict[str, Tensor]:
@@ -126,7 +126,7 @@ class TorchPolicy(ActorCritic):
             policy_loss=policy_loss.detach(), value_loss=value_loss.detach(),
             kl=(ratio - 1.0 - log_ratio).detach().mean(),
             clip_fraction=((ratio - 1.0).abs() > rule.clip).double().mean(), ratio_max=ratio.detach().max(),
-        )  # fmt: skip
+        )
 
     def features(self, observations: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
         """Return features [T, B, hidden] of observations [T, B, width], and the memory [2, B, hidden] after them."""

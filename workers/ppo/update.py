@@ -30,7 +30,7 @@ def rule_of(settings: PPOSettings, episode: int, planned_episodes: int) -> Updat
         clip=settings.clip, value_coef=settings.value_coef, max_grad_norm=settings.max_grad_norm,
         target_kl=settings.target_kl, lr=settings.lr * (1.0 - (1.0 - settings.lr_end) * progress),
         entropy_coef=settings.entropy_coef + (settings.entropy_coef_end - settings.entropy_coef) * progress,
-    )  # fmt: skip
+    )
 
 
 def ppo_update(policy: ActorCritic, batch: Batch, settings: PPOSettings, rule: UpdateRule, rng: RngPath) -> PPOUpdate:
@@ -56,7 +56,7 @@ def ppo_update(policy: ActorCritic, batch: Batch, settings: PPOSettings, rule: U
         clip_fraction=_mean([learnt.clip_fraction for learnt in seen]), grad_norm=_mean(norms),
         ratio_max=finite(max(learnt.ratio_max for learnt in seen)), epochs_done=epochs_done,
         stopped_by_kl=stopped_by_kl,
-    )  # fmt: skip
+    )
 
 
 @np.errstate(over="ignore", invalid="ignore")  # a number that is not finite is recorded as None
@@ -71,7 +71,7 @@ def _diagnose(policy: ActorCritic, batch: Batch) -> PPOUpdate:
         entropy=finite(float(now.entropies.sum(-1).mean())), op_entropy=finite(float(now.entropies[:, 0].mean())),
         first_ratio_error=finite(float(ratio_error)), explained_variance=_explained_variance(batch),
         heads={str(position): use for position, use in enumerate(uses)},
-    )  # fmt: skip
+    )
 
 
 def _head_uses(entropies: Floats, counts: Ints) -> tuple[HeadUse, ...]:

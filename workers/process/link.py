@@ -33,7 +33,7 @@ UNANSWERED_MS = 50_000
 _EVENTS = (
     zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_HANDSHAKE_FAILED_AUTH | zmq.EVENT_DISCONNECTED
     | zmq.EVENT_MONITOR_STOPPED
-)  # fmt: skip
+)
 
 
 def _end(why: str) -> None:
@@ -119,12 +119,12 @@ class Link:
         options: dict[int, int | bytes] = {
             zmq.IDENTITY: identity.encode(), zmq.LINGER: 0, zmq.SNDHWM: 64, zmq.IMMEDIATE: 1, zmq.RECONNECT_IVL: 100,
             zmq.RECONNECT_IVL_MAX: 5000, zmq.SNDTIMEO: int(self._send_timeout_s * 1000),
-        }  # fmt: skip
+        }
         if keys is not None:
             options |= {
                 zmq.CURVE_SERVERKEY: keys.server_public.encode(), zmq.CURVE_PUBLICKEY: keys.public.encode(),
                 zmq.CURVE_SECRETKEY: keys.secret.encode(), zmq.TCP_KEEPALIVE: 1,
-            }  # fmt: skip
+            }
         for option, value in options.items():
             self._socket.setsockopt(option, value)
         self._watch = LinkWatch(self._socket, lost_after_s, beat_s) if lost_after_s else None

@@ -138,7 +138,7 @@ def audit(question: RewardAuditQuestion, arithmetic: Arithmetic, data: DeviceDat
             for place, behaviour in enumerate(world.behaviours)
         ),
         scored=tuple(_scored(world, reward) for reward in rewards), found_by_accuracy=by_accuracy,
-    )  # fmt: skip
+    )
 
 
 def choose_arithmetic(growth: GrowthSettings, device: str) -> Arithmetic:
@@ -178,7 +178,7 @@ def _world(
     spec = EnvSpec(
         task=task, slots=slots, steps=question.steps, env_devices=(question.device,), growth=question.growth,
         reward=PLAYED_WITH, kernel=arithmetic.kernel,
-    )  # fmt: skip
+    )
     path = run_path(question.rng_seed, 0) / "reward_audit"
     drawn = [
         offered.draw(f"random {number + 1}", (path / "schedule" / number).generator())
@@ -206,7 +206,7 @@ def _scored(world: _World, reward: _Loaded) -> Scored:
         by_step=tuple(magnitude.mean(axis=1).tolist()), largest=float(magnitude.max()),
         varied=varied(settings, returns_of),
         found=_found(world, reward.function, settings) if world.question.searched else None,
-    )  # fmt: skip
+    )
 
 
 def _found(world: _World, function: RewardFunction, settings: RewardSettings) -> FoundBehaviour:

@@ -25,7 +25,7 @@ from esper_ab.contracts.regular_file import open_to_read
 FOREIGN = (
     pickle.UnpicklingError, RuntimeError, LookupError, TypeError, AttributeError, EOFError, ValueError, struct.error,
     zipfile.BadZipFile, MemoryError, msgspec.MsgspecError,
-)  # fmt: skip
+)
 
 
 class Damaged(ValueError):

@@ -92,4 +92,4 @@ TASK = Task(
         Context(name="texture", images=(256, 512)), Context(name="relation", images=(256, 512)),
         Context(name="level", images=(32, 64)),
     ),
-)  # fmt: skip
+)

@@ -44,7 +44,7 @@ class Watch:
     def __init__(
         self, on_sign: Callable[[], None] = lambda: None, paths: tuple[Path, ...] = (), limits: IdleLimits = NEVER,
         has_result: Callable[[], bool] = lambda: False, tell: Callable[[float], None] = lambda idle_s: None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`on_sign` is for the caller. `paths`: files and folders that the program writes to.
 
         `tell` is called every 10 s that the program does nothing.

@@ -205,7 +205,7 @@ def saved(state: Any) -> bytes:
     """Return a state as bytes that cannot execute code."""
     if not isinstance(state, bytes | dict):
         raise ValueError(f"the state of a point is {type(state).__name__}; it must be bytes, or a dict of tensors, "
-                         "numbers, text, lists and dicts")  # fmt: skip
+                         "numbers, text, lists and dicts")
     _check_plain(state, "state")
     return state_bytes.to_bytes({"state": state})
 

@@ -28,7 +28,7 @@ class PythonSession(TrainerSession):
             settings=self._trainer.settings(self.spec.settings.trainer), points=self.spec.episodes, rng=self.path,
             device=self._device, folder=self.root / self.order.out, eval_episodes=self.spec.eval_episodes,
             on_step=lambda step: None, point=point, given=given,
-        )  # fmt: skip
+        )
 
     def _begin_at(self, point: int, done: bytes) -> None:
         self._run = self._new_run(point, module.restored(done))

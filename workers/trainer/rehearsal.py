@@ -86,7 +86,7 @@ def attempt(trial: Trial, device: str) -> Tried:
         settings=trainer.settings(trial.settings), points=question.points, rng=trial.rng, device=device,
         folder=Path(trial.folder), eval_episodes=question.evaluations or EVALUATIONS, on_step=lambda step: None,
         point=trial.first, given=module.restored(data) if data else None,
-    )  # fmt: skip
+    )
     began, points, found = time.perf_counter(), trainer.train(run), list[dict[str, str]]()
     for number in range(trial.first, trial.last):
         metrics, data = module.next_point(points, number, run, question.outcome)
@@ -101,7 +101,7 @@ def attempt(trial: Trial, device: str) -> Tried:
     return Tried(
         points=tuple(found), outcomes=tuple(map(repr, outcomes)), state_was_read=run.state_was_read,
         point_s=(trained - began) / max(1, len(found)), evaluate_s=evaluated - trained,
-    )  # fmt: skip
+    )
 
 
 EVALUATIONS = 16  # outcomes an evaluation may return as a list when no number was asked for
@@ -203,14 +203,14 @@ def _of_python(question: TrainerQuestion, measure: Measure, doing: Doing, limits
             return _tried(Trial(
                 question=question, settings=short, rng=_rng(question, seed), folder=str(place), gpu=gpu, last=last,
                 first=first, state_file=f"{states}{first - 1}" if first else "", keep=keep,
-            ), pins, limits)  # fmt: skip
+            ), pins, limits)
 
         at_once = 1 if gpu else 3  # a run may need all of a GPU's memory
         with ThreadPoolExecutor(at_once) as pool:
             parts = [
                 pool.submit(trial, 0, "a seed", keep=states, within=trained),
                 pool.submit(trial, 0, "the same seed again"), pool.submit(trial, 1, "another seed"),
-            ]  # fmt: skip
+            ]
             whole, again, other = (part.result() for part in parts)
             evaluated = pool.submit(trial, 0, "its evaluation alone", first=last, within=trained)
             went_on = pool.submit(trial, 0, "from a state", first=1) if last > 1 else None
@@ -230,7 +230,7 @@ def _of_python(question: TrainerQuestion, measure: Measure, doing: Doing, limits
         evaluations=len(whole.outcomes), repeats=bit_equal, resumption=resumption,
         evaluates_alike=not bit_equal or alone.outcomes == whole.outcomes,
         shortened=_text(question.rehearsal), point_s=whole.point_s, evaluate_s=whole.evaluate_s,
-    )  # fmt: skip
+    )
 
 
 def _evaluated(alone: Future[Tried]) -> Tried:
@@ -311,7 +311,7 @@ class _Command:
             ended = script.run_script(
                 filled, question.directory, script.environment(shell, source, out, _pins(question)),
                 (self.folder, _LOG), watch, shell,
-            )  # fmt: skip
+            )
         found = read_outcome(source, out)
         if not (ended or question.ends_idle):
             raise ValueError(
@@ -345,7 +345,7 @@ def _of_command(question: TrainerQuestion, measure: Measure, doing: Doing, limit
         settings=question.groups, root=question.directory, files=files, sha256=sha256, evaluations=1,
         ends_idle=question.ends_idle, repeats=apart(repeats, name) == 0.0, resumption="anew",
         shortened=_text(question.rehearsal), point_s=took_s,
-    )  # fmt: skip
+    )
 
 
 def named_files(

@@ -254,14 +254,14 @@ def environment(shell: UsersShell, source: OutcomeSource, out: Path, pins: Mappi
         more |= {
             "PYTHONPATH": os.pathsep.join(filter(None, (str(_STAND_IN), own.get("PYTHONPATH", "")))),
             "ESPER_AB_WANDB_KEY": source.key, "ESPER_AB_WANDB_FILE": str(out / WANDB_FILE),
-        }  # fmt: skip
+        }
     return {**own, **pins, **more}
 
 
 def run_script(
     words: list[str], directory: str, variables: Mapping[str, str], log: tuple[Path, str], watch: Watch,
     shell: UsersShell,
-) -> bool:  # fmt: skip
+) -> bool:
     """Run a program to its end; ScriptFailed if it fails. Its command line and output go to `log` (root, name).
 
     Its environment is `variables`; everything else that it inherits is as in `shell`.
@@ -280,7 +280,7 @@ def run_script(
         guarded = subprocess.Popen(
             alone_command(guard.__file__, shell.for_guard(), *words), cwd=directory, env=dict(variables),
             stdin=subprocess.PIPE, stdout=output, stderr=output, start_new_session=True,
-        )  # fmt: skip
+        )
     finally:
         os.close(output)
     assert guarded.stdin is not None, "it is a pipe"

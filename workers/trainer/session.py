@@ -83,7 +83,7 @@ class TrainerSession(ABC):
             digest=_digest(ends),
             episodes=tuple(EvaluatedEpisode(episode=episode, actions="sampled", outcome=end, rewards={})
                         for episode, end in enumerate(ends)),
-        )  # fmt: skip
+        )
 
     @property
     def stateless(self) -> bool:
@@ -128,7 +128,7 @@ class TrainerSession(ABC):
             env=0, device=self.spec.env_devices[0], steps=1,
             outcome=worst if failed and worst is not None else outcome,
             reward_sum=None, failed=failed, measures=measures,
-        )  # fmt: skip
+        )
 
     def _record(self, episode: int, outcome: float, measures: dict[str, float], began: float) -> EpisodeRecord:
         told = {
@@ -139,7 +139,7 @@ class TrainerSession(ABC):
         return EpisodeRecord(
             run=self.spec.ref, episode=episode, envs=envs, ppo=None, seed_events=(), timing=_timing(began),
             digest=_digest(envs),
-        )  # fmt: skip
+        )
 
 
 class CommandSession(TrainerSession):
@@ -162,13 +162,13 @@ class CommandSession(TrainerSession):
         watch = Watch(
             lambda: on_step(next(signs)), (out, self.root / self.spec.log_file), self._limits,
             lambda: has_outcome(self._source, out),
-        )  # fmt: skip
+        )
         with ports.claimed(self.order.reference) as port:
             words = script.words_of(self.order.reference, {**self.spec.settings.trainer, **port}, seed, out)
             script.run_script(
                 words, self.order.directory, script.environment(self._shell, self._source, out, self._pins),
                 (self.root, self.spec.log_file), watch, self._shell,
-            )  # fmt: skip
+            )
         try:
             outcome = read_outcome(self._source, out)
         except ValueError as error:

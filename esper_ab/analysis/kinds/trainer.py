@@ -22,7 +22,7 @@ def _findings(history: History, pairs: Pairs) -> Iterator[Finding]:
         yield Finding("mended", "notes", (), (
             f"The trainer's files were changed after the rehearsal, before a seed was complete; the new ones were not "
             f"rehearsed. {_made_before(history.mended)}"
-        ))  # fmt: skip
+        ))
 
 
 def _made_before(mended: TrainerMended) -> str:

@@ -40,7 +40,7 @@ class GivingUp:
     def __init__(
         self, history: History, out: Outbox, blocks: BlocksInProgress, workers: Workers, liveness: Liveness,
         deaths: Deaths,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._history, self._out = history, out
         self._blocks, self._workers, self._liveness = blocks, workers, liveness
         self._deaths = deaths

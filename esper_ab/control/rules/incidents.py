@@ -107,7 +107,7 @@ def death(worker: WorkerState, run: RunHistory | None, line: str, log: str, *, h
     return Incident(
         category="hung_worker" if hung else "worker_death", run_name=name, episode=episode, detail=line,
         last_words=tuple(text[:_LINE_CHARS] for text in log.splitlines()[-LAST_WORDS_LINES:]),
-    )  # fmt: skip
+    )
 
 
 def program_failed(

@@ -56,7 +56,7 @@ def entropy(content: Content) -> Drawing | None:
         "entropy", "Entropy of the policy", label="entropy per decision, nats",
         caption="Joint entropy over valid actions, before each update. It falls as the policy becomes more certain. "
         "Thin: single runs. Band: the middle half of the runs.",
-    ), lambda columns: columns.of("entropy"))  # fmt: skip
+    ), lambda columns: columns.of("entropy"))
 
 
 def _curves(content: Content, words: Words, value: Value) -> Drawing | None:
@@ -108,7 +108,7 @@ def plot_runs(
         filled = axes.fill_between(
             [x for x, _, _ in band], [y for _, y, _ in band], [y for _, _, y in band],
             color=colour, alpha=0.16, linewidth=0,
-        )  # fmt: skip
+        )
         style.mark([filled], token(None, index))
     _middle(axes, index, binned(mean_curve(curves), most), 2.2)
 
@@ -118,7 +118,7 @@ def _middle(axes: Axes, index: int, points: Floats, width: float) -> None:
     drawn = _line(
         axes, points, color=style.colour(index), linestyle=style.line(index), linewidth=width,
         marker=style.marker(index) if len(points) == 1 else "",
-    )  # fmt: skip
+    )
     style.mark(drawn, token(None, index))
 
 
@@ -151,7 +151,7 @@ def _middle_half(curves: Sequence[Floats], most: int) -> list[tuple[float, float
     quarters = (
         (episode, quantiles(values, method="inclusive"))
         for episode, values in sorted(by_episode.items()) if len(values) >= _RUNS_FOR_BAND
-    )  # fmt: skip
+    )
     return [(episode, low, high) for episode, (low, _, high) in quarters]
 
 
@@ -186,7 +186,7 @@ def panels(content: Content, words: Words, values: Mapping[str, Value], *, unit:
     found = {
         (name, index): mean_curve([curve(run, value) for run in content.history.of_group(group)])
         for name, value in values.items() for index, group in enumerate(content.groups)
-    }  # fmt: skip
+    }
     names = list(dict.fromkeys(name for (name, _), points in found.items() if len(points)))
     shown = [(i, group) for i, group in enumerate(content.groups) if any(len(found[name, i]) for name in names)]
     if not shown:

@@ -58,7 +58,7 @@ def _outcome_rows(content: Content, values: Mapping[str, Mapping[int, float]]) -
             point = axes.plot(
                 [value], [row + lift], style.marker(row), color=style.colour(row), markersize=5.5, alpha=0.85,
                 markeredgecolor=style.CARD, markeredgewidth=0.5, clip_on=False,
-            )  # fmt: skip
+            )
             style.mark(point, token(replicate, row))
     name_rows(axes, [shortened(group, 12) for group in values], above=-0.5, below=0.5)
     axes.set_xlabel(outcome_label(content.design, content.design.outcome.unit))
@@ -98,7 +98,7 @@ def pairs(content: Content) -> Drawing | None:
             line = axes.plot(
                 [0, 1], [pair.b, pair.a], color=style.INK if rises else style.MUTED, linewidth=1,
                 alpha=0.75, linestyle="-" if rises else (0, (4, 2)), clip_on=False,
-            )  # fmt: skip
+            )
             style.mark(line, token(pair.replicate, places[1], places[0]))
         for x, place in enumerate(places):
             look: dict[str, Any] = {"color": style.colour(place), "markersize": 5.5, "clip_on": False}

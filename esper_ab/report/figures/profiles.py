@@ -37,7 +37,7 @@ def profiles(content: Content) -> Drawing | None:
     axes.set(
         ylim=(-0.02, 1.02), xlabel=outcome_label(content.design, content.design.outcome.unit),
         ylabel="share of runs above it",
-    )  # fmt: skip
+    )
     group_legend(figure, [(index, content.groups[index]) for index in ends], markers=False)
     middles = (
         f"{content.groups[index]} {content.design.outcome.value(f'{np.median(values):.{content.design.digits}f}')}"
@@ -48,4 +48,4 @@ def profiles(content: Content) -> Drawing | None:
         caption="The share of a group's runs whose outcome exceeds a value. Band: 95 % bootstrap over its runs, at "
         "each value; with fewer than ten runs its coverage is below 95 %.",
         alt="Half of the runs are above: " + "; ".join(middles) + ".", figure=figure, wide=False,
-    )  # fmt: skip
+    )

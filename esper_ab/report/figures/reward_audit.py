@@ -38,7 +38,7 @@ def best_of_n(found: RewardAuditFindings) -> Drawing:
     sizes = np.arange(1, len(found.own_curve) + 1)
     axes.plot(sizes, found.own_curve, color=style.MUTED, linewidth=1.6, linestyle=":")
     axes.annotate("the best there is", (float(sizes[-1]), float(found.own_curve[-1])), xytext=(0, 4),
-                  textcoords="offset points", ha="right", va="bottom", fontsize=8.5, color=style.MUTED)  # fmt: skip
+                  textcoords="offset points", ha="right", va="bottom", fontsize=8.5, color=style.MUTED)
     for index, reward in enumerate(found.rewards):
         axes.plot(sizes, reward.curve, color=style.colour(index), linestyle=style.line(index), linewidth=2.2)
     if len(sizes) > 1:
@@ -56,7 +56,7 @@ def best_of_n(found: RewardAuditFindings) -> Drawing:
         alt=f"Held-out accuracy of the favourite of 1 and of {len(sizes)}: {ends}; the best there is "
         f"{found.own_curve[0]:.1f} to {found.own_curve[-1]:.1f}.",
         figure=figure,
-    )  # fmt: skip
+    )
 
 
 def returns(found: RewardAuditFindings) -> Drawing:
@@ -87,7 +87,7 @@ def _cloud(
     axes.scatter(
         reward.returns[reward.favourite], found.outcomes[reward.favourite], s=90, facecolors="none",
         edgecolors=style.INK, linewidths=1.2,
-    )  # fmt: skip
+    )
     axes.locator_params(axis="x", nbins=4)
 
 

@@ -35,7 +35,7 @@ def tips(content: Content) -> dict[str, str]:
         f"seed {pair.replicate}: {item.question.a} {value(pair.a)}, {item.question.b} {value(pair.b)}, "
         f"difference {design.difference(pair.a - pair.b)}"
         for item in content.comparisons for pair in item.pairs
-    }  # fmt: skip
+    }
 
 
 _OUTCOMES = {"evaluation": "", "last-tenth": " (last tenth of training)", "curve-mean": " (mean of training)"}

@@ -30,7 +30,7 @@ VARIABLES = {  # colour -> its name in report.css
     INK: "--ink", MUTED: "--muted", GRID: "--grid", BAND: "--band", CARD: "--card",
     **{colour: f"--group-{i}" for i, colour in enumerate(_COLOURS)},
     **{colour: f"--stage-{i}" for i, colour in enumerate(STAGES)},
-}  # fmt: skip
+}
 _PAD, _LINE = 6.0, 14.0  # points: the edge; a line of labels with its spacing
 _TENTHS = re.compile(r"(\d\.\d)\d+")  # coordinates in points (1/72 inch), rounded to tenths
 ARROW_LEFT, ARROW_RIGHT = 4, 5  # matplotlib's markers whose tip is the point
@@ -84,7 +84,7 @@ def arrange(figure: Figure) -> None:
     """
     width, height = (72.0 * float(inches) for inches in figure.get_size_inches())  # lengths here are in points
     lefts = [_LINE * bool(one.get_ylabel()) + one.yaxis.get_tick_params()["labelleft"] * _widest(one.yaxis, 5.4)
-             for one in figure.axes]  # fmt: skip
+             for one in figure.axes]
     above = _LINE * any(one.get_title("left") or one.yaxis.get_major_formatter().get_offset() for one in figure.axes)
     below = _LINE * (1 + any(one.get_xlabel() for one in figure.axes))
     right = max((_widest(beside.yaxis, 6.6) for one in figure.axes for beside in one.child_axes), default=0.0)

@@ -23,4 +23,4 @@ KIND = TableKind(
         "first episode / others": "first point / others", "environments failed": "outcomes that were not a number",
         "environments failed %": "outcomes that were not a number, %",
     },
-)  # fmt: skip
+)

@@ -54,7 +54,7 @@ def deciding_table(comparison: Comparison) -> Table:
     said = " ".join((sentence, *(text for text in comparison.caveats if text in routine(comparison))))
     return Table(
         _difference(comparison), ("what decides", "value"), rows, words=2, wide=False, note=said, none=said,
-    )  # fmt: skip
+    )
 
 
 def beside_tables(comparisons: Sequence[Comparison]) -> Iterator[Table]:
@@ -224,7 +224,7 @@ def looks_table(comparisons: Sequence[Comparison]) -> Table:
         )
         for item in comparisons
         for look in item.course.looks
-    )  # fmt: skip
+    )
     none = "None so far: no verdict is given before the first look of the plan."
     note = "Alpha: the comparison's share of the error rate at that look; the level of its interval is 1 - alpha."
     reached = "alpha", "bound", "reached", "effect", "repeated interval", "decision"

@@ -15,7 +15,7 @@ def learning_table(content: Content) -> Table:
     head, title = groups[0].head, design.outcome.title
     entropy: LearningRow = (
         f"entropy of the {head} head, % of a random choice", lambda one: number(percent(one.head_entropy), 0),
-    )  # fmt: skip
+    )
     rows: list[LearningRow] = [
         ("updates", lambda one: number(one.updates, 0)),
         ("training episodes of single environments", lambda one: number(one.episodes, 0)),

@@ -17,7 +17,7 @@ def tables(found: RewardAuditFindings) -> tuple[Table, ...]:
     return (
         _choosing_table(found), _search_table(found), _pairs_table(found), _behaviours_table(found),
         _scale_table(found), _constants_table(found),
-    )  # fmt: skip
+    )
 
 
 def made_from(found: RewardAuditFindings) -> str:
@@ -61,7 +61,7 @@ def _choosing_table(found: RewardAuditFindings) -> Table:
             number(reward.rank_correlation),
         )
         for reward in found.rewards
-    ]  # fmt: skip
+    ]
     best = (number(found.own_curve[n - 1], 1) for n in sizes)
     return Table(
         "What it costs to choose by each reward",
@@ -72,7 +72,7 @@ def _choosing_table(found: RewardAuditFindings) -> Table:
         "schedules, says little about the best behaviours, towards which a learner moves.",
         rows=(*rows, ("the outcome itself", *best, "0.0", "0.0", "0.0", "1.00")),
         columns=("reward", *(f"best of {n}" for n in sizes), "regret", "worst pair", "distance", "rank corr."),
-    )  # fmt: skip
+    )
 
 
 def _search_table(found: RewardAuditFindings) -> Table:
@@ -81,7 +81,7 @@ def _search_table(found: RewardAuditFindings) -> Table:
     rows = tuple(
         (name, number(fmean(one.behaviour.held_out_accuracy), 1), one.behaviour.words)
         for name, one in listed if one is not None
-    )  # fmt: skip
+    )
     tried = by_accuracy.tried if by_accuracy else 0
     note = (
         "The schedule with the highest return on the hosts of this reward audit, among the random schedules and "
@@ -91,7 +91,7 @@ def _search_table(found: RewardAuditFindings) -> Table:
     return Table(
         "What a short search for the reward finds", ("searched for", "accuracy", "finds"), rows,
         note=note, words=3,
-    )  # fmt: skip
+    )
 
 
 def _pairs_table(found: RewardAuditFindings) -> Table:
@@ -105,12 +105,12 @@ def _pairs_table(found: RewardAuditFindings) -> Table:
             f"{told(reward, pair.preferred)}; rather than {told(reward, pair.better)}",
         )
         for reward in found.rewards for pair in reward.pairs
-    )  # fmt: skip
+    )
     return Table(
         "The worst pairs that a reward puts in the wrong order", rows=rows, words=3,
         columns=("reward", "points", "the behaviour that it prefers, and the better one"),
         note="Points of held-out accuracy that each preference costs. No behaviour is in two pairs of a reward.",
-    )  # fmt: skip
+    )
 
 
 def described(played: Played) -> str:
@@ -127,7 +127,7 @@ def _behaviours_table(found: RewardAuditFindings) -> Table:
         )
         for place, (played, outcome) in enumerate(zip(found.behaviours, found.outcomes, strict=True))
         if played.kind == "reference"
-    )  # fmt: skip
+    )
     columns = ("behaviour", "what it does", "accuracy", "params", "fossils", "pruned")
     return Table(
         "Reference behaviours", (*columns, *(reward.name for reward in found.rewards)), rows,
@@ -144,7 +144,7 @@ def _scale_table(found: RewardAuditFindings) -> Table:
             NONE if reward.on_last_step is None else f"{reward.on_last_step:.0%}",
         )
         for reward in found.rewards
-    )  # fmt: skip
+    )
     steps = found.reward_audit.question.steps
     return Table(
         "Scale, and when in the episode it pays", rows=rows,
@@ -159,7 +159,7 @@ def _constants_table(found: RewardAuditFindings) -> Table:
     rows = tuple(
         (name, one.varied.constant, one.varied.was, one.varied.now, signed(one.favourite_change), number(one.order))
         for name, several in shown.items() for one in several
-    )  # fmt: skip
+    )
     left = {reward.name: len(reward.sensitivity) - len(shown[reward.name]) for reward in found.rewards}
     more = ", ".join(f"{count} of {name}" for name, count in left.items() if count > 0)
     note = (
@@ -170,7 +170,7 @@ def _constants_table(found: RewardAuditFindings) -> Table:
     return Table(
         "Sensitivity to the reward's constants", rows=rows, words=2, note=note,
         columns=("reward", "constant", "from", "to", "favourite", "order"),
-    )  # fmt: skip
+    )
 
 
 def _matters(one: Sensitivity) -> bool:

@@ -43,7 +43,7 @@ class GymnasiumKind(SettingsKind):
                     Setting("total_timesteps"), f": the rollouts of group {group.name!r} end with their episodes, so "
                     "their steps are unknown; with ", Setting("gym.rollout", "continues", assigned=True),
                     " each has as many steps as ", Setting("steps"), " says",
-                )  # fmt: skip
+                )
         rollouts = -(-asked.total_timesteps // (asked.steps * asked.n_envs))
         return msgspec.structs.replace(asked, episodes=rollouts, total_timesteps=0)
 
@@ -54,7 +54,7 @@ class GymnasiumKind(SettingsKind):
             super().ask(asked), outcome=asked.outcome, outcome_better=asked.outcome_better or "higher",
             outcome_low=low, outcome_high=high, outcome_worst=worst_outcome(asked),
             rewards={group.name: group.settings.reward for group in asked.groups},
-        )  # fmt: skip
+        )
 
     def resolve(
         self, asked: AskedExperiment, machine: Machine, task: TaskFacts, eval_episodes: int
@@ -80,13 +80,13 @@ def _check_rollouts(group: Group, experiment: AskedExperiment, task: TaskFacts) 
                                                               f"and a "
             "rollout in which no episode ends has no outcome; use ", Setting("outcome_over", "evaluation"), " or ",
             Setting("gym.rollout", "episodes", assigned=True),
-        )  # fmt: skip
+        )
     if not (gym.episode_steps or task.episode_steps):
         raise UsageError(
             f"group {group.name!r}: gym.rollout={gym.rollout}: neither the environment nor a rollout limits the length "
             "of an evaluation episode; set a limit, as in ",
             Setting("gym.episode_steps", 1000, assigned=True),
-        )  # fmt: skip
+        )
 
 
 KIND = GymnasiumKind()

@@ -86,7 +86,7 @@ class TrainerKind(SettingsKind):
         return Questions(
             task=asked.task, data_dir="", slots=(), user_rewards=(), gpus=asked_gpus(asked), trainer=_question(asked),
             trainer_outcome=outcome_measure(asked),
-        )  # fmt: skip
+        )
 
     def resolve(
         self, asked: AskedExperiment, machine: Machine, task: TaskFacts, eval_episodes: int
@@ -99,7 +99,7 @@ class TrainerKind(SettingsKind):
                 controller=ControllerSettings(name=self.name), trainer=facts.settings[group.name],
             ))
             for group in asked.groups
-        )  # fmt: skip
+        )
         return {
             "groups": groups,
             "devices": resolve_devices(asked, machine, on_cores=self.on_cores),
@@ -136,7 +136,7 @@ def _question(asked: AskedExperiment) -> TrainerQuestion:
         rng_seed=asked.rng_seed, threads=asked.arithmetic.threads, deterministic=asked.arithmetic.deterministic,
         ends_idle=asked.end_idle,
         gpu=next(iter(asked_gpus(asked)), ""),
-    )  # fmt: skip
+    )
 
 
 def _check_python(reference: str, outcome: str) -> None:
@@ -145,12 +145,12 @@ def _check_python(reference: str, outcome: str) -> None:
         raise UsageError(
             Setting("trainer"), f": no file {PurePath(reference).name!r}; if this is a command, put "
             f"{{{SEED}}} where the script expects its seed, as in --seed {{{SEED}}}",
-        )  # fmt: skip
+        )
     if ":" in outcome:
         raise UsageError(
             Setting("outcome", outcome), " is only for a command; for a Python trainer, give a name in the result of "
             "evaluate(run, state)",
-        )  # fmt: skip
+        )
 
 
 def _check_name(setting: Assignment) -> None:
@@ -173,13 +173,13 @@ def _check_command(command: str, outcome: str, groups: Mapping[str, Mapping[str,
         raise UsageError(
             Setting("trainer"), f": no {{{SEED}}} in {command!r}, so all seeds would repeat the same run; put it "
             f"where the script expects its seed, as in --seed {{{SEED}}}",
-        )  # fmt: skip
+        )
     if not source.wandb and OUT not in names:
         raise UsageError(
             Setting("trainer"), f": no {{{OUT}}} in {command!r}; it stands for the run's own folder, where "
             f"{source.path or 'the result file'} must appear; put it where the script expects its folder, as in --out "
             f"{{{OUT}}}",
-        )  # fmt: skip
+        )
     for group, settings in groups.items():
         for name in names:
             if name not in (*settings, *FILLED):
@@ -211,12 +211,12 @@ def _check_words(command: str) -> None:
         raise UsageError(
             Setting("trainer"), f": the command is not run by a shell, so it cannot start with {words[0]}; write "
             f"env {words[0]} {' '.join(words[1:2])} …",
-        )  # fmt: skip
+        )
     for name in misnamed(command):
         raise UsageError(
             Setting("trainer"), f": {{{name}}} is not a placeholder, because the name of a placeholder consists of "
             f"{NAME_WORDS}; rename it in the command and in the flags",
-        )  # fmt: skip
+        )
 
 
 def _check_filled(command: str, settings: Iterable[str], what: str | Setting) -> None:

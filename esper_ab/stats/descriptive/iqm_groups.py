@@ -48,7 +48,7 @@ def iqm_groups(a: ArrayLike, b: ArrayLike, rng: Generator) -> GroupIQMs:
     return GroupIQMs(
         a=of_a, low_a=float(low_a), high_a=float(high_a), b=of_b, low_b=float(low_b), high_b=float(high_b),
         honest=min(side.size for side in sides) >= HONEST_FROM,
-    )  # fmt: skip
+    )
 
 
 def _places(shares: Floats, n: int) -> NDArray[np.int64]:
@@ -71,4 +71,4 @@ def _with_limits(group: str, numbers: tuple[float, float, float], digits: int) -
 STATISTIC = Statistic[GroupIQMs](
     label="IQM of each group", kind="effect", place=4, compute=iqm_groups, show=_show, of_unpaired=True,
     of_binary=False,
-)  # fmt: skip
+)

@@ -93,4 +93,4 @@ def _show(found: MannWhitney, beside: Beside) -> str:
 STATISTIC = Statistic[MannWhitney](
     label="Mann-Whitney U", kind="test", place=4, compute=lambda a, b, _: mann_whitney(a, b), show=_show,
     of_unpaired=True,
-)  # fmt: skip
+)

@@ -116,7 +116,7 @@ CASES = {
     "no span to reach": case(shaped, 1.0, RewardSettings(family="loss", target_loss=2.3), step=25, val_loss=9.0),
     "no terminal reward":
         case(shaped, 0.0, RewardSettings(family="loss", disable_terminal_reward=True), step=25, val_loss=0.1),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("of", "expected", "settings", "facts"), CASES.values(), ids=CASES)
@@ -152,7 +152,7 @@ COMPONENT_OF_TERM = {
     "attribution": "bounded_attribution", "blending_warning": "blending_warning", "holding_warning": "holding_warning",
     "pbrs": "pbrs_bonus", "synergy": "synergy_bonus", "rent": "compute_rent", "alpha_shock": "alpha_shock",
     "action_shaping": "action_shaping", "terminal": "terminal_bonus",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("golden", GOLDEN["shaped"] + GOLDEN["shaped_edges"], ids=lambda one: one["id"])

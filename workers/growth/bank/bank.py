@@ -84,7 +84,7 @@ class Bank:
     def __init__(
         self, task: Task, slots: tuple[str, ...], envs: Ints, settings: GrowthSettings, like: Tensor,
         kernel: HostKernel = "torch",
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Create a bank on the device, and in the precision, of `like`.
 
         Raises ValueError if a blueprint or slot does not exist, and Unusable if the kernel is missing.
@@ -107,7 +107,7 @@ class Bank:
         self._native = (
             None if kernel == "torch"
             else NativeStep(load(kernel), task, self._levels, self._blueprints, settings)
-        )  # fmt: skip
+        )
 
     # --- life and death of modules ----------------------------------------------------------------------------------
 

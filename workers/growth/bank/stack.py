@@ -175,7 +175,7 @@ class Optimiser:
         torch._fused_sgd_(
             self._flat, found, velocities, weight_decay=rule.weight_decay, momentum=rule.momentum, lr=rule.lr,
             dampening=0.0, nesterov=False, maximize=False, is_first_step=False,
-        )  # fmt: skip
+        )
 
 
 @lru_cache(maxsize=64)  # every episode makes new stacks
@@ -230,7 +230,7 @@ def births(newborn: list[tuple[Stack, int | slice, Floats]]) -> None:
     """
     lasts = [slice(stack.width - draws.shape[-1], None) for stack, _, draws in newborn]
     found = [stack.center[last] + stack.bound[last] * (2.0 * draws - 1.0)
-             for (stack, _, draws), last in zip(newborn, lasts, strict=True)]  # fmt: skip
+             for (stack, _, draws), last in zip(newborn, lasts, strict=True)]
     like, flat = newborn[0][0].values, torch.from_numpy(np.concatenate(found, axis=None))
     # Cast before the copy, so that half as much is copied; the copy is asynchronous.
     uploaded = flat.to(like.dtype).to(like.device, non_blocking=True).split_with_sizes([one.size for one in found])

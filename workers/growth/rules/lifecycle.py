@@ -133,7 +133,7 @@ class Lifecycle:
         for op, perform in (
             (Op.GERMINATE, self._germinate), (Op.SET_ALPHA_TARGET, self._retarget), (Op.PRUNE, self._prune),
             (Op.FOSSILIZE, self._fossilize), (Op.ADVANCE, self._advance),
-        ):  # fmt: skip
+        ):
             if op in decided:
                 changes += perform(at_slot & (ops == op)[:, None], decisions, step, graft)
         self.op_counts[self.alive, ops[self.alive]] += 1

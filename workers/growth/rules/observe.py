@@ -174,7 +174,7 @@ def _table(n_slots: int, n_blueprints: int) -> _Table:
     columns = [
         feature for block in (BASE, *(slots,) * n_slots, *(TELEMETRY,) * n_slots) for feature in block
         for _ in range(feature.width)
-    ]  # fmt: skip
+    ]
     caps = [feature.log_up_to for feature in columns]
     return _Table(
         slots=slots,

@@ -30,7 +30,7 @@ class Measurement:
 HISTORY = 5
 _NUMBERS = (
     "train_loss", "train_acc", "val_loss", "val_acc", "loss_delta", "acc_delta", "best_val_loss", "best_val_acc",
-)  # fmt: skip
+)
 PLATEAU_POINTS = 0.5  # an epoch that gains less counts towards a plateau
 _STABLE_IMPROVEMENT = 0.03  # relative loss improvement below which an epoch is stable
 _STABLE_EPOCHS = 3  # consecutive stable epochs until the host counts as stabilised
@@ -61,7 +61,7 @@ class Signals:
         return cls(
             **dict.fromkeys(_NUMBERS, np.full(n_envs, np.nan)), plateau_epochs=int_zeros(n_envs),
             loss_history=history, acc_history=history, stable_epochs=int_zeros(n_envs), stabilized=all_false(n_envs),
-        )  # fmt: skip
+        )
 
     def after(self, now: Measurement, alive: Bools) -> Signals:
         """Return the signals after one more measurement; environments not in `alive` [E] keep their signals.

@@ -34,7 +34,7 @@ _MOST_STEPS = 200  # columns of a panel; longer episodes are sampled
 OPS = {  # operation -> its measure
     "wait": "op_wait", "germinate": "op_germinate", "set alpha target": "op_set_alpha_target", "prune": "op_prune",
     "fossilise": "op_fossilize", "advance": "op_advance",
-}  # fmt: skip
+}
 Shares = list[list[float]]  # [band][step], percent of slots
 
 
@@ -61,7 +61,7 @@ def lifecycle(content: Content) -> Drawing | None:
         ],
         loc="outside upper left", ncols=3 if len(shown) == 1 else 6, borderaxespad=0.2, handlelength=1.6,
         columnspacing=1.1,
-    )  # fmt: skip
+    )
     silent = [group for group in content.groups if group not in shown]
     sampled = any(_stride(history.of_group(group)) > 1 for group in history.groups)
     return Drawing(
@@ -86,7 +86,7 @@ def _stack(axes: Axes, steps: Sequence[int], bands: Shares) -> None:
             axes.fill_between(
                 steps, top - band, top, step="mid", facecolor=style.STAGES[shade], edgecolor=style.MUTED,
                 linewidth=0.4, hatch=hatch,
-            )  # fmt: skip
+            )
     axes.set(ylim=(0, 100), xlim=(steps[0], max(steps[-1], steps[0] + 1)))
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
 
@@ -137,7 +137,7 @@ def actions(content: Content) -> Drawing | None:
     return panels(content, Words(
         "actions", "What the controllers do", label="per host and episode",
         caption="Executed operations per host in each training episode, mean over runs. Each panel has its own scale.",
-    ), {name: methodcaller("measure", measure) for name, measure in OPS.items()})  # fmt: skip
+    ), {name: methodcaller("measure", measure) for name, measure in OPS.items()})
 
 
 def cost(content: Content) -> Drawing | None:
@@ -155,7 +155,7 @@ def cost(content: Content) -> Drawing | None:
         look: dict[str, Any] = {"color": style.colour(index), "clip_on": False}
         for x, y, replicate in (run for run in runs if run[2] in singly):
             style.mark(axes.plot([x], [y], style.marker(index), markersize=4.5, alpha=0.7, **look),
-                       token(replicate, index))  # fmt: skip
+                       token(replicate, index))
         at = mean(added) or 0.0, mean(ends) or 0.0
         middle = axes.plot(*at, style.marker(index), markersize=10, markerfacecolor="none", markeredgewidth=1.8, **look)
         style.mark(middle, token(None, index))

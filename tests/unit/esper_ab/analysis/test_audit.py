@@ -70,7 +70,7 @@ FREE = designed(adjusted=False, positions_matter=False)
     (lambda plan: replace(plan, experiment=replace(plan.experiment, order="fixed")), "blocks",
      "An experiment with `--order balanced` would separate them; more seeds would not."),
     (FREE, "notes", "nothing is confounded, because no record can depend on them"),
-])  # fmt: skip
+])
 def test_groups_that_keep_their_lane_cannot_be_told_from_it(change, weight, words):
     (key, sentence) = only(planned(planted_effect(), lambda plan: as_fixed(change(plan))))
     assert key == ("aliased", weight, ("shaped", "simplified"))
@@ -119,7 +119,7 @@ def fewer(record):
     (shorter(failed=True), ("failed environments", "notes", ("simplified",)), "8 environments failed"),
     (evaluations(planted_effect(), fewer), ("amounts", "blocks", ("shaped", "simplified")),
      "47 against 48 evaluation episodes"),
-])  # fmt: skip
+])
 def test_unequal_work_blocks_and_a_failed_environment_does_not(events, found, words):
     (key, sentence) = only(events)
     assert key == found
@@ -137,7 +137,7 @@ def one_sided(replicates, *, until):
 @pytest.mark.parametrize(("replicates", "weight", "words"), [
     (20, "notes", "No look decides before further seeds separate them."),
     (14, "blocks", "16 seeds would separate them: `esper-ab resume --seeds` adds the missing ones."),
-])  # fmt: skip
+])
 def test_lost_replicates_that_alias_positions_block_only_when_no_others_are_to_come(replicates, weight, words):
     said = found(one_sided(replicates, until=14))["aliased", weight, ("shaped", "simplified")]
     assert "In the 7 analysed seeds" in said
@@ -148,7 +148,7 @@ def evaluated(events, change):
     """The journal with the accuracy of every evaluation episode replaced by `change(run, accuracy)`."""
     return played_again(events, lambda run, played: replace(
         played, outcome=replace(played.outcome, outcome=change(run, played.outcome.outcome))
-    ))  # fmt: skip
+    ))
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])

@@ -122,7 +122,7 @@ def slower(events, factor, which=lambda record: True):
      "shaped 66.7 (72 s), simplified 33.3 (144 s); fastest over slowest 2.00"),
     (with_entry("unequal_devices", detail="one is hot."), "hardware", "notes",
      "Devices differed: one is hot."),
-])  # fmt: skip
+])
 def test_a_condition_of_the_whole_experiment_is_found(events, kind, weight, words):
     (key, sentence) = only(events)
     assert key == (kind, weight, ())
@@ -142,7 +142,7 @@ def without_choice(head, which=lambda record: True):
     """No choice for one head of `simplified`."""
     return episodes(planted_effect(), lambda record: replace(
         record, ppo=replace(record.ppo, heads={**record.ppo.heads, head: UNUSED})
-    ), which=which)  # fmt: skip
+    ), which=which)
 
 
 @pytest.mark.parametrize(("events", "kind", "weight", "words"), [
@@ -168,7 +168,7 @@ def without_choice(head, which=lambda record: True):
     (without_choice("op"), "dead heads", "caps", "it did not train."),
     # As in growth by episodes of one step, where there is only WAIT, so that entropy has collapsed from nothing.
     (updates(planted_effect(), entropy=0.0, heads={"op": UNUSED, "slot": UNUSED}), "dead heads", "caps", ""),
-])  # fmt: skip
+])
 def test_a_condition_of_one_group_is_found(events, kind, weight, words):
     (key, sentence) = only(events)
     assert key == (kind, weight, ("simplified",))
@@ -184,7 +184,7 @@ def test_a_condition_of_one_group_is_found(events, kind, weight, words):
     # A head that has one choice by its settings is not dead, nor one without a choice in a part of a run.
     planned(without_choice("slot"), of_runs(slots=("early",))), without_choice("slot")[:17],
     without_choice("slot", lambda record: record.episode > 0),
-])  # fmt: skip
+])
 def test_what_changes_nothing_is_no_finding(events):
     assert found(events) == {}
 
@@ -197,7 +197,7 @@ def test_another_source_is_another_number(tmp_path):
     for name, text in (
         ("a.py", "x = 1"), ("a.py", "x = 2"), ("data.npz", "0"), ("kernel.cpp", "int x;"), ("kernel.h", "int y;"),
         ("libkernel-avx2.so", "0"), ("notes.txt", "no source"),
-    ):  # fmt: skip
+    ):
         (package / name).write_text(text)
         seen.append(hash_sources([package]))
     assert len(set(seen[:-1])) == len(seen) - 1
@@ -207,7 +207,7 @@ def test_another_source_is_another_number(tmp_path):
 def test_a_sitting_that_recorded_nothing_changes_nothing():
     started, *events = planted_effect()
     workers = [replace(event, incarnation=1, torch_version="2.12", sources="6b6b")
-               for event in events if isinstance(event, WorkerStarted)]  # fmt: skip
+               for event in events if isinstance(event, WorkerStarted)]
     whole = [replace(started, code=CODE), *events[:-1]]
     assert found([*whole, ExperimentContinued(**OTHER), *workers, events[-1]]) == {}
 
@@ -220,7 +220,7 @@ def test_a_run_that_other_code_took_up_is_of_both_if_that_got_anywhere(sources, 
     again = []
     for code in sources:
         again += [ExperimentContinued(**SAME, code=CODE | {"sources": code}),
-                  RunReady(run=run, warm_up_s=0.1, milestone=3)]  # fmt: skip
+                  RunReady(run=run, warm_up_s=0.1, milestone=3)]
     states = code_states(fold([*events[:at], *again, *events[at:]]))
     assert sorted(state.code["sources"] for state in states if run.name in state.runs) == list(taken_up)
 

@@ -72,7 +72,7 @@ ONE_STEP = {"epochs": 1, "minibatches": 1}
     (changed_ppo(op=0.5, approx_kl=0.0), 0.0, ONE_STEP, "no known limit applies"),
     (changed_ppo(op=0.5, approx_kl=0.0), 0.0, ONE_STEP | {"epochs": 2}, "uses 0 % of the trust region"),
     (changed_ppo(op=0.5, approx_kl=0.0), 0.0, ONE_STEP | {"minibatches": 2}, "uses 0 % of the trust region"),
-])  # fmt: skip
+])
 def test_the_sentence_names_what_limits_the_runs(change, greedy, ppo, words):
     (found,) = learnt(change, greedy, **ppo)
     assert words in found.limit
@@ -110,7 +110,7 @@ def reported(slopes: dict[str, float], better: str = "higher") -> Content:
     made = Synthetic(
         kind=GYMNASIUM, measures=TaskMeasures(outcome=outcome, measures=()), replicates=6,
         groups={"high": Shape(accuracy=90.0), "low": Shape(accuracy=40.0, mode="simplified")},
-    )  # fmt: skip
+    )
 
     def rewarded(record: EpisodeRecord) -> EpisodeRecord:
         return every_env(record, reward_sum=slopes[record.run.group_id] * record.episode)
@@ -123,7 +123,7 @@ def reported(slopes: dict[str, float], better: str = "higher") -> Content:
     ({"high": 1.0, "low": 0.0}, "higher", []),  # its reward has not risen: it has failed, and misled nobody
     ({"high": 1.0, "low": -5.0}, "higher", []),
     ({"high": 1.0, "low": 5.0}, "lower", [("high", "low")]),  # the direction of the outcome decides who is worse
-])  # fmt: skip
+])
 def test_who_is_worse_although_its_own_reward_rose(slopes: dict[str, float], better: str, expected: list) -> None:
     found = reported(slopes, better)
     rewards = own_rewards(found.history)
@@ -169,7 +169,7 @@ FIXED = Shape(accuracy=80.0, greedy=-30.0, ppo=PPOSettings(lr=0.0))
     # More updates would not help a learning rate of 0, and it is not the best of those that learn.
     ({"a": Shape(accuracy=60.0), "untrained": FIXED},
      "untrained, which does not learn, reaches ", "; a, the best group that learns, "),
-])  # fmt: skip
+])
 def test_a_remark_is_made_where_a_reader_would_ask(groups, starts, ends):
     (one,) = said(Synthetic(groups=groups).events())
     assert one.startswith(starts)

@@ -26,7 +26,7 @@ def altered(kind, **changes):
     altered(RunEvaluated, digest="other"),
     altered(RunEvaluated, policy_sha256="0" * 64),
     [event for event in planted_effect() if not (isinstance(event, EpisodeRecorded) and event.record.episode == 7)],
-])  # fmt: skip
+])
 def test_every_record_counts(events):
     assert of(events) != of(planted_effect())
 
@@ -43,7 +43,7 @@ def test_deaths_times_and_the_order_of_arrival_do_not_and_no_loss_after_the_eval
     swapped[one], swapped[other] = swapped[other], swapped[one]
     again = next(event for event in events if isinstance(event, WorkerStarted))
     died = [*events[:40], incident("worker_death"), incident("restart"), msgspec.structs.replace(again, incarnation=2),
-            *events[40:]]  # fmt: skip
+            *events[40:]]
     assert {of(these) for these in (slower, swapped, died, [*events, incident("dropped_pair")])} == {of(events)}
 
 

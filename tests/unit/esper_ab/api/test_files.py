@@ -41,7 +41,7 @@ def at(path, line):
     'try:\n    import nothing_like_it\nexcept ImportError:\n    pass\nexperiment, other = make("x"), 3',
     'def create_any_experiment(lr):\n    return make("x", lr)\nexperiment = create_any_experiment(0.1)',
     'class Mine(ABExperiment):\n    def __init__(self):\n        super().__init__("x", variants=make("x").variants)',
-])  # fmt: skip
+])
 def test_an_experiment_is_found_in_every_form(written, text):
     what = load_declaration(written(text))
     assert what.asked.name == "x"
@@ -53,14 +53,14 @@ def test_an_experiment_is_found_in_every_form(written, text):
     "def train(run): ...", "from lib import train", "import lib as train", "train = print",
     "@print\ndef train(run): ...", "raise SystemExit\ndef train(run): ...",
     "def train(run): ...\ndef create_environment(): ...",
-])  # fmt: skip
+])
 def test_a_file_with_train_and_no_experiment_is_a_trainer_which_is_not_run(written, text):
     assert defines_trainer(written(text))
 
 
 @pytest.mark.parametrize("text", [
     "", "def training(run): ...", "class A:\n    def train(self): ...", "import train.one",
-])  # fmt: skip
+])
 def test_a_file_without_train_is_none(written, text):
     assert not defines_trainer(written(text))
 
@@ -75,7 +75,7 @@ def test_what_is_imported_is_not_the_files_own(written):
 
 
 @pytest.mark.parametrize("change", ['make("x", 0.2)', 'make("y")', 'create_experiment("x", "why").add_variant('
-    '"a", ppo__lr=0.1).add_variant("b", reward="sparse").build()'])  # fmt: skip
+    '"a", ppo__lr=0.1).add_variant("b", reward="sparse").build()'])
 def test_equal_ones_count_as_one_and_anything_else_as_two(written, change):
     same = 'experiment = make("x")\ndef get_experiment():\n    return '
     assert load_declaration(written(same + 'make("x")')).asked.name == "x"
@@ -87,7 +87,7 @@ def test_equal_ones_count_as_one_and_anything_else_as_two(written, change):
     ("import nothing_like_it", 1, "ModuleNotFoundError: No module named 'nothing_like_it'"),
     ("\nexperiment = mak('x')", 2, "NameError: name 'mak' is not defined"),
     ("raise RuntimeError('two\\nlines \\x1b[31m')", 1, "RuntimeError: two"),
-])  # fmt: skip
+])
 def test_an_error_in_the_file_is_one_line_with_its_place(written, text, line, said):
     path = written(text)
     with pytest.raises(UsageError) as caught:

@@ -23,7 +23,7 @@ KEYS = {
     "ppo.lr": st.floats(1e-6, 1.0), "ppo.epochs": st.integers(1, 9), "growth.seed_lr": st.floats(1e-6, 1.0),
     "growth.blueprints": st.sampled_from([["norm"], ("norm", "attention")]), "policy.hidden": st.integers(2, 99),
     "reward.mode": st.sampled_from(["sparse", "simplified"]), "reward.rent_weight": st.floats(0.0, 2.0),
-}  # fmt: skip
+}
 SETTINGS = st.fixed_dictionaries({}, optional=KEYS)
 SPELLINGS = (
     lambda settings: {key.replace(".", "__"): value for key, value in settings.items()},
@@ -79,7 +79,7 @@ def test_numbers_of_numpy_are_numbers():
     made = (
         create_experiment("x").add_variant("a", ppo__lr=rates[0]).add_variant("b", ppo__lr=rates[1])
         .set_runs_per_variant(np.int64(3)).set_base_config(episodes=np.int32(2), looks=[np.int64(3)]).build()
-    )  # fmt: skip
+    )
     asked = parse_experiment(made)
     assert [group.settings.ppo.lr for group in asked.groups] == list(rates)
     assert (asked.seeds, asked.episodes, asked.looks) == (3, 2, (3,))
@@ -157,11 +157,11 @@ def test_what_trackers_are_told():
         create_experiment("x", description="why", date="2026-01-31")
         .add_variant("a", tags=["one"], run="label").add_variant("b")
         .set_tracking(wandb="offline", tensorboard=True).set_wandb_config(entity="lab").build()
-    )  # fmt: skip
+    )
     assert tracking_of(built) == Tracking(
         wandb="offline", wandb_entity="lab", wandb_project="ab_test_x_2026-01-31", tensorboard=True, description="why",
         tags={"a": ("one", "label")},
-    )  # fmt: skip
+    )
     assert about(built)["date"] == "2026-01-31"
 
 
@@ -185,7 +185,7 @@ def test_tracking_changes_nothing_that_is_asked_for():
     (lambda: parse_experiment(ABExperiment("x", variants=[ABVariant("a", tags=3), ABVariant("b")])), "tags must be"),
     (lambda: parse_experiment(ABExperiment("x", variants=[ABVariant(1), ABVariant("b")])),
      "the name of a variant must be text"),
-])  # fmt: skip
+])
 def test_what_cannot_be_honoured_is_refused_in_one_line(made, said):
     with pytest.raises(UsageError) as caught:
         made()

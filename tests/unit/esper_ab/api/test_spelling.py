@@ -24,7 +24,7 @@ PACKAGE = Path(__file__).resolve().parents[4] / "esper_ab"
     (Setting("max_parallel", 1), "--max-parallel 1", "max_parallel_runs=1"),
     (Setting("output_dir"), "--output-dir", "output_dir"),
     (Setting("name"), "--name", "name"),
-])  # fmt: skip
+])
 def test_each_front_end_spells_a_setting_as_its_users_write_it(setting, flag, python):
     assert as_flag(setting) == flag
     assert in_python()(setting) == python
@@ -55,7 +55,7 @@ def _flags_in_errors(source):
     calls = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call))
     errors = (call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "UsageError")
     parts = (node.value for error in errors for part in error.args for node in ast.walk(part)
-             if isinstance(node, ast.Constant) and isinstance(node.value, str))  # fmt: skip
+             if isinstance(node, ast.Constant) and isinstance(node.value, str))
     return [text for text in parts if re.search(r"(?<!\w)--[a-z]", text) and not text.startswith(LINES_OF_FLAGS)]
 
 

@@ -14,7 +14,7 @@ FILES = {
     "a.toml": "episodes = 7\n", "my runs/a.toml": "episodes = 7\n", "mine.toml": 'trainer = "train.py"\nmargin = 1.0\n',
     "a.py": "from esper_ab import create_experiment\n"
             "experiment = create_experiment('x').add_variant('a').add_variant('b', ppo__lr=2).build()\n",
-}  # fmt: skip
+}
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def folder(tmp_path, monkeypatch):
 @pytest.mark.parametrize("what", [
     "train.py", "my runs/train.py", "python train.py --seed {seed}", "./train.sh {seed}", "run-{seed}",
     "python {seed} train.py", "python {seed} a.toml", "python --config a.toml {seed}",
-])  # fmt: skip
+])
 def test_a_file_with_train_and_a_command_are_trainers(folder, what):
     declared, request = read_what({"what": what})
     assert (request.said("trainer"), request.said("episodes")) == (what if "{" in what else str(folder / what), None)
@@ -63,7 +63,7 @@ COMMAND = "'python my.py --note \"a b\" --lr {lr} {seed} {out}'"
     ("launch mine.toml", "--vary --higher"),
     ("launch mine.toml --higher x", "--vary"),
     ("calibrate train.py --runs 4", "--higher"),
-])  # fmt: skip
+])
 def test_one_message_asks_for_all_that_is_missing_with_a_line_to_give(folder, line, flags):
     """Filled in, the line comes to the next thing that is wrong."""
     given = shlex.split(f"{line} --output-dir a.toml")
@@ -94,7 +94,7 @@ TRACKED = (
     ({"track": "tensorboard"}, {"wandb": "off", "wandb_entity": "", "wandb_project": ""}),
     ({"track": "wandb", "wandb_mode": "offline"},
      {"wandb": "offline", "wandb_entity": "", "wandb_project": "", "tensorboard": False}),
-])  # fmt: skip
+])
 def test_flags_of_wandb_go_with_a_file_that_tracks(folder, flags: dict[str, str], changed: dict[str, object]) -> None:
     (folder / "tracked.py").write_text(TRACKED)
     nothing = dict.fromkeys(("track", "wandb_mode", "wandb_entity", "wandb_project"))

@@ -198,7 +198,7 @@ def test_a_copy_of_a_users_code_that_is_not_as_planned_is_named(tmp_path, field,
     trainer = TrainerOrder(
         reference="/me/mine.py", directory="/me", outcome="score", folder=folder, files=tuple(files), sha256=sha256,
         metrics={}, out="out", resumes=True,
-    )  # fmt: skip
+    )
     first, *rest = journals.one_replicate()
     (block,) = first.plan.blocks
     code = {"reward_code": (reward,), "trainer": trainer}

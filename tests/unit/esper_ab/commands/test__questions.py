@@ -35,7 +35,7 @@ def test_what_names_items_is_no_seed_unless_the_user_says_so(tmp_path, monkeypat
 
 @pytest.mark.parametrize(("typed", "status", "said"), [
     (b"y\n", 0, "old is worse than new"), (b"n\n", 2, "nothing was judged"), (b"\x04", 130, "interrupted"),
-])  # fmt: skip
+])
 def test_a_terminal_is_asked(tmp_path, typed, status, said):
     (tmp_path / "wide.csv").write_text(WIDE)
     ours, theirs = pty.openpty()

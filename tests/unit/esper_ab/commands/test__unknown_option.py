@@ -20,7 +20,7 @@ def small():
     (launch.command, "--learning-rate", "no option --learning-rate; here it is called --set ppo.lr=..."),
     (launch.command, "--xyzzy", "no option --xyzzy"),
     (small, "--repeats", "no option --repeats"),
-])  # fmt: skip
+])
 def test_the_option_that_was_meant_is_named_where_the_command_has_it(of, option, said):
     with pytest.raises(click.NoSuchOption) as caught:
         of.make_context("x", [option, "3"])

@@ -16,7 +16,7 @@ BROKEN = Diagnosis(topic="torch", level="problem", what="is not there", remedy="
                     "1 check passed, 0 problems, 1 warning: experiments can run here"]),
     ([WELL, BROKEN], ["problem  torch  is not there", "                -> install it",
                       "1 check passed, 1 problem, 0 warnings: an experiment would be refused or would fail here"]),
-])  # fmt: skip
+])
 def test_the_doctor_lists_what_is_not_well_and_counts_the_rest(diagnoses, lines):
     assert describe_diagnoses(diagnoses).splitlines() == lines
     whole = describe_diagnoses(diagnoses, whole=True).splitlines()

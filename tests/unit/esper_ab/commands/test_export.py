@@ -59,7 +59,7 @@ def test_the_default_folder_and_what_is_printed(tmp_path):
     assert json.loads(told) == {
         "run": str(experiment_dir), "format": "csv",
         "files": [{"table": "runs", "file": str(file), "rows": 12, "bytes": file.stat().st_size}],
-    }  # fmt: skip
+    }
     assert file.stat().st_mode & 0o777 == 0o644
 
 

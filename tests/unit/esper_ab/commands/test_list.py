@@ -31,7 +31,7 @@ def told(a, b, verdict):
 @pytest.mark.parametrize("wrong", [
     told("shaped", "simplified", "BETTES"), told("shaped", "simplifi%d", "BETTER"),
     told("simplified", "shaped", "WORSE"), json.dumps({"comparisons": []}), json.dumps({"comparisoms": []}), "{", "[]",
-])  # fmt: skip
+])
 def test_no_verdict_is_told_from_a_damaged_report(tmp_path, wrong):
     (write(tmp_path / "finished", planted_effect()) / "verdict.json").write_text(wrong)
     (found,) = list_runs(tmp_path)
@@ -51,7 +51,7 @@ def test_a_list_is_newest_first_and_hides_nothing(tmp_path):
     for name, events in (
         ("finished", planted_effect()), ("points/failed", failed_run()), ("stale", planted_effect()[:40]),
         ("damaged", planted_effect()), ("foreign", [*planted_effect()[:3], stranger]),
-    ):  # fmt: skip
+    ):
         write(tmp_path / name, events)
     (tmp_path / "finished" / "verdict.json").write_text(told("shaped", "simplified", "BETTER"))
     damaged = tmp_path / "damaged" / JOURNAL_NAME
@@ -66,7 +66,7 @@ def test_a_list_is_newest_first_and_hides_nothing(tmp_path):
     assert {name: one.state for name, one in by_name.items()} == {
         "finished": "finished", "failed": "failed", "stale": "stale", "damaged": "damaged", "begun": "empty",
         "foreign": "damaged", "unreadable": "empty",
-    }  # fmt: skip
+    }
     assert [one.last_event for one in found] == sorted((one.last_event for one in found), reverse=True)
     assert by_name["finished"].done == 1.0
     assert 0 < by_name["stale"].done < 0.5
@@ -88,7 +88,7 @@ def test_many_verdicts_are_counted():
     (Verdict.BETTER, "x BETTER than y"), (Verdict.WORSE, "x WORSE than y"),
     (Verdict.BETTER_BELOW_MARGIN, "x BETTER than y, BELOW MARGIN"), (Verdict.EQUIVALENT, "x EQUIVALENT to y"),
     (Verdict.INCONCLUSIVE, "x - y: INCONCLUSIVE"), (Verdict.NO_INFERENCE, "x - y: NO INFERENCE"),
-])  # fmt: skip
+])
 def test_a_verdict_says_which_group_it_is_about(verdict, said):
     assert _table([Listed(experiment_dir="run", state="finished", verdicts=(f"x - y: {verdict}",))]).endswith(said)
 

@@ -21,7 +21,7 @@ SHARED = {
     "--fail-unless": (VERDICT, "sparse not-worse-than shaped"),
     "--launcher": None, "--transport": None, "--quiet": None, "--json": None,
     "--ray-address": None, "--ray-label": None, "--ray-wait": None,
-}  # fmt: skip
+}
 REFUSED = {"--ray-address": "auto", "--ray-label": "kind=box", "--ray-wait": "3"}  # by the launcher, with a value
 
 
@@ -62,7 +62,7 @@ def begins_with(script, folder):
     ({"events.jsonl": '{"n":0,'}, "launch"),
     ({"events.jsonl": '{"n":0}\n'}, "resume"),
     ({"joint.json": "{}\n"}, "resume"),
-])  # fmt: skip
+])
 def test_it_resumes_what_has_been_recorded(tmp_path, monkeypatch, flags, there, does):
     monkeypatch.chdir(tmp_path)
     script = printed(*flags)
@@ -110,7 +110,7 @@ def test_what_an_experiment_keeps_is_not_said_again_to_resume_it():
     (("--track", "paper"), "no such tracker"),
     (("--calibration", "nope.json"), "nope.json"),
     ((*GRID[2:], "--fail-unless", "shaped better-than nope"), "no group 'nope'"),
-])  # fmt: skip
+])
 def test_what_launch_would_refuse_is_refused_before_a_job_waits_for_it(flags, says, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert says in refusal(*ONE, *flags)

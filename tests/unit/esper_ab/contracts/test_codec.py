@@ -47,7 +47,7 @@ def test_many_events_fit():
     ({"kind": ["Failed"]}, "is not a map whose `kind`"),
     ({}, "is not a map whose `kind`"),
     (["Failed"], "is not a map whose `kind`"),
-])  # fmt: skip
+])
 def test_what_a_message_may_not_hold_is_refused(value, why):
     with pytest.raises(ProtocolError, match=why):
         decode_from_worker(msgpack.packb(value))
@@ -71,7 +71,7 @@ def test_a_message_is_all_of_the_bytes():
 
 def test_a_type_is_not_converted_to_another():
     hello = {"kind": "Hello", "worker": "w00", "incarnation": "1", "protocol": 1, "pid": 1, "uuids": [],
-             "torch_version": "", "sources": ""}  # fmt: skip
+             "torch_version": "", "sources": ""}
     with pytest.raises(ProtocolError, match="`int`, got `str`"):
         decode_from_worker(msgpack.packb(hello))
     assert decode_from_worker(msgpack.packb(hello | {"incarnation": 1})) == Hello(

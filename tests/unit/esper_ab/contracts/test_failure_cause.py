@@ -9,7 +9,7 @@ from esper_ab.contracts.failure_cause import cause_of_exception, cause_of_exit, 
     ("run 4be43c7b5f failed at 12:30:07", "run aa43c7b5f0 failed at 07:01:59"),
     ("no file 'runs/lr_1-0/out/model.pt'", "no file 'runs/lr_3-0/out/model.pt'"),
     ("loss is -1.5e-3", "loss is 2"),
-])  # fmt: skip
+])
 def test_texts_are_equal_but_for_what_differs_between_runs(one: str, other: str) -> None:
     assert without_particulars(one) == without_particulars(other)
 
@@ -17,7 +17,7 @@ def test_texts_are_equal_but_for_what_differs_between_runs(one: str, other: str)
 @pytest.mark.parametrize(("one", "other"), [
     ("no module named torch", "no module named jax"), ("KeyError: 'lr'", "KeyError: 'seed'"),
     ("ValueError: no", "TypeError: no"),
-])  # fmt: skip
+])
 def test_different_faults_stay_different(one: str, other: str) -> None:
     assert without_particulars(one) != without_particulars(other)
 
@@ -33,7 +33,7 @@ def test_a_text_of_megabytes_without_a_space_has_a_cause_like_any_other(long: st
     (1, ["torch.cuda.OutOfMemoryError: 3 GiB"], "torch.cuda.OutOfMemoryError: # GiB"),
     (3, ["step 7", "no such file: /data/x"], "no such file: …"), (3, [], "it wrote nothing"),
     (139, ["core dumped"], "core dumped"),
-])  # fmt: skip
+])
 def test_a_cause_is_the_exit_status_with_the_last_exception_or_the_last_line(
     status: int, lines: list[str], cause: str
 ) -> None:

@@ -90,7 +90,7 @@ def started(tmp_path: Path) -> tuple[subprocess.Popen[bytes], list[int]]:
 @pytest.mark.parametrize(("ends", "status"), [
     ("raise SystemExit(0)", 0), ("raise SystemExit(3)", 3),
     ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", 128 + signal.SIGKILL),
-])  # fmt: skip
+])
 def test_its_status_is_the_programs(ends: str, status: int) -> None:
     assert status_of(start(sys.executable, "-c", ends)) == status
 

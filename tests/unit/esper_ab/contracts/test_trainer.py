@@ -13,7 +13,7 @@ from esper_ab.contracts.trainer import OutcomeSource, called, is_command, read_s
     ("r.json:return", OutcomeSource("r.json", "return")),
     ("a/log.csv:train:loss", OutcomeSource("a/log.csv", "train:loss")),
     ("wandb.json:x", OutcomeSource("wandb.json", "x")), ("a..b.json:x", OutcomeSource("a..b.json", "x")),
-])  # fmt: skip
+])
 def test_a_source_is_a_name_a_file_with_a_name_or_wandb(text: str, source: OutcomeSource) -> None:
     assert read_source(text) == source
 
@@ -21,7 +21,7 @@ def test_a_source_is_a_name_a_file_with_a_name_or_wandb(text: str, source: Outco
 @pytest.mark.parametrize("text", [
     "", ":", ":return", "wandb:", "r.json:", "r.txt:return", "json:r.json:return", "csv:log.csv:return",
     "/r.json:return", "../r.json:return", "a/../../r.csv:return", "charts:return",
-])  # fmt: skip
+])
 def test_anything_else_is_refused_with_the_forms(text: str) -> None:
     with pytest.raises(ValueError, match=r"expected NAME, FILE:NAME with a \.json or \.csv file below \{out\}, or"):
         read_source(text)
@@ -43,6 +43,6 @@ def test_a_source_has_a_key_and_never_leaves_its_folder(text: str) -> None:
     ("mine.py", False, "mine.py"), ("my folder/mine.py", False, "mine.py"), ("run{lr}.py", True, "run{lr}.py"),
     ("python train.py --lr {lr}", True, "train.py"), ("./train --lr {lr}", True, "train"),
     ("python -m lib.train {seed} {out}", True, "lib.train"), ("python 'my train.py' {seed}", True, "my train.py"),
-])  # fmt: skip
+])
 def test_a_trainer_is_a_file_or_a_command_and_is_called_by_its_script(reference: str, command: bool, name: str) -> None:
     assert (is_command(reference), called(reference)) == (command, name)

@@ -40,7 +40,7 @@ def test_a_preflight_that_hangs_is_told_of_with_what_it_was_doing(tmp_path):
 @pytest.mark.parametrize(("line", "how"), [
     ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "was killed by SIGSEGV and printed nothing"),
     ("print('why', flush=True); import os; os._exit(7)", "ended with exit status 7; its last line: why"),
-])  # fmt: skip
+])
 def test_the_death_of_the_preflight_by_a_users_code_is_told_of_that_code(tmp_path, line, how):
     """Nobody waits for what the code has left before."""
     with left_behind.nobody_waits(tmp_path) as leaves:
@@ -83,7 +83,7 @@ def test_nothing_waits_for_the_processes_and_threads_that_a_trainer_leaves(tmp_p
         questions = Questions(
             task=f"{TRAINER_PREFIX}mine", data_dir="", user_rewards=(), trainer=trainers.question(str(path), tmp_path),
             trainer_outcome=Measure(name="outcome", label="score", better="higher"),
-        )  # fmt: skip
+        )
         found = examine(questions).trainer
     assert found is not None
     assert (found.problem, found.resumption) == ("", "exactly")

@@ -16,7 +16,7 @@ LOOSE = Arithmetic(deterministic=False)  # with it device and start order could 
 @pytest.mark.parametrize(("replicates", "looks"), [
     (1, (1,)), (6, (6,)), (15, (15,)), (16, (14, 16)), (20, (14, 20)), (26, (18, 26)), (28, (14, 20, 28)),
     (30, (16, 20, 30)),
-])  # fmt: skip
+])
 def test_default_looks_are_those_of_the_procedure(replicates, looks):
     """Those of other numbers: tests/statistics/test_against_simulated.py."""
     assert default_looks(replicates) == looks

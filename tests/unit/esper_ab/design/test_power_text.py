@@ -29,7 +29,7 @@ def table(rho, rows, needed=NEEDED):
     return PowerTable(
         sd_run=3.5, rho=rho, sd=4.95, sd_low=None, sd_high=None, question=PowerQuestion(margin=2.0, comparisons=3),
         rows=tuple(rows), needed=needed,
-    )  # fmt: skip
+    )
 
 
 def said(known, first=None, needed=NEEDED, eval_episodes=None):
@@ -87,7 +87,7 @@ LINES = [  # of what is known, of 16 seeds, of the seeds that the margin needs
     ({}, {}, needed(20, 20, 20), "A difference of 2 points needs 20 seeds."),
     ({}, {}, needed(20, 12), "A difference of 2 points needs about 20 seeds (80 % range 12 to more than 10,000)."),
     ({}, {}, needed(None), "A difference of 2 points needs more than 10,000 seeds."),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("spread", "changes", "seeds", "line"), LINES)
@@ -106,7 +106,7 @@ INSTEAD = "A difference of 2 points needs about 10 seeds (80 % range 8 to 30) in
     (16, NEEDED, ["--eval-episodes 16, as used here, has the least variance x cost."]),
     (32, NEEDED, [WITH_32, f"{INSTEAD} 20, 0.75 times the compute."]),
     (32, needed(None, 12), [WITH_32, f"{INSTEAD} more than 10,000."]),
-])  # fmt: skip
+])
 def test_what_other_evaluation_episodes_would_change(best, seeds, lines):
     answer = best and EvalEpisodesAnswer(
         eval_episodes=16, share=0.5, cost_share=0.2, best=best, sd=3.0, cost_times=1.5, needed=needed(10, 8, 30)
@@ -162,7 +162,7 @@ def test_nothing_is_said_of_a_plan_that_decides_nothing_or_has_no_end(how):
     ((20, None), "To find a difference of 2 points with 80 % power: 20 to more than 10,000 seeds, depending on how "
      "similar the two runs of a pair are."),
     ((None,), "To find a difference of 2 points with 80 % power: more than 10,000 seeds."),
-])  # fmt: skip
+])
 def test_power_begins_with_the_number_of_seeds(counts, first):
     tables = tuple(table(0.3, [row()], needed(count)) for count in counts)
     found = PowerAnswer(known=known(), replicates=16, tables=tables, eval_episodes=None)
@@ -217,6 +217,6 @@ SUPPOSED = tuple(assumed(3.5, rho, df=9) for rho in RHO)
 
 @pytest.mark.parametrize(("seen", "first"), [
     ({"sd_pairs": 4.0, "df_pairs": 5}, (observed(3.5, 4.0, 5),)), ({"sd_pairs": 4.0}, ()), ({"df_pairs": 5}, ()),
-])  # fmt: skip
+])
 def test_the_pairs_that_were_seen_come_before_the_correlations_that_are_supposed(seen, first):
     assert spreads(Known(source="given", sd=3.5, df=9, **seen), RHO) == (*first, *SUPPOSED)

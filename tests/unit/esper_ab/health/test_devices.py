@@ -24,7 +24,7 @@ _SCREEN = "| NVIDIA-SMI 570.12    Driver Version: 570.12    CUDA Version: 12.8 |
     (_GPUS, {"cuda_build": "13.0"}, _SCREEN, None, {"torch": "problem"}),
     (_GPUS, {"devices": (_MIG,)}, _SCREEN, None, {"mig": "warning"}),
     (_GPUS, {"unusable_gpus": "usable: 2; not cuda:2"}, _SCREEN, None, {"gpu": "warning"}),
-])  # fmt: skip
+])
 def test_what_is_wrong_with_gpus_is_found_and_nothing_else(machine, change, screen, pool, worst):
     driver = devices.parse_driver(screen)
     found = devices.gpu_diagnoses(replace(machine, **change), driver, pool)

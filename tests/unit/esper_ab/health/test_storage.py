@@ -14,7 +14,7 @@ _MOUNTS = [
     Mount("/", "ext4", "rw,relatime"), Mount("/home", "nfs4", "rw,vers=4.2"), Mount("/scratch", "lustre", "rw,flock"),
     Mount("/scratch/old", "lustre", "rw"), Mount("/mnt/my share", "cifs", "rw"), Mount("/mnt/far", "fuse.sshfs", "rw"),
     Mount("/dev/shm", "tmpfs", "rw"), Mount("/n", "nfs", "rw,nolock"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("folder", "kind", "level", "words"), [
@@ -26,7 +26,7 @@ _MOUNTS = [
     ("/mnt/far", "fuse.sshfs", "warning", "in user space"),
     ("/dev/shm/x", "tmpfs", "warning", "a restart deletes it"),
     ("/n/runs", "nfs", "warning", "other machines do not see"),
-])  # fmt: skip
+])
 def test_file_systems(folder, kind, level, words):
     mount = storage.mount_of(Path(folder), _MOUNTS)
     found = storage.file_system(Path(folder), mount)

@@ -25,7 +25,7 @@ EPISODES = st.builds(
     lambda **change: replace(BASE.envs[0], **change),
     outcome=SOME, reward_sum=SOME, steps=st.integers(0, 25), failed=st.booleans(),
     measures=st.tuples(*[SOME for _ in MEASURED]).map(lambda values: dict(zip(MEASURED, values, strict=True))),
-)  # fmt: skip
+)
 HEADS = st.dictionaries(
     st.sampled_from("xyz"), st.builds(HeadUse, entropy=SOME, learnable=st.floats(0, 1)), max_size=3
 )

@@ -33,7 +33,7 @@ STAMPS = st.datetimes(timezones=st.sampled_from([UTC, timezone(timedelta(hours=-
 LINES = st.builds(
     written, st.integers(0, 1 << 40), st.text("0123456789abcdef", min_size=8, max_size=8), STAMPS,
     st.sampled_from([*EVENTS, *one_replicate()]),
-)  # fmt: skip
+)
 
 
 def test_a_line_is_written_as_journals_on_disk_have_it():
@@ -89,7 +89,7 @@ def test_only_a_first_line_of_another_schema_names_its_writer():
     (("ab", "ac"), ("bc",), "decided a - b, a - c; stopped for futility: b - c"),
     (("ab", "ac"), (), "decided a - b, a - c"),
     ((), ("ab", "bc"), "decided nothing; stopped for futility: a - b, b - c"), ((), (), "decided nothing"),
-])  # fmt: skip
+])
 def test_a_look_is_told_in_words(decided, futile, told):
     decided, futile = (tuple(Contrast(a=a, b=b) for a, b in pairs) for pairs in (decided, futile))
     assert LookTaken(replicates=6, decided=decided, leaving=(), futile=futile).outcome == told

@@ -144,7 +144,7 @@ def test_a_line_that_somebody_has_read_stays_when_the_disk_is_full(tmp_path, mon
 @pytest.mark.parametrize(("number", "kind", "words"), [
     (errno.ENOSPC, DiskFull, "its 2 lines are intact: free some space, then `esper-ab resume {there}`"),
     (errno.EIO, JournalError, "its 2 lines are intact"),
-])  # fmt: skip
+])
 def test_a_torn_tail_that_cannot_be_kept_does_not_belittle_the_lines_before_it(path, monkeypatch, number, kind, words):
     lines = path.read_bytes().splitlines(keepends=True)
     torn = b"".join(lines[:2]) + lines[2][:10]
@@ -197,7 +197,7 @@ def test_damage_is_told_with_the_lines_that_are_intact(path, damaged):
     (b'{"kind":"released","mood":1,"replicate":0,"milestone":0,"runs":[]}', "line 1: .*unknown field `mood`"),
     (b'{"kind":"experiment_started","schema":1,"versions":{"esper_ab":"0.1.0"}}',
      r"was written by esper_ab 0\.1\.0: read it with that version"),
-])  # fmt: skip
+])
 def test_a_line_that_this_version_does_not_know_is_told_in_one_line(tmp_path, event, words):
     body = b'{"n":0,"prev":"00000000","t":"2026-01-31T10:15:00.123+00:00","event":%b' % event
     line = b'%b,"crc":"%08x"}\n' % (body, zlib.crc32(body))
@@ -210,7 +210,7 @@ def test_a_line_that_this_version_does_not_know_is_told_in_one_line(tmp_path, ev
     (errno.ENOSPC, DiskFull, "no space on the disk for {path}; its 0 lines are intact: free some space, then run the "
                              "command again"),
     (errno.EIO, JournalError, "cannot write {path}: Input/output error; its 0 lines are intact"),
-])  # fmt: skip
+])
 def test_a_journal_that_cannot_be_created_holds_nothing(tmp_path, monkeypatch, number, kind, words):
     monkeypatch.setattr(file_module, "sync_folder", failing(number, times=1))
     with pytest.raises(kind, match=f"^{re.escape(words.format(path=tmp_path / JOURNAL_NAME))}$"):

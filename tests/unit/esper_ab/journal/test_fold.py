@@ -113,7 +113,7 @@ def test_a_run_is_taken_by_the_worker_that_is_on_its_device():
         first, RunStarted(run=run.ref, worker="w0", incarnation=0), RunReady(run=run.ref, warm_up_s=0.5),
         RunReady(run=other.ref, warm_up_s=0.1), continued, elsewhere, second,
         RunReady(run=run.ref, warm_up_s=0.7, milestone=3),
-    ):  # fmt: skip
+    ):
         history.add(event)
     assert run.taken == [Taken(milestone=0, sitting=0, worker=first), Taken(milestone=3, sitting=1, worker=second)]
     assert other.taken == [Taken(milestone=0, sitting=0, worker=None)]
@@ -135,7 +135,7 @@ def test_checkpoints_are_kept_as_they_come():
 @pytest.mark.parametrize(("category", "lost", "failed"), [
     ("dropped_pair", True, True), ("cancelled", True, False), ("ppo_pathology", False, False),
     ("worker_death", False, False),
-])  # fmt: skip
+])
 def test_what_an_incident_does_to_its_run(category, lost, failed):
     history = begin(planted_effect()[0])
     entry = Incident(category=category, run_name="shaped/2", detail="", confounder="collapsed entropy")
@@ -154,7 +154,7 @@ def test_waits_for_room_on_the_disk_are_told_apart():
         Incident(category="disk_full", run_name="", detail="the journal waited 3 s"),
         Incident(category="restart", run_name="shaped/1", detail="it died"),
         Incident(category="disk_full", run_name="shaped/1", detail="waited 4 s"),
-    ])  # fmt: skip
+    ])
     assert history.pauses == ("the journal waited 3 s", "shaped/1: waited 4 s")
 
 
@@ -231,7 +231,7 @@ AFTER_THE_START = [
     (evaluated(measures=REVERSED), f"the evaluation {OTHER_MEASURES}"),
     (evaluated(outcome=None), "the evaluation of shaped/0 has an environment without an outcome"),
     *((PlanExtended(extension=change(EXTENSION)), text) for change, text in WRONG_PLANS),
-]  # fmt: skip
+]
 REFUSED = [
     *((events, "it does not begin with experiment_started") for events in ([], EVENTS[1:])),
     *(([replace(EVENTS[0], plan=change(PLAN)), *EVENTS[1:]], text) for change, text in WRONG_PLANS),

@@ -150,7 +150,7 @@ def test_whoever_could_read_an_old_lock_file_cannot_lock_the_owner_out(path):
     (0o600, {}, "another process;"),  # nobody else can have it; the one that it names is gone and holds nothing
     (0o644, {"host": "another-host"}, "on another-host since"),  # its holder may run there
     (0o644, {"pid": os.getpid(), "started": process_started(os.getpid())}, f"process {os.getpid()} on"),
-], ids=["only ours", "elsewhere", "alive"])  # fmt: skip
+], ids=["only ours", "elsewhere", "alive"])
 def test_a_lock_that_may_be_a_holders_counts(path, mode, named, words):
     with locked_by_a_reader(path.parent, mode, **named), pytest.raises(UsageError, match=f"in use by .*{words}"):
         Lock(path.parent)
@@ -181,7 +181,7 @@ def test_somebody_else_sees_that_a_run_is_carried_out():
     ("pwrite", errno.EROFS, UsageError, ".lock: Read-only file system"),
     ("flock", errno.ENOSYS, UsageError, ".lock: Function not implemented"),
     ("fcntl", errno.ENOLCK, UsageError, "events.jsonl: No locks available"),
-])  # fmt: skip
+])
 def test_what_cannot_be_locked_is_named(tmp_path, monkeypatch, call, number, kind, words):
     monkeypatch.setattr(os if call == "pwrite" else fcntl, call, failing(number))
     with pytest.raises(kind) as refused:
@@ -230,7 +230,7 @@ def descriptors():
 @pytest.mark.parametrize(("name", "remedy"), [
     (LOCK_NAME, "remove it; the lock must be a regular file"),
     (JOURNAL_NAME, "replace it with the journal itself; nothing is written through links"),
-])  # fmt: skip
+])
 def test_nothing_is_written_behind_a_link(path, tmp_path_factory, name, remedy):
     folder, elsewhere = path.parent, tmp_path_factory.mktemp("elsewhere") / name
     (folder / name).touch()
@@ -304,7 +304,7 @@ def test_the_line_of_a_holder_says_who_it_is(tmp_path, monkeypatch):
 @pytest.mark.parametrize(("told", "job"), [
     ('{"metadata": {"job_submission_id": "raysubmit_7"}}', "raysubmit_7"), ('{"metadata": {}}', ""), ("{}", ""),
     ("", ""), ("no json", ""), ('{"metadata": 3}', ""), ("[]", ""), ("\udcff", ""),
-])  # fmt: skip
+])
 def test_what_ray_tells_of_a_job_is_its_number_or_nothing(told, job):
     assert ray_job(told) == job
 
@@ -312,7 +312,7 @@ def test_what_ray_tells_of_a_job_is_its_number_or_nothing(told, job):
 @pytest.mark.parametrize("line", [
     b"", b"\n", b"no holder 00000000\n", b'{"pid":1} 00000000\n', b"\xff\xfe", b'{"pid":1,"host":"a"} 3f1b1e6a',
     *(b"%b %08x\n" % (own, zlib.crc32(own)) for own in (b"{}", b"\xff", b'{"pid":"1"}', b"")),
-])  # fmt: skip
+])
 def test_a_line_that_names_nobody_names_nobody(tmp_path, line):
     """Its holder has not written it yet, or something has damaged it."""
     lock = Lock(tmp_path)

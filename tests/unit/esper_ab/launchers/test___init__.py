@@ -21,7 +21,7 @@ def launcher(kind, title, *nodes):
     made.use([
         Device(name=f"{kind}:{place}", title=title, uuid=f"GPU-now-{place}", memory_bytes=1, node=node)
         for place, node in enumerate(nodes)
-    ])  # fmt: skip
+    ])
     return made
 
 

@@ -25,7 +25,7 @@ def test_lanes_on_the_same_devices_are_parts_of_one_bundle():
     assert parts(lanes) == {
         "cuda:0/0": (0, {"GPU": 0.5, "CPU": 1}), "cuda:0/1": (0, {"GPU": 0.5, "CPU": 1}),
         "cuda:1/0": (1, {"GPU": 0.5, "CPU": 1}), "cuda:1/1": (1, {"GPU": 0.5, "CPU": 1}),
-    }  # fmt: skip
+    }
     lanes = [lane("cpu:0", "cpu:1", place=place) for place in range(4)]
     assert bundles(lanes) == [{"CPU": 2}]
     assert parts(lanes)["cpu:0+cpu:1/3"] == (0, {"CPU": 0.5})

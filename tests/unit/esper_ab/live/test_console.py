@@ -19,7 +19,7 @@ class Terminal(io.StringIO):
 
 @pytest.mark.parametrize(("stream", "term", "shown"), [
     (Terminal, "xterm", "looking …\r\x1b[K"), (Terminal, "dumb", ""), (io.StringIO, "xterm", ""),
-])  # fmt: skip
+])
 def test_it_is_there_and_gone_where_that_can_be(monkeypatch, stream, term, shown):
     monkeypatch.setenv("TERM", term)
     monkeypatch.setattr(sys, "stderr", stream())

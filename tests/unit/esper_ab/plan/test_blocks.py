@@ -144,7 +144,7 @@ def test_environments_go_round_the_devices_of_a_run() -> None:
 @pytest.mark.parametrize(("most", "placement", "lanes"), [
     (0, "spread", 8), (8, "spread", 8), (7, "spread", 6), (2, "spread", 2), (3, "share", 2), (1, "sequence", 2),
     (2, "sequence", 4), (1, "alternate", 2),
-])  # fmt: skip
+])
 def test_no_more_runs_train_at_the_same_time_than_allowed(most: int, placement: str, lanes: int) -> None:
     """If runs take turns, only one of a block's lanes is at work."""
     plan = planned(experiment(seeds=40, max_parallel=most, placement=placement), machine(0, gpus=8))
@@ -161,7 +161,7 @@ TRAINED = {"task": "trainer:mine", "trainer": "mine.py", "margin": 1.0, "outcome
     (6, 32, {}, 6, "more seeds or later --looks allow more"),
     (6, 3, {}, 2, "the 2 runs of a seed train together"),
     (64, 32, {"devices": ("cpu",)}, 2, r"there are 2 devices \(cpu:0, cpu:1\)"),
-])  # fmt: skip
+])
 def test_as_many_runs_of_a_users_trainer_train_on_the_cpu_as_are_allowed_or_the_plan_says_why_not(
     seeds: int, most: int, changes: dict[str, object], lanes: int, why: str
 ) -> None:

@@ -41,7 +41,7 @@ def said(plan: Plan, there: Machine) -> str:
      "cuda:0: 2 environments, cuda:1: 1"),
     (8, {"seeds": 12}, "8 on 8 GPUs", ", ".join(["cuda:0: 4 environments", *(f"cuda:{i}: 4" for i in range(1, 8))])),
     (8, {"max_parallel": 2}, "2 on cuda:0 and cuda:1; 6 GPUs unused", "cuda:0: 4 environments, cuda:1: 4"),
-])  # fmt: skip
+])
 def test_devices_and_environments_per_device_of_growing_networks(
     gpus: int, changes: dict[str, object], devices: str, environments: str
 ) -> None:
@@ -64,7 +64,7 @@ def test_gpus_of_no_use_to_gymnasium_are_counted_without_a_flag_that_would_be_re
 @pytest.mark.parametrize(("gpus", "devices", "shown"), [
     (0, (), "2 on 2 CPU cores"), (2, (), "2 on cuda:0 and cuda:1"), (1, (), "2 sharing cuda:0"),
     (2, ("cpu",), "2 on 2 CPU cores; 2 GPUs unused (--devices cuda)"),
-])  # fmt: skip
+])
 def test_a_trainer_has_devices_but_no_environments_that_are_known(
     gpus: int, devices: tuple[str, ...], shown: str
 ) -> None:
@@ -72,7 +72,7 @@ def test_a_trainer_has_devices_but_no_environments_that_are_known(
     there = asking.machine(gpus=gpus, tasks=rehearsed.tasks, trainer=rehearsed.trainer)
     groups = ("slow:trainer.lr=0.1", "fast:trainer.lr=0.2")
     asked = asking.asked(group=groups, trainer="mine.py", outcome="error", outcome_better="lower", margin=0.5,
-                         devices=devices)  # fmt: skip
+                         devices=devices)
     plan = asking.planned(asked, there)
     assert said(plan, there) == shown
     assert environments_per_device(plan) == ""

@@ -28,7 +28,7 @@ def facts(name: str, train: int, validation: int) -> TaskFacts:
     return TaskFacts(
         name=name, title="", measures=MEASURES, slots=("early",), sizes=(train, validation, 1), sample_values=1,
         host_params=1, host_multiply_adds=adds, host_values=values,
-    )  # fmt: skip
+    )
 
 
 def cost_of(asked: AskedExperiment, there: Machine) -> Estimate:
@@ -95,7 +95,7 @@ def cost_of_environments(
     task = TaskFacts(
         name=name, title="", measures=returns, kind="gymnasium", step_s=1e-5, episode_steps=limit,
         observation_width=width, seen_steps=seen,
-    )  # fmt: skip
+    )
     there = machine(rewards=("env",), controllers=("random",), tasks=(task,))
     asks = asked(*controllers, task=name, n_envs=8, steps=1000, margin=5.0, **changes)
     return cost_of(asks, there), len(planned(asks, there).lanes)
@@ -126,7 +126,7 @@ def test_what_learners_of_environments_keep_of_observations_is_part_of_their_mem
     for copies, how in (
         (7, {}), (7, {"outcome": "info:score"}), (8, {"outcome": f"{tmp_path}/own.py:outcome"}),
         (10 * 7, {"limit": 0}), (10 * 7, {"sets": ("gym.rollout=resets",)}),
-    ):  # fmt: skip
+    ):
         found = memory_of_environments("env", "random", width=width, **how)
         assert found == base + policy + copies * 100 * 8 * width * 4, how
 
@@ -167,7 +167,7 @@ def test_workers_that_start_are_counted() -> None:
 
 @pytest.mark.parametrize(("seconds", "said"), [
     (0.0, "under 10 s"), (9.9, "under 10 s"), (10.4, "about 10 s"), (61.0, "about 61 s"), (600.0, "about 10 min"),
-])  # fmt: skip
+])
 def test_nothing_takes_no_time(seconds: float, said: str) -> None:
     plan, cost = planned(experiment(), machine()), cost_of(experiment(), machine())
     text = plan_text(plan, machine(), replace(cost, duration_s=seconds), Path("runs/x"), 200)

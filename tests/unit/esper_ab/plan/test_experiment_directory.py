@@ -29,7 +29,7 @@ ASKED_ALONE = {"total_timesteps": 0}  # a plan has it as episodes
 MACHINE = asking.machine(
     controllers=catalog.names("workers.controllers"), native_blueprints=catalog.names("workers.blueprints"),
     kernels=(Kernel(name="native-avx2", build="g++ 12; -O3; sources abc"),),
-)  # fmt: skip
+)
 
 
 def planned(*groups: str, **asked: object) -> Plan:
@@ -120,6 +120,6 @@ def test_plan_text_says_what_will_happen_and_fits_a_terminal_but_for_columns() -
 @pytest.mark.parametrize(("args", "gathered"), [
     ("--slots early mid --json", "--slots early,mid --json"), ("--slots early,mid", "--slots early,mid"),
     ("--devices cpu:0, cpu:1 --slots a", "--devices cpu:0,cpu:1 --slots a"), ("--groups a,b", "--groups a,b"),
-])  # fmt: skip
+])
 def test_lists_may_be_words_or_commas(args: str, gathered: str) -> None:
     assert gather_lists(args.split()) == gathered.split()

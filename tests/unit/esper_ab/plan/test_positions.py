@@ -17,7 +17,7 @@ from esper_ab.settings.resolve import resolve
     ("evaluation", "in held-out accuracy of the trained policy between two groups"),
     ("last-tenth", "in held-out accuracy, averaged over the last tenth of the training episodes, between"),
     ("curve-mean", "in held-out accuracy, averaged over all training episodes, between two groups"),
-])  # fmt: skip
+])
 def test_the_estimand_is_that_of_the_outcome(outcome: str, words: str) -> None:
     estimand = planned(experiment(outcome_over=outcome), machine()).estimand
     assert words in estimand
@@ -33,7 +33,7 @@ def notes_on(bounds: tuple[tuple[float, float] | None, ...], controller: str = "
     task = TaskFacts(
         name=GYM, title="Gymnasium", kind="gymnasium", measures=TaskMeasures(outcome=outcome, measures=()),
         action_bounds=bounds, step_s=1e-4,
-    )  # fmt: skip
+    )
     there = machine(tasks=(task,), rewards=("env",), controllers=("random",))
     groups = tuple(
         group(name, reward=RewardSettings(mode="env"), controller=ControllerSettings(name=controller))
@@ -49,7 +49,7 @@ def notes_on(bounds: tuple[tuple[float, float] | None, ...], controller: str = "
     (((-1.0, 0.5),), "0 (-1 to 0.5) do not"),
     (((-100.0, 100.0),), "0 (-100 to 100) do not"),
     (((0.0, 1.0),) * 5, "0 (0 to 1), 1 (0 to 1), 2 (0 to 1), 3 (0 to 1) and 1 more do not"),
-])  # fmt: skip
+])
 def test_bounds_of_actions_that_a_policy_does_not_begin_within_are_named_with_what_to_do(
     bounds: tuple[tuple[float, float] | None, ...], words: str
 ) -> None:
@@ -89,7 +89,7 @@ def discounted(**reward: object) -> dict[str, object]:
     ("differs from reward.gamma", False, discounted(mode="simplified", disable_pbrs=True)),
     ("differs from reward.gamma", False, discounted(mode="shaped", pbrs_weight=0.0)),
     ("differs from reward.gamma", False, discounted(mode="shaped", family="loss")),  # its stage term never was neutral
-])  # fmt: skip
+])
 def test_a_note_is_of_the_plans_that_it_concerns_alone(words: str, said: bool, changes: dict[str, object]) -> None:
     assert (words in "\n".join(planned(experiment(n_envs=4, **changes), machine()).notes)) is said
 
@@ -110,7 +110,7 @@ UNEQUAL = msgspec.structs.replace(
     ({}, UNEQUAL, "the CPU cores are of different kinds"),
     ({"devices": ("cpu:0",), "placement": "share"}, UNEQUAL, ""),
     ({"arithmetic": AskedArithmetic(deterministic=False)}, machine(), "the arithmetic is not deterministic"),
-])  # fmt: skip
+])
 def test_what_can_make_a_record_depend_on_its_place(changes, there, because):
     asked = experiment(**{"seeds": 10} | changes)
     assert positions_could_matter_by(resolve(asked, there, "x", 16), there) == because

@@ -65,7 +65,7 @@ def test_what_no_one_can_say_of_a_plan_is_no_line() -> None:
     ({"order": "fixed", "arithmetic": AskedArithmetic(deterministic=False)}, "Decides nothing; the note explains why."),
     ({"order": "fixed"}, "Decides once, after 6 seeds, at 5 %; margin 2 points. EQUIVALENT would need 15 seeds."),
     ({"open_ended": True}, "Can decide after any seed from the 6th on, at 5 % in all; margin 2 points."),
-])  # fmt: skip
+])
 def test_when_a_plan_decides_at_which_error_rate(changes: dict[str, object], line: str) -> None:
     """Looks are put into a plan of one look, whose bounds are found at once."""
     looks, there = changes.pop("looks", ()), asking.machine()
@@ -84,7 +84,7 @@ def test_when_a_plan_decides_at_which_error_rate(changes: dict[str, object], lin
     ({"seeds": 1, "placement": "sequence"}, "2 runs (2 groups x 1 seed), 1 at a time on 1 CPU core, "),
     ({"groups": "abc", "control": "a"}, "18 runs (3 groups x 6 seeds), 3 at a time on 3 CPU cores, "),
     ({"open_ended": True}, "At first 12 runs (2 groups x 6 seeds), 4 at a time on 4 CPU cores, "),
-])  # fmt: skip
+])
 def test_what_a_plan_takes(changes: dict[str, object], start: str) -> None:
     assert lines(**changes)[1].startswith(start)  # type: ignore[arg-type]
 
@@ -95,7 +95,7 @@ def test_what_a_plan_takes(changes: dict[str, object], start: str) -> None:
     ("abc", {"control": "b"}, "Is the held-out accuracy on digits higher with a and c than with b?"),
     ("abc", {}, "With which of a, b and c is the held-out accuracy on digits higher?"),
     ("abc", {"untested": ("c",)}, "Is the held-out accuracy on digits higher with a than with b?"),
-])  # fmt: skip
+])
 def test_the_question_names_groups_task_and_direction(groups: str, changes: dict[str, object], asked: str) -> None:
     assert lines(groups, **changes)[0] == asked
 
@@ -119,7 +119,7 @@ def test_a_comparison_of_rewards_with_too_little_training_says_how_much_is_enoug
 @pytest.mark.parametrize(("on_cpu_s", "end"), [
     (0.0, "about 2 min (a rough estimate)"), (61.0, "about 2 min (a rough estimate)"),
     (60.0, "about 2 min (a rough estimate); about 60 s with --devices cpu"),
-])  # fmt: skip
+])
 def test_a_cpu_that_is_twice_as_fast_as_the_gpus_chosen_by_default_is_in_the_line_with_its_flag(
     on_cpu_s: float, end: str
 ) -> None:
@@ -146,7 +146,7 @@ def test_unused_gpus_are_in_the_line() -> None:
 @pytest.mark.parametrize(("trainer", "named"), [
     ("mine.py", "mine.py"), ("python -m run {lr} {seed} {out}", "run"), ("sh -c {lr} {seed} {out} run.py", "run.py"),
     ("python3 src/run.py --lr {lr} {seed} {out}", "run.py"),
-])  # fmt: skip
+])
 def test_a_trainer_is_called_as_people_call_it(trainer: str, named: str) -> None:
     plan, _ = trained(trainer, episodes=1)
     assert question(plan) == f"Is error of {named} lower with slow than with fast?"
@@ -160,7 +160,7 @@ def test_the_cost_of_a_trainer_is_that_of_its_rehearsal() -> None:
 @pytest.mark.parametrize(("shortest_s", "longest_s", "said"), [
     (3.0, 8.0, "under 10 s"), (3.0, 60.0, "under 10 s to 60 s"), (110.0, 115.0, "about 2 min"),
     (100.0, 300.0, "about 2 min to 5 min"), (20.0, 0.0, "about 20 s"),
-])  # fmt: skip
+])
 def test_a_range_of_durations_that_reads_the_same_at_both_ends_is_said_once(
     shortest_s: float, longest_s: float, said: str
 ) -> None:
@@ -175,12 +175,12 @@ def test_what_limits_the_answer_is_shown_and_other_notes_are_not() -> None:
     there = asking.machine()
     same = msgspec.structs.replace(asking.experiment(margin=2.0, unpaired=True), groups=(
         asking.group("a"), asking.group("b"),
-    ))  # fmt: skip
+    ))
     plan = asking.planned(same, there)
     said = [line.removeprefix("note: ") for line in short(plan, there) if line.startswith("note: ")]
     assert [note.split(":")[0] for note in said] == [
         "unpaired", "a and b do not differ in any setting that they use (A/A)"
-    ]  # fmt: skip
+    ]
     assert tuple(said) == plan.notes[: plan.limits]
     assert any(note.startswith("No GPU") for note in plan.notes[plan.limits :])
 

@@ -39,7 +39,7 @@ def test_added_replicates_have_folders_of_their_own() -> None:
     added = extend(first, first.design, 6, 2)
     assert [spec.trainer.out for block in added.blocks for spec in block.runs if spec.trainer] == [
         f"runs/{spec.ref.group_id}-{spec.ref.replicate}/out" for block in added.blocks for spec in block.runs
-    ]  # fmt: skip
+    ]
 
 
 def test_another_trainer_is_another_experiment() -> None:
@@ -49,7 +49,7 @@ def test_another_trainer_is_another_experiment() -> None:
 @pytest.mark.parametrize(("outcome", "words"), [
     ("evaluation", "in error between two groups"), ("curve-mean", "in error, averaged over all points, between two"),
     ("last-tenth", "in error, averaged over the last tenth of the points, between two groups"),
-])  # fmt: skip
+])
 def test_the_plan_says_what_is_compared_by_its_outcome(outcome: str, words: str) -> None:
     assert words in plan(outcome_over=outcome).estimand
 
@@ -71,7 +71,7 @@ def test_the_plan_says_what_is_compared_in_words_of_its_own() -> None:
     ({"resumption": "resumes", "evaluates_alike": False},
      "not to the same bits. A process that had not trained evaluated the same state differently: "
      "the evaluation uses more than the state, so"),
-])  # fmt: skip
+])
 def test_the_plan_says_what_the_rehearsal_found_and_no_more(changes: dict[str, object], words: str) -> None:
     made = plan(rehearsed(**changes))
     assert words in made.notes[0]
@@ -121,7 +121,7 @@ def test_settings_that_are_written_plan_the_same_experiment_again(tmp_path: Path
     beside = asked("fast", "beside", group=("beside:trainer.lr=0.3",), toml=alone)
     assert {group.name: group.settings.trainer for group in beside.groups} == {
         "fast": {"lr": 0.2}, "beside": {"lr": "0.3"},
-    }  # fmt: skip
+    }
 
 
 def test_an_experiment_keeps_the_trainer_that_was_rehearsed(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def _zip(path):
     ("r.npy", lambda path: np.save(path, [1.0]), "a NumPy file, .*write one row per run"),
     ("r.db", _sqlite, "an SQLite database"),
     ("r.pkl", lambda path: path.write_bytes(pickle.dumps(FRAME)), "a pickle"),
-], ids=lambda value: value if isinstance(value, str) and value.startswith("r.") else "")  # fmt: skip
+], ids=lambda value: value if isinstance(value, str) and value.startswith("r.") else "")
 def test_a_file_in_another_format_is_named_with_what_to_write(tmp_path, name, write, said):
     path = tmp_path / name
     write(path)

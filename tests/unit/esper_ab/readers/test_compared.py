@@ -51,7 +51,7 @@ WIDER = msgspec.structs.replace(B[1].plan, design=msgspec.structs.replace(B[1].d
     ({"plan": {"versions": {"esper_ab": "0.1.0", "torch": "2.14"}}}, ["version of torch: 2.13 in a; 2.14 in b"]),
     ({"plan": {"plan": WIDER}}, ["margin: 2 in a; 5 in b"]),
     ({"order": "shuffled", "sync": "independent", "devices": ("cuda:0", "cuda:1")}, []),
-])  # fmt: skip
+])
 def test_each_setting_that_differs_is_a_line(changes, lines):
     assert list(incomparable([A, source("b", OTHER, **changes)])) == lines
 
@@ -75,7 +75,7 @@ def rewarded(name, sha256):
         replaced(block, runs=tuple(
             replaced(spec, reward_code=(code,)) if spec.ref.group_id == "mine" else spec for spec in block.runs
         )) for block in events[0].plan.blocks
-    )  # fmt: skip
+    )
     plan = replaced(events[0].plan, blocks=blocks)
     return name, fold([replaced(events[0], plan=plan), *events[1:]])
 
@@ -115,7 +115,7 @@ def test_equal_settings_with_other_records_are_refused():
         RunEvaluated(record=msgspec.structs.replace(event.record, digest="another"))
         if isinstance(event, RunEvaluated) and event.record.run.name == "base/2" else event
         for event in OTHER.events()
-    ]  # fmt: skip
+    ]
     with pytest.raises(UsageError, match=r"shaped in a and base in b have equal settings.* seed 2, evaluation"):
         observe_together([A, source("b", OTHER, events=broken)])
 
@@ -143,5 +143,5 @@ def test_the_command_says_all_of_it(tmp_path, monkeypatch):
     for words in (
         "EXPLORATORY. Nothing was declared", "wait is worse than simplified by", "exploratory WORSE",
         "a compared shaped and wait by its own plan; `esper-ab report a` shows that verdict",
-    ):  # fmt: skip
+    ):
         assert words in text

@@ -110,7 +110,7 @@ def test_outcomes_are_those_of_the_experiments_pairs(directory):
     assert mine == {
         key: end for pair in pairs
         for key, end in ((("shaped", str(pair.replicate)), pair.a), (("simplified", str(pair.replicate)), pair.b))
-    }  # fmt: skip
+    }
 
 
 def test_runs_that_were_cancelled_with_a_failed_one_are_no_failures_of_their_group(tmp_path):
@@ -134,7 +134,7 @@ def test_runs_that_were_cancelled_with_a_failed_one_are_no_failures_of_their_gro
 @given(
     effects=st.lists(st.lists(st.floats(-6.0, 6.0), min_size=4, max_size=4), min_size=2, max_size=3),
     groups=st.sampled_from(("ab", "abc", "abcd")), seed=st.integers(0, 2**20), controlled=st.booleans(),
-)  # fmt: skip
+)
 @example(effects=[[0.0, 60.0, 1.3, 0.0], [0.0] * 4], groups="abc", seed=0, controlled=False)
 def test_a_part_by_itself_claims_nothing_that_is_not_claimed_together(effects, groups, seed, controlled):
     """The law behind the share of alpha that a part's own report holds, whatever the mean over all parts does."""
@@ -156,16 +156,16 @@ def _decided(names, groups, effects, seed, rule):
     ends = {
         (name, group): 70.0 + effect + np.random.default_rng((seed, ord(group))).standard_normal(9)
         for name, of_task in zip(names, effects, strict=True) for group, effect in zip(groups, of_task, strict=False)
-    }  # fmt: skip
+    }
     pairs = {
         one: _pairs(ends[one.task, one.a], ends[one.task, one.b])
         for one in design.comparisons if one.task != MEAN
-    }  # fmt: skip
+    }
     courses = courses_of(design, pairs, 9, {one: plan.design_of(one) for one in design.comparisons})
     return {
         (one.a, one.b, one.task or names[0]): (course.decision, course.direction)
         for one, course in courses.items() if course.claimed
-    }  # fmt: skip
+    }
 
 
 def _pairs(a, b):

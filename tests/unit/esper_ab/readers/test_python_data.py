@@ -15,7 +15,7 @@ FOUND = rows(*drawn(7, 1.0))
 
 @pytest.mark.parametrize("make", [
     lambda frame: frame, pl.from_pandas, pa.Table.from_pandas, lambda frame: {name: frame[name] for name in frame},
-], ids=["pandas", "polars", "pyarrow", "columns"])  # fmt: skip
+], ids=["pandas", "polars", "pyarrow", "columns"])
 def test_every_kind_of_data_frame_is_one(make):
     read = read_data(make(pd.DataFrame(FOUND)))
     assert [row.value for row in read.rows] == [row["outcome"] for row in FOUND]
@@ -39,7 +39,7 @@ def _shuffled(found):
 def _columns(old, new):
     """Three columns, of which each has the row's name as key."""
     cells = [(f"{group}{seed}", group, seed, value) for group, runs in (("old", old), ("new", new))
-             for seed, value in runs.items()]  # fmt: skip
+             for seed, value in runs.items()]
     columns = {"group": 1, "seed": 2, "outcome": 3}
     return {name: {cell[0]: cell[place] for cell in cells} for name, place in columns.items()}
 
@@ -61,7 +61,7 @@ def _columns_in_other_orders(old, new):
     _columns, _columns_in_other_orders,
     lambda old, new: {name: pd.Series(cells) for name, cells in _columns_in_other_orders(old, new).items()},
     lambda old, new: pd.DataFrame(_columns(old, new)),
-])  # fmt: skip
+])
 def test_values_with_keys_are_put_together_by_their_keys(make, order):
     read = read_data(make(OLD, order(NEW)))
     assert {(row.group, row.replicate): row.value for row in read.rows} == {
@@ -83,7 +83,7 @@ def test_values_with_keys_are_put_together_by_their_keys(make, order):
     (pl.DataFrame({"a": [1.0]}).lazy(), "a LazyFrame is a query without a result yet; pass its .collect()"),
     (None, "expected a data frame, or a mapping"), (7, "expected a data frame"), ([1.0], "expected a data frame"),
     ({1: [1.0], 2: [2.0]}, "names that are not text"),
-])  # fmt: skip
+])
 def test_what_has_no_order_and_no_keys_is_refused(data, why):
     with pytest.raises(UsageError, match=why):
         read_data(data)
@@ -105,12 +105,12 @@ def test_a_frame_with_a_column_per_group_is_read_once_its_groups_are_named(make)
     read = read_data(wide, groups=answer.value)
     assert [(row.group, row.replicate, row.value) for row in read.rows] == [
         ("new", "7", 1.0), ("old", "7", 3.0), ("new", "3", 2.0), ("old", "3", 4.0),
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize("true", [
     [True, False], np.array([True, False]), pd.Series([True, False]), pd.Series([True, False], dtype="boolean"),
     pl.Series([True, False]), pa.array([True, False]),
-], ids=["list", "numpy", "pandas", "nullable", "polars", "arrow"])  # fmt: skip
+], ids=["list", "numpy", "pandas", "nullable", "polars", "arrow"])
 def test_booleans_are_0_and_1_in_every_container(true):
     assert [row.value for row in read_data({"a": true, "b": [0, 1]}).rows] == [1.0, 0.0, 0.0, 1.0]

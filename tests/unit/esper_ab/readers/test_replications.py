@@ -30,7 +30,7 @@ def source(name, made, **started):
     (replace(AGAIN, groups={"shaped": Shape(accuracy=74.0), "wait": Shape(controller="wait")}), False),
     (replace(AGAIN, episodes=9), False),
     (FIRST, False),
-])  # fmt: skip
+])
 def test_replications_have_the_same_groups_and_budget_and_another_rng_seed(made, expected):
     assert are_replications([source("a", FIRST), source("b", made)]) is expected
 

@@ -16,7 +16,7 @@ def read(states, name="State", outcomes=None, names=None):
         "Name": [f"run{row}" for row in range(ROWS)], name: states,
         "algo": ["base"] * 8 + ["tuned"] * 8, "seed": [*range(8)] * 2,
         "return": outcomes or [100.0 + row % 3 for row in range(8)] + [130.0 + row % 5 for row in range(8)],
-    }  # fmt: skip
+    }
     names = {"group": "algo", "outcome": "return", **(names or {})}
     return observations_of("wandb.csv", columns, range(2, 2 + ROWS), names)
 
@@ -51,7 +51,7 @@ def test_nothing_is_said_of_crashed_runs_without_an_outcome():
     (["finished"] * 15 + [""], "State", {}),
     (["crashed"] * ROWS, "ended", {}),
     (["failed"] * 8 + ["done"] * 8, "status", {"group": "status"}),  # it names the groups
-])  # fmt: skip
+])
 def test_other_columns_lose_no_run(states, name, names):
     found = read(states, name, names=names)
     assert all(row.value is not None for row in found.rows)

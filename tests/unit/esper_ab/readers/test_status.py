@@ -66,7 +66,7 @@ def test_a_pipe_gets_a_line_per_barrier_with_ranges_and_no_difference():
 def test_a_viewers_last_words_are_the_verdict(tmp_path):
     write(tmp_path, planted_effect())
     said = {"a": "shaped", "b": "simplified", "verdict": "BETTER", "headline": "shaped is better.",
-            "warnings": ["Only six pairs."]}  # fmt: skip
+            "warnings": ["Only six pairs."]}
     assert _last_words(tmp_path, Viewer(tmp_path)).endswith("shows the verdict")
     (tmp_path / "verdict.json").write_text(json.dumps({"comparisons": [said]}))
     said = "shows the rest\n  BETTER: shaped is better.\n  ! Only six pairs."
@@ -221,7 +221,7 @@ def test_status_json_and_torn_tail(tmp_path):
     assert "6 bytes of an unfinished last line are ignored" in status_text(experiment_dir)
     assert document["runs"][6] == {
         "name": "simplified/3", "state": "stopped", "device": "cpu:0", "episodes": 1, "of_episodes": 8,
-    }  # fmt: skip
+    }
 
 
 def test_status_of_a_finished_experiment_begins_with_verdict_and_report_unless_it_is_out_of_date(tmp_path):
@@ -233,7 +233,7 @@ def test_status_of_a_finished_experiment_begins_with_verdict_and_report_unless_i
         f"  {comparison.verdict}: {comparison.headline}", *(f"  ! {warning}" for warning in comparison.warnings),
         f"  report: {experiment_dir / 'report.html'}",
         "  12 runs: 12 finished",
-    ]  # fmt: skip
+    ]
     assert "training so far" not in first
     assert "recent" not in first
     assert json.loads(status_json(experiment_dir))["verdicts"] == [

@@ -29,7 +29,7 @@ def test_without_a_column_for_seeds_a_row_is_a_pair(file):
     text = "old,new\n1,2\n3,4\n"
     assert _read(file, text, ("old", "new")) == [
         ("old", "2", 1.0, 2), ("new", "2", 2.0, 2), ("old", "3", 3.0, 3), ("new", "3", 4.0, 3),
-    ]  # fmt: skip
+    ]
 
 
 def test_columns_that_may_be_groups_are_asked_about(file):
@@ -64,7 +64,7 @@ def test_an_index_without_a_name_is_no_group(file):
     ("seed,group_id,old,new\n0,7,1,2\n", ("old", "new"),
      r"has a column 'group_id' \(group\), so each row is one run already; leave out --groups, or remove group_id"),
     ("seed,endpoint,old,new\n0,7,1,2\n", ("old", "new"), r"has a column 'endpoint' \(outcome\)"),
-])  # fmt: skip
+])
 def test_groups_that_cannot_be_read_are_refused(file, text, groups, why):
     with pytest.raises(UsageError, match=why):
         _read(file, text, groups)

@@ -48,7 +48,7 @@ def found(name: str) -> Content:
     ("one seed", f"{ANEW} --seeds 12 --rng-seed 12 --name synthetic-larger"),
     ("failed", "esper-ab resume 'a folder/x'"),
     ("running", "esper-ab status 'a folder/x' --follow"),
-])  # fmt: skip
+])
 def test_the_next_step_fits_what_came_out(name, command):
     assert next_steps(found(name))[0].command == command
 
@@ -83,7 +83,7 @@ def test_where_a_run_failed_its_log_comes_before_more_runs():
 @pytest.mark.parametrize(("episodes", "command"), [
     (8, f"{ANEW} --outcome-over curve-mean --rng-seed 12 --name synthetic-training"),
     (1, ""),  # as of a command, of which `--outcome-over curve-mean` and `--episodes` are refused
-])  # fmt: skip
+])
 def test_where_most_pairs_came_out_alike_another_question_is_proposed_and_not_more_pairs(episodes, command):
     shown, changed = found("open"), msgspec.structs.replace
     started = shown.history.started
@@ -115,7 +115,7 @@ def test_the_first_step_is_the_one_that_trains_fewer_pairs():
     ({"head_entropy": 0.3, "sampled": 60.0, "greedy": 80.0}, False),
     ({"head_entropy": 0.3, "sampled": 80.0, "greedy": 60.0}, True),  # more of the same does not mend that
     ({"head_entropy": 0.3, "sampled": 80.0, "greedy": 81.0}, True),
-])  # fmt: skip
+])
 def test_before_more_pairs_policies_that_have_not_settled_are_trained_longer(how, settled):
     shown = found("open")
     learned = [msgspec.structs.replace(one, **how) for one in shown.analysis.learning]
@@ -140,7 +140,7 @@ def test_after_a_quick_look_at_rewards_the_next_plan_has_the_budget_at_which_the
 @pytest.mark.parametrize(("name", "following"), [
     ("x", "x-larger"), ("x-longer", "x-larger-2"), ("x-larger-2", "x-larger-3"), ("x-longer-y", "x-longer-y-larger"),
     ("longer", "longer-larger"), ("x-2", "x-2-larger"),
-])  # fmt: skip
+])
 def test_names_of_plans_that_follow_one_another_count_on_and_do_not_grow(name, following):
     shown, changed = found("one seed"), msgspec.structs.replace
     started = shown.history.started
@@ -151,7 +151,7 @@ def test_names_of_plans_that_follow_one_another_count_on_and_do_not_grow(name, f
 
 @pytest.mark.parametrize(("controller", "mode", "same"), [
     ("ppo", "shaped", True), ("ppo", "sparse", False), ("wait", "sparse", True),  # which reads no reward
-])  # fmt: skip
+])
 def test_after_equal_records_it_matters_whether_the_settings_that_a_group_reads_are_equal(controller, mode, same):
     groups = {name: Shape(stream="one", controller=controller, mode=of) for name, of in (("a", "shaped"), ("b", mode))}
     shown = content(fold(Synthetic(groups=groups, replicates=1).events()), place="a folder/x")
@@ -165,7 +165,7 @@ RULES = {
     "t": {}, "looks": {"looks": (8, 20)}, "one look": {"looks": (20,)},
     "futility": {"futility": 0.8, "margin": 1.3}, "futility, looks": {"futility": 0.8, "looks": (8, 14, 20)},
     "no early stop": {"early_stop": False}, "three groups": {"alpha": 0.01},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -225,4 +225,4 @@ def test_commands_that_repeat_it_are_read_back_by_a_shell():
     *_, last = reproduction(found("better"))
     assert shlex.split(last) == [
         "esper-ab", "launch", "a folder/x/experiment.toml", "--output-dir", "a folder/x-again",
-    ]  # fmt: skip
+    ]

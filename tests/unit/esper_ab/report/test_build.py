@@ -34,7 +34,7 @@ def test_the_same_journal_gives_the_same_bytes(tmp_path):
     assert [(second.experiment_dir / name).read_bytes() for name in (SUMMARY, VERDICT, PAGE)] == before
     assert sorted(path.name for path in experiment_dir.iterdir()) == [
         JOURNAL_NAME, "report.html", "summary.txt", "verdict.json",
-    ]  # fmt: skip
+    ]
     assert printed(second, "text") == second.text.rstrip()
     assert printed(second, "whole").endswith(printed(second, "brief"))
     assert f"{experiment_dir}/experiment.toml" in second.text  # a command can be pasted anywhere

@@ -152,7 +152,7 @@ def test_every_journal_makes_a_whole_page_without_anything_from_outside(name):
     ("lost runs", r"runs lost[\s\S]*died twice", "died twice"),
     ("left out", r"\A(?![\s\S]*INCOMPLETE)[\s\S]*BETTER[\s\S]*runs left out after a decision",
      "runs left out after a decision"),
-])  # fmt: skip
+])
 def test_what_a_reader_must_know_stands_in_the_text_and_on_the_page(name, said, on_the_page):
     assert re.search(said, whole_text(name), flags=re.MULTILINE)
     assert on_the_page in " ".join(made_page(name).words)

@@ -38,7 +38,7 @@ def test_json_says_the_same():
         assert (said["exploratory"], said["plan"]) == (found.exploratory, found.plan or None)
         assert [one["verdict"] for one in said["comparisons"]] == [
             str(one.verdict) for one in found.comparisons
-        ]  # fmt: skip
+        ]
         assert said["departures"] == list(found.departures)
 
 

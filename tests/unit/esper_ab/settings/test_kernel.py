@@ -54,7 +54,7 @@ def found(want: AskedExperiment, there: Machine) -> Arithmetic:
     # as the file of an experiment on GPUs asks, which is to be the same experiment again
     (wanting("native-avx512", "torch"), having(WIDE), "native-avx512", "torch"),
     (wanting("native-avx512", "torch"), having(WIDE, gpus=2), "native-avx512", "torch"),
-])  # fmt: skip
+])
 def test_a_kernel_computes_the_policies_and_trains_the_hosts_that_it_can(
     want: AskedExperiment, there: Machine, kernel: str, hosts: str
 ) -> None:
@@ -67,7 +67,7 @@ def test_a_kernel_computes_the_policies_and_trains_the_hosts_that_it_can(
 @pytest.mark.parametrize(("asks", "there", "kernel"), [
     ("auto", having(WIDE, NARROW), "native-avx512"), ("auto", having(UNBUILT), "torch"),
     ("native-avx2", having(WIDE, NARROW), "native-avx2"), ("torch", having(WIDE), "torch"),
-])  # fmt: skip
+])
 def test_the_kernel_computes_policies_of_gymnasium_s_tasks(asks: str, there: Machine, kernel: str) -> None:
     cartpole = msgspec.structs.replace(TASK, name="gym:CartPole-v1", kind="gymnasium", slots=())
     there = msgspec.structs.replace(there, tasks=(cartpole,))

@@ -55,7 +55,7 @@ def test_what_a_program_says_is_named_as_there():
     ({"launcher": "ray", "ray_wait": 60.0}, "--launcher ray --ray-wait 60"),
     ({"ray_wait": 0.5, "transport": "tcp"}, "--transport tcp --ray-wait 0.5"),
     ({"ray_label": {"kind": "h100", "zone": "a"}}, "--ray-label kind=h100 --ray-label zone=a"),
-])  # fmt: skip
+])
 def test_what_was_said_can_be_typed_again(asked, words):
     said = AskedLauncher(**asked)
     assert " ".join(said.words) == words

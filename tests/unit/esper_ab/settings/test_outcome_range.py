@@ -47,7 +47,7 @@ def test_groups_of_a_trainer_differ_in_its_settings_which_stay_as_they_were_writ
     experiment = asked(group=GROUPS, sets=("trainer.note=x y",), **PYTHON)
     assert trainer_settings(experiment) == {
         "slow": {"note": "x y", "lr": "1e-4"}, "fast": {"note": "x y", "lr": "1e-3"},
-    }  # fmt: skip
+    }
     assert (experiment.task, experiment.n_envs, experiment.steps) == ("trainer:mine", 1, 1)
     assert experiment.trainer == str(Path.cwd() / "mine.py")
     without_settings = asked("base", "fast", group=GROUPS[1:], **PYTHON)
@@ -75,7 +75,7 @@ deep = true
     assert experiment.trainer == str(tmp_path / "mine.py")
     assert trainer_settings(experiment) == {
         "slow": {"note": "x y", "lr": 1e-4}, "fast": {"note": "x y", "lr": 1e-3, "deep": True},
-    }  # fmt: skip
+    }
 
 
 def fast_has(tmp_path: Path, value: str) -> GroupSettings:
@@ -88,7 +88,7 @@ def fast_has(tmp_path: Path, value: str) -> GroupSettings:
     ("nan", "expected a finite number, not nan; for a command, write the number as text, 'nan'"),
     ("9223372036854775808", "expected a whole number from -2^63 to 2^63 - 1, not 9223372036854775808; for a command"),
     ('"a\\u0000b"', "expected text without NUL, not 'a\\x00b'"),
-])  # fmt: skip
+])
 def test_a_value_that_no_message_carries_is_refused_with_its_place(tmp_path: Path, value: str, words: str) -> None:
     with pytest.raises(UsageError) as refused:
         fast_has(tmp_path, value)

@@ -17,7 +17,7 @@ ASKED = {
     "gymnasium": {"task": "gym:CartPole-v1", "groups": "env,random", "margin": 1.0},
     "command": {"trainer": "python t.py {lr} {seed} {out}", "vary": "lr=1,2", "higher": "score", "margin": 1.0},
     "trainer": {"trainer": "t.py", "vary": "lr=1,2", "higher": "score", "margin": 1.0},
-}  # fmt: skip
+}
 TEXTS = ("x" * 21, "x" * 61, "x" * 5000, "a\nb", "a\x1b[2J", "a\x7f", "$x$", "\u202ex", "a b", "ü", "-", "")
 FLAGS = ["higher", "lower", *(field.flag for field in FIELDS.values() if field.type in (str, tuple[str, ...]))]
 
@@ -40,7 +40,7 @@ def test_text_of_a_flag_is_refused_or_fits_into_every_message(kind: str, flag: s
             try:
                 asked = parse(read_request({key: value for key, value in asked_for.items() if "." not in key} | {
                     "set": [f"{key}={value}" for key, value in asked_for.items() if "." in key],
-                }))  # fmt: skip
+                }))
             except UsageError:
                 continue
             assert isinstance(asked, AskedExperiment)
@@ -54,7 +54,7 @@ def test_text_of_a_flag_is_refused_or_fits_into_every_message(kind: str, flag: s
     ({"outcome_unit": "points of the evaluation score"}, "--outcome-unit: expected at most 20 characters"),
     ({"outcome_unit": "a\x1b[2J"}, r"--outcome-unit: expected .* without control characters and .*, not 'a\\x1b"),
     ({"higher": "a\nb"}, r"--higher or --lower: expected a name without control characters and .*, not 'a\\nb'"),
-])  # fmt: skip
+])
 def test_the_flag_and_its_bound_are_named(flags: dict[str, object], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         parse(read_request(ASKED["command"] | flags))

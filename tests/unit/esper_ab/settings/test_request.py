@@ -27,14 +27,14 @@ def test_every_value_of_a_trainers_setting_is_a_group_and_the_first_the_control(
     asked = varied("lr=3e-4, 1e-3,adaptive", **options)
     assert {name: settings.trainer for name, settings in by_name(asked).items()} == {
         "lr=3e-4": {"lr": "3e-4"}, "lr=1e-3": {"lr": "1e-3"}, "lr=adaptive": {"lr": "adaptive"},
-    }  # fmt: skip
+    }
     assert asked.control == "lr=3e-4"
 
 
 @pytest.mark.parametrize(("key", "options", "values"), [
     ("ppo.lr", {}, [1.0, 2.0]), ("trainer.lr", TRAINED, ["1", "2"]),
     ("ppo.lr", {"task": "gym:CartPole-v1", "margin": 5.0}, [1.0, 2.0]),
-])  # fmt: skip
+])
 def test_a_key_with_a_dot_is_the_setting_of_that_name(
     key: str, options: dict[str, object], values: list[object]
 ) -> None:
@@ -51,7 +51,7 @@ def test_what_is_said_for_all_groups_holds_for_those_of_vary() -> None:
 @pytest.mark.parametrize(("text", "name"), [
     ("x=a b,c", "x=a-b"), ("x=runs/one.csv,c", "x=runs-one.csv"), ("x=(1;2),c", "x=-1-2-"), ("x=ü,c", "x=-"),
     ("x=-1,1", "x=-1"), ("x=+1,1", "x=+1"), ("x=1e-3,1", "x=1e-3"), (f"x={'a' * 99},c", f"x={'a' * 62}"),
-])  # fmt: skip
+])
 def test_a_name_has_of_a_value_what_a_file_name_can_have(text: str, name: str) -> None:
     assert next(iter(by_name(varied(text, **TRAINED)))) == name
 
@@ -61,7 +61,7 @@ def test_a_name_has_of_a_value_what_a_file_name_can_have(text: str, name: str) -
         st.text(st.characters(exclude_characters="\"'([{"), min_size=1, max_size=80), min_size=2, max_size=4
     ),
     key=st.sampled_from(["lr", "_x", "a.b"]),
-)  # fmt: skip
+)
 def test_a_name_is_always_that_of_a_file_and_of_one_group(values: list[str], key: str) -> None:
     try:
         groups = by_name(varied(f"{key}={','.join(values)}", **TRAINED))

@@ -80,7 +80,7 @@ def test_skewness_is_that_of_scipy():
     ([70.0] * 8, [72.0] * 9),  # neither varies
     ([100.0] * 9 + [60.0], [100.0] * 9 + [61.0]),  # all rests on two
     ([70.0], [72.0, 71.0, 73.0]),  # one run has no spread
-])  # fmt: skip
+])
 def test_no_test_of_what_is_no_sample(a, b):
     found = welch(a, b)
     assert (found.t, found.p, found.interval(0.05), found.degenerate) == (None, None, None, True)

@@ -11,7 +11,7 @@ from esper_ab.trackers.state import FOLDER, read_progress
     ("tensorboard", Tracking(tensorboard=True, wandb="online"), "", ""), ("wandb", Tracking(wandb="offline"), "", ""),
     ("wandb", Tracking(wandb="online"), "", "api.wandb.ai"),
     ("wandb", Tracking(wandb="online"), "https://me:s3cret@lab:8080", "https://lab:8080"),
-])  # fmt: skip
+])
 def test_a_server_is_named_where_there_is_one(monkeypatch, name, tracking, base, server):
     monkeypatch.setenv("WANDB_BASE_URL", base)
     assert server_of(name, tracking) == server
@@ -22,7 +22,7 @@ def test_a_server_is_named_where_there_is_one(monkeypatch, name, tracking, base,
     ("('postgresql+pg8000://me:s3@cret@host/lab')", "('postgresql+pg8000://host/lab')"),
     ("https://token@host and https://me:s3cret@other?x=a@b", "https://host and https://other?x=a@b"),
     ("file:///home/me@lab/runs, mail me@lab", "file:///home/me@lab/runs, mail me@lab"),
-])  # fmt: skip
+])
 def test_credentials_are_taken_out_of_a_text_and_nothing_else(text, left):
     assert without_credentials(text) == left
 

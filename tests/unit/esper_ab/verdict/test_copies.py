@@ -55,7 +55,7 @@ def test_a_cap_a_floor_and_a_grid_are_no_copies(law):
     rng = np.random.default_rng(7)
     files = [{"a": NO_COPIES[law](rng), "b": NO_COPIES[law](rng)} for _ in range(200)]
     asked = [file for file in files for group, found in copies(file, ASKED).items()
-             if 2 * sum(found.values()) >= len(file[group])]  # fmt: skip
+             if 2 * sum(found.values()) >= len(file[group])]
     assert len(asked) == 0
     assert sum(bool(copies(file)) for file in files) <= 2
 
@@ -74,7 +74,7 @@ def test_a_group_that_equals_another_in_every_pair_is_a_copy_unless_outcomes_are
     ([57.25] * 3, [55.01] * 3, True),
     ([500.0] * 8, [9.0] * 8, False), ([1.0] * 8, [0.0] * 8, False),
     ([57.25, 57.26, 57.27], [55.00001, 55.00002, 55.00001], False), ([57.25001], [55.00001], False),
-])  # fmt: skip
+])
 def test_near_copies_vary_little_within_both_groups(a, b, near):
     assert near_copies(a, b) == near_copies(b, a) == near
 

@@ -141,7 +141,7 @@ def test_seeds_say_whether_runs_form_pairs():
 @pytest.mark.parametrize(("group", "absent", "word"), [
     ("new", 1, "INCONCLUSIVE"), ("new", 2, "INCONCLUSIVE"), ("new", 9, "INCONCLUSIVE"), ("old", 1, "BETTER"),
     ("old", 2, "BETTER"),
-])  # fmt: skip
+])
 def test_a_seed_without_a_row_is_a_lost_run(group, absent, word):
     """Most programs write no row for a run that crashed. A loss of the group that looks worse weakens no claim."""
     found = [row for row in rows(*drawn(20, 5.0)) if row["group"] != group or row["seed"] < 20 - absent]
@@ -205,7 +205,7 @@ def test_lost_runs_that_form_no_pairs_count_against_the_claim():
 @pytest.mark.parametrize("paired", [True, False])
 @pytest.mark.parametrize(("a", "b", "word"), [
     (48, 47, "INCONCLUSIVE"), (48, 10, "BETTER"), (10, 48, "WORSE"), (50, 50, "EQUIVALENT"),
-])  # fmt: skip
+])
 def test_runs_that_are_0_or_1_get_an_interval_and_an_exact_test(a, b, word, paired):
     mixed = np.random.default_rng(3)  # in no order, which would be a drift
     found = rows(*(mixed.permutation([1] * count + [0] * (50 - count)).tolist() for count in (a, b)))
@@ -216,6 +216,6 @@ def test_runs_that_are_0_or_1_get_an_interval_and_an_exact_test(a, b, word, pair
     assert ("exact McNemar test" if paired else "Boschloo's exact test") in one.sentence
     assert "an exact test and Newcombe's interval decide" in _said(result)
     percent = _found([row | {"outcome": 100 * row["outcome"]} for row in found], scales_of(("",), 10.0, unit="%"),
-                     paired=paired)  # fmt: skip
+                     paired=paired)
     assert _words(percent) == [(word, "")]
     assert percent.comparisons[0].low == pytest.approx(100.0 * one.low)

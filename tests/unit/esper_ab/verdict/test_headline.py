@@ -81,7 +81,7 @@ HEADLINES = [
     # Three decimals would keep the limits apart, four would keep them off 0; both hold from five on.
     (design(20), TINY, TWENTY, {"complete": 20},
      f"{SMALLER}2 points: by 0.00050 points (95 % interval 0.00049 to 0.00051)."),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("rule", "a", "b", "changes", "said"), HEADLINES)

@@ -36,7 +36,7 @@ def test_what_failed_gets_the_declared_worst_or_the_best_seen_and_what_was_cance
     assert full[:2] == pairs
     assert [(pair.replicate, pair.a, pair.b) for pair in full[2:]] == [
         (2, 10.0, 80.0), (3, 60.0, 80.0), (4, 10.0, 72.0),
-    ]  # a third group's failure, replicate 5, says nothing about these two  # fmt: skip
+    ]  # a third group's failure, replicate 5, says nothing about these two
     full, _, _ = completed(rule, pairs, halves, against_a=False)
     assert [(pair.a, pair.b) for pair in full[2:]] == [(80.0, 80.0), (60.0, 10.0), (80.0, 72.0)]
     assert completed(rule, pairs_of([5.0], [66.0]), (), against_a=True)[1] == 5.0  # worse than what was declared
@@ -60,7 +60,7 @@ def test_where_lower_is_better_the_worst_is_high_and_the_best_low():
     ((half(0, None, 1.0), half(1, None, 1.0), half(2, 1.0, None)), None),
     ((half(0, None, None, failed="a"), half(1, None, None, failed="a")), "x"),
     ((half(0, None, None, failed=""), half(1, None, None, failed="")), None),
-])  # fmt: skip
+])
 def test_losses_recur_from_two_in_one_group_and_none_in_the_other(halves, expected):
     assert recurs_in("x", "y", Lost(replicates=halves)) == expected
 
@@ -100,7 +100,7 @@ def test_imputation_never_favours_the_claim_it_tests(noise, survivors, effect):
     course = course_of(rule, pairs, 9)
     gone = lost(*(
         (6 + i, None, seen) if failed == "a" else (6 + i, seen, None) for i, (seen, failed) in enumerate(survivors)
-    ))  # fmt: skip
+    ))
     again = imputed(rule, pairs, course, gone)
     if course.decision == "open":
         assert again is None
@@ -127,7 +127,7 @@ def equal(worst, halves):
     (66.0, (half(16, None, 70.0),), False),  # in one group only
     (66.0, tuple(half(r, None, None) for r in (16, 17)), False),  # two in each
     (None, (half(16, None, None),), False),
-])  # fmt: skip
+])
 def test_a_small_difference_survives_equal_losses_of_one_run_in_both_directions(worst, halves, survives):
     again, limits, _ = equal(worst, halves)
     assert (again.survives, again.small) == (survives, survives)
@@ -135,7 +135,7 @@ def test_a_small_difference_survives_equal_losses_of_one_run_in_both_directions(
 
 
 @pytest.mark.parametrize("halves", [(half(16, None, 73.0), half(17, 70.0, None)),
-                                    (half(16, None, 70.0), half(17, 73.0, None))])  # fmt: skip
+                                    (half(16, None, 70.0), half(17, 73.0, None))])
 def test_the_group_whose_loss_speaks_more_against_a_small_difference_is_asked(halves):
     assert [equal(worst, halves)[0].survives for worst in (66.0, 61.0)] == [True, False]
 

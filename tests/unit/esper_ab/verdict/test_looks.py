@@ -55,7 +55,7 @@ def without(d, replicate):
     # Without early stop pairs to come may take a decision out of the last look, or bring it back.
     (design(early_stop=False, adjusted=False), EARLY, 10, "crossed", 6, 2),
     (design(early_stop=False, adjusted=False), EARLY * 2, 20, "crossed", 6, 4),
-])  # fmt: skip
+])
 def test_what_looks_decide(rule, d, complete, decision, decided_at, taken):
     course = courses_of(rule, {AB: made(d)}, complete)[AB]
     assert (course.decision, course.decided_at, len(course.looks)) == (decision, decided_at, taken)
@@ -137,7 +137,7 @@ def test_alpha_is_passed_on_to_later_looks():
     (anytime(comparisons=(AB, AC)), spread(30, 0.0, 0.1), "equivalent"),
     (design((AB, AC), **LAST), spread(20, 1.5, 0.5), "crossed"),  # may still be called small
     (design((AB, AC), futility=STOPS), NEAR, "futile"),
-])  # fmt: skip
+])
 def test_what_is_small_or_futile_passes_nothing_on(rule, first, decision):
     courses = courses_of(rule, {AB: made(first), AC: made(DULL[: len(first)])}, len(first))
     assert (courses[AB].decision, courses[AC].decision) == (decision, "open")

@@ -34,7 +34,7 @@ def asked(text):
 
 @pytest.mark.parametrize("text", [
     "shaped better-than", "better-than shaped", "shaped better-than worse-than simplified", "shaped better-than shaped",
-])  # fmt: skip
+])
 def test_what_cannot_be_judged_is_refused(text):
     with pytest.raises(UsageError):
         asked(text)
@@ -69,14 +69,14 @@ BOTH = {"equivalent-to", "not-worse-than"}
     (Verdict.BLOCKED, set(), set()),
     (Verdict.NO_INFERENCE, set(), set()),
     (Verdict.INCONCLUSIVE, set(), set()),  # of six pairs
-])  # fmt: skip
+])
 def test_what_each_verdict_supports(comparison, verdict, forwards, backwards):
     judged = replace(comparison, verdict=verdict)
     assert supported(judged) == forwards
     assert supported(judged, B, A) == backwards
     few, none = (msgspec.structs.replace(comparison.course, looks=looks) for looks in (
         (msgspec.structs.replace(comparison.course.looks[0], pairs=5),), (),
-    ))  # fmt: skip
+    ))
     for change in ({"course": few}, {"course": none}, {"capped_by": ("It did not train.",)}):
         assert supported(replace(judged, **change)) == supported(replace(judged, **change), B, A) == set()
 
@@ -111,7 +111,7 @@ def test_not_worse_needs_a_look_of_fifteen_pairs_no_cap_and_limits_that_hold_wha
         with_look(comparison, low=1.0, high=9.0, pairs=14), with_look(comparison, low=None, high=None),
         replace(good, findings=(baseline,)), replace(good, limits_with_losses=(None, None)),
         replace(good, limits_with_losses=(-2.1, 9.0)),
-    ):  # fmt: skip
+    ):
         assert supported(changed) == set()
 
 
@@ -190,7 +190,7 @@ def is_met(left, relation, right, comparisons):
     ((12.0, 0.0), {"better-than", "not-worse-than"}),
     ((12.0, -1.0), {"better-than", "not-worse-than"}),  # worse by less than the margin
     ((0.0, 0.0), {"equivalent-to", "not-worse-than"}),
-])  # fmt: skip
+])
 def test_of_several_tasks_a_size_is_asked_of_each_and_a_direction_of_the_mean(differences, expected):
     found, turned = on_tasks(*differences), on_tasks(*(-one for one in differences))
     assert {one for one in RELATIONS if is_met(A, one, B, found)} == expected

@@ -123,7 +123,7 @@ CASES = [
     # Without a bug that each had once.
     case("margin inside a wide interval", design(20), above(np.linspace(-1.9, 3.0, 20)), "EQUIVALENT"),
     case("futile at a first look", design(10, futility=STOPS), above(np.linspace(-1.0, 1.0, 10)), "INCONCLUSIVE"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("rule", "pairs", "changes", "verdict", "said"), CASES)

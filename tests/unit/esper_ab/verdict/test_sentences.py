@@ -21,7 +21,7 @@ EQUAL = pairs_of(70.0 + SMALL, np.full(16, 70.0))
     ((6, 10), "It can be decided after 6 seeds (look 1 of 2), not before."),
     ((5, 8), "It can be decided after 5 seeds (look 1 of 2), not before."),
     ((5,), ""),  # no look can decide
-])  # fmt: skip
+])
 def test_a_comparison_in_progress_names_the_look_that_it_waits_for(looks, said):
     text = compared(msgspec.structs.replace(design(6), looks=looks), PAIRS[:3]).sentence
     assert said in text
@@ -33,7 +33,7 @@ def test_a_comparison_in_progress_names_the_look_that_it_waits_for(looks, said):
     (100, MOST_NAMED + 1, "takes about 94 more pairs (80 % range 2 to more than 10000)"),
     (MOST_NAMED, MOST_NAMED + 1, "takes about 9994 more pairs (80 % range 2 to more than 10000)"),
     (MOST_NAMED + 1, MOST_NAMED + 1, "takes more than 10000 more pairs."),
-])  # fmt: skip
+])
 def test_pairs_beyond_ten_thousand_are_not_counted(pairs, high, said):
     wide = compared(design(6), pairs_of((71.0, 90.0, 70.5, 70.1, 71.8, 95.0), BETTER_B))
     needed = msgspec.structs.replace(wide.pairs_needed, pairs=pairs, low=8, high=high)
@@ -78,7 +78,7 @@ LOSSES = [  # rule, pairs, lost, verdict, what stood in the place of lost runs, 
     (design(20, worst=68.0), EQUAL, ((16, None, 70.0),), "INCONCLUSIVE", (None, None),
      ("a small difference is claimed only if both groups lost equally many runs, at most one each.",)),
     (open_ended(worst=70.0), PAIRS, ((6, None, 70.0),), "BETTER", None, ()),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("rule", "pairs", "gone", "verdict", "given", "said"), LOSSES)

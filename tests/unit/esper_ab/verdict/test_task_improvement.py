@@ -22,11 +22,11 @@ def drawn(better="higher"):
     runs = {
         (group, task): np.round(rng.normal(up + place, 1.0, 12), 1)
         for place, task in enumerate(TASKS) for group, up in (("new", 0.8), ("old", 0.0))
-    }  # fmt: skip
+    }
     rows = tuple(
         Observation(group=group, task=task, replicate=str(at), value=sign * float(value))
         for (group, task), values in runs.items() for at, value in enumerate(values)
-    )  # fmt: skip
+    )
     return runs, Observations(source="runs.csv", pair_column="seed", rows=rows)
 
 

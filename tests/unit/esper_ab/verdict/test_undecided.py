@@ -33,7 +33,7 @@ def test_pairs_that_all_agree_have_their_exact_p_and_a_constant_ratio_the_advice
 @pytest.mark.parametrize(("a", "b"), [
     (LEVELS + LEVELS[::-1] ** 1.2, LEVELS),  # no constant ratio
     (-LEVELS, -2.0 * LEVELS),  # negative outcomes have no logarithm
-])  # fmt: skip
+])
 def test_no_logarithm_is_advised_without_a_constant_ratio_of_positive_outcomes(a, b):
     found = said(design(10), a, b)
     assert "shaped is better in all 10 pairs" in found
@@ -56,7 +56,7 @@ WIDE = 12.0 * np.sin(1.7 * np.arange(16.0))
     (BASE + 3.0 + SMALL - ONE_FALLS, BASE - OTHER_FALLS, {"findings": (exploded(),)}),  # the audit is the reason
     (BASE + 3.0 + SMALL - ONE_FALLS, BASE, {}),  # the runs that fall are all of one group
     (BASE + 3.0, BASE, {}),  # a constant difference is its own answer
-])  # fmt: skip
+])
 def test_nothing_stands_beside_other_open_comparisons(a, b, changes):
     assert said(design(16), a, b, **changes) == ""
 

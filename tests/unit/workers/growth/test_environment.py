@@ -29,7 +29,7 @@ def environments(
     spec = EnvSpec(
         task=task, slots=TASK.slots, steps=steps, env_devices=devices, kernel=kernel, reward=RewardSettings(),
         growth=GrowthSettings(batch_size=task.sizes[0] // 4),
-    )  # fmt: skip
+    )
     return GrowthEnv(spec, dict.fromkeys(devices, data), Stopwatch())
 
 

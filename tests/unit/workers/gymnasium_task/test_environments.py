@@ -63,7 +63,7 @@ def environments(steps: int = 20, limit: int = 9, kind: type[Walk] = Walk, **how
         "make": lambda: kind(limit), "codec": Codec(Walk.observation_space, Walk.action_space), "outcome": env_return,
         "measures": lambda episode: {"length": float(len(episode.actions))}, "steps": steps,
         "devices": ("cpu:0",) * ENVS, "keeps": True,
-    }  # fmt: skip
+    }
     return GymEnvironments(GymSpec(**known | how), Stopwatch())
 
 

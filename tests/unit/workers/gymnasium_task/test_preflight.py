@@ -73,7 +73,7 @@ class Both(Unrepeatable, Curriculum):
     ("Normalised", "", False, True), ("Curriculum", "", False, True), ("Counts", "", True, False),
     ("Counts", "info:level", False, True), ("Looks", "", True, False), ("make", "", True, False),
     ("Unrepeatable", "", False, False), ("Both", "", False, False),
-])  # fmt: skip
+])
 def test_an_environment_that_does_not_repeat_or_carries_state_from_one_reset_to_the_next_is_found(
     tmp_path: Path, name: str, outcome: str, repeats: bool, carries: bool
 ) -> None:

@@ -21,7 +21,7 @@ DTYPES = st.sampled_from(["f2", "f4", "f8", ">f4", "i1", "i8", "u8", "?"])
     (spaces.MultiDiscrete([2, 5]), (2, 5)), (spaces.MultiDiscrete([3, 3], start=[1, -2]), (3, 3)),
     (spaces.MultiDiscrete(np.array([[2, 3], [1, 4]]), start=np.array([[0, -1], [5, 2]])), (2, 3, 1, 4)),
     (spaces.MultiBinary(3), (2, 2, 2)), (spaces.MultiBinary((2, 2)), (2, 2, 2, 2)),
-])  # fmt: skip
+])
 def test_every_choice_is_an_action_of_the_space_and_none_is_left_out(space: gymnasium.Space, sizes: tuple) -> None:
     codec = Codec(SEEN, space)
     assert codec.spaces.head_sizes == sizes

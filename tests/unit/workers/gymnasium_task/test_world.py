@@ -26,7 +26,7 @@ ROLLOUTS: list[dict[str, Any]] = [
     {}, {"policy": {"memory": "none"}}, {"gym": {"rollout": "resets"}}, {"gym": {"rollout": "continues"}, "steps": 5},
     {"gym": {"rollout": "continues"}, "steps": 5, "policy": {"memory": "none"}}, PENDULUM,
     {"controller": "random"}, {"controller": "random", **PENDULUM},
-]  # fmt: skip
+]
 
 
 def digests(tmp_path: Path, changes: dict[str, Any], taken_up_at: int = -1) -> list[str]:
@@ -160,7 +160,7 @@ def randomly(space: gymnasium.Space, *uniforms: float) -> tuple[np.ndarray, np.n
 @pytest.mark.parametrize(("space", "counts", "last"), [
     (spaces.MultiDiscrete([3, 4]), [[200] * 3, [150] * 4], [2, 3]),
     (spaces.Box(-1, 1, (1,), np.int8), [[200] * 3], [1]), (spaces.Box(0, 1, (1,), np.bool_), [[300] * 2], [1]),
-])  # fmt: skip
+])
 def test_random_actions_are_uniform_over_every_choice(space: gymnasium.Space, counts: list, last: list[int]) -> None:
     decisions, given = randomly(space, *(np.arange(600) + 0.5) / 600)
     assert [np.unique(column, return_counts=True)[1].tolist() for column in given.T] == counts
@@ -199,7 +199,7 @@ FACTS = GymFacts(
     next_observation=np.array([[1.0, 0.0], [-3.0, 0.0]], dtype=np.float32), env_reward=np.array([0.5, 2.0]),
     terminated=np.array([False, True]), truncated=np.array([False, False]), step=np.array([1, 1]), info=({}, {}),
     stepped=np.array([True, True]),
-)  # fmt: skip
+)
 STEP = GymStep(FACTS.env_reward, lambda: FACTS)
 EPISODE = GymEpisode(actions=[0, 1], env_rewards=[1.0, 2.5], info={"place": 7, "text": "x"}, terminated=True)
 
@@ -226,7 +226,7 @@ def test_environments_by_id_and_by_file(own: Path) -> None:
     ("gym:CartPole", "'gym:CartPole' names no version, and means another environment when a newer one is "
                      "installed; gym:CartPole-v1 is the newest here"),
     ("gym:gymnasium:CartPole", "; gym:gymnasium:CartPole-v1 is the newest here"),
-])  # fmt: skip
+])
 def test_what_is_no_environment_or_may_be_another_one_is_refused_in_a_line(own: Path, name: str, said: str) -> None:
     with pytest.raises(ValueError, match=re.escape(said)) as refused:
         maker(name.replace("OWN", str(own)), as_it_is)
@@ -276,7 +276,7 @@ def test_rewards_and_their_constants(own: Path) -> None:
         ("env", {"weight": 1.0}, "has no constants"), ("reward", {"weight": 1.0}, "no parameter for constants"),
         ("weighted", {"wait": 1.0}, "has no constant 'wait'; Params has weight"),
         ("weighted", {"weight": "heavy"}, "Expected `float`"), ("untyped", {}, "annotate 'params'"),
-    ):  # fmt: skip
+    ):
         with pytest.raises(ValueError, match=said):
             reward(name, **params)
 
@@ -340,7 +340,7 @@ def test_constants_of_a_module_in_a_package_may_be_annotated(tmp_path: Path, bes
     ("weight: float", "weight: complex | range", r"of Params cannot be resolved: TypeError: Type unions"),
     ("\ndef typed", "    def __post_init__(self):\n        raise KeyError(self.weight)\n\ndef typed",
      r"Params failed: KeyError: 2.0 \(mine.py, line 11\)"),  # a check of its own
-])  # fmt: skip
+])
 def test_names_that_only_a_type_checker_knows_are_no_concern_but_in_the_constants(
     tmp_path: Path, old: str, new: str, said: str
 ) -> None:

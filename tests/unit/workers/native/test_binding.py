@@ -18,7 +18,7 @@ def pairs() -> list[tuple[type[ctypes.Structure], int, int]]:
     """Any two fields of a struct that could be exchanged without another field moving."""
     sizes = {struct: [ctypes.sizeof(kind) for _, kind in struct._fields_] for struct in binding.STRUCTS}
     return [(struct, a, b) for struct, own in sizes.items() for a, b in itertools.combinations(range(len(own)), 2)
-            if own[a] == own[b]]  # fmt: skip
+            if own[a] == own[b]]
 
 
 def loaded() -> tuple[ctypes.CDLL, int]:
@@ -66,7 +66,7 @@ class Call:
         self.layers = (binding.LayerStruct * 3)(
             binding.LayerStruct(binding.CONV, 4, 6, 3, (0,)), binding.LayerStruct(binding.NORM, 6, 6, 2, (216, 222)),
             binding.LayerStruct(binding.CONV, 6, 4, 1, (228,)),
-        )  # fmt: skip
+        )
         self.arrays = [np.full(size, 0.1, np.float32) for size in (411, 411, 301, 301, 4, 4, 8, 8, 5 * 32)]
         at = [array.ctypes.data for array in self.arrays]
         self.seeds = (binding.SeedStruct * 2)(
@@ -74,7 +74,7 @@ class Call:
                 values=at[2], momentum=at[3], layers=self.layers, n_layers=3, width=301, gate=252, gate_hidden=8,
                 join=2, trained=1, alpha=0.5,
             )
-        )  # fmt: skip
+        )
         mean, var = binding.pointers((at[4], at[6])), binding.pointers((at[5], at[7]))
         self.network = binding.NetworkStruct(at[0], at[1], mean, var, self.seeds, 411)
         self.labels, self.order = np.array([0, 1, 2, 1, 0]), np.arange(5)
@@ -86,7 +86,7 @@ class Call:
         self.tree = binding.TreeStruct(
             self.rows, binding.pointers(a.ctypes.data for a in self.parents),
             binding.pointers(a.ctypes.data for a in on), 1,
-        )  # fmt: skip
+        )
         self.kept = on
 
     def train(self) -> None:
@@ -128,7 +128,7 @@ BOTH = {  # what it says, and what is wrong with a call
     "without samples": ["split.samples = 0"],
     "images": ["split.each = 31"],
     "label": ["labels[4] = 3", "labels[0] = 2**32"],
-}  # fmt: skip
+}
 TRAINING = {"a batch": ["rule.batch_size = 0", "rule.batch_size = HUGE"], "order": ["order[4] = 5", "order[0] = -1"]}
 MEASURING = {"configuration": ["parents[1][1] = 2", "rows[0] = 0", "tree.real = 2"]}
 
@@ -137,7 +137,7 @@ MEASURING = {"configuration": ["parents[1][1] = 2", "rows[0] = 0", "tree.real = 
     (does, said, wrong)
     for does, own in ((Call.train, TRAINING), (Call.measure, MEASURING))
     for said, changes in (BOTH | own).items() for wrong in changes
-])  # fmt: skip
+])
 def test_what_is_wrong_is_refused_before_anything_is_computed(does, said: str, wrong: str) -> None:
     call = Call()
     exec(f"call.{wrong}", {"call": call, "HUGE": HUGE, "binding": binding})

@@ -57,7 +57,7 @@ def test_a_library_is_that_of_its_record_and_twice_the_same(built: Path, tmp_pat
     (lambda room: (room / LIBRARY.with_suffix(".json")).write_text("{}"), "no build record"),
     (lambda room: (room / LIBRARY.with_suffix(".json")).unlink(), "no build record"),
     (lambda room: (room / LIBRARY).unlink(), "has not been built"),
-])  # fmt: skip
+])
 def test_what_does_not_fit_together_is_not_used(built: Path, happens, said: str) -> None:
     happens(built)
     with pytest.raises(Unusable, match=said) as refused:

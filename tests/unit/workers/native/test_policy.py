@@ -287,7 +287,7 @@ def test_a_network_that_cannot_be_is_refused(wrong: dict[str, Any], memory: str)
     lambda batch: {"valid": batch.valid.astype(np.int64)},
     lambda batch: {"returns": batch.returns[:-1].copy()},
     lambda batch: {"memory": batch.memory[:1].copy()},
-])  # fmt: skip
+])
 def test_arrays_that_do_not_fit_are_refused_before_any_work(named: Callable[[Any], dict[str, Any]]) -> None:
     _, policy = networks(_HEADS, 5)
     batch, before = batch_of(_CASE), policy._flat.tobytes()
@@ -304,7 +304,7 @@ def test_arrays_that_do_not_fit_are_refused_before_any_work(named: Callable[[Any
 
 @pytest.mark.parametrize(("rows", "width", "memory", "writeable", "choices"), [
     (0, 3, 8, True, 2), (2, 4, 8, True, 2), (2, 3, 7, True, 2), (2, 3, 8, False, 2), (2, 3, 8, True, 1),
-])  # fmt: skip
+])
 def test_a_step_that_does_not_fit_is_refused(rows: int, width: int, memory: int, writeable: bool, choices: int) -> None:
     _, policy = networks(_HEADS, 5)
     state = np.zeros((2, rows, memory), np.float32)

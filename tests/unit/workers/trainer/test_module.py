@@ -38,7 +38,7 @@ def load(tmp_path: Path, code: str) -> module.PythonTrainer:
     ({}, {"lr": 0.1, "steps": 3, "clip": True, "kind": "a"}),
     ({"lr": "1e-3", "steps": "7", "clip": "false", "kind": "b"}, {"lr": 1e-3, "steps": 7, "clip": False, "kind": "b"}),
     ({"lr": 1, "steps": 7}, {"lr": 1.0, "steps": 7, "clip": True, "kind": "a"}),
-])  # fmt: skip
+])
 def test_settings_are_typed_by_their_struct(tmp_path: Path, values: Any, expected: Any) -> None:
     assert module.flat(load(tmp_path, WHOLE).settings(values)) == expected
 
@@ -53,7 +53,7 @@ def test_settings_are_typed_by_their_struct(tmp_path: Path, values: Any, expecte
     ({"lr": "nan"}, "trainer.lr: expected a finite number, not nan"),
     ({"lr": "-inf"}, "trainer.lr: expected a finite number, not -inf"),
     ({"steps": str(2**63)}, "trainer.steps: expected a whole number from -2^63 to 2^63 - 1, not 9223372036854775808"),
-])  # fmt: skip
+])
 def test_settings_that_are_none_are_refused(tmp_path: Path, values: Any, words: str) -> None:
     with pytest.raises(ValueError, match=re.escape(words)):
         load(tmp_path, WHOLE).settings(values)
@@ -66,7 +66,7 @@ def test_settings_that_are_none_are_refused(tmp_path: Path, values: Any, words: 
     ("esper_ab.TrainerSettings", "object", "Settings must be a class Settings"),
     ("lr: float = 0.1", "lr: float", "Settings.lr has no default"),
     ("import esper_ab", "import esper_abc", "No module named 'esper_abc'"),
-])  # fmt: skip
+])
 def test_a_file_that_is_no_trainer_is_refused(tmp_path: Path, old: str, new: str, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         load(tmp_path, WHOLE.replace(old, new))
@@ -98,7 +98,7 @@ def test_what_is_no_number_is_refused(one: Any) -> None:
     (lambda: module.next_point(iter([None]), 0, None, "return"), "yielded NoneType; yield run.Point"),
     (lambda: module.outcomes_of({"length": 1.0}, "return"), "evaluate returned length, but no 'return'"),
     (lambda: module.outcomes_of([], "return"), "empty list"),
-])  # fmt: skip
+])
 def test_what_has_no_outcome_is_refused(call: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         call()
@@ -106,7 +106,7 @@ def test_what_has_no_outcome_is_refused(call: Any, words: str) -> None:
 
 @pytest.mark.parametrize("state", [
     b"\x00any bytes", {}, {"a": [1, 2.5, None, "x", (True, b"y")], 3: {"deep": torch.arange(3)}},
-])  # fmt: skip
+])
 def test_a_state_comes_back_as_it_was(state: Any) -> None:
     assert repr(module.restored(module.saved(state))) == repr(state)
 
@@ -118,7 +118,7 @@ def test_a_state_comes_back_as_it_was(state: Any) -> None:
     ({"a": np.float64(1)}, r"numpy.float64.*float\(number\)"),
     ({np.int64(3): 1}, r"the key .*3.* of state is numpy.int64"),
     ({"a": namedtuple("P", "x y")(1, 2)}, r"state\['a'\] is .*\.P, which cannot be restored"),
-])  # fmt: skip
+])
 def test_a_state_that_would_need_code_is_refused(state: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         module.saved(state)

@@ -48,7 +48,7 @@ def tried(tmp_path: Path, fault: str, **changes: Any) -> Tried:
     given = {
         "question": trainers.question(trainers.python_file(tmp_path), tmp_path), "settings": {"fault": fault},
         "rng": RngPath(0), "folder": str(tmp_path), "gpu": False, "last": 2, "keep": str(tmp_path / "state"),
-    }  # fmt: skip
+    }
     return attempt(Trial(**given | changes), "cpu")
 
 
@@ -57,7 +57,7 @@ def tried(tmp_path: Path, fault: str, **changes: Any) -> Tried:
     ("resumes otherwise", (True, "resumes")),
     ("ignores its state", (True, "anew")),
     ("does not repeat", (False, "resumes")),
-])  # fmt: skip
+])
 def test_a_rehearsal_tells_what_a_trainer_does(tmp_path: Path, fault: str, expected: tuple[bool, str]) -> None:
     whole, again = tried(tmp_path, fault), tried(tmp_path, fault)
     resumed = tried(tmp_path, fault, first=1, state_file=str(tmp_path / "state0"), keep="")
@@ -89,7 +89,7 @@ def evaluating(tmp_path: Path, outcome: str, **changes: Any) -> Any:
     ('state["x"] + float((run.folder / "kept").read_text())', 3, "exactly", True),  # a run keeps its folder
     ('state["x"] + random.SystemRandom().random()', 3, "resumes", True),  # it does not repeat anywhere
     ('state["x"] + (run.point == 2)', 3, "resumes", False),  # a run that is taken up for it begins where it ends
-])  # fmt: skip
+])
 def test_an_evaluation_that_needs_what_training_left_is_found(
     tmp_path: Path, outcome: str, points: int, resumption: str, alike: bool
 ) -> None:
@@ -131,7 +131,7 @@ def test_a_command_is_rehearsed_with_the_variables_of_a_run(tmp_path: Path) -> N
 @pytest.mark.parametrize(("visible", "uuids", "gpu", "seen"), [
     ("", "ab", "", ""), ("", "ab", "cuda", "GPU-a"), ("", "ab", "cuda:1", "GPU-b"), ("", "ab", "cuda:7", ""),
     ("MIG-7", "a", "cuda", "MIG-7"),  # an instance has a name of its own
-])  # fmt: skip
+])
 def test_a_rehearsal_sees_the_first_gpu_of_the_pool_and_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, visible: str, uuids: str, gpu: str, seen: str
 ) -> None:
@@ -200,7 +200,7 @@ def test_a_command_that_idles_with_its_result_is_ended_and_its_result_counts_whe
     (PAUSES, IdleLimits(without_result_s=0.1), r"used no CPU time and wrote nothing for 0\.1 s, so it was ended"),
     ("import os, signal; os.kill(os.getpid(), signal.SIGSTOP)", IdleLimits(with_result_s=0.1),
      r"was stopped by a signal \(SIGSTOP or the like\)"),
-])  # fmt: skip
+])
 def test_a_trainer_that_does_nothing_is_ended(tmp_path: Path, code: str, limits: IdleLimits, said: str) -> None:
     command, path = trainers.command(tmp_path), Path(trainers.python_file(tmp_path))
     (tmp_path / "train.py").write_text(code)
@@ -212,7 +212,7 @@ def test_a_trainer_that_does_nothing_is_ended(tmp_path: Path, code: str, limits:
 @pytest.mark.parametrize(("measure", "said"), [
     (Measure(name="outcome", label="r", better="higher", low=10.0, high=20.0), r"r was [\d.]+ .*-range 10\.\.20;"),
     (Measure(name="outcome", label="r", better="lower", high=0.5), r"r was [\d.]+ .*outside --outcome-range \.\.0\.5;"),
-])  # fmt: skip
+])
 def test_an_outcome_outside_the_declared_range_is_refused(tmp_path: Path, measure: Measure, said: str) -> None:
     groups = {"a": {"lr": "1"}}
     for reference in (trainers.command(tmp_path), trainers.python_file(tmp_path)):
@@ -228,7 +228,7 @@ def test_an_outcome_outside_the_declared_range_is_refused(tmp_path: Path, measur
     ("python -m lab.train {seed}", ("lab/train.py",)),
     ("python -m lab {seed}", ("lab/__main__.py",)),
     ("python train.py --conf={conf} {seed}", ("train.py", "conf.yaml", "more.yaml")),  # of any group
-])  # fmt: skip
+])
 def test_the_files_of_a_command_are_those_below_the_folder_where_it_runs(
     tmp_path: Path, command: str, files: tuple[str, ...]
 ) -> None:

@@ -98,7 +98,7 @@ words, shell = [sys.executable, "-c", {code!r}], users_shell.of_this_process()
 script.run_script(words, "/", {{}}, (Path({str(tmp_path)!r}), "run.log"), Watch(), shell)
 """
     pid = os.spawnve(os.P_NOWAIT, sys.executable, [sys.executable, "-c", worker],
-                     {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})  # fmt: skip
+                     {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
     running = os.pidfd_open(int(fifo.read_text()))
     os.kill(pid, 9)
     os.waitpid(pid, 0)
@@ -155,7 +155,7 @@ LIBRARIES = {
     "tensorboardX.py": "class SummaryWriter:\n    def add_scalar(self, tag, value, step): ...\n",
     "stable_baselines3/common/callbacks.py":
         "class BaseCallback:\n    def __init__(self, verbose=0): self.verbose = verbose\n",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("code", "key", "outcome"), [
@@ -238,7 +238,7 @@ def test_a_key_of_a_json_file_is_the_outcome_also_inside_of_others(
     ("a.json:solved", '{"solved": true}', 1.0),
     ("a.json:solved", '{"solved": false}', 0.0),
     ("a.csv:solved", "solved\nTrue\nfalse\n", 0.0),
-])  # fmt: skip
+])
 def test_an_outcome_is_read_from_odd_text(tmp_path: Path, source: str, text: str, outcome: float) -> None:
     assert left(tmp_path, source, text) == outcome
 
@@ -266,7 +266,7 @@ def test_an_outcome_is_read_from_odd_text(tmp_path: Path, source: str, text: str
     ("a.csv:x", f"x\n{'y' * 200_000}\n", "a.csv: not CSV: field larger"),
     ("a.json:x", f'{{"x": 1{"0" * 5000}}}', "a.json: not JSON"),
     ("a.json:x", "[" * 100_000, "a.json: not JSON"),
-])  # fmt: skip
+])
 def test_an_outcome_that_cannot_be_read_says_what_is_there(tmp_path: Path, source: str, text: str, words: str) -> None:
     with pytest.raises(ValueError, match=words.replace(".", r"\.").replace("[", r"\[")):
         left(tmp_path, source, text)
@@ -275,7 +275,7 @@ def test_an_outcome_that_cannot_be_read_says_what_is_there(tmp_path: Path, sourc
 @pytest.mark.parametrize(("name", "text"), [
     ("result.json", '{"return": 2.5}'), ("log.csv", "step,return\n1,9\n2,2.5\n"),
     ("deep/down/eval.json", '{"return": 2.5}'),
-])  # fmt: skip
+])
 def test_a_name_alone_is_of_the_only_file_that_may_have_it(tmp_path: Path, name: str, text: str) -> None:
     file = tmp_path / name
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -299,7 +299,7 @@ def test_a_name_alone_needs_its_file_where_there_are_several(tmp_path: Path) -> 
 @pytest.mark.parametrize(("other", "text"), [
     ("config.json", '{"lr": 0.1}'), ("log.csv", "step,loss\n1,2\n"), ("config.json", "{ // no JSON"),
     ("log.csv", 'step,loss\n1,"2'),
-])  # fmt: skip
+])
 def test_of_several_files_the_only_one_with_the_name_is_taken(tmp_path: Path, other: str, text: str) -> None:
     (tmp_path / other).write_text(text)
     (tmp_path / "result.csv").write_text('#{"of": "a monitor"}\nreturn\n2.5\n')

@@ -97,7 +97,7 @@ def test_a_trainer_that_would_begin_anew_has_a_state_at_its_end_only(tmp_path: P
 
 @pytest.mark.parametrize(("value", "said"), [
     ('float("nan")', "nan"), ("1e200", r"1e\+200"), ("-1e41", r"-1e\+41"), ("10**400", "inf"),
-])  # fmt: skip
+])
 def test_an_outcome_that_is_no_number_is_the_worst_one_or_an_error(tmp_path: Path, value: str, said: str) -> None:
     how = {"old": 'float("nan") if fault == "breaks" else x', "new": value}
     record = python(tmp_path, {}, worst=-5.0, **how).train(0, quiet, quiet)

@@ -146,7 +146,7 @@ PACKAGES = {  # the first file has the reward
     },
     "folder without __init__": {"mine.py": "from deep.prices import PRICE\n" + REWARD, "deep/prices.py": "PRICE = 1\n"},
     "named as a library": {"random.py": "import random\nPRICE = 1\nassert random.random() < 1\n" + REWARD},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("files", PACKAGES.values(), ids=PACKAGES)
@@ -234,7 +234,7 @@ LATE = {  # the reward's file, and the files beside it; each is imported when th
     "package": {"own/mine.py": "from . import base\n\ndef reward(facts, settings):\n    from . import prices\n"
                                "    assert prices.base is base\n    return facts.val_acc * 0 + prices.PRICE\n",
                 "own/__init__.py": ""},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("files", LATE.values(), ids=LATE)

@@ -12,7 +12,7 @@ PLAN = fake_plans.plan(episodes=2)
 
 @pytest.mark.parametrize(("milestone", "stopping", "released"), [
     (1, False, True), (1, True, False), (3, False, True), (3, True, True),
-])  # fmt: skip
+])
 def test_a_stop_holds_back_what_begins_work_and_nothing_else(milestone, stopping, released):
     history = begin(started(PLAN))
     blocks, (block,) = BlocksInProgress(), history.blocks

@@ -45,7 +45,7 @@ def hello(**about):
     ("x", (), "x", False), ("x", (), "y", True), ("x", ("y",), "y", False), ("x", ("y",), "x", True),
     ("x", (), "", False),  # a worker that cannot tell
     ("", (), "y", False),  # a coordinator that could not tell
-])  # fmt: skip
+])
 def test_a_worker_that_runs_other_code_than_its_coordinator_is_a_warning(began, continued, worker, warns):
     warning = incidents.other_code(hello(sources=worker), "cpu:0", history_of(began, *continued))
     assert bool(warning) == warns
@@ -62,7 +62,7 @@ def test_a_worker_that_runs_other_code_than_its_coordinator_is_a_warning(began, 
     (True, True, 0, TRAINS, "in episode 0 of run a/0 (last sign: train, step 7)"),
     (True, True, 1, TRAINS, "in episode 1 of run a/0 (last sign: train, step 7)"),
     (True, True, 2, TRAINS, "in evaluation of run a/0 (last sign: train, step 7)"),
-])  # fmt: skip
+])
 def test_where_a_worker_was(greeted, has_run, stands, sign, where):
     worker = WorkerState(order=ORDER, greeted=greeted)
     assert incidents.whereabouts(worker, run() if has_run else None, stands, sign) == where
@@ -72,7 +72,7 @@ def test_where_a_worker_was(greeted, has_run, stands, sign, where):
     (None, "waited at the barrier after episode 0: Ctrl-C stops at once"),
     (Laggard(worker="w00/1", last=TRAINS, silent_s=41.0, limit_s=60.0),
      "(last sign: train, step 7): silent for 41 s, killed after 60 s; Ctrl-C stops at once"),
-])  # fmt: skip
+])
 def test_a_stop_names_the_worker_that_it_waits_for(silence, said):
     text = incidents.stop_waits(WorkerState(order=ORDER, greeted=True), run(), 1, silence)
     assert text.startswith(f"stopping; waiting for worker {ORDER.identity} on cpu:0, ")
@@ -92,7 +92,7 @@ def test_every_damaged_checkpoint_that_a_worker_passed_over_is_an_entry():
     (("n1", "GPU-1"), ("n1", "GPU-2"), "cpu:0 has moved from n1 GPU-1 to n1 GPU-2, of the same kind"),
     (("n1", ""), ("n2", ""), "cpu:0 has moved from n1 to n2, of the same kind"),
     (("", "GPU-1"), ("n2", "GPU-2"), ""),  # recorded before hosts were
-])  # fmt: skip
+])
 @pytest.mark.parametrize("spec", [None, SPEC])
 def test_a_lane_that_stands_for_another_device_than_before_is_an_entry(before, now, said, spec):
     history = history_of()
@@ -132,7 +132,7 @@ def test_failed_environments_are_counted_and_named():
     ({"explained_variance": -0.5, "value_loss": 0.4}, ""),  # off by a scale, yet nearer than the mean of all returns
     ({"explained_variance": 0.1, "value_loss": 3.0}, ""), ({"explained_variance": None, "value_loss": 3.0}, ""),
     ({"first_ratio_error": None, "entropy": None, "ratio_max": None, "clip_fraction": None}, ""), ({}, ""),
-])  # fmt: skip
+])
 def test_pathologies_of_an_update(change, words):
     entries = list(confounders(later(**change)))
     assert len(entries) == bool(words)

@@ -24,7 +24,7 @@ def recorded_up_to(milestone):
     (1, NOWHERE, 2, "reports episode 1 of a/0, but warm-up comes next"),  # a record before it is ready
     (1, 0, 2, "reports episode 1 of a/0, but episode 0 comes next"),
     (2, 1, 3, "reports evaluation of a/0, but episode 1 comes next"),
-])  # fmt: skip
+])
 def test_nobody_reports_a_point_out_of_turn(recorded, stands, milestone, why):
     with pytest.raises(Rejected, match=why):
         arrival(recorded_up_to(recorded), stands, milestone, report_of(SPEC, milestone))

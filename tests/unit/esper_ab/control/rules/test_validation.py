@@ -75,7 +75,7 @@ ELSE, WITHOUT = replace(EPISODES[0], actions="greedy", episode=9), replace(EPISO
     (evaluated(*EPISODES, ELSE), NOT_EACH),
     (evaluated(replace(EPISODES[0], outcome=WITHOUT), *EPISODES[1:]), "evaluated environment 0 without an outcome"),
     (with_env(report_of(SPEC, 1), measures={"speed": 1.0}), "measured speed instead of val_accuracy, "),
-])  # fmt: skip
+])
 def test_a_report_that_cannot_be_right_is_rejected(report, why):
     with pytest.raises(Rejected, match=why):
         milestone_of(report, SPEC, fake_plans.OPEN)
@@ -91,7 +91,7 @@ def test_an_outcome_is_within_its_range_and_may_be_missing_in_a_rollout():
 @pytest.mark.parametrize(("change", "why"), [
     ({"protocol": PROTOCOL + 1}, "speaks protocol"), ({"incarnation": 1}, "calls itself w00/1"),
     ({"uuids": ("GPU-2",)}, "has devices"),
-])  # fmt: skip
+])
 def test_a_worker_that_is_not_the_one_ordered_is_rejected(change, why):
     check_hello(HELLO, ORDER)
     with pytest.raises(Rejected, match=why):

@@ -22,7 +22,7 @@ def test_means_and_limits_are_those_of_scipy_but_for_resampling(sizes):
         expected = stats.bootstrap(
             (runs,), lambda x, axis: stats.trim_mean(x, 0.25, axis=axis), vectorized=True, method="percentile",
             n_resamples=20_000, rng=np.random.default_rng(9),
-        ).confidence_interval  # fmt: skip
+        ).confidence_interval
         assert limits == pytest.approx((expected.low, expected.high), abs=0.06 * (expected.high - expected.low))
 
 

@@ -43,7 +43,7 @@ def test_many_runs_are_exact_up_to_ten_thousand_combinations(n, m, exact):
 @pytest.mark.parametrize(("a", "b", "kind"), [
     (range(3), range(3, 6), "(exact)"), (range(3), range(2, 5), "(normal approximation, corrected for ties)"),
     (range(101), range(101, 202), "(normal approximation, many runs)"),
-])  # fmt: skip
+])
 def test_the_line_names_the_kind_of_p(a, b, kind):
     assert kind in STATISTIC.show(STATISTIC.of(list(a), list(b), 0), beside())
 

@@ -22,7 +22,7 @@ def of_scipy(a, b, resamples):
     return stats.permutation_test(
         sides, difference, vectorized=True, n_resamples=resamples, alternative="two-sided",
         rng=np.random.default_rng(2),
-    ).pvalue  # fmt: skip
+    ).pvalue
 
 
 @settings(deadline=None, max_examples=50)

@@ -62,7 +62,7 @@ def test_contributions_by_hand() -> None:
         (1, 0b111): 33.0,
         (2, 0b111): 90.0, (2, 0b110): 80.0, (2, 0b101): 85.0, (2, 0b011): 89.0,
         (2, 0b001): 60.0, (2, 0b010): 50.0, (2, 0b100): 45.0, (2, 0b000): 40.0,
-    }  # fmt: skip
+    }
     accuracy = np.array([table[key >> 3, key & 7] for key in plan.keys.tolist()])
     contribution, off, interaction = contributions(active, accuracy, plan)
     assert contribution[0].tolist()[:2] == [10.0, 15.0]

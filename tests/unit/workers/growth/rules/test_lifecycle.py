@@ -64,7 +64,7 @@ def test_a_fossil_with_too_little_contribution_does_not_count_as_contributing() 
 @pytest.mark.parametrize(("changes", "advances", "fossilizes"), [
     ({}, [True, True, False], True), ({"epochs_in_stage": 2}, [False] * 3, True),
     ({"contribution": 0.99}, [True, True, False], False), ({"acc_at_stage_start": 29.6}, [False, True, False], True),
-])  # fmt: skip
+])
 def test_strict_gates(changes: dict[str, float], advances: list[bool], fossilizes: bool) -> None:
     """Of a seed in training, one that blends, and one that holds."""
     lifecycle = make_lifecycle(gates="strict")

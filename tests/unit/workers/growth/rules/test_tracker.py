@@ -16,7 +16,7 @@ def reading(loss: list[float], acc: list[float]) -> Measurement:
         train_loss=np.array(loss) + 0.1, train_acc=np.array(acc) + 1.0, val_loss=np.array(loss), val_acc=np.array(acc),
         all_off_acc=np.array(acc), contribution=np.full(shape, np.nan), interaction_sum=np.zeros(shape),
         finite=np.ones(shape[0], dtype=bool),
-    )  # fmt: skip
+    )
 
 
 def follow(losses: list[float], accs: list[float]) -> Signals:
@@ -46,7 +46,7 @@ def test_plateau_counts_epochs_below_half_a_point(accs: list[float], plateau: in
     ([2.0, 1.99, 1.98, 1.99, 1.98, 1.97], False),  # got worse once
     ([2.0, 1.99, 1.98, 1.9, 1.89, 1.88], False),  # improved by more than 3 % once
     ([2.0, 1.99, 1.98, 1.97, 5.0, 1.0], True),  # never unlatches
-])  # fmt: skip
+])
 def test_stabilisation_latch(losses: list[float], latched: bool) -> None:
     assert follow(losses, [30.0] * len(losses)).stabilized[0] == latched
 
