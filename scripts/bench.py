@@ -1,15 +1,15 @@
 """Benchmarks: interleaved side-by-side measurements; each run writes JSON and a table to docs/evidence/benchmarks/.
 
-    scripts/bench hosts                        native kernel against torch path and loop; episodes; memory
-    scripts/bench hosts --quick                fewer cells and repeats; results are written only with --out
-    scripts/bench coordination                 barrier round trip, and many concurrent blocks
-    scripts/bench fleet                        1,000 to 10,000 runs at once, over TCP with keys; a minute and a half
-    scripts/bench startup                      --help, status, launch to first episode
-    scripts/bench records                      report, status, query over 10^5 and 10^6 records; 3 GB of disk
-    scripts/bench ppo                          PPO against the bare environment; --sb3 PYTHON: also Stable-Baselines3
-    scripts/bench gpu                          torch on a GPU against the native kernel on a core; needs a GPU
-    scripts/bench tables                       rewrite docs/evidence/scaling.md and fit its rates, without measuring
-    scripts/bench all                          every part but gpu, each in its own process
+scripts/bench hosts                        native kernel against torch path and loop; episodes; memory
+scripts/bench hosts --quick                fewer cells and repeats; results are written only with --out
+scripts/bench coordination                 barrier round trip, and many concurrent blocks
+scripts/bench fleet                        1,000 to 10,000 runs at once, over TCP with keys; a minute and a half
+scripts/bench startup                      --help, status, launch to first episode
+scripts/bench records                      report, status, query over 10^5 and 10^6 records; 3 GB of disk
+scripts/bench ppo                          PPO against the bare environment; --sb3 PYTHON: also Stable-Baselines3
+scripts/bench gpu                          torch on a GPU against the native kernel on a core; needs a GPU
+scripts/bench tables                       rewrite docs/evidence/scaling.md and fit its rates, without measuring
+scripts/bench all                          every part but gpu, each in its own process
 """
 
 import argparse

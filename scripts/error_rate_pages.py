@@ -17,13 +17,24 @@ from esper_ab.verdict.shapes import SAID_FROM
 PAGE, BEGIN, END = ROOT / "docs" / "evidence" / "rates.md", "<!-- shapes tables -->\n", "<!-- /shapes tables -->"
 EXPERIMENTS, PATHS = 20_000, 400_000
 LAWS: dict[str, Law] = {
-    "skewness 2": skewed(2.0), "skewness 3.5": skewed(3.5), "skewness 6": skewed(6.0),
-    "15 % fall by 45 SD": collapsing(0.15, 45.0), "5 % fall by 110 SD": collapsing(0.05, 110.0),
-    "2 % fall by 130 SD": collapsing(0.02, 130.0), "15 % fall by 4 SD": collapsing(0.15, 4.0),
+    "skewness 2": skewed(2.0),
+    "skewness 3.5": skewed(3.5),
+    "skewness 6": skewed(6.0),
+    "15 % fall by 45 SD": collapsing(0.15, 45.0),
+    "5 % fall by 110 SD": collapsing(0.05, 110.0),
+    "2 % fall by 130 SD": collapsing(0.02, 130.0),
+    "15 % fall by 4 SD": collapsing(0.15, 4.0),
 }
 PLANS = {
-    "10": (10,), "15": (15,), "16": (12, 16), "16 today": (14, 16), "20": (10, 14, 20), "20 today": (14, 20),
-    "24": (12, 16, 24), "24 today": (16, 24), "30": (16, 20, 30),
+    "10": (10,),
+    "15": (15,),
+    "16": (12, 16),
+    "16 today": (14, 16),
+    "20": (10, 14, 20),
+    "20 today": (14, 20),
+    "24": (12, 16, 24),
+    "24 today": (16, 24),
+    "30": (16, 20, 30),
 }
 STRICTER = 100.0  # the bound after 10 of 20 pairs is divided by this in one row
 TASKS = (1, 2, 4, 8)
@@ -58,7 +69,7 @@ def _looks() -> Iterable[str]:
     yield _paragraph(
         "**Looks between groups of unequal shape**: false claims, all means equal, by the law of the differences, and "
         "the price: power and mean pairs at a difference of one SD of a run, by the correlation within pairs. The row "
-        f"\"stricter\" divides the bound after 10 pairs by {STRICTER:.0f}.",
+        f'"stricter" divides the bound after 10 pairs by {STRICTER:.0f}.',
         before="",
     )
     yield from _head(["pairs", "looks", *names, "power, 0", "pairs, 0", "power, 0.5", "pairs, 0.5"])
@@ -135,7 +146,7 @@ def _said(d: Floats, looks: Sequence[int]) -> list[str]:
 def _bimodal() -> Iterable[str]:
     yield _paragraph(
         "**Each run learns or does not** (half of them; differences of 80, spread 1): false claims of the t alone and "
-        "of the rule, which with 7, 8 or 11 to 20 pairs also needs the sign-flip test. \"One of each pair\": exactly "
+        'of the rule, which with 7, 8 or 11 to 20 pairs also needs the sign-flip test. "One of each pair": exactly '
         "one run of a pair learns; otherwise the runs' correlation is -0.9 or 0. Power of the rule (of the t alone), "
         "at normal differences of one and two SDs."
     )

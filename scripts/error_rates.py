@@ -126,8 +126,10 @@ def write_table() -> None:
     plans = range(len(rules()))
     skew = [[[of_skew[(law,)][plan][m] for law in SKEWNESS] for m in range(len(COMPARISONS))] for plan in plans]
     collapse = [
-        [[[of_collapse[(share, depth)][plan][m] for depth in DEPTHS] for share in SHARES]
-         for m in range(len(COMPARISONS))]
+        [
+            [[of_collapse[(share, depth)][plan][m] for depth in DEPTHS] for share in SHARES]
+            for m in range(len(COMPARISONS))
+        ]
         for plan in plans
     ]
     TABLE.write_text(

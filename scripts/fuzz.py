@@ -90,8 +90,10 @@ def attack_many(rng: random.Random, count: int) -> bool:
         equal = result_hash(history) == result_hash(calm)
         same = same and equal
         entries = [entry for entry in history.incidents if entry.category == "bad_message"]
-        print(f"{len(frames):,} frames from {who}: {took:.1f} s, records {'the same' if equal else 'OTHERS'}, "
-              f"{len(entries)} incidents, the last: {entries[-1].detail}")
+        print(
+            f"{len(frames):,} frames from {who}: {took:.1f} s, records {'the same' if equal else 'OTHERS'}, "
+            f"{len(entries)} incidents, the last: {entries[-1].detail}"
+        )
     return same
 
 

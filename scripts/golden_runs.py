@@ -27,12 +27,30 @@ Make = Callable[[], dict[str, Any]]  # in a folder where `prepare` was called
 _FOLDER = Path("experiments/golden")
 _ONE_CORE = ("--devices", "cpu:0", "--launcher", "inline")
 _SMALL = (
-    "--steps", "6", "--n-envs", "2", "--eval-episodes", "2", "--set", "policy.hidden=16", "--set", "ppo.epochs=1",
+    "--steps",
+    "6",
+    "--n-envs",
+    "2",
+    "--eval-episodes",
+    "2",
+    "--set",
+    "policy.hidden=16",
+    "--set",
+    "ppo.epochs=1",
 )
 _TINY = ("--episodes", "1", *_SMALL)
 _TRAINER = (
-    "mine.py", "--higher", "score", "--margin", "2",
-    "--rehearsal", "fails=0,breaks=0", "--episodes", "1", "--eval-episodes", "1",
+    "mine.py",
+    "--higher",
+    "score",
+    "--margin",
+    "2",
+    "--rehearsal",
+    "fails=0,breaks=0",
+    "--episodes",
+    "1",
+    "--eval-episodes",
+    "1",
 )
 _RANGE = ("--outcome-range", "0..100")
 _KILLED_AT = 45  # lines of the journal
@@ -69,15 +87,43 @@ def _trained(*flags: str, seeds: int = 8, **more: Any) -> Make:
 
 
 def _audited() -> dict[str, Any]:
-    _command("growth", "rewards", "shaped", "sparse", "--schedules", "8", "--search", "0", "--steps", "6",
-             "--out", "reward-audits/rewards")
+    _command(
+        "growth",
+        "rewards",
+        "shaped",
+        "sparse",
+        "--schedules",
+        "8",
+        "--search",
+        "0",
+        "--steps",
+        "6",
+        "--out",
+        "reward-audits/rewards",
+    )
     return _growth("shaped,sparse", "--reward-audit", "reward-audits/rewards", seeds=1)()
 
 
 def _killed() -> dict[str, Any]:
     """Kill an experiment without warning while its third replicate trains, then resume it."""
-    line = (sys.executable, "-m", "esper_ab.commands.cli", "launch", "--groups", "shaped,sparse", "--seeds", "6",
-            *_SMALL, "--episodes", "3", "--devices", "cpu:0", "--name", _FOLDER.name, "--quiet")
+    line = (
+        sys.executable,
+        "-m",
+        "esper_ab.commands.cli",
+        "launch",
+        "--groups",
+        "shaped,sparse",
+        "--seeds",
+        "6",
+        *_SMALL,
+        "--episodes",
+        "3",
+        "--devices",
+        "cpu:0",
+        "--name",
+        _FOLDER.name,
+        "--quiet",
+    )
     process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     journal = _FOLDER / JOURNAL_NAME
     while process.poll() is None and (not journal.exists() or journal.read_bytes().count(b"\n") < _KILLED_AT):
@@ -134,8 +180,14 @@ def _drawing(means: Mapping[str, float], sd: float, drift: float, faults: str) -
 
 
 def _drawn(
-    means: Mapping[str, float], sd: float = 2.0, *, drift: float = 0.0, faults: str = "", extend_to: int = 0,
-    keep: int = 0, **settings: Any,
+    means: Mapping[str, float],
+    sd: float = 2.0,
+    *,
+    drift: float = 0.0,
+    faults: str = "",
+    extend_to: int = 0,
+    keep: int = 0,
+    **settings: Any,
 ) -> Make:
     """Draw outcomes with `means` by group; `keep`: number of journal lines to keep."""
 
@@ -169,38 +221,102 @@ GOLDENS: dict[str, Make] = {
     "growth_unpaired": _growth("shaped,sparse", "--unpaired"),
     "growth_sequence": _growth("shaped,sparse", "--placement", "sequence", "--outcome-over", "curve-mean"),
     "growth_two_devices": _launched(
-        "--groups", "shaped,sparse", "--seeds", "6", *_TINY, "--devices", "cpu:0", "cpu:1", "--sync",
+        "--groups",
+        "shaped,sparse",
+        "--seeds",
+        "6",
+        *_TINY,
+        "--devices",
+        "cpu:0",
+        "cpu:1",
+        "--sync",
         "independent",
     ),
     "growth_killed_and_resumed": _killed,
     "cartpole": _launched(
-        "--task", "gym:CartPole-v1", "--group", "low:ppo.lr=1e-4", "--group", "high:ppo.lr=1e-2", "--groups",
-        "low=env,high=env", "--margin", "5", "--seeds", "6", "--episodes", "2", "--steps", "60", "--n-envs", "4",
-        "--eval-episodes", "4", "--set", "policy.hidden=16", *_ONE_CORE,
+        "--task",
+        "gym:CartPole-v1",
+        "--group",
+        "low:ppo.lr=1e-4",
+        "--group",
+        "high:ppo.lr=1e-2",
+        "--groups",
+        "low=env,high=env",
+        "--margin",
+        "5",
+        "--seeds",
+        "6",
+        "--episodes",
+        "2",
+        "--steps",
+        "60",
+        "--n-envs",
+        "4",
+        "--eval-episodes",
+        "4",
+        "--set",
+        "policy.hidden=16",
+        *_ONE_CORE,
     ),
     "trainer_file": _trained("--group", "a:trainer.shift=4"),
     "trainer_lost_with_worst": _trained(
-        *_RANGE, "--group", "a:trainer.shift=4,trainer.fails=0.25", seeds=10, statuses=(0, 3),
+        *_RANGE,
+        "--group",
+        "a:trainer.shift=4,trainer.fails=0.25",
+        seeds=10,
+        statuses=(0, 3),
     ),
     "trainer_no_number": _trained(*_RANGE, "--group", "b:trainer.breaks=0.3"),
     "trainer_lost": _trained("--group", "a:trainer.shift=4,trainer.fails=0.25", seeds=10, statuses=(0, 3)),
     "trainer_command": _launched(
-        f"{sys.executable} train.py {{seed}} {{shift}} {{out}}", "--lower", "result.json:score",
-        "--outcome-unit", "J", "--margin", "2", "--group", "a:trainer.shift=0",
-        "--group", "b:trainer.shift=-4", "--seeds", "6", *_ONE_CORE,
+        f"{sys.executable} train.py {{seed}} {{shift}} {{out}}",
+        "--lower",
+        "result.json:score",
+        "--outcome-unit",
+        "J",
+        "--margin",
+        "2",
+        "--group",
+        "a:trainer.shift=0",
+        "--group",
+        "b:trainer.shift=-4",
+        "--seeds",
+        "6",
+        *_ONE_CORE,
     ),
     "joint_tasks": _launched(
-        "--groups", "wait,random", "--task", "synthetic,digits", "--seeds", "6", *_TINY, *_ONE_CORE, joint=True,
+        "--groups",
+        "wait,random",
+        "--task",
+        "synthetic,digits",
+        "--seeds",
+        "6",
+        *_TINY,
+        *_ONE_CORE,
+        joint=True,
     ),
     "joint_grid": _trained("--group", "a:trainer.shift=4", "--grid", "trainer.sd=0.5,2", joint=True),
     "joint_grid_lost": _trained(
-        *_RANGE, "--group", "a:trainer.shift=4,trainer.fails=0.2", "--grid", "trainer.sd=0.5,2", joint=True,
+        *_RANGE,
+        "--group",
+        "a:trainer.shift=4,trainer.fails=0.2",
+        "--grid",
+        "trainer.sd=0.5,2",
+        joint=True,
         statuses=(0, 3),
     ),
     "joint_begun": _begun,
     "joint_three_groups": _trained(
-        "--groups", "a,b,c", "--control", "c", "--group", "a:trainer.shift=4", "--grid", "trainer.sd=0.5,2,4",
-        seeds=6, joint=True,
+        "--groups",
+        "a,b,c",
+        "--control",
+        "c",
+        "--group",
+        "a:trainer.shift=4",
+        "--grid",
+        "trainer.sd=0.5,2,4",
+        seeds=6,
+        joint=True,
     ),
     "judged_directory": _judged_directory,
     # by the engine
@@ -210,8 +326,13 @@ GOLDENS: dict[str, Make] = {
     "looks_own": _drawn({"a": 2.0, "b": 0.0}, seeds=12, looks=(6, 8, 10, 12)),
     "looks_alpha_passed_on": _drawn({"a": 9.0, "b": 0.0, "c": 1.5}, 1.0, seeds=20, looks=(10, 14, 20), cores=3),
     "looks_group_leaves": _drawn(
-        {"a": 0.0, "b": 8.0, "c": 0.5, "w": -20.0}, 1.5, seeds=16, looks=(12, 16), control="a",
-        untested=("w",), cores=4,
+        {"a": 0.0, "b": 8.0, "c": 0.5, "w": -20.0},
+        1.5,
+        seeds=16,
+        looks=(12, 16),
+        control="a",
+        untested=("w",),
+        cores=4,
     ),
     "looks_futility": _drawn({"a": 0.0, "b": 0.0}, 1.5, seeds=24, looks=(12, 16, 24), futility=0.8),
     "looks_cut_off": _drawn(_LIKE, 3.0, seeds=16, looks=(12, 16), keep=140),

@@ -78,8 +78,12 @@ def try_room(room: str, sample: int) -> list[Mutant]:
             write(file, mutants)
             print(f"{mutant.result:11} {_what(mutant)}  {mutant.by}", file=out)
 
-        work = _Work([(mutant, place) for mutant, place in places if place], _test_files(room, places), tell,
-                     lambda text: print(text, file=out))
+        work = _Work(
+            [(mutant, place) for mutant, place in places if place],
+            _test_files(room, places),
+            tell,
+            lambda text: print(text, file=out),
+        )
         work.run()
     write(file, mutants)
     if untried := sum(not mutant.result for mutant in tried):

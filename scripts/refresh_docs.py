@@ -50,7 +50,8 @@ def _bench(part: str, *code: str, pages: bool = True) -> Product:
 PRODUCTS = {
     "example": Product(
         files=("docs/report.png", *(f"{EXAMPLE}/{name}" for name in _KEPT)),
-        code=("esper_ab/report", "esper_ab/verdict", "esper_ab/analysis"), command=("scripts/refresh_docs",),
+        code=("esper_ab/report", "esper_ab/verdict", "esper_ab/analysis"),
+        command=("scripts/refresh_docs",),
     ),
     "shaping": Product(
         files=tuple(f"{SHAPING}/{name}" for name in (*_SHOWN, "curves.png")),
@@ -59,8 +60,8 @@ PRODUCTS = {
     ),
     "screening": Product(
         files=(*(f"{SCREENING}/{name}" for name in (*_KEPT, "experiment.toml")), OTHER_NUMBERS),
-        code=("esper_ab/report", "esper_ab/analysis", *_TRAINING), command=("scripts/refresh_docs", "--only",
-        "screening"),
+        code=("esper_ab/report", "esper_ab/analysis", *_TRAINING),
+        command=("scripts/refresh_docs", "--only", "screening"),
     ),
     "hosts": _bench("hosts", "workers/native", "workers/growth/bank"),
     "gpu": _bench("gpu", "workers/growth/bank"),  # missing until a GPU has run it
@@ -75,7 +76,8 @@ PRODUCTS = {
         command=("scripts/refresh_docs",),
     ),
     "several tasks": Product(
-        files=("docs/several-tasks.png",), code=("esper_ab/readers", "esper_ab/report/figures"),
+        files=("docs/several-tasks.png",),
+        code=("esper_ab/readers", "esper_ab/report/figures"),
         command=("scripts/refresh_docs",),
     ),
 }
@@ -128,8 +130,13 @@ def _launched(folder: str, name: str, *words: str) -> Path:
 
 
 def _esper_ab(*words: str) -> None:
-    subprocess.run([sys.executable, "-m", "esper_ab.commands.cli", *words], check=True, cwd=ROOT,
-                   stdout=subprocess.DEVNULL, env=os.environ | {"PYTHONPATH": str(ROOT)})
+    subprocess.run(
+        [sys.executable, "-m", "esper_ab.commands.cli", *words],
+        check=True,
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )
 
 
 def keep(experiment_dir: Path, to: Path, names: tuple[str, ...] = _KEPT) -> None:
@@ -164,8 +171,10 @@ def screening() -> None:
     compared = dict.fromkeys(group for one in document["comparisons"] for group in (one["a"], one["b"]))
     ended = [(one["run"]["group_id"], one["run"]["replicate"], one["outcome"]) for one in document["runs"]]
     lines = [
-        f"{group},{replicate},{outcome!r}" for group in compared
-        for name, replicate, outcome in ended if name == group and outcome is not None
+        f"{group},{replicate},{outcome!r}"
+        for group in compared
+        for name, replicate, outcome in ended
+        if name == group and outcome is not None
     ]
     (ROOT / OTHER_NUMBERS).write_text("\n".join(("group,seed,outcome", *lines)) + "\n", encoding="utf-8")
     other_numbers()
@@ -173,8 +182,20 @@ def screening() -> None:
 
 def other_numbers() -> None:
     """Draw the picture of docs/other-numbers.md with the command on that page."""
-    _esper_ab("judge", OTHER_NUMBERS, "--margin", "2", "--unit", "%", "--control", "random", "--scores", "10..100",
-              "--figure", "docs/other-numbers.png")
+    _esper_ab(
+        "judge",
+        OTHER_NUMBERS,
+        "--margin",
+        "2",
+        "--unit",
+        "%",
+        "--control",
+        "random",
+        "--scores",
+        "10..100",
+        "--figure",
+        "docs/other-numbers.png",
+    )
 
 
 def several_tasks() -> None:
@@ -186,8 +207,9 @@ def several_tasks() -> None:
     with tempfile.TemporaryDirectory() as folder:
         several = _launched(folder, "several", *asked.split())
         parts = [f"{name}={several / name}" for name in ("digits", "mixture")]
-        _esper_ab("judge", str(several / "plan.json"), *parts, "--scores", "0..100", "--figure",
-                  "docs/several-tasks.png")
+        _esper_ab(
+            "judge", str(several / "plan.json"), *parts, "--scores", "0..100", "--figure", "docs/several-tasks.png"
+        )
 
 
 def shaping() -> None:
@@ -235,9 +257,20 @@ def picture(page: Path, to: Path, scratch: Path) -> None:
     if browser is None:
         raise RuntimeError("the picture needs Chromium on the path")
     subprocess.run(
-        [browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1150,1180",
-         f"--user-data-dir={scratch / 'profile'}", f"--screenshot={to}", page.as_uri()],
-        check=True, capture_output=True, timeout=300,
+        [
+            browser,
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--hide-scrollbars",
+            "--window-size=1150,1180",
+            f"--user-data-dir={scratch / 'profile'}",
+            f"--screenshot={to}",
+            page.as_uri(),
+        ],
+        check=True,
+        capture_output=True,
+        timeout=300,
     )
 
 

@@ -32,8 +32,14 @@ _LOG_CHARACTERS = 4000
 
 def _arguments(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/sign_off", description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--part", type=int, default=1, choices=range(1, len(NAMES) + 1), metavar="N",
-                        help="begin with part N; earlier results are taken from the JSON")
+    parser.add_argument(
+        "--part",
+        type=int,
+        default=1,
+        choices=range(1, len(NAMES) + 1),
+        metavar="N",
+        help="begin with part N; earlier results are taken from the JSON",
+    )
     parser.add_argument("--wheels", metavar="DIR", help="install these wheels, for this run only, beside torch")
     parser.add_argument("--collect", metavar="DIR", help="download and build the wheels into DIR, and stop")
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder of gpu.json and gpu.md (docs/evidence)")
@@ -47,9 +53,12 @@ def run_part(name: str, env: dict[str, str], real: bool, folder: Path) -> dict[s
     command = [sys.executable, "-P", "-m", "signoff.run_part", name, str(folder), "real" if real else "rehearsal"]
     limit_s = part(name).BUDGET_S if real else None
     start = time.monotonic()
-    with (folder / "log").open("wb") as log, subprocess.Popen(
-        command, env=env, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
-    ) as process:
+    with (
+        (folder / "log").open("wb") as log,
+        subprocess.Popen(
+            command, env=env, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+        ) as process,
+    ):
         try:
             process.wait(limit_s)
         except subprocess.TimeoutExpired:
@@ -106,8 +115,11 @@ def _check_header(results: Results, first: int) -> None:
 
 
 def _say(number: int, name: str, one: dict[str, Any]) -> None:
-    print(f"{number:2} of {len(NAMES)}  {part(name).TITLE:34} {one['seconds']:5.0f} s  "
-          f"{'FAILED' if one['problems'] else 'ok'}", flush=True)
+    print(
+        f"{number:2} of {len(NAMES)}  {part(name).TITLE:34} {one['seconds']:5.0f} s  "
+        f"{'FAILED' if one['problems'] else 'ok'}",
+        flush=True,
+    )
     for problem in one["problems"]:
         print(f"          {problem}", flush=True)
 

@@ -61,8 +61,9 @@ class Tally:
 
     @property
     def reasons(self) -> str:
-        return ", ".join(f"{count} ({of_several(reason) if count > 1 else reason})"
-                         for reason, count in self.skipped.most_common())
+        return ", ".join(
+            f"{count} ({of_several(reason) if count > 1 else reason})" for reason, count in self.skipped.most_common()
+        )
 
 
 def of_several(reason: str) -> str:

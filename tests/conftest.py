@@ -27,9 +27,7 @@ hypothesis.settings.register_profile(
 )
 _QUICK_TO_FAIL = [one for one in hypothesis.Phase if one not in (hypothesis.Phase.shrink, hypothesis.Phase.explain)]
 hypothesis.settings.register_profile("commit", deadline=None, print_blob=True, phases=_QUICK_TO_FAIL)
-hypothesis.settings.register_profile(
-    "nightly", deadline=None, print_blob=True, phases=_QUICK_TO_FAIL, max_examples=600
-)
+hypothesis.settings.register_profile("nightly", deadline=None, print_blob=True, phases=_QUICK_TO_FAIL, max_examples=600)
 hypothesis.settings.load_profile("commit")
 
 

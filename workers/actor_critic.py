@@ -88,9 +88,7 @@ def initial_weights(shape: Shape, rng: RngPath) -> Weights:
         for head in range(min(heads.start, CONDITIONING_HEADS)):
             size = shape.head_sizes[head]  # rows of root mean square 1, like the features that they are added to
             gain = math.sqrt(max(size, hidden))
-            found[f"{name}.choices.{head}.weight"] = orthogonal(
-                size, hidden, gain, path / "choices" / head / "weight"
-            )
+            found[f"{name}.choices.{head}.weight"] = orthogonal(size, hidden, gain, path / "choices" / head / "weight")
         linear(f"{name}.logits", hidden, sum(shape.head_sizes[head] for head in heads), _LOGIT_GAIN, path / "logits")
     if shape.first_bias:
         found["actor.0.logits.bias"][:] = shape.first_bias
@@ -224,10 +222,12 @@ class ActorCritic(ABC):
         step = np.array(self.steps, dtype=np.float32)
         return {
             "policy": {name: weight.copy() for name, weight in self.weights.items()},
-            "optimiser": {"state": {
-                place: {"step": step, "exp_avg": mean.copy(), "exp_avg_sq": square.copy()}
-                for place, (mean, square) in enumerate(moments)
-            }},
+            "optimiser": {
+                "state": {
+                    place: {"step": step, "exp_avg": mean.copy(), "exp_avg_sq": square.copy()}
+                    for place, (mean, square) in enumerate(moments)
+                }
+            },
         }
 
     def load(self, state: Mapping[str, Any]) -> None:

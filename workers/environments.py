@@ -268,8 +268,7 @@ class Kind(ABC):
         raise ValueError(f"no controller {spec.settings.controller.name!r} for {spec.task}")
 
     def world(self, path: Path, spec: RunSpec, importable: Collection[str], device: str) -> World:
-        """Return the world of the policy at `path`; ValueError if that would run code outside the modules `importable`.
-        """
+        """Return the world of the policy at `path`; ValueError if that would run code outside the modules `importable`."""
         raise ValueError(f"{path}: its task {spec.task!r} is code, which a policy file must not cause to run")
 
     def summary(self, episodes: Sequence[EnvEpisode]) -> tuple[dict[str, Any], str]:

@@ -70,8 +70,14 @@ def before_with_birth(seeds: SeedFacts) -> Floats:
 
 Values = NDArray[np.floating[Any]] | float
 _BLANKS: dict[str, float] = {
-    "stage": UNKNOWN, "previous_stage": UNKNOWN, "epochs_in_stage": 0, "age": 0, "contribution": np.nan,
-    "total_improvement": np.nan, "interaction_sum": np.nan, "acc_at_germination": np.nan,
+    "stage": UNKNOWN,
+    "previous_stage": UNKNOWN,
+    "epochs_in_stage": 0,
+    "age": 0,
+    "contribution": np.nan,
+    "total_improvement": np.nan,
+    "interaction_sum": np.nan,
+    "acc_at_germination": np.nan,
 }
 
 
@@ -151,8 +157,10 @@ def _of_measured(facts: StepFacts, seeds: SeedFacts, settings: RewardSettings) -
     progress = facts.val_acc[:, None] - seeds.acc_at_germination
     geometric_mean = np.sqrt(np.maximum(progress, 0.0) * np.maximum(contribution, 0.0))
     earned = first_of(
-        (np.isnan(progress), _UNKNOWN_START_SHARE * contribution), (progress <= 0, 0.0),
-        (contribution >= progress, geometric_mean), otherwise=contribution,
+        (np.isnan(progress), _UNKNOWN_START_SHARE * contribution),
+        (progress <= 0, 0.0),
+        (contribution >= progress, geometric_mean),
+        otherwise=contribution,
     )
     weight = settings.contribution_weight
     helping = weight * earned * discount(seeds, settings) + ratio_penalty(seeds, settings)
@@ -207,8 +215,10 @@ def _fossilize(seeds: SeedFacts, settings: RewardSettings) -> Floats:
     settled = np.minimum(1.0, seeds.epochs_in_stage / _SETTLED_EPOCHS)
     bonus = (settings.fossilize_base_bonus + settings.fossilize_contribution_scale * contribution) * settled
     price = first_of(
-        (seeds.stage != HOLDING, settings.invalid_fossilize_penalty), (improvement < 0, harmful - 0.3 * disguised),
-        (contribution >= _MIN_CONTRIBUTION, bonus), otherwise=settings.fossilize_noncontributing_penalty,
+        (seeds.stage != HOLDING, settings.invalid_fossilize_penalty),
+        (improvement < 0, harmful - 0.3 * disguised),
+        (contribution >= _MIN_CONTRIBUTION, bonus),
+        otherwise=settings.fossilize_noncontributing_penalty,
     )
     return price + settings.fossilize_cost
 
@@ -217,16 +227,22 @@ def _prune(seeds: SeedFacts, settings: RewardSettings) -> Floats:
     contribution, loss = seeds.contribution, settings.prune_good_seed_penalty
     useful = np.maximum(loss - 0.05 * contribution, 3.0 * loss)
     price = first_of(
-        (~seeds.present, _PRUNE_NOTHING_PENALTY), (seeds.stage == FOSSILIZED, settings.prune_fossilized_penalty),
+        (~seeds.present, _PRUNE_NOTHING_PENALTY),
+        (seeds.stage == FOSSILIZED, settings.prune_fossilized_penalty),
         (seeds.age < _MIN_PRUNE_AGE, _TOO_YOUNG_PENALTY * (_MIN_PRUNE_AGE - seeds.age)),
         (contribution < settings.prune_hurting_threshold, settings.prune_hurting_bonus),
-        (contribution < 0, settings.prune_acceptable_bonus), (contribution >= 0, useful), otherwise=0.0,
+        (contribution < 0, settings.prune_acceptable_bonus),
+        (contribution >= 0, useful),
+        otherwise=0.0,
     )
     return price + settings.prune_cost
 
 
 _PRICES: dict[Op, Callable[[SeedFacts, RewardSettings], Floats]] = {
-    Op.GERMINATE: _germinate, Op.SET_ALPHA_TARGET: _set_alpha_target, Op.PRUNE: _prune, Op.FOSSILIZE: _fossilize
+    Op.GERMINATE: _germinate,
+    Op.SET_ALPHA_TARGET: _set_alpha_target,
+    Op.PRUNE: _prune,
+    Op.FOSSILIZE: _fossilize,
 }
 
 

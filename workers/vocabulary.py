@@ -77,9 +77,7 @@ OP, SLOT, BLUEPRINT, STYLE, TEMPO, ALPHA_TARGET, ALPHA_SPEED, ALPHA_CURVE = rang
 def blend(style: str, tempo: int, alpha_target: float) -> dict[int, int]:
     """Return the choices, by head, for a GERMINATE whose seed will blend with this style, tempo and alpha target."""
     styles = [name for name, _, _ in STYLES]
-    return {
-        STYLE: styles.index(style), TEMPO: TEMPOS.index(tempo), ALPHA_TARGET: ALPHA_TARGETS.index(alpha_target)
-    }
+    return {STYLE: styles.index(style), TEMPO: TEMPOS.index(tempo), ALPHA_TARGET: ALPHA_TARGETS.index(alpha_target)}
 
 
 def head_sizes(n_slots: int, n_blueprints: int) -> tuple[int, ...]:

@@ -50,11 +50,15 @@ def analyse(history: History, rng_seed: int | None = None) -> Analysis:
     per_run = outcomes(history)
     learned = learning(history, per_run)
     return Analysis(
-        outcomes=per_run, comparisons=answer.comparisons, cross=cross_evaluation(history),
+        outcomes=per_run,
+        comparisons=answer.comparisons,
+        cross=cross_evaluation(history),
         findings=by_weight((*facts.findings, *answer.findings)),
         learning=learned,
-        conduct=conduct(history), remarks=remarks(history, per_run, learned, answer.comparisons),
-        noise=noise_of_pairs(history), result_hash=result_hash(history),
+        conduct=conduct(history),
+        remarks=remarks(history, per_run, learned, answer.comparisons),
+        noise=noise_of_pairs(history),
+        result_hash=result_hash(history),
         reward_audit=None if history.plan.reward_audit is None else findings_of(history.plan.reward_audit),
     )
 
@@ -85,7 +89,10 @@ def facts_of(history: History) -> Facts:
     """Return what the records say besides outcomes: audit findings, and which groups are the same computation."""
     pairs, plan = pairs_in(followed(history)), history.plan
     return Facts(
-        scope=conditions(history), findings=tuple(audit(history, pairs)), paired=not plan.experiment.unpaired,
-        run_sd=plan.run_sd, same_settings=frozenset(one.groups for one in pairs if same_settings(history, one)),
+        scope=conditions(history),
+        findings=tuple(audit(history, pairs)),
+        paired=not plan.experiment.unpaired,
+        run_sd=plan.run_sd,
+        same_settings=frozenset(one.groups for one in pairs if same_settings(history, one)),
         same_records=frozenset(one.groups for one in pairs if same_records(history, one, pairs[one])),
     )

@@ -53,7 +53,9 @@ def _of_comparisons(history: History, pairs: Pairs) -> Iterator[Finding]:
     kinds = sorted({hardware(lane) for lane in history.plan.lanes})
     if len(kinds) > 1 and all_balanced:
         yield Finding(
-            "hardware", "notes", (),
+            "hardware",
+            "notes",
+            (),
             f"Lanes use different hardware ({', '.join(kinds)}); compared groups ran equally often on each.",
         )
 
@@ -61,12 +63,15 @@ def _of_comparisons(history: History, pairs: Pairs) -> Iterator[Finding]:
 def _no_number(history: History) -> Iterator[Finding]:
     for group in history.groups:
         runs = [
-            run.ref.name for run in history.of_group(group)
+            run.ref.name
+            for run in history.of_group(group)
             if run.evaluation is not None and not run.lost and outcome_of(run, history.design.outcome_over) is None
         ]
         if runs:
             yield Finding(
-                "outcome", "blocks", (group,),
+                "outcome",
+                "blocks",
+                (group,),
                 f"The outcome of {', '.join(runs)} is not a finite number: the record is damaged or foreign.",
             )
 
@@ -76,9 +81,11 @@ def _places(blocks: Sequence[Block], contrast: Contrast, replicates: set[int]) -
     return {
         block.replicate: {
             spec.ref.group_id: (spec.ref.device, order)
-            for order, spec in enumerate(block.runs) if spec.ref.group_id in contrast.groups
+            for order, spec in enumerate(block.runs)
+            if spec.ref.group_id in contrast.groups
         }
-        for block in blocks if block.replicate in replicates
+        for block in blocks
+        if block.replicate in replicates
     }
 
 
@@ -93,7 +100,9 @@ def _aliased(history: History, contrast: Contrast, places: Places) -> Iterator[F
     said = f"In the {len(places)} analysed seeds the difference between {contrast.a} and {contrast.b}"
     if not history.design.positions_matter:
         yield Finding(
-            "aliased", "notes", contrast.groups,
+            "aliased",
+            "notes",
+            contrast.groups,
             f"{said} coincides with device and start order; nothing is confounded, because no record can depend on "
             "them.",
         )
@@ -101,7 +110,8 @@ def _aliased(history: History, contrast: Contrast, places: Places) -> Iterator[F
     said = f"{said} cannot be separated from the effects of device and start order: the design does not have full rank."
     runs = {block.replicate: [history.runs[spec.ref.name] for spec in block.runs] for block in history.blocks}
     coming = {
-        replicate for replicate, several in runs.items()
+        replicate
+        for replicate, several in runs.items()
         if {run.expected for run in several if run.ref.group_id in contrast.groups} == {True}
     }
     if identified([*_places(history.blocks, contrast, coming | places.keys()).values()]):
@@ -121,18 +131,16 @@ def _remedy(history: History, contrast: Contrast, places: Places) -> str:
         lanes = history.plan.lanes[replicate % n_sets * len(names) :]
         more[replicate] = {
             names[group]: (lanes[place].name, place)
-            for place, group in enumerate(positions(experiment, replicate, n_sets)) if names[group] in contrast.groups
+            for place, group in enumerate(positions(experiment, replicate, n_sets))
+            if names[group] in contrast.groups
         }
         if identified([*more.values()]):
-            return (
-                f"{replicate + 1} seeds would separate them: `esper-ab resume --seeds` adds the missing ones."
-            )
+            return f"{replicate + 1} seeds would separate them: `esper-ab resume --seeds` adds the missing ones."
     return "Another experiment, with fewer lost seeds, would separate them."
 
 
 def _position_balance(history: History, contrast: Contrast, places: Places) -> Iterator[Finding]:
-    """Report unequal start positions if their effects are not adjusted for, so that only balance cancels these effects.
-    """
+    """Report unequal start positions if their effects are not adjusted for, so that only balance cancels these effects."""
     unneeded = history.design.adjusted or history.design.positions_drawn or not history.design.positions_matter
     if unneeded or len(places) < 2:  # with one pair there is nothing to balance
         return
@@ -140,7 +148,9 @@ def _position_balance(history: History, contrast: Contrast, places: Places) -> I
     if unbalanced:
         counts = ", ".join(f"{count:+d} at {order + 1}" for order, count in unbalanced)
         yield Finding(
-            "order", "notes", contrast.groups,
+            "order",
+            "notes",
+            contrast.groups,
             f"{contrast.a} and {contrast.b} were not equally often at each place in the start order "
             f"(runs of {contrast.a} minus runs of {contrast.b}: {counts}), and the analysis does not adjust for device "
             "and order.",
@@ -205,7 +215,9 @@ def _hardware(history: History, contrast: Contrast, places: Places) -> Iterator[
     if unbalanced:
         counts = ", ".join(f"{count:+d} on {kind}" for kind, count in unbalanced)
         yield Finding(
-            "hardware", "caps", contrast.groups,
+            "hardware",
+            "caps",
+            contrast.groups,
             f"{contrast.a} and {contrast.b} did not run equally often on each kind of hardware (runs of {contrast.a} "
             f"minus runs of {contrast.b}: {counts}).",
         )

@@ -40,7 +40,9 @@ def _inexact(history: History) -> Iterator[Finding]:
     for group, names in by_group.items():
         runs = ", ".join(sorted(names - {""})) or "runs unknown"
         yield Finding(
-            "inexact resume", "caps", (group,) if group else (),
+            "inexact resume",
+            "caps",
+            (group,) if group else (),
             f"Repeated work did not reproduce its earlier record: {runs}.",
         )
 
@@ -77,7 +79,8 @@ def _throughput(groups: Sequence[Conduct]) -> Iterator[Finding]:
     ratio = max(speeds.values()) / min(speeds.values())
     each = ", ".join(
         f"{group.group} {significant(speeds[group.group], 3)} ({significant(group.wall_s, 3)} s)"
-        for group in groups if group.group in speeds
+        for group in groups
+        if group.group in speeds
     )
     yield note_on(
         "throughput",

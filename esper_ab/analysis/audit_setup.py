@@ -13,8 +13,18 @@ from esper_ab.verdict.finding import Finding, Weight
 
 # Fields of RunSpec that must be equal for all runs.
 _COMMON = (
-    "experiment_digest", "rng_seed", "task", "outcome", "repeats", "data_dir", "slots", "n_envs", "episodes", "steps",
-    "eval_episodes", "arithmetic",
+    "experiment_digest",
+    "rng_seed",
+    "task",
+    "outcome",
+    "repeats",
+    "data_dir",
+    "slots",
+    "n_envs",
+    "episodes",
+    "steps",
+    "eval_episodes",
+    "arithmetic",
 )
 
 

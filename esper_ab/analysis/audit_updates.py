@@ -55,7 +55,9 @@ def _dead_heads(group: str, runs: Sequence[RunHistory]) -> Iterator[Finding]:
     caps = dead[runs[0].columns.heads[0]] == len(runs)  # the first head is used in every decision
     end = ": it did not train" if caps else ""
     yield Finding(
-        "dead heads", "caps" if caps else "notes", (group,),
+        "dead heads",
+        "caps" if caps else "notes",
+        (group,),
         f"{group}: action heads that never had a choice in any update of a run: {heads}{end}.",
     )
 

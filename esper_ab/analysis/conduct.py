@@ -14,8 +14,12 @@ from esper_ab.journal.fold import History, RunHistory
 
 # Category of an incident -> its name in a sentence. The other categories have findings of their own.
 FAULTS = {
-    "worker_death": "worker death", "hung_worker": "hung worker", "restart": "restart",
-    "start_delayed": "delayed start", "bad_message": "unreadable message", "damaged_checkpoint": "damaged checkpoint",
+    "worker_death": "worker death",
+    "hung_worker": "hung worker",
+    "restart": "restart",
+    "start_delayed": "delayed start",
+    "bad_message": "unreadable message",
+    "damaged_checkpoint": "damaged checkpoint",
     "cold_start": "cold start",
 }
 

@@ -52,7 +52,9 @@ def cross_evaluation(history: History) -> CrossEvaluation:
         modes=modes,
         rows=tuple(
             CrossRow(
-                group=group, runs=len(runs), outcome=mean(map(_outcome, runs)),
+                group=group,
+                runs=len(runs),
+                outcome=mean(map(_outcome, runs)),
                 rewards={mode: mean(_reward(eval_episodes, mode) for eval_episodes in runs) for mode in modes},
             )
             for group, runs in evaluated.items()

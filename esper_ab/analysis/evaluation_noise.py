@@ -75,6 +75,9 @@ def _with_costs(history: History, found: Components | None) -> EvaluationNoise |
     if min(trained_s, evaluated_s) <= 0.0:
         return None
     return EvaluationNoise(
-        components=found, episodes=experiment.episodes, n_envs=experiment.n_envs,
-        training_episode_s=trained_s / trained, evaluation_episode_s=evaluated_s / evaluated,
+        components=found,
+        episodes=experiment.episodes,
+        n_envs=experiment.n_envs,
+        training_episode_s=trained_s / trained,
+        evaluation_episode_s=evaluated_s / evaluated,
     )

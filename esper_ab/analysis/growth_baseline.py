@@ -58,7 +58,9 @@ def _near(
             near[group] = f"{group} {far.mean:+.2f} points, 95 % interval {low:+.2f} to {high:+.2f}"
     if near:
         yield Finding(
-            "baseline", "caps equivalence", contrast.groups,
+            "baseline",
+            "caps equivalence",
+            contrast.groups,
             f"EQUIVALENT cannot be claimed: it has not been shown that {' and '.join(near)} "
             f"{'is' if len(near) == 1 else 'are'} more than the margin of {margin:g} points {what} "
             f"({'; '.join(near.values())}). Two groups {who} would be just as close.",

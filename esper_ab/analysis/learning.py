@@ -47,10 +47,10 @@ def learning(history: History, outcomes: Mapping[str, RunOutcome]) -> tuple[Lear
 
 
 def unsettled(design: Design, learned: Iterable[Learning]) -> list[str]:
-    """Return the groups whose policies are still near uniform, or do much better with greedy than with sampled actions.
-    """
+    """Return the groups whose policies are still near uniform, or do much better with greedy than with sampled actions."""
     return [
-        one.group for one in learned
+        one.group
+        for one in learned
         if one.learns and ((one.head_entropy or 0.0) > _UNDECIDED or _gain(design, one.sampled, one.greedy) > 0.0)
     ]
 

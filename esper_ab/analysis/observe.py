@@ -33,9 +33,7 @@ def scale_of(design: Design) -> Scale:
 def observe(history: History, facts: Facts | None = None) -> Observations:
     """Return the observations of an experiment, to be judged by its own plan."""
     found = None if facts is None else {"": facts}
-    return Observations(
-        source="", pair_column="replicate", rows=tuple(rows_of(history)), facts=found, repeatable=True
-    )
+    return Observations(source="", pair_column="replicate", rows=tuple(rows_of(history)), facts=found, repeatable=True)
 
 
 def rows_of(history: History, task: str = "") -> Iterator[Observation]:
@@ -46,8 +44,13 @@ def rows_of(history: History, task: str = "") -> Iterator[Observation]:
             if run.evaluation is None and not run.lost:
                 continue  # not finished yet, or not needed
             yield Observation(
-                group=run.ref.group_id, replicate=str(run.ref.replicate), task=task, place=place, run=run.ref.name,
-                value=outcome_of(run, history.design.outcome_over), cancelled=run.lost and not run.failed,
+                group=run.ref.group_id,
+                replicate=str(run.ref.replicate),
+                task=task,
+                place=place,
+                run=run.ref.name,
+                value=outcome_of(run, history.design.outcome_over),
+                cancelled=run.lost and not run.failed,
             )
 
 
@@ -58,9 +61,7 @@ def followed(history: History) -> Courses:
 
 def pairs_in(courses: Courses) -> Pairs:
     """Return the pairs of every comparison, in the order of the design."""
-    return {
-        contrast: one.pairs for contrast, one in courses.pairings.items() if not isinstance(one.pairs, Samples)
-    }
+    return {contrast: one.pairs for contrast, one in courses.pairings.items() if not isinstance(one.pairs, Samples)}
 
 
 def pairs_of(history: History, contrast: Contrast) -> tuple[Pair, ...]:

@@ -42,16 +42,24 @@ def known_from_pairs(history: History, name: str) -> Known:
         raise UsageError(f"--experiment {name}: estimating a spread needs at least two finished seeds; give --sd-run")
     square = math.fsum(float(np.sum((sample - sample.mean()) ** 2)) for sample in samples)
     sd, noise = math.sqrt(square / df), noise_of_pairs(history)
-    known = check_varied(Known(
-        source=f"{len(groups)} groups of {name}", sd=sd, df=df, noise=noise, unit=history.outcome.apart,
-    ))
+    known = check_varied(
+        Known(
+            source=f"{len(groups)} groups of {name}",
+            sd=sd,
+            df=df,
+            noise=noise,
+            unit=history.outcome.apart,
+        )
+    )
     pooled = sum(one_df for _, one_df in residuals)
     sd_pairs = math.sqrt(math.fsum(one**2 * one_df for one, one_df in residuals) / pooled) if pooled else 0.0
     if not sd_pairs:
         return known
     rho = 1.0 - sd_pairs**2 / (2.0 * sd**2)
     return msgspec.structs.replace(
-        known, df=_counted(df, np.full((len(samples), len(samples)), rho)), sd_pairs=sd_pairs,
+        known,
+        df=_counted(df, np.full((len(samples), len(samples)), rho)),
+        sd_pairs=sd_pairs,
         df_pairs=_counted(pooled, _shared_runs(history.design.comparisons)),
     )
 

@@ -74,7 +74,9 @@ def count_pathologies(columns: Columns) -> dict[str, int]:
     for head in columns.heads:
         chose |= np.array(columns.head(head)[1]) > 0.0
     found = _found(
-        lambda name: np.array(columns.of(name)), learns=np.array(columns.of("learns")) == 1.0, chose=chose,
+        lambda name: np.array(columns.of(name)),
+        learns=np.array(columns.of("learns")) == 1.0,
+        chose=chose,
         episodes=np.array(columns.episodes),
     )
     return {kind: int(where.sum()) for kind, where in found.items() if where.any()}
@@ -92,6 +94,7 @@ def _found(of: Callable[[str], Any], *, learns: Any, chose: Any, episodes: Any) 
         RATIO_MISMATCH: of("first_ratio_error") >= FIRST_RATIO_ALARM,
         RATIO_COLLAPSE: of("clip_fraction") >= CLIPPED_SHARE,
         ENTROPY_COLLAPSE: chose & (entropy < COLLAPSED_ENTROPY),
-        VALUE_COLLAPSE: (of("explained_variance") <= 0.0) & (of("value_loss") >= UNINFORMED_VALUE_LOSS)
+        VALUE_COLLAPSE: (of("explained_variance") <= 0.0)
+        & (of("value_loss") >= UNINFORMED_VALUE_LOSS)
         & (episodes >= UNTRAINED_UPDATES),
     }

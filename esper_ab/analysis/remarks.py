@@ -17,7 +17,9 @@ _LEAST_RUNS = 3  # fewest runs from which a fall is reported
 
 
 def remarks(
-    history: History, outcomes: Mapping[str, RunOutcome], learning: Sequence[Learning],
+    history: History,
+    outcomes: Mapping[str, RunOutcome],
+    learning: Sequence[Learning],
     comparisons: Sequence[Comparison],
 ) -> tuple[str, ...]:
     """Return a sentence for each sign that a reward misleads, training fails or policies have not converged.
@@ -28,7 +30,9 @@ def remarks(
     """
     learning = [one for one in learning if one.learns]
     return (
-        *_misled(history, comparisons), *_falling(history, learning), *_greedy(history, learning),
+        *_misled(history, comparisons),
+        *_falling(history, learning),
+        *_greedy(history, learning),
         *_fixed_above(history, outcomes, learning),
     )
 
@@ -63,12 +67,11 @@ def _greedy(history: History, learning: Sequence[Learning]) -> Iterator[str]:
             yield f"{one.group}: {gap}."
 
 
-def _fixed_above(
-    history: History, outcomes: Mapping[str, RunOutcome], learning: Sequence[Learning]
-) -> Iterator[str]:
+def _fixed_above(history: History, outcomes: Mapping[str, RunOutcome], learning: Sequence[Learning]) -> Iterator[str]:
     design, learners = history.design, {one.group for one in learning}
     means = {
-        group: found for group in history.groups
+        group: found
+        for group in history.groups
         if (found := mean(outcomes[run.ref.name].outcome for run in history.of_group(group))) is not None
     }
     trained = {group: value for group, value in means.items() if group in learners}

@@ -75,7 +75,9 @@ def findings_of(reward_audit: RewardAudit) -> RewardAuditFindings:
     outcomes = np.array([np.mean(one.held_out_accuracy) for one in played])
     random = np.array([one.kind == "random" for one in played])
     return RewardAuditFindings(
-        reward_audit=reward_audit, outcomes=outcomes, own_curve=_curve(outcomes[random], outcomes[random]),
+        reward_audit=reward_audit,
+        outcomes=outcomes,
+        own_curve=_curve(outcomes[random], outcomes[random]),
         rewards=tuple(_judge_reward(scored, outcomes, random) for scored in reward_audit.answer.scored),
     )
 
@@ -90,20 +92,25 @@ def _judge_reward(scored: Scored, outcomes: Floats, random: Bools) -> RewardFind
     total = by_step.sum()
     paid = np.cumsum(by_step) / total if total else np.zeros_like(by_step)
     return RewardFindings(
-        name=scored.reward.name, returns=returns, curve=_curve(returns[random], outcomes[random]),
-        regret=regret(returns, outcomes), favourite=int(returns.argmax()),
+        name=scored.reward.name,
+        returns=returns,
+        curve=_curve(returns[random], outcomes[random]),
+        regret=regret(returns, outcomes),
+        favourite=int(returns.argmax()),
         rank_correlation=correlation(returns[random], outcomes[random]).spearman,
-        pairs=worst_pairs(returns, outcomes, PAIRS), distance=linear_distance(returns, outcomes),
-        spread=float(np.std(returns[random], ddof=1)) if random.sum() > 1 else 0.0, largest=scored.largest,
+        pairs=worst_pairs(returns, outcomes, PAIRS),
+        distance=linear_distance(returns, outcomes),
+        spread=float(np.std(returns[random], ddof=1)) if random.sum() > 1 else 0.0,
+        largest=scored.largest,
         half_paid=int(np.searchsorted(paid, 0.5 - 1e-12)) + 1 if total else None,
-        on_last_step=float(by_step[-1] / total) if total else None, paid=paid,
-        sensitivity=_sensitivity(scored, returns, outcomes, random), found=scored.found,
+        on_last_step=float(by_step[-1] / total) if total else None,
+        paid=paid,
+        sensitivity=_sensitivity(scored, returns, outcomes, random),
+        found=scored.found,
     )
 
 
-def _sensitivity(
-    scored: Scored, returns: Floats, outcomes: Floats, random: Bools
-) -> tuple[Sensitivity, ...]:
+def _sensitivity(scored: Scored, returns: Floats, outcomes: Floats, random: Bools) -> tuple[Sensitivity, ...]:
     best = outcomes[random].max()
     before = best - regret(returns[random], outcomes[random])
     found = []

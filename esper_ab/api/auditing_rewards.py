@@ -29,7 +29,9 @@ class RewardAuditOptions(TypedDict, total=False):
 
 
 def audit_rewards(
-    *rewards: str, settings: Mapping[str, object] | None = None, output_dir: str | Path | None = None,
+    *rewards: str,
+    settings: Mapping[str, object] | None = None,
+    output_dir: str | Path | None = None,
     **options: Unpack[RewardAuditOptions],
 ) -> RewardAuditFindings:
     """Compute the return that each reward gives to known behaviours, and the outcome lost by choosing by return.

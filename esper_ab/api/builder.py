@@ -38,8 +38,14 @@ class ExperimentBuilder:
     so_far: ABExperiment  # never changed
 
     def add_variant(
-        self, name: str, description: str = "", overrides: Settings | None = None, *, tags: Sequence[str] = (),
-        run: str = "", **settings: Any,
+        self,
+        name: str,
+        description: str = "",
+        overrides: Settings | None = None,
+        *,
+        tags: Sequence[str] = (),
+        run: str = "",
+        **settings: Any,
     ) -> ExperimentBuilder:
         """Add a group. Give its settings as keywords with two underscores, or as dotted keys in `overrides`.
 

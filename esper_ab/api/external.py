@@ -1,5 +1,4 @@
-"""Python functions for outcomes of runs done elsewhere: explore them, or judge them by a plan written before the runs.
-"""
+"""Python functions for outcomes of runs done elsewhere: explore them, or judge them by a plan written before the runs."""
 
 from __future__ import annotations
 
@@ -97,7 +96,11 @@ class DesignOptions(RuleOptions, total=False):
 
 
 def compare_outcomes(
-    data: Any, *, margin: Told, columns: Mapping[str, str] | None = None, groups: Sequence[str] = (),
+    data: Any,
+    *,
+    margin: Told,
+    columns: Mapping[str, str] | None = None,
+    groups: Sequence[str] = (),
     **options: Unpack[OutcomeOptions],
 ) -> OutcomeVerdicts:
     """Compare the groups of `data`. The result is exploratory, because nothing was declared before the runs.
@@ -125,7 +128,8 @@ def explored(observations: Observations, asked: Asked) -> OutcomeVerdicts:
     check_units(scales, observations, ranges_of(observations.tasks, scores))
     paired, rows = asked.get("paired"), asked.get("rows")
     questions = (
-        *on_items(observations, rows), *on_direction(observations.outcome_column, asked),
+        *on_items(observations, rows),
+        *on_direction(observations.outcome_column, asked),
         *questions_on(observations, scales, rule, paired=paired, rows=rows),
     )
     if questions:
@@ -135,7 +139,11 @@ def explored(observations: Observations, asked: Asked) -> OutcomeVerdicts:
 
 
 def design_comparison(
-    groups: Sequence[str], seeds: int | Sequence[int | str], *, margin: Told, output_path: str | Path | None = None,
+    groups: Sequence[str],
+    seeds: int | Sequence[int | str],
+    *,
+    margin: Told,
+    output_path: str | Path | None = None,
     **options: Unpack[DesignOptions],
 ) -> AnalysisPlan:
     """Make a plan for runs done elsewhere; UsageError if the plan is invalid.
@@ -160,14 +168,22 @@ def designed(groups: Sequence[str], seeds: Sequence[str], asked: Asked) -> Analy
     for scale in scales:
         check_margin(scale.outcome, scale.margin, scale.task)
     return make_external_plan(
-        groups, seeds, scales, _rule(asked),
-        cells=tuple(asked.get("cells", ())), choosing=asked.get("choose", 0),
+        groups,
+        seeds,
+        scales,
+        _rule(asked),
+        cells=tuple(asked.get("cells", ())),
+        choosing=asked.get("choose", 0),
     )
 
 
 def judge_outcomes(
-    plan: AnalysisPlan | str | Path, data: Any, *, columns: Mapping[str, str] | None = None,
-    groups: Sequence[str] = (), scores: Told = "",
+    plan: AnalysisPlan | str | Path,
+    data: Any,
+    *,
+    columns: Mapping[str, str] | None = None,
+    groups: Sequence[str] = (),
+    scores: Told = "",
 ) -> OutcomeVerdicts:
     """Judge `data` by a plan or a plan file, in the order of the plan, and note deviations from the plan.
 

@@ -99,7 +99,8 @@ def _find_experiments(path: Path) -> list[tuple[str, DeclaredExperiment, AskedEx
     sys.modules[module.__name__] = module
     _run_guarded(path, lambda: exec(code, module.__dict__))
     own = {
-        symbol: value for symbol, value in vars(module).items()
+        symbol: value
+        for symbol, value in vars(module).items()
         if not isinstance(value, FunctionType | type) or value.__module__ == module.__name__  # not imported
     }
     named = {symbol: value for symbol, value in own.items() if _FACTORY.fullmatch(symbol)}

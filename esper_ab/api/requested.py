@@ -81,8 +81,11 @@ def _common(experiment: ABExperiment, folder: Path) -> Iterator[Assignment]:
     yield Assignment("name", experiment.name, f"{where}, name", folder, is_text=False)
     if experiment.runs_per_variant is not None:
         yield Assignment(
-            "seeds", plain(experiment.runs_per_variant), f"{where}, runs per variant",
-            folder, is_text=False,
+            "seeds",
+            plain(experiment.runs_per_variant),
+            f"{where}, runs per variant",
+            folder,
+            is_text=False,
         )
     yield from _assignments(experiment.base_config, f"{where}, base config", folder)
 
@@ -114,8 +117,10 @@ def tracking_of(experiment: ABExperiment) -> Tracking:
         raise UsageError(f"experiment {experiment.name!r}: tracking must be an esper_ab.trackers.settings.Tracking")
     if experiment.wandb_entity or experiment.wandb_project:
         told = msgspec.structs.replace(
-            told, wandb="online" if told.wandb == "off" else told.wandb,
-            wandb_entity=experiment.wandb_entity, wandb_project=experiment.wandb_project,
+            told,
+            wandb="online" if told.wandb == "off" else told.wandb,
+            wandb_entity=experiment.wandb_entity,
+            wandb_project=experiment.wandb_project,
         )
     if experiment.date and not told.wandb_project:
         told = msgspec.structs.replace(told, wandb_project=f"ab_test_{experiment.name}_{experiment.date}")
@@ -125,8 +130,7 @@ def tracking_of(experiment: ABExperiment) -> Tracking:
 
 
 def about(experiment: ABExperiment) -> dict[str, Any]:
-    """Return the author's remarks, which affect nothing, for the [record] table of experiment.toml; `launch` skips it.
-    """
+    """Return the author's remarks, which affect nothing, for the [record] table of experiment.toml; `launch` skips it."""
     variants = {
         variant.name: {"description": variant.description, "tags": list(variant.tags), "run": variant.run}
         for variant in experiment.variants

@@ -139,8 +139,11 @@ def _result(path: Path, run: RunHistory, content: Content) -> RunResult:
     seconds = [*run.columns.of("total_s"), *([evaluation.timing.total_s] if evaluation else [])]
     rewards = {f"reward.{mode}": value for mode, value in outcome.rewards.items()}
     return RunResult(
-        variant=run.ref.group_id, replicate=run.ref.replicate, success=success,
-        error="" if success else _why(run, content.history), duration_s=sum(seconds, 0.0),
+        variant=run.ref.group_id,
+        replicate=run.ref.replicate,
+        success=success,
+        error="" if success else _why(run, content.history),
+        duration_s=sum(seconds, 0.0),
         metrics={name: getattr(outcome, name) for name in _METRICS} | outcome.measures | rewards,
         directory=path / folder_of(run.ref),
         policy=path / evaluation.policy_file if evaluation else None,

@@ -58,8 +58,13 @@ class _All(More, total=False):
 
 
 def run_ab_test(
-    experiment: ABExperiment, output_dir: str | Path = "experiments", parallel_runs: bool = True,
-    max_parallel_runs: int | None = None, retry_failed_runs: bool = True, max_retries: int = 2, **more: Unpack[More],
+    experiment: ABExperiment,
+    output_dir: str | Path = "experiments",
+    parallel_runs: bool = True,
+    max_parallel_runs: int | None = None,
+    retry_failed_runs: bool = True,
+    max_retries: int = 2,
+    **more: Unpack[More],
 ) -> Results:
     """Train every variant `runs_per_variant` times, compare the variants, and return when all runs have ended.
 
@@ -83,10 +88,17 @@ def run_ab_test(
     if not isinstance(experiment, ABExperiment):
         expected = "expected an ABExperiment, as create_experiment(…).build() returns"
         raise UsageError(f"run_ab_test: {expected}, not {experiment!r}")
-    told = arguments("run_ab_test", {
-        "parallel_runs": parallel_runs, "max_parallel_runs": max_parallel_runs, "retry_failed_runs": retry_failed_runs,
-        "max_retries": max_retries, **more,
-    }, _All)
+    told = arguments(
+        "run_ab_test",
+        {
+            "parallel_runs": parallel_runs,
+            "max_parallel_runs": max_parallel_runs,
+            "retry_failed_runs": retry_failed_runs,
+            "max_retries": max_retries,
+            **more,
+        },
+        _All,
+    )
     own = {key: told.pop(key) for key in AskedLauncher.__struct_fields__ if key in told}
     declared = parse_declaration(experiment, Path.cwd())
     watched, retries = told.get("verbose", False), told["max_retries"] if told["retry_failed_runs"] else 0
@@ -95,10 +107,15 @@ def run_ab_test(
         launcher = make_launcher(AskedLauncher(**own))
         _check_process(launcher)
         check_tracking(declared.tracking)
-        job = plan_job(AskedJob(
-            parts=one_part(_limited(declared.asked, told)), output_dir=path_of("output_dir", output_dir),
-            tracking=declared.tracking, about=declared.about,
-        ), launcher)
+        job = plan_job(
+            AskedJob(
+                parts=one_part(_limited(declared.asked, told)),
+                output_dir=path_of("output_dir", output_dir),
+                tracking=declared.tracking,
+                about=declared.about,
+            ),
+            launcher,
+        )
         if watched:
             click.echo(typeable(describe(job)))
         try:

@@ -40,8 +40,7 @@ def _flattened(settings: Settings, above: str) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """Convert paths to text, and numbers of NumPy and the like to Python numbers, also in lists; keep all other values.
-    """
+    """Convert paths to text, and numbers of NumPy and the like to Python numbers, also in lists; keep all other values."""
     if isinstance(value, list | tuple):
         return type(value)(map(plain, value)) if type(value) in (list, tuple) else value
     if isinstance(value, os.PathLike):

@@ -61,8 +61,7 @@ def read_what(options: Flags) -> tuple[DeclaredExperiment, Request]:
 
 @contextmanager
 def completed(command: str) -> Iterator[None]:
-    """Turn a Missing error into one UsageError that lists the missing decisions and shows the command with their flags.
-    """
+    """Turn a Missing error into one UsageError that lists the missing decisions and shows the command with their flags."""
     try:
         yield
     except Missing as error:
@@ -103,7 +102,10 @@ def read_job(options: Flags) -> AskedJob:
     if options["reward_audit"] is not None:
         reward_audit = load_reward_audit(options["reward_audit"])
     return AskedJob(
-        parts=parts, output_dir=options["output_dir"], about=declared.about, tracking=tracking,
+        parts=parts,
+        output_dir=options["output_dir"],
+        about=declared.about,
+        tracking=tracking,
         launcher=read_launcher_flags(options).over(request.launcher),
         known=Beforehand(calibration=calibration, reward_audit=reward_audit),
     )
@@ -133,7 +135,9 @@ def tracking_of(options: Flags, declared: Tracking) -> Tracking:
     if "wandb" in names and (options["wandb_mode"] is not None or mode == "off"):
         mode = wandb_mode("--wandb-mode", options["wandb_mode"])
     told = msgspec.structs.replace(
-        kept, wandb=mode, tensorboard="tensorboard" in names,
+        kept,
+        wandb=mode,
+        tensorboard="tensorboard" in names,
         wandb_entity=options["wandb_entity"] or kept.wandb_entity,
         wandb_project=options["wandb_project"] or kept.wandb_project,
     )

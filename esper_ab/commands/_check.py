@@ -40,10 +40,15 @@ def examine(experiment_dir: Path) -> Findings:
     runs = tuple(history.runs.values()) if history else ()
     unneeded = removable(experiment_dir, history) if history and not user else None
     return Findings(
-        experiment_dir=str(experiment_dir), in_use_by=str(user) if user else "",
-        lines=reading.lines, wall_time=reading.wall_time,
-        episodes=sum(len(run.columns) for run in runs), evaluations=sum(run.evaluation is not None for run in runs),
-        damage=damage, repairable=repairable, lines_behind=behind,
+        experiment_dir=str(experiment_dir),
+        in_use_by=str(user) if user else "",
+        lines=reading.lines,
+        wall_time=reading.wall_time,
+        episodes=sum(len(run.columns) for run in runs),
+        evaluations=sum(run.evaluation is not None for run in runs),
+        damage=damage,
+        repairable=repairable,
+        lines_behind=behind,
         faults=dict(file_faults(experiment_dir, runs, checkpoints=not user)),
         removable=tuple(map(str, unneeded.files)) if unneeded else (),
         removable_bytes=unneeded.size_bytes if unneeded else 0,

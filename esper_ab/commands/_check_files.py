@@ -68,8 +68,7 @@ def _copy_faults(
 
 
 def _wrong(path: Path, sha256: str, size_bytes: int | None) -> str:
-    """Describe how a file differs from the recorded sha256 and size (None: any size). Returns "" if the file matches.
-    """
+    """Describe how a file differs from the recorded sha256 and size (None: any size). Returns "" if the file matches."""
     if not path.is_file():
         return "missing"
     try:

@@ -38,10 +38,25 @@ _STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))  # by descriptor: 
 COMMANDS_THAT_TRAIN = frozenset({"launch", "esper_ab.launch", "resume", "calibrate"})  # commands that run experiments
 _NO_THREAD = "can't start new thread"  # the text of Python's RuntimeError
 # Errors with which the system refuses a file that the user chose.
-_REFUSED = frozenset({
-    errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOOP,
-    errno.ENAMETOOLONG, errno.EINVAL, errno.EIO, errno.ESTALE, errno.EMFILE, errno.ENFILE, errno.EFBIG,
-})
+_REFUSED = frozenset(
+    {
+        errno.EACCES,
+        errno.EPERM,
+        errno.EROFS,
+        errno.ENOENT,
+        errno.ENOTDIR,
+        errno.EISDIR,
+        errno.EEXIST,
+        errno.ELOOP,
+        errno.ENAMETOOLONG,
+        errno.EINVAL,
+        errno.EIO,
+        errno.ESTALE,
+        errno.EMFILE,
+        errno.ENFILE,
+        errno.EFBIG,
+    }
+)
 NOTHING_ANSWERED = 3  # by judge or compare: every verdict is NO INFERENCE or BLOCKED
 STATUSES = (
     "Exit status: 0 done, 1 internal error, 2 what was asked cannot be done, 3 judge or compare could answer nothing, "

@@ -20,34 +20,62 @@ if TYPE_CHECKING:
     from esper_ab.verdict.comparison import Comparison
 
 _OPTIONS = {
-    "margin": valued("--margin", "SIZE",
+    "margin": valued(
+        "--margin",
+        "SIZE",
         "The smallest difference worth acting on, in the unit of the outcome; there is no default. For several tasks: "
-        "one size, or TASK=SIZE,TASK=SIZE."),
-    "better": valued("--better", "higher|lower",
+        "one size, or TASK=SIZE,TASK=SIZE.",
+    ),
+    "better": valued(
+        "--better",
+        "higher|lower",
         "Which outcomes are better. For several tasks: one word, or TASK=lower,TASK=higher. [default: higher; asked if "
-        "the outcome is called loss, error, time, …]", default=None),
-    "unit": valued("--unit", "UNIT",
-        "Unit of the outcome. For several tasks: one unit, or TASK=UNIT,TASK=UNIT.", default=""),
+        "the outcome is called loss, error, time, …]",
+        default=None,
+    ),
+    "unit": valued(
+        "--unit", "UNIT", "Unit of the outcome. For several tasks: one unit, or TASK=UNIT,TASK=UNIT.", default=""
+    ),
     "label": valued("--label", "WORDS", "Name of the outcome, in words.", default="outcome"),
-    "worst": valued("--worst", "VALUE",
+    "worst": valued(
+        "--worst",
+        "VALUE",
         "The worst possible outcome, which replaces lost runs of the group that looks better; without it, a group that "
-        "lost runs is never called better. For several tasks: one value, or TASK=VALUE,….", default=""),
+        "lost runs is never called better. For several tasks: one value, or TASK=VALUE,….",
+        default="",
+    ),
     "control": valued("--control", "NAME", "Compare all other groups with this one. [default: all pairs]", default=""),
     "alpha": valued("--alpha", "P", "Error rate shared by all comparisons.", type=float, default=0.05),
-    "rows": valued("--rows", "runs",
+    "rows": valued(
+        "--rows",
+        "runs",
         "Confirm that every row is a training run. Needed for more than 30 rows per group and task, unless the file "
         "has a column `run`.",
-        type=click.Choice(("runs",))),
-    "paired": valued("--paired/--unpaired", None,
-        "Whether runs with the same seed form a pair. [default: yes, if groups share seeds]", default=None),
-    "scores": valued("--scores", "WORST..TARGET",
+        type=click.Choice(("runs",)),
+    ),
+    "paired": valued(
+        "--paired/--unpaired",
+        None,
+        "Whether runs with the same seed form a pair. [default: yes, if groups share seeds]",
+        default=None,
+    ),
+    "scores": valued(
+        "--scores",
+        "WORST..TARGET",
         "Outcomes that score 0 and 1, for the performance profiles and the optimality gap shown with the verdict. For "
-        "several tasks: TASK=WORST..TARGET,…", default=""),
+        "several tasks: TASK=WORST..TARGET,…",
+        default="",
+    ),
     "figure": valued("--figure", "FILE.svg|png|pdf", "Draw the result; replaces an existing file.", type=PATH),
-    "columns": valued("--columns", "OURS=THEIRS,…",
-        "Map column names, as in group=algorithm,outcome=return.", default=""),
-    "groups": valued("--groups", "A,B,…",
-        "Columns that have the outcomes of one group each, in a file with one row per seed.", default=""),
+    "columns": valued(
+        "--columns", "OURS=THEIRS,…", "Map column names, as in group=algorithm,outcome=return.", default=""
+    ),
+    "groups": valued(
+        "--groups",
+        "A,B,…",
+        "Columns that have the outcomes of one group each, in a file with one row per seed.",
+        default="",
+    ),
     "verbose": switch("--verbose", "Also print every table.", "-v"),
 }
 RULE = ("margin", "better", "unit", "label", "worst", "control", "alpha")
@@ -59,8 +87,7 @@ def external_options(*names: str) -> Decorator:
 
 
 def columns_of(text: str) -> dict[str, str]:
-    """Parse --columns into a mapping from our column names to those of the file; UsageError for a bad or repeated name.
-    """
+    """Parse --columns into a mapping from our column names to those of the file; UsageError for a bad or repeated name."""
     found: dict[str, str] = {}
     for part in text.split(",") if text else ():
         ours, equals, theirs = (piece.strip() for piece in part.partition("="))

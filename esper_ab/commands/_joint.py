@@ -23,7 +23,8 @@ def status_joint(directory: Path, *, json: bool) -> None:
     if json:
         parts = [
             {"part": part.name, **(msgspec.to_builtins(status(folder)) if begun(folder) else {"state": "planned"})}
-            for part in found.parts for folder in (directory / part.folder,)
+            for part in found.parts
+            for folder in (directory / part.folder,)
         ]
         click.echo(json_module.dumps({"experiment": directory.name, "plan": plan.digest, "parts": parts}, indent=2))
         return

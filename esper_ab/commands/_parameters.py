@@ -84,11 +84,10 @@ class Command(click.Command):
         return super().parse_args(ctx, args)
 
     def _refuse_second_values(self, ctx: click.Context, args: list[str]) -> None:
-        single = [
-            option for option in self.get_params(ctx) if isinstance(option, click.Option) and not option.multiple
-        ]
-        every = click.Command(self.name, params=[_repeatable(option) for option in self.get_params(ctx)],
-                              add_help_option=False)
+        single = [option for option in self.get_params(ctx) if isinstance(option, click.Option) and not option.multiple]
+        every = click.Command(
+            self.name, params=[_repeatable(option) for option in self.get_params(ctx)], add_help_option=False
+        )
         said, _, _ = every.make_parser(ctx).parse_args(args=list(args))
         for option in single:
             values = dict.fromkeys(said.get(option.name or "") or ())

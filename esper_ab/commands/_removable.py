@@ -52,7 +52,8 @@ def removable(experiment_dir: Path, history: History) -> Removable:
         kept += f"; {folder} is a symbolic link and was skipped; clear {folder.readlink()} yourself, or remove the link"
     return Removable(
         files=tuple(sorted(path.relative_to(experiment_dir) for path in files)),
-        size_bytes=sum(path.lstat().st_size for path in files), kept=kept,
+        size_bytes=sum(path.lstat().st_size for path in files),
+        kept=kept,
     )
 
 

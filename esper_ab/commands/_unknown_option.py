@@ -1,4 +1,4 @@
-""""Did you mean" for an unknown option, by meaning or by spelling."""
+""" "Did you mean" for an unknown option, by meaning or by spelling."""
 
 from __future__ import annotations
 

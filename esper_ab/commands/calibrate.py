@@ -23,28 +23,58 @@ from esper_ab.settings.parse import parse
 from esper_ab.settings.request import Request
 
 _OWN = (
-    "groups", "group", "seeds", "max", "looks", "no_early_stop", "futility", "control", "untested",
-    "unpaired", "order", "vary",
+    "groups",
+    "group",
+    "seeds",
+    "max",
+    "looks",
+    "no_early_stop",
+    "futility",
+    "control",
+    "untested",
+    "unpaired",
+    "order",
+    "vary",
     # flags that only a later experiment needs
-    "grid", "scores", "calibration", "reward_audit", "fail_unless", "yes", "track", "wandb_mode", "wandb_entity",
-    "wandb_project", "parallel", "no_retry", "verbose",
+    "grid",
+    "scores",
+    "calibration",
+    "reward_audit",
+    "fail_unless",
+    "yes",
+    "track",
+    "wandb_mode",
+    "wandb_entity",
+    "wandb_project",
+    "parallel",
+    "no_retry",
+    "verbose",
 )
 _NO_MARGIN = 0.1  # placeholder for an A/A plan without a margin: decides nothing, and the calibration replaces it
 
 
 @command_with(
-    "esper-ab calibrate --mode shaped --runs 20", "esper-ab calibrate --mode wait --runs 4 --episodes 1 --dry-run",
+    "esper-ab calibrate --mode shaped --runs 20",
+    "esper-ab calibrate --mode wait --runs 4 --episodes 1 --dry-run",
     "esper-ab calibrate --task gym:CartPole-v1 --runs 12",
     "esper-ab calibrate mine.py --set trainer.lr=1e-3 --higher outcome --runs 12",
     cls=ExperimentCommand,
 )
-@valued("--mode", "NAME",
-    "The group: a reward mode or a controller; not for a trainer. [default: shaped; for Gymnasium: env]")
-@valued("--runs", "N",
-    "Number of independent runs of the group; an even number.", type=click.IntRange(min=LEAST_RUNS),
-    default=20)
-@valued("--seeds", "R",
-    "Number of seeds of the experiment that you plan.", type=click.IntRange(1, MOST_SEEDS), default=10)
+@valued(
+    "--mode",
+    "NAME",
+    "The group: a reward mode or a controller; not for a trainer. [default: shaped; for Gymnasium: env]",
+)
+@valued(
+    "--runs",
+    "N",
+    "Number of independent runs of the group; an even number.",
+    type=click.IntRange(min=LEAST_RUNS),
+    default=20,
+)
+@valued(
+    "--seeds", "R", "Number of seeds of the experiment that you plan.", type=click.IntRange(1, MOST_SEEDS), default=10
+)
 @experiment_options(without=_OWN, one_task=True)
 def command(mode: str | None, runs: int, seeds: int, **options: Any) -> None:
     """Train one group repeatedly, and show how much its runs differ by chance.
@@ -96,7 +126,8 @@ def _plan(mode: str | None, runs: int, options: Flags, request: Request) -> Job:
         own["margin"] = _NO_MARGIN if low is None or high is None else min(_NO_MARGIN, (high - low) / 2.0)
     asked = AskedJob(
         parts=one_part(parse(request.also((f"a{condition}", f"b{condition}"), own))),
-        output_dir=options["output_dir"], launcher=read_launcher_flags(options).over(request.launcher),
+        output_dir=options["output_dir"],
+        launcher=read_launcher_flags(options).over(request.launcher),
         known=Beforehand(goes_on=True),
     )
     return plan_job(asked, make_launcher(asked.launcher), "calibration-{task}-{time}")

@@ -75,10 +75,13 @@ class _LazyGroup(CommandGroup):
 
 
 @click.group(
-    cls=_LazyGroup, commands={name: click.Command(name, short_help=line) for name, line in TABLE.items()},
+    cls=_LazyGroup,
+    commands={name: click.Command(name, short_help=line) for name, line in TABLE.items()},
     epilog=epilog(
-        "esper-ab doctor", "esper-ab launch --groups shaped,simplified --seeds 10",
-        "esper-ab report experiments/EXPERIMENT", statuses=STATUSES,
+        "esper-ab doctor",
+        "esper-ab launch --groups shaped,simplified --seeds 10",
+        "esper-ab report experiments/EXPERIMENT",
+        statuses=STATUSES,
     ),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )

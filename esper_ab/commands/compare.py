@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 
 @command_with(
-    "esper-ab compare experiments/ONE experiments/OTHER", "esper-ab compare experiments/ONE experiments/OTHER --json",
+    "esper-ab compare experiments/ONE experiments/OTHER",
+    "esper-ab compare experiments/ONE experiments/OTHER --json",
 )
 @click.argument("folders", metavar="EXPERIMENT EXPERIMENT…", nargs=-1, required=True, type=ExperimentDirectory())
 @external_options("control", "alpha", "scores", "figure", "verbose")

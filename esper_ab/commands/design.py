@@ -24,21 +24,33 @@ from esper_ab.contracts.shell_command import typeable
     cls=RecordingCommand,
 )
 @valued("--groups", "A,B,…", "Names of the groups, as in the results.", required=True)
-@valued("--seeds", "N|FIRST..LAST|A,B,…",
+@valued(
+    "--seeds",
+    "N|FIRST..LAST|A,B,…",
     "Number of seeds, which are then named 0 to N - 1; or the names of the seeds (or pairs) in the order in which they "
     "run.",
-    required=True)
+    required=True,
+)
 @valued("--tasks", "A,B,…", "Tasks; each gets a verdict, and so does their mean. [default: one task without a name]")
 @valued("--cells", "A,B,…", "Settings to choose from: each group is judged at its own best setting; needs --choose.")
-@valued("--choose", "N",
+@valued(
+    "--choose",
+    "N",
     "Number of extra seeds that run first and are used only to choose the cells.",
-    type=click.IntRange(0, MOST_SEEDS), default=0)
+    type=click.IntRange(0, MOST_SEEDS),
+    default=0,
+)
 @external_options(*RULE)
 @valued("--looks", "N,N,…", "Numbers of seeds at the interim looks. [default: 10,14,20 for 20; one look below 16]")
 @switch("--no-early-stop", "Keep running after a comparison is decided.")
-@valued("--futility", "POWER",
+@valued(
+    "--futility",
+    "POWER",
     "Stop a comparison early if a difference as large as the margin has become unlikely. With 0.8, at most 20 % of "
-    "true differences of that size are missed. [default: off]", type=float, default=0.0)
+    "true differences of that size are missed. [default: off]",
+    type=float,
+    default=0.0,
+)
 @valued("--out", "FILE", "The plan; an existing file is not replaced.", type=PATH, default="plan.json")
 @switch("--dry-run", "Show the plan and write nothing.")
 @json_flag

@@ -34,13 +34,20 @@ _DECODER = msgspec.json.Decoder(PoliciesAnswer)
 )
 @click.argument("policies", metavar="POLICY…", nargs=-1, required=True, type=click.Path())
 @valued("--episodes", "N", "Number of evaluation episodes. [default: as in the run]", "eval_episodes", type=AT_LEAST_1)
-@valued("--rng-seed", "N",
+@valued(
+    "--rng-seed",
+    "N",
     "Root of all randomness. [default: the run's own; it reproduces the evaluation on the same kind of device]",
-    type=click.IntRange(min=0))
+    type=click.IntRange(min=0),
+)
 @valued("--device", "NAME", "Device for the environments: cpu, or a GPU such as cuda:0.", default="cpu")
-@valued("--import", "MODULE",
+@valued(
+    "--import",
+    "MODULE",
     "Allow a policy for gym:MODULE:ID to import this installed module. Other code named by a policy is never run.",
-    "importable", multiple=True)
+    "importable",
+    multiple=True,
+)
 @json_flag
 def command(policies: tuple[str, ...], json: bool, **asked: Any) -> None:
     """Evaluate saved policies, with frozen normalisers, in fresh episodes.

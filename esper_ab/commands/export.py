@@ -35,15 +35,28 @@ _FOLDER = "export"
     "esper-ab export experiments/EXPERIMENT --format parquet --table episodes --table pairs --out tables",
 )
 @experiment_argument
-@valued("--out", "DIR",
+@valued(
+    "--out",
+    "DIR",
     "Folder for the files; created if missing. [default: EXPERIMENT/export]",
-    type=click.Path(path_type=Path, file_okay=False))
-@valued("--format", None,
-    "CSV with a header line, or Parquet with typed columns.", "form", type=click.Choice(("csv", "parquet")),
-    default="csv")
-@valued("--table", "TABLE",
-    f"Write only this table: {', '.join(TABLES)}. Repeatable. [default: all]", "tables", multiple=True,
-    type=click.Choice(TABLES))
+    type=click.Path(path_type=Path, file_okay=False),
+)
+@valued(
+    "--format",
+    None,
+    "CSV with a header line, or Parquet with typed columns.",
+    "form",
+    type=click.Choice(("csv", "parquet")),
+    default="csv",
+)
+@valued(
+    "--table",
+    "TABLE",
+    f"Write only this table: {', '.join(TABLES)}. Repeatable. [default: all]",
+    "tables",
+    multiple=True,
+    type=click.Choice(TABLES),
+)
 @switch("--force", "Replace existing files.")
 @json_flag
 def command(

@@ -34,28 +34,45 @@ def command() -> None:
     """Audit rewards for growth, run its heuristic controller alone, or download a task's data."""
 
 
-@command.command(cls=Command, epilog=epilog(
-    "esper-ab growth rewards", "esper-ab growth rewards shaped mine.py:reward --task digits --schedules 128",
-    "esper-ab growth rewards simplified --set reward.pbrs_weight=0.1 --out reward-audits/weaker-potential",
-))
+@command.command(
+    cls=Command,
+    epilog=epilog(
+        "esper-ab growth rewards",
+        "esper-ab growth rewards shaped mine.py:reward --task digits --schedules 128",
+        "esper-ab growth rewards simplified --set reward.pbrs_weight=0.1 --out reward-audits/weaker-potential",
+    ),
+)
 @click.argument("rewards", metavar="[MODE | FILE:FUNCTION]…", nargs=-1)
 @hosts_options("task", "data_dir")
 @valued("--slots", "A,B,…", "Slots that may grow a seed module, in network order. [default: all]", default="")
-@valued("--schedules", "N",
-    "Number of random schedules, from which the best of n are "
-    "chosen.", type=click.IntRange(2), default=_AUDIT.schedules)
+@valued(
+    "--schedules",
+    "N",
+    "Number of random schedules, from which the best of n are chosen.",
+    type=click.IntRange(2),
+    default=_AUDIT.schedules,
+)
 @valued("--hosts", "N", "Number of hosts on which each behaviour is tried.", type=AT_LEAST_1, default=_AUDIT.hosts)
-@valued("--search", "N",
-    "Number of behaviours to try in the search for the one that each reward pays most; 0 means no search.", "searched",
-    type=click.IntRange(0), default=_AUDIT.searched)
+@valued(
+    "--search",
+    "N",
+    "Number of behaviours to try in the search for the one that each reward pays most; 0 means no search.",
+    "searched",
+    type=click.IntRange(0),
+    default=_AUDIT.searched,
+)
 @valued("--steps", "N", "Decisions (and host epochs) per episode.", type=click.IntRange(2), default=_AUDIT.steps)
-@valued("--set", "KEY=VALUE",
-    "Change a reward or growth setting for all rewards. Repeatable.", "assignments", multiple=True)
+@valued(
+    "--set", "KEY=VALUE", "Change a reward or growth setting for all rewards. Repeatable.", "assignments", multiple=True
+)
 @hosts_options("rng_seed", "device")
-@valued("--kernel", None,
-    "Train hosts on a CPU with torch or with the native kernel; auto: the native kernel if it is "
-    "available.", type=click.Choice(KERNELS),
-    default=KERNELS[0])
+@valued(
+    "--kernel",
+    None,
+    "Train hosts on a CPU with torch or with the native kernel; auto: the native kernel if it is available.",
+    type=click.Choice(KERNELS),
+    default=KERNELS[0],
+)
 @valued("--out", "DIR", "Folder for the files. [default: reward-audits/TASK-DIGEST]", type=PATH)
 @json_flag
 def rewards(out: Path | None, json: bool, slots: str, assignments: tuple[str, ...], **options: Any) -> None:
@@ -65,7 +82,8 @@ def rewards(out: Path | None, json: bool, slots: str, assignments: tuple[str, ..
     """
     question = make_audit_question(
         slots=tuple(filter(None, slots.split(","))),
-        assignments=[read_assignment(text, f"--set {text}") for text in assignments], **options,
+        assignments=[read_assignment(text, f"--set {text}") for text in assignments],
+        **options,
     )
     # Imported here, so that --help needs neither scipy nor matplotlib.
     from esper_ab.analysis.reward_audit import findings_of
@@ -87,17 +105,24 @@ def rewards(out: Path | None, json: bool, slots: str, assignments: tuple[str, ..
         click.echo(f"{typeable(render_text(document, whole=True))}\nreward audit: {data}\npage: {page}")
 
 
-@command.command(cls=ExperimentCommand, epilog=epilog(
-    "esper-ab growth heuristic --task digits --episodes 1 --slots early mid late",
-    "esper-ab growth heuristic --task synthetic --steps 25 --n-envs 2 --json",
-))
+@command.command(
+    cls=ExperimentCommand,
+    epilog=epilog(
+        "esper-ab growth heuristic --task digits --episodes 1 --slots early mid late",
+        "esper-ab growth heuristic --task synthetic --steps 25 --n-envs 2 --json",
+    ),
+)
 @hosts_options("task", "data_dir")
 @valued("--slots", "A B …", "Slots that may grow a seed module, in network order. [default: all]")
 @valued("--episodes", "N", "Episodes, each on fresh hosts.", type=AT_LEAST_1, default=1)
-@valued("--steps", "N",
+@valued(
+    "--steps",
+    "N",
     "Decisions (and host epochs) per episode. The default of an experiment is 25, which rarely leaves time for a "
     "second seed module.",
-    type=AT_LEAST_1, default=75)
+    type=AT_LEAST_1,
+    default=75,
+)
 @valued("--n-envs", "N", "Hosts per episode.", type=AT_LEAST_1, default=4)
 @hosts_options("rng_seed", "device")
 @json_flag
@@ -114,9 +139,13 @@ def heuristic(json: bool, **options: Any) -> None:
     click.echo(json_module.dumps(tree) if json else typeable(describe_answer(asked, answer)))
 
 
-@command.command(cls=Command, epilog=epilog(
-    "esper-ab growth fetch cifar10", "esper-ab growth fetch cifar10 --data-dir data",
-))
+@command.command(
+    cls=Command,
+    epilog=epilog(
+        "esper-ab growth fetch cifar10",
+        "esper-ab growth fetch cifar10 --data-dir data",
+    ),
+)
 @click.argument("task", metavar="TASK")
 @valued("--data-dir", "DIR", "Folder for the data. [default: the user's cache folder]", default="")
 @json_flag
@@ -162,14 +191,19 @@ def describe_answer(asked: SoloQuestion, answer: SoloAnswer) -> str:
     table = [f"{'slot':<{width}}  {'  '.join(_OPS)}"]
     for slot, counts in count_by_slot(answer).items():
         table.append(f"{slot:<{width}}  {'  '.join(f'{counts[op]:>{len(op)}}' for op in _OPS)}")
-    return "\n".join((
-        f"heuristic on {asked.task}: {asked.episodes} x {counted(asked.n_envs, 'host')} of "
-        f"{counted(asked.steps, 'step')}, rng seed {asked.rng_seed}, trained by {answer.kernel}",
-        "", *table, "",
-        f"held-out accuracy {sum(accuracies) / len(hosts):.2f} % ({min(accuracies):.2f} to {max(accuracies):.2f})",
-        f"seed modules in more than one slot: {count_several_slots(answer)} of {len(hosts)} hosts", "",
-        *map(_line, hosts),
-    ))
+    return "\n".join(
+        (
+            f"heuristic on {asked.task}: {asked.episodes} x {counted(asked.n_envs, 'host')} of "
+            f"{counted(asked.steps, 'step')}, rng seed {asked.rng_seed}, trained by {answer.kernel}",
+            "",
+            *table,
+            "",
+            f"held-out accuracy {sum(accuracies) / len(hosts):.2f} % ({min(accuracies):.2f} to {max(accuracies):.2f})",
+            f"seed modules in more than one slot: {count_several_slots(answer)} of {len(hosts)} hosts",
+            "",
+            *map(_line, hosts),
+        )
+    )
 
 
 def _line(host: Host) -> str:

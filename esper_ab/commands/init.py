@@ -65,15 +65,23 @@ def toml_file(name: str = "") -> str:
     """
     lines = [
         "# An experiment of esper-ab. Every setting is here with its default: remove the # in front of one to change",
-        "# it. `esper-ab doctor` shows the devices of this machine.", "", *(f"# {line}" for line in _about_groups()),
-        f"groups = {json_module.dumps(_GROUPS)}", "",
+        "# it. `esper-ab doctor` shows the devices of this machine.",
+        "",
+        *(f"# {line}" for line in _about_groups()),
+        f"groups = {json_module.dumps(_GROUPS)}",
+        "",
     ]
     lines += [f'name = "{name}"'] if name else []
     sections = _sections()
     shown = [field for field in sections.pop("") if not (name and field.key == "name")]
     lines += [line for field in shown for line in _toml_lines(field)]
-    lines += ["", "# A group with settings of its own; keys in its table are dotted:", "#[group.fast]",
-              '#reward = "shaped"', "#ppo.lr = 3e-3"]
+    lines += [
+        "",
+        "# A group with settings of its own; keys in its table are dotted:",
+        "#[group.fast]",
+        '#reward = "shaped"',
+        "#ppo.lr = 3e-3",
+    ]
     for section, fields in sections.items():
         about = _about(section)
         lines += ["", *([f"# {about}"] if about else []), f"[{section}]"]
@@ -89,14 +97,29 @@ def python_file(name: str) -> str:
         settings += [line for field in fields if field.key not in ("name", "seeds") for line in _python_lines(field)]
     runs = FIELDS["seeds"].default
     variants = [f'.add_variant("{group}", reward="{group}")' for group in _GROUPS]
-    return "\n".join((
-        '"""An experiment of esper-ab; run this file with `esper-ab launch`.', "",
-        "Every setting is here with its default; remove the # in front of one to change it.", '"""', "",
-        "from esper_ab import create_experiment", "", "experiment = (", f'    create_experiment("{name}")',
-        *(f"    # {line}" for line in _about_groups()), *(f"    {line}" for line in variants),
-        '    #.add_variant("fast", reward="shaped", ppo__lr=3e-3)', f"    .set_runs_per_variant({runs})",
-        "    .set_base_config(", *(f"        {line}" for line in settings), "    )", "    .build()", ")", "",
-    ))
+    return "\n".join(
+        (
+            '"""An experiment of esper-ab; run this file with `esper-ab launch`.',
+            "",
+            "Every setting is here with its default; remove the # in front of one to change it.",
+            '"""',
+            "",
+            "from esper_ab import create_experiment",
+            "",
+            "experiment = (",
+            f'    create_experiment("{name}")',
+            *(f"    # {line}" for line in _about_groups()),
+            *(f"    {line}" for line in variants),
+            '    #.add_variant("fast", reward="shaped", ppo__lr=3e-3)',
+            f"    .set_runs_per_variant({runs})",
+            "    .set_base_config(",
+            *(f"        {line}" for line in settings),
+            "    )",
+            "    .build()",
+            ")",
+            "",
+        )
+    )
 
 
 def _about_groups() -> tuple[str, ...]:

@@ -28,7 +28,8 @@ _RULE = (*RULE, "rows", "paired")  # flags that a plan replaces
 
 
 @command_with(
-    "esper-ab judge plan.json results.csv", "esper-ab judge plan.json digits=experiments/ONE mixture=experiments/OTHER",
+    "esper-ab judge plan.json results.csv",
+    "esper-ab judge plan.json digits=experiments/ONE mixture=experiments/OTHER",
     "esper-ab judge plan.json results.csv --fail-unless 'new better-than old'",
     "esper-ab judge results.csv --margin 2",
     "esper-ab judge results.csv --margin 25 --columns group=algorithm,outcome=return",
@@ -38,13 +39,23 @@ _RULE = (*RULE, "rows", "paired")  # flags that a plan replaces
 @click.argument("words", metavar="[PLAN] FILE|[TASK=]EXPERIMENT…", nargs=-1, required=True)
 @external_options("scores", "columns", "groups", "figure", "verbose")
 @json_flag
-@valued("--fail-unless", "REQUIREMENT",
+@valued(
+    "--fail-unless",
+    "REQUIREMENT",
     "Exit with status 12 if the verdict does not support it, as in 'new better-than old'; of several tasks, "
-    "better-than asks about their mean, not-worse-than about each. Repeatable.", "requirements", multiple=True)
+    "better-than asks about their mean, not-worse-than about each. Repeatable.",
+    "requirements",
+    multiple=True,
+)
 @external_options(*_RULE)
 @click.pass_context
 def command(
-    context: click.Context, /, words: tuple[str, ...], requirements: tuple[str, ...], columns: str, groups: str,
+    context: click.Context,
+    /,
+    words: tuple[str, ...],
+    requirements: tuple[str, ...],
+    columns: str,
+    groups: str,
     **options: Any,
 ) -> int:
     """Judge outcomes of runs made elsewhere by PLAN, noting deviations; or, without PLAN, explore them.

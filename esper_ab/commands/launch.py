@@ -23,7 +23,8 @@ from esper_ab.contracts.visible import visible_json
     "esper-ab launch experiment.toml --seeds 12",
     "esper-ab launch experiment.py --output-dir results --max-parallel 4 --dry-run",
     "esper-ab launch --seeds auto --max 20 --devices cuda:0 cuda:1",
-    cls=ExperimentCommand, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
+    cls=ExperimentCommand,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )
 @experiment_options()
 @help_all
@@ -63,9 +64,11 @@ def command(**options: Any) -> None:
     fallback.use(job.directory)
     try:
         carry_out(
-            job, watched=not (options["quiet"] or json or options["verbose"]),
+            job,
+            watched=not (options["quiet"] or json or options["verbose"]),
             limits=Limits(deaths=1) if options["no_retry"] else None,
-            also=[Narration()] if options["verbose"] else (), begin=str if json else click.echo,
+            also=[Narration()] if options["verbose"] else (),
+            begin=str if json else click.echo,
         )
     except (WorkerFailed, WorkerHung):
         if job.joint is None and not json:

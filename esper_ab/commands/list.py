@@ -27,8 +27,13 @@ _FOLLOW_S = 5  # seconds between two writes with --follow
 
 @command_with("esper-ab list", "esper-ab list experiments --html experiments/index.html --follow")
 @click.argument("folder", metavar="[DIR]", default="experiments", type=click.Path(path_type=Path, file_okay=False))
-@valued("--html", "FILE",
-    "Write the list as a page with links to the reports.", "page", type=click.Path(path_type=Path, dir_okay=False))
+@valued(
+    "--html",
+    "FILE",
+    "Write the list as a page with links to the reports.",
+    "page",
+    type=click.Path(path_type=Path, dir_okay=False),
+)
 @switch("--follow", "With --html: rewrite the page every few seconds until Ctrl-C; a browser reloads it automatically.")
 @json_flag
 def command(folder: Path, page: Path | None, follow: bool, json: bool) -> None:

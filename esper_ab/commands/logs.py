@@ -31,9 +31,7 @@ _LINE_CHARS = 1 << 16  # shown of a line, at most
 _SHOWN = 8  # names shown in an error
 
 
-@command_with(
-    "esper-ab logs experiments/EXPERIMENT", "esper-ab logs experiments/EXPERIMENT shaped/0 --follow"
-)
+@command_with("esper-ab logs experiments/EXPERIMENT", "esper-ab logs experiments/EXPERIMENT shaped/0 --follow")
 @experiment_argument
 @click.argument("name", metavar="[GROUP/REPLICATE]", default="")
 @switch("--follow", "Keep printing new lines until the experiment ends.", "-f")
@@ -60,8 +58,7 @@ def command(experiment_dir: Path, name: str, follow: bool, json: bool) -> None:
 
 
 def sources(experiment_dir: Path, history: History) -> dict[str, Path]:
-    """Return the path of each log by name (runs in plan order, workers, console), whether or not the file exists yet.
-    """
+    """Return the path of each log by name (runs in plan order, workers, console), whether or not the file exists yet."""
     files = {name: experiment_dir / run.spec.log_file for name, run in history.runs.items()}
     known = set(files.values())
     files |= {path.stem: path for path in sorted((experiment_dir / LOGS).glob("*.log")) if path not in known}

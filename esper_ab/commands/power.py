@@ -29,26 +29,44 @@ if TYPE_CHECKING:
 )
 @valued("--sd-run", "SD", "Standard deviation between runs of one group, in the unit of the outcome.", type=float)
 @valued("--calibration", "FILE", "Take the standard deviation from a calibration.json.", type=PATH)
-@valued("--experiment", "EXPERIMENT",
+@valued(
+    "--experiment",
+    "EXPERIMENT",
     "Take the standard deviation and the correlation of pairs from an earlier experiment directory.",
-    type=ExperimentDirectory())
-@valued("--rho", "R",
+    type=ExperimentDirectory(),
+)
+@valued(
+    "--rho",
+    "R",
     "Correlation of the two runs of a pair. [default: the one in EXPERIMENT; else the answers for 0, 0.3 and 0.6]",
-    type=float)
+    type=float,
+)
 @valued("--seeds", "R", "Number of seeds of the plan in question.", type=click.IntRange(1, MOST_SEEDS), default=10)
-@valued("--margin", "SIZE",
+@valued(
+    "--margin",
+    "SIZE",
     "The smallest difference worth acting on, in the unit of the outcome. [default: from FILE or EXPERIMENT]",
-    type=float)
+    type=float,
+)
 @valued("--alpha", "P", "Error rate of the whole experiment.", type=float, default=0.05)
-@valued("--comparisons", "M",
-    "Number of comparisons that share the error rate.", type=click.IntRange(1, LARGEST), default=1)
-@valued("--orders/--no-orders", None,
+@valued(
+    "--comparisons", "M", "Number of comparisons that share the error rate.", type=click.IntRange(1, LARGEST), default=1
+)
+@valued(
+    "--orders/--no-orders",
+    None,
     "Whether device and start order can affect results, which `launch --dry-run` shows. [default: as in EXPERIMENT; "
     "else --orders]",
-    default=None)
-@valued("--futility", "POWER",
+    default=None,
+)
+@valued(
+    "--futility",
+    "POWER",
     "Show the power that stopping for futility would cost and the seeds it would save, if stopping must keep a power "
-    "of POWER (such as 0.8) at the margin. [default: off]", type=float, default=0.0)
+    "of POWER (such as 0.8) at the margin. [default: off]",
+    type=float,
+    default=0.0,
+)
 @json_flag
 def command(**options: Any) -> None:
     """Show the smallest difference that R seeds can detect, and the seeds that a margin needs.
@@ -66,8 +84,11 @@ def command(**options: Any) -> None:
     if positions is None and options["experiment"] is not None:
         positions = load(options["experiment"]).history.design.positions_matter
     question = PowerQuestion(
-        margin=options["margin"] or margin, alpha=options["alpha"], comparisons=options["comparisons"],
-        positions_matter=positions is not False, futility=options["futility"],
+        margin=options["margin"] or margin,
+        alpha=options["alpha"],
+        comparisons=options["comparisons"],
+        positions_matter=positions is not False,
+        futility=options["futility"],
     )
     found = answer(known, options["seeds"], question)
     click.echo(visible_json(msgspec.json.encode(found)) if options["json"] else typeable(power_text(found)))
@@ -81,7 +102,9 @@ def _check(options: Flags) -> None:
     size: tuple[Callable[[float], bool], str] = (lambda x: 0.0 < x < math.inf, "a positive number")
     kept = f"at least {LEAST_KEPT} and below 1, or 0 to turn it off"
     rules: dict[str, tuple[Callable[[float], bool], str]] = {
-        "sd_run": size, "rho": (lambda x: -1.0 <= x < 1.0, "at least -1 and below 1"), "margin": size,
+        "sd_run": size,
+        "rho": (lambda x: -1.0 <= x < 1.0, "at least -1 and below 1"),
+        "margin": size,
         "alpha": (lambda x: 0.0 < x < 0.5, "above 0 and below 0.5"),
         "futility": (lambda x: x == 0.0 or LEAST_KEPT <= x < 1.0, kept),
     }
@@ -106,8 +129,12 @@ def _known(options: Flags) -> tuple[Known, float]:
         found = load_calibration(options["calibration"])
         spread = found.spread
         known = Known(
-            source=f"{spread.runs} runs of {found.mode} in {options['calibration']}", sd=spread.sd, df=spread.runs - 1,
-            rho=rho, noise=found.noise, unit=found.outcome.apart,
+            source=f"{spread.runs} runs of {found.mode} in {options['calibration']}",
+            sd=spread.sd,
+            df=spread.runs - 1,
+            rho=rho,
+            noise=found.noise,
+            unit=found.outcome.apart,
         )
         return check_varied(known), found.margin
     history = load(options["experiment"]).history

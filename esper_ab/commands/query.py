@@ -22,8 +22,14 @@ from esper_ab.readers.sql import LIMIT_S, query, query_csv, query_json, query_te
 @click.argument("sql")
 @json_flag
 @switch("--csv", "Print comma-separated values with a header line.")
-@valued("--timeout", "SECONDS",
-    "Cancel the query after this time.", "limit_s", type=click.FloatRange(min=0, min_open=True), default=LIMIT_S)
+@valued(
+    "--timeout",
+    "SECONDS",
+    "Cancel the query after this time.",
+    "limit_s",
+    type=click.FloatRange(min=0, min_open=True),
+    default=LIMIT_S,
+)
 def command(experiment_dir: Path, sql: str, json: bool, csv: bool, limit_s: float) -> None:
     """Run an SQL query over EXPERIMENT.
 

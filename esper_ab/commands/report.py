@@ -13,17 +13,27 @@ from esper_ab.execution.answer import show_answer
 
 
 @command_with(
-    "esper-ab report experiments/EXPERIMENT", "esper-ab report experiments/EXPERIMENT --format md",
+    "esper-ab report experiments/EXPERIMENT",
+    "esper-ab report experiments/EXPERIMENT --format md",
     "esper-ab report experiments/EXPERIMENT --fail-unless 'simplified better-than shaped'",
 )
 @joint_argument
 @json_flag
-@valued("--format", None,
-    "Output format; md: Markdown for a pull request. [default: text]", "form",
-    type=click.Choice(("text", "md", "json")))
-@valued("--fail-unless", "REQUIREMENT",
+@valued(
+    "--format",
+    None,
+    "Output format; md: Markdown for a pull request. [default: text]",
+    "form",
+    type=click.Choice(("text", "md", "json")),
+)
+@valued(
+    "--fail-unless",
+    "REQUIREMENT",
     "Exit with status 12 if the verdict does not support it, as in 'simplified better-than shaped'; also worse-than, "
-    "equivalent-to and not-worse-than. Repeatable.", "requirements", multiple=True)
+    "equivalent-to and not-worse-than. Repeatable.",
+    "requirements",
+    multiple=True,
+)
 @switch("--quiet", "Print only the verdict.")
 @switch("--verbose", "Also print every table of report.html.", "-v")
 def command(

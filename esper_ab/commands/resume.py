@@ -24,16 +24,26 @@ from esper_ab.live.console import outlive_terminal
     "esper-ab resume experiments/EXPERIMENT --seeds 20 --dry-run",
 )
 @joint_argument
-@valued("--seeds", "N",
+@valued(
+    "--seeds",
+    "N",
     "Add seeds to a finished EXPERIMENT, up to N in total. Comparisons that are still undecided then follow the "
-    "stricter rule of an extended plan.", type=AT_LEAST_1)
+    "stricter rule of an extended plan.",
+    type=AT_LEAST_1,
+)
 @switch("--dry-run", "With --seeds: print the seeds that would be added and the rule that would apply, then exit.")
 @shared_options(*LAUNCHER_FLAGS, "quiet", "json")
-@valued("--fail-unless", "REQUIREMENT",
+@valued(
+    "--fail-unless",
+    "REQUIREMENT",
     "Exit with status 12 if the verdict does not support it, as in 'simplified better-than shaped'. Repeatable.",
-    "requirements", multiple=True)
-@switch("--allow-changed-code",
-    "Continue although the code has changed since the first records; the verdict is then BLOCKED.")
+    "requirements",
+    multiple=True,
+)
+@switch(
+    "--allow-changed-code",
+    "Continue although the code has changed since the first records; the verdict is then BLOCKED.",
+)
 def command(experiment_dir: Path, seeds: int | None, requirements: tuple[str, ...], **options: Any) -> None:
     """Continue EXPERIMENT after it was stopped or interrupted, or add seeds to it.
 
@@ -54,7 +64,11 @@ def command(experiment_dir: Path, seeds: int | None, requirements: tuple[str, ..
         return
     outlive_terminal(experiment_dir)
     resume(
-        experiment_dir, make_launcher(read_launcher_flags(options)), seeds=seeds,
-        watched=not (options["quiet"] or json), allow_changed_code=allowed, begin=str if json else click.echo,
+        experiment_dir,
+        make_launcher(read_launcher_flags(options)),
+        seeds=seeds,
+        watched=not (options["quiet"] or json),
+        allow_changed_code=allowed,
+        begin=str if json else click.echo,
     )
     show_answer(experiment_dir, requirements, "json" if json else "brief")

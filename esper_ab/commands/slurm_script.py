@@ -19,8 +19,16 @@ from esper_ab.journal.lock import JOURNAL_NAME
 from esper_ab.readers.joint_directory import JOINT_NAME
 
 _OWN = (
-    "--launcher", "--name", "--output-dir", "--dry-run", "--transport", "--quiet", "--json", "--yes",
-    "--verbose", "-v",
+    "--launcher",
+    "--name",
+    "--output-dir",
+    "--dry-run",
+    "--transport",
+    "--quiet",
+    "--json",
+    "--yes",
+    "--verbose",
+    "-v",
 )
 _PROGRAM = "esper_ab.commands.cli"
 _LAUNCHER = "slurm"
@@ -35,19 +43,21 @@ _WARNING_S = 120  # before the time limit, to finish the current barrier
     context_settings={"ignore_unknown_options": True},
 )
 @valued("--name", "NAME", "Name of the experiment directory and of the job.", required=True)
-@valued("--output-dir", "DIR",
-    "Folder for experiment directories; all nodes must see it.", type=PATH, default=Path("experiments"))
+@valued(
+    "--output-dir",
+    "DIR",
+    "Folder for experiment directories; all nodes must see it.",
+    type=PATH,
+    default=Path("experiments"),
+)
 @valued("--nodes", "N", "Number of nodes, all of one kind.", type=AT_LEAST_1, required=True)
 @valued("--cores", "N", "Cores per node.", type=AT_LEAST_1, required=True)
 @valued("--gpus", "N", "GPUs per node.", type=click.IntRange(min=0), default=0)
 @valued("--time", "TIME", "Time limit in sbatch's format, as in 8:00:00. [default: the partition's]")
-@valued("--sbatch", "OPTION",
-    "Another option for sbatch, as in --sbatch --constraint=h100. Repeatable.", multiple=True)
+@valued("--sbatch", "OPTION", "Another option for sbatch, as in --sbatch --constraint=h100. Repeatable.", multiple=True)
 @valued("--setup", "COMMAND", "A command to run first, as in --setup 'module load cuda'. Repeatable.", multiple=True)
 @click.argument("launch_flags", nargs=-1, type=click.UNPROCESSED, metavar="[WHAT] FLAGS OF LAUNCH…")
-def command(
-    name: str, output_dir: Path, launch_flags: Words, setup: Words, **asked: Any
-) -> None:
+def command(name: str, output_dir: Path, launch_flags: Words, setup: Words, **asked: Any) -> None:
     """Print an sbatch script that launches an experiment, and resumes it after interruptions.
 
     When the job is requeued after a preemption, or submitted again, it continues from the journal.
@@ -92,24 +102,34 @@ def _of_resume(launched: click.Context) -> Words:
     return tuple(words)
 
 
-def _options(
-    name: str, *, nodes: int, cores: int, gpus: int, time: str | None, sbatch: Words
-) -> Words:
+def _options(name: str, *, nodes: int, cores: int, gpus: int, time: str | None, sbatch: Words) -> Words:
     """Return options for sbatch: the allocation survives the loss of a node, stops cleanly and can be requeued.
 
     The job's output file goes into the current folder, because Slurm creates no folders.
     """
     output = str(Path.cwd() / f"{name}.slurm.txt").replace("%", "%%")  # % starts a replacement
     return (
-        f"--job-name={name}", f"--nodes={nodes}", "--ntasks-per-node=1", f"--cpus-per-task={cores}",
-        *((f"--gpus-per-node={gpus}",) if gpus else ()), *((f"--time={time}",) if time else ()),
-        "--no-kill", "--requeue", "--propagate=NONE", f"--signal=B:TERM@{_WARNING_S}", "--open-mode=append",
-        f"--output={output}", *sbatch,
+        f"--job-name={name}",
+        f"--nodes={nodes}",
+        "--ntasks-per-node=1",
+        f"--cpus-per-task={cores}",
+        *((f"--gpus-per-node={gpus}",) if gpus else ()),
+        *((f"--time={time}",) if time else ()),
+        "--no-kill",
+        "--requeue",
+        "--propagate=NONE",
+        f"--signal=B:TERM@{_WARNING_S}",
+        "--open-mode=append",
+        f"--output={output}",
+        *sbatch,
     )
 
 
 def batch_script(
-    experiment_dir: Path, flags: Words, again: Words, options: Words,
+    experiment_dir: Path,
+    flags: Words,
+    again: Words,
+    options: Words,
     setup: Words,
 ) -> str:
     """Return the script's text; `flags` are the flags of `launch`, and `again` are the flags that `resume` repeats.
@@ -122,10 +142,14 @@ def batch_script(
     journal, joint = (shlex.quote(str(experiment_dir / name)) for name in (JOURNAL_NAME, JOINT_NAME))
     begun = f"{{ read -r _ < {journal}; }} 2> /dev/null || [[ -s {joint} ]]"  # read fails without a whole line
     lines = (
-        "#!/bin/bash", *(f"#SBATCH {_quoted(option)}" for option in options),
+        "#!/bin/bash",
+        *(f"#SBATCH {_quoted(option)}" for option in options),
         *setup,
         f"cd {shlex.quote(str(Path.cwd()))} || exit 2",
-        f"if {begun}; then", f"    exec {resume}", "fi", f"exec {launch}",
+        f"if {begun}; then",
+        f"    exec {resume}",
+        "fi",
+        f"exec {launch}",
     )
     return "\n".join(lines) + "\n"
 

@@ -16,13 +16,17 @@ from esper_ab.trackers.now import tracking_now, tracking_text
 
 
 @command_with(
-    "esper-ab status experiments/EXPERIMENT", "esper-ab status -f experiments/EXPERIMENT",
+    "esper-ab status experiments/EXPERIMENT",
+    "esper-ab status -f experiments/EXPERIMENT",
     "esper-ab status experiments/EXPERIMENT --json",
 )
 @joint_argument
-@switch("--follow",
+@switch(
+    "--follow",
     "Show the live view until the experiment ends; Ctrl-C closes the view, and the experiment continues. With --json: "
-    "print a line of JSON now, after every barrier, and at the end.", "-f")
+    "print a line of JSON now, after every barrier, and at the end.",
+    "-f",
+)
 @json_flag
 def command(experiment_dir: Path, follow: bool, json: bool) -> None:
     """Show the progress of EXPERIMENT, and the state of its trackers.

@@ -46,8 +46,11 @@ def command(experiment_dir: Path, now: bool, json: bool) -> None:
     found = status(experiment_dir)
     resume = "" if found.state == "finished" else shell_command("resume", experiment_dir)
     tree = {
-        "experiment_dir": str(experiment_dir), "stopped": by is not None, "state": found.state,
-        "detail": found.detail, "resume": resume,
+        "experiment_dir": str(experiment_dir),
+        "stopped": by is not None,
+        "state": found.state,
+        "detail": found.detail,
+        "resume": resume,
     }
     what = found.state + (f" ({found.detail})" if found.detail else "")
     told = f"{found.experiment}: {what}" if by else f"{found.experiment}: not running; it is {what}"

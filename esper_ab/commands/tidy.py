@@ -24,15 +24,21 @@ from esper_ab.journal.lock import Lock, holder
 
 
 @command_with(
-    "esper-ab tidy experiments/*", "esper-ab tidy --check experiments/EXPERIMENT",
+    "esper-ab tidy experiments/*",
+    "esper-ab tidy --check experiments/EXPERIMENT",
     "esper-ab tidy --repair experiments/EXPERIMENT",
 )
 @click.argument("experiment_dirs", metavar="EXPERIMENT…", nargs=-1, required=True, type=ExperimentDirectory())
-@switch("--check",
+@switch(
+    "--check",
     "Change nothing: verify journal, policies, checkpoints, settings and copies of code, and list the files that would "
-    "be removed. The exit status is 5 if something is damaged.")
-@switch("--repair",
-    "First cut a damaged journal at its first damaged line; the removed part is kept in a file next to it.", "repairs")
+    "be removed. The exit status is 5 if something is damaged.",
+)
+@switch(
+    "--repair",
+    "First cut a damaged journal at its first damaged line; the removed part is kept in a file next to it.",
+    "repairs",
+)
 @json_flag
 def command(experiment_dirs: tuple[Path, ...], check: bool, repairs: bool, json: bool) -> int:
     """Remove checkpoints, temporary files and console output of EXPERIMENT…, or check it for damage.
@@ -62,8 +68,12 @@ def command(experiment_dirs: tuple[Path, ...], check: bool, repairs: bool, json:
             click.echo(typeable(f"{experiment_dir}: {cut[experiment_dir]}{files}{one.kept}"))
     if json:
         trees = [
-            {"experiment_dir": str(experiment_dir), "cut": cut[experiment_dir].removesuffix("; "),
-             "removed": [str(file) for file in one.files], "bytes": one.size_bytes}
+            {
+                "experiment_dir": str(experiment_dir),
+                "cut": cut[experiment_dir].removesuffix("; "),
+                "removed": [str(file) for file in one.files],
+                "bytes": one.size_bytes,
+            }
             for experiment_dir, one in found.items()
         ]
         click.echo(json_module.dumps(trees, indent=2))

@@ -27,8 +27,9 @@ from esper_ab.trackers.state import at_work, read_settings, save_settings
     "esper-ab track experiments/EXPERIMENT --wandb offline",
 )
 @experiment_argument
-@valued("--wandb", "[offline|online]",
-    "Weights & Biases. [default: WANDB_MODE, else online]", flag_value="", is_flag=False)
+@valued(
+    "--wandb", "[offline|online]", "Weights & Biases. [default: WANDB_MODE, else online]", flag_value="", is_flag=False
+)
 @switch("--tensorboard", "TensorBoard: event files in EXPERIMENT/tensorboard.")
 @valued("--wandb-entity", "NAME", "W&B team or user.")
 @valued("--wandb-project", "NAME", "W&B project. [default: ab_test_NAME_DATE]")

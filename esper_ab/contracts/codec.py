@@ -92,8 +92,14 @@ def _unpack(data: bytes, limits: WireLimits) -> Any:
     count = {} if size <= _SHORT_BYTES else dict.fromkeys(("list_hook", "object_hook"), _counting(size))
     try:
         return msgpack.unpackb(
-            data, raw=False, strict_map_key=True, max_array_len=min(size, limits.entries),
-            max_map_len=min(size, limits.keys), max_str_len=min(size, limits.text_bytes), max_bin_len=0, max_ext_len=0,
+            data,
+            raw=False,
+            strict_map_key=True,
+            max_array_len=min(size, limits.entries),
+            max_map_len=min(size, limits.keys),
+            max_str_len=min(size, limits.text_bytes),
+            max_bin_len=0,
+            max_ext_len=0,
             **count,
         )
     except (ValueError, TypeError, RecursionError, MemoryError, msgpack.UnpackException) as error:

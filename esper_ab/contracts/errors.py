@@ -1,15 +1,15 @@
 """Errors for the user: each has a one-line message with the remedy, and an exit status.
 
-    EsperError
-    ├── UsageError        2   the request cannot be carried out: flag, key, name, device, file
-    │   ├── Missing           a decision is missing: margin, outcome
-    │   └── Unanswered        a question about the user's data
-    ├── WorkerFailed      4   a worker died or reported an error; the end of its log is shown
-    ├── WorkerHung       11   a worker, or the preflight, made no progress in time
-    ├── ConditionNotMet  12   a verdict does not meet --fail-unless
-    ├── DiskFull         75   the disk is full; everything recorded is kept
-    ├── JournalError      5   an experiment directory's journal is damaged
-    └── Interrupted     130   Ctrl-C or SIGTERM
+EsperError
+├── UsageError        2   the request cannot be carried out: flag, key, name, device, file
+│   ├── Missing           a decision is missing: margin, outcome
+│   └── Unanswered        a question about the user's data
+├── WorkerFailed      4   a worker died or reported an error; the end of its log is shown
+├── WorkerHung       11   a worker, or the preflight, made no progress in time
+├── ConditionNotMet  12   a verdict does not meet --fail-unless
+├── DiskFull         75   the disk is full; everything recorded is kept
+├── JournalError      5   an experiment directory's journal is damaged
+└── Interrupted     130   Ctrl-C or SIGTERM
 """
 
 from __future__ import annotations

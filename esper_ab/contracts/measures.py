@@ -18,11 +18,37 @@ LABEL_CHARS, UNIT_CHARS = 60, 20
 Words = Annotated[str, Meta(min_length=1, max_length=LABEL_CHARS, pattern=_PRINTABLE)]
 Unit = Annotated[str, Meta(max_length=UNIT_CHARS, pattern=_PRINTABLE)]
 # Names of columns and numbers that every experiment has; a measure with such a name would hide the column or number.
-RESERVED = frozenset((
-    "run", "group_id", "replicate", "reward_mode", "controller", "lane", "episode", "recorded_at", "env", "device",
-    "steps", "outcome", "greedy", "evaluated", "reward_sum", "failed", "total_s", "train_s", "validate_s", "decide_s",
-    "update_s", "digest", "actions", "rewards", "policy_file", "entropy_change", "training_area",
-))
+RESERVED = frozenset(
+    (
+        "run",
+        "group_id",
+        "replicate",
+        "reward_mode",
+        "controller",
+        "lane",
+        "episode",
+        "recorded_at",
+        "env",
+        "device",
+        "steps",
+        "outcome",
+        "greedy",
+        "evaluated",
+        "reward_sum",
+        "failed",
+        "total_s",
+        "train_s",
+        "validate_s",
+        "decide_s",
+        "update_s",
+        "digest",
+        "actions",
+        "rewards",
+        "policy_file",
+        "entropy_change",
+        "training_area",
+    )
+)
 
 
 # Outcomes, margins and scores are summed, squared, multiplied and divided by each other. Within these bounds no result

@@ -64,7 +64,12 @@ class Supervisor:
         try:
             complaint = os.fdopen(os.memfd_create("complaint"), "rb")
             worker = subprocess.Popen(
-                command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=complaint, cwd=self._folder,
+                command,
+                bufsize=0,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=complaint,
+                cwd=self._folder,
                 start_new_session=True,
             )
         except OSError as error:

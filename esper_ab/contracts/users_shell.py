@@ -30,7 +30,8 @@ def of_this_process() -> UsersShell:
     """Return the state of this process, which has not changed any of it since the user's shell started it."""
     ignored = (number for number in signal.valid_signals() if signal.getsignal(number) is signal.SIG_IGN)
     return UsersShell(
-        environment=_own_variables(), umask=_umask(),
+        environment=_own_variables(),
+        umask=_umask(),
         ignored=tuple(sorted(int(number) for number in ignored if number not in _OF_PYTHON)),
         blocked=tuple(sorted(map(int, signal.pthread_sigmask(signal.SIG_BLOCK, ())))),
         soft_limits=tuple((number, resource.getrlimit(number)[0]) for number in _LIMITS),

@@ -52,7 +52,11 @@ def _inner(kind: inspect.Type) -> list[inspect.Type]:
         case inspect.VarTupleType(item_type=item):
             return [item]
         case (
-            inspect.StrType() | inspect.IntType() | inspect.FloatType() | inspect.BoolType() | inspect.NoneType()
+            inspect.StrType()
+            | inspect.IntType()
+            | inspect.FloatType()
+            | inspect.BoolType()
+            | inspect.NoneType()
             | inspect.LiteralType()
         ):
             return []

@@ -20,8 +20,10 @@ _OWN = 64  # what a coordinator needs besides its workers: about 20 itself, some
 
 # errno of a failed start of a process or thread -> what was missing; it may be free a little later.
 PASSING = {
-    errno.EMFILE: "no file descriptor was free (ulimit -n)", errno.ENFILE: "the system had no free file descriptor",
-    errno.EAGAIN: "the limit on processes is reached (ulimit -u, pids.max)", errno.ENOMEM: "no memory was free",
+    errno.EMFILE: "no file descriptor was free (ulimit -n)",
+    errno.ENFILE: "the system had no free file descriptor",
+    errno.EAGAIN: "the limit on processes is reached (ulimit -u, pids.max)",
+    errno.ENOMEM: "no memory was free",
     errno.EHOSTUNREACH: "no node had room for its worker",
 }
 

@@ -125,5 +125,7 @@ class DiskSpaceWait:
 def _entry(run: str, paused_s: float, what: str) -> Incident:
     """Return an incident for a pause: nothing was lost, but durations measured during the pause are longer."""
     return Incident(
-        category="disk_full", run_name=run, detail=f"paused for {paused_s:.1f} s: no space on the disk for {what}",
+        category="disk_full",
+        run_name=run,
+        detail=f"paused for {paused_s:.1f} s: no space on the disk for {what}",
     )

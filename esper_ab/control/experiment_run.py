@@ -55,8 +55,13 @@ def run(
 
 
 def extend(
-    experiment_dir: Path, added: Callable[[History], Extension], launcher: Launcher, observers: Sequence[Observer],
-    limits: Limits | None = None, *, allow_changed_code: bool = False,
+    experiment_dir: Path,
+    added: Callable[[History], Extension],
+    launcher: Launcher,
+    observers: Sequence[Observer],
+    limits: Limits | None = None,
+    *,
+    allow_changed_code: bool = False,
 ) -> None:
     """Extend the finished experiment in `experiment_dir` by the blocks that `added` returns; raises as `run` does.
 
@@ -72,7 +77,11 @@ def extend(
 
 
 def resume(
-    experiment_dir: Path, launcher: Launcher, observers: Sequence[Observer], limits: Limits | None = None, *,
+    experiment_dir: Path,
+    launcher: Launcher,
+    observers: Sequence[Observer],
+    limits: Limits | None = None,
+    *,
     allow_changed_code: bool = False,
 ) -> None:
     """Continue the experiment in `experiment_dir` from its journal, however it was interrupted; raises as `run` does.
@@ -88,8 +97,11 @@ def resume(
 
 
 def _go_on(
-    experiment_dir: Path, checked: Callable[[History], list[events.AnyEvent]], launcher: Launcher,
-    observers: Sequence[Observer], limits: Limits | None,
+    experiment_dir: Path,
+    checked: Callable[[History], list[events.AnyEvent]],
+    launcher: Launcher,
+    observers: Sequence[Observer],
+    limits: Limits | None,
 ) -> None:
     """Continue from a journal. `checked` is called while the journal is locked and returns the next events to record.
 
@@ -220,7 +232,8 @@ def _execute(experiment_dir: Path, launcher: Launcher, sink: EventSink, limits: 
     with (
         reserved(launcher, plan.lanes),
         descriptors.room_for(len(plan.lanes), launcher.descriptors, launcher.own_descriptors),
-        CaughtSignals() as signals, sink.heeding(signals, limits.disk_full_s),
+        CaughtSignals() as signals,
+        sink.heeding(signals, limits.disk_full_s),
         closing(Hub(launcher.transport, launcher.address, len(plan.lanes))) as hub,
     ):
         fleet = Fleet(experiment_dir, hub, shell)
@@ -237,8 +250,10 @@ def _execute(experiment_dir: Path, launcher: Launcher, sink: EventSink, limits: 
             raise
         finally:
             if hub.unreported:
-                sink.record(events.Incident(
-                    category="bad_message",
-                    detail=f"{hub.unreported} more messages were refused; only the first of each kind are listed",
-                ))
+                sink.record(
+                    events.Incident(
+                        category="bad_message",
+                        detail=f"{hub.unreported} more messages were refused; only the first of each kind are listed",
+                    )
+                )
         fleet.stop("the experiment is finished", _LEAVE_S, signals.ctrl_c)

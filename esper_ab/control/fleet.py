@@ -115,9 +115,14 @@ class Fleet:
             worker = f"w{index:02d}"
             incarnation = incarnations.get(worker, 0) + 1
             order = WorkerOrder(
-                endpoint=self._hub.endpoint, worker=worker, incarnation=incarnation, lane=lane,
-                arithmetic=plan.experiment.arithmetic, experiment_dir=str(self._experiment_dir),
-                log_file=f"{LOGS}/{worker}.log", shell=self._shell,
+                endpoint=self._hub.endpoint,
+                worker=worker,
+                incarnation=incarnation,
+                lane=lane,
+                arithmetic=plan.experiment.arithmetic,
+                experiment_dir=str(self._experiment_dir),
+                log_file=f"{LOGS}/{worker}.log",
+                shell=self._shell,
                 needs_torch=needs_torch,
             )
             self._handles[lane.name] = self._by_worker[worker] = WorkerHandle(order=order)
@@ -132,8 +137,7 @@ class Fleet:
             self._waves.over(handle.order.lane.name)
 
     def end(self, handle: WorkerHandle, grace_s: float) -> None:
-        """Ask the worker to end, and kill it after `grace_s`. Returns at once; `ended` reports when the worker is gone.
-        """
+        """Ask the worker to end, and kill it after `grace_s`. Returns at once; `ended` reports when the worker is gone."""
         self._hub.send(handle.identity, Stop(reason="another worker replaces this one"))
         self._unwatch(handle)
         self._waves.over(handle.order.lane.name)
@@ -224,8 +228,10 @@ class Fleet:
         """Start a worker with the handle's order and admit it to the hub. Raises OSError if it cannot be started."""
         handle.oom = None if launcher.nodes else OomWatch()
         handle.order = msgspec.structs.replace(
-            launcher.bound(handle.order), server_key=self._hub.admit(handle.identity),
-            lost_after_s=_LOST_AFTER_S if launcher.nodes else 0.0, beat_s=self._hub.beat_s,
+            launcher.bound(handle.order),
+            server_key=self._hub.admit(handle.identity),
+            lost_after_s=_LOST_AFTER_S if launcher.nodes else 0.0,
+            beat_s=self._hub.beat_s,
         )
         return launcher.start(handle.order)
 

@@ -55,8 +55,7 @@ Incoming = Received | BadMessage | Readable
 
 
 class Hub:
-    """The coordinator's socket. It binds on construction. Its files are in a directory that only this user may enter.
-    """
+    """The coordinator's socket. It binds on construction. Its files are in a directory that only this user may enter."""
 
     def __init__(self, transport: Transport = "ipc", address: str = "127.0.0.1", peers: int = 1) -> None:
         """`address`: for tcp, the address of the interface to listen on, at any free port. `peers`: how many to expect.
@@ -69,13 +68,20 @@ class Hub:
         self._socket = self._context.socket(zmq.ROUTER)
         self._keys = self._guarded() if transport == "tcp" else None
         patience_ms = int(_BEATS_MISSED * self.beat_s * 1000)
-        self._set({
-            zmq.ROUTER_MANDATORY: 1, zmq.MAXMSGSIZE: LARGEST_BYTES, zmq.LINGER: 0, zmq.RCVHWM: 1000,
-            zmq.SNDHWM: 1000, zmq.SNDTIMEO: 0,
-            zmq.ZAP_DOMAIN: DOMAIN,  # refuses peers without a handshake, which ZMTP 1.0 allows
-            zmq.HEARTBEAT_IVL: int(self.beat_s * 1000), zmq.HEARTBEAT_TIMEOUT: patience_ms,
-            zmq.HEARTBEAT_TTL: patience_ms,
-        })
+        self._set(
+            {
+                zmq.ROUTER_MANDATORY: 1,
+                zmq.MAXMSGSIZE: LARGEST_BYTES,
+                zmq.LINGER: 0,
+                zmq.RCVHWM: 1000,
+                zmq.SNDHWM: 1000,
+                zmq.SNDTIMEO: 0,
+                zmq.ZAP_DOMAIN: DOMAIN,  # refuses peers without a handshake, which ZMTP 1.0 allows
+                zmq.HEARTBEAT_IVL: int(self.beat_s * 1000),
+                zmq.HEARTBEAT_TIMEOUT: patience_ms,
+                zmq.HEARTBEAT_TTL: patience_ms,
+            }
+        )
         self._socket.bind(f"ipc://{self._folder}/hub" if transport == "ipc" else f"tcp://{address}:*")
         self.endpoint = self._socket.get_string(zmq.LAST_ENDPOINT).rstrip("\0")
         self._poller = zmq.Poller()
@@ -92,10 +98,14 @@ class Hub:
         """Require CURVE keys before the socket binds, so that no peer without a key can send a message."""
         keys = Keys()
         Guard(self._context, keys)
-        self._set({
-            zmq.CURVE_SERVER: 1, zmq.CURVE_SECRETKEY: keys.secret, zmq.HANDSHAKE_IVL: _HANDSHAKE_MS,
-            zmq.ZAP_ENFORCE_DOMAIN: 1,  # if the guard is missing, refuse all peers instead of admitting all
-        })
+        self._set(
+            {
+                zmq.CURVE_SERVER: 1,
+                zmq.CURVE_SECRETKEY: keys.secret,
+                zmq.HANDSHAKE_IVL: _HANDSHAKE_MS,
+                zmq.ZAP_ENFORCE_DOMAIN: 1,  # if the guard is missing, refuse all peers instead of admitting all
+            }
+        )
         return keys
 
     def _set(self, options: Mapping[int, int | bytes]) -> None:
@@ -142,8 +152,7 @@ class Hub:
             yield from [Readable(descriptor) for descriptor, _ in self._watched.poll(0)]
 
     def send(self, identity: str, message: CoordinatorMessage) -> bool:
-        """Send a message. Returns False if the worker is not connected; the worker's sentinel will report its end.
-        """
+        """Send a message. Returns False if the worker is not connected; the worker's sentinel will report its end."""
         try:
             self._socket.send(identity.encode(), zmq.SNDMORE)  # a missing peer makes this frame fail, not the next
             self._socket.send(encode(message))

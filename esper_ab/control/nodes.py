@@ -22,8 +22,11 @@ from esper_ab.launchers import Launcher, Node
 _AT_ONCE = 64  # nodes that are asked in parallel
 # What must be equal on all nodes, in words for the person who has to fix it.
 _COMMON = {
-    "torch_version": "torch", "cuda_build": "torch's build for CUDA", "sources": "the state of esper_ab's code",
-    "cpu_bf16": "the processor's bfloat16 instructions", "kernels": "the native kernel",
+    "torch_version": "torch",
+    "cuda_build": "torch's build for CUDA",
+    "sources": "the state of esper_ab's code",
+    "cpu_bf16": "the processor's bfloat16 instructions",
+    "kernels": "the native kernel",
 }
 
 
@@ -44,7 +47,9 @@ def examine_nodes(machine: Machine, questions: Questions, launcher: Launcher, sh
         found[name] = there
     check_alike(found)
     return msgspec.structs.replace(
-        machine, devices=pool(launcher.nodes, list(found.values())), gpu_problem="",
+        machine,
+        devices=pool(launcher.nodes, list(found.values())),
+        gpu_problem="",
         unusable_gpus="; ".join(f"{node}: {one.unusable_gpus}" for node, one in found.items() if one.unusable_gpus),
     )
 
@@ -52,7 +57,9 @@ def examine_nodes(machine: Machine, questions: Questions, launcher: Launcher, sh
 def ask_nodes(questions: Questions, launcher: Launcher, shared: Path) -> dict[str, Machine | EsperError]:
     """Ask all nodes of `launcher`; return each node's answer or error, by node name."""
     of_node = msgspec.structs.replace(
-        questions, trainer=None, trainer_outcome=None,
+        questions,
+        trainer=None,
+        trainer_outcome=None,
         gpus=("cuda",) * any(name.startswith("cuda") for name in questions.gpus),  # a name is a place in the whole pool
     )
     with (

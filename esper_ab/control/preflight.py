@@ -41,8 +41,12 @@ _decode_machine = msgspec.json.Decoder(Machine).decode
 
 
 def examine(
-    questions: Questions, meanwhile: Callable[[], None] = lambda: None, limit_s: float = LIMIT_S, *,
-    on: Callable[[str, bytes], Errand] | None = None, node: str = "",
+    questions: Questions,
+    meanwhile: Callable[[], None] = lambda: None,
+    limit_s: float = LIMIT_S,
+    *,
+    on: Callable[[str, bytes], Errand] | None = None,
+    node: str = "",
 ) -> Machine:
     """Run the preflight and return its answers.
 
@@ -122,8 +126,7 @@ def expected_bytes(env_episodes: int) -> int:
 
 
 def check_experiment_dir(experiment_dir: Path, needed_bytes: int, *, taken_over: bool = False) -> None:
-    """Raise UsageError unless `experiment_dir` is new (or `taken_over`), can be created and has room. Creates nothing.
-    """
+    """Raise UsageError unless `experiment_dir` is new (or `taken_over`), can be created and has room. Creates nothing."""
     if expected := expected_instead(str(experiment_dir)):
         what = f"cannot create {str(experiment_dir)!r}"
         raise UsageError(f"{what}: expected {expected}; choose another with ", Setting("output_dir"))

@@ -19,8 +19,11 @@ _GIT_TIMEOUT_S = 10.0
 def machine() -> dict[str, str]:
     """Describe the coordinator's machine as text by key: host, system, processor, usable cores, Python version."""
     return {
-        "host": platform.node(), "system": platform.platform(), "processor": name_of_processor(),
-        "cores": str(usable_cores()), "python": platform.python_version(),
+        "host": platform.node(),
+        "system": platform.platform(),
+        "processor": name_of_processor(),
+        "cores": str(usable_cores()),
+        "python": platform.python_version(),
     }
 
 

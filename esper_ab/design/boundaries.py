@@ -82,9 +82,7 @@ def futility_p(
     return tuple(float(p) for p in found)
 
 
-def _paths_with_small_p(
-    process: TProcess, largest: Floats, rng: Generator, paths: int, tails: int = 2
-) -> Floats:
+def _paths_with_small_p(process: TProcess, largest: Floats, rng: Generator, paths: int, tails: int = 2) -> Floats:
     """Return p at the looks of `largest`, [looks, kept], for simulated paths that may be rejected before the last look.
 
     `largest` [looks] has upper bounds on the thresholds. (Since p_k <= c_k implies a rejection by look k, which has

@@ -88,9 +88,7 @@ def load_calibration(path: Path) -> Calibration:
     return load_option_file(path, _DECODER, what="calibration", schema=SCHEMA, made_by="calibrate")
 
 
-def check_belongs(
-    calibration: Calibration, experiment: ResolvedExperiment, code: Mapping[str, str]
-) -> tuple[str, ...]:
+def check_belongs(calibration: Calibration, experiment: ResolvedExperiment, code: Mapping[str, str]) -> tuple[str, ...]:
     """Raise UsageError if no group of `experiment` is the calibrated group, trained under the same conditions.
 
     Return a note for the plan if the calibration's code differs from `code`. This is not an error, because editing a

@@ -21,8 +21,11 @@ def calibration_text(found: Calibration) -> str:
         found.sentence,
         f"Mean {outcome.label} {mean}; task {found.circumstances['task']}, outcome "
         f"{found.circumstances['outcome_over']}.",
-        *([] if found.noise is None else
-          [f"Evaluation noise: {share_text(found.noise)} of the runs' variance. {next_text(found.noise)}."]),
+        *(
+            []
+            if found.noise is None
+            else [f"Evaluation noise: {share_text(found.noise)} of the runs' variance. {next_text(found.noise)}."]
+        ),
         "Determinism: two devices with the same randomness gave the same records."
         if found.deterministic
         else "Determinism: two devices with the same randomness gave DIFFERENT records: pairs have less in common than "

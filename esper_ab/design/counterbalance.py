@@ -100,7 +100,8 @@ def _leads(basis: dict[tuple[int, int], dict[tuple[int, int], int]], row: dict[t
         other = basis[lead]
         mine, its = row[lead], other[lead]
         row = {
-            column: value for column in row.keys() | other.keys()
+            column: value
+            for column in row.keys() | other.keys()
             if (value := its * row.get(column, 0) - mine * other.get(column, 0))
         }
         shared = math.gcd(*row.values())

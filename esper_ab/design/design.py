@@ -179,8 +179,8 @@ def check_design(experiment: ExperimentSettings) -> None:
                 raise UsageError(Setting(key, name), f": no such group; the groups are {', '.join(names)}")
     if experiment.control in experiment.untested:
         raise UsageError(
-            Setting("untested", experiment.control), ": the control must be tested, because the other groups are "
-            "compared with it"
+            Setting("untested", experiment.control),
+            ": the control must be tested, because the other groups are compared with it",
         )
     if len(names) > 1 and not comparisons(experiment):
         raise UsageError(Setting("untested"), " leaves fewer than two groups to compare")
@@ -198,7 +198,8 @@ def check_looks(looks: tuple[int, ...], replicates: int) -> None:
     """Raise UsageError if looks do not ascend, do not end at `replicates` or start too early; () is valid."""
     if looks and (list(looks) != sorted(set(looks)) or looks[-1] != replicates):
         raise UsageError(
-            Setting("looks", looks), f": looks must ascend and end at {replicates}, the number of seeds, as in ",
+            Setting("looks", looks),
+            f": looks must ascend and end at {replicates}, the number of seeds, as in ",
             Setting("looks", default_looks(replicates)),
         )
     if len(looks) > 1 and looks[0] < LEAST_PAIRS:
@@ -216,8 +217,10 @@ def _check_futility(experiment: ExperimentSettings) -> None:
         raise UsageError(asked, " stops comparisons early, but early stopping is off; choose one")
     if len(looks_of(experiment)) == 1:
         raise UsageError(
-            asked, f": a plan of {counted(experiment.seeds, 'seed')} has a single look, so nothing can "
-            f"stop early; use at least {SEVERAL_LOOKS_FROM} seeds, or set ", Setting("looks"),
+            asked,
+            f": a plan of {counted(experiment.seeds, 'seed')} has a single look, so nothing can "
+            f"stop early; use at least {SEVERAL_LOOKS_FROM} seeds, or set ",
+            Setting("looks"),
         )
 
 
@@ -231,8 +234,12 @@ def adjusts(orders: Sequence[tuple[int, ...]], first_look: int) -> bool:
 
 
 def make_design(
-    experiment: ResolvedExperiment, orders: Sequence[tuple[str, ...]], *,
-    measures: TaskMeasures, positions_matter: bool = True, worst: float | None = None,
+    experiment: ResolvedExperiment,
+    orders: Sequence[tuple[str, ...]],
+    *,
+    measures: TaskMeasures,
+    positions_matter: bool = True,
+    worst: float | None = None,
 ) -> Design:
     """Make the design of `experiment`; the block of replicate r starts its groups in the order `orders[r]`.
 
@@ -254,11 +261,22 @@ def make_design(
         if experiment.futility:
             futility = futility_of(experiment.futility, sides, columns, looks)
     return Design(
-        outcome_over=experiment.outcome_over, test="t", alpha=experiment.alpha, margin=experiment.margin,
-        measures=measures, comparisons=compared, positions=positions, adjusted=adjusted,
-        early_stop=experiment.early_stop, looks=looks, boundaries=boundaries, 
+        outcome_over=experiment.outcome_over,
+        test="t",
+        alpha=experiment.alpha,
+        margin=experiment.margin,
+        measures=measures,
+        comparisons=compared,
+        positions=positions,
+        adjusted=adjusted,
+        early_stop=experiment.early_stop,
+        looks=looks,
+        boundaries=boundaries,
         anytime_after=0 if experiment.open_ended else None,
-        evidence=1.0 / experiment.alpha, positions_matter=positions_matter, futility=futility, worst=worst,
+        evidence=1.0 / experiment.alpha,
+        positions_matter=positions_matter,
+        futility=futility,
+        worst=worst,
         positions_drawn=experiment.order == "balanced" and draws_positions(positions),
     )
 

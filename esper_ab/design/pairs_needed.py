@@ -37,9 +37,7 @@ class PairsNeeded(msgspec.Struct, frozen=True, kw_only=True):
     high: int
 
 
-def power(
-    sd: float, margin: float, pairs: int, alpha: float, columns: int = 1, *, signed: bool = True
-) -> float:
+def power(sd: float, margin: float, pairs: int, alpha: float, columns: int = 1, *, signed: bool = True) -> float:
     """Return P(the rule rejects in the right direction | true mean difference = margin, SD of differences = sd).
 
     The rule is the two-sided paired t at `alpha` and, if `signed`, the exact sign-flip test where it costs power.
@@ -79,14 +77,15 @@ def pairs_needed(sd: float, df: int, margin: float, p_bound: PBound = 0.05, colu
     sd_low, sd_high = sd_limits(sd, df, SD_LIMITS)
     pairs = _least(sd, margin, p_bound, columns)
     return PairsNeeded(
-        margin=margin, alpha=_at(p_bound, pairs), pairs=pairs, low=_least(sd_low, margin, p_bound, columns),
+        margin=margin,
+        alpha=_at(p_bound, pairs),
+        pairs=pairs,
+        low=_least(sd_low, margin, p_bound, columns),
         high=_least(sd_high, margin, p_bound, columns),
     )
 
 
-def smallest_resolvable(
-    sd: float, pairs: int, alpha: float, columns: int = 1, *, signed: bool = True
-) -> float | None:
+def smallest_resolvable(sd: float, pairs: int, alpha: float, columns: int = 1, *, signed: bool = True) -> float | None:
     """Return the true difference that `pairs` pairs detect with 80 % power, by the rule that `power` describes.
 
     Return None if there is no such difference. `sd` > 0 is the SD of the differences; the result has the same unit.

@@ -160,7 +160,11 @@ def scheme(replicates: int, looks: tuple[int, ...], question: PowerQuestion) -> 
             bounds = futility_of(question.futility, sides, positions, looks).nominal_p
             futility = tuple(p for look, p in zip(looks, bounds, strict=True) if look in process.looks)
     return Scheme(
-        replicates=replicates, looks=looks, process=process, nominal_p=nominal, futility_p=futility,
+        replicates=replicates,
+        looks=looks,
+        process=process,
+        nominal_p=nominal,
+        futility_p=futility,
         alpha=question.alpha / question.comparisons,
     )
 
@@ -227,9 +231,7 @@ class Simulation:
             low, high = (low, middle) if self.power(middle) >= POWER else (middle, high)
         return high
 
-    def _beyond(
-        self, effect: float, draws: Draws
-    ) -> tuple[Bools, NDArray[np.intp], Floats]:
+    def _beyond(self, effect: float, draws: Draws) -> tuple[Bools, NDArray[np.intp], Floats]:
         """For each path, return whether it crosses the bound at each look, the look of its first crossing, and its t.
 
         The first and the last have the shape [looks, paths]. Where a claim also needs the sign-flip test, only paths
@@ -264,7 +266,8 @@ def power_tables_of(
         simulations.append(Simulation(scheme(count, asked, question), rng))
     return tuple(
         PowerTable(
-            **msgspec.structs.asdict(spread), question=question,
+            **msgspec.structs.asdict(spread),
+            question=question,
             rows=tuple(_row(simulation, spread, question.margin) for simulation in simulations),
             needed=replicates_needed(spread.sd, spread.limits, question, copy.deepcopy(rng)),
         )
@@ -305,7 +308,9 @@ def _stops(simulation: Simulation, margin: float) -> Stops:
     without = simulation.expected_replicates(0.0)
     assert without is not None
     return Stops(
-        power=power, expected=expected, expected_none=simulation.with_stops(0.0, margin)[1],
+        power=power,
+        expected=expected,
+        expected_none=simulation.with_stops(0.0, margin)[1],
         expected_none_without=without,
     )
 

@@ -33,6 +33,7 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     `rho` is the pair correlation, if the user gave one. `sd_pairs` is the SD of the differences of observed pairs
     (adjusted for positions if the plan does so), and `df_pairs` is its degrees of freedom. None means unknown.
     """
+
     source: str
     sd: float
     df: int | None = None
@@ -85,8 +86,12 @@ def _with_best(noise: EvaluationNoise, table: PowerTable) -> EvalEpisodesAnswer:
     limits = table.limits and (table.limits[0] * times, table.limits[1] * times)
     needed = replicates_needed(table.sd * times, limits, table.question, generator_of(table.question))
     return EvalEpisodesAnswer(
-        eval_episodes=noise.components.eval_episodes, share=noise.components.share, cost_share=noise.cost_share,
-        best=noise.next_eval_episodes, sd=table.sd * times, cost_times=noise.cost_times(noise.next_eval_episodes),
+        eval_episodes=noise.components.eval_episodes,
+        share=noise.components.share,
+        cost_share=noise.cost_share,
+        best=noise.next_eval_episodes,
+        sd=table.sd * times,
+        cost_times=noise.cost_times(noise.next_eval_episodes),
         needed=needed,
     )
 
@@ -114,6 +119,4 @@ def power_tables(
     known: Known, rhos: Sequence[float], replicates: Sequence[int], question: PowerQuestion
 ) -> tuple[PowerTable, ...]:
     """Compute a table for each of the `spreads`, from the same draws."""
-    return power_tables_of(
-        spreads(known, rhos), replicates, question, generator_of(question, replicates)
-    )
+    return power_tables_of(spreads(known, rhos), replicates, question, generator_of(question, replicates))

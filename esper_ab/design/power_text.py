@@ -36,7 +36,8 @@ def power_text(found: PowerAnswer) -> str:
     few = " to ".join(_count(count if count <= MOST_NAMED else None) for count in ends)
     similar = ", depending on how similar the two runs of a pair are" if len(needed) > 1 else ""
     lines = [
-        f"To find a difference of {margin} with 80 % power: {few} seeds{similar}.", "",
+        f"To find a difference of {margin} with 80 % power: {few} seeds{similar}.",
+        "",
         f"Run SD {with_unit(significant(known.sd, 3), known.unit)} ({known.source}{df}); margin {margin}; alpha "
         f"{question.alpha:g} shared by {counted(question.comparisons, 'comparison')}.",
     ]
@@ -54,9 +55,12 @@ def _on_episodes(found: PowerAnswer, margin: str) -> list[str]:
     eval_episodes, table = found.eval_episodes, found.tables[0]
     if eval_episodes is None or found.known.noise is None:
         return []
-    lines = ["", f"Evaluation noise is {share_text(found.known.noise)} of the variance, with "
-                 f"{eval_episodes.eval_episodes} episodes "
-             f"that make up {eval_episodes.cost_share:.0%} of the cost of a run."]
+    lines = [
+        "",
+        f"Evaluation noise is {share_text(found.known.noise)} of the variance, with "
+        f"{eval_episodes.eval_episodes} episodes "
+        f"that make up {eval_episodes.cost_share:.0%} of the cost of a run.",
+    ]
     if eval_episodes.best == eval_episodes.eval_episodes:
         return [*lines, f"  {next_text(found.known.noise)}."]
     before, after = table.needed.replicates, eval_episodes.needed.replicates
@@ -155,8 +159,12 @@ def design_power_line(design: Design, run_sd: float | None, known: KnownSD | Non
     if not design.boundaries or design.anytime_after is not None:
         return ""
     question = PowerQuestion(
-        margin=design.margin, alpha=design.alpha, groups=design.positions, comparisons=len(design.comparisons),
-        looks=design.looks, positions_matter=design.positions_matter,
+        margin=design.margin,
+        alpha=design.alpha,
+        groups=design.positions,
+        comparisons=len(design.comparisons),
+        looks=design.looks,
+        positions_matter=design.positions_matter,
         futility=design.futility.power if design.futility is not None else 0.0,
     )
     plan = scheme(design.looks[-1], design.looks, question)

@@ -41,8 +41,9 @@ def belonging(
     lacking = ", ".join(name for name, several in found.items() if not several)
     notes = (f"The reward audit does not cover {lacking}.",) if lacking else ()
     own = replace(
-        reward_audit, question=replace(reward_audit.question,
-        rewards=tuple(one.reward for one in kept)), answer=replace(reward_audit.answer, scored=kept),
+        reward_audit,
+        question=replace(reward_audit.question, rewards=tuple(one.reward for one in kept)),
+        answer=replace(reward_audit.answer, scored=kept),
     )
     return own, notes
 

@@ -55,7 +55,8 @@ def _carry_on(planned: PlannedExperiment, launcher: Launcher, *, watched: bool, 
         if history.plan.digest != planned.plan.digest:
             raise UsageError(
                 f"{experiment_dir}: a different calibration was started here: settings, one of your files, or the code "
-                "have changed; repeat the original command, or choose another ", Setting("name"),
+                "have changed; repeat the original command, or choose another ",
+                Setting("name"),
             )
         if not history.finished:
             resume(experiment_dir, launcher, watched=watched)
@@ -64,8 +65,13 @@ def _carry_on(planned: PlannedExperiment, launcher: Launcher, *, watched: bool, 
 def _try_determinism(planned: PlannedExperiment, launcher: Launcher, again: str) -> bool:
     """Whether the two runs of a small paired replicate, which use two lanes, have the same records."""
     small = msgspec.structs.replace(
-        planned.asked, name="determinism", unpaired=False, seeds=1, looks=(),
-        episodes=min(planned.asked.episodes, _DETERMINISM_EPISODES), eval_episodes=planned.asked.n_envs,
+        planned.asked,
+        name="determinism",
+        unpaired=False,
+        seeds=1,
+        looks=(),
+        episodes=min(planned.asked.episodes, _DETERMINISM_EPISODES),
+        eval_episodes=planned.asked.n_envs,
     )
     experiment_dir, machine = planned.experiment_dir / small.name, planned.machine
     plan, cost = plan_on(machine, small, small.name, Beforehand().eval_episodes(small))

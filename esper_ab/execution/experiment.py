@@ -100,8 +100,13 @@ class PlannedExperiment:
 
 
 def plan_part(
-    asked: AskedExperiment, experiment_dir: Path, launcher: Launcher, machines: dict[bytes, Machine],
-    known: Beforehand = Beforehand(), *, only_plan: bool = False,
+    asked: AskedExperiment,
+    experiment_dir: Path,
+    launcher: Launcher,
+    machines: dict[bytes, Machine],
+    known: Beforehand = Beforehand(),
+    *,
+    only_plan: bool = False,
 ) -> PlannedExperiment:
     """Plan a new experiment. Raises UsageError for every problem that can be found before anything starts.
 
@@ -154,7 +159,10 @@ def _find_free(experiment_dir: Path) -> Path:
 
 
 def plan_on(
-    machine: Machine, asked: AskedExperiment, name: str, evaluation: EvalEpisodesChoice,
+    machine: Machine,
+    asked: AskedExperiment,
+    name: str,
+    evaluation: EvalEpisodesChoice,
     known: Beforehand = Beforehand(),
 ) -> tuple[Plan, Estimate]:
     """Resolve the experiment on `machine`, and return its plan and estimate.
@@ -215,7 +223,8 @@ def claim_directory(planned: PlannedExperiment) -> PlannedExperiment:
             experiment_dir = _find_free(experiment_dir.with_name(planned.generated))
         except OSError as error:
             raise refused(
-                error, f"{experiment_dir} cannot be created: {error.strerror}; choose another with ",
+                error,
+                f"{experiment_dir} cannot be created: {error.strerror}; choose another with ",
                 Setting("output_dir"),
             ) from None
     if experiment_dir == planned.experiment_dir:
@@ -251,7 +260,11 @@ def encode_plan(planned: PlannedExperiment) -> bytes:
 
 
 def carry_out(
-    planned: PlannedExperiment, launcher: Launcher, *, watched: bool, limits: Limits | None = None,
+    planned: PlannedExperiment,
+    launcher: Launcher,
+    *,
+    watched: bool,
+    limits: Limits | None = None,
     also: Sequence[Observer] = (),
 ) -> None:
     """Create the directory if necessary, then train, evaluate and keep the journal; `watched` adds the live view.

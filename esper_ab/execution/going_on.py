@@ -80,14 +80,22 @@ def check_resumable(
         return None
     gone = {group for look in history.looks for group in look.leaving}
     return Preview(
-        experiment_dir=str(experiment_dir), more=len(added.blocks), replicates=seeds, rule=rule(added.design),
+        experiment_dir=str(experiment_dir),
+        more=len(added.blocks),
+        replicates=seeds,
+        rule=rule(added.design),
         groups=tuple(group for group in history.groups if group not in gone),
     )
 
 
 def resume(
-    experiment_dir: Path, launcher: Launcher, *, seeds: int | None = None, watched: bool,
-    allow_changed_code: bool = False, begin: Callable[[str], object] = str,
+    experiment_dir: Path,
+    launcher: Launcher,
+    *,
+    seeds: int | None = None,
+    watched: bool,
+    allow_changed_code: bool = False,
+    begin: Callable[[str], object] = str,
 ) -> None:
     """Train the remaining runs of an experiment, or extend a finished one to `seeds` seeds, in the same journal.
 
@@ -112,7 +120,10 @@ def resume(
             experiment_run.resume(experiment_dir, launcher, told, allow_changed_code=allow_changed_code)
         else:
             experiment_run.extend(
-                experiment_dir, lambda there: extension(experiment_dir, there, seeds), launcher, told,
+                experiment_dir,
+                lambda there: extension(experiment_dir, there, seeds),
+                launcher,
+                told,
                 allow_changed_code=allow_changed_code,
             )
 
@@ -124,7 +135,8 @@ def _resume_joint(
     joint = read_joint(directory)
     with closing(Lock(directory)):
         to_do = [
-            part for part in joint.parts
+            part
+            for part in joint.parts
             if not (begun(directory / part.folder) and load(directory / part.folder).history.finished)
         ]
         if not to_do:
@@ -149,9 +161,7 @@ def _check_here(history: History, launcher: Launcher, experiment_dir: Path) -> N
     if not (own_kernel or placed):
         reserve_lanes(launcher, lanes)
         return
-    questions = Questions(
-        task=experiment.task, data_dir=experiment.data_dir, user_rewards=(), gpus=experiment.devices
-    )
+    questions = Questions(task=experiment.task, data_dir=experiment.data_dir, user_rewards=(), gpus=experiment.devices)
     with waiting("looking at this machine"):
         machine = examine_nodes(examine_here(questions, launcher), questions, launcher, experiment_dir)
     if own_kernel:

@@ -111,10 +111,14 @@ def plan_job(asked: AskedJob, launcher: Launcher, pattern: str = _PATTERN, *, on
             if twin := names.get(one.plan.digest):
                 raise UsageError(f"this is the same experiment as {twin}, which would count twice; name each once")
             names[one.plan.digest] = part.name
-            planned.append(replace(
-                one, tracking=asked.tracking, about=asked.about,
-                generated="" if several or asked.parts.name else directory.name,
-            ))
+            planned.append(
+                replace(
+                    one,
+                    tracking=asked.tracking,
+                    about=asked.about,
+                    generated="" if several or asked.parts.name else directory.name,
+                )
+            )
     for one in planned:
         check_launcher(launcher, one.plan.lanes, one.machine.devices)
     job = Job(directory=directory, parts=tuple(planned), launcher=launcher, tracking=asked.tracking)
@@ -132,7 +136,9 @@ def _together(job: Job, asked: Parts) -> Job:
         for part, design in ((part, one.plan.design) for part, one in parts)
     )
     plan = make_plan(
-        job.groups, tuple(map(str, range(first.seeds))), scales,
+        job.groups,
+        tuple(map(str, range(first.seeds))),
+        scales,
         Rule(control=first.control, alpha=asked.alpha, looks=first.looks),
     )
     folders = tuple(JointPart(name=part.name, folder=part.folder, digest=one.plan.digest) for part, one in parts)
@@ -187,12 +193,15 @@ def _over_all(job: Job, plan: AnalysisPlan) -> str:
     from esper_ab.verdict.sentences import rule_sentence  # needs scipy
 
     margins = "; ".join(f"{one.task}: {one.outcome.difference(f'{one.margin:g}')}" for one in plan.scales)
-    return "\n".join((
-        f"{job.directory}: {len(job.parts)} parts, one after the other, and one verdict over all of them",
-        f"estimate of all parts: {duration(sum(one.cost.duration_s for one in job.parts))}",
-        f"margins: {margins}", f"rule over all parts: {rule_sentence(plan.design)}",
-        f"sha256 of the plan: {plan.digest}",
-    ))
+    return "\n".join(
+        (
+            f"{job.directory}: {len(job.parts)} parts, one after the other, and one verdict over all of them",
+            f"estimate of all parts: {duration(sum(one.cost.duration_s for one in job.parts))}",
+            f"margins: {margins}",
+            f"rule over all parts: {rule_sentence(plan.design)}",
+            f"sha256 of the plan: {plan.digest}",
+        )
+    )
 
 
 def encode(job: Job) -> bytes:
@@ -205,8 +214,7 @@ def encode(job: Job) -> bytes:
 
 
 def excesses(cost: Estimate, there: Room) -> tuple[str, ...]:
-    """Return a sentence if the estimated time exceeds a day, and one if the estimated memory exceeds what is available.
-    """
+    """Return a sentence if the estimated time exceeds a day, and one if the estimated memory exceeds what is available."""
     found = []
     if cost.duration_s > _DAY_S:
         found.append(f"it is estimated to take {cost.duration_s / _DAY_S:.1f} days")
@@ -251,7 +259,11 @@ def make_directory(job: Job) -> Job:
 
 
 def carry_out(
-    job: Job, *, watched: bool, limits: Limits | None = None, also: Sequence[Observer] = (),
+    job: Job,
+    *,
+    watched: bool,
+    limits: Limits | None = None,
+    also: Sequence[Observer] = (),
     begin: Callable[[str], object] = str,
 ) -> None:
     """Carry out every part; if the plan of a joint experiment cannot be written, remove the directory again.

@@ -22,13 +22,17 @@ _DECODER, _ANSWER = msgspec.json.Decoder(RewardAudit), msgspec.json.Decoder(Rewa
 
 
 def audit(question: RewardAuditQuestion) -> RewardAudit:
-    """Play the behaviours and score them in a child process; UsageError, with a one-line message, if the child refuses.
-    """
+    """Play the behaviours and score them in a child process; UsageError, with a one-line message, if the child refuses."""
     own = ", ".join(one.settings.mode for one in question.rewards if ":" in one.settings.mode)
     answer = answer_of(_MODULE, question, _ANSWER, code=own)
     code = sources()
     made_from = (
-        SCHEMA, question, answer.arithmetic, answer.torch_version, code, [scored.sha256 for scored in answer.scored]
+        SCHEMA,
+        question,
+        answer.arithmetic,
+        answer.torch_version,
+        code,
+        [scored.sha256 for scored in answer.scored],
     )
     digest = hashlib.sha256(msgspec.json.encode(made_from)).hexdigest()
     return RewardAudit(schema=SCHEMA, digest=digest, question=question, sources=code, answer=answer)

@@ -65,7 +65,8 @@ def gpu_diagnoses(machine: Machine, driver: Driver, pool: str | None) -> Iterato
         yield ok("gpu pool", f"CUDA_VISIBLE_DEVICES={pool}")
     if any("MIG" in gpu.title for gpu in gpus):
         yield warning(
-            "mig", "MIG is on: a process sees one instance, which torch counts as one GPU",
+            "mig",
+            "MIG is on: a process sees one instance, which torch counts as one GPU",
             "use one instance per experiment (CUDA_VISIBLE_DEVICES=MIG-… --placement share), or switch MIG off",
         )
 

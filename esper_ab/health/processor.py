@@ -51,7 +51,8 @@ def cores(usable: int, there: int) -> Diagnosis:
     """Report whether CPU affinity excludes cores of the machine."""
     if usable < there:
         return warning(
-            "cores", f"only {usable} of {there} cores are available (CPU affinity)",
+            "cores",
+            f"only {usable} of {there} cores are available (CPU affinity)",
             "widen `taskset`, or request more cores from the batch system; the number of workers follows from this",
         )
     return ok("cores", f"{usable}, all of this machine's")
@@ -68,7 +69,8 @@ def quota(cores_worth: float | None, usable: int) -> Diagnosis:
     if cores_worth is None or cores_worth >= usable:
         return ok("cpu quota", "none below the number of cores")
     return warning(
-        "cpu quota", f"the control group allows the time of {cores_worth:g} of {usable} cores: workers are throttled",
+        "cpu quota",
+        f"the control group allows the time of {cores_worth:g} of {usable} cores: workers are throttled",
         "raise the container's CPU limit; it affects times, not results",
     )
 

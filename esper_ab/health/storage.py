@@ -58,18 +58,21 @@ def file_system(folder: Path, mount: Mount) -> Diagnosis:
     what, options = f"{folder} is on {mount.fstype} ({mount.mountpoint})", set(mount.opts.split(","))
     if mount.fstype == "lustre" and not {"flock", "localflock"} & options:
         return problem(
-            "file system", f"{what}, mounted without flock, so the journal cannot be locked",
+            "file system",
+            f"{what}, mounted without flock, so the journal cannot be locked",
             "mount it with -o flock, or keep runs elsewhere with --output-dir",
         )
     local_lock = {"nolock", "local_lock=all", "local_lock=flock", "localflock"} & options
     if local_lock:
         return warning(
-            "file system", f"{what} with {sorted(local_lock)[0]}: other machines do not see the journal's lock",
+            "file system",
+            f"{what} with {sorted(local_lock)[0]}: other machines do not see the journal's lock",
             "start, resume and stop a run on one machine only",
         )
     if _NETWORK.fullmatch(mount.fstype):
         return warning(
-            "file system", f"{what}, on a network or in user space: a lock may outlive a machine that dies, and "
+            "file system",
+            f"{what}, on a network or in user space: a lock may outlive a machine that dies, and "
             "every fsync waits for the server",
             "prefer a local disk with --output-dir, and copy the finished experiment directory",
         )

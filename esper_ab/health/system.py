@@ -25,7 +25,8 @@ def limits(files: int, processes: int, addresses: int) -> Iterator[Diagnosis]:
     yield _limit("processes", processes, _FEW_PROCESSES, "ulimit -u 4096")
     if 0 <= addresses < _LEAST_BYTES:
         yield problem(
-            "limit of addresses", f"{addresses / 2**30:.2f} GiB; libraries alone need {_LEAST_BYTES / 2**30:.2f}",
+            "limit of addresses",
+            f"{addresses / 2**30:.2f} GiB; libraries alone need {_LEAST_BYTES / 2**30:.2f}",
             "ulimit -v unlimited",
         )
 

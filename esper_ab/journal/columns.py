@@ -13,8 +13,20 @@ from esper_ab.contracts.records import EpisodeRecord
 
 # Fields of PPOUpdate; counts and booleans are stored as doubles.
 UPDATE = (
-    "policy_loss", "value_loss", "entropy", "op_entropy", "approx_kl", "clip_fraction", "explained_variance",
-    "grad_norm", "first_ratio_error", "ratio_max", "epochs_done", "stopped_by_kl", "advantage_std", "return_mean",
+    "policy_loss",
+    "value_loss",
+    "entropy",
+    "op_entropy",
+    "approx_kl",
+    "clip_fraction",
+    "explained_variance",
+    "grad_norm",
+    "first_ratio_error",
+    "ratio_max",
+    "epochs_done",
+    "stopped_by_kl",
+    "advantage_std",
+    "return_mean",
 )
 # NaN means absent: the numbers in a record are always finite.
 NAMES = (
@@ -110,9 +122,14 @@ class Columns:
         """Return the numbers of one episode in the order of _keys."""
         envs, ppo = record.envs, record.ppo
         numbers: list[float | None] = [
-            len(envs), _mean([env.outcome for env in envs]), _mean([env.reward_sum for env in envs]),
-            sum([env.steps for env in envs]), sum([env.steps for env in envs if env.failed]),
-            sum([env.failed for env in envs]), record.timing.total_s, ppo is not None,
+            len(envs),
+            _mean([env.outcome for env in envs]),
+            _mean([env.reward_sum for env in envs]),
+            sum([env.steps for env in envs]),
+            sum([env.steps for env in envs if env.failed]),
+            sum([env.failed for env in envs]),
+            record.timing.total_s,
+            ppo is not None,
             *(_NO_UPDATE if ppo is None else _update_of(ppo)),
             *map(_mean, zip(*[env.measures.values() for env in envs], strict=True)),
         ]

@@ -120,9 +120,22 @@ class Incident(Event, frozen=True, kw_only=True, tag="incident"):
     """A possible confounder of the comparison, shown with the results."""
 
     category: Literal[
-        "restart", "non_finite", "dropped_pair", "cancelled", "unequal_devices", "cold_start", "inexact_resume",
-        "ppo_pathology", "worker_death", "hung_worker", "bad_message", "interrupted", "damaged_checkpoint", "disk_full",
-        "start_delayed", "moved",
+        "restart",
+        "non_finite",
+        "dropped_pair",
+        "cancelled",
+        "unequal_devices",
+        "cold_start",
+        "inexact_resume",
+        "ppo_pathology",
+        "worker_death",
+        "hung_worker",
+        "bad_message",
+        "interrupted",
+        "damaged_checkpoint",
+        "disk_full",
+        "start_delayed",
+        "moved",
     ]
     run_name: str = ""  # "" when it concerns the whole experiment
     episode: Index | None = None
@@ -137,7 +150,18 @@ class ExperimentEnded(Event, frozen=True, kw_only=True, tag="experiment_ended"):
 
 
 AnyEvent = (
-    ExperimentStarted | ExperimentContinued | WorkerStarted | RunStarted | RunReady | EpisodeRecorded | RunEvaluated
-    | MilestoneReleased | LookTaken | PlanExtended | TrainerMended | Incident | ExperimentEnded
+    ExperimentStarted
+    | ExperimentContinued
+    | WorkerStarted
+    | RunStarted
+    | RunReady
+    | EpisodeRecorded
+    | RunEvaluated
+    | MilestoneReleased
+    | LookTaken
+    | PlanExtended
+    | TrainerMended
+    | Incident
+    | ExperimentEnded
 )
 SCHEMA = 9

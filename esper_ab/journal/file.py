@@ -180,8 +180,7 @@ class Journal:
             raise self._cannot_write(error) from error
 
     def commit(self) -> None:
-        """Write all queued lines and force them to disk with one fdatasync. Raises DiskFull or JournalError on failure.
-        """
+        """Write all queued lines and force them to disk with one fdatasync. Raises DiskFull or JournalError on failure."""
         self.write()
         try:
             getattr(os, "fdatasync", os.fsync)(self._file)  # faster, but not every system has it

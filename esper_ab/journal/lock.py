@@ -130,8 +130,11 @@ class Lock:
 
     def _sign(self) -> None:
         own = Holder(
-            pid=os.getpid(), host=os.uname().nodename, started=process_started(os.getpid()) or 0,
-            since=datetime.now(UTC).isoformat(timespec="seconds"), slurm_job=os.environ.get("SLURM_JOB_ID", ""),
+            pid=os.getpid(),
+            host=os.uname().nodename,
+            started=process_started(os.getpid()) or 0,
+            since=datetime.now(UTC).isoformat(timespec="seconds"),
+            slurm_job=os.environ.get("SLURM_JOB_ID", ""),
             ray_job=ray_job(os.environ.get(_RAY_JOB, "")),
         )
         line = _checked(msgspec.json.encode(own))

@@ -83,8 +83,7 @@ def outcome_of(run: RunHistory, declared: str) -> float | None:
 
 
 def entropy_change(run: RunHistory) -> float | None:
-    """Return the policy entropy of the last tenth of episodes minus that of the first, nats; None below two episodes.
-    """
+    """Return the policy entropy of the last tenth of episodes minus that of the first, nats; None below two episodes."""
     columns = run.columns
     entropies = [value for value, learns in zip(columns.of("entropy"), columns.of("learns"), strict=True) if learns]
     if len(entropies) < 2:
@@ -110,11 +109,16 @@ def _outcome(run: RunHistory, declared: str) -> RunOutcome:
     evaluation = run.evaluation
     sampled = partial(_evaluated, evaluation, "sampled")
     return RunOutcome(
-        run=run.ref, outcome=outcome_of(run, declared), evaluated=mean_outcome(evaluation),
-        greedy=_evaluated(evaluation, "greedy", lambda env: env.outcome), failed=sampled(lambda env: float(env.failed)),
-        entropy_change=entropy_change(run), training_area=mean_known(run.columns.of("outcome")),
+        run=run.ref,
+        outcome=outcome_of(run, declared),
+        evaluated=mean_outcome(evaluation),
+        greedy=_evaluated(evaluation, "greedy", lambda env: env.outcome),
+        failed=sampled(lambda env: float(env.failed)),
+        entropy_change=entropy_change(run),
+        training_area=mean_known(run.columns.of("outcome")),
         measures={name: sampled(partial(measured, name)) for name in run.columns.measures},
-        rewards=_rewards(evaluation), digest=evaluation.digest if evaluation else None,
+        rewards=_rewards(evaluation),
+        digest=evaluation.digest if evaluation else None,
     )
 
 

@@ -47,9 +47,13 @@ def group_now(history: History, group: str) -> GroupNow:
         return mean_known(value for columns in latest for value in columns.of(name)[-RECENT:])
 
     return GroupNow(
-        group=group, episodes=sum(len(run.columns) for run in counted_runs),
+        group=group,
+        episodes=sum(len(run.columns) for run in counted_runs),
         of_episodes=sum(run.spec.episodes for run in counted_runs),
-        outcome=recent("outcome"), reward=recent("reward"), entropy=recent("entropy"), seconds=recent("total_s"),
+        outcome=recent("outcome"),
+        reward=recent("reward"),
+        entropy=recent("entropy"),
+        seconds=recent("total_s"),
     )
 
 
@@ -65,8 +69,11 @@ def differences_now(history: History) -> tuple[DifferenceNow, ...]:
         if (value := outcome_of(run, declared)) is not None:
             outcomes[run.ref.group_id, run.ref.replicate] = value
     differences = {
-        (a, b): [end - outcomes[b, replicate] for (group, replicate), end in outcomes.items()
-                 if group == a and (b, replicate) in outcomes]
+        (a, b): [
+            end - outcomes[b, replicate]
+            for (group, replicate), end in outcomes.items()
+            if group == a and (b, replicate) in outcomes
+        ]
         for a, b in (contrast.groups for contrast in history.design.comparisons)
     }
     return tuple(DifferenceNow(a=a, b=b, pairs=len(d), difference=mean(d)) for (a, b), d in differences.items())

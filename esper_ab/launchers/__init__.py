@@ -219,8 +219,7 @@ class Launcher:
         return msgspec.structs.replace(order, lane=lane, node=devices[0].node)
 
     def start(self, order: WorkerOrder) -> Worker:
-        """Start a worker and return at once; its Hello or its end follows. Raises OSError if no worker can start now.
-        """
+        """Start a worker and return at once; its Hello or its end follows. Raises OSError if no worker can start now."""
         raise NotImplementedError
 
 

@@ -81,8 +81,13 @@ class Actor:
         """
         environment = defaults | {key: value for key, value in os.environ.items() if key != _THREADS}
         child = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._complaint, cwd=self._folder,
-            env=environment, start_new_session=True,
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._complaint,
+            cwd=self._folder,
+            env=environment,
+            start_new_session=True,
         )
         output, _ = child.communicate(line)
         return child.returncode, output, self.complaint()

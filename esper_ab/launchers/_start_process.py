@@ -44,8 +44,7 @@ class StartedProcess:
         self.spawned_because = ""  # why it was not forked; "" if it was
 
     def fileno(self) -> int:
-        """Return the descriptor that becomes readable, and stays so, when a started process has ended; -1 once closed.
-        """
+        """Return the descriptor that becomes readable, and stays so, when a started process has ended; -1 once closed."""
         return self._answers.fileno()
 
     def await_start(self, timeout_s: float = _LONGEST_IMPORT_S) -> None:
@@ -150,7 +149,8 @@ class StartProcess:
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _SENT_TO_ALL)
         try:
             process = subprocess.Popen(
-                child_command(_MODULE, str(theirs.fileno()), entry, _MODULES[has_torch]), pass_fds=[theirs.fileno()],
+                child_command(_MODULE, str(theirs.fileno()), entry, _MODULES[has_torch]),
+                pass_fds=[theirs.fileno()],
                 env=child_environment(os.environ),
             )
         except OSError:
@@ -166,9 +166,7 @@ class StartProcess:
     def has_ended(self) -> bool:
         return self._process.poll() is not None
 
-    def start(
-        self, name: str, function: str, words: Sequence[str], descriptors: Sequence[int] = ()
-    ) -> StartedProcess:
+    def start(self, name: str, function: str, words: Sequence[str], descriptors: Sequence[int] = ()) -> StartedProcess:
         """Request a process that calls `function` ("module:name") with `words` and `descriptors`; return at once.
 
         It has this process's environment, working directory, sys.path and signal mask. Raises ConnectionError if the
@@ -176,11 +174,20 @@ class StartProcess:
         """
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
-            with theirs, _file_of({
-                "name": name, "function": function, "words": list(words), "path": sys.path,
-                "environment": child_environment(os.environ), "folder": str(Path.cwd()),
-                "blocked": sorted(map(int, signal.pthread_sigmask(signal.SIG_BLOCK, ()))),
-            }) as request:
+            with (
+                theirs,
+                _file_of(
+                    {
+                        "name": name,
+                        "function": function,
+                        "words": list(words),
+                        "path": sys.path,
+                        "environment": child_environment(os.environ),
+                        "folder": str(Path.cwd()),
+                        "blocked": sorted(map(int, signal.pthread_sigmask(signal.SIG_BLOCK, ()))),
+                    }
+                ) as request,
+            ):
                 socket.send_fds(self._requests, [b"\0"], [theirs.fileno(), request, *descriptors])
         except OSError:
             ours.close()

@@ -111,8 +111,7 @@ class InlineLauncher(Launcher):
     entry = "workers.process.entry:main_in_thread"
 
     def __init__(self, entry: str = "", transport: Transport | None = None) -> None:
-        """Raises UsageError if this process has imported a package `workers` that is not the one with the entry point.
-        """
+        """Raises UsageError if this process has imported a package `workers` that is not the one with the entry point."""
         super().__init__(entry, transport)
         try:
             claim(self.entry.partition(":")[0])
@@ -126,7 +125,10 @@ class InlineLauncher(Launcher):
         if gpus := [lane.name for lane in lanes if any(lane.uuids)]:
             raise UsageError(
                 f"launcher inline on {gpus[0]}: threads share one view of the GPUs, so no thread could have its own "
-                "GPU; use ", Setting("launcher", "local"), " or ", Setting("devices", ("cpu",)),
+                "GPU; use ",
+                Setting("launcher", "local"),
+                " or ",
+                Setting("devices", ("cpu",)),
             )
         super().check_lanes(lanes)
 
@@ -138,8 +140,7 @@ class InlineLauncher(Launcher):
             add_working_directory()
 
     def release(self) -> None:
-        """Change back to the directory remembered by `reserve`, because later paths may be relative to that directory.
-        """
+        """Change back to the directory remembered by `reserve`, because later paths may be relative to that directory."""
         if self._directory:
             os.chdir(self._directory)
         if self._is_importable and self._directory in sys.path:

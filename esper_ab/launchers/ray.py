@@ -49,7 +49,9 @@ _AT_ONCE = 16  # concurrent calls of one actor: a read, a write, and earlier tri
 # Defaults for what the user has not set. Ray reads them on import. Without them, Ray would send usage statistics, warn
 # about answers that nobody requested, and hide all GPUs from actors that request none.
 _SETTINGS = {
-    "RAY_USAGE_STATS_ENABLED": "0", "RAY_IGNORE_UNHANDLED_ERRORS": "1", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_IGNORE_UNHANDLED_ERRORS": "1",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
 }
 
 
@@ -63,8 +65,13 @@ class RayLauncher(Launcher):
     needs_tcp = True
 
     def __init__(
-        self, entry: str = "", transport: Transport | None = None, *, ray_address: str = "",
-        ray_label: Mapping[str, str] | None = None, ray_wait: float = WAIT_S,
+        self,
+        entry: str = "",
+        transport: Transport | None = None,
+        *,
+        ray_address: str = "",
+        ray_label: Mapping[str, str] | None = None,
+        ray_wait: float = WAIT_S,
     ) -> None:
         """Connect to the cluster at `ray_address` or RAY_ADDRESS, or start one on this machine.
 
@@ -116,8 +123,12 @@ class RayLauncher(Launcher):
     def _actor(self, where: Any, part: Mapping[str, float]) -> Any:
         """Make an actor that reserves `part` of the resources."""
         made = self._ray.remote(Actor).options(
-            scheduling_strategy=where, max_restarts=0, max_task_retries=0, max_concurrency=_AT_ONCE,
-            num_cpus=part.get("CPU", 0), num_gpus=part.get("GPU", 0),
+            scheduling_strategy=where,
+            max_restarts=0,
+            max_task_retries=0,
+            max_concurrency=_AT_ONCE,
+            num_cpus=part.get("CPU", 0),
+            num_gpus=part.get("GPU", 0),
         )
         return made.remote(str(Path.cwd()))
 
@@ -144,8 +155,7 @@ class RayLauncher(Launcher):
             raise
 
     def _await_group(self, lanes: Sequence[Lane]) -> None:
-        """Wait until Ray has granted the group. After a time limit, raises UsageError, which names the free resources.
-        """
+        """Wait until Ray has granted the group. After a time limit, raises UsageError, which names the free resources."""
         began, said = time.monotonic(), False
         who = f"{counted(len(lanes), 'lane')}, {lanes[0].name} to {lanes[-1].name},"
         while not self._group.wait(_LOOK_S):
@@ -175,9 +185,7 @@ class RayLauncher(Launcher):
             try:
                 lane.await_place(deadline - time.monotonic())
             except (ActorEnded, NotYet, TimeoutError) as error:
-                raise UsageError(
-                    f"launcher ray on {name}: the worker's supervisor did not start: {error}"
-                ) from None
+                raise UsageError(f"launcher ray on {name}: the worker's supervisor did not start: {error}") from None
 
     def release(self) -> None:
         for lane in self._lanes.values():

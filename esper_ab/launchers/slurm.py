@@ -31,7 +31,13 @@ _JOB, _NODELIST = "SLURM_JOB_ID", "SLURM_JOB_NODELIST"  # set by Slurm, or by a 
 _ANY_PORT = 9  # nothing is sent there: only the route to the node is looked up
 # A step with everything that the job has on one node; its end does not affect other steps.
 _SRUN = (
-    "srun", "--nodes=1", "--ntasks=1", "--overlap", "--cpu-bind=quiet,none", "--export=ALL", "--kill-on-bad-exit=0",
+    "srun",
+    "--nodes=1",
+    "--ntasks=1",
+    "--overlap",
+    "--cpu-bind=quiet,none",
+    "--export=ALL",
+    "--kill-on-bad-exit=0",
     "--unbuffered",
 )
 
@@ -123,7 +129,11 @@ def _own_address(nodes: Sequence[str]) -> str:
 def _ask(*arguments: str) -> str:
     try:
         done = subprocess.run(
-            ["scontrol", *arguments], capture_output=True, text=True, timeout=_TALK_S, check=True,
+            ["scontrol", *arguments],
+            capture_output=True,
+            text=True,
+            timeout=_TALK_S,
+            check=True,
             stdin=subprocess.DEVNULL,
         )
     except (OSError, subprocess.SubprocessError) as error:

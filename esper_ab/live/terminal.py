@@ -77,9 +77,17 @@ class LiveView:
         starting = Text("starting the workers; each must first load torch")
         self._state: Group | Text = _picture(history, console.width) if history else starting
         self._bar = Progress(
-            TextColumn("{task.description}"), BarColumn(bar_width=None), TextColumn("{task.percentage:3.0f} %"),
-            TimeElapsedColumn(), TextColumn("gone,"), TimeRemainingColumn(), TextColumn("left"), console=console,
-            get_time=clock, speed_estimate_period=300.0, auto_refresh=False,
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=None),
+            TextColumn("{task.percentage:3.0f} %"),
+            TimeElapsedColumn(),
+            TextColumn("gone,"),
+            TimeRemainingColumn(),
+            TextColumn("left"),
+            console=console,
+            get_time=clock,
+            speed_estimate_period=300.0,
+            auto_refresh=False,
         )
         self._before = self._done()  # excluded from the pace
         self._task = self._bar.add_task("training", total=self._total(), completed=int(self._before))
@@ -160,7 +168,8 @@ class LiveView:
             return 0.0
         return sum(
             len(run.columns) + (evaluation_work(run.spec) if run.evaluation else 0.0) + self._within.get(name, 0.0)
-            for name, run in self._history.runs.items() if not run.lost
+            for name, run in self._history.runs.items()
+            if not run.lost
         )
 
     def tick(self, *, now: bool = False) -> None:
@@ -216,25 +225,33 @@ def _milestone_name(event: MilestoneReleased, history: History) -> str:
 
 
 def _table(history: History, width: int) -> Table:
-    """Build the table of groups. Columns are as wide as their longest word; narrow terminals omit the last two columns.
-    """
+    """Build the table of groups. Columns are as wide as their longest word; narrow terminals omit the last two columns."""
     columns = [name or history.outcome.title for name in (_COLUMNS if width >= _WIDE else _COLUMNS[:-2])]
     digits = history.design.digits - (history.design.margin >= 1.0)
     table = Table(
-        title=f"last {RECENT} training episodes", title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0),
-        show_edge=False, pad_edge=False,
+        title=f"last {RECENT} training episodes",
+        title_justify="left",
+        box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        show_edge=False,
+        pad_edge=False,
     )
     for column in columns:
         words = history.groups if column == "group" else column.split()
         table.add_column(
-            column, justify="left" if column == "group" else "right", overflow="fold",
+            column,
+            justify="left" if column == "group" else "right",
+            overflow="fold",
             min_width=min(_LONGEST, max(map(len, words))),
         )
     for group in history.groups:
         now = group_now(history, group)
         cells = (
-            f"{now.episodes} / {now.of_episodes}", _number(now.outcome, digits), _number(now.reward, 2),
-            _number(now.entropy, 2), _number(now.seconds, 2),
+            f"{now.episodes} / {now.of_episodes}",
+            _number(now.outcome, digits),
+            _number(now.reward, 2),
+            _number(now.entropy, 2),
+            _number(now.seconds, 2),
         )
         table.add_row(Text(group), *cells[: len(columns) - 1])
     return table

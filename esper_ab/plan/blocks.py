@@ -32,8 +32,12 @@ LaneSet = tuple[Lane, ...]  # the lanes of one block, by position
 
 
 def make_plan(
-    experiment: ResolvedExperiment, machine: Machine, *, remarks: Sequence[str] = (),
-    run_sd: float | None = None, reward_audit: RewardAudit | None = None,
+    experiment: ResolvedExperiment,
+    machine: Machine,
+    *,
+    remarks: Sequence[str] = (),
+    run_sd: float | None = None,
+    reward_audit: RewardAudit | None = None,
 ) -> tuple[Plan, Estimate]:
     """Return the plan and its cost estimate; UsageError if the devices are too few for one block.
 
@@ -60,8 +64,10 @@ def make_plan(
         blocks=blocks,
         differences=differences(experiment.groups),
         design=make_design(
-            experiment, [tuple(spec.ref.group_id for spec in block.runs) for block in blocks],
-            measures=task.measures, positions_matter=matter,
+            experiment,
+            [tuple(spec.ref.group_id for spec in block.runs) for block in blocks],
+            measures=task.measures,
+            positions_matter=matter,
             worst=chance if chance is not None else worst_outcome(experiment),
         ),
         kind=task.kind,
@@ -105,7 +111,10 @@ def _placed(template: RunSpec, replicate: int, lane: Lane) -> RunSpec:
         template.ref, name=f"{template.ref.group_id}/{replicate}", replicate=replicate, device=lane.name
     )
     return msgspec.structs.replace(
-        template, ref=ref, policy_file=policy_of(ref), log_file=log_of(ref),
+        template,
+        ref=ref,
+        policy_file=policy_of(ref),
+        log_file=log_of(ref),
         env_devices=tuple(lane.devices[env % len(lane.devices)] for env in range(template.n_envs)),
         trainer=template.trainer and msgspec.structs.replace(template.trainer, out=out_of(ref)),
     )
@@ -175,10 +184,12 @@ def _sets_at_once(experiment: ResolvedExperiment, most: int) -> int:
     a, b = next(filter(None, (_mixed_up(experiment, look, 1) for look in looks)))
     least = next(count for count in itertools.count(first) if not _mixed_up(experiment, count, 1))
     raise UsageError(
-        Setting("order", experiment.order), f": after {first} seeds of this random order, the effects of {a} and {b} "
+        Setting("order", experiment.order),
+        f": after {first} seeds of this random order, the effects of {a} and {b} "
         f"cannot be separated from those of device and start order; plan the first look after {least} seeds, with ",
         Setting("looks", (least, replicates)) if least < replicates else Setting("seeds", least),
-        ", or choose ", Setting("order", "balanced"),
+        ", or choose ",
+        Setting("order", "balanced"),
     )
 
 
@@ -212,25 +223,32 @@ def _refuse_too_few(experiment: ResolvedExperiment, n_units: int, each: int) -> 
     n_groups, per_run, there = len(experiment.groups), experiment.devices_per_run, len(experiment.devices)
     if per_run > experiment.n_envs:
         raise UsageError(
-            Setting("devices_per_run", per_run), " with ", Setting("n_envs", experiment.n_envs),
+            Setting("devices_per_run", per_run),
+            " with ",
+            Setting("n_envs", experiment.n_envs),
             f": a device would have no environment; use at most {experiment.n_envs} devices",
         )
     if n_units == 0:
         raise UsageError(
-            Setting("devices_per_run", per_run), f", but the pool has {there} ({', '.join(experiment.devices)}); "
-            f"at most {there}",
+            Setting("devices_per_run", per_run),
+            f", but the pool has {there} ({', '.join(experiment.devices)}); at most {there}",
         )
     if experiment.placement == "spread" and n_units < n_groups:
         raise UsageError(
             f"{n_groups} groups need {n_groups * per_run} devices ({per_run} per run) with ",
-            Setting("placement", "spread"), f", but the pool has {there} ({', '.join(experiment.devices)}); ",
-            Setting("placement", "share"), f" trains them at the same time on {per_run}, and ",
-            Setting("placement", "sequence"), " one after the other",
+            Setting("placement", "spread"),
+            f", but the pool has {there} ({', '.join(experiment.devices)}); ",
+            Setting("placement", "share"),
+            f" trains them at the same time on {per_run}, and ",
+            Setting("placement", "sequence"),
+            " one after the other",
         )
     if 0 < experiment.max_parallel < each:
         raise UsageError(
-            Setting("max_parallel", experiment.max_parallel), f", but the {n_groups} runs of a block train at the same "
-            "time; use ", Setting("placement", "sequence"), f" to train one after the other, or allow {n_groups} runs",
+            Setting("max_parallel", experiment.max_parallel),
+            f", but the {n_groups} runs of a block train at the same time; use ",
+            Setting("placement", "sequence"),
+            f" to train one after the other, or allow {n_groups} runs",
         )
 
 

@@ -122,7 +122,8 @@ def _policy_bytes(experiment: ResolvedExperiment) -> int:
     """Return the bytes needed by the largest policy that learns, including its optimiser."""
     sizes = (
         (_MATRICES + _LSTM_MATRICES * (group.settings.policy.memory == "lstm")) * group.settings.policy.hidden**2
-        for group in experiment.groups if group.settings.has_policy
+        for group in experiment.groups
+        if group.settings.has_policy
     )
     return _POLICY_COPIES * FLOAT_BYTES * max(sizes, default=0)
 
@@ -158,8 +159,11 @@ def _of_all(
     at_once = max(1, len(lanes) // len(experiment.groups))
     start_up_s = machine.start_s * max(1.0, len(lanes) / cores)  # until all workers have loaded torch
     return Estimate(
-        duration_s=start_up_s + queue * run_s * math.ceil(experiment.seeds / at_once), start_up_s=start_up_s,
-        step_s=queue * step_s, memory_bytes=len(lanes) * each, basis=basis,
+        duration_s=start_up_s + queue * run_s * math.ceil(experiment.seeds / at_once),
+        start_up_s=start_up_s,
+        step_s=queue * step_s,
+        memory_bytes=len(lanes) * each,
+        basis=basis,
     )
 
 

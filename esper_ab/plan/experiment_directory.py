@@ -54,14 +54,17 @@ def experiment_toml(plan: Plan, machine: Machine, about: dict[str, Any] | None =
         "settings": _sha256(tree),
         "digest": plan.digest,
         "versions": versions() | {"torch": machine.torch_version, "cuda": machine.cuda_build},
-        "devices": {device.name: f"{device.title} {device.uuid}".strip() for device in machine.devices
-                    if device.name in used},
+        "devices": {
+            device.name: f"{device.title} {device.uuid}".strip() for device in machine.devices if device.name in used
+        },
         "kernel_build": plan.experiment.arithmetic.kernel_build,
         "user_rewards": {reward.reference: reward.sha256 for reward in machine.user_rewards},
     }
     if (facts := machine.trainer) is not None:
         tree["record"]["trainer"] = {
-            "sha256": facts.sha256, "repeats": facts.repeats, "resumption": facts.resumption,
+            "sha256": facts.sha256,
+            "repeats": facts.repeats,
+            "resumption": facts.resumption,
             "files": list(facts.files),
         }
     if about:
@@ -80,14 +83,23 @@ def run_toml(plan: Plan, spec: RunSpec) -> str:
     experiment = msgspec.structs.replace(
         plan.experiment,
         groups=tuple(group for group in plan.experiment.groups if group.name == ref.group_id),
-        seeds=ref.replicate + 1, looks=(), control="", untested=(), open_ended=False,
+        seeds=ref.replicate + 1,
+        looks=(),
+        control="",
+        untested=(),
+        open_ended=False,
         futility=0.0,
     )
     tree = _settings(experiment)
     tree["record"] = {
         "settings": _sha256(tree),
-        "run": ref.name, "replicate": ref.replicate, "device": ref.device, "env_devices": list(spec.env_devices),
-        "experiment_digest": plan.digest, "policy_file": spec.policy_file, "log_file": spec.log_file,
+        "run": ref.name,
+        "replicate": ref.replicate,
+        "device": ref.device,
+        "env_devices": list(spec.env_devices),
+        "experiment_digest": plan.digest,
+        "policy_file": spec.policy_file,
+        "log_file": spec.log_file,
     }
     command = shell_command("launch", config_of(ref), *_beside(spec), "--name", "again")
     return f"# Run {ref.name}. To train it again: {command}\n" + "\n".join(_toml(tree)) + "\n"

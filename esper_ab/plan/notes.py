@@ -50,8 +50,7 @@ def estimand(experiment: ResolvedExperiment, machine: Machine) -> str:
 def limits(
     experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[Lane], *, positions_matter: bool
 ) -> tuple[str, ...]:
-    """Return the notes that are shown first: limits of the plan's verdicts, the most important first, and of its speed.
-    """
+    """Return the notes that are shown first: limits of the plan's verdicts, the most important first, and of its speed."""
     facts = machine.trainer
     return (
         *((own.found(facts, experiment.trainer),) if facts is not None and not _as_wished(facts) else ()),
@@ -63,7 +62,8 @@ def limits(
         *(
             f"reward={reward.reference} does not repeat: it returned different values for the same facts. So groups "
             "with equal settings will differ, and so will a run that is retried after its worker dies."
-            for reward in machine.user_rewards if not reward.repeats
+            for reward in machine.user_rewards
+            if not reward.repeats
         ),
         *(_on_environments(experiment, machine) if kind_of_task(experiment.task) != GROWTH else ()),
         *_on_max_parallel(experiment, lanes),
@@ -116,7 +116,11 @@ def _as_wished(facts: TrainerFacts) -> bool:
 
 
 def notes(
-    experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[Lane], idle: Sequence[str], *,
+    experiment: ResolvedExperiment,
+    machine: Machine,
+    lanes: Sequence[Lane],
+    idle: Sequence[str],
+    *,
     positions_matter: bool,
 ) -> tuple[str, ...]:
     """Return the notes on the plan that are not `limits`, the most important first."""
@@ -239,7 +243,8 @@ def _on_environments(experiment: ResolvedExperiment, machine: Machine) -> Iterat
 def _on_actions(bounds: Sequence[tuple[float, float] | None]) -> Iterator[str]:
     """Yield a note on action bounds that do not fit a policy's initial distribution."""
     misfits = [
-        f"{dimension} ({both[0]:g} to {both[1]:g})" for dimension, both in enumerate(bounds)
+        f"{dimension} ({both[0]:g} to {both[1]:g})"
+        for dimension, both in enumerate(bounds)
         if both and (both[0] > -1.0 or both[1] < 1.0 or both[1] - both[0] > 2.0 * _WIDEST_ACTIONS)
     ]
     if misfits:
@@ -293,9 +298,11 @@ def _on_devices(
     if experiment.devices_per_run > 1:
         yield (
             f"{experiment.devices_per_run} devices per run: environments are spread over them, but the policy stays on "
-            "the CPU. " + (
-                "The CPU devices of a run take turns, so this tests the code path but saves no time." if cpu_lanes else
-                "One process launches the kernels of all GPUs in turn, so this saves time only if kernels take longer "
+            "the CPU. "
+            + (
+                "The CPU devices of a run take turns, so this tests the code path but saves no time."
+                if cpu_lanes
+                else "One process launches the kernels of all GPUs in turn, so this saves time only if kernels take longer "
                 "than their launch: with large networks or hundreds of environments."
             )
         )

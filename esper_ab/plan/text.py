@@ -52,7 +52,9 @@ def short_text(
         question(plan),
         f"{first}{counted(n_runs, 'run')} ({counted(n_groups, 'group')} x {counted(asked.seeds, 'seed')}), "
         f"{devices}{';' if ';' in devices else ','} {_cost(plan, estimate)}",
-        _decides(plan), power, str(experiment_dir),
+        _decides(plan),
+        power,
+        str(experiment_dir),
         f"Ctrl-C stops it; {shell_command('resume', experiment_dir)} continues it",
         *(f"note: {note}" for note in plan.notes[: plan.limits]),
     )

@@ -36,11 +36,16 @@ def order_of(experiment: ResolvedExperiment, facts: TrainerFacts) -> TrainerOrde
     """Return the TrainerOrder for a user's trainer, without the folder of a run."""
     command = is_command(experiment.trainer)
     return TrainerOrder(
-        reference=experiment.trainer, directory=experiment.trainer_folder,
-        outcome=experiment.outcome or DEFAULT_OUTCOME, worst=worst_outcome(experiment),
+        reference=experiment.trainer,
+        directory=experiment.trainer_folder,
+        outcome=experiment.outcome or DEFAULT_OUTCOME,
+        worst=worst_outcome(experiment),
         folder=facts.root if command else folder_of(TRAINER_FOLDER, facts.sha256),
-        files=facts.files, sha256=facts.sha256,
-        metrics=facts.metrics, out="", resumes=facts.resumption != "anew",
+        files=facts.files,
+        sha256=facts.sha256,
+        metrics=facts.metrics,
+        out="",
+        resumes=facts.resumption != "anew",
         ends_idle=facts.ends_idle,
     )
 
@@ -72,9 +77,7 @@ def keep_trainer(experiment_dir: Path, facts: TrainerFacts, reference: str) -> N
     target = root if command else folder_below(experiment_dir, folder_of(TRAINER_FOLDER, facts.sha256))
     if not copy_code(root, facts.files, facts.sha256, target):
         written = "; a command must write its results below {out}" if command else ""
-        raise UsageError(
-            f"{', '.join(facts.files)} changed while the experiment was planned; launch it again{written}"
-        )
+        raise UsageError(f"{', '.join(facts.files)} changed while the experiment was planned; launch it again{written}")
 
 
 def found(facts: TrainerFacts, reference: str) -> str:

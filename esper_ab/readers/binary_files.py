@@ -23,7 +23,9 @@ _BY_FIRST_BYTES = (
     (b"\x28\xb5\x2f\xfd", "a Zstandard file", "unzstd"),
     (b"\x93NUMPY", "a NumPy file", _ROWS),
     (b"SQLite format 3\x00", "an SQLite database", _ROWS),
-    (b"\x80\x02", "a pickle", _ROWS), (b"\x80\x03", "a pickle", _ROWS), (b"\x80\x04", "a pickle", _ROWS),
+    (b"\x80\x02", "a pickle", _ROWS),
+    (b"\x80\x03", "a pickle", _ROWS),
+    (b"\x80\x04", "a pickle", _ROWS),
     (b"\x80\x05", "a pickle", _ROWS),
 )
 _ZIP = b"PK\x03\x04"

@@ -155,8 +155,10 @@ def _facts(history: History) -> dict[str, str]:
     """Return, by key and as text, the facts that must agree so that a replicate means the same in all directories."""
     experiment, started, outcome = history.plan.experiment, history.started, history.outcome
     found = {
-        "rng_seed": str(experiment.rng_seed), "eval_episodes": str(experiment.eval_episodes),
-        "outcome": f"{outcome.title} ({outcome.better} is better)", "margin": f"{history.design.margin:g}",
+        "rng_seed": str(experiment.rng_seed),
+        "eval_episodes": str(experiment.eval_episodes),
+        "outcome": f"{outcome.title} ({outcome.better} is better)",
+        "margin": f"{history.design.margin:g}",
     }
     for key, text in circumstances_of(experiment).items():
         value = msgspec.json.decode(text)

@@ -32,16 +32,43 @@ def add_conclusions(connection: DuckDBPyConnection, comparisons: Sequence[Compar
             one.descriptive.get, ("sign_flip", "hedges_g", "improvement", "correlation")
         )
         _insert(
-            connection, "comparisons", question.a, question.b, str(one.verdict), one.estimate, one.low, one.high,
-            str(one.level), one.effect and one.effect.p, flip and flip.p,
-            hedges and hedges.g, improvement and improvement.a12, correlation and correlation.r, one.used,
-            len(one.pairs), question.planned, len(one.lost.replicates), question.design.margin, question.alpha,
-            course.decision, course.decided_at, one.sentence,
+            connection,
+            "comparisons",
+            question.a,
+            question.b,
+            str(one.verdict),
+            one.estimate,
+            one.low,
+            one.high,
+            str(one.level),
+            one.effect and one.effect.p,
+            flip and flip.p,
+            hedges and hedges.g,
+            improvement and improvement.a12,
+            correlation and correlation.r,
+            one.used,
+            len(one.pairs),
+            question.planned,
+            len(one.lost.replicates),
+            question.design.margin,
+            question.alpha,
+            course.decision,
+            course.decided_at,
+            one.sentence,
         )
         for index, pair in enumerate(one.pairs):
             _insert(
-                connection, "pairs", question.a, question.b, pair.replicate, pair.a, pair.b, pair.a - pair.b,
-                pair.position_a, pair.position_b, index < one.used,
+                connection,
+                "pairs",
+                question.a,
+                question.b,
+                pair.replicate,
+                pair.a,
+                pair.b,
+                pair.a - pair.b,
+                pair.position_a,
+                pair.position_b,
+                index < one.used,
             )
 
 

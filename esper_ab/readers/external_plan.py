@@ -37,7 +37,12 @@ _decode_file, _decode_plan = msgspec.json.Decoder(_PlanFile).decode, msgspec.jso
 
 
 def make_external_plan(
-    groups: Sequence[str], replicates: Sequence[str], scales: Sequence[Scale], rule: Rule, *, cells: Sequence[str] = (),
+    groups: Sequence[str],
+    replicates: Sequence[str],
+    scales: Sequence[Scale],
+    rule: Rule,
+    *,
+    cells: Sequence[str] = (),
     choosing: int = 0,
 ) -> AnalysisPlan:
     """Make a plan.

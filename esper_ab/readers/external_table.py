@@ -28,8 +28,11 @@ LONGEST_NAME = 60  # characters
 
 
 def observations_of(
-    source: str, columns: Mapping[str, Sequence[object]], row_numbers: Sequence[int],
-    names: Mapping[str, str] | None = None, groups: Sequence[str] = (),
+    source: str,
+    columns: Mapping[str, Sequence[object]],
+    row_numbers: Sequence[int],
+    names: Mapping[str, str] | None = None,
+    groups: Sequence[str] = (),
 ) -> Observations:
     """Check the cells of `columns` (values by column name) and make observations from them.
 
@@ -64,8 +67,12 @@ def observations_of(
         why = f"{listed(items)} {'names' if len(items) == 1 else 'name'} items: {ITEMS}" if items else "one row per run"
         _check_once(source, rows, "replicate", used[pair_column], why)
     return Observations(
-        source=source, pair_column=pair_column, rows=tuple(rows), outcome_column=used["outcome"],
-        notes=(*notes, *crashed), run_column=used[pair_column or "run"],
+        source=source,
+        pair_column=pair_column,
+        rows=tuple(rows),
+        outcome_column=used["outcome"],
+        notes=(*notes, *crashed),
+        run_column=used[pair_column or "run"],
     )
 
 
@@ -75,8 +82,10 @@ def _refuse_rows_of_runs(source: str, columns: Iterable[str], groups: Sequence[s
         if name not in groups and (ours := meaning(name)) in ("group", "outcome"):
             means = "" if name == ours else f" ({ours})"
             raise UsageError(
-                Setting("groups"), f": {source} has a column {name!r}{means}, so each row is one run already; leave "
-                "out ", Setting("groups"), f", or remove {name}",
+                Setting("groups"),
+                f": {source} has a column {name!r}{means}, so each row is one run already; leave out ",
+                Setting("groups"),
+                f", or remove {name}",
             )
 
 
@@ -117,8 +126,7 @@ def meaning(name: str) -> str:
 
 
 def _ours(source: str, columns: Sequence[str]) -> dict[str, str]:
-    """Map our name to the source's name for each known column. Raises UsageError if two columns have the same meaning.
-    """
+    """Map our name to the source's name for each known column. Raises UsageError if two columns have the same meaning."""
     found: dict[str, str] = {}
     for theirs in columns:
         ours = meaning(theirs)
@@ -168,8 +176,13 @@ def _observation(
         raise UsageError(f"{source}, row {row}, column {used['order']}: {order!r} is not a whole number")
     where = f"{source}, row {row}, column {used['outcome']}"
     return Observation(
-        group=name("group"), replicate=name(pair_column), task=task,
-        cluster=cluster, run=name("run"), value=outcome_of(cells["outcome"], where), row=row,
+        group=name("group"),
+        replicate=name(pair_column),
+        task=task,
+        cluster=cluster,
+        run=name("run"),
+        value=outcome_of(cells["outcome"], where),
+        row=row,
         order=int(order) if order else None,
     )
 

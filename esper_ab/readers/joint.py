@@ -35,7 +35,8 @@ def observe_parts(source: str, histories: Mapping[str, tuple[Path, History]], sc
                 f"{scale.outcome.better}"
             )
     return Observations(
-        source=source, pair_column="replicate",
+        source=source,
+        pair_column="replicate",
         rows=tuple(row for task, (_, history) in histories.items() for row in rows_of(history, task)),
         facts={task: facts_of(history) for task, (_, history) in histories.items()},
     )
@@ -102,6 +103,8 @@ def judge_directory(directory: Path, joint: Joint, plan: AnalysisPlan, rng_seed:
     judged = with_profiles(judge(plan, observations, rng_seed=rng_seed), joint.scores)
     facts = observations.facts or {}
     return JointResult(
-        name=directory.name, parts=tuple(states), judged=judged,
+        name=directory.name,
+        parts=tuple(states),
+        judged=judged,
         findings=tuple((name, finding) for name, one in facts.items() for finding in one.findings),
     )

@@ -53,8 +53,7 @@ def is_joint(directory: Path) -> bool:
 
 
 def write_joint(directory: Path, joint: Joint, settings: dict[str, str]) -> None:
-    """Write the parts, after their plan; `settings`: text of experiment.toml by the part's folder. Raises UsageError.
-    """
+    """Write the parts, after their plan; `settings`: text of experiment.toml by the part's folder. Raises UsageError."""
     for folder, text in settings.items():
         write_below(directory, f"{folder}.toml", text.encode())
     write_below(directory, JOINT_NAME, msgspec.json.format(msgspec.json.encode(joint), indent=1) + b"\n")

@@ -59,8 +59,11 @@ def _look(experiment_dir: Path) -> Listed:
     if state == "finished" and not told:
         problem = problem or no_report(experiment_dir)
     return Listed(
-        experiment_dir=str(experiment_dir), state=state, done=done / units if units else None,
-        last_event=loaded.wall_time, groups=history.groups,
+        experiment_dir=str(experiment_dir),
+        state=state,
+        done=done / units if units else None,
+        last_event=loaded.wall_time,
+        groups=history.groups,
         verdicts=tuple(f"{one.a} - {one.b}: {one.verdict}" for one in told),
         headlines=tuple(
             " ".join((one.headline, *(f"! {warning}" for warning in one.warnings))) for one in told if one.headline

@@ -28,7 +28,12 @@ Told = str | float | Mapping[str, str | float]  # for all tasks, or by task
 
 
 def scales_of(
-    tasks: Sequence[str], margin: Told, *, better: Told = "higher", unit: Told = "", label: str = "outcome",
+    tasks: Sequence[str],
+    margin: Told,
+    *,
+    better: Told = "higher",
+    unit: Told = "",
+    label: str = "outcome",
     worst: Told = "",
 ) -> tuple[Scale, ...]:
     """Return one scale per task. Raises UsageError if a task is missing, unknown or has an invalid value."""

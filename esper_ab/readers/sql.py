@@ -145,8 +145,7 @@ def viewed(experiment_dir: Path, lines: int, measures: TaskMeasures) -> DuckDBPy
 
 
 def _views(measures: TaskMeasures) -> str:
-    """Return views.sql with a column per declared measure, and with the outcome under its second name, if it has one.
-    """
+    """Return views.sql with a column per declared measure, and with the outcome under its second name, if it has one."""
     text = resources.files("esper_ab.readers").joinpath("views.sql").read_text(encoding="utf-8")
     quoted = [f'"{name}"' for name in measures.names]
     second = _SECOND_NAMES.get(measures.outcome.name)
@@ -162,8 +161,7 @@ def _views(measures: TaskMeasures) -> str:
 
 
 def _file_name(journal: Path) -> str:
-    """Return a path to the journal without DuckDB's pattern characters, if necessary via a descriptor that stays open.
-    """
+    """Return a path to the journal without DuckDB's pattern characters, if necessary via a descriptor that stays open."""
     path = str(journal.absolute())
     if not set(_GLOB) & set(path):
         return path

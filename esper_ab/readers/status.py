@@ -84,25 +84,38 @@ def status_of(experiment_dir: Path, loaded: Loaded) -> Status:
     state = state_of(history, held=loaded.held)
     verdicts, problem = reported(experiment_dir, history) if state == "finished" else ((), "")
     return Status(
-        experiment=history.plan.experiment.name, state=state, detail=history.ended.detail if history.ended else "",
-        last_event=loaded.wall_time, torn_bytes=loaded.torn_bytes,
+        experiment=history.plan.experiment.name,
+        state=state,
+        detail=history.ended.detail if history.ended else "",
+        last_event=loaded.wall_time,
+        torn_bytes=loaded.torn_bytes,
         runs=tuple(
             RunStatus(
-                name=name, state="stopped" if state != "running" and run.state in _AT_WORK else run.state,
-                device=run.ref.device, episodes=len(run.columns), of_episodes=run.spec.episodes,
+                name=name,
+                state="stopped" if state != "running" and run.state in _AT_WORK else run.state,
+                device=run.ref.device,
+                episodes=len(run.columns),
+                of_episodes=run.spec.episodes,
             )
             for name, run in history.runs.items()
         ),
-        groups=tuple(group_now(history, group) for group in history.groups), differences=differences_now(history),
-        measured=history.outcome, margin=history.design.margin,
+        groups=tuple(group_now(history, group) for group in history.groups),
+        differences=differences_now(history),
+        measured=history.outcome,
+        margin=history.design.margin,
         looks=tuple(
             LookNow(
-                replicates=look.replicates, decided=tuple(f"{one.a} - {one.b}" for one in look.decided),
-                leaving=look.leaving, futile=tuple(f"{one.a} - {one.b}" for one in look.futile), outcome=look.outcome,
+                replicates=look.replicates,
+                decided=tuple(f"{one.a} - {one.b}" for one in look.decided),
+                leaving=look.leaving,
+                futile=tuple(f"{one.a} - {one.b}" for one in look.futile),
+                outcome=look.outcome,
             )
             for look in history.looks
         ),
-        verdicts=verdicts, incidents=len(history.incidents), notes=(*history.pauses, *filter(None, (problem,))),
+        verdicts=verdicts,
+        incidents=len(history.incidents),
+        notes=(*history.pauses, *filter(None, (problem,))),
     )
 
 

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 # Order of rows: by run, then by the columns that identify a row; n: the order of the journal.
 _ORDER = {
-    "runs": "group_id, replicate", "episodes": "group_id, replicate, episode",
+    "runs": "group_id, replicate",
+    "episodes": "group_id, replicate, episode",
     "env_episodes": "group_id, replicate, episode, env",
-    "evaluations": "group_id, replicate, actions DESC, episode, env", "ppo_updates": "group_id, replicate, episode",
-    "seed_events": "group_id, replicate, episode, n", "incidents": "n", "comparisons": "n", "pairs": "n",
+    "evaluations": "group_id, replicate, actions DESC, episode, env",
+    "ppo_updates": "group_id, replicate, episode",
+    "seed_events": "group_id, replicate, episode, n",
+    "incidents": "n",
+    "comparisons": "n",
+    "pairs": "n",
 }
 TABLES = tuple(_ORDER)
 

@@ -13,7 +13,11 @@ _INDEX = ("", "Unnamed: 0")  # pandas' names for a column with the numbers of th
 
 
 def long_of(
-    source: str, columns: Mapping[str, Sequence[object]], row_numbers: Sequence[int], groups: Sequence[str], *,
+    source: str,
+    columns: Mapping[str, Sequence[object]],
+    row_numbers: Sequence[int],
+    groups: Sequence[str],
+    *,
     by_row: bool,
 ) -> tuple[dict[str, list[object]], list[int]]:
     """Return a table with a row per run, and the number of each row in the source.
@@ -57,10 +61,15 @@ def ask_for_groups(source: str, columns: Mapping[str, Sequence[object]]) -> None
         )
     likely = tuple(name for name, cells in columns.items() if name not in _INDEX and _are_outcomes(cells))
     if len(likely) > 1:
-        raise Unanswered(source, [OpenQuestion(
-            f"it has no columns 'group' and 'outcome'; if each row is a seed, and {listed(likely)} are the groups",
-            (Setting("groups", likely),),
-        )])
+        raise Unanswered(
+            source,
+            [
+                OpenQuestion(
+                    f"it has no columns 'group' and 'outcome'; if each row is a seed, and {listed(likely)} are the groups",
+                    (Setting("groups", likely),),
+                )
+            ],
+        )
 
 
 def _are_outcomes(cells: Sequence[object]) -> bool:

@@ -143,8 +143,10 @@ def _more_pairs(content: Content) -> Iterator[Item]:
             "evaluate more episodes."
         )
     elif least <= content.history.replicates:
-        yield Item(f"These pairs can detect {design.margin_words}; to detect a smaller difference, name a smaller "
-                   "margin (--margin) and plan more pairs.")
+        yield Item(
+            f"These pairs can detect {design.margin_words}; to detect a smaller difference, name a smaller "
+            "margin (--margin) and plan more pairs."
+        )
     else:
         yield from _larger(content, extended, anew, said)
 
@@ -175,7 +177,8 @@ def _more_spread(content: Content) -> Iterator[Item]:
         training, command = ", or compare training itself", _anew(content, "training", "--outcome-over", "curve-mean")
     yield Item(
         "Most pairs have equal outcomes, and so would most further pairs: compare "
-        f"{less}on {kind_of(content).harder}{training}.", command,
+        f"{less}on {kind_of(content).harder}{training}.",
+        command,
     )
 
 

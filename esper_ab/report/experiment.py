@@ -26,16 +26,21 @@ from esper_ab.report.verdicts import alone, verdicts
 
 
 def experiment_report(content: Content) -> Document:
-    """Return the report of an experiment, before any layout; the first screen has everything but the folded sections.
-    """
+    """Return the report of an experiment, before any layout; the first screen has everything but the folded sections."""
     plan = content.history.plan
     return Document(
-        title=content.title, name=plan.experiment.name, question=question(plan), state=content.state,
+        title=content.title,
+        name=plan.experiment.name,
+        question=question(plan),
+        state=content.state,
         rest=shell_command("report", content.place, "--verbose"),
-        footer=f"{content.state.sentence} Every number follows from events.jsonl.", interactive=True,
+        footer=f"{content.state.sentence} Every number follows from events.jsonl.",
+        interactive=True,
         nodes=(
-            verdicts(content), *alone(content),
-            Section((Figures(partial(drawn, "answer", content)),)), Legend(content.groups),
+            verdicts(content),
+            *alone(content),
+            Section((Figures(partial(drawn, "answer", content)),)),
+            Legend(content.groups),
             groups.results_table(content),
             Reasons(
                 basis=Points("What it rests on", tuple(map(Item, basis(content)))),

@@ -40,12 +40,20 @@ def external_report(result: Answer) -> Document:
     """Return the report of runs done elsewhere, before any layout."""
     how = "Rule" if result.plan else "Rule, chosen after the runs"
     every, shown = tables(result), 1 + bool(result.profiles)
-    return Document(rest="the same command with -v", nodes=(
-        Paragraphs((EXPLORATORY if result.exploratory else f"Judged by the plan with the sha256 {result.plan[:12]}…",)),
-        departures(result), *(verdicts(result, task) for task in tasks_of(result)),
-        Paragraphs((rule_sentence(result.design),), how), *every[:shown],
-        Section(tuple(every[shown:])), *remarks(result),
-    ))
+    return Document(
+        rest="the same command with -v",
+        nodes=(
+            Paragraphs(
+                (EXPLORATORY if result.exploratory else f"Judged by the plan with the sha256 {result.plan[:12]}…",)
+            ),
+            departures(result),
+            *(verdicts(result, task) for task in tasks_of(result)),
+            Paragraphs((rule_sentence(result.design),), how),
+            *every[:shown],
+            Section(tuple(every[shown:])),
+            *remarks(result),
+        ),
+    )
 
 
 def departures(result: Answer) -> Paragraphs:
@@ -66,7 +74,9 @@ def tables(result: Answer) -> list[Table]:
     for task in tasks_of(result):
         compared = compared_in(result, task)
         beside = (
-            overview_table(compared[0].design, compared), *map(deciding_table, compared), *beside_tables(compared),
+            overview_table(compared[0].design, compared),
+            *map(deciding_table, compared),
+            *beside_tables(compared),
             *((looks_table(compared),) if result.plan else ()),
         )
         found += [replace(table, title=f"{table.title} ({task})") for table in beside] if task else beside
@@ -81,12 +91,20 @@ def external_json(result: Answer) -> str:
 def external_document(result: Answer) -> dict[str, Any]:
     """Return the contents of the JSON object."""
     return {
-        "schema": SCHEMA, "exploratory": result.exploratory, "plan": result.plan or None,
-        "source": result.observations.source, "rule": rule(result.design), "alpha": result.design.alpha,
-        "scales": result.scales, "groups": result.observations.groups,
+        "schema": SCHEMA,
+        "exploratory": result.exploratory,
+        "plan": result.plan or None,
+        "source": result.observations.source,
+        "rule": rule(result.design),
+        "alpha": result.design.alpha,
+        "scales": result.scales,
+        "groups": result.observations.groups,
         "comparisons": [{"task": one.question.task, **comparison_json(one)} for one in result.comparisons],
-        "departures": result.departures, "notes": result.notes, "next_step": result.next_step,
-        "improvements": result.improvements, "profiles": result.profiles,
+        "departures": result.departures,
+        "notes": result.notes,
+        "next_step": result.next_step,
+        "improvements": result.improvements,
+        "profiles": result.profiles,
     }
 
 
@@ -100,31 +118,48 @@ def render_plan(plan: AnalysisPlan, file: str) -> str:
         f"({scale.outcome.better} is better)"
         for scale in plan.scales
     )
-    parts = [f"{file}: {', '.join(plan.groups)}, {counted(len(plan.replicates), 'seed')} ({first} to {last}), "
-             f"{counted(runs, 'run')} at most"]
+    parts = [
+        f"{file}: {', '.join(plan.groups)}, {counted(len(plan.replicates), 'seed')} ({first} to {last}), "
+        f"{counted(runs, 'run')} at most"
+    ]
     if plan.cells:
         each = f"{len(plan.groups) * len(plan.cells) * len(plan.choosing)} runs"
-        parts.append(paragraph(
-            f"Before that each group runs in every cell ({', '.join(plan.cells)}) with the seeds "
-            f"{', '.join(plan.choosing)}, {each}; `judge` then names the cell in which each group is judged.", "",
-        ))
+        parts.append(
+            paragraph(
+                f"Before that each group runs in every cell ({', '.join(plan.cells)}) with the seeds "
+                f"{', '.join(plan.choosing)}, {each}; `judge` then names the cell in which each group is judged.",
+                "",
+            )
+        )
     if tasks:
         parts.append(paragraph(f"Tasks: {', '.join(tasks)}, and their mean in units of each margin.", ""))
-    worsts = [f"{scale.outcome.value(f'{scale.worst:g}')}{f' in {scale.task}' if scale.task else ''}"
-              for scale in plan.scales if scale.worst is not None]
+    worsts = [
+        f"{scale.outcome.value(f'{scale.worst:g}')}{f' in {scale.task}' if scale.task else ''}"
+        for scale in plan.scales
+        if scale.worst is not None
+    ]
     lost = f" Lost runs of a group that is called better count as {', '.join(worsts)}." if worsts else ""
     parts += [paragraph(f"Margin: {margins}.{lost}", ""), paragraph(rule_sentence(design), "")]
     if design.boundaries:
         parts.append(written(_looks_to_come(plan)))
     columns = f"group,{'task,' if tasks else 'cell,' if plan.cells else ''}seed,outcome"
-    parts.append("\n".join((
-        paragraph(f"One row per run, with the header {columns}; a run that failed has an empty outcome. Then:", ""),
-        f"  {shell_command('judge', file)} RESULTS.csv",
-    )))
-    parts.append(paragraph(
-        f"sha256 {plan.digest}: if published before the first run, in a commit or a dated message, it shows that "
-        "the plan came first.", "",
-    ))
+    parts.append(
+        "\n".join(
+            (
+                paragraph(
+                    f"One row per run, with the header {columns}; a run that failed has an empty outcome. Then:", ""
+                ),
+                f"  {shell_command('judge', file)} RESULTS.csv",
+            )
+        )
+    )
+    parts.append(
+        paragraph(
+            f"sha256 {plan.digest}: if published before the first run, in a commit or a dated message, it shows that "
+            "the plan came first.",
+            "",
+        )
+    )
     return visible("\n\n".join(parts)) + "\n"
 
 
@@ -197,12 +232,21 @@ def _groups(result: Answer) -> Table:
             runs = [run for key, run in cells.items() if key[:2] == (group, scale.task)]
             values = [run.value for run in runs if run.value is not None]
             title = scale.outcome.title if not scale.task else f"{scale.task}, {scale.outcome.title}"
-            rows.append((
-                group, title, str(len(values)), str(len(runs) - len(values)), mean_and_sd(values, digits),
-                *(number(edge(values), digits) if values else "n/a" for edge in (min, max)),
-            ))
+            rows.append(
+                (
+                    group,
+                    title,
+                    str(len(values)),
+                    str(len(runs) - len(values)),
+                    mean_and_sd(values, digits),
+                    *(number(edge(values), digits) if values else "n/a" for edge in (min, max)),
+                )
+            )
     return Table(
-        "All runs, by group", ("group", "outcome", "runs", "lost", "mean (SD)", "least", "most"), tuple(rows), words=2,
+        "All runs, by group",
+        ("group", "outcome", "runs", "lost", "mean (SD)", "least", "most"),
+        tuple(rows),
+        words=2,
     )
 
 
@@ -218,7 +262,9 @@ def _profiles(result: Answer) -> Table:
     few = min(one.runs for one in result.profiles) < HONEST_FROM
     honest = f" With fewer than {HONEST_FROM} runs per task, their coverage is below 95 %." if few else ""
     return Table(
-        "Scores over all tasks", rows=rows, columns=("group", "interquartile mean", "optimality gap", "runs"),
+        "Scores over all tasks",
+        rows=rows,
+        columns=("group", "interquartile mean", "optimality gap", "runs"),
         note=f"95 % bootstrap intervals, stratified by task; they are descriptive and decide nothing.{honest}",
     )
 
@@ -232,7 +278,9 @@ def _improvements(result: Answer) -> Table:
     few = min(one.runs for one in result.improvements) < HONEST_FROM
     honest = f" With fewer than {HONEST_FROM} runs per task, their coverage is below 95 %." if few else ""
     return Table(
-        "Probability of improvement over all tasks", rows=rows, columns=("comparison", "probability", "runs"),
+        "Probability of improvement over all tasks",
+        rows=rows,
+        columns=("comparison", "probability", "runs"),
         note=(
             "The chance that a run of the first group is better than one of the second, equal ones one half, averaged "
             f"over tasks, with 95 % bootstrap intervals, stratified by task; it decides nothing.{honest}"

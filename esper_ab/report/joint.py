@@ -52,12 +52,18 @@ def joint_report(result: JointResult, place: str = "EXPERIMENT") -> Document:
     links = tuple((now.part.name, f"{now.part.folder}/{PAGE}", now.state) for now in result.parts)
     return Document(
         title=f"{against(judged.design.groups)} on {', '.join(now.part.name for now in result.parts)}",
-        name=result.name, state=_state(result), rest=shell_command("report", place, "--verbose"),
+        name=result.name,
+        state=_state(result),
+        rest=shell_command("report", place, "--verbose"),
         footer=f"Judged by the plan with the sha256 {judged.plan}. Every number follows from the parts' journals.",
         nodes=(
             *(verdicts(judged, task) for task in sorted(tasks_of(judged), key=lambda task: task != MEAN)),
-            Figures(partial(_drawings, result)), departures(judged), Paragraphs((rule,)), Links(links),
-            *remarks(judged), Section((*_tables(result), *tables(judged))),
+            Figures(partial(_drawings, result)),
+            departures(judged),
+            Paragraphs((rule,)),
+            Links(links),
+            *remarks(judged),
+            Section((*_tables(result), *tables(judged))),
         ),
     )
 
@@ -76,10 +82,18 @@ def render_joint_brief(result: JointResult, page: Path) -> str:
 def render_joint_json(result: JointResult) -> str:
     """Render one JSON object, ending in a newline; every key is in docs/several-tasks.md."""
     document: dict[str, Any] = {
-        "schema": SCHEMA, "experiment": result.name, "complete": result.complete,
+        "schema": SCHEMA,
+        "experiment": result.name,
+        "complete": result.complete,
         "parts": [
-            {"name": now.part.name, "folder": now.part.folder, "plan": now.part.digest, "state": now.state,
-             "runs": now.runs, "of_runs": now.of_runs}
+            {
+                "name": now.part.name,
+                "folder": now.part.folder,
+                "plan": now.part.digest,
+                "state": now.state,
+                "runs": now.runs,
+                "of_runs": now.of_runs,
+            }
             for now in result.parts
         ],
         "audit": [{"part": part, **msgspec.to_builtins(finding)} for part, finding in result.findings],
@@ -100,15 +114,19 @@ def _state(result: JointResult) -> State | None:
 
 def _tables(result: JointResult) -> tuple[Table, ...]:
     rows = tuple(
-        (now.part.name, now.state, f"{now.runs} of {now.of_runs}", f"{now.part.folder}/{PAGE}")
-        for now in result.parts
+        (now.part.name, now.state, f"{now.runs} of {now.of_runs}", f"{now.part.folder}/{PAGE}") for now in result.parts
     )
     parts = Table(
-        "Parts", ("part", "state", "runs evaluated", "report"), rows, words=2,
+        "Parts",
+        ("part", "state", "runs evaluated", "report"),
+        rows,
+        words=2,
         note="Each part's report uses only its share of alpha, so it makes no claim that is not made here.",
     )
     found = Table(
-        "What the audits of the parts found", ("part", "weight", "finding"), words=3,
+        "What the audits of the parts found",
+        ("part", "weight", "finding"),
+        words=3,
         rows=tuple((part, finding.weight, finding.sentence) for part, finding in result.findings),
     )
     return parts, found
@@ -120,8 +138,12 @@ def _drawings(result: JointResult) -> list[Drawing]:
         return []
     below = " Below: the share of runs whose score exceeds a value." if judged.profiles else ""
     said = "; ".join(f"{heading(one.question.task)}: {one.headline}" for one in judged.comparisons)
-    return [Drawing(
-        "joint", "Differences in units of their margins", alt=said,
-        figure=external_figure(judged),
-        caption=f"Every comparison with its interval, better to the right; shaded: within the margin.{below}",
-    )]
+    return [
+        Drawing(
+            "joint",
+            "Differences in units of their margins",
+            alt=said,
+            figure=external_figure(judged),
+            caption=f"Every comparison with its interval, better to the right; shaded: within the margin.{below}",
+        )
+    ]

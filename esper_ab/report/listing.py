@@ -17,7 +17,10 @@ from esper_ab.report.page import fill_template
 def write_listing(folder: Path, page: Path, *, refresh_s: int = 0) -> None:
     """Replace the file `page` atomically; a browser reloads it every `refresh_s` seconds (0: never)."""
     text = fill_template(
-        "listing.html.jinja", refresh_s=refresh_s, script="", written=f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}",
+        "listing.html.jinja",
+        refresh_s=refresh_s,
+        script="",
+        written=f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}",
         document=Document(title=str(folder if folder.name else folder.resolve().name), name="experiments", nodes=()),
         rows=[(one, os.path.relpath(one.experiment_dir, folder), _report(one, page)) for one in list_runs(folder)],
     )

@@ -24,8 +24,12 @@ def render_page(document: Document) -> str:
     """Render a document; the same journal gives the same text."""
     script = read_part("page.js") if document.interactive else ""
     return fill_template(
-        "page.html.jinja", document=document, explain=Explained() if document.interactive else str,
-        n_colours=MOST_COLOURS, script=script, script_hash=policy_hash(script),
+        "page.html.jinja",
+        document=document,
+        explain=Explained() if document.interactive else str,
+        n_colours=MOST_COLOURS,
+        script=script,
+        script_hash=policy_hash(script),
     )
 
 
@@ -48,11 +52,16 @@ def _sections(nodes: Sequence[Node]) -> list[Section]:
 def fill_template(name: str, **values: object) -> str:
     """Render a template of this package, with the style sheet as `css`."""
     environment = Environment(
-        loader=FunctionLoader(read_part), autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True,
+        loader=FunctionLoader(read_part),
+        autoescape=True,
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
         finalize=_shown,
     )
     environment.filters.update(
-        holds=_holds, sections=_sections, lines=lambda lines: "\n".join(map(visible_line, lines)),
+        holds=_holds,
+        sections=_sections,
+        lines=lambda lines: "\n".join(map(visible_line, lines)),
         markup=Markup,  # only for trusted markup: figures and the style sheet
     )
     return environment.get_template(name).render(css=read_part("report.css"), **values)

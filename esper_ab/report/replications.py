@@ -23,11 +23,15 @@ def replications_report(found: Sequence[tuple[str, Content]], remarks: Sequence[
         f"The same groups with different rng seeds ({seeds}): replications, whose runs share no randomness and so form "
         "no pairs. Each experiment is judged by its own plan, and the verdicts are not pooled."
     )
-    return Document(rest="the same command with -v", nodes=(
-        Paragraphs((same,)), *(node for name, one in found for node in _verdicts(name, one)),
-        Paragraphs(tuple(remarks), "Differs besides the rng seed", "caveat"),
-        Section(tuple(replace(results_table(one), title=f"Outcome by group of {name}") for name, one in found)),
-    ))
+    return Document(
+        rest="the same command with -v",
+        nodes=(
+            Paragraphs((same,)),
+            *(node for name, one in found for node in _verdicts(name, one)),
+            Paragraphs(tuple(remarks), "Differs besides the rng seed", "caveat"),
+            Section(tuple(replace(results_table(one), title=f"Outcome by group of {name}") for name, one in found)),
+        ),
+    )
 
 
 def replications_json(found: Sequence[tuple[str, Content]], remarks: Sequence[str]) -> str:
@@ -36,8 +40,11 @@ def replications_json(found: Sequence[tuple[str, Content]], remarks: Sequence[st
         "schema": SCHEMA,
         "replications": [
             {
-                "experiment": name, "rng_seed": one.experiment.rng_seed, "replicates": one.history.replicates,
-                "state": one.state.word, "comparisons": [comparison_json(item) for item in one.comparisons],
+                "experiment": name,
+                "rng_seed": one.experiment.rng_seed,
+                "replicates": one.history.replicates,
+                "state": one.state.word,
+                "comparisons": [comparison_json(item) for item in one.comparisons],
             }
             for name, one in found
         ],

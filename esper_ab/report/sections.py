@@ -24,7 +24,11 @@ from esper_ab.verdict.sentences import rule_sentence
 _OF_GROUPS = groups.groups_table, groups.cross_table, groups.meaning_table
 _OF_TRAINING = learning.learning_table, groups.heads_table, groups.ppo_table
 _OF_TRUST = (
-    trust.audit_table, trust.conduct_table, trust.noise_table, trust.layout_table, trust.incidents_table,
+    trust.audit_table,
+    trust.conduct_table,
+    trust.noise_table,
+    trust.layout_table,
+    trust.incidents_table,
     trust.last_words_table,
 )
 _OF_SETTINGS = groups.differences_table, trust.facts_table, trust.versions_table
@@ -37,8 +41,10 @@ def sections(content: Content) -> list[Section]:
     nodes: dict[tuple[str, str], Iterable[Node]] = {
         ("decides", "What decides"): (
             comparison.overview_table(content.design, compared),
-            *map(comparison.deciding_table, compared), comparison.outcomes_table(content),
-            *((comparison.looks_table(compared),) if compared else ()), Paragraphs((plan.estimand, rule), "Exactly"),
+            *map(comparison.deciding_table, compared),
+            comparison.outcomes_table(content),
+            *((comparison.looks_table(compared),) if compared else ()),
+            Paragraphs((plan.estimand, rule), "Exactly"),
         ),
         ("beside", "Statistics that decide nothing"): comparison.beside_tables(compared),
         ("groups", "Groups"): (build(content) for build in _OF_GROUPS),
@@ -47,7 +53,8 @@ def sections(content: Content) -> list[Section]:
         ("trust", "Can it be trusted?"): (build(content) for build in _OF_TRUST),
         ("settings", "Settings"): (
             *(build(content) for build in _OF_SETTINGS),
-            Points("Notes of the plan", tuple(map(Item, plan.notes)), card=True), Commands(reproduction(content)),
+            Points("Notes of the plan", tuple(map(Item, plan.notes)), card=True),
+            Commands(reproduction(content)),
         ),
     }
     return [

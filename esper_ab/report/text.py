@@ -26,8 +26,7 @@ _LEAST_WORDS = 24  # characters that wrapped text needs beside the columns befor
 
 
 def render_text(document: Document, *, whole: bool = False) -> str:
-    """Render a document, ending in a newline; unless `whole`, only one screen, with one next step but no sections.
-    """
+    """Render a document, ending in a newline; unless `whole`, only one screen, with one next step but no sections."""
     heading = document.question or document.title
     rest = f"The rest: {visible_line(document.rest)}\n" if document.rest and not whole else ""
     parts = (heading and paragraph(heading, ""), *warned(document.state), _joined(document.nodes, whole))
@@ -102,7 +101,11 @@ def _caveat(text: str) -> str:
 def paragraph(text: str, indent: str = "  ", hanging: str = "") -> str:
     """Wrap text, without breaking a name longer than a line."""
     return textwrap.fill(
-        text, WIDTH, initial_indent=indent, subsequent_indent=indent + hanging, break_long_words=False,
+        text,
+        WIDTH,
+        initial_indent=indent,
+        subsequent_indent=indent + hanging,
+        break_long_words=False,
         break_on_hyphens=False,
     )
 

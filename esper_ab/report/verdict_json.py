@@ -18,8 +18,19 @@ VERDICT_SCHEMA = 8
 # Keys that are fields of a Comparison, before and after the descriptive statistics.
 _FIRST = ("used", "same_records", "estimate", "low", "high", "level", "test", "effect", "plain")
 _LAST = (
-    "equivalence", "pairs_needed", "pairs_anew", "most_pairs", "smallest_resolvable", "lost", "imputed",
-    "limits_with_losses", "findings", "capped_by", "unseen", "inconclusive", "unaudited",
+    "equivalence",
+    "pairs_needed",
+    "pairs_anew",
+    "most_pairs",
+    "smallest_resolvable",
+    "lost",
+    "imputed",
+    "limits_with_losses",
+    "findings",
+    "capped_by",
+    "unseen",
+    "inconclusive",
+    "unaudited",
 )
 
 
@@ -28,19 +39,33 @@ def render_verdict(content: Content) -> bytes:
     history, analysis = content.history, content.analysis
     plan = history.plan
     document = {
-        "schema": VERDICT_SCHEMA, "experiment": plan.experiment.name, "task": plan.experiment.task, "plan": plan.digest,
-        "result": analysis.result_hash, "estimand": plan.estimand, "rule": rule(history.design),
-        "design": history.design, "replicates": history.replicates, "state": content.state.word,
-        "complete": content.state.complete, "groups": content.groups,
+        "schema": VERDICT_SCHEMA,
+        "experiment": plan.experiment.name,
+        "task": plan.experiment.task,
+        "plan": plan.digest,
+        "result": analysis.result_hash,
+        "estimand": plan.estimand,
+        "rule": rule(history.design),
+        "design": history.design,
+        "replicates": history.replicates,
+        "state": content.state.word,
+        "complete": content.state.complete,
+        "groups": content.groups,
         "comparisons": [comparison_json(item) for item in content.comparisons],
-        "audit": analysis.findings, "cross": analysis.cross,
-        "learning": analysis.learning, "conduct": analysis.conduct, "evaluation": _noise(analysis.noise),
+        "audit": analysis.findings,
+        "cross": analysis.cross,
+        "learning": analysis.learning,
+        "conduct": analysis.conduct,
+        "evaluation": _noise(analysis.noise),
         "reward_audit": _reward_audit(analysis.reward_audit),
         "runs": [
             {"state": history.runs[name].state, **msgspec.to_builtins(one)} for name, one in content.outcomes.items()
         ],
-        "looks": history.looks, "incidents": history.incidents,
-        "versions": history.started.versions, "machine": history.started.machine, "code": history.started.code,
+        "looks": history.looks,
+        "incidents": history.incidents,
+        "versions": history.started.versions,
+        "machine": history.started.machine,
+        "code": history.started.code,
     }
     return indented(document) + b"\n"
 
@@ -56,9 +81,12 @@ def _noise(noise: EvaluationNoise | None) -> dict[str, Any] | None:
         return None
     eval_episodes = noise.next_eval_episodes
     return {
-        **msgspec.to_builtins(noise.components), "cost_share": noise.cost_share,
-        "training_episode_s": noise.training_episode_s, "evaluation_episode_s": noise.evaluation_episode_s,
-        "next_eval_episodes": eval_episodes, "next_variance": noise.variance_times(eval_episodes),
+        **msgspec.to_builtins(noise.components),
+        "cost_share": noise.cost_share,
+        "training_episode_s": noise.training_episode_s,
+        "evaluation_episode_s": noise.evaluation_episode_s,
+        "next_eval_episodes": eval_episodes,
+        "next_variance": noise.variance_times(eval_episodes),
         "next_cost": noise.cost_times(eval_episodes),
     }
 
@@ -67,14 +95,20 @@ def _reward_audit(found: RewardAuditFindings | None) -> dict[str, Any] | None:
     if found is None:
         return None
     return {
-        "digest": found.reward_audit.digest, "best_of": {n: float(found.own_curve[n - 1]) for n in found.shown_n},
+        "digest": found.reward_audit.digest,
+        "best_of": {n: float(found.own_curve[n - 1]) for n in found.shown_n},
         "rewards": [
             {
-                "reward": reward.name, "best_of": {n: float(reward.curve[n - 1]) for n in found.shown_n},
-                "regret": reward.regret, "rank_correlation": reward.rank_correlation,
+                "reward": reward.name,
+                "best_of": {n: float(reward.curve[n - 1]) for n in found.shown_n},
+                "regret": reward.regret,
+                "rank_correlation": reward.rank_correlation,
                 "favourite": found.behaviours[reward.favourite].name,
-                "worst_pair": reward.pairs[0].loss if reward.pairs else 0.0, "distance": reward.distance,
-                "spread": reward.spread, "largest": reward.largest, "half_paid": reward.half_paid,
+                "worst_pair": reward.pairs[0].loss if reward.pairs else 0.0,
+                "distance": reward.distance,
+                "spread": reward.spread,
+                "largest": reward.largest,
+                "half_paid": reward.half_paid,
                 "on_last_step": reward.on_last_step,
                 "found": None if reward.found is None else fmean(reward.found.behaviour.held_out_accuracy),
             }
@@ -87,13 +121,28 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
     """Return the object of one comparison."""
     question, course = comparison.question, comparison.course
     return {
-        "a": question.a, "b": question.b, "verdict": comparison.verdict, "headline": comparison.headline,
-        "sentence": comparison.sentence, "rule": comparison.rule, "caveats": comparison.caveats,
-        "warnings": comparison.warnings, "scope": question.scope, "alpha": question.alpha,
-        "margin": question.design.margin, "planned": question.planned,
-        "decision": course.decision, "decided_at": course.decided_at, "finished": course.finished,
-        **{key: getattr(comparison, key) for key in _FIRST}, "level": str(comparison.level),
-        "simultaneous_low": comparison.simultaneous[0], "simultaneous_high": comparison.simultaneous[1],
-        **comparison.descriptive, **{key: getattr(comparison, key) for key in _LAST},
-        "looks": course.looks, "pairs": comparison.pairs, "samples": comparison.samples,
+        "a": question.a,
+        "b": question.b,
+        "verdict": comparison.verdict,
+        "headline": comparison.headline,
+        "sentence": comparison.sentence,
+        "rule": comparison.rule,
+        "caveats": comparison.caveats,
+        "warnings": comparison.warnings,
+        "scope": question.scope,
+        "alpha": question.alpha,
+        "margin": question.design.margin,
+        "planned": question.planned,
+        "decision": course.decision,
+        "decided_at": course.decided_at,
+        "finished": course.finished,
+        **{key: getattr(comparison, key) for key in _FIRST},
+        "level": str(comparison.level),
+        "simultaneous_low": comparison.simultaneous[0],
+        "simultaneous_high": comparison.simultaneous[1],
+        **comparison.descriptive,
+        **{key: getattr(comparison, key) for key in _LAST},
+        "looks": course.looks,
+        "pairs": comparison.pairs,
+        "samples": comparison.samples,
     }

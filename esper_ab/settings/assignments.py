@@ -55,8 +55,13 @@ def _fields(struct: type[Settings], *, of_group: bool, prefix: str = "") -> Iter
         metas = getattr(field.type, "__metadata__", ())
         found = next((meta for meta in reversed(metas) if isinstance(meta, Spec)), Spec())
         yield Field(
-            key=prefix + field.name, type=field.type.__origin__ if metas else field.type, bounded=field.type,
-            default=field.default, spec=found, kinds=found.kinds or struct.kinds, of_group=of_group,
+            key=prefix + field.name,
+            type=field.type.__origin__ if metas else field.type,
+            bounded=field.type,
+            default=field.default,
+            spec=found,
+            kinds=found.kinds or struct.kinds,
+            of_group=of_group,
             flag=found.flag or prefix + field.name,
         )
 

@@ -38,7 +38,8 @@ def resolve_devices(experiment: AskedExperiment, machine: Machine, *, on_cores: 
     for name in experiment.devices if on_cores else ():
         if name.startswith("cuda"):
             raise UsageError(
-                Setting("devices"), f": environments and policies of {experiment.task} run on the CPU, so {name} "
+                Setting("devices"),
+                f": environments and policies of {experiment.task} run on the CPU, so {name} "
                 "would be idle; leave it out, or name cores",
             )
     there = tuple(device.name for device in machine.devices)
@@ -60,7 +61,8 @@ def resolve_devices(experiment: AskedExperiment, machine: Machine, *, on_cores: 
     for name in pool:
         if pool.count(name) > 1:
             raise UsageError(
-                Setting("devices"), f": {name} is named twice; if several runs should share a device, use ",
+                Setting("devices"),
+                f": {name} is named twice; if several runs should share a device, use ",
                 Setting("placement", "share"),
             )
     return tuple(pool)

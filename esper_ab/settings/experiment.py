@@ -149,5 +149,8 @@ def refuse_too_many(groups: int, seeds: int, parts: int = 1) -> None:
     """Raise UsageError if an experiment would have more than MOST_RUNS runs."""
     if (runs := groups * seeds * parts) > MOST_RUNS:
         whole = f"{runs:,} runs, but an experiment has at most {MOST_RUNS:,}"
-        raise UsageError(Setting("seeds", seeds), f": {whole}; with so many groups, at most ",
-                         Setting("seeds", max(1, MOST_RUNS // (groups * parts))))
+        raise UsageError(
+            Setting("seeds", seeds),
+            f": {whole}; with so many groups, at most ",
+            Setting("seeds", max(1, MOST_RUNS // (groups * parts))),
+        )

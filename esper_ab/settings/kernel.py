@@ -30,9 +30,14 @@ def resolve_kernel(asked: AskedArithmetic, machine: Machine, untrainable: str = 
         raise UsageError(
             f"arithmetic.kernel={asked.kernel}: {obstacle}; alternatives: torch, or auto for whatever is available"
         )
-    return Arithmetic(**msgspec.structs.asdict(asked) | {
-        "kernel": kernel.name, "kernel_build": kernel.build, "hosts": "torch" if untrainable else asked.hosts,
-    })
+    return Arithmetic(
+        **msgspec.structs.asdict(asked)
+        | {
+            "kernel": kernel.name,
+            "kernel_build": kernel.build,
+            "hosts": "torch" if untrainable else asked.hosts,
+        }
+    )
 
 
 def torch_alone(asked: AskedArithmetic) -> Arithmetic:

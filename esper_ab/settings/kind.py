@@ -56,7 +56,9 @@ class SettingsKind:
         """Return the questions about an experiment that only the preflight child can answer."""
         modes = {group.settings.reward.mode for group in asked.groups}
         return Questions(
-            task=asked.task, data_dir=asked.data_dir, slots=asked.slots,
+            task=asked.task,
+            data_dir=asked.data_dir,
+            slots=asked.slots,
             user_rewards=tuple(sorted(mode for mode in modes if is_user_reward(mode))),
             batch_size=min(group.settings.growth.batch_size for group in asked.groups),
             controllers=tuple(
@@ -67,17 +69,17 @@ class SettingsKind:
             ),
         )
 
-    def resolve(
-        self, asked: AskedExperiment, machine: Machine, task: TaskFacts, eval_episodes: int
-    ) -> dict[str, Any]:
+    def resolve(self, asked: AskedExperiment, machine: Machine, task: TaskFacts, eval_episodes: int) -> dict[str, Any]:
         """Return the settings that depend on the machine, by key, after checking all others against the machine.
 
         Raises UsageError if something is missing on the machine. `eval_episodes` is the requested or chosen number.
         """
         if asked.takes_turns and asked.sync == "independent":
             raise UsageError(
-                Setting("placement", asked.placement), " takes turns at the barrier, but ",
-                Setting("sync", "independent"), " has none: choose one",
+                Setting("placement", asked.placement),
+                " takes turns at the barrier, but ",
+                Setting("sync", "independent"),
+                " has none: choose one",
             )
         for group in asked.groups:
             _check_on(group, asked, machine)
@@ -122,7 +124,8 @@ def _refuse_reward_as_outcome(outcome: str, group: Group) -> None:
     """Raise UsageError if the outcome is the reward that a group trains on."""
     if outcome and outcome == group.settings.reward.mode:
         raise UsageError(
-            Setting("outcome", outcome), f" is the reward of group {group.name!r}, and a reward cannot decide which "
+            Setting("outcome", outcome),
+            f" is the reward of group {group.name!r}, and a reward cannot decide which "
             "group is better; name an outcome that the task is about, or omit it for the environment's own return",
         )
 
@@ -145,6 +148,7 @@ def _check_on(group: Group, asked: AskedExperiment, machine: Machine) -> None:
     if settings.has_policy and whole and settings.ppo.minibatches > asked.n_envs:
         raise UsageError(
             f"group {group.name!r}: ppo.minibatches={settings.ppo.minibatches} with ",
-            Setting("n_envs", asked.n_envs), "; a minibatch consists of whole environments: at most ",
+            Setting("n_envs", asked.n_envs),
+            "; a minibatch consists of whole environments: at most ",
             Setting("ppo.minibatches", asked.n_envs, assigned=True),
         )

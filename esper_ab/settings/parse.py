@@ -98,9 +98,7 @@ def _collect_groups(request: Request, kind: SettingsKind) -> list[_Asked]:
     called = [group.name for group in asked]
     for name in called:
         if called.count(name) > 1:
-            raise UsageError(
-                Setting("groups"), f": {name!r} is named twice; rename one, as in {name}2={name}"
-            )
+            raise UsageError(Setting("groups"), f": {name!r} is named twice; rename one, as in {name}2={name}")
     for name in dict.fromkeys(created):
         if name not in called:
             choice = () if ":" in name or kind.free_names else _find_choice(name, kind, name, request)

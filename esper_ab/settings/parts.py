@@ -80,7 +80,9 @@ def parse_parts(request: Request) -> Parts | None:
     first = parts[0].asked
     share = share_of(first.alpha, len(parts), len(first.groups), controlled=bool(first.control))
     return Parts(
-        name=first.name, alpha=first.alpha, scores=request.scores,
+        name=first.name,
+        alpha=first.alpha,
+        scores=request.scores,
         parts=tuple(
             replace(part, asked=msgspec.structs.replace(part.asked, name="", alpha=share, looks=(first.seeds,)))
             for part in parts  # a single look each, at the end
@@ -119,8 +121,10 @@ def grid(texts: Iterable[str]) -> tuple[Cell, ...]:
         axes[key] = pieces
     if not axes:
         return ()
-    return tuple(tuple(f"{key}={value}" for key, value in zip(axes, one, strict=True))
-                 for one in itertools.product(*axes.values()))
+    return tuple(
+        tuple(f"{key}={value}" for key, value in zip(axes, one, strict=True))
+        for one in itertools.product(*axes.values())
+    )
 
 
 def _tasks(request: Request) -> tuple[str, ...]:

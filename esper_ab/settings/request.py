@@ -143,15 +143,24 @@ def read_request(options: Mapping[str, Any], file: FileSettings = NO_FILE) -> Re
     if vary and (file.groups or file.tables):
         raise UsageError("--vary creates groups, but the file also declares groups; remove one of the two")
     found = request(
-        file, groups=tuple(groups), group=options.get("group") or (), assignments=options.get("set") or (),
-        flags=read_flags(options), vary=vary,
+        file,
+        groups=tuple(groups),
+        group=options.get("group") or (),
+        assignments=options.get("set") or (),
+        flags=read_flags(options),
+        vary=vary,
     )
     return replace(found, grid=tuple(options.get("grid") or ()), scores=options.get("scores") or "")
 
 
 def request(
-    file: FileSettings = NO_FILE, *, groups: tuple[str, ...] = (), group: Iterable[str] = (),
-    assignments: Iterable[str] = (), flags: Mapping[str, object] | None = None, vary: str = "",
+    file: FileSettings = NO_FILE,
+    *,
+    groups: tuple[str, ...] = (),
+    group: Iterable[str] = (),
+    assignments: Iterable[str] = (),
+    flags: Mapping[str, object] | None = None,
+    vary: str = "",
 ) -> Request:
     """Merge the command line over `file`; UsageError for an unknown key or an invalid value.
 
@@ -180,12 +189,17 @@ def request(
         return _layer(_as_meant(written, trainer), free=bool(trainer), in_group=in_group)
 
     return Request(
-        groups=groups or file.groups, folder=Path.cwd() if groups else file.folder, alone=bool(groups),
-        weak=layer(common), strong=layer(strong),
+        groups=groups or file.groups,
+        folder=Path.cwd() if groups else file.folder,
+        alone=bool(groups),
+        weak=layer(common),
+        strong=layer(strong),
         tables={name: layer(table, in_group=True) for name, table in file.tables.items()},
         altered={name: layer(table, in_group=True) for name, table in altered.items()},
         tasks=tuple(tasks) if len(tasks) > 1 else (),
-        by_task={name: layer(table) for name, table in by_task.items()}, margins=margins, launcher=file.launcher,
+        by_task={name: layer(table) for name, table in by_task.items()},
+        margins=margins,
+        launcher=file.launcher,
     )
 
 
@@ -239,7 +253,8 @@ def _check_key(assignment: Assignment, *, in_group: bool, free: bool) -> None:
         if FIELDS[key].of_group or not in_group:
             return
         raise UsageError(
-            f"{assignment.origin}: {key} cannot differ between groups; use ", Setting(key, "…", assigned=True),
+            f"{assignment.origin}: {key} cannot differ between groups; use ",
+            Setting(key, "…", assigned=True),
             " for all groups",
         )
     known = [name for name, one in FIELDS.items() if one.of_group or not in_group]

@@ -51,7 +51,8 @@ def _resolve_margin(experiment: AskedExperiment, task: TaskFacts) -> float:
     if margin is None:
         unit = f" (unit: {outcome.apart})" if outcome.apart else ""
         raise UsageError(
-            Setting("margin"), f" is missing: task {task.name} declares none; give the smallest difference in "
+            Setting("margin"),
+            f" is missing: task {task.name} declares none; give the smallest difference in "
             f"'{outcome.label}' worth acting on{unit}. `esper-ab calibrate` shows how much runs of one group differ",
         )
     check_margin(outcome, margin)

@@ -59,6 +59,7 @@ def _settings(assignments: Sequence[Assignment]) -> GroupSettings:
         found[section][name] = convert_value(one)
     default = GroupSettings()
     return msgspec.structs.replace(
-        default, growth=msgspec.structs.replace(default.growth, **found["growth"]),
+        default,
+        growth=msgspec.structs.replace(default.growth, **found["growth"]),
         reward=msgspec.structs.replace(default.reward, **found["reward"]),
     )

@@ -48,6 +48,10 @@ def outcome_measure(experiment: ExperimentSettings) -> Measure:
     """
     low, high = read_range(experiment.outcome_range)
     return Measure(
-        name="outcome", label=_outcome_name(experiment)[:_LABEL_CHARS], unit=experiment.outcome_unit,
-        low=low, high=high, better=experiment.outcome_better or "neither",
+        name="outcome",
+        label=_outcome_name(experiment)[:_LABEL_CHARS],
+        unit=experiment.outcome_unit,
+        low=low,
+        high=high,
+        better=experiment.outcome_better or "neither",
     )

@@ -1,2 +1,1 @@
-"""Statistics, one per file: arrays in, frozen results out. Independent of journals, files and experiment directories.
-"""
+"""Statistics, one per file: arrays in, frozen results out. Independent of journals, files and experiment directories."""

@@ -49,8 +49,7 @@ class AdjustedDifference(msgspec.Struct, frozen=True, kw_only=True):
         return (self.sd is not None or self.name != "") and self.t is None
 
     def interval(self, p: float) -> tuple[float, float] | None:
-        """Return the interval of values of tau that the t-test does not reject at two-sided `p`; None if there is no t.
-        """
+        """Return the interval of values of tau that the t-test does not reject at two-sided `p`; None if there is no t."""
         if self.se is None:
             return None
         half = float(t_isf(p / 2.0, self.df)) * self.se
@@ -122,9 +121,7 @@ def adjusted_difference(
     se = sd / math.sqrt(information)
     t = mean / se
     effects = _position_effects(matrix, inverse, solution, sd, df)
-    return msgspec.structs.replace(
-        none, sd=sd, se=se, t=t, p=float(2.0 * t_sf(abs(t), df)), positions=effects
-    )
+    return msgspec.structs.replace(none, sd=sd, se=se, t=t, p=float(2.0 * t_sf(abs(t), df)), positions=effects)
 
 
 def _position_effects(

@@ -43,15 +43,19 @@ Data = Sequence[Pair] | Samples  # of one comparison; only `verdict.look.effect_
 
 def before(data: Data, replicates: int) -> tuple[Pair, ...] | Samples:
     """Return the pairs of the first `replicates` replicates, in order; for unpaired data, return all runs."""
-    return data if isinstance(data, Samples) else tuple(
-        sorted((pair for pair in data if pair.replicate < replicates), key=lambda pair: pair.replicate)
+    return (
+        data
+        if isinstance(data, Samples)
+        else tuple(sorted((pair for pair in data if pair.replicate < replicates), key=lambda pair: pair.replicate))
     )
 
 
 def outcomes(data: Data) -> tuple[list[float], list[float]]:
     """Return the outcomes of both groups."""
-    return (list(data.a), list(data.b)) if isinstance(data, Samples) else (
-        [pair.a for pair in data], [pair.b for pair in data]
+    return (
+        (list(data.a), list(data.b))
+        if isinstance(data, Samples)
+        else ([pair.a for pair in data], [pair.b for pair in data])
     )
 
 

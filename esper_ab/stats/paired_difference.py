@@ -47,6 +47,14 @@ def paired_difference(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Paired
     assert found is not None  # there are pairs, and one position only
     low, high = found.interval(1.0 - level) or (None, None)
     return PairedDifference(
-        pairs=n, mean=found.mean, sd=found.sd, se=found.se, low=low, high=high, level=level, t=found.t, df=n - 1,
+        pairs=n,
+        mean=found.mean,
+        sd=found.sd,
+        se=found.se,
+        low=low,
+        high=high,
+        level=level,
+        t=found.t,
+        df=n - 1,
         p=found.p,
     )

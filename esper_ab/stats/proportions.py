@@ -99,8 +99,15 @@ def proportions(a: Sequence[float], b: Sequence[float], one: float, *, paired: b
     else:
         name, p = "Fisher's exact test", _fisher(x, n, y, m)
     return Proportions(
-        name=name, ones_a=x, runs_a=n, ones_b=y, runs_b=m, ones_both=both if paired else None, one=one,
-        mean=one * (x * m - y * n) / (n * m), p=p,
+        name=name,
+        ones_a=x,
+        runs_a=n,
+        ones_b=y,
+        runs_b=m,
+        ones_both=both if paired else None,
+        one=one,
+        mean=one * (x * m - y * n) / (n * m),
+        p=p,
     )
 
 

@@ -41,8 +41,7 @@ def best_of_n(scores: ArrayLike, outcomes: ArrayLike) -> Floats:
 
 
 def regret(scores: ArrayLike, outcomes: ArrayLike) -> float:
-    """Return the best outcome minus the outcome of the candidate with the highest score (in a tie, the mean outcome).
-    """
+    """Return the best outcome minus the outcome of the candidate with the highest score (in a tie, the mean outcome)."""
     score, outcome = _pair(scores, outcomes)
     return float(outcome.max() - outcome[score == score.max()].mean())
 
@@ -78,8 +77,10 @@ def linear_distance(scores: ArrayLike, outcomes: ArrayLike) -> float:
     ones = np.ones_like(unit)
     # Minimise d over (a, b, d): a + b·unit - d <= outcome and -a - b·unit - d <= -outcome.
     found = linprog(
-        [0.0, 0.0, 1.0], A_ub=np.vstack((np.stack((ones, unit, -ones), 1), np.stack((-ones, -unit, -ones), 1))),
-        b_ub=np.concatenate((outcome, -outcome)), bounds=[(None, None), (0, None), (0, None)],
+        [0.0, 0.0, 1.0],
+        A_ub=np.vstack((np.stack((ones, unit, -ones), 1), np.stack((-ones, -unit, -ones), 1))),
+        b_ub=np.concatenate((outcome, -outcome)),
+        bounds=[(None, None), (0, None), (0, None)],
     )
     return float(found.fun)
 

@@ -53,7 +53,12 @@ def components(sets: Sequence[ArrayLike], independent: int | None = None) -> Com
         return float(f_ppf(probability, df, df_episode)) / f
 
     return Components(
-        runs=runs, eval_episodes=eval_episodes, policy=(between - within) / eval_episodes, episode=within,
-        share=1.0 / f, share_low=share_at(tail), share_high=share_at(1.0 - tail),
+        runs=runs,
+        eval_episodes=eval_episodes,
+        policy=(between - within) / eval_episodes,
+        episode=within,
+        share=1.0 / f,
+        share_low=share_at(tail),
+        share_high=share_at(1.0 - tail),
         ratio_high=(1.0 / share_at(1.0 - LEVEL) - 1.0) / eval_episodes,
     )

@@ -37,8 +37,16 @@ def welch(a: Sequence[float], b: Sequence[float]) -> AdjustedDifference | None:
     if not a or not b:
         return None
     none = AdjustedDifference(
-        name="Welch's t", pairs=min(len(a), len(b)), mean=math.fsum(a) / len(a) - math.fsum(b) / len(b), sd=None,
-        se=None, t=None, df=0, p=None, information=0.0, positions=(),
+        name="Welch's t",
+        pairs=min(len(a), len(b)),
+        mean=math.fsum(a) / len(a) - math.fsum(b) / len(b),
+        sd=None,
+        se=None,
+        t=None,
+        df=0,
+        p=None,
+        information=0.0,
+        positions=(),
     )
     everything = [*a, *b]
     most, _ = commonest(everything, resolution(everything))

@@ -143,7 +143,11 @@ def _begin(experiment_dir: Path, name: Name, *words: str, outlives: bool = False
     shell = ["sh", "-c", '"$@" </dev/null &', "sh"] if outlives else []
     with os.fdopen(open_log(experiment_dir, name), "ab") as log:
         return subprocess.Popen(
-            [*shell, *line], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=outlives,
+            [*shell, *line],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=outlives,
             env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"},
         )
 

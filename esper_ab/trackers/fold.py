@@ -60,8 +60,12 @@ class Fold:
         """Conclude the comparison if the experiment has ended, and close the tracker."""
         if self.history.ended is not None:
             subject = Subject(
-                key=COMPARISON, id=identity(self._id, COMPARISON), group="", tags=(COMPARISON,),
-                settings=experiment_settings(self.history), began_ms=self._began_ms,
+                key=COMPARISON,
+                id=identity(self._id, COMPARISON),
+                group="",
+                tags=(COMPARISON,),
+                settings=experiment_settings(self.history),
+                began_ms=self._began_ms,
             )
             self._tracker.begin(subject)
             self._tracker.conclude(subject, self._verdicts())
@@ -73,9 +77,12 @@ class Fold:
             spec = self.history.runs[run].spec
             group = spec.ref.group_id
             self._subjects[run] = Subject(
-                key=run, id=identity(self._id, run), group=group,
+                key=run,
+                id=identity(self._id, run),
+                group=group,
                 tags=tuple(dict.fromkeys((group, *self._tags.get(group, ())))),
-                settings=run_settings(self.history, spec), began_ms=self._at_ms,
+                settings=run_settings(self.history, spec),
+                began_ms=self._at_ms,
             )
             self._tracker.begin(self._subjects[run])
         return self._subjects[run]
@@ -87,8 +94,11 @@ class Fold:
             return
         self._over.add(run)
         conclusion = Conclusion(
-            step=self.history.runs[run].spec.episodes, numbers=values, words=words,
-            state="failed" if "lost" in words else "finished", at_ms=self._at_ms,
+            step=self.history.runs[run].spec.episodes,
+            numbers=values,
+            words=words,
+            state="failed" if "lost" in words else "finished",
+            at_ms=self._at_ms,
         )
         self._tracker.conclude(subject, conclusion)
 
@@ -110,7 +120,8 @@ class Fold:
             hedges = one.descriptive["hedges_g"]
             numbers[f"{pair}/hedges_g"] = hedges and hedges.g
         words |= {
-            "rule": rule(history.design), "result": analysis.result_hash,
+            "rule": rule(history.design),
+            "result": analysis.result_hash,
             "measured": f"{outcome.title}; {outcome.better} is better",
             "state": " ".join(filter(None, (ended.status, ended.detail))),
         }
@@ -119,6 +130,9 @@ class Fold:
                 analysis.outcomes[run.ref.name].outcome for run in history.of_group(group)
             )
         return Conclusion(
-            step=history.replicates, numbers=without_missing(numbers), words=words, state=ended.status,
+            step=history.replicates,
+            numbers=without_missing(numbers),
+            words=words,
+            state=ended.status,
             at_ms=self._at_ms,
         )

@@ -24,7 +24,11 @@ _FIRST_LINE_S = 30.0  # between the experiment directory and the first line of i
 
 
 def tell(
-    experiment_dir: Path, tracking: Tracking, make: Callable[[str, str], Tracker], moved: Callable[[int], None], *,
+    experiment_dir: Path,
+    tracking: Tracking,
+    make: Callable[[str, str], Tracker],
+    moved: Callable[[int], None],
+    *,
     live: bool,
 ) -> None:
     """Pass on all of the journal of `experiment_dir` to a tracker. `live`: continue until no process holds the folder.

@@ -37,7 +37,10 @@ def _now(experiment_dir: Path, name: Name) -> TrackerNow:
     progress = read_progress(experiment_dir, name) or TrackerProgress(state="following")
     gone = progress.state == "following" and not at_work(experiment_dir, name)
     return TrackerNow(
-        tracker=name, state="gone" if gone else progress.state, lines=progress.lines, where=progress.where,
+        tracker=name,
+        state="gone" if gone else progress.state,
+        lines=progress.lines,
+        where=progress.where,
         detail=progress.detail,
     )
 

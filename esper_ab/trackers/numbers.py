@@ -38,14 +38,16 @@ def experiment_id(started: ExperimentStarted, began: str) -> str:
 def episode_numbers(record: EpisodeRecord) -> dict[str, float]:
     """Return the numbers of one training episode: means over environments, numbers of the policy update, wall times."""
     names = record.envs[0].measures if record.envs else ()
-    return without_missing({
-        "train/outcome": mean_outcome(record),
-        "train/reward": episode_mean(record, lambda env: env.reward_sum),
-        "train/failed": episode_mean(record, lambda env: float(env.failed)),  # share
-        **{f"measure/{name}": episode_mean(record, partial(measured, name)) for name in names},
-        **({} if record.ppo is None else dict(_update(record.ppo))),
-        **{f"time/{name}": getattr(record.timing, name) for name in record.timing.__struct_fields__},
-    })
+    return without_missing(
+        {
+            "train/outcome": mean_outcome(record),
+            "train/reward": episode_mean(record, lambda env: env.reward_sum),
+            "train/failed": episode_mean(record, lambda env: float(env.failed)),  # share
+            **{f"measure/{name}": episode_mean(record, partial(measured, name)) for name in names},
+            **({} if record.ppo is None else dict(_update(record.ppo))),
+            **{f"time/{name}": getattr(record.timing, name) for name in record.timing.__struct_fields__},
+        }
+    )
 
 
 def _update(ppo: PPOUpdate) -> Iterator[tuple[str, float | None]]:
@@ -74,9 +76,13 @@ def evaluation_numbers(history: History, run: str) -> dict[str, float]:
 def run_settings(history: History, spec: RunSpec) -> dict[str, Scalar]:
     """Return all settings of one run, by dotted key."""
     return {
-        "group": spec.ref.group_id, "replicate": spec.ref.replicate, "device": spec.ref.device,
-        "experiment": history.plan.experiment.name, "plan": history.plan.digest,
-        **{name: getattr(spec, name) for name in _OF_THE_RUN}, "slots": ",".join(spec.slots),
+        "group": spec.ref.group_id,
+        "replicate": spec.ref.replicate,
+        "device": spec.ref.device,
+        "experiment": history.plan.experiment.name,
+        "plan": history.plan.digest,
+        **{name: getattr(spec, name) for name in _OF_THE_RUN},
+        "slots": ",".join(spec.slots),
         **dict(_flat(msgspec.to_builtins(spec.settings))),
         **dict(_flat({"arithmetic": msgspec.to_builtins(spec.arithmetic)})),
     }

@@ -40,8 +40,7 @@ def wanted(tracking: Tracking) -> tuple[Name, ...]:
 
 
 def wandb_mode(flag: str, asked: str | None) -> Literal["online", "offline"]:
-    """Return the mode given by `flag`, else by WANDB_MODE, else online. Raises UsageError for an unknown mode.
-    """
+    """Return the mode given by `flag`, else by WANDB_MODE, else online. Raises UsageError for an unknown mode."""
     origin, mode = (flag, asked) if asked else ("WANDB_MODE", os.environ.get("WANDB_MODE") or "online")
     if mode not in ("online", "offline"):
         raise UsageError(f"{origin} {mode!r}: expected online or offline; to use neither, omit wandb")
@@ -66,8 +65,10 @@ def check_tracking(tracking: Tracking) -> None:
         if importlib.util.find_spec(name) is None:
             raise UsageError(f"{name} is not installed: pip install 'esper-ab[{name}]'")
     if len(tracking.wandb_project) > PROJECT_CHARS or set(NOT_IN_A_PROJECT) & set(tracking.wandb_project):
-        raise UsageError(f"W&B project {tracking.wandb_project!r}: W&B allows at most {PROJECT_CHARS} characters and "
-                         f"none of {' '.join(NOT_IN_A_PROJECT)}")
+        raise UsageError(
+            f"W&B project {tracking.wandb_project!r}: W&B allows at most {PROJECT_CHARS} characters and "
+            f"none of {' '.join(NOT_IN_A_PROJECT)}"
+        )
     for group, tags in tracking.tags.items():
         for tag in tags:
             if not 0 < len(tag) <= _TAG_CHARS:

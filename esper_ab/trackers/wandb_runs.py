@@ -74,13 +74,28 @@ class WandbRuns:
         if offline:
             self._remove_unfinished(subject)
         self._open[subject.key] = wandb.init(
-            mode="offline" if offline else "online", project=self._project, entity=self._tracking.wandb_entity or None,
-            group=self._name, job_type=subject.group or COMPARISON, id=subject.id, name=subject.key,
-            tags=list(subject.tags), notes=self._tracking.description or None, config=nest(subject.settings),
-            dir=str(self._experiment_dir), reinit="create_new", resume=None if offline else "allow",
+            mode="offline" if offline else "online",
+            project=self._project,
+            entity=self._tracking.wandb_entity or None,
+            group=self._name,
+            job_type=subject.group or COMPARISON,
+            id=subject.id,
+            name=subject.key,
+            tags=list(subject.tags),
+            notes=self._tracking.description or None,
+            config=nest(subject.settings),
+            dir=str(self._experiment_dir),
+            reinit="create_new",
+            resume=None if offline else "allow",
             settings=wandb.Settings(  # nothing but the logged data: no console, code, machine statistics or environment
-                silent=True, console="off", disable_git=True, disable_code=True, save_code=False, x_disable_stats=True,
-                x_disable_meta=True, x_save_requirements=False,
+                silent=True,
+                console="off",
+                disable_git=True,
+                disable_code=True,
+                save_code=False,
+                x_disable_stats=True,
+                x_disable_meta=True,
+                x_save_requirements=False,
             ),
         )
 

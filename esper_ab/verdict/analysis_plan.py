@@ -78,13 +78,22 @@ class AnalysisPlan(Settings, frozen=True, kw_only=True, dict=True):
 
 
 def make_plan(
-    groups: Sequence[str], replicates: Sequence[str], scales: Sequence[Scale], rule: Rule, *,
-    cells: Sequence[str] = (), choosing: Sequence[str] = (),
+    groups: Sequence[str],
+    replicates: Sequence[str],
+    scales: Sequence[Scale],
+    rule: Rule,
+    *,
+    cells: Sequence[str] = (),
+    choosing: Sequence[str] = (),
 ) -> AnalysisPlan:
     """Make a plan for validated names. Raises UsageError if the rule cannot be applied to them."""
     design = design_over(groups, len(replicates), scales, rule)
     return AnalysisPlan(
-        groups=tuple(groups), replicates=tuple(replicates), scales=tuple(scales), design=design, cells=tuple(cells),
+        groups=tuple(groups),
+        replicates=tuple(replicates),
+        scales=tuple(scales),
+        design=design,
+        cells=tuple(cells),
         choosing=tuple(choosing),
     )
 
@@ -100,10 +109,21 @@ def design_over(groups: Sequence[str], replicates: int, scales: Sequence[Scale],
     bounded, whole = replicates >= LEAST_PAIRS, scales[0] if len(scales) == 1 else OF_MEAN
     futility = futility_of(rule.futility, sides, 1, looks) if bounded and rule.futility else None
     return Design(
-        outcome_over="given", test="t", alpha=rule.alpha, margin=whole.margin, measures=whole.measures,
-        comparisons=compared, positions=1, adjusted=False, early_stop=rule.early_stop, looks=looks,
+        outcome_over="given",
+        test="t",
+        alpha=rule.alpha,
+        margin=whole.margin,
+        measures=whole.measures,
+        comparisons=compared,
+        positions=1,
+        adjusted=False,
+        early_stop=rule.early_stop,
+        looks=looks,
         boundaries=boundaries_of(rule.alpha, len(compared), sides, 1, looks) if bounded else (),
-        anytime_after=None, evidence=1.0 / rule.alpha, futility=futility, worst=whole.worst,
+        anytime_after=None,
+        evidence=1.0 / rule.alpha,
+        futility=futility,
+        worst=whole.worst,
     )
 
 
@@ -130,6 +150,7 @@ def _check_rule(groups: Sequence[str], replicates: int, rule: Rule) -> None:
         raise UsageError(Setting("futility", rule.futility), f": expected {LEAST_KEPT} to below 1; 0 turns it off")
     if not rule.early_stop or len(rule.looks or default_looks(replicates)) == 1:
         raise UsageError(
-            Setting("futility", rule.futility), " needs interim looks at which a comparison may "
-            f"stop; use at least {SEVERAL_LOOKS_FROM} seeds, or set ", Setting("looks"),
+            Setting("futility", rule.futility),
+            f" needs interim looks at which a comparison may stop; use at least {SEVERAL_LOOKS_FROM} seeds, or set ",
+            Setting("looks"),
         )

@@ -27,9 +27,17 @@ def caveats(evidence: Evidence) -> tuple[str, ...]:
     if not evidence.data:
         return (*_on_progress(evidence), *on_losses(evidence), *_on_rows(evidence))
     return (
-        *_on_progress(evidence), *_on_later(evidence), *on_losses(evidence), *_on_rows(evidence),
-        *on_collapse(evidence), *on_shapes(evidence), *on_undecided(evidence), *_on_margin(evidence),
-        *_on_data(evidence), *_on_design(evidence), *_on_numbers(evidence),
+        *_on_progress(evidence),
+        *_on_later(evidence),
+        *on_losses(evidence),
+        *_on_rows(evidence),
+        *on_collapse(evidence),
+        *on_shapes(evidence),
+        *on_undecided(evidence),
+        *_on_margin(evidence),
+        *_on_data(evidence),
+        *_on_design(evidence),
+        *_on_numbers(evidence),
     )
 
 
@@ -149,7 +157,9 @@ def on_statistics(evidence: Evidence) -> tuple[str, ...]:
     """Return the caveats on statistics that decide nothing."""
     there = beside(evidence)
     return tuple(
-        text for name, statistic in statistics().items() if (result := evidence.descriptive[name]) is not None
+        text
+        for name, statistic in statistics().items()
+        if (result := evidence.descriptive[name]) is not None
         for text in statistic.caveats(result, there)
     )
 
@@ -167,11 +177,14 @@ def beside(evidence: Evidence) -> Beside:
     """Return the facts about the comparison that its descriptive statistics may use."""
     question, verdict = evidence.question, evidence.verdict
     return Beside(
-        a=question.a, b=question.b, claimed=verdict in DIFFERENT,
+        a=question.a,
+        b=question.b,
+        claimed=verdict in DIFFERENT,
         alpha=evidence.last_look.alpha if evidence.last_look else question.alpha,
         bound=(evidence.last_look and evidence.last_look.bound_p) or question.alpha,
         undecided=verdict is Verdict.INCONCLUSIVE and not evidence.capped_by and not evidence.proportions,
-        unit=question.design.outcome.apart, digits=question.design.digits,
+        unit=question.design.outcome.apart,
+        digits=question.design.digits,
         pairs=max(map(len, outcomes(evidence.data))) if evidence.samples else evidence.used,
         paired=question.paired and evidence.samples is None,
     )

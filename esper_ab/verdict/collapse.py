@@ -27,8 +27,7 @@ class Unseen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def unseen(design: Design, data: Data, course: Course) -> Unseen | None:
-    """Take the last look again with one more collapsed run; None if there is no claim. `data` includes the look's runs.
-    """
+    """Take the last look again with one more collapsed run; None if there is no claim. `data` includes the look's runs."""
     if course.standing not in ("crossed", "equivalent"):
         return None
     look = course.looks[-1]

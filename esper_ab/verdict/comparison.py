@@ -61,7 +61,12 @@ class Comparison(Evidence):
 
 
 def compare(
-    question: Question, data: Data, course: Course, *, same_records: bool, lost: Lost,
+    question: Question,
+    data: Data,
+    course: Course,
+    *,
+    same_records: bool,
+    lost: Lost,
     findings: Sequence[Finding],
 ) -> Comparison:
     """Compute the statistics of the complete pairs (in any order), or of unpaired runs, and reach a verdict.
@@ -85,12 +90,16 @@ def _numbers(question: Question, data: tuple[Pair, ...] | Samples, course: Cours
     tost = equivalence(t, design.margin, bound) if t and bound and several else None
     found, shown = spread(effect), plain if effect is None else effect
     return Numbers(
-        question=question, course=course, pairs=() if isinstance(data, Samples) else data,
-        samples=data if isinstance(data, Samples) else None, used=len(used), effect=effect, plain=plain,
-        estimate=shown.mean if shown else None, equivalence=tost,
-        descriptive=describe(
-            a, b, question.rng_seed, lower=question.sign < 0.0, paired=paired, binary=t is not effect
-        ),
+        question=question,
+        course=course,
+        pairs=() if isinstance(data, Samples) else data,
+        samples=data if isinstance(data, Samples) else None,
+        used=len(used),
+        effect=effect,
+        plain=plain,
+        estimate=shown.mean if shown else None,
+        equivalence=tost,
+        descriptive=describe(a, b, question.rng_seed, lower=question.sign < 0.0, paired=paired, binary=t is not effect),
         pairs_needed=needed_here(question, course, found) if found else None,
         pairs_anew=needed_anew(question, course, found) if found else None,
     )
@@ -123,11 +132,21 @@ def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Fin
     smallest = smallest_difference(question, course, found, most) if found and most is not None else None
     undecided = verdict is Verdict.INCONCLUSIVE and not caps and course.finished
     return Comparison(
-        **vars(numbers), same_records=same_records, low=low, high=high, level=level, most_pairs=most,
-        smallest_resolvable=smallest, lost=lost, imputed=again, findings=findings, capped_by=tuple(caps),
+        **vars(numbers),
+        same_records=same_records,
+        low=low,
+        high=high,
+        level=level,
+        most_pairs=most,
+        smallest_resolvable=smallest,
+        lost=lost,
+        imputed=again,
+        findings=findings,
+        capped_by=tuple(caps),
         limits_with_losses=limits_with_losses(question.design, numbers.data, course, lost),
         unseen=None if verdict not in CLAIMS or numbers.proportions else unseen(question.design, numbers.data, course),
-        inconclusive=_kind(numbers, low, high, smallest) if undecided else None, unaudited=unaudited,
+        inconclusive=_kind(numbers, low, high, smallest) if undecided else None,
+        unaudited=unaudited,
         verdict=verdict,
     )
 

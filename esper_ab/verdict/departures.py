@@ -49,8 +49,7 @@ def listed_runs(rows: Sequence[Observation]) -> str:
 
 
 def _foreign(plan: AnalysisPlan, observations: Observations) -> Iterator[str]:
-    """Yield a line per kind of name (group, task, replicate) with names outside the plan. Rows with them are ignored.
-    """
+    """Yield a line per kind of name (group, task, replicate) with names outside the plan. Rows with them are ignored."""
     for what, column, planned in (
         ("group", [row.group for row in observations.rows], plan.groups),
         ("task", [row.task for row in observations.rows], plan.tasks),
@@ -84,7 +83,8 @@ def _after(plan: AnalysisPlan, cells: Cells, followed: Courses) -> Iterator[str]
     for task in plan.tasks if plan.design.early_stop else ():
         for group in plan.groups:
             own = [
-                course for contrast, course in followed.courses.items()
+                course
+                for contrast, course in followed.courses.items()
                 if group in contrast.groups and contrast.task in (task, MEAN)
             ]
             if not own or any(course.decided_at is None for course in own):

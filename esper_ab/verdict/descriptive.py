@@ -20,7 +20,12 @@ def statistics() -> Mapping[str, Statistic[Any]]:
 
 
 def describe(
-    a: Sequence[float], b: Sequence[float], rng_seed: int, *, lower: bool = False, paired: bool = True,
+    a: Sequence[float],
+    b: Sequence[float],
+    rng_seed: int,
+    *,
+    lower: bool = False,
+    paired: bool = True,
     binary: bool = False,
 ) -> dict[str, Any]:
     """Return all statistics of the outcomes a, b [pairs] by name, None where undefined. `lower`: lower is better.
@@ -29,6 +34,7 @@ def describe(
     """
     return {
         name: statistic.of(a, b, rng_seed, lower=lower)
-        if (statistic.of_paired if paired else statistic.of_unpaired) and (statistic.of_binary or not binary) else None
+        if (statistic.of_paired if paired else statistic.of_unpaired) and (statistic.of_binary or not binary)
+        else None
         for name, statistic in statistics().items()
     }

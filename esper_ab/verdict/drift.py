@@ -30,7 +30,9 @@ def drifting(design: Design, contrast: Contrast, pairs: Sequence[Pair], remedy: 
         said.append(f"an autocorrelation of {seen.autocorrelation:.2f} from one pair to the next (p {p})")
     if said:
         yield Finding(
-            kind=DRIFT, weight="caps", groups=contrast.groups,
+            kind=DRIFT,
+            weight="caps",
+            groups=contrast.groups,
             sentence=f"The differences of {contrast.a} and {contrast.b} drift: {' and '.join(said)}. Intervals assume "
             f"independent pairs, and a drifting group looks like an effect. {remedy}",
         )

@@ -22,8 +22,13 @@ _MOST_TAKEN_FOR_RUNS = 30  # rows per group and task; more are probably items, b
 
 
 def explore(
-    observations: Observations, scales: Sequence[Scale], rule: Rule, *, paired: bool | None = None,
-    rows: str | None = None, rng_seed: int | None = None,
+    observations: Observations,
+    scales: Sequence[Scale],
+    rule: Rule,
+    *,
+    paired: bool | None = None,
+    rows: str | None = None,
+    rng_seed: int | None = None,
 ) -> Answer:
     """Compare all groups in every task and in the mean over tasks; the answer is exploratory, whatever the result.
 
@@ -44,7 +49,11 @@ def explore(
 
 
 def questions_on(
-    observations: Observations, scales: Sequence[Scale], rule: Rule, *, paired: bool | None = None,
+    observations: Observations,
+    scales: Sequence[Scale],
+    rule: Rule,
+    *,
+    paired: bool | None = None,
     rows: str | None = None,
 ) -> tuple[OpenQuestion, ...]:
     """Return what only the user can say about these rows before `explore` is called with the same arguments."""
@@ -82,7 +91,8 @@ def _plan(
     most = _most_rows(observations, rows, unpaired=unpaired)
     if paired and not observations.pair_column:
         raise UsageError(
-            f"{source}: ", Setting("paired"),
+            f"{source}: ",
+            Setting("paired"),
             " needs a column 'seed', 'pair' or 'replicate'; the column 'run' does not pair runs",
         )
     if paired:
@@ -108,7 +118,9 @@ def _most_rows(observations: Observations, rows: str | None, *, unpaired: bool) 
     if counts[-1 if unpaired else 0][1] > _MOST_TAKEN_FOR_RUNS and not observations.rows[0].run and rows != "runs":
         raise UsageError(
             f"{observations.source}: group {group} has {most} rows{f' in {task}' if task else ''}, but no column "
-            "'run'; if each row is one training run, use ", Setting("rows", "runs"), f"; {ITEMS}",
+            "'run'; if each row is one training run, use ",
+            Setting("rows", "runs"),
+            f"; {ITEMS}",
         )
     return most
 
@@ -130,8 +142,11 @@ def _forms_pairs(observations: Observations, contrasts: Sequence[Contrast]) -> b
         a, b = names[apart]
         raise UsageError(
             f"{observations.source}: {len(a ^ b)} of {len(a) + len(b)} rows of {apart.a} and {apart.b} have no "
-            f"partner with the same {observations.pair_column}: ", Setting("paired"), " leaves them out, ",
-            Setting("unpaired"), " compares all runs without pairing",
+            f"partner with the same {observations.pair_column}: ",
+            Setting("paired"),
+            " leaves them out, ",
+            Setting("unpaired"),
+            " compares all runs without pairing",
         )
     return True
 
@@ -145,5 +160,6 @@ def _check_positions(observations: Observations) -> None:
         raise UsageError(
             f"{observations.source}: {most} has {longest} outcomes and {least} {shortest}, so positions do not tell "
             "which runs belong together: put NaN where a run failed, give a mapping of seeds to outcomes, or use ",
-            Setting("unpaired"), " for runs that form no pairs",
+            Setting("unpaired"),
+            " for runs that form no pairs",
         )

@@ -76,8 +76,7 @@ def headline_of(pairs: Sequence[tuple[str, str]], evidence: Evidence) -> str:
 
 
 def alike(evidence: Evidence) -> tuple[str, ...]:
-    """Return the key by which `headline_of` groups comparisons in one sentence; the key () is never grouped.
-    """
+    """Return the key by which `headline_of` groups comparisons in one sentence; the key () is never grouped."""
     return () if evidence.verdict in CLAIMS else (evidence.verdict, headline_of([("a", "b")], evidence))
 
 
@@ -205,7 +204,7 @@ def _seen(evidence: Evidence, equal: str, verb: str, than: tuple[str, str], sign
 
 
 def _equal(evidence: Evidence) -> bool:
-    return evidence.estimate is None or abs(evidence.estimate) < 0.5 * 10.0 ** -evidence.design.digits
+    return evidence.estimate is None or abs(evidence.estimate) < 0.5 * 10.0**-evidence.design.digits
 
 
 def _size(evidence: Evidence, value: float | None = None) -> str:

@@ -40,8 +40,7 @@ class Imputed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def recurs_in(a: str, b: str, lost: Lost) -> str | None:
-    """Return the group whose runs failed at least twice while the other group's never did: the group is a likely cause.
-    """
+    """Return the group whose runs failed at least twice while the other group's never did: the group is a likely cause."""
     if lost.a >= _RECURS and lost.b == 0:
         return a
     return b if lost.b >= _RECURS and lost.a == 0 else None
@@ -79,8 +78,11 @@ def completed(
 
     found = tuple(
         Pair(
-            replicate=half.replicate, a=complete(half.a, half.failed_a, given_a, seen_a),
-            b=complete(half.b, half.failed_b, given_b, seen_b), position_a=half.position_a, position_b=half.position_b,
+            replicate=half.replicate,
+            a=complete(half.a, half.failed_a, given_a, seen_a),
+            b=complete(half.b, half.failed_b, given_b, seen_b),
+            position_a=half.position_a,
+            position_b=half.position_b,
         )
         for half in halves
         if half.failed_a or half.failed_b
@@ -107,8 +109,16 @@ def imputed(design: Design, data: Data, course: Course, lost: Lost) -> Imputed |
     small = both is not None and all(one.small for one, _, _ in both)
     favours_a = course.direction * design.outcome.sign > 0.0
     none = Imputed(
-        lost_a=lost.a, lost_b=lost.b, given_a=None, given_b=None, pairs=look.pairs, mean=None, p=None, e=None,
-        survives=False, small=small,
+        lost_a=lost.a,
+        lost_b=lost.b,
+        given_a=None,
+        given_b=None,
+        pairs=look.pairs,
+        mean=None,
+        p=None,
+        e=None,
+        survives=False,
+        small=small,
     )
     if course.decision == "equivalent":
         if both is None:
@@ -119,8 +129,14 @@ def imputed(design: Design, data: Data, course: Course, lost: Lost) -> Imputed |
             return none
         again, given_a, given_b = _again(design, look, seen, lost, against_a=favours_a)
     return msgspec.structs.replace(
-        none, given_a=given_a if lost.a else None, given_b=given_b if lost.b else None, pairs=again.pairs,
-        mean=again.mean, p=again.p, e=again.e, survives=course.upheld_by(again),
+        none,
+        given_a=given_a if lost.a else None,
+        given_b=given_b if lost.b else None,
+        pairs=again.pairs,
+        mean=again.mean,
+        p=again.p,
+        e=again.e,
+        survives=course.upheld_by(again),
     )
 
 
@@ -144,8 +160,7 @@ _Again = tuple[Look, float | None, float | None]  # a look taken again, and the 
 
 
 def _both(design: Design, look: Look, data: Data, lost: Lost) -> tuple[_Again, _Again] | None:
-    """Take the look again with losses counted against each group in turn; None if losses rule out claiming equivalence.
-    """
+    """Take the look again with losses counted against each group in turn; None if losses rule out claiming equivalence."""
     if design.worst is None or lost.a != lost.b or lost.a > 1:
         return None
     first, second = (_again(design, look, data, lost, against_a=against_a) for against_a in (True, False))

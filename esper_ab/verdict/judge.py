@@ -58,19 +58,20 @@ def judge(plan: AnalysisPlan, observations: Observations, *, rng_seed: int | Non
         wait = f"Cells must be chosen before anything is judged; missing runs: {listed_runs(tuned.missing)}."
     unused = f"Not used, because other cells were chosen: {listed_runs(tuned.unused)}."
     return replace(
-        answer, departures=(*answer.departures, *((unused,) if tuned.unused else ())),
+        answer,
+        departures=(*answer.departures, *((unused,) if tuned.unused else ())),
         notes=(*_choices(plan, tuned), *answer.notes),
         next_step=wait or (f"{answer.next_step.removesuffix('.')}; {at}." if answer.next_step else ""),
     )
 
 
 def _named_as_planned(plan: AnalysisPlan, observations: Observations) -> Observations:
-    """Spell each seed as the plan does, with a note if the source spells any differently: 7, 07 and 7.0 are one seed.
-    """
+    """Spell each seed as the plan does, with a note if the source spells any differently: 7, 07 and 7.0 are one seed."""
     planned = (*plan.choosing, *plan.replicates)
     by_key = {seed_key(name): name for name in reversed(planned)}
     names = {
-        row.replicate: by_key[seed_key(row.replicate)] for row in observations.rows
+        row.replicate: by_key[seed_key(row.replicate)]
+        for row in observations.rows
         if row.replicate not in planned and seed_key(row.replicate) in by_key
     }
     if not names:
@@ -106,7 +107,9 @@ def _judged(plan: AnalysisPlan, observations: Observations, rng_seed: int, withi
     compared = tuple(
         compare(
             _question(plan, planned, contrast, followed.pairings[contrast], rng_seed, within),
-            followed.pairings[contrast].pairs, course, lost=followed.pairings[contrast].lost,
+            followed.pairings[contrast].pairs,
+            course,
+            lost=followed.pairings[contrast].lost,
             same_records=_everywhere(plan, planned, contrast, "same_records"),
             findings=(*_of_records(plan, planned, contrast), *seen[contrast]),
         )
@@ -116,20 +119,27 @@ def _judged(plan: AnalysisPlan, observations: Observations, rng_seed: int, withi
     found = tuple(dict.fromkeys(finding for findings in seen.values() for finding in findings))
     clusters = tuple(finding.sentence for finding in found if finding.kind == CLUSTERS)
     return Answer(
-        observations=planned, scales=plan.scales, design=plan.design, courses=followed, comparisons=compared,
-        plan="" if observations.exploratory else plan.digest, findings=found,
+        observations=planned,
+        scales=plan.scales,
+        design=plan.design,
+        courses=followed,
+        comparisons=compared,
+        plan="" if observations.exploratory else plan.digest,
+        findings=found,
         departures=(*departures(plan, observations, followed), *clusters) if elsewhere else (),
         improvements=task_improvements(
             planned, plan.scales, [(one.a, one.b) for one in plan.design.comparisons], rng_seed
         ),
-        notes=tuple(_notes(planned, followed)), next_step=next_step(plan, planned, followed) if elsewhere else "",
+        notes=tuple(_notes(planned, followed)),
+        next_step=next_step(plan, planned, followed) if elsewhere else "",
     )
 
 
 def _planned(plan: AnalysisPlan, observations: Observations) -> Observations:
     """Return the runs that are in the plan; the rest are named in the departures."""
     rows = tuple(
-        row for row in observations.rows
+        row
+        for row in observations.rows
         if row.group in plan.groups and row.task in plan.tasks and row.replicate in plan.replicates
     )
     return msgspec.structs.replace(observations, rows=rows)
@@ -141,12 +151,19 @@ def _question(
     explored, facts = observations.exploratory, (observations.facts or {}).get(contrast.task)
     many = len(pairing.pairs) + (len(pairing.lost.replicates) if pairing.lost.paired else 0)
     return Question(
-        a=contrast.a, b=contrast.b, task=contrast.task, design=plan.design_of(contrast),
+        a=contrast.a,
+        b=contrast.b,
+        task=contrast.task,
+        design=plan.design_of(contrast),
         planned=many if explored else len(plan.replicates),
-        scope=_scope(plan, observations, contrast.task) + within, recorded=observations.repeatable,
-        same_settings=_everywhere(plan, observations, contrast, "same_settings"), declared=not explored,
-        unit="" if not explored else "independent unit" if pairing.clusters else "training run", rng_seed=rng_seed,
-        paired=facts is None or facts.paired, run_sd=None if facts is None else facts.run_sd,
+        scope=_scope(plan, observations, contrast.task) + within,
+        recorded=observations.repeatable,
+        same_settings=_everywhere(plan, observations, contrast, "same_settings"),
+        declared=not explored,
+        unit="" if not explored else "independent unit" if pairing.clusters else "training run",
+        rng_seed=rng_seed,
+        paired=facts is None or facts.paired,
+        run_sd=None if facts is None else facts.run_sd,
     )
 
 
@@ -186,8 +203,7 @@ def _of_records(plan: AnalysisPlan, observations: Observations, contrast: Contra
 def _of_data(
     plan: AnalysisPlan, observations: Observations, followed: Courses, contrast: Contrast
 ) -> Iterator[Finding]:
-    """Yield the findings that follow from the outcomes: pairs that are dependent, and differences that drift over time.
-    """
+    """Yield the findings that follow from the outcomes: pairs that are dependent, and differences that drift over time."""
     pairing = followed.pairings[contrast]
     if observations.facts is None:
         yield from on_rows(observations, pairing, contrast, plan.replicates)
@@ -195,7 +211,9 @@ def _of_data(
         more = f", and so do {len(pairing.clusters) - 1} other sets of them" if pairing.clusters[1:] else ""
         where = f" in {contrast.task}" if contrast.task else ""
         yield Finding(
-            kind=CLUSTERS, weight="caps", groups=contrast.groups,
+            kind=CLUSTERS,
+            weight="caps",
+            groups=contrast.groups,
             sentence=f"{contrast.a} and {contrast.b}{where}: the plan counts every {observations.pair_column} as "
             f"independent, but {listed_short(unit)} share a cluster{more}.",
         )
@@ -206,9 +224,7 @@ def _of_data(
                 yield msgspec.structs.replace(finding, sentence=f"{other.task}: {finding.sentence}")
 
 
-def _drift(
-    plan: AnalysisPlan, observations: Observations, pairing: Pairing, contrast: Contrast
-) -> Iterator[Finding]:
+def _drift(plan: AnalysisPlan, observations: Observations, pairing: Pairing, contrast: Contrast) -> Iterator[Finding]:
     """Yield a finding that caps the verdict if the comparison's differences drift and the order of its pairs is known.
 
     The order is known from the rows' `order` or from a plan; the numbers of seeds do not tell when runs were made. All

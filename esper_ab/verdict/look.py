@@ -102,10 +102,16 @@ def take_look(design: Design, replicates: int, data: Data, n_open: int) -> Look:
     crosses = interval is not None and (interval[0] > 0.0 or interval[1] < 0.0)
     crosses = crosses and (anytime or _backed(used, effect, design.alpha / n_open))
     look = Look(
-        replicates=replicates, pairs=pairs, alpha=design.alpha / n_open, mean=effect.mean if effect else None,
-        **{**_NOT_ASKED, **asked}, **dict(zip(_LIMITS, limits, strict=True)),
+        replicates=replicates,
+        pairs=pairs,
+        alpha=design.alpha / n_open,
+        mean=effect.mean if effect else None,
+        **{**_NOT_ASKED, **asked},
+        **dict(zip(_LIMITS, limits, strict=True)),
         crossed=reached and crosses and pairs >= LEAST_PAIRS,
-        small=within and _small(pairs, simultaneous, margin, least), equivalent=within and not reached, futile=False,
+        small=within and _small(pairs, simultaneous, margin, least),
+        equivalent=within and not reached,
+        futile=False,
     )
     if anytime or design.futility is None:
         return look
@@ -158,8 +164,7 @@ def _with_futility(look: Look, effect: Effect | None, stop: float, margin: float
 
 
 def _interval(effect: Effect | None, p: float, *, one_sided: bool = False) -> Interval:
-    """Return the differences that the test does not reject at `p`; if `one_sided`, that neither one-sided test rejects.
-    """
+    """Return the differences that the test does not reject at `p`; if `one_sided`, that neither one-sided test rejects."""
     p *= 1.0 + (one_sided and not isinstance(effect, Proportions))  # for which an interval at twice p errs too often
     return effect.interval(p) if p and effect and effect.p is not None else None
 

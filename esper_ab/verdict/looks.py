@@ -78,7 +78,9 @@ class _Track:
 
 
 def courses_of(
-    design: Design, pairs: Mapping[Contrast, Data], complete: int,
+    design: Design,
+    pairs: Mapping[Contrast, Data],
+    complete: int,
     own: Mapping[Contrast, Design] | None = None,
 ) -> dict[Contrast, Course]:
     """Return the course of every comparison of the design after its first `complete` replicates.
@@ -97,7 +99,10 @@ def courses_of(
     over = planned and design.anytime_after is None
     return {
         contrast: Course(
-            looks=tuple(track.looks), decision=track.decision, decided_at=track.decided_at, direction=track.direction,
+            looks=tuple(track.looks),
+            decision=track.decision,
+            decided_at=track.decided_at,
+            direction=track.direction,
             finished=(track.decision != "open" and (design.early_stop or planned)) or over,
         )
         for contrast, track in tracks.items()

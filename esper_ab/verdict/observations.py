@@ -14,9 +14,21 @@ import msgspec
 from esper_ab.verdict.finding import Finding
 
 # Names of what a run is evaluated on, in the singular.
-_ITEM_WORDS = frozenset({
-    "question", "prompt", "doc", "document", "item", "episode", "epoch", "scene", "sample", "example", "problem",
-})
+_ITEM_WORDS = frozenset(
+    {
+        "question",
+        "prompt",
+        "doc",
+        "document",
+        "item",
+        "episode",
+        "epoch",
+        "scene",
+        "sample",
+        "example",
+        "problem",
+    }
+)
 _NUMBERED = ("id", "ids", "idx", "index", "no", "nr", "num", "number", "name")  # a suffix that changes no meaning
 POSITION = "position"  # the pair column of outcomes that were given in lists, without names of seeds
 _WHOLE = re.compile(r"([+-]?[0-9]+)(?:\.0*)?")
@@ -102,15 +114,13 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def seed_key(name: str) -> str:
-    """Return a text that is equal for all spellings of a seed: "7" for "07" and "7.0", and the name for other names.
-    """
+    """Return a text that is equal for all spellings of a seed: "7" for "07" and "7.0", and the name for other names."""
     whole = _WHOLE.fullmatch(name)
     return str(int(whole[1])) if whole else name
 
 
 def names_items(column: str) -> bool:
-    """True if a column of this name probably names items of a run, such as prompts: "question", "doc_id", "Episodes".
-    """
+    """True if a column of this name probably names items of a run, such as prompts: "question", "doc_id", "Episodes"."""
     words = [word for word in re.split(r"[^a-z]+", column.lower()) if word and word not in _NUMBERED]
     return bool(words) and words[-1].removesuffix("s") in _ITEM_WORDS
 

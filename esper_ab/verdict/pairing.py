@@ -31,7 +31,12 @@ class Pairing:
 
 
 def pair_up(
-    cells: Cells, contrast: Contrast, scales: Sequence[Scale], order: Sequence[str], *, planned: bool = False,
+    cells: Cells,
+    contrast: Contrast,
+    scales: Sequence[Scale],
+    order: Sequence[str],
+    *,
+    planned: bool = False,
     absent_lost: bool = False,
 ) -> Pairing:
     """Pair the runs of `contrast`, replicate by replicate in `order`.
@@ -63,15 +68,25 @@ def pair_up(
             failed_a = failed_a or group == contrast.a
             failed_b = failed_b or group == contrast.b
         if (runs_a and runs_b) or (not planned and (failed_a or failed_b)):
-            halves.append(HalfPair(
-                replicate=place, a=a, b=b, failed_a=failed_a, failed_b=failed_b, position_a=at_a, position_b=at_b,
-            ))
+            halves.append(
+                HalfPair(
+                    replicate=place,
+                    a=a,
+                    b=b,
+                    failed_a=failed_a,
+                    failed_b=failed_b,
+                    position_a=at_a,
+                    position_b=at_b,
+                )
+            )
         elif runs_a or runs_b:
             single.append(f"{replicate} of {contrast.groups[0 if runs_a else 1]}")
     units = _units(pairs, clusters)
     return Pairing(
-        pairs=tuple(pairs if planned else map(_joined, units)), lost=Lost(replicates=tuple(halves)),
-        single=tuple(single), absent=tuple(absent),
+        pairs=tuple(pairs if planned else map(_joined, units)),
+        lost=Lost(replicates=tuple(halves)),
+        single=tuple(single),
+        absent=tuple(absent),
         clusters=tuple(tuple(order[pair.replicate] for pair in unit) for unit in units if len(unit) > 1),
     )
 
@@ -81,18 +96,24 @@ def sampled(cells: Cells, contrast: Contrast, scales: Sequence[Scale], order: Se
     a, b = (
         [
             _value(runs, contrast.task, scales)
-            for name in order if (runs := runs_of(cells, group, contrast.task, scales, name, partial=True))
+            for name in order
+            if (runs := runs_of(cells, group, contrast.task, scales, name, partial=True))
         ]
         for group in contrast.groups
     )
     lost = [(True, False)] * a.count(None) + [(False, True)] * b.count(None)
     return Pairing(
         pairs=Samples(a=tuple(x for x in a if x is not None), b=tuple(x for x in b if x is not None)),
-        lost=Lost(paired=False, replicates=tuple(
-            HalfPair(replicate=0, a=None, b=None, failed_a=of_a, failed_b=of_b, position_a=0, position_b=1)
-            for of_a, of_b in lost
-        )),
-        single=(), absent=(), clusters=(),
+        lost=Lost(
+            paired=False,
+            replicates=tuple(
+                HalfPair(replicate=0, a=None, b=None, failed_a=of_a, failed_b=of_b, position_a=0, position_b=1)
+                for of_a, of_b in lost
+            ),
+        ),
+        single=(),
+        absent=(),
+        clusters=(),
     )
 
 
@@ -131,7 +152,8 @@ def _value(runs: Sequence[Observation], task: str, scales: Sequence[Scale]) -> f
         return values[0]
     scaled = (
         scale.outcome.sign * value / scale.margin
-        for scale, value in zip(scales, values, strict=True) if value is not None
+        for scale, value in zip(scales, values, strict=True)
+        if value is not None
     )
     return None if None in values else fsum(scaled) / len(values)
 

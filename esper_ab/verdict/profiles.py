@@ -70,15 +70,18 @@ def _profile(group: str, by_task: Sequence[Floats], thresholds: Floats, rng: Gen
     drawn = [one[rng.integers(0, one.size, (_RESAMPLES, one.size))] for one in by_task]  # [resamples, runs] each
     low, high = np.quantile(_above(drawn, thresholds), _TAILS, axis=0)
     return Profile(
-        group=group, runs=min(one.size for one in by_task),
+        group=group,
+        runs=min(one.size for one in by_task),
         interquartile_mean=_aggregate(
             interquartile_means(np.concatenate(by_task)), interquartile_means(np.concatenate(drawn, axis=1))
         ),
         optimality_gap=_aggregate(
             np.mean([optimality_gap(one) for one in by_task]), np.mean([optimality_gap(one) for one in drawn], axis=0)
         ),
-        thresholds=_floats(thresholds), above=_floats(_above([one[None] for one in by_task], thresholds)[0]),
-        above_low=_floats(low), above_high=_floats(high),
+        thresholds=_floats(thresholds),
+        above=_floats(_above([one[None] for one in by_task], thresholds)[0]),
+        above_low=_floats(low),
+        above_high=_floats(high),
     )
 
 

@@ -1,5 +1,4 @@
-"""What only the user can say about rows of unknown origin: whether they are runs, and which outcomes are better. Pure.
-"""
+"""What only the user can say about rows of unknown origin: whether they are runs, and which outcomes are better. Pure."""
 
 from __future__ import annotations
 
@@ -14,10 +13,34 @@ from esper_ab.verdict.pairing import Pairing
 from esper_ab.verdict.rows import copied, sorted_by_seed
 
 # Words in the names of outcomes for which lower is usually better.
-_LOWER = frozenset({
-    "loss", "losses", "error", "errors", "err", "regret", "perplexity", "ppl", "time", "times", "runtime", "walltime",
-    "seconds", "secs", "cost", "costs", "latency", "duration", "mse", "rmse", "mae", "nll", "wer", "cer",
-})
+_LOWER = frozenset(
+    {
+        "loss",
+        "losses",
+        "error",
+        "errors",
+        "err",
+        "regret",
+        "perplexity",
+        "ppl",
+        "time",
+        "times",
+        "runtime",
+        "walltime",
+        "seconds",
+        "secs",
+        "cost",
+        "costs",
+        "latency",
+        "duration",
+        "mse",
+        "rmse",
+        "mae",
+        "nll",
+        "wer",
+        "cer",
+    }
+)
 _MOST_COPIES = 3  # sets of copies that a question names
 _RUNS = (Setting("rows", "runs"),)
 _OWN = "if each row is a training run of its own"

@@ -27,7 +27,10 @@ def on_rows(
     copies_of = (f"{text}: copies are no further runs." for text, _ in copied(contrast, pairing, NAMED))
     order = sorted_by_seed(contrast, pairing, replicates)
     for sentence in (
-        *_on_partners(observations, pairing), *copies_of, *([f"{order}."] if order else ()), *_on_names(observations)
+        *_on_partners(observations, pairing),
+        *copies_of,
+        *([f"{order}."] if order else ()),
+        *_on_names(observations),
     ):
         yield Finding(kind=ROWS, weight="notes", groups=contrast.groups, sentence=sentence)
 
@@ -82,9 +85,12 @@ def copied(contrast: Contrast, pairing: Pairing, chance: float) -> Iterator[tupl
         yield f"{contrast.a} equals {contrast.b}{where} to the last digit in every {every}, such as {a[0]:g}", True
     if near_copies(a, b):
         yield (
-            f"the {counted(len(a), 'outcome')} of {contrast.a} and the {len(b)} of {contrast.b}{where} vary by less "
-            "than a ten-thousandth of their difference, as one run under several seeds does"
-        ), True
+            (
+                f"the {counted(len(a), 'outcome')} of {contrast.a} and the {len(b)} of {contrast.b}{where} vary by less "
+                "than a ten-thousandth of their difference, as one run under several seeds does"
+            ),
+            True,
+        )
 
 
 def sorted_by_seed(contrast: Contrast, pairing: Pairing, replicates: Sequence[str]) -> str:

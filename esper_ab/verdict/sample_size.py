@@ -63,8 +63,7 @@ def smallest_difference(question: Question, course: Course, found: Spread, most:
 
 
 def _bound(question: Question, course: Course) -> PBound:
-    """Return the bound on p at the end of the plan, which depends on the number of pairs under the anytime-valid rule.
-    """
+    """Return the bound on p at the end of the plan, which depends on the number of pairs under the anytime-valid rule."""
     design = question.design
     if design.anytime_after is None:
         return _planned_bound(question, course)
@@ -84,7 +83,6 @@ def _held(question: Question, course: Course) -> float:
 
 
 def _anytime_p(pairs: int, evidence: float) -> float:
-    """Return the p-value of the t for which `pairs` pairs in a balanced plan have the e-value `evidence`; 0.0 if none.
-    """
+    """Return the p-value of the t for which `pairs` pairs in a balanced plan have the e-value `evidence`; 0.0 if none."""
     found = anytime_interval(0.0, 1.0, pairs - 1, float(pairs), evidence)
     return 0.0 if found is None else 2.0 * float(t_sf(found[1], pairs - 1))

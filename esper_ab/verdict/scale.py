@@ -27,6 +27,7 @@ class Scale(Settings, frozen=True, kw_only=True):
 
 # Outcomes divided by their task's margin, higher always better, so that a margin of every task counts alike.
 OF_MEAN = Scale(
-    task=MEAN, margin=1.0,
+    task=MEAN,
+    margin=1.0,
     outcome=Measure(name="mean_over_tasks", label=MEAN, unit="margins", better="higher"),
 )

@@ -36,8 +36,7 @@ class TaskImprovement(msgspec.Struct, frozen=True, kw_only=True):
 def task_improvements(
     observations: Observations, scales: Sequence[Scale], pairs: Sequence[tuple[str, str]], rng_seed: int
 ) -> tuple[TaskImprovement, ...]:
-    """Return the improvement of a over b for every (a, b) of `pairs` with 1 to 500 runs in each task; () for one task.
-    """
+    """Return the improvement of a over b for every (a, b) of `pairs` with 1 to 500 runs in each task; () for one task."""
     if len(scales) < 2:
         return ()
     runs: dict[tuple[str, str], list[float]] = {}
@@ -67,9 +66,13 @@ def _improvement(a: str, b: str, tasks: Sequence[Sequence[Floats]], rng: Generat
         resampled += np.einsum("ri,ri->r", times_a @ chances, times_b) / len(tasks)
     low, high = np.quantile(resampled, _TAILS)
     return TaskImprovement(
-        a=a, b=b, tasks=len(tasks), runs=min(side.size for task in tasks for side in task),
+        a=a,
+        b=b,
+        tasks=len(tasks),
+        runs=min(side.size for task in tasks for side in task),
         probability=float(np.mean([_probability(of_a, of_b) for of_a, of_b in tasks])),
-        low=float(low), high=float(high),
+        low=float(low),
+        high=float(high),
     )
 
 

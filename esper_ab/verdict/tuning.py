@@ -45,7 +45,8 @@ def tune(observations: Observations, plan: AnalysisPlan) -> Tuned:
     wanted = [(group, cell, seed) for group in plan.groups for cell in plan.cells for seed in plan.choosing]
     missing = tuple(
         Observation(group=group, task=cell, replicate=seed, value=None)
-        for group, cell, seed in wanted if (group, cell, seed) not in runs
+        for group, cell, seed in wanted
+        if (group, cell, seed) not in runs
     )
     values = {key: runs[key].value for key in wanted if key in runs}
     known = [value for value in values.values() if value is not None]
@@ -57,11 +58,11 @@ def tune(observations: Observations, plan: AnalysisPlan) -> Tuned:
     choices = tuple(_choice(group, plan, ends) for group in plan.groups)
     chosen = {one.group: one.cell for one in choices}
     judged = [row for row in observations.rows if row.replicate not in plan.choosing]
-    kept = tuple(
-        msgspec.structs.replace(row, task="") for row in judged if chosen.get(row.group, row.task) == row.task
-    )
+    kept = tuple(msgspec.structs.replace(row, task="") for row in judged if chosen.get(row.group, row.task) == row.task)
     return Tuned(
-        choices=choices, observations=msgspec.structs.replace(observations, rows=kept), missing=(),
+        choices=choices,
+        observations=msgspec.structs.replace(observations, rows=kept),
+        missing=(),
         unused=tuple(row for row in judged if chosen.get(row.group, row.task) != row.task),
     )
 

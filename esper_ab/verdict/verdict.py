@@ -19,8 +19,13 @@ class Verdict(StrEnum):
     INCONCLUSIVE = "INCONCLUSIVE"
 
 
-DIFFERENT = frozenset({
-    Verdict.BETTER, Verdict.WORSE, Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN,
-})  # which claim a difference
+DIFFERENT = frozenset(
+    {
+        Verdict.BETTER,
+        Verdict.WORSE,
+        Verdict.BETTER_BELOW_MARGIN,
+        Verdict.WORSE_BELOW_MARGIN,
+    }
+)  # which claim a difference
 CLAIMS = DIFFERENT | {Verdict.EQUIVALENT}  # which claim anything
 SMALL = CLAIMS - {Verdict.BETTER, Verdict.WORSE}  # which claim that the difference is smaller than the margin

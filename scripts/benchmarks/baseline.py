@@ -66,9 +66,7 @@ class Residual(nn.Module):
 
 def _bottleneck(c: int) -> nn.Module:
     width = max(8, c // 4)
-    return Residual(
-        _conv(c, width, 1), nn.ReLU(), _conv(width, width, 3), nn.ReLU(), _conv(width, c, 1), _norm(c)
-    )
+    return Residual(_conv(c, width, 1), nn.ReLU(), _conv(width, width, 3), nn.ReLU(), _conv(width, c, 1), _norm(c))
 
 
 BLUEPRINTS: dict[str, Callable[[int], nn.Module]] = {
@@ -78,9 +76,7 @@ BLUEPRINTS: dict[str, Callable[[int], nn.Module]] = {
     "bottleneck": _bottleneck,
     "conv_small": lambda c: Residual(_conv(c, c, 1), _norm(c), nn.ReLU()),
     "conv_light": lambda c: Residual(_conv(c, c, 3), _norm(c), nn.ReLU()),
-    "conv_heavy": lambda c: Residual(
-        _conv(c, c, 3), _norm(c), nn.ReLU(), _conv(c, c, 3), _norm(c), nn.ReLU()
-    ),
+    "conv_heavy": lambda c: Residual(_conv(c, c, 3), _norm(c), nn.ReLU(), _conv(c, c, 3), _norm(c), nn.ReLU()),
 }
 
 
@@ -168,8 +164,7 @@ class Loop:
         self.hosts = [host.to(memory_format=torch.channels_last).train() for host in hosts]  # type: ignore[call-overload]
         self._settings = settings
         self._clipped = [
-            [host.host_parameters(), *(seed_parameters(s) for s in host.seeds if isinstance(s, Seed))]
-            for host in hosts
+            [host.host_parameters(), *(seed_parameters(s) for s in host.seeds if isinstance(s, Seed))] for host in hosts
         ]
         self._optimisers = [self._optimiser(groups) for groups in self._clipped]
 

@@ -57,7 +57,10 @@ def cell(blocks: int, runs: int, n_envs: int, episodes: int) -> dict[str, Any]:
     whole = [max(found["released"].values()) - min(found["sent"].values()) for found in rounds]
     core, least_core = [found["coordinator_s"] for found in rounds], [found["coordinator_s"] for found in least]
     return {
-        "blocks": blocks, "runs": runs, "n_envs": n_envs, "rounds": len(rounds),
+        "blocks": blocks,
+        "runs": runs,
+        "n_envs": n_envs,
+        "rounds": len(rounds),
         "bytes_per_record": round(size / (blocks * runs * episodes)),
         "wait_ms": _quantiles([1e3 * wait for wait in waits]),
         "round_ms": spread([1e3 * seconds for seconds in whole]),
@@ -84,8 +87,13 @@ def _minimal(plan: Plan, folder: Path, fleet: Fleet) -> None:
     specs, workers = {}, []
     for lane, spec in zip(plan.lanes, [spec for block in plan.blocks for spec in block.runs], strict=True):
         order = WorkerOrder(
-            endpoint=endpoint, worker=f"w{len(specs)}", incarnation=1, lane=lane, log_file="",
-            arithmetic=plan.experiment.arithmetic, experiment_dir=str(folder),
+            endpoint=endpoint,
+            worker=f"w{len(specs)}",
+            incarnation=1,
+            lane=lane,
+            log_file="",
+            arithmetic=plan.experiment.arithmetic,
+            experiment_dir=str(folder),
         )
         specs[order.identity.encode()] = spec
         workers.append(fleet.start(order))
@@ -127,9 +135,7 @@ def plan_of(blocks: int, runs: int, n_envs: int, episodes: int) -> Plan:
         cores=runs, groups=groups, seeds=blocks, episodes=episodes, n_envs=n_envs, steps=25, early_stop=False
     )
     specs = [spec for block in plan.blocks for spec in block.runs]
-    lanes = {
-        spec.ref.name: Lane(name=f"cpu:{i}", devices=(f"cpu:{i}",), uuids=("",)) for i, spec in enumerate(specs)
-    }
+    lanes = {spec.ref.name: Lane(name=f"cpu:{i}", devices=(f"cpu:{i}",), uuids=("",)) for i, spec in enumerate(specs)}
     spread = tuple(
         msgspec.structs.replace(block, runs=tuple(_on(spec, lanes[spec.ref.name]) for spec in block.runs))
         for block in plan.blocks
@@ -181,11 +187,15 @@ def render(record: dict[str, Any]) -> list[str]:
     """Return the page's table."""
     rows = [
         [
-            f"{cell['blocks']} x {cell['runs']}", str(cell["n_envs"]), f"{cell['bytes_per_record']:,}",
+            f"{cell['blocks']} x {cell['runs']}",
+            str(cell["n_envs"]),
+            f"{cell['bytes_per_record']:,}",
             f"{cell['wait_ms']['median']:.1f}, {cell['wait_ms']['p90']:.1f}, {cell['wait_ms']['p99']:.1f}",
             ranged(cell["round_ms"], 1),
-            f"{cell['coordinator_core_ms']['median']:.1f}", f"{cell['core_us_per_record']:.0f}",
-            f"{cell['records_per_s']:,.0f}", f"{100 * cell['share_of_a_second']:.2f} %",
+            f"{cell['coordinator_core_ms']['median']:.1f}",
+            f"{cell['core_us_per_record']:.0f}",
+            f"{cell['records_per_s']:,.0f}",
+            f"{100 * cell['share_of_a_second']:.2f} %",
         ]
         for cell in record["cells"]
     ]

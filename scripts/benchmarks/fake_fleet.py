@@ -52,8 +52,12 @@ class Fleet(Launcher):
         cores = sorted(os.sched_getaffinity(0))
         for index in range(self.pools):
             told = Told(
-                index=index, workers=len(range(index, self.workers, self.pools)), cores=tuple(cores[1:] or cores),
-                coordinator=os.getpid(), meeting=str(meeting), results=str(self._results_of(index)),
+                index=index,
+                workers=len(range(index, self.workers, self.pools)),
+                cores=tuple(cores[1:] or cores),
+                coordinator=os.getpid(),
+                meeting=str(meeting),
+                results=str(self._results_of(index)),
             )
             command = [sys.executable, "-c", _PROGRAM, msgspec.json.encode(told).decode()]
             self._supervisors.append(NodeSupervisor(f"n{index}", partial(PipedSupervisor, command)))

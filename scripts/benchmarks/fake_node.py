@@ -103,8 +103,13 @@ class Fake:
         self.socket.connect(self._order.endpoint)
         order = self._order
         message = Hello(
-            worker=order.worker, incarnation=order.incarnation, protocol=PROTOCOL, pid=os.getpid(),
-            uuids=order.lane.uuids, torch_version="none", sources="",
+            worker=order.worker,
+            incarnation=order.incarnation,
+            protocol=PROTOCOL,
+            pid=os.getpid(),
+            uuids=order.lane.uuids,
+            torch_version="none",
+            sources="",
         )
         self.socket.send(encode(message))
 

@@ -53,10 +53,17 @@ def cell(runs: int, runs_of_node: int = _RUNS_OF_NODE) -> dict[str, Any]:
     whole = [max(one["released"].values()) - min(one["sent"].values()) for one in rounds]
     core = float(np.median([one["coordinator_s"] for one in rounds]))
     return {
-        "runs": runs, "nodes": fleet.pools, "rounds": len(rounds),
-        "start_s": found["started"]["at"] - began, "start_core_s": found["started"]["coordinator_s"] - cpu,
-        "release_s": float(np.median(last_release)), "round_s": float(np.median(whole)), "round_core_s": core,
-        "core_us_per_record": 1e6 * core / runs, "memory_mib": _memory_mib(), "memory_before_mib": before,
+        "runs": runs,
+        "nodes": fleet.pools,
+        "rounds": len(rounds),
+        "start_s": found["started"]["at"] - began,
+        "start_core_s": found["started"]["coordinator_s"] - cpu,
+        "release_s": float(np.median(last_release)),
+        "round_s": float(np.median(whole)),
+        "round_core_s": core,
+        "core_us_per_record": 1e6 * core / runs,
+        "memory_mib": _memory_mib(),
+        "memory_before_mib": before,
     }
 
 

@@ -79,8 +79,14 @@ def _ms(laps: list[Lap], batches: int) -> dict[str, float]:
 def render(record: dict[str, Any]) -> list[str]:
     """Return the page's table."""
     rows = [
-        (hosts_of(one["case"]), one["case"]["n_envs"], ranged(one["ms"]["native"]), ranged(one["ms"]["gpu"]),
-         ranged(one["core_over_gpu"]), f"{one['difference']:.1e}")
+        (
+            hosts_of(one["case"]),
+            one["case"]["n_envs"],
+            ranged(one["ms"]["native"]),
+            ranged(one["ms"]["gpu"]),
+            ranged(one["core_over_gpu"]),
+            f"{one['difference']:.1e}",
+        )
         for one in record["cells"]
     ]
     return [
@@ -90,6 +96,7 @@ def render(record: dict[str, Any]) -> list[str]:
         "",
         *table(
             f"hosts | n_envs | {record['kernel']}, one core, ms | torch on the GPU, ms | core ÷ GPU | difference of "
-            "the first losses", rows,
+            "the first losses",
+            rows,
         ),
     ]

@@ -122,10 +122,24 @@ def episode(case: Case, episodes: int, by: Arithmetic) -> dict[str, Any]:
     mode = "shaped"
     ref = RunRef(name="b/0", group_id="b", replicate=0, reward_mode=mode, controller="ppo", device="cpu:0")
     spec = RunSpec(
-        ref=ref, experiment_digest="", rng_seed=0, rng_label="", task=case.task, data_dir="", slots=world.task.slots,
-        n_envs=case.n_envs, episodes=episodes + 1, steps=25, eval_episodes=case.n_envs, eval_reward_modes=(mode,),
-        env_devices=devices, settings=GroupSettings(growth=case.settings), arithmetic=by, telemetry=False,
-        policy_file="", log_file="",
+        ref=ref,
+        experiment_digest="",
+        rng_seed=0,
+        rng_label="",
+        task=case.task,
+        data_dir="",
+        slots=world.task.slots,
+        n_envs=case.n_envs,
+        episodes=episodes + 1,
+        steps=25,
+        eval_episodes=case.n_envs,
+        eval_reward_modes=(mode,),
+        env_devices=devices,
+        settings=GroupSettings(growth=case.settings),
+        arithmetic=by,
+        telemetry=False,
+        policy_file="",
+        log_file="",
     )
     splits = _splits(world)
     session = Session(spec, GrowthWorld(spec, world.task, {"cpu:0": splits}))
@@ -183,14 +197,22 @@ def measure(repeats: int) -> dict[str, Any]:
     envs, live_seeds = ((4, 16), (0, 3)) if repeats <= FEW else ((1, 4, 16, 64), (0, 1, 3))
     cases = [
         Case(task=task, n_envs=n, live_seeds=seeds, batches={1: 16, 4: 8}.get(n, 4))
-        for task in ("digits", "cifar10") for seeds in live_seeds for n in envs
+        for task in ("digits", "cifar10")
+        for seeds in live_seeds
+        for n in envs
     ] + [
         Case(task=task, n_envs=16, live_seeds=seeds, equal_seeds=True)
-        for task in ("digits", "cifar10") for seeds in live_seeds if seeds
+        for task in ("digits", "cifar10")
+        for seeds in live_seeds
+        if seeds
     ]
     results: dict[str, Any] = {
-        "kernel": native().kernel, "yardstick_sha256": yardstick_sha256(),
-        "training": [], "validation": [], "episode": [], "memory": [],
+        "kernel": native().kernel,
+        "yardstick_sha256": yardstick_sha256(),
+        "training": [],
+        "validation": [],
+        "episode": [],
+        "memory": [],
     }
     gflops = fma_loop()
     for case in cases:
@@ -239,7 +261,9 @@ def _validation(results: list[dict[str, Any]]) -> list[str]:
     header = "hosts | n_envs | live seeds | configurations per host | ÷ one plain pass | ms"
     rows = (
         [
-            *_case(r["case"]), f"{r['configurations_per_host']:.1f}", ranged(r["ratio"]["core"]),
+            *_case(r["case"]),
+            f"{r['configurations_per_host']:.1f}",
+            ranged(r["ratio"]["core"]),
             ranged(r["all"]["core_ms"]),
         ]
         for r in results
@@ -296,7 +320,9 @@ def render(record: dict[str, Any]) -> list[str]:
         "",
     ]
     parts = (
-        _training(record["training"]), _validation(record["validation"]),
-        _episodes(record["episode"]), _memory(record["memory"]),
+        _training(record["training"]),
+        _validation(record["validation"]),
+        _episodes(record["episode"]),
+        _memory(record["memory"]),
     )
     return [*intro, *(line for part in parts for line in part)]

@@ -20,7 +20,10 @@ def main(library: str, task: str, *numbers: str) -> None:
         "MlpLstmPolicy" if recurrent else "MlpPolicy",
         DummyVecEnv([lambda: gymnasium.make(task, disable_env_checker=True)] * n_envs),
         policy_kwargs={"lstm_hidden_size": hidden} if recurrent else {"net_arch": [hidden, hidden]},
-        device="cpu", n_steps=steps, batch_size=n_envs * steps // minibatches, n_epochs=epochs,
+        device="cpu",
+        n_steps=steps,
+        batch_size=n_envs * steps // minibatches,
+        n_epochs=epochs,
     )
     for line in sys.stdin:
         began = time.process_time()

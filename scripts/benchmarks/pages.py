@@ -17,12 +17,18 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE, DATA = ROOT / "docs/evidence/scaling.md", ROOT / "docs/evidence/benchmarks"
 BATCHES = {"digits": 64, "cifar10": 32}  # of scripts/bench
 TRIED = {  # of each way of training hosts
-    "NATIVE": [Rates(value=value, validated=validated, step_s=step_s)
-               for value in (5, 10, 15, 20, 30, 40, 50) for validated in (0.5, 1.0, 1.5, 2.0, 3.0)
-               for step_s in (0.0, 0.1e-3, 0.2e-3, 0.3e-3, 0.5e-3, 1e-3)],
-    "TORCH": [Rates(value=value, validated=validated, step_s=step_s)
-              for value in (100, 150, 200, 300, 400, 500) for validated in (1.0, 1.5, 2.0, 3.0, 4.0, 5.0)
-              for step_s in (1.5e-3, 2e-3, 3e-3, 5e-3, 10e-3, 15e-3)],
+    "NATIVE": [
+        Rates(value=value, validated=validated, step_s=step_s)
+        for value in (5, 10, 15, 20, 30, 40, 50)
+        for validated in (0.5, 1.0, 1.5, 2.0, 3.0)
+        for step_s in (0.0, 0.1e-3, 0.2e-3, 0.3e-3, 0.5e-3, 1e-3)
+    ],
+    "TORCH": [
+        Rates(value=value, validated=validated, step_s=step_s)
+        for value in (100, 150, 200, 300, 400, 500)
+        for validated in (1.0, 1.5, 2.0, 3.0, 4.0, 5.0)
+        for step_s in (1.5e-3, 2e-3, 3e-3, 5e-3, 10e-3, 15e-3)
+    ],
 }
 
 
@@ -62,10 +68,17 @@ def episodes_table(episodes: list[dict[str, Any]], speed: float) -> list[str]:
     rows = []
     for one in episodes:
         said, was = predicted(one, speed, getattr(estimate, way(one))), one["seconds"]["median"]
-        rows.append([
-            hosts_of(one["case"]), one["case"]["n_envs"], way(one).lower(), one["train_samples"], f"{was:.2f}",
-            f"{said:.2f}", f"{said / was:.2f}",
-        ])
+        rows.append(
+            [
+                hosts_of(one["case"]),
+                one["case"]["n_envs"],
+                way(one).lower(),
+                one["train_samples"],
+                f"{was:.2f}",
+                f"{said:.2f}",
+                f"{said / was:.2f}",
+            ]
+        )
     header = "hosts | n_envs | kernel | training images | measured, s per episode | estimated | ÷ measured"
     return table(header, rows)
 
@@ -74,8 +87,12 @@ def growth_table(speed: float) -> list[str]:
     """Return core-hours of whole experiments on this machine's cores."""
     rows = []
     for name, n_envs, groups, replicates, episodes in (
-        ("digits", 4, 2, 6, 3), ("digits", 16, 2, 20, 50), ("digits", 64, 2, 32, 100), ("digits", 16, 6, 20, 50),
-        ("cifar10", 4, 2, 20, 10), ("cifar10", 16, 2, 32, 50),
+        ("digits", 4, 2, 6, 3),
+        ("digits", 16, 2, 20, 50),
+        ("digits", 64, 2, 32, 100),
+        ("digits", 16, 6, 20, 50),
+        ("cifar10", 4, 2, 20, 10),
+        ("cifar10", 16, 2, 32, 50),
     ):
         epoch = estimate.epoch_s(task(name), n_envs, GrowthSettings().batch_size, speed, estimate.NATIVE)
         run_h = epoch * 25 * (episodes + 2) / 3600
@@ -86,20 +103,38 @@ def growth_table(speed: float) -> list[str]:
 
 def memory_table(found: list[dict[str, Any]]) -> list[str]:
     """Return memory by n_envs and host, with three live seeds."""
-    return table("hosts | n_envs | kept per environment, KiB | a worker grew by, MiB", (
-        [hosts_of(one["case"]), one["case"]["n_envs"], f"{one['kept_bytes_per_env'] / 1024:.0f}",
-         f"{one['grown_mib']:.0f}"] for one in found
-    ))
+    return table(
+        "hosts | n_envs | kept per environment, KiB | a worker grew by, MiB",
+        (
+            [
+                hosts_of(one["case"]),
+                one["case"]["n_envs"],
+                f"{one['kept_bytes_per_env'] / 1024:.0f}",
+                f"{one['grown_mib']:.0f}",
+            ]
+            for one in found
+        ),
+    )
 
 
 def coordinator_table(cells: list[dict[str, Any]]) -> list[str]:
     """Return the cost of a record, and how many records per second saturate one core."""
     header = "blocks | runs each | n_envs | last report to release, median | worst | core per record, µs | full at"
-    return table(header, (
-        [one["blocks"], one["runs"], one["n_envs"], f"{one['wait_ms']['median']:.1f} ms",
-         f"{one['wait_ms']['max']:.1f} ms", f"{one['core_us_per_record']:.0f}",
-         f"{1e6 / one['core_us_per_record']:,.0f} records/s"] for one in cells
-    ))
+    return table(
+        header,
+        (
+            [
+                one["blocks"],
+                one["runs"],
+                one["n_envs"],
+                f"{one['wait_ms']['median']:.1f} ms",
+                f"{one['wait_ms']['max']:.1f} ms",
+                f"{one['core_us_per_record']:.0f}",
+                f"{1e6 / one['core_us_per_record']:,.0f} records/s",
+            ]
+            for one in cells
+        ),
+    )
 
 
 def fleet_table(record: dict[str, Any]) -> list[str]:
@@ -110,9 +145,17 @@ def fleet_table(record: dict[str, Any]) -> list[str]:
         "| core per record, µs | memory at most, MiB"
     )
     rows = (
-        [f"{one['runs']:,}", one["nodes"], f"{one['start_s']:.1f}", f"{one['start_core_s']:.1f}",
-         f"{one['release_s']:.2f}", f"{one['round_core_s']:.2f}", f"{one['core_us_per_record']:.0f}",
-         f"{one['memory_mib']:,.0f}"] for one in record["cells"]
+        [
+            f"{one['runs']:,}",
+            one["nodes"],
+            f"{one['start_s']:.1f}",
+            f"{one['start_core_s']:.1f}",
+            f"{one['release_s']:.2f}",
+            f"{one['round_core_s']:.2f}",
+            f"{one['core_us_per_record']:.0f}",
+            f"{one['memory_mib']:,.0f}",
+        ]
+        for one in record["cells"]
     )
     return [
         f"Measured by `scripts/bench fleet` on {about['processor']} (family {about['family']}, "

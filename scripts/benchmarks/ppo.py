@@ -48,13 +48,16 @@ def _case(task: str, memory: str, repeats: int, sb3: str) -> dict[str, Any]:
     ratios |= {f"ours ÷ {other}": spread(np.divide(seconds, ours)) for other, seconds in took.items()}
     print(task, memory, {name: round(ratio["median"], 2) for name, ratio in ratios.items()}, flush=True)
     return {
-        "task": task, "memory": memory, "ours_per_cpu_s": spread(np.divide(steps, ours)),
+        "task": task,
+        "memory": memory,
+        "ours_per_cpu_s": spread(np.divide(steps, ours)),
         "ratios": ratios,
     }
 
 
 def _timed(rollouts: Iterator[Any]) -> Callable[[int], float]:
     """Return a function that advances `rollouts` by n rollouts and returns this process's CPU seconds."""
+
     def play(number: int) -> float:
         began = time.process_time()
         for _ in range(number):
@@ -68,7 +71,12 @@ def _ours(task: str, memory: str) -> Callable[[int], float]:
     """Return a run of our PPO, by the first kernel that works here."""
     kernel = next(one for one in library.kernels() if not one.problem)
     spec = gym_spec(
-        f"gym:{task}", n_envs=N_ENVS, steps=STEPS, episodes=1_000_000, rng_seed=5, gym={"rollout": "continues"},
+        f"gym:{task}",
+        n_envs=N_ENVS,
+        steps=STEPS,
+        episodes=1_000_000,
+        rng_seed=5,
+        gym={"rollout": "continues"},
         ppo={"minibatches": MINIBATCHES, "epochs": EPOCHS, "lr": 3e-4, "gamma": 0.99, "target_kl": 1e9},
         arithmetic=Arithmetic(kernel=kernel.name, kernel_build=kernel.build),
     )
@@ -98,8 +106,11 @@ def _other(python: str, library: str, task: str) -> Callable[[int], float]:
     """Start other_ppo.py in another interpreter, with the sizes above."""
     code, numbers = Path(__file__).with_name("other_ppo.py").read_text(), (N_ENVS, STEPS, MINIBATCHES, EPOCHS, HIDDEN)
     child = subprocess.Popen(
-        [python, "-c", code, library, task, *map(str, numbers)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        text=True, env=os.environ | _ONE_THREAD,
+        [python, "-c", code, library, task, *map(str, numbers)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | _ONE_THREAD,
     )
 
     def play(rollouts: int) -> float:
@@ -112,9 +123,14 @@ def _other(python: str, library: str, task: str) -> Callable[[int], float]:
 def render(record: dict[str, Any]) -> list[str]:
     """Return the page's table."""
     return [
-        "Steps per CPU second, one thread: medians of ratios of neighbouring rounds, and quartiles.", "",
-        *table("task | memory | ratio | median | quartiles", (
-            [one["task"], one["memory"], name, f"{of['median']:.2f}", f"{of['low']:.2f} to {of['high']:.2f}"]
-            for one in record["ppo"] for name, of in one["ratios"].items()
-        )),
+        "Steps per CPU second, one thread: medians of ratios of neighbouring rounds, and quartiles.",
+        "",
+        *table(
+            "task | memory | ratio | median | quartiles",
+            (
+                [one["task"], one["memory"], name, f"{of['median']:.2f}", f"{of['low']:.2f} to {of['high']:.2f}"]
+                for one in record["ppo"]
+                for name, of in one["ratios"].items()
+            ),
+        ),
     ]

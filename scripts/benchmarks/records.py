@@ -105,8 +105,14 @@ def write(experiment_dir: Path, records: int, *, telemetry: bool, n_envs: int = 
     """Stream a finished experiment's journal to disk; return its size in bytes."""
     episodes = min(_EPISODES, records // 4)
     plan = fake_plans.plan(
-        cores=2, seeds=max(1, records // episodes // 2), episodes=episodes, n_envs=n_envs, steps=25,
-        slots=("early", "mid", "late"), telemetry=telemetry, early_stop=False,
+        cores=2,
+        seeds=max(1, records // episodes // 2),
+        episodes=episodes,
+        n_envs=n_envs,
+        steps=25,
+        slots=("early", "mid", "late"),
+        telemetry=telemetry,
+        early_stop=False,
     )
     prev, total, waiting = "00000000", 0, []
     stamp = b'"t":"2026-01-31T10:15:00.123+00:00"'
@@ -168,7 +174,8 @@ def _timed(experiment_dir: Path, words: tuple[str, ...], repeats: int) -> dict[s
     name, *rest = words or ("",)
     command = (
         [sys.executable, "-m", "esper_ab.commands.cli", name, str(experiment_dir), *rest]
-        if words else [sys.executable, "-c", _FLOOR, str(experiment_dir / JOURNAL_NAME)]
+        if words
+        else [sys.executable, "-c", _FLOOR, str(experiment_dir / JOURNAL_NAME)]
     )
     found = []
     for _ in range(repeats):
@@ -188,9 +195,14 @@ def render(record: dict[str, Any]) -> list[str]:
     """Return the page's tables."""
     rows = [
         [
-            f"{cell['records']:,}", "yes" if cell["telemetry"] else "no", f"{cell['bytes'] / 1e9:.2f}",
-            *(f"{cell[name]['wall_s']['median']:.1f} s, {cell[name]['core_s']['median']:.1f} s core, "
-              f"{cell[name]['largest_mib']:.0f} MiB" for name in _COMMANDS),
+            f"{cell['records']:,}",
+            "yes" if cell["telemetry"] else "no",
+            f"{cell['bytes'] / 1e9:.2f}",
+            *(
+                f"{cell[name]['wall_s']['median']:.1f} s, {cell[name]['core_s']['median']:.1f} s core, "
+                f"{cell[name]['largest_mib']:.0f} MiB"
+                for name in _COMMANDS
+            ),
         ]
         for cell in record["cells"]
     ]
@@ -205,5 +217,6 @@ def render(record: dict[str, Any]) -> list[str]:
         *table(header, rows),
         "",
         "Who follows a run, as a coordinator and `esper-ab status --follow` do, has in memory of each record "
-        + ", ".join(f"{held / 1024:.1f} KiB {name}" for name, held in record["held_bytes"].items()) + ".",
+        + ", ".join(f"{held / 1024:.1f} KiB {name}" for name, held in record["held_bytes"].items())
+        + ".",
     ]

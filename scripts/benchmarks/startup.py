@@ -67,11 +67,14 @@ def _launched(experiment_dir: Path) -> dict[str, float]:
 def render(record: dict[str, Any]) -> list[str]:
     """Return the page's tables."""
     return [
-        "Seconds on the wall, medians and quartiles of interleaved runs.", "",
-        *table("command | s", ([f"`{name}`", ranged(one)] for name, one in record["commands"].items())), "",
+        "Seconds on the wall, medians and quartiles of interleaved runs.",
+        "",
+        *table("command | s", ([f"`{name}`", ranged(one)] for name, one in record["commands"].items())),
+        "",
         "A launch of two groups with one seed each on digits, until both have their first episode. "
         "plan: preflight, plan and boundaries. spawn_and_import: until the last worker has imported torch and greeted. "
         "load_and_warm_up: until the last run is warm. Four processes import torch, two at a time: the preflight "
-        "beside the command, then both workers.", "",
+        "beside the command, then both workers.",
+        "",
         *table("phase | s", ([name.replace("_", " "), ranged(one)] for name, one in record["launch"].items())),
     ]

@@ -77,9 +77,7 @@ def task_of(name: str) -> Task:
     return task
 
 
-def build(
-    case: Case, dtype: torch.dtype = torch.float32, kernel: HostKernel = "torch", device: str = "cpu"
-) -> World:
+def build(case: Case, dtype: torch.dtype = torch.float32, kernel: HostKernel = "torch", device: str = "cpu") -> World:
     """Build fresh hosts; the seed in `slot` of `env` has blueprint (env + 3·slot) mod 7 or conv_light, and algorithm
     (env + slot) mod 3."""
     task, n = task_of(case.task), case.n_envs

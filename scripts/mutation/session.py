@@ -31,8 +31,17 @@ from mutation.child import CrashedError, TimedOutError, in_child
 from mutation.drawn import KILLED, NOT_REACHED, ROOT, SURVIVED, Located, Mutant
 
 _OPTIONS = (
-    "-p", "no:cacheprovider", "-o", "timeout=0", "-o", "faulthandler_timeout=0", "-m", "not slow", "-q",
-    "-W", "ignore:Module already imported so cannot be rewritten:pytest.PytestAssertRewriteWarning",
+    "-p",
+    "no:cacheprovider",
+    "-o",
+    "timeout=0",
+    "-o",
+    "faulthandler_timeout=0",
+    "-m",
+    "not slow",
+    "-q",
+    "-W",
+    "ignore:Module already imported so cannot be rewritten:pytest.PytestAssertRewriteWarning",
 )
 _CPU_S, _TIMES = 3.0, 4.0  # limit of a test: these seconds, plus this many times its seconds without a mutant
 _LONGEST_S = 600.0

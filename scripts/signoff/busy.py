@@ -23,8 +23,9 @@ _BATCHES = 4
 def measure(machine: Machine) -> dict[str, Any]:
     """Profile an epoch of digits and of 32x32x3."""
     sizes = (16, 256) if machine.real else (2,)
-    cases = [GpuCase(task=task, n_envs=n, live_seeds=3, batches=_BATCHES) for task in ("digits", "cifar10")
-             for n in sizes]
+    cases = [
+        GpuCase(task=task, n_envs=n, live_seeds=3, batches=_BATCHES) for task in ("digits", "cifar10") for n in sizes
+    ]
     return {"real": machine.real, "cells": [_cell(machine, case) for case in cases]}
 
 
@@ -65,8 +66,18 @@ def render(found: dict[str, Any]) -> list[str]:
         hosts, n_envs = hosts_of(cell["case"]), cell["case"]["n_envs"]
         launches = cell["launches"] / cell["case"]["batches"]
         busy = f"{100 * cell['busy_share']:.0f} %" if found["real"] else "missing"
-        rows.append((hosts, n_envs, f"{launches:.0f}", cell["counted_per_minibatch"], cell["waits"],
-                     f"{cell['epoch_ms']:.1f}", f"{cell['wall_ms']:.1f}", busy))
+        rows.append(
+            (
+                hosts,
+                n_envs,
+                f"{launches:.0f}",
+                cell["counted_per_minibatch"],
+                cell["waits"],
+                f"{cell['epoch_ms']:.1f}",
+                f"{cell['wall_ms']:.1f}",
+                busy,
+            )
+        )
         longest += [(hosts, n_envs, f"`{name}`", f"{ms:.2f}") for name, ms in cell["longest"]]
     header = (
         "hosts | n_envs | launches per minibatch | counted without a GPU | waits per epoch | epoch, ms "

@@ -65,8 +65,11 @@ def problems(found: dict[str, Any]) -> list[str]:
 def render(found: dict[str, Any]) -> list[str]:
     """Return a table of peaks."""
     rows = [
-        (hosts_of(cell["case"]), cell["case"]["n_envs"], *(f"{cell[key]:,.0f}" for key in
-         ("peak_mib", "reserved_mib", "beside_mib", "formula_mib")))
+        (
+            hosts_of(cell["case"]),
+            cell["case"]["n_envs"],
+            *(f"{cell[key]:,.0f}" for key in ("peak_mib", "reserved_mib", "beside_mib", "formula_mib")),
+        )
         for cell in found["cells"]
     ]
     return [

@@ -11,8 +11,14 @@ TITLE = "The ordered command"
 BUDGET_S = 85
 _FLAGS = {"--groups": "shaped,simplified"}  # a machine with GPUs trains on them by default
 _SIZES = {"--seeds": "1", "--eval-episodes": "4"}  # otherwise as by default
-_SMALL = {"--task": "synthetic", "--episodes": "1", "--steps": "4", "--n-envs": "2", "--seeds": "1",
-          "--eval-episodes": "2"}
+_SMALL = {
+    "--task": "synthetic",
+    "--episodes": "1",
+    "--steps": "4",
+    "--n-envs": "2",
+    "--seeds": "1",
+    "--eval-episodes": "2",
+}
 
 
 def measure(machine: Machine) -> dict[str, Any]:
@@ -24,13 +30,15 @@ def measure(machine: Machine) -> dict[str, Any]:
     runs = []
     for name, run in history.runs.items():
         records = [run.episodes[index] for index in run.episodes]
-        runs.append({
-            "run": name,
-            "device": run.ref.device,
-            "envs_on": sorted({env.device for record in records for env in record.envs}),
-            "episode_s": [round(record.timing.total_s, 3) for record in records],
-            "evaluated": run.evaluation is not None,
-        })
+        runs.append(
+            {
+                "run": name,
+                "device": run.ref.device,
+                "envs_on": sorted({env.device for record in records for env in record.envs}),
+                "episode_s": [round(record.timing.total_s, 3) for record in records],
+                "evaluated": run.evaluation is not None,
+            }
+        )
     command = "python -m esper_ab.launch " + " ".join(f"{flag} {value}" for flag, value in flags.items())
     return {"command": command, "seconds": seconds, "result": machine.result("ordered"), "runs": runs}
 

@@ -68,7 +68,8 @@ def render(found: dict[str, Any]) -> list[str]:
     """Return tables of times, differences and outcomes."""
     rows = [
         (hosts_of(cell["case"]), cell["case"]["n_envs"], amp, ranged(cell["ms"][amp]), f"{difference:.1e}")
-        for cell in found["cells"] for amp, difference in cell["difference"].items()
+        for cell in found["cells"]
+        for amp, difference in cell["difference"].items()
     ]
     reached = ", ".join(f"{amp} {outcome:.1f}" for amp, outcome in found["outcomes"].items())
     without = [] if found["bf16"] else ["", "This GPU has no bfloat16."]

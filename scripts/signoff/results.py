@@ -79,6 +79,12 @@ class Results:
         one = self.parts[name]
         problems = [f"- **Problem**: {problem}" for problem in one["problems"]]
         return [
-            f"## {number}. {part(name).TITLE}", "", *one["section"], *([""] if one["section"] else []),
-            *problems, *([""] if problems else []), f"{one['seconds']:.0f} s.", "",
+            f"## {number}. {part(name).TITLE}",
+            "",
+            *one["section"],
+            *([""] if one["section"] else []),
+            *problems,
+            *([""] if problems else []),
+            f"{one['seconds']:.0f} s.",
+            "",
         ]

@@ -39,7 +39,8 @@ def measure(machine: Machine) -> dict[str, Any]:
         "results": {name: machine.result(name) for name in ("whole", "killed")},
         "digests": {
             f"{name} {run}": digests(history, run)
-            for name, history in (("whole", whole), ("killed", again)) for run in ("a/0", "b/0")
+            for name, history in (("whole", whole), ("killed", again))
+            for run in ("a/0", "b/0")
         },
     }
 
@@ -58,8 +59,7 @@ def _killed(machine: Machine, command: list[str]) -> dict[str, bool]:
 
 
 def _wait(machine: Machine, coordinator: subprocess.Popen[bytes], episodes: int, incarnation: int) -> int | None:
-    """Wait for so many records of one run and a worker's start; return the worker's process id, None if all has ended.
-    """
+    """Wait for so many records of one run and a worker's start; return the worker's process id, None if all has ended."""
     journal = machine.folder / "killed" / JOURNAL_NAME
     while coordinator.poll() is None:
         time.sleep(_POLL_S)
@@ -67,8 +67,11 @@ def _wait(machine: Machine, coordinator: subprocess.Popen[bytes], episodes: int,
             continue
         with contextlib.suppress(UsageError):  # no event yet
             history = load(journal.parent).history
-            workers = [event.pid for event in read(journal)
-                       if isinstance(event, WorkerStarted) and event.incarnation == incarnation]
+            workers = [
+                event.pid
+                for event in read(journal)
+                if isinstance(event, WorkerStarted) and event.incarnation == incarnation
+            ]
             if workers and min(len(run.columns) for run in history.runs.values()) >= episodes:
                 return workers[0]
     return None

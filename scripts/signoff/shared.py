@@ -22,7 +22,9 @@ def measure(machine: Machine) -> dict[str, Any]:
 def _cell(machine: Machine, workers: int) -> dict[str, Any]:
     names = [chr(ord("a") + index) for index in range(workers)]
     flags = {
-        "--groups": ",".join(f"{name}=shaped" for name in names), "--seeds": "1", **SHARED,
+        "--groups": ",".join(f"{name}=shaped" for name in names),
+        "--seeds": "1",
+        **SHARED,
         **(_SIZES if machine.real else _SMALL),
     }
     start = time.monotonic()

@@ -16,8 +16,14 @@ ENDED = 4  # exit status of an experiment that failed
 REMEDY = "fewer --n-envs or a smaller growth.batch_size need less"
 _LEFT_BYTES = 4 << 30
 # 13 GiB by the formula, for two groups: far more than is left.
-_FLAGS = {"--groups": "a=shaped,b=shaped", "--seeds": "1", "--episodes": "1", "--steps": "4", "--eval-episodes": "2",
-          **SHARED}
+_FLAGS = {
+    "--groups": "a=shaped,b=shaped",
+    "--seeds": "1",
+    "--episodes": "1",
+    "--steps": "4",
+    "--eval-episodes": "2",
+    **SHARED,
+}
 _LARGE = {"--n-envs": "512", "--set": "growth.batch_size=1024"}
 _SMALL = {"--task": "synthetic", "--n-envs": "4", "--set": "growth.batch_size=64"}  # 3 MiB, where 1/2 is left
 

@@ -112,7 +112,12 @@ def test_a_schedule_is_executed_at_its_steps_or_as_soon_as_possible() -> None:
     game = play(make("schedule", *plan), 0)
     assert {change.slot for change in game.changes} == {"mid"}
     assert [(step, event) for step, event, _ in story(game)] == [
-        (2, "germinated"), (3, "advanced"), (4, "advanced"), (8, "retargeted"), (20, "prune_scheduled"), (22, "pruned"),
+        (2, "germinated"),
+        (3, "advanced"),
+        (4, "advanced"),
+        (8, "retargeted"),
+        (20, "prune_scheduled"),
+        (22, "pruned"),
     ]
 
 

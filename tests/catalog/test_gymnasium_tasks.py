@@ -18,7 +18,12 @@ from esper_ab.settings.kinds import kind_of
 GYM = "gym:CartPole-v1"
 RETURN = TaskMeasures(outcome=Measure(name="env_return", label="return", better="higher"))
 FACTS = TaskFacts(
-    name=GYM, title="Gymnasium", measures=RETURN, kind="gymnasium", step_s=1e-5, episode_steps=500,
+    name=GYM,
+    title="Gymnasium",
+    measures=RETURN,
+    kind="gymnasium",
+    step_s=1e-5,
+    episode_steps=500,
 )
 MINE = "mine=/r.py:f"
 
@@ -48,7 +53,10 @@ def test_groups_train_on_the_environments_own_reward_unless_they_name_another(tm
 
 def test_constants_of_ones_own_reward_are_typed_by_what_they_look_like() -> None:
     experiment = asked(
-        "a=r.py:reward", "b=r.py:reward", task=GYM, group=("a:reward.params.w=0.5,reward.params.n=2",),
+        "a=r.py:reward",
+        "b=r.py:reward",
+        task=GYM,
+        group=("a:reward.params.w=0.5,reward.params.n=2",),
         sets=("reward.params.on=true", "reward.params.kind=soft"),
     )
     assert experiment.groups[0].settings.reward.params == {"w": 0.5, "n": 2, "on": True, "kind": "soft"}

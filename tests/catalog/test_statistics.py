@@ -21,8 +21,17 @@ from esper_ab.verdict.descriptive import statistics
 NAMES = tuple(statistics())
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "verdict.md").read_text()
 EXCHANGED = {
-    "low": "high", "high": "low", "wins": "losses", "losses": "wins", "skewness_a": "skewness_b",
-    "skewness_b": "skewness_a", "a": "b", "b": "a", "low_a": "low_b", "low_b": "low_a", "high_a": "high_b",
+    "low": "high",
+    "high": "low",
+    "wins": "losses",
+    "losses": "wins",
+    "skewness_a": "skewness_b",
+    "skewness_b": "skewness_a",
+    "a": "b",
+    "b": "a",
+    "low_a": "low_b",
+    "low_b": "low_a",
+    "high_a": "high_b",
     "high_b": "high_a",
 }
 DRAWN = {"low", "high", "low_a", "high_a", "low_b", "high_b", "p"}  # numbers that may depend on the generator
@@ -75,8 +84,7 @@ def varied(rows: Rows) -> bool:
 
 
 def beside(**changes: Any) -> Beside:
-    plain = {"a": "shaped", "b": "wait", "pairs": 6, "alpha": 0.05, "bound": 0.05, "claimed": False,
-             "undecided": False}
+    plain = {"a": "shaped", "b": "wait", "pairs": 6, "alpha": 0.05, "bound": 0.05, "claimed": False, "undecided": False}
     return Beside(**(plain | changes))
 
 

@@ -12,8 +12,21 @@ from esper_ab.journal.fold import fold
 
 ROOT = Path(__file__).resolve().parents[2]
 FLAGS = (
-    "--task", "synthetic", "--groups", "shaped,simplified", "--seeds", "2", "--looks", "2", "--n-envs", "2",
-    "--steps", "4", "--devices", "cpu:0", "cpu:1",
+    "--task",
+    "synthetic",
+    "--groups",
+    "shaped,simplified",
+    "--seeds",
+    "2",
+    "--looks",
+    "2",
+    "--n-envs",
+    "2",
+    "--steps",
+    "4",
+    "--devices",
+    "cpu:0",
+    "cpu:1",
 )
 PATIENCE_S = 300.0
 

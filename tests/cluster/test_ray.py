@@ -188,10 +188,13 @@ def test_a_node_without_the_working_directory_is_refused(cluster):
         errand.communicate(timeout=60.0)
 
 
-@pytest.mark.parametrize(("address", "said"), [
-    ("ray://somewhere:10001", "workers cannot reach the coordinator through Ray's client"),
-    ("nonsense", "launcher ray: no Ray cluster at nonsense"),
-])
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("ray://somewhere:10001", "workers cannot reach the coordinator through Ray's client"),
+        ("nonsense", "launcher ray: no Ray cluster at nonsense"),
+    ],
+)
 def test_an_address_without_a_cluster_is_refused_in_a_line(address, said):
     pytest.importorskip("ray")
     done = python("-m", "esper_ab.commands.cli", "launch", "--launcher", "ray", "--ray-address", address)
@@ -208,8 +211,11 @@ def test_what_was_on_a_lost_node_goes_on_where_there_is_room(cluster, tmp_path, 
     import ray
 
     def lose(worker):
-        (number,) = (one["NodeID"] for one in ray.nodes() if one["Alive"] and one["NodeID"].startswith(
-            worker.node.rpartition("/")[2]))
+        (number,) = (
+            one["NodeID"]
+            for one in ray.nodes()
+            if one["Alive"] and one["NodeID"].startswith(worker.node.rpartition("/")[2])
+        )
         lost.append(time.monotonic())
         cluster.lose(number)
 
@@ -223,7 +229,10 @@ def test_what_was_on_a_lost_node_goes_on_where_there_is_room(cluster, tmp_path, 
     assert again
     assert watcher.struck.node not in {one.node for one in again}
     assert {entry.category for entry in conducted.incidents(events)} <= {
-        "worker_death", "start_delayed", "restart", "moved",
+        "worker_death",
+        "start_delayed",
+        "restart",
+        "moved",
     }
     assert len(conducted.incidents(events, "moved")) == len(again)
     assert time.monotonic() - lost[0] < 240

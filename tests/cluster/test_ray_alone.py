@@ -19,8 +19,26 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 PATIENCE_S = 300.0
 MARK = "RAY_ALONE_MARK"  # in the environment of everything that is started
 FLAGS = (  # longer than it takes to lose a head
-    "--task", "synthetic", "--groups", "shaped,wait", "--seeds", "3", "--looks", "3", "--n-envs", "2", "--steps",
-    "4", "--launcher", "ray", "--quiet", "--devices", "cpu:0", "cpu:1", "--episodes", "4000",
+    "--task",
+    "synthetic",
+    "--groups",
+    "shaped,wait",
+    "--seeds",
+    "3",
+    "--looks",
+    "3",
+    "--n-envs",
+    "2",
+    "--steps",
+    "4",
+    "--launcher",
+    "ray",
+    "--quiet",
+    "--devices",
+    "cpu:0",
+    "cpu:1",
+    "--episodes",
+    "4000",
 )
 
 

@@ -94,8 +94,11 @@ def test_no_worker_outlives_its_coordinator(allocation, cluster, tmp_path, on_on
     child = coordinator(run, "cluster.test_slurm", "PLAN", FAKE_FAULT="hang:a/1:2:1")
     journal = run / "events.jsonl"
     cluster.wait(
-        lambda: journal.exists() and b'"episode"' in journal.read_bytes()
-        and journal.read_bytes().count(b'"worker_started"') == len(PLAN.lanes)
+        lambda: (
+            journal.exists()
+            and b'"episode"' in journal.read_bytes()
+            and journal.read_bytes().count(b'"worker_started"') == len(PLAN.lanes)
+        )
     )
     pids = [one.pid for one in conducted.of(WorkerStarted, conducted.events_of(run))]
     child.kill()

@@ -27,10 +27,19 @@ def blocks(language):
 def agent_of(spec):
     """Untrained, of another size than the task's: nobody decides with it here."""
     settings = spec.settings
-    return PPOAgent(AgentSpec(
-        observation_width=5, head_names=("op",), head_sizes=(3,), observation_std_floor=0.1,
-        policy=settings.policy, ppo=settings.ppo, planned_episodes=1, rng=run_path(spec.rng_seed, spec.ref.replicate),
-    ), spec.arithmetic)
+    return PPOAgent(
+        AgentSpec(
+            observation_width=5,
+            head_names=("op",),
+            head_sizes=(3,),
+            observation_std_floor=0.1,
+            policy=settings.policy,
+            ppo=settings.ppo,
+            planned_episodes=1,
+            rng=run_path(spec.rng_seed, spec.ref.replicate),
+        ),
+        spec.arithmetic,
+    )
 
 
 def written(folder, synthetic):
@@ -38,11 +47,15 @@ def written(folder, synthetic):
     specs = {spec.ref.name: spec for block in synthetic.plan().blocks for spec in block.runs}
     folder.mkdir(parents=True)
     shas = {name: policy_file.save(folder, spec, agent_of(spec)) for name, spec in specs.items()}
-    return write(folder, [
-        RunEvaluated(record=msgspec.structs.replace(event.record, policy_sha256=shas[event.record.run.name]))
-        if isinstance(event, RunEvaluated) else event
-        for event in synthetic.events()
-    ])
+    return write(
+        folder,
+        [
+            RunEvaluated(record=msgspec.structs.replace(event.record, policy_sha256=shas[event.record.run.name]))
+            if isinstance(event, RunEvaluated)
+            else event
+            for event in synthetic.events()
+        ],
+    )
 
 
 @pytest.fixture

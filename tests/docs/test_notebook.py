@@ -34,8 +34,9 @@ def test_it_runs_clean(stored, tmp_path, monkeypatch):
     NotebookClient(notebook, timeout=240, resources={"metadata": {"path": str(folder)}}).execute()
 
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    assert not any(output["output_type"] == "error" or output.get("name") == "stderr"
-                   for cell in code for output in cell.outputs)
+    assert not any(
+        output["output_type"] == "error" or output.get("name") == "stderr" for cell in code for output in cell.outputs
+    )
     came_to = {cell.source.splitlines()[-1]: cell.outputs[-1].get("data") for cell in code if cell.outputs}
     assert "finished: 12 of 12 runs evaluated" in came_to["loaded"]["text/html"]
     assert came_to['loaded.verdicts["schedule", "wait"]']["text/plain"] == "'BETTER'"

@@ -51,8 +51,11 @@ def test_no_line_is_too_wide_but_what_scripts_write_between_their_marks(page):
 
 def _examples() -> list[tuple[str, str]]:
     """(page, line) of every line in a shell's block that calls us."""
-    lines = [(page, line.strip().removeprefix("$ ")) for page, block in _blocks("sh|bash|console")
-             for line in block.replace("\\\n", " ").splitlines()]
+    lines = [
+        (page, line.strip().removeprefix("$ "))
+        for page, block in _blocks("sh|bash|console")
+        for line in block.replace("\\\n", " ").splitlines()
+    ]
     return [(page, line) for page, line in lines if list(commands_in(line))]
 
 

@@ -16,10 +16,13 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples" / "trainers
 NO_SB3 = pytest.mark.skipif(find_spec("stable_baselines3") is None, reason="stable-baselines3 is not installed")
 
 
-@pytest.mark.parametrize(("name", "outcome", "metrics", "settings"), [
-    ("supervised.py", "error", {"loss": "loss"}, {"steps": 5, "lr": 0.1, "width": 4}),
-    pytest.param("sb3.py", "return", {}, {"steps": 128, "rollout": 128}, marks=NO_SB3),
-])
+@pytest.mark.parametrize(
+    ("name", "outcome", "metrics", "settings"),
+    [
+        ("supervised.py", "error", {"loss": "loss"}, {"steps": 5, "lr": 0.1, "width": 4}),
+        pytest.param("sb3.py", "return", {}, {"steps": 128, "rollout": 128}, marks=NO_SB3),
+    ],
+)
 def test_a_python_trainer_resumes_to_the_same_bits(tmp_path, name, outcome, metrics, settings):
     spec = trainers.spec(str(EXAMPLES / name), tmp_path, settings, episodes=2, eval_episodes=1)
     spec = replace(spec, trainer=replace(spec.trainer, outcome=outcome, metrics=metrics))

@@ -26,7 +26,8 @@ SIZES = st.integers(0, 40)
 
 
 FAULTS = st.none() | st.tuples(
-    st.sampled_from(["write", "fsync", "close", "replace before", "replace after"]), st.integers(1, 3),
+    st.sampled_from(["write", "fsync", "close", "replace before", "replace after"]),
+    st.integers(1, 3),
     st.sampled_from(FAILS),
 )
 

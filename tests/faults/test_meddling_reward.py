@@ -17,9 +17,33 @@ from esper_ab.journal.load import load
 from esper_ab.launchers.inline import InlineLauncher
 
 TINY = (
-    "--groups", "a=./mine.py:reward,b=./mine.py:reward", "--task", "synthetic", "--seeds", "2", "--episodes", "1",
-    "--steps", "2", "--n-envs", "1", "--eval-episodes", "1", "--set", "policy.hidden=8", "--set", "ppo.epochs=1",
-    "--set", "ppo.minibatches=1", "--slots", "early", "--devices", "cpu:0,cpu:1", "--launcher", "inline", "--quiet",
+    "--groups",
+    "a=./mine.py:reward,b=./mine.py:reward",
+    "--task",
+    "synthetic",
+    "--seeds",
+    "2",
+    "--episodes",
+    "1",
+    "--steps",
+    "2",
+    "--n-envs",
+    "1",
+    "--eval-episodes",
+    "1",
+    "--set",
+    "policy.hidden=8",
+    "--set",
+    "ppo.epochs=1",
+    "--set",
+    "ppo.minibatches=1",
+    "--slots",
+    "early",
+    "--devices",
+    "cpu:0,cpu:1",
+    "--launcher",
+    "inline",
+    "--quiet",
 )
 MADE = ("policies", "checkpoints", "logs", "summary.txt", "verdict.json", "report.html")
 

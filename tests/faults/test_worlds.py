@@ -22,9 +22,13 @@ def undisturbed(tmp_path_factory):
     return result_hash(fold(read(experiment_dir / JOURNAL_NAME)))
 
 
-@pytest.mark.parametrize("rng_seed", [
-    *RNG_SEEDS, *(pytest.param(rng_seed, marks=pytest.mark.slow) for rng_seed in range(100, 160)),
-])
+@pytest.mark.parametrize(
+    "rng_seed",
+    [
+        *RNG_SEEDS,
+        *(pytest.param(rng_seed, marks=pytest.mark.slow) for rng_seed in range(100, 160)),
+    ],
+)
 def test_a_world_of_faults_ends_as_one_without(rng_seed, undisturbed, tmp_path):
     outcome = live(make_world(rng_seed), tmp_path / "run", undisturbed)
     assert not outcome.problem, described(outcome)
@@ -32,9 +36,14 @@ def test_a_world_of_faults_ends_as_one_without(rng_seed, undisturbed, tmp_path):
     assert outcome.lives <= LIVES + len(outcome.blows)
 
 
-@pytest.mark.parametrize("how", [
-    "SIGSTOP", "interpreter locked", *(pytest.param(how, marks=pytest.mark.slow) for how in ("busy loop", "deadlock")),
-])
+@pytest.mark.parametrize(
+    "how",
+    [
+        "SIGSTOP",
+        "interpreter locked",
+        *(pytest.param(how, marks=pytest.mark.slow) for how in ("busy loop", "deadlock")),
+    ],
+)
 def test_a_worker_that_hangs_in_the_middle_of_a_checkpoint(how, undisturbed, tmp_path):
     death = Death(place="checkpoint write", n=3, moment="middle", how=how)
     world = peaceful(floor_s=3.0)

@@ -20,8 +20,14 @@ from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(900), pytest.mark.filterwarnings("default")]
-SMALL = {"--task": "synthetic", "--episodes": "2", "--steps": "4", "--n-envs": "2", "--seeds": "1",
-         "--eval-episodes": "2"}
+SMALL = {
+    "--task": "synthetic",
+    "--episodes": "2",
+    "--steps": "4",
+    "--n-envs": "2",
+    "--seeds": "1",
+    "--eval-episodes": "2",
+}
 LARGER = ("--steps", "8", "--n-envs", "4", "--seeds", "2", "--eval-episodes", "4")
 ALIKE = ("--groups", "a=shaped,b=shaped")
 SHARED = ("--devices", "cuda:0", "--placement", "share")
@@ -86,10 +92,15 @@ def lines_of(folder: Path, name: str) -> list[dict[str, Any]]:
 
 @pytest.mark.real_gpu
 @pytest.mark.parametrize("task", ["synthetic", "digits"])
-@pytest.mark.parametrize("how", [
-    pytest.param((), id="default"), pytest.param(("--no-deterministic",), id="free"),
-    pytest.param(("--amp", "bf16"), id="bf16", marks=pytest.mark.bf16), pytest.param(("--amp", "fp16"), id="fp16"),
-])
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param((), id="default"),
+        pytest.param(("--no-deterministic",), id="free"),
+        pytest.param(("--amp", "bf16"), id="bf16", marks=pytest.mark.bf16),
+        pytest.param(("--amp", "fp16"), id="fp16"),
+    ],
+)
 def test_two_groups_share_one_gpu(tmp_path: Path, gpus: Env, task: str, how: tuple[str, ...]) -> None:
     history = train(gpus, tmp_path, "--groups", "shaped,simplified", *LARGER, *SHARED, *how, "--task", task)
     assert {run.ref.device for run in history.runs.values()} == {"cuda:0/0", "cuda:0/1"}
@@ -131,10 +142,13 @@ def test_a_gpu_without_bf16_trains_in_float16(tmp_path: Path, made_gpus: MadeGpu
     assert digests(history, "a/0") == digests(history, "b/0")
 
 
-@pytest.mark.parametrize("devices", [
-    pytest.param(("cuda:0",), id="shared", marks=pytest.mark.slow),
-    pytest.param(("cuda:0", "cuda:1"), id="one each", marks=two_gpus),
-])
+@pytest.mark.parametrize(
+    "devices",
+    [
+        pytest.param(("cuda:0",), id="shared", marks=pytest.mark.slow),
+        pytest.param(("cuda:0", "cuda:1"), id="one each", marks=two_gpus),
+    ],
+)
 def test_two_equal_groups_of_which_a_worker_dies_once(tmp_path: Path, gpus: Env, devices: tuple[str, ...]) -> None:
     """One per GPU, or sharing one, at the same time: equal records.
 
@@ -206,8 +220,17 @@ def test_one_run_uses_gpus_and_a_cpu(tmp_path: Path, gpus: Env, count: int) -> N
     devices = (*BOTH[1 : 1 + count], "cpu:0")
     per_run = str(len(devices))
     history = train(
-        gpus, tmp_path, *ALIKE, "--devices", *devices, "--devices-per-run", per_run, "--placement", "share",
-        "--n-envs", per_run,
+        gpus,
+        tmp_path,
+        *ALIKE,
+        "--devices",
+        *devices,
+        "--devices-per-run",
+        per_run,
+        "--placement",
+        "share",
+        "--n-envs",
+        per_run,
     )
     assert all(counts == dict.fromkeys(devices, 1) for counts in devices_of_environments(history).values())
     assert digests(history, "a/0") == digests(history, "b/0")

@@ -43,7 +43,11 @@ def data_on(device: torch.device) -> DeviceData:
 
 def environments(amp: str = "off") -> GrowthEnv:
     spec = EnvSpec(
-        task=TASK, slots=TASK.slots, steps=STEPS, env_devices=("cuda:1",) * ENVS, reward=RewardSettings(),
+        task=TASK,
+        slots=TASK.slots,
+        steps=STEPS,
+        env_devices=("cuda:1",) * ENVS,
+        reward=RewardSettings(),
         growth=GrowthSettings(batch_size=256, amp=amp),  # type: ignore[arg-type]
     )
     return GrowthEnv(spec, {"cuda:1": data_on(OWN)}, Stopwatch())
@@ -94,7 +98,12 @@ def test_the_preflight_times_until_the_gpu_has_done_its_work(counted: Counted) -
 def made(device: torch.device, amp: str) -> Session:
     settings = GroupSettings(growth=GrowthSettings(batch_size=128, amp=amp))  # type: ignore[arg-type]
     order = run_order(
-        settings, task="synthetic", slots=TASK.slots, n_envs=2, steps=4, env_devices=("cuda:0",) * 2,
+        settings,
+        task="synthetic",
+        slots=TASK.slots,
+        n_envs=2,
+        steps=4,
+        env_devices=("cuda:0",) * 2,
         arithmetic=Arithmetic(kernel="torch"),
     )
     return Session(order, GrowthWorld(order, TASK, {"cuda:0": data_on(device)}))

@@ -14,10 +14,13 @@ HERE = Path(__file__).parent
 STORED = tomllib.loads((HERE / "skipped.toml").read_text())
 
 
-@pytest.mark.parametrize(("count", "stored"), [
-    pytest.param(1, STORED["one_gpu"] | STORED["every_server"], id="one GPU", marks=pytest.mark.slow),
-    pytest.param(2, STORED["every_server"], id="two GPUs"),
-])
+@pytest.mark.parametrize(
+    ("count", "stored"),
+    [
+        pytest.param(1, STORED["one_gpu"] | STORED["every_server"], id="one GPU", marks=pytest.mark.slow),
+        pytest.param(2, STORED["every_server"], id="two GPUs"),
+    ],
+)
 def test_a_server_with_gpus_skips_exactly_the_stored_tests(
     tmp_path: Path, count: int, stored: dict[str, list[str]]
 ) -> None:

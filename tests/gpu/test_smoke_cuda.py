@@ -27,7 +27,10 @@ def smoked(folder: Path, *args: str, env: dict[str, str] | None = None, smi: str
     (folder / "nvidia-smi").chmod(0o755)
     around = os.environ if env is None else env
     done = subprocess.run(
-        [SCRIPT, *args, "-p", "no:cacheprovider"], capture_output=True, text=True, check=False,
+        [SCRIPT, *args, "-p", "no:cacheprovider"],
+        capture_output=True,
+        text=True,
+        check=False,
         env={**around, "PATH": f"{folder}:{os.environ['PATH']}", "PYTHON": sys.executable},
     )
     return done.returncode, done.stdout.splitlines()[-1] if done.stdout else "", done.stderr
@@ -36,9 +39,7 @@ def smoked(folder: Path, *args: str, env: dict[str, str] | None = None, smi: str
 @no_gpu
 def test_without_a_gpu_its_last_line_says_that_none_was_tested_unless_one_is_required(tmp_path: Path) -> None:
     status, last, _ = smoked(tmp_path, "-k", REAL_ONLY)
-    assert (status, last) == (
-        0, "no GPU was tested; 0 of 3 GPU tests on the test device; skipped: 3 (need a real GPU)"
-    )
+    assert (status, last) == (0, "no GPU was tested; 0 of 3 GPU tests on the test device; skipped: 3 (need a real GPU)")
     status, last, error = smoked(tmp_path, "--require-gpus", "1")
     assert (status, last) == (1, "")
     assert error.startswith("error: --require-gpus 1, but torch can use 0 here: torch ")
@@ -70,9 +71,7 @@ def test_fewer_gpus_than_required_are_an_error() -> None:
 
 def test_the_last_line_counts_tests_gpus_and_reasons() -> None:
     tally = Tally(executed={f"test_{n}" for n in range(12)}, skipped=Counter({"needs two GPUs": 2}))
-    assert last_line(["NVIDIA A100"], tally) == (
-        "12 of 14 GPU tests on 1 x NVIDIA A100; skipped: 2 (need two GPUs)"
-    )
+    assert last_line(["NVIDIA A100"], tally) == ("12 of 14 GPU tests on 1 x NVIDIA A100; skipped: 2 (need two GPUs)")
     tally = Tally(executed={"a", "b"}, failed={"a"}, skipped=Counter({"needs a real GPU": 1}))
     assert last_line(["A", "A", "B"], tally) == (
         "2 of 3 GPU tests on 2 x A and 1 x B, 1 failed; skipped: 1 (needs a real GPU)"

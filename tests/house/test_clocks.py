@@ -34,14 +34,19 @@ TIMES = {
     "workers/environments.py": "phases of an episode, each of which ends with its results on the host",
     "workers/commands/describe.py": "a convolution on the CPU",
     "workers/gymnasium_task/preflight.py": "environments, which are on the CPU",
-    "workers/process/link.py": "time limits of a connection", "workers/process/loop.py": "time between two reports",
-    "workers/trainer/rehearsal.py": "a user's trainer, to its result", "workers/trainer/session.py": "likewise",
+    "workers/process/link.py": "time limits of a connection",
+    "workers/process/loop.py": "time between two reports",
+    "workers/trainer/rehearsal.py": "a user's trainer, to its result",
+    "workers/trainer/session.py": "likewise",
     "workers/trainer/python_session.py": "likewise",
     "workers/trainer/idling.py": "how long a user's program does nothing",
     "scripts/benchmarks/coordination.py": "messages",
-    "scripts/benchmarks/fake_node.py": "messages", "scripts/benchmarks/fleet.py": "messages",
-    "scripts/benchmarks/machine.py": "a lap of a core", "scripts/benchmarks/other_ppo.py": "on the CPU",
-    "scripts/benchmarks/ppo.py": "on the CPU", "scripts/benchmarks/startup.py": "a process",
+    "scripts/benchmarks/fake_node.py": "messages",
+    "scripts/benchmarks/fleet.py": "messages",
+    "scripts/benchmarks/machine.py": "a lap of a core",
+    "scripts/benchmarks/other_ppo.py": "on the CPU",
+    "scripts/benchmarks/ppo.py": "on the CPU",
+    "scripts/benchmarks/startup.py": "a process",
 }
 BESIDE_GPUS = [path for path in SOURCES if name_of(path).startswith("workers/")]
 BENCHMARKS = sorted((ROOT / "scripts" / "benchmarks").rglob("*.py"))
@@ -51,8 +56,10 @@ _CLOCKS = ("perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns", "proc
 def times(source: str) -> bool:
     """Whether a duration is measured, or a GPU's events are, which are no clock of ours."""
     called = [ast.unparse(call.func) for call in calls(source)]
-    return any(name.rpartition(".")[2] in _CLOCKS or name.startswith("timeit.") or name.endswith("cuda.Event")
-               for name in called)
+    return any(
+        name.rpartition(".")[2] in _CLOCKS or name.startswith("timeit.") or name.endswith("cuda.Event")
+        for name in called
+    )
 
 
 def test_a_gpu_is_timed_by_one_function():

@@ -33,8 +33,12 @@ def test_no_function_is_too_long():
 
 
 def test_most_functions_of_the_packages_have_a_docstring():
-    functions = [node for path in SOURCES for node in nodes(path.read_text(encoding="utf-8"))
-                 if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    functions = [
+        node
+        for path in SOURCES
+        for node in nodes(path.read_text(encoding="utf-8"))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
     documented = sum(ast.get_docstring(function, clean=False) is not None for function in functions)
     assert 100 * documented / len(functions) >= LEAST_DOCUMENTED_PERCENT
 
@@ -59,11 +63,15 @@ def test_every_setting_is_read_somewhere():
         for node in nodes(path.read_text()):
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
                 read[node.attr].add(ast.unparse(node.value).rpartition(".")[2].lstrip("_"))
-    switches = [key for key, field in FIELDS.items() if get_origin(field.type) is not Literal
-                or len(get_args(field.type)) > 1]
+    switches = [
+        key for key, field in FIELDS.items() if get_origin(field.type) is not Literal or len(get_args(field.type)) > 1
+    ]
     parts = {key: key.rpartition(".") for key in switches}
-    assert not [key for key, (section, _, name) in parts.items()
-                if not read[name] & ({section} | CALLED.get(section, {"settings"}))]
+    assert not [
+        key
+        for key, (section, _, name) in parts.items()
+        if not read[name] & ({section} | CALLED.get(section, {"settings"}))
+    ]
 
 
 # --- in no file of the packages --------------------------------------------------------------------------------------
@@ -179,7 +187,8 @@ OPEN_SAFELY = ("os.O_EXCL", "os.O_DIRECTORY", "os.O_NONBLOCK", "os.O_NOFOLLOW", 
 WRITES_ITSELF = {
     "contracts/files_below.py": "the one place",
     "contracts/private_folder.py": "temporary folders",
-    "control/nodes.py": "an empty temporary file", "contracts/child.py": "temporary files without names",
+    "control/nodes.py": "an empty temporary file",
+    "contracts/child.py": "temporary files without names",
     "commands/export.py": "drafts in a folder that `below` made",
     "health/storage.py": "tries whether a folder can be written",
     "readers/sql.py": "a temporary file without a name to be found",
@@ -222,16 +231,23 @@ def _changes(source: str) -> list[str]:
 # Who reads files in a way of its own: only what the system or this installation has, or the process itself has made.
 READS_ITSELF = {
     "contracts/private_folder.py": "opens the file that it locks, without blocking",
-    "contracts/regular_file.py": "the one place", "health/system_file.py": "the system's files",
-    "contracts/guard.py": "likewise", "contracts/users_shell.py": "likewise", "readers/bounded.py": "likewise",
-    "workers/process/entry.py": "likewise", "workers/process/setup.py": "likewise",
+    "contracts/regular_file.py": "the one place",
+    "health/system_file.py": "the system's files",
+    "contracts/guard.py": "likewise",
+    "contracts/users_shell.py": "likewise",
+    "readers/bounded.py": "likewise",
+    "workers/process/entry.py": "likewise",
+    "workers/process/setup.py": "likewise",
     "workers/commands/describe.py": "likewise",
-    "report/page.py": "a part of the package", "readers/sql.py": "likewise",
-    "contracts/own_packages.py": "likewise", "contracts/installed_code.py": "likewise",
+    "report/page.py": "a part of the package",
+    "readers/sql.py": "likewise",
+    "contracts/own_packages.py": "likewise",
+    "contracts/installed_code.py": "likewise",
     "workers/datasets/task.py": "likewise",
     "workers/native/build.py": "the cache of kernels",
     "workers/trainer/rehearsal.py": "a file that it has written itself",
-    "workers/storage/state_bytes.py": "from memory", "workers/commands/fetch.py": "has just made it",
+    "workers/storage/state_bytes.py": "from memory",
+    "workers/commands/fetch.py": "has just made it",
 }
 _READS = re.compile(
     r".*\.(read_bytes|read_text)|open|(io|codecs|gzip|bz2|lzma|tarfile)\.open|io\.FileIO|(.*\.)?ZipFile"
@@ -243,8 +259,14 @@ def _reads(source: str) -> list[str]:
     """Calls that open a file by its name and could read from it, or wait for the other end of a pipe."""
     there = calls(source)
     found = [call for call in there if _READS.fullmatch(ast.unparse(call.func))]
-    found += [call for call in there if isinstance(call.func, ast.Attribute) and call.func.attr == "open" and call.args
-              and ast.unparse(call.func) != "os.open"]
+    found += [
+        call
+        for call in there
+        if isinstance(call.func, ast.Attribute)
+        and call.func.attr == "open"
+        and call.args
+        and ast.unparse(call.func) != "os.open"
+    ]
     opens = [ast.unparse(call) for call in there if ast.unparse(call.func) == "os.open"]
     return [ast.unparse(call) for call in found] + [one for one in opens if not any(f in one for f in OPEN_SAFELY)]
 
@@ -255,8 +277,10 @@ def _reads_only(source: str) -> list[str]:
 
 # Where a name becomes code, and why no received file can choose it. What follows from that: tests/security.
 IMPORTS_BY_NAME = {
-    "__init__.py": "names of the package itself", "commands/cli.py": "names of commands",
-    "report/build.py": "written out", "contracts/catalog.py": "only what is a file of that folder of ours",
+    "__init__.py": "names of the package itself",
+    "commands/cli.py": "names of commands",
+    "report/build.py": "written out",
+    "contracts/catalog.py": "only what is a file of that folder of ours",
     "contracts/own_packages.py": "modules of ours, as our own code names them",
     "api/files.py": "the file that `run` is called with",
     "workers/user_rewards/user_code.py": "what the user names, and its annotations; `resume`: the copies",
@@ -271,21 +295,31 @@ _IMPORTS = re.compile(
 
 def _imports_by_name(source: str) -> list[str]:
     """Calls that execute code by a name or from data."""
-    return [ast.unparse(call) for call in calls(source) if _IMPORTS.fullmatch(ast.unparse(call.func))
-            or "import_module" in map(ast.unparse, call.args)]
+    return [
+        ast.unparse(call)
+        for call in calls(source)
+        if _IMPORTS.fullmatch(ast.unparse(call.func)) or "import_module" in map(ast.unparse, call.args)
+    ]
 
 
-@pytest.mark.parametrize(("rule", "known"), [
-    (_changes, WRITES_ITSELF),  # else by `contracts.files_below`, which follows no link out of a received directory
-    (_reads_only, READS_ITSELF),  # else by `contracts.regular_file`: no read waits at a pipe, or has no end
-    (_imports_by_name, IMPORTS_BY_NAME),
-])
+@pytest.mark.parametrize(
+    ("rule", "known"),
+    [
+        (_changes, WRITES_ITSELF),  # else by `contracts.files_below`, which follows no link out of a received directory
+        (_reads_only, READS_ITSELF),  # else by `contracts.regular_file`: no read waits at a pipe, or has no end
+        (_imports_by_name, IMPORTS_BY_NAME),
+    ],
+)
 def test_files_are_changed_and_read_and_names_become_code_in_known_places(rule, known):
     assert {name.removeprefix("esper_ab/") for name in breaking(rule)} == known.keys()
 
 
 def test_no_class_name_is_defined_twice():
     """One name, one meaning, in both packages together; a script or a test may have a class of its own."""
-    defined = Counter(node.name for path in SOURCES for node in nodes(path.read_text(encoding="utf-8"))
-                      if isinstance(node, ast.ClassDef))
+    defined = Counter(
+        node.name
+        for path in SOURCES
+        for node in nodes(path.read_text(encoding="utf-8"))
+        if isinstance(node, ast.ClassDef)
+    )
     assert [name for name, times in defined.items() if times > 1] == []

@@ -27,8 +27,14 @@ LONGEST_HELP = 100  # characters of a line of the table: more would not fit a te
 # called in other tests, may load all but torch, which is the workers'. Scipy is for several pairs: here there is one.
 TRAINING = {"calibrate", "launch", "resume"}
 ALLOWED = {
-    "cite": {"numpy"}, "compare": {"numpy"}, "design": {"numpy"}, "export": {"numpy", "duckdb"},
-    "figure": {"numpy", "matplotlib"}, "judge": {"numpy"}, "power": {"numpy"}, "query": {"duckdb"},
+    "cite": {"numpy"},
+    "compare": {"numpy"},
+    "design": {"numpy"},
+    "export": {"numpy", "duckdb"},
+    "figure": {"numpy", "matplotlib"},
+    "judge": {"numpy"},
+    "power": {"numpy"},
+    "query": {"duckdb"},
     "report": {"numpy", "matplotlib", "jinja2"},
 }
 LIGHT = set(leaves()) - TRAINING - ALLOWED.keys()  # all others, also one that is new: nothing
@@ -154,8 +160,11 @@ def intrusions(path: Path) -> list[str]:
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("esper_ab"):
             names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
             private = [name for name in names if name.rpartition(".")[2].startswith("_")]
-            found += [name for name in private if not name.rpartition(".")[2].startswith("__")
-                      and name.rpartition(".")[0] != room]
+            found += [
+                name
+                for name in private
+                if not name.rpartition(".")[2].startswith("__") and name.rpartition(".")[0] != room
+            ]
     return found
 
 

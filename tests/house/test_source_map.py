@@ -28,8 +28,10 @@ def folder_of(path: str) -> str:
 
 def named() -> list[tuple[str, str]]:
     """(file, function) of every test that the pages name, in either way of writing."""
-    short = [(f"{folder_of(path)}/test_{file}.py", f"test_{name}")
-             for path, file, name in re.findall(r"`([\w/]+)/(\w+)::(\w+)`", MAP + GPU_TESTS)]
+    short = [
+        (f"{folder_of(path)}/test_{file}.py", f"test_{name}")
+        for path, file, name in re.findall(r"`([\w/]+)/(\w+)::(\w+)`", MAP + GPU_TESTS)
+    ]
     decision = (ROOT / "docs" / "internals" / "ddp.md").read_text()
     return sorted({*short, *re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", decision)})
 
@@ -57,8 +59,11 @@ def test_a_named_test_exists():
 def files_named() -> list[tuple[str, str]]:
     """(page or module, file of tests) wherever one is named by its path."""
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *SOURCES]
-    return [(str(page.relative_to(ROOT)), file) for page in pages
-            for file in re.findall(r"(?<![*\w])tests/[\w/]+\.\w+", page.read_text())]  # in *italics* it is no file's
+    return [
+        (str(page.relative_to(ROOT)), file)
+        for page in pages
+        for file in re.findall(r"(?<![*\w])tests/[\w/]+\.\w+", page.read_text())
+    ]  # in *italics* it is no file's
 
 
 def test_a_named_file_of_tests_exists():

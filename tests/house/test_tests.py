@@ -46,8 +46,10 @@ def _compared_with_itself(source: str) -> list[int]:
     """Lines with f(x) == f(x): in one process that sees no hash seed and no clock, and of a constant it is true."""
     comparisons = (node for node in nodes(source) if isinstance(node, ast.Compare))
     return [
-        node.lineno for node in comparisons
-        if isinstance(node.left, ast.Call) and isinstance(node.ops[0], ast.Eq)
+        node.lineno
+        for node in comparisons
+        if isinstance(node.left, ast.Call)
+        and isinstance(node.ops[0], ast.Eq)
         and ast.dump(node.left) == ast.dump(node.comparators[0])
     ]
 

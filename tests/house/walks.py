@@ -177,7 +177,9 @@ def present() -> Numbers:
     """Return today's numbers, by what they count."""
     return {
         "functions": {
-            "launch": len(launching().entered), "judge": len(judging().entered), "episode": len(training().entered)
+            "launch": len(launching().entered),
+            "judge": len(judging().entered),
+            "episode": len(training().entered),
         },
         "read_again": {"launch": len(launching().read_again()), "file": len(launching_a_file().read_again())},
         "imports": {"between rooms": sum(map(len, rooms().values()))},

@@ -111,8 +111,13 @@ def learn(problem: Problem, episodes: int, rng_seed: int = 0, **ppo: float) -> f
     """Train from scratch, then the share of the optimum that the frozen, greedy policy reaches in 20 fresh episodes."""
     path, sizes = run_path(rng_seed, 0), problem.head_sizes
     agent = make_agent(
-        problem.width, tuple(map(str, range(len(sizes)))), sizes, rng_seed=rng_seed, episodes=episodes,
-        policy={"hidden": 32}, **{"lr": 3e-3, **ppo},
+        problem.width,
+        tuple(map(str, range(len(sizes)))),
+        sizes,
+        rng_seed=rng_seed,
+        episodes=episodes,
+        policy={"hidden": 32},
+        **{"lr": 3e-3, **ppo},
     )
     for episode in range(episodes):
         play(agent, problem, (path / "train" / episode).generator())
@@ -123,10 +128,14 @@ def learn(problem: Problem, episodes: int, rng_seed: int = 0, **ppo: float) -> f
 
 
 @pytest.mark.parametrize("rng_seed", [0, pytest.param(1, marks=pytest.mark.slow)])
-@pytest.mark.parametrize(("problem", "episodes", "least", "ppo"), [
-    (Bandit, 160, 0.97, {"entropy_coef": 0.1, "entropy_coef_end": 0.005}),  # uniform: 0.6; one context wrong: 0.95
-    (lambda _: Memory(), 60, 0.95, {}),  # without memory: 0.33
-    (lambda _: Conditional(), 60, 0.95, {}),  # heads that see no earlier choice: below 0.8
-], ids=["contextual bandit", "memory", "conditional heads"])
+@pytest.mark.parametrize(
+    ("problem", "episodes", "least", "ppo"),
+    [
+        (Bandit, 160, 0.97, {"entropy_coef": 0.1, "entropy_coef_end": 0.005}),  # uniform: 0.6; one context wrong: 0.95
+        (lambda _: Memory(), 60, 0.95, {}),  # without memory: 0.33
+        (lambda _: Conditional(), 60, 0.95, {}),  # heads that see no earlier choice: below 0.8
+    ],
+    ids=["contextual bandit", "memory", "conditional heads"],
+)
 def test_the_optimum_is_learned(problem, episodes: int, least: float, ppo: dict[str, float], rng_seed: int):
     assert learn(problem(rng_seed), episodes, rng_seed, **ppo) > least

@@ -106,8 +106,13 @@ def in_units_of(update: PPOUpdate, unit: float) -> PPOUpdate:
 
 @settings(max_examples=15)
 @given(
-    st.sampled_from(PAYS), st.integers(-60, 60), st.integers(0, 99), st.sampled_from([0.0, 5.0, -0.1]), st.booleans(),
-    st.integers(1, 6), st.integers(1, 5),
+    st.sampled_from(PAYS),
+    st.integers(-60, 60),
+    st.integers(0, 99),
+    st.sampled_from([0.0, 5.0, -0.1]),
+    st.booleans(),
+    st.integers(1, 6),
+    st.integers(1, 5),
 )
 def test_whatever_is_paid_a_power_of_two_changes_nothing(
     pay: Pay, power: int, rng_seed: int, offset: float, cut_short: bool, steps: int, envs: int
@@ -132,7 +137,9 @@ def test_an_offset_of_the_reward_costs_the_critic_nothing(offset: float, rng_see
 
 @settings(max_examples=15)
 @given(
-    st.floats(-1e6, 1e6).filter(lambda reward: abs(reward) > 1e-6), st.integers(1, 6), st.integers(1, 12),
+    st.floats(-1e6, 1e6).filter(lambda reward: abs(reward) > 1e-6),
+    st.integers(1, 6),
+    st.integers(1, 12),
     st.integers(0, 99),
 )
 def test_equal_returns_prefer_no_action(reward: float, steps: int, envs: int, rng_seed: int):

@@ -72,7 +72,10 @@ def test_nothing_that_is_written_speaks_of_growth(folder: Path) -> None:
     page = re.sub(r"<style.*?</style>|<[^>]*>", " ", (folder / PAGE).read_text(encoding="utf-8"), flags=re.DOTALL)
     verdict = json.loads((folder / VERDICT).read_bytes())
     texts = {
-        "text": printed(paths, "whole"), "markdown": printed(paths, "md"), "page": page, "status": status_text(folder),
+        "text": printed(paths, "whole"),
+        "markdown": printed(paths, "md"),
+        "page": page,
+        "status": status_text(folder),
         "verdict.json": "\n".join(_strings(verdict, without=("settings", "design"))),
         "results": str(Results(folder, paths.content, "")),
     }

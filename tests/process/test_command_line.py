@@ -15,8 +15,25 @@ from esper_ab.control.preflight import examine
 from esper_ab.journal.file import JOURNAL_NAME, Journal
 from esper_ab.journal.load import load
 
-TINY = ("--task", "synthetic", "--groups", "wait,random", "--episodes", "1", "--steps", "2", "--seeds", "1",
-        "--eval-episodes", "1", "--devices", "cpu:0,cpu:1", "--launcher", "inline", "--quiet")
+TINY = (
+    "--task",
+    "synthetic",
+    "--groups",
+    "wait,random",
+    "--episodes",
+    "1",
+    "--steps",
+    "2",
+    "--seeds",
+    "1",
+    "--eval-episodes",
+    "1",
+    "--devices",
+    "cpu:0,cpu:1",
+    "--launcher",
+    "inline",
+    "--quiet",
+)
 TOML = """
 groups = ["shaped", "wait"]
 task = "synthetic"
@@ -106,8 +123,9 @@ def test_a_file_is_run_and_every_record_can_be_told(tmp_path):
 def test_a_reward_beside_the_file_is_found_from_anywhere_by_worker_processes_too(tmp_path):
     """The script that is installed has no working directory on its path, as `python -m` has."""
     (tmp_path / "prices.py").write_text("PRICE = 0.5\n")
-    (tmp_path / "mine.py").write_text("from prices import PRICE\n\ndef reward(facts, settings):\n"
-                                      "    return -PRICE * (facts.acc_delta > 0)\n")
+    (tmp_path / "mine.py").write_text(
+        "from prices import PRICE\n\ndef reward(facts, settings):\n    return -PRICE * (facts.acc_delta > 0)\n"
+    )
     (tmp_path / "experiment.py").write_text(PYTHON)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -121,8 +139,12 @@ def test_a_reward_beside_the_file_is_found_from_anywhere_by_worker_processes_too
 def test_too_little_address_space_for_torch_is_refused_with_the_limit(tmp_path):
     words = [sys.executable, "-m", "esper_ab.commands.cli", "launch", "--groups", "wait,random", "--dry-run"]
     done = subprocess.run(
-        ["bash", "-c", 'ulimit -v 400000; exec "$@"', "bash", *words], cwd=tmp_path, env=environment(),
-        capture_output=True, text=True, check=False,
+        ["bash", "-c", 'ulimit -v 400000; exec "$@"', "bash", *words],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 2
     assert "with an address space of 390 MiB" in done.stderr

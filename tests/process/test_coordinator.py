@@ -33,8 +33,16 @@ def test_one_block_from_start_to_end_with_what_costs_nothing_on_the_way(tmp_path
     assert events[0].plan == plan
     assert events[-1] == ExperimentEnded(status="finished", detail="")
     assert Counter(type(event).__name__ for event in events) == {
-        "ExperimentStarted": 1, "WorkerStarted": 2, "RunStarted": 2, "RunReady": 2, "EpisodeRecorded": 4,
-        "RunEvaluated": 2, "MilestoneReleased": 4, "LookTaken": 1, "ExperimentEnded": 1, "Incident": 1,
+        "ExperimentStarted": 1,
+        "WorkerStarted": 2,
+        "RunStarted": 2,
+        "RunReady": 2,
+        "EpisodeRecorded": 4,
+        "RunEvaluated": 2,
+        "MilestoneReleased": 4,
+        "LookTaken": 1,
+        "ExperimentEnded": 1,
+        "Incident": 1,
     }
     by_run = {name: outcome.outcome for name, outcome in outcomes(fold(events)).items()}
     assert by_run["b/0"] - by_run["a/0"] == pytest.approx(10.0)

@@ -16,8 +16,18 @@ from support.progress import without_progress
 
 def conducted(experiment_dir, soft, hard, lanes, launcher, transport="ipc", fault=""):
     experiment_dir.mkdir()
-    return python("-m", "support.limited_experiment", experiment_dir, soft, hard, lanes, launcher, transport,
-                  FAKE_FAULT=fault, TEST_PID=str(os.getpid()))
+    return python(
+        "-m",
+        "support.limited_experiment",
+        experiment_dir,
+        soft,
+        hard,
+        lanes,
+        launcher,
+        transport,
+        FAKE_FAULT=fault,
+        TEST_PID=str(os.getpid()),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -53,9 +63,25 @@ def test_strangers_that_use_up_descriptors_end_nothing(tmp_path, undisturbed):
 
 def test_launch_refuses_it_with_the_plan(tmp_path):
     done = subprocess.run(
-        ["sh", "-c", "ulimit -n 64 && exec $0 -m esper_ab.launch $*", sys.executable, "--groups", "wait,random",
-         "--task", "synthetic", "--devices", "cpu:0", "cpu:1", "--yes"],
-        cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
+        [
+            "sh",
+            "-c",
+            "ulimit -n 64 && exec $0 -m esper_ab.launch $*",
+            sys.executable,
+            "--groups",
+            "wait,random",
+            "--task",
+            "synthetic",
+            "--devices",
+            "cpu:0",
+            "cpu:1",
+            "--yes",
+        ],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = without_progress(done.stderr)

@@ -88,8 +88,16 @@ def _plan():
     """Of workers without checkpoints; its journal does not end in the page that it has when the disk is full."""
     random = GroupSettings(controller=ControllerSettings(name="random"))
     experiment = ResolvedExperiment(
-        name="fake", groups=tuple(Group(name=name, settings=random) for name in "ab"), devices=("cpu:0", "cpu:1"),
-        slots=("early",), n_envs=1, episodes=40, steps=2, seeds=1, eval_episodes=1, margin=2.0,
+        name="fake",
+        groups=tuple(Group(name=name, settings=random) for name in "ab"),
+        devices=("cpu:0", "cpu:1"),
+        slots=("early",),
+        n_envs=1,
+        episodes=40,
+        steps=2,
+        seeds=1,
+        eval_episodes=1,
+        margin=2.0,
     )
     return make_plan(experiment, replace(fake_plans.machine(2), controllers=("ppo", "random")))[0]
 
@@ -181,8 +189,12 @@ def nothing_is_left_of_what_finds_no_room(folder):
     mine = folder / "mine.toml"
     mine.write_text("# my own\n")
     planned = Job(
-        directory=folder / "new", parts=(), launcher=LAUNCHER, tracking=Tracking(),
-        joint=Joint(parts=(), scores={}), plan=external_plan(),
+        directory=folder / "new",
+        parts=(),
+        launcher=LAUNCHER,
+        tracking=Tracking(),
+        joint=Joint(parts=(), scores={}),
+        plan=external_plan(),
     )
     fill(folder)
     (folder / "new").mkdir()
@@ -204,10 +216,16 @@ def nothing_is_left_of_what_finds_no_room(folder):
 # --- here ---
 
 
-@pytest.mark.parametrize("scenario", [
-    a_run_waits_for_room_and_goes_on, a_run_gives_up_after_a_while_and_resumes, ctrl_c_ends_the_wait,
-    a_report_is_whole_or_not_at_all, nothing_is_left_of_what_finds_no_room,
-])
+@pytest.mark.parametrize(
+    "scenario",
+    [
+        a_run_waits_for_room_and_goes_on,
+        a_run_gives_up_after_a_while_and_resumes,
+        ctrl_c_ends_the_wait,
+        a_report_is_whole_or_not_at_all,
+        nothing_is_left_of_what_finds_no_room,
+    ],
+)
 def test_on_a_small_disk(scenario, tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()

@@ -43,7 +43,8 @@ def test_a_dry_run_shows_the_configuration_and_makes_nothing(tmp_path):
 def test_the_complete_example_names_its_project_and_tags_its_variants():
     what = load_declaration(BLOCKS / "curriculum_comparison.py")
     assert {group.name: group.settings.reward.mode for group in what.asked.groups} == {
-        "learning_progress": "shaped", "prioritized_regressed": "simplified",
+        "learning_progress": "shaped",
+        "prioritized_regressed": "simplified",
     }
     tracking = what.tracking
     assert (tracking.wandb, tracking.wandb_entity, tracking.wandb_project) == ("online", "metta-research", "")
@@ -101,8 +102,19 @@ def test_the_output_has_the_documents_structure(executed):
 def test_the_configuration_of_one_run_trains_it_again_to_the_same_records(executed, tmp_path):
     experiment_dir, _ = executed
     config = experiment_dir / "runs" / "variant_b-1" / "config.toml"
-    done("launch", config, "--groups", "variant_b,wait", "--name", "again", "--output-dir", tmp_path, "--quiet",
-         "--launcher", "inline")
+    done(
+        "launch",
+        config,
+        "--groups",
+        "variant_b,wait",
+        "--name",
+        "again",
+        "--output-dir",
+        tmp_path,
+        "--quiet",
+        "--launcher",
+        "inline",
+    )
     before, again = (digests(path)["variant_b/1"] for path in (experiment_dir, tmp_path / "again"))
     assert len(again) == 2, "an episode and the evaluation"
     assert again == before

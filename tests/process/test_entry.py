@@ -52,11 +52,20 @@ def test_a_cpu_worker_sees_one_thread_no_gpu_deterministic_torch_and_never_its_c
     done = set_up(tmp_path, "")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {
-        "uuids": [""], "compiler": [], "threads": 1, "deterministic": True, "benchmark": False, "tf32": False,
-        "ignores_ctrl_c": True, "gpus": 0,
+        "uuids": [""],
+        "compiler": [],
+        "threads": 1,
+        "deterministic": True,
+        "benchmark": False,
+        "tf32": False,
+        "ignores_ctrl_c": True,
+        "gpus": 0,
         "environment": {
-            "CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": "", "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
-            "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
+            "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+            "CUDA_VISIBLE_DEVICES": "",
+            "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
+            "OMP_NUM_THREADS": "1",
+            "MKL_NUM_THREADS": "1",
         },
     }
 

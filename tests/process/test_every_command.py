@@ -29,8 +29,22 @@ NAMES = sorted(leaves())
 NOT_DATA = {"slurm-script", "cite", "figure"}  # a script, LaTeX and a picture, which JSON would not help
 CODES = re.compile(r"\x1b")
 _TINY = (
-    "--groups", "wait,random", "--task", "synthetic", "--seeds", "1", "--episodes", "1", "--steps", "4",
-    "--n-envs", "1", "--placement", "sequence", "--devices", "cpu:0",
+    "--groups",
+    "wait,random",
+    "--task",
+    "synthetic",
+    "--seeds",
+    "1",
+    "--episodes",
+    "1",
+    "--steps",
+    "4",
+    "--n-envs",
+    "1",
+    "--placement",
+    "sequence",
+    "--devices",
+    "cpu:0",
 )
 COLOURFUL = {"FORCE_COLOR": "1", "TERM": "xterm-256color", "COLUMNS": "60"}
 # A call of every command that is cheap and ends with 0. EXPERIMENT is a finished experiment directory, COPY one of its
@@ -47,7 +61,17 @@ CALLS: dict[str, tuple[str, ...]] = {
     "growth fetch": ("digits",),
     "growth heuristic": ("--task", "synthetic", "--steps", "3", "--n-envs", "1"),
     "growth rewards": (
-        "sparse", "--task", "synthetic", "--schedules", "2", "--hosts", "1", "--search", "0", "--steps", "3",
+        "sparse",
+        "--task",
+        "synthetic",
+        "--schedules",
+        "2",
+        "--hosts",
+        "1",
+        "--search",
+        "0",
+        "--steps",
+        "3",
     ),
     "init": ("made.toml", "--force"),
     "judge": ("held.json", "results.csv"),
@@ -145,7 +169,9 @@ def test_examples_of_the_group_exist():
 
 
 DRY = sorted(
-    line for name in NAMES for line in examples_of(leaves()[name].epilog)
+    line
+    for name in NAMES
+    for line in examples_of(leaves()[name].epilog)
     if "--dry-run" in line and "experiments/" not in line
 )
 
@@ -200,9 +226,13 @@ def test_an_error_is_an_object_however_json_is_asked_for(capsys, asked):
 
 
 @pytest.mark.usefixtures("place")
-@pytest.mark.parametrize(("name", "flags"), [
-    *((name, []) for name in NAMES), *((name, ["--json"]) for name in NAMES if name not in NOT_DATA),
-])
+@pytest.mark.parametrize(
+    ("name", "flags"),
+    [
+        *((name, []) for name in NAMES),
+        *((name, ["--json"]) for name in NAMES if name not in NOT_DATA),
+    ],
+)
 def test_a_pipe_gets_plain_lines_and_nothing_but_json_where_that_is_asked_for(name, flags, capfd):
     """One value, or one per line where output goes on and on."""
     status = invoke(group, [*name.split(), *arguments(name), *flags], "esper-ab")

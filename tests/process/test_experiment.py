@@ -12,8 +12,23 @@ from esper_ab.contracts.installed_code import sources
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
 
-SMALL = ("--task", "synthetic", "--episodes", "2", "--steps", "6", "--n-envs", "2", "--seeds", "2",
-         "--eval-episodes", "2", "--quiet", "--name", "run")
+SMALL = (
+    "--task",
+    "synthetic",
+    "--episodes",
+    "2",
+    "--steps",
+    "6",
+    "--n-envs",
+    "2",
+    "--seeds",
+    "2",
+    "--eval-episodes",
+    "2",
+    "--quiet",
+    "--name",
+    "run",
+)
 
 
 def digests(history: History, group: str) -> list[str]:
@@ -26,8 +41,17 @@ def digests(history: History, group: str) -> list[str]:
 def same_twice(tmp_path_factory) -> Path:
     """a and b have the same settings, each run in a process of its own."""
     folder = tmp_path_factory.mktemp("same")
-    ended = python("-m", "esper_ab.launch", *SMALL, "--output-dir", folder, "--groups", "a=shaped,b=shaped",
-                   "--devices", "cpu:0,cpu:1")
+    ended = python(
+        "-m",
+        "esper_ab.launch",
+        *SMALL,
+        "--output-dir",
+        folder,
+        "--groups",
+        "a=shaped,b=shaped",
+        "--devices",
+        "cpu:0,cpu:1",
+    )
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return folder / "run"
 
@@ -49,8 +73,21 @@ def test_the_verdict_on_the_same_condition_is_identical(same_twice):
 
 def test_renamed_reordered_and_in_other_company_without_telemetry_nothing_changes(same_twice, tmp_path):
     """The same settings under another name, third of three, in threads that take turns, its life not recorded."""
-    done("launch", *SMALL, "--output-dir", tmp_path, "--groups", "wait,simplified,other=shaped", "--no-telemetry",
-         "--launcher", "inline", "--placement", "sequence", "--devices", "cpu:0")
+    done(
+        "launch",
+        *SMALL,
+        "--output-dir",
+        tmp_path,
+        "--groups",
+        "wait,simplified,other=shaped",
+        "--no-telemetry",
+        "--launcher",
+        "inline",
+        "--placement",
+        "sequence",
+        "--devices",
+        "cpu:0",
+    )
     history = load(tmp_path / "run").history
     assert digests(history, "other") == digests(load(same_twice).history, "a")
     assert not any(record.seed_events for run in history.runs.values() for record in records_of(run))

@@ -52,8 +52,21 @@ except Exception as error:
 results = run_ab_test(get_experiment(), output_dir="experiments", verbose=False)
 print(len(results), workers.OF_THE_USER)
 """
-SMALL = ("--task", "synthetic", "--episodes", "1", "--steps", "4", "--n-envs", "2", "--seeds", "2",
-         "--eval-episodes", "2", "--quiet")
+SMALL = (
+    "--task",
+    "synthetic",
+    "--episodes",
+    "1",
+    "--steps",
+    "4",
+    "--n-envs",
+    "2",
+    "--seeds",
+    "2",
+    "--eval-episodes",
+    "2",
+    "--quiet",
+)
 LAUNCH = (sys.executable, "-m", "esper_ab.launch")
 INSTALLED = (str(Path(sys.executable).with_name("esper-ab")),)
 
@@ -91,8 +104,19 @@ def test_an_experiment_with_a_reward_that_lies_there(tmp_path):
 
 @pytest.mark.slow
 def test_names_of_libraries_shadow_nothing_in_the_children_of_the_installed_command(tmp_path):
-    there = Folder(tmp_path, "workers/__init__.py", "esper_ab/__init__.py", "queue.py", "signal.py", "numpy.py",
-                   "torch.py", "msgspec.py", "zmq/__init__.py", "tensorboard/__init__.py", "pickle.py")
+    there = Folder(
+        tmp_path,
+        "workers/__init__.py",
+        "esper_ab/__init__.py",
+        "queue.py",
+        "signal.py",
+        "numpy.py",
+        "torch.py",
+        "msgspec.py",
+        "zmq/__init__.py",
+        "tensorboard/__init__.py",
+        "pickle.py",
+    )
     there.gives(*INSTALLED, "launch", *SMALL, "--groups", "random,wait", "--name", "run", "--track", "tensorboard")
     there.gives(*INSTALLED, "status", "--follow", "experiments/run")
     there.gives(*INSTALLED, "track", "experiments/run", "--tensorboard")
@@ -120,8 +144,12 @@ def test_an_interpreter_that_begins_with_another_package_of_the_name(tmp_path):
     other_workers(tmp_path, "")
     (tmp_path / "sitecustomize.py").write_text("import workers\n")
     done = subprocess.run(
-        own_packages.child_command("workers.commands.fetch", "digits"), env={"PYTHONPATH": str(tmp_path)},
-        capture_output=True, text=True, timeout=60, check=False,
+        own_packages.child_command("workers.commands.fetch", "digits"),
+        env={"PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     (line,) = without_progress(done.stderr)
     assert line.startswith(f"error: this process has imported another package `workers` from {tmp_path}/workers/")

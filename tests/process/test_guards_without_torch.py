@@ -61,8 +61,25 @@ def history(tmp_path: Path, monkeypatch) -> History:
     monkeypatch.setenv("PYTHONPATH", environment()["PYTHONPATH"])
     command = trainers.command(tmp_path)
     (tmp_path / "train.py").write_text(SCRIPT)
-    done("launch", "--output-dir", tmp_path / "runs", "--name", "first", "--quiet", "--launcher", "inline", "--margin",
-         "0.1", "--higher", "return", command, "--seeds", "1", "--vary", "lr=1,2")
+    done(
+        "launch",
+        "--output-dir",
+        tmp_path / "runs",
+        "--name",
+        "first",
+        "--quiet",
+        "--launcher",
+        "inline",
+        "--margin",
+        "0.1",
+        "--higher",
+        "return",
+        command,
+        "--seeds",
+        "1",
+        "--vary",
+        "lr=1,2",
+    )
     return load(tmp_path / "runs/first").history
 
 

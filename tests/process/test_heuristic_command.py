@@ -34,17 +34,33 @@ def test_seeds_live_in_more_than_one_slot_of_one_host():
 def test_its_hosts_are_those_of_an_experiment(tmp_path):
     """Trained by the kernel that an experiment would choose: equal accuracies, to the bit."""
     asked = ("--task", "synthetic", "--episodes", "1", "--steps", "12", "--n-envs", "2")
-    done("launch", "--groups", "heuristic,wait", *asked, "--seeds", "2", "--eval-episodes", "2", "--output-dir",
-         tmp_path, "--name", "x", "--quiet")
+    done(
+        "launch",
+        "--groups",
+        "heuristic,wait",
+        *asked,
+        "--seeds",
+        "2",
+        "--eval-episodes",
+        "2",
+        "--output-dir",
+        tmp_path,
+        "--name",
+        "x",
+        "--quiet",
+    )
     experiment = [host.outcome.outcome for host in load(tmp_path / "x").history.runs["heuristic/0"].evaluation.episodes]
     answer = json.loads(done(*HEURISTIC, *asked))
     assert [host["held_out_accuracy"] for host in answer["hosts"]] == experiment
 
 
-@pytest.mark.parametrize(("args", "words"), [
-    (("--slots", "erly"), "no slot 'erly' in task digits; it has early, mid, late"),
-    (("--device", "cuda:99"), "no device 'cuda:99' here"),
-])
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("--slots", "erly"), "no slot 'erly' in task digits; it has early, mid, late"),
+        (("--device", "cuda:99"), "no device 'cuda:99' here"),
+    ],
+)
 def test_what_is_not_there_is_one_line_and_status_2(args, words):
     ended = esper_ab(*HEURISTIC, *args)
     assert ended.returncode == 2
@@ -54,8 +70,15 @@ def test_what_is_not_there_is_one_line_and_status_2(args, words):
 
 def host(*seeds: Seed, settled: int | None = 4) -> Host:
     return Host(
-        episode=0, env=len(seeds), seeds=seeds, held_out_accuracy=50.0, params_added=0, settled_step=settled,
-        unsettled_steps=3, improving_steps=5, diverged=False,
+        episode=0,
+        env=len(seeds),
+        seeds=seeds,
+        held_out_accuracy=50.0,
+        params_added=0,
+        settled_step=settled,
+        unsettled_steps=3,
+        improving_steps=5,
+        diverged=False,
     )
 
 

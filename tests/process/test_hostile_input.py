@@ -48,7 +48,10 @@ def strangers(order, told):
         told.append(hostile.stranger(order.endpoint, setup))
     hello = hostile.MESSAGES[0]
     for data in (
-        hostile.zmtp1(b"w00/1", hello), b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"", b"\xff" * 64,
+        hostile.zmtp1(b"w00/1", hello),
+        b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"",
+        b"\xff" * 64,
         *map(rng.randbytes, (10, 500, 9000)),
     ):
         got = hostile.raw(order.endpoint, data)

@@ -16,8 +16,25 @@ from esper_ab.journal.lock import Lock
 from esper_ab.verdict.scale import MEAN
 
 LAUNCH = (
-    "launch", "--groups", "wait,random", "--seeds", "1", "--episodes", "1", "--steps", "4", "--n-envs", "1",
-    "--placement", "sequence", "--devices", "cpu:0", "--launcher", "inline", "--eval-episodes", "1",
+    "launch",
+    "--groups",
+    "wait,random",
+    "--seeds",
+    "1",
+    "--episodes",
+    "1",
+    "--steps",
+    "4",
+    "--n-envs",
+    "1",
+    "--placement",
+    "sequence",
+    "--devices",
+    "cpu:0",
+    "--launcher",
+    "inline",
+    "--eval-episodes",
+    "1",
 )
 TAKE_ALL = {"report", "resume", "status"}
 

@@ -7,8 +7,21 @@ from support.in_process import done, esper_ab
 
 from esper_ab import create_experiment
 
-SMALL = ("--task", "synthetic", "--episodes", "1", "--steps", "2", "--n-envs", "1", "--eval-episodes", "2",
-         "--launcher", "inline", "--quiet")
+SMALL = (
+    "--task",
+    "synthetic",
+    "--episodes",
+    "1",
+    "--steps",
+    "2",
+    "--n-envs",
+    "1",
+    "--eval-episodes",
+    "2",
+    "--launcher",
+    "inline",
+    "--quiet",
+)
 
 
 @pytest.mark.parametrize("seeds", [2, 16])
@@ -23,9 +36,10 @@ def test_one_group_is_trained_whole_and_says_that_it_answers_no_comparison(seeds
     assert f"{seeds} finished" in done("status", "experiments/one", folder=tmp_path)
     assert "finished" in done("list", folder=tmp_path)
     assert len(list((tmp_path / "experiments/one/policies/wait").iterdir())) == seeds
-    assert "one group has no verdict to extend" in esper_ab(
-        "resume", "experiments/one", "--seeds", str(seeds + 1), folder=tmp_path
-    ).stderr
+    assert (
+        "one group has no verdict to extend"
+        in esper_ab("resume", "experiments/one", "--seeds", str(seeds + 1), folder=tmp_path).stderr
+    )
 
 
 def test_two_groups_trained_alone_on_the_same_seeds_are_compared_later(tmp_path, warm_children):
@@ -37,11 +51,16 @@ def test_two_groups_trained_alone_on_the_same_seeds_are_compared_later(tmp_path,
     assert "by its own plan" not in found.stdout  # neither has one that compares
 
 
-@pytest.mark.parametrize(("flags", "setting"), [
-    (("--seeds", "auto"), "--seeds auto"), (("--looks", "4,6"), "--looks 4,6"),
-    (("--control", "wait"), "--control wait"),
-    (("--untested", "wait"), "--untested wait"), (("--seeds", "20", "--futility", "0.8"), "--futility 0.8"),
-])
+@pytest.mark.parametrize(
+    ("flags", "setting"),
+    [
+        (("--seeds", "auto"), "--seeds auto"),
+        (("--looks", "4,6"), "--looks 4,6"),
+        (("--control", "wait"), "--control wait"),
+        (("--untested", "wait"), "--untested wait"),
+        (("--seeds", "20", "--futility", "0.8"), "--futility 0.8"),
+    ],
+)
 def test_a_setting_of_comparisons_is_refused_for_one_group(flags, setting, tmp_path, warm_children):
     found = esper_ab("launch", "--groups", "wait", *SMALL, *flags, folder=tmp_path)
     assert found.returncode == 2

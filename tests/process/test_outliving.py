@@ -95,7 +95,10 @@ def launched_and_cut(folder, module, words, **changes):
     begin = f"import os, signal; signal.signal(signal.SIGHUP, signal.SIG_DFL); os.login_tty({slave})"
     program = f"{begin}; os.execv({sys.executable!r}, {[sys.executable, '-m', module, *words]!r})"
     with subprocess.Popen(
-        [sys.executable, "-S", "-c", program], cwd=folder, env=environment() | changes, pass_fds=[slave],
+        [sys.executable, "-S", "-c", program],
+        cwd=folder,
+        env=environment() | changes,
+        pass_fds=[slave],
         start_new_session=True,
     ) as launch:
         os.close(slave)
@@ -108,16 +111,43 @@ def launched_and_cut(folder, module, words, **changes):
 def launched_and_cut_in_the_rehearsal(folder, score):
     """A launch whose terminal closes while a program is rehearsed for the first time; its exit status."""
     (folder / "train.py").write_text(TRAINER.format(score=score))
-    words = ("launch", f"{sys.executable} train.py {{seed}} {{x}} {{out}}", "--vary", "x=1,2", "--seeds", "1",
-             "--higher", "score", "--margin", "1", "--name", "it")
+    words = (
+        "launch",
+        f"{sys.executable} train.py {{seed}} {{x}} {{out}}",
+        "--vary",
+        "x=1,2",
+        "--seeds",
+        "1",
+        "--higher",
+        "score",
+        "--margin",
+        "1",
+        "--name",
+        "it",
+    )
     return launched_and_cut(folder, "esper_ab.commands.cli", words)
 
 
 @pytest.mark.parametrize(("module", "words"), [("esper_ab", ("launch",)), ("esper_ab.launch", ())])
 def test_a_launch_whose_terminal_closes_while_its_libraries_are_imported_goes_on(tmp_path, module, words):
     (tmp_path / "sitecustomize.py").write_text(PAUSED_IMPORT)
-    words = (*words, "--groups", "wait,random", "--task", "synthetic", "--seeds", "1", "--episodes", "1",
-             "--steps", "4", "--n-envs", "1", "--name", "it")
+    words = (
+        *words,
+        "--groups",
+        "wait,random",
+        "--task",
+        "synthetic",
+        "--seeds",
+        "1",
+        "--episodes",
+        "1",
+        "--steps",
+        "4",
+        "--n-envs",
+        "1",
+        "--name",
+        "it",
+    )
     path = f"{tmp_path}{os.pathsep}{environment()['PYTHONPATH']}"
     assert launched_and_cut(tmp_path, module, words, PYTHONPATH=path) == 0
     console = (tmp_path / "experiments/it/console.log").read_text()

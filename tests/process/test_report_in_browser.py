@@ -32,11 +32,24 @@ NASTY = "<img src=x onerror=alert(1)>"
 def browse(address: str, home: Path, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [
-            BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--enable-logging=stderr",
-            "--v=0", f"--user-data-dir={home / 'profile'}", "--disable-background-networking", "--no-first-run",
-            "--window-size=1150,1600", *options, address,
+            BROWSER,
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--hide-scrollbars",
+            "--enable-logging=stderr",
+            "--v=0",
+            f"--user-data-dir={home / 'profile'}",
+            "--disable-background-networking",
+            "--no-first-run",
+            "--window-size=1150,1600",
+            *options,
+            address,
         ],
-        capture_output=True, text=True, timeout=120, check=True,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
     )
 
 
@@ -106,7 +119,9 @@ def test_a_run_can_be_named_in_the_address_and_is_shown_in_every_figure(folder, 
 def test_it_draws_itself_in_dark_and_light(folder, tmp_path, scheme):
     picture = tmp_path / "page.png"
     browse(
-        (folder / "report.html").as_uri(), tmp_path, f"--screenshot={picture}",
+        (folder / "report.html").as_uri(),
+        tmp_path,
+        f"--screenshot={picture}",
         f"--blink-settings=preferredColorScheme={scheme}",
     )
     corner = _first_pixel(picture)

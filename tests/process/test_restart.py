@@ -25,14 +25,26 @@ def test_a_worker_that_fails_at_every_point_in_turn_costs_nothing_and_is_told_of
     deaths = incidents(events, "worker_death")
     assert {death.run_name for death in deaths} == {"b/0"}
     assert [death.episode for death in deaths] == [None, 0, 1, 2, None]
-    for number, (death, said) in enumerate(zip(deaths, (
-        "reported an error: RuntimeError: the planted error, in warm-up of run b/0", "ended with exit status",
-        "keeps sending invalid messages", "not finite", "in evaluation of run b/0 (last sign: evaluate, step 1)",
-    ), strict=True), 1):
+    for number, (death, said) in enumerate(
+        zip(
+            deaths,
+            (
+                "reported an error: RuntimeError: the planted error, in warm-up of run b/0",
+                "ended with exit status",
+                "keeps sending invalid messages",
+                "not finite",
+                "in evaluation of run b/0 (last sign: evaluate, step 1)",
+            ),
+            strict=True,
+        ),
+        1,
+    ):
         assert said in death.detail
         assert f"worker w01/{number} on cpu:1" in death.detail
     assert [restart.detail.partition(" was started to ")[2] for restart in incidents(events, "restart")] == [
-        "begin b/0 again", "begin b/0 again", *(f"continue b/0 after episode {episode}" for episode in range(3)),
+        "begin b/0 again",
+        "begin b/0 again",
+        *(f"continue b/0 after episode {episode}" for episode in range(3)),
     ]
     assert taken_up(events) == {"a/0": [0], "b/0": [0, 0, 1, 2, 3]}
     assert [event.worker for event in of(WorkerStarted, events)][2:] == ["w01"] * 5

@@ -74,8 +74,11 @@ def test_every_reward_scores_the_same_plays(made):
 def test_the_text_has_every_table_and_where_the_files_are(made, folder):
     text, reward_audit = made
     for there in (
-        "What it costs to choose by each reward", "What a short search for the reward finds", "Reference behaviours",
-        "Scale, and when in the episode it pays", "first/reward_audit.json",
+        "What it costs to choose by each reward",
+        "What a short search for the reward finds",
+        "Reference behaviours",
+        "Scale, and when in the episode it pays",
+        "first/reward_audit.json",
     ):
         assert there in text
     page = (folder / "first" / "reward_audit.html").read_text()
@@ -93,13 +96,16 @@ def test_other_rewards_change_no_play_and_a_constant_scales_what_it_should(made,
     assert doubled == tuple(tuple(2 * value for value in hosts) for hosts in before)
 
 
-@pytest.mark.parametrize(("args", "words"), [
-    (("mine.py:late",), "reward mode 'mine.py:late' is not finite at step 5"),
-    (("--set", "reward.gamma=0.9", "shaped"), "needs reward.gamma = 0.995"),
-    (("sparse", "--set", "growth.blueprints=[norm]"), "behaviour 'schedule'"),
-    (("sparse", "--out", "mine.py"), "--out mine.py"),
-    (("sparse", "--slots", "late,early"), "task synthetic has early,late; name each once, in this order"),
-])
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("mine.py:late",), "reward mode 'mine.py:late' is not finite at step 5"),
+        (("--set", "reward.gamma=0.9", "shaped"), "needs reward.gamma = 0.995"),
+        (("sparse", "--set", "growth.blueprints=[norm]"), "behaviour 'schedule'"),
+        (("sparse", "--out", "mine.py"), "--out mine.py"),
+        (("sparse", "--slots", "late,early"), "task synthetic has early,late; name each once, in this order"),
+    ],
+)
 def test_what_cannot_be_done_is_one_line_and_status_2(folder, args, words):
     ended = esper_ab("growth", "rewards", *TINY, "--search", "0", *args, "--json", folder=folder)
     assert (ended.returncode, len(without_progress(ended.stderr))) == (2, 1), ended.stdout
@@ -118,8 +124,24 @@ def test_from_python_it_is_the_same_reward_audit(made, folder, monkeypatch):
 # --- an experiment that includes a reward audit ---
 
 LAUNCH = (
-    "launch", "--task", "synthetic", "--seeds", "1", "--episodes", "1", "--steps", "6", "--n-envs", "2",
-    "--placement", "sequence", "--devices", "cpu:0", "--quiet", "--launcher", "inline",
+    "launch",
+    "--task",
+    "synthetic",
+    "--seeds",
+    "1",
+    "--episodes",
+    "1",
+    "--steps",
+    "6",
+    "--n-envs",
+    "2",
+    "--placement",
+    "sequence",
+    "--devices",
+    "cpu:0",
+    "--quiet",
+    "--launcher",
+    "inline",
 )
 
 

@@ -14,7 +14,7 @@ from esper_ab.journal.load import load
 pytestmark = pytest.mark.usefixtures("warm_children")
 BASE = {"task": "synthetic", "episodes": 2, "steps": 3, "n_envs": 2, "devices": ["cpu:0", "cpu:1"]}
 # Fails as often as the number in the file says, in whatever worker comes first.
-FRAGILE = '''
+FRAGILE = """
 import os
 import signal
 import numpy as np
@@ -28,7 +28,7 @@ def reward(facts, settings):
         LEFT.write_text(str(left - 1))
         {how}
     return np.nan_to_num(facts.acc_delta)
-'''
+"""
 RAISES, DIES = 'raise RuntimeError("the planted failure")', "os.kill(os.getpid(), signal.SIGKILL)"
 
 
@@ -53,7 +53,8 @@ def test_without_retries_the_replicate_is_given_up_and_said_to_be(tmp_path):
     results = run_ab_test(fragile(tmp_path, 1, 2), tmp_path, retry_failed_runs=False)
     assert results.error == ""
     assert {name: [run["success"] for run in runs] for name, runs in results.items()} == {
-        "steady": [False, True], "fragile": [False, True],
+        "steady": [False, True],
+        "fragile": [False, True],
     }
     failed = results["fragile"][0]
     assert "SIGKILL" in failed.error
@@ -117,7 +118,7 @@ def test_one_run_at_a_time_is_a_sequence_on_one_device(results):
 
 
 # Python's own trap: whoever spawns a process of their own from an unguarded script has the script run again in it.
-SPAWNS = '''
+SPAWNS = """
 import multiprocessing
 from esper_ab import ABExperiment, ABVariant, run_ab_test
 
@@ -127,7 +128,7 @@ if __name__ == "__main__":
     child.join()
 else:
     run_ab_test(ABExperiment("x", variants=[ABVariant("a"), ABVariant("b")]))
-'''
+"""
 
 
 def test_a_script_that_is_imported_into_another_process_fails_at_once_and_says_why(tmp_path):

@@ -154,8 +154,18 @@ def test_a_plan_says_that_workers_are_spawned(tmp_path):
         "    threading.Thread(target=time.sleep, args=(1e6,), daemon=True).start()\n"
     )
     path = os.pathsep.join([str(tmp_path), environment()["PYTHONPATH"]])
-    done = python("-m", "esper_ab.launch", "--groups", "wait,random", "--task", "synthetic", "--dry-run", "--verbose",
-                  folder=tmp_path, PYTHONPATH=path)
+    done = python(
+        "-m",
+        "esper_ab.launch",
+        "--groups",
+        "wait,random",
+        "--task",
+        "synthetic",
+        "--dry-run",
+        "--verbose",
+        folder=tmp_path,
+        PYTHONPATH=path,
+    )
     assert done.returncode == 0, done.stderr
     said = " ".join(done.stdout.split())
     assert "(spawned, not forked), because importing its modules has left 1 more thread running." in said
@@ -164,8 +174,25 @@ def test_a_plan_says_that_workers_are_spawned(tmp_path):
 def test_users_code_is_imported_in_the_preflight_and_in_workers_only(tmp_path):
     (tmp_path / "mine.py").write_text(REWARD)
     done = python(
-        "-m", "esper_ab.launch", "--groups", "a=mine.py:reward,b=mine.py:reward", "--task", "synthetic", "--seeds", "1",
-        "--episodes", "1", "--steps", "2", "--n-envs", "2", "--eval-episodes", "2", "--devices", "cpu:0", "--yes",
+        "-m",
+        "esper_ab.launch",
+        "--groups",
+        "a=mine.py:reward,b=mine.py:reward",
+        "--task",
+        "synthetic",
+        "--seeds",
+        "1",
+        "--episodes",
+        "1",
+        "--steps",
+        "2",
+        "--n-envs",
+        "2",
+        "--eval-episodes",
+        "2",
+        "--devices",
+        "cpu:0",
+        "--yes",
         folder=tmp_path,
     )
     assert done.returncode == 0, done.stderr

@@ -147,9 +147,15 @@ def test_a_server_that_accepts_and_never_answers_does_not_keep_the_tracker(tmp_p
     save_settings(experiment_dir, Tracking(wandb="online"))
     with socket.create_server(("127.0.0.1", 0)) as silent:
         done = subprocess.run(
-            [sys.executable, "-c", SILENT, experiment_dir], timeout=PATIENCE_S, check=False,
-            env=os.environ | {
-                "WANDB_MODE": "online", "WANDB_API_KEY": "0" * 40, "no_proxy": "127.0.0.1", "NO_PROXY": "127.0.0.1",
+            [sys.executable, "-c", SILENT, experiment_dir],
+            timeout=PATIENCE_S,
+            check=False,
+            env=os.environ
+            | {
+                "WANDB_MODE": "online",
+                "WANDB_API_KEY": "0" * 40,
+                "no_proxy": "127.0.0.1",
+                "NO_PROXY": "127.0.0.1",
                 "WANDB_BASE_URL": f"http://127.0.0.1:{silent.getsockname()[1]}",
             },
         )

@@ -20,8 +20,19 @@ OWN_WORDS = ("accuracy", "host", "grown", "blueprint", "fossil", "points of", "r
 
 
 def launched(folder: Path, name: str, *arguments: str, launcher: str = "inline") -> History:
-    done("launch", "--output-dir", folder / "runs", "--name", name, "--quiet", "--launcher", launcher, "--margin",
-         "0.1", *arguments)
+    done(
+        "launch",
+        "--output-dir",
+        folder / "runs",
+        "--name",
+        name,
+        "--quiet",
+        "--launcher",
+        launcher,
+        "--margin",
+        "0.1",
+        *arguments,
+    )
     return load(folder / "runs" / name).history
 
 
@@ -36,9 +47,23 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, History]:
     """An experiment with a Python trainer, of which fast and twin have the same settings."""
     folder = tmp_path_factory.mktemp("own")
     return folder, launched(
-        folder, "own", trainers.python_file(folder), "--higher", "score", "--seeds", "6",
-        "--group", "slow:trainer.lr=0.1", "--group", "fast:trainer.lr=0.2", "--group", "twin:trainer.lr=0.2",
-        "--control", "fast", "--episodes", "2",
+        folder,
+        "own",
+        trainers.python_file(folder),
+        "--higher",
+        "score",
+        "--seeds",
+        "6",
+        "--group",
+        "slow:trainer.lr=0.1",
+        "--group",
+        "fast:trainer.lr=0.2",
+        "--group",
+        "twin:trainer.lr=0.2",
+        "--control",
+        "fast",
+        "--episodes",
+        "2",
     )
 
 
@@ -56,8 +81,21 @@ def test_equal_settings_give_equal_records_and_another_group_changes_none(own):
     folder, history = own
     assert digests(history, "twin") == digests(history, "fast")
     other = launched(
-        folder, "other", str(folder / "mine.py"), "--higher", "score", "--seeds", "1", "--episodes", "2",
-        "--group", "renamed:trainer.lr=0.2", "--group", "c:trainer.lr=0.9", "--placement", "share",
+        folder,
+        "other",
+        str(folder / "mine.py"),
+        "--higher",
+        "score",
+        "--seeds",
+        "1",
+        "--episodes",
+        "2",
+        "--group",
+        "renamed:trainer.lr=0.2",
+        "--group",
+        "c:trainer.lr=0.9",
+        "--placement",
+        "share",
     )
     assert digests(other, "renamed") == digests(history, "fast")[:1]
     assert digests(other, "c") != digests(other, "renamed")
@@ -90,8 +128,15 @@ def test_a_command_has_dotted_placeholders_a_port_of_its_own_and_several_files(t
     (tmp_path / "train.py").write_text(LISTENS)
     monkeypatch.chdir(tmp_path)
     history = launched(
-        tmp_path, "ports", f"{sys.executable} train.py {{seed}} {{algo.lr}} {{port}} {{out}}",
-        "--higher", "return", "--seeds", "2", "--vary", "algo.lr=1,2",
+        tmp_path,
+        "ports",
+        f"{sys.executable} train.py {{seed}} {{algo.lr}} {{port}} {{out}}",
+        "--higher",
+        "return",
+        "--seeds",
+        "2",
+        "--vary",
+        "algo.lr=1,2",
     )
     found = {name: run.outcome for name, run in outcomes(history).items()}
     assert {name for name, value in found.items() if value is None} == set()
@@ -120,8 +165,20 @@ def test_a_command_that_fails_in_every_run_ends_early_and_goes_on_with_every_see
     script.write_text(WORKS_IN_THE_REHEARSAL_ONLY)
     monkeypatch.chdir(tmp_path)
     failed = esper_ab(
-        "launch", f"{sys.executable} train.py {{seed}} {{lr}} {{out}}", "--higher", "return", "--vary", "lr=1,2",
-        "--margin", "0.1", "--output-dir", "runs", "--name", "mended", "--launcher", "inline",
+        "launch",
+        f"{sys.executable} train.py {{seed}} {{lr}} {{out}}",
+        "--higher",
+        "return",
+        "--vary",
+        "lr=1,2",
+        "--margin",
+        "0.1",
+        "--output-dir",
+        "runs",
+        "--name",
+        "mended",
+        "--launcher",
+        "inline",
     )
     assert failed.returncode == 4
     assert failed.stderr.count("RuntimeError: no such file: /data/") == 1  # the end of one log
@@ -177,8 +234,21 @@ def test_a_worker_that_is_killed_changes_no_record(tmp_path):
 @pytest.mark.slow
 def test_a_trainer_is_calibrated_by_its_settings(tmp_path):
     trainer = trainers.python_file(tmp_path)
-    common = ("calibrate", trainer, "--higher", "score", "--output-dir", tmp_path / "runs", "--name", "x", "--quiet",
-              "--launcher", "inline", "--runs", "4")
+    common = (
+        "calibrate",
+        trainer,
+        "--higher",
+        "score",
+        "--output-dir",
+        tmp_path / "runs",
+        "--name",
+        "x",
+        "--quiet",
+        "--launcher",
+        "inline",
+        "--runs",
+        "4",
+    )
     done(*common, "--episodes", "2", "--set", "trainer.lr=0.2")
     found = load_calibration(tmp_path / "runs" / "x")
     assert (found.margin_named, found.spread.runs, found.deterministic) == (False, 4, True)
@@ -187,8 +257,20 @@ def test_a_trainer_is_calibrated_by_its_settings(tmp_path):
 
 # --- Gymnasium ---
 
-CARTPOLE = ("--task", "gym:CartPole-v1", "--n-envs", "2", "--steps", "30", "--eval-episodes", "2", "--devices",
-            "cpu:0", "--placement", "share")
+CARTPOLE = (
+    "--task",
+    "gym:CartPole-v1",
+    "--n-envs",
+    "2",
+    "--steps",
+    "30",
+    "--eval-episodes",
+    "2",
+    "--devices",
+    "cpu:0",
+    "--placement",
+    "share",
+)
 
 
 def test_equal_groups_are_equal_and_neither_company_nor_names_change_one(tmp_path):

@@ -39,8 +39,12 @@ def test_the_node_and_the_folder_are_named(command, tmp_path):
         (programs / name).write_text(text)
         (programs / name).chmod(0o755)
     own = environment(
-        SLURM_JOB_ID="7", SLURM_JOB_NODELIST="n[1-2]", SLURM_JOB_CPUS_PER_NODE="2(x2)", BLIND="n2",
-        HIDDEN=str(folder), NAMESPACES=namespaces(folder),
+        SLURM_JOB_ID="7",
+        SLURM_JOB_NODELIST="n[1-2]",
+        SLURM_JOB_CPUS_PER_NODE="2(x2)",
+        BLIND="n2",
+        HIDDEN=str(folder),
+        NAMESPACES=namespaces(folder),
     )
     own["PATH"] = f"{programs}:{own['PATH']}"
     flags = ["--launcher", "slurm", "--output-dir", str(folder / "new")]
@@ -48,7 +52,10 @@ def test_the_node_and_the_folder_are_named(command, tmp_path):
         flags += ["--task", "synthetic", "--groups", "shaped,wait", "--yes"]
     done = subprocess.run(
         [sys.executable, "-m", "esper_ab.commands.cli", command, *flags],
-        env=own, capture_output=True, text=True, check=False,
+        env=own,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     why = f"it does not see {folder}: all nodes must see this folder at the same path"
     assert list(folder.iterdir()) == []

@@ -32,10 +32,15 @@ def test_numbers_are_judged_and_experiments_are_read(tmp_path):
     save_plan(make_external_plan(("new", "old"), tuple(map(str, range(6))), scales(), Rule()), tmp_path / "plan.json")
     (tmp_path / "results.csv").write_text(csv_text(rows(*drawn(6, 5.0))))
     calls = (
-        ("judge", "results.csv", "--margin", "1"), ("judge", "plan.json", "results.csv"),
+        ("judge", "results.csv", "--margin", "1"),
+        ("judge", "plan.json", "results.csv"),
         ("design", "--groups", "a,b", "--seeds", "6", "--margin", "1", "--out", "made.json"),
-        ("power", "--experiment", "done"), ("report", "done"), ("status", "done"), ("list", "."),
-        ("tidy", "done"), ("stop", "done"),
+        ("power", "--experiment", "done"),
+        ("report", "done"),
+        ("status", "done"),
+        ("list", "."),
+        ("tidy", "done"),
+        ("stop", "done"),
     )
     done = python("-c", SCRIPT, json.dumps(calls), folder=tmp_path)
     assert not done.returncode, done.stderr

@@ -20,7 +20,10 @@ def start_experiment(experiment_dir, sockets):
     """A coordinator in its own session; returns once two workers have recorded an episode each."""
     process = subprocess.Popen(
         [sys.executable, "-m", "support.fake_experiment", experiment_dir, "30000"],
-        env=environment(TMPDIR=sockets), stderr=subprocess.PIPE, text=True, start_new_session=True,
+        env=environment(TMPDIR=sockets),
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     workers_when_recorded(experiment_dir, process, 1)
     return process
@@ -40,10 +43,14 @@ def test_no_worker_outlives_its_coordinator_by_more_than_a_second(tmp_path, sock
     assert sum(isinstance(event, EpisodeRecorded) for event in reading) >= 2
 
 
-@pytest.mark.parametrize(("numbers", "name"), [
-    ([signal.SIGINT], "Ctrl-C"),
-    ([signal.SIGTERM, signal.SIGTERM], "SIGTERM"),  # timeout(1) sends it to its child, then to everybody
-], ids=["ctrl-c", "sigterm"])
+@pytest.mark.parametrize(
+    ("numbers", "name"),
+    [
+        ([signal.SIGINT], "Ctrl-C"),
+        ([signal.SIGTERM, signal.SIGTERM], "SIGTERM"),  # timeout(1) sends it to its child, then to everybody
+    ],
+    ids=["ctrl-c", "sigterm"],
+)
 def test_a_signal_to_the_whole_group_stops_in_order(tmp_path, sockets, numbers, name):
     process = start_experiment(tmp_path, sockets)
     for number in numbers:

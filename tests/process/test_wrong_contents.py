@@ -17,8 +17,14 @@ from esper_ab.journal.events import AnyEvent, Incident, RunEvaluated
 from esper_ab.journal.file import JOURNAL_NAME
 
 READ_IT = (
-    ("report",), ("status", "--json"), ("status", "-f"), ("tidy", "--check"), ("query", "SELECT 1"), ("export",),
-    ("tidy",), ("resume",),
+    ("report",),
+    ("status", "--json"),
+    ("status", "-f"),
+    ("tidy", "--check"),
+    ("query", "SELECT 1"),
+    ("export",),
+    ("tidy",),
+    ("resume",),
 )
 # In the first line, or wherever it stands: what no version writes there.
 WRONG = {
@@ -65,9 +71,13 @@ def one_line(done: subprocess.CompletedProcess[str]) -> str:
     return "".join(errors)
 
 
-@pytest.mark.parametrize(("wrong", "command"), [
-    *((wrong, ("status",)) for wrong in WRONG), *((next(iter(WRONG)), command) for command in READ_IT),
-])
+@pytest.mark.parametrize(
+    ("wrong", "command"),
+    [
+        *((wrong, ("status",)) for wrong in WRONG),
+        *((next(iter(WRONG)), command) for command in READ_IT),
+    ],
+)
 def test_a_journal_with_right_checksums_and_wrong_contents(tmp_path, wrong, command):
     experiment_dir = write(tmp_path / "run", events_of_all_kinds())
     rewritten(experiment_dir, *WRONG[wrong])
@@ -100,8 +110,13 @@ def test_a_place_that_cannot_be_written_to(tmp_path, command):
     options += ["--allow-changed-code"] if name == "resume" else []
     mounted = f"mount --bind {experiment_dir} {experiment_dir} && mount -o remount,bind,ro {experiment_dir}"
     line = f"{sys.executable} -m esper_ab.commands.cli {name} {experiment_dir} {' '.join(options)}"
-    done = subprocess.run(["unshare", "-rm", "sh", "-c", f"{mounted} && exec {line}"], capture_output=True, text=True,
-                          env=environment(), check=False)
+    done = subprocess.run(
+        ["unshare", "-rm", "sh", "-c", f"{mounted} && exec {line}"],
+        capture_output=True,
+        text=True,
+        env=environment(),
+        check=False,
+    )
     if "unshare" in done.stderr or "mount:" in done.stderr:
         pytest.skip(f"no mount namespace here: {done.stderr}")
     assert done.returncode == 2, done.stderr

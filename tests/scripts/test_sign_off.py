@@ -22,52 +22,133 @@ MS = {"median": 2.0, "low": 1.0, "high": 3.0}
 # What each part finds where all is well.
 GOOD = {
     "header": {
-        "gpus": [{"name": "GPU", "memory_gib": 8.0, "capability": "9.0"}], "driver": "570", "torch": "2", "cuda": "13",
-        "processor": "CPU", "cores": 2, "python": "3.11", "sources": "s", "of_this_checkout": True,
+        "gpus": [{"name": "GPU", "memory_gib": 8.0, "capability": "9.0"}],
+        "driver": "570",
+        "torch": "2",
+        "cuda": "13",
+        "processor": "CPU",
+        "cores": 2,
+        "python": "3.11",
+        "sources": "s",
+        "of_this_checkout": True,
         "doctor": {"exit_status": 0, "said": []},
     },
-    "ordered": {"command": "c", "seconds": 1.0, "result": "r", "runs": [
-        {"run": "a/0", "device": "cuda:0/0", "envs_on": ["cuda:0"], "episode_s": [1.0], "evaluated": True}]},
+    "ordered": {
+        "command": "c",
+        "seconds": 1.0,
+        "result": "r",
+        "runs": [{"run": "a/0", "device": "cuda:0/0", "envs_on": ["cuda:0"], "episode_s": [1.0], "evaluated": True}],
+    },
     "tests": {"exit_status": 0, "last_line": "12 of 14 GPU tests on 1 x GPU", "failed": [], "output": ""},
     "resumed": {
-        "worker_killed": True, "coordinator_killed": True, "incidents": ["worker_death", "restart"],
-        "results": {"whole": "r", "killed": "r"}, "digests": {"whole a/0": ["1", "2"], "killed a/0": ["1", "2"]},
+        "worker_killed": True,
+        "coordinator_killed": True,
+        "incidents": ["worker_death", "restart"],
+        "results": {"whole": "r", "killed": "r"},
+        "digests": {"whole a/0": ["1", "2"], "killed a/0": ["1", "2"]},
     },
-    "precision": {"bf16": True, "outcomes": {"off": 50.0, "fp16": 52.0}, "cells": [
-        {"case": CELL, "ms": {"off": MS, "fp16": MS}, "difference": {"off": 0.0, "fp16": 0.001}}]},
-    "speed": {"gpu": "GPU", "kernel": "native-avx2", "cells": [
-        {"case": CELL, "ms": {"native": MS, "gpu": MS}, "core_over_gpu": MS, "difference": 1e-6}]},
-    "busy": {"real": True, "cells": [{"case": CELL, "counted_per_minibatch": 100, "launches": 500, "waits": 1,
-        "busy_share": 0.2, "epoch_ms": 9.0, "wall_ms": 10.0, "longest": [["sgemm", 1.0]]}]},
-    "memory": {"total_mib": 8192.0, "cells": [{"case": CELL, "peak_mib": 100.0, "reserved_mib": 200.0,
-        "beside_mib": 500.0, "formula_mib": 2560.0, "fixed_mib": 2048.0}]},
-    "too_large": {"exit_status": 4, "said": ["error"], "remedy": True, "restarts": 0, "neighbour_unharmed": True,
-        "afterwards": 0},
-    "shared": {"cells": [{"workers": n, "devices": [f"cuda:0/{i}" for i in range(n)], "digests": ["1"], "seconds": 1.0,
-        "episode_s": 1.0, "steps_per_s": 9.0} for n in (2, 8)]},
+    "precision": {
+        "bf16": True,
+        "outcomes": {"off": 50.0, "fp16": 52.0},
+        "cells": [{"case": CELL, "ms": {"off": MS, "fp16": MS}, "difference": {"off": 0.0, "fp16": 0.001}}],
+    },
+    "speed": {
+        "gpu": "GPU",
+        "kernel": "native-avx2",
+        "cells": [{"case": CELL, "ms": {"native": MS, "gpu": MS}, "core_over_gpu": MS, "difference": 1e-6}],
+    },
+    "busy": {
+        "real": True,
+        "cells": [
+            {
+                "case": CELL,
+                "counted_per_minibatch": 100,
+                "launches": 500,
+                "waits": 1,
+                "busy_share": 0.2,
+                "epoch_ms": 9.0,
+                "wall_ms": 10.0,
+                "longest": [["sgemm", 1.0]],
+            }
+        ],
+    },
+    "memory": {
+        "total_mib": 8192.0,
+        "cells": [
+            {
+                "case": CELL,
+                "peak_mib": 100.0,
+                "reserved_mib": 200.0,
+                "beside_mib": 500.0,
+                "formula_mib": 2560.0,
+                "fixed_mib": 2048.0,
+            }
+        ],
+    },
+    "too_large": {
+        "exit_status": 4,
+        "said": ["error"],
+        "remedy": True,
+        "restarts": 0,
+        "neighbour_unharmed": True,
+        "afterwards": 0,
+    },
+    "shared": {
+        "cells": [
+            {
+                "workers": n,
+                "devices": [f"cuda:0/{i}" for i in range(n)],
+                "digests": ["1"],
+                "seconds": 1.0,
+                "episode_s": 1.0,
+                "steps_per_s": 9.0,
+            }
+            for n in (2, 8)
+        ]
+    },
 }
 NAN = float("nan")
 # A part, where in its findings something changes, and to what.
 BAD = [
-    ("header", ("gpus",), []), ("header", ("of_this_checkout",), False), ("header", ("doctor", "exit_status"), 2),
-    ("ordered", ("runs", 0, "envs_on"), ["cpu:0", "cuda:0"]), ("ordered", ("runs", 0, "envs_on"), []),
-    ("ordered", ("runs", 0, "evaluated"), False), ("ordered", ("runs",), []),
-    ("tests", ("exit_status",), 1), ("tests", ("failed",), ["FAILED a"]),
-    ("resumed", ("worker_killed",), False), ("resumed", ("coordinator_killed",), False),
-    ("resumed", ("incidents",), []), ("resumed", ("digests", "killed a/0"), ["1", "3"]),
+    ("header", ("gpus",), []),
+    ("header", ("of_this_checkout",), False),
+    ("header", ("doctor", "exit_status"), 2),
+    ("ordered", ("runs", 0, "envs_on"), ["cpu:0", "cuda:0"]),
+    ("ordered", ("runs", 0, "envs_on"), []),
+    ("ordered", ("runs", 0, "evaluated"), False),
+    ("ordered", ("runs",), []),
+    ("tests", ("exit_status",), 1),
+    ("tests", ("failed",), ["FAILED a"]),
+    ("resumed", ("worker_killed",), False),
+    ("resumed", ("coordinator_killed",), False),
+    ("resumed", ("incidents",), []),
+    ("resumed", ("digests", "killed a/0"), ["1", "3"]),
     ("resumed", ("results", "killed"), "other"),
-    ("precision", ("cells", 0, "difference", "fp16"), 0.1), ("precision", ("cells", 0, "difference", "fp16"), NAN),
-    ("precision", ("cells",), []), ("busy", ("cells",), []), ("memory", ("cells",), []),
-    ("precision", ("outcomes", "fp16"), 10.0), ("precision", ("outcomes", "off"), NAN),
-    ("speed", ("cells", 0, "difference"), 0.1), ("speed", ("cells", 0, "difference"), NAN), ("speed", ("cells",), []),
+    ("precision", ("cells", 0, "difference", "fp16"), 0.1),
+    ("precision", ("cells", 0, "difference", "fp16"), NAN),
+    ("precision", ("cells",), []),
+    ("busy", ("cells",), []),
+    ("memory", ("cells",), []),
+    ("precision", ("outcomes", "fp16"), 10.0),
+    ("precision", ("outcomes", "off"), NAN),
+    ("speed", ("cells", 0, "difference"), 0.1),
+    ("speed", ("cells", 0, "difference"), NAN),
+    ("speed", ("cells",), []),
     ("speed", ("cells", 0, "ms", "gpu"), {"median": NAN}),
-    ("busy", ("cells", 0, "launches"), 0), ("busy", ("cells", 0, "launches"), 9000), ("busy", ("cells", 0, "waits"), 2),
+    ("busy", ("cells", 0, "launches"), 0),
+    ("busy", ("cells", 0, "launches"), 9000),
+    ("busy", ("cells", 0, "waits"), 2),
     ("busy", ("cells", 0, "busy_share"), 0.0),
-    ("memory", ("cells", 0, "peak_mib"), 9000.0), ("memory", ("cells", 0, "peak_mib"), 0.0),
+    ("memory", ("cells", 0, "peak_mib"), 9000.0),
+    ("memory", ("cells", 0, "peak_mib"), 0.0),
     ("memory", ("cells", 0, "beside_mib"), 2400.0),
-    ("too_large", ("exit_status",), 0), ("too_large", ("remedy",), False), ("too_large", ("restarts",), 1),
-    ("too_large", ("neighbour_unharmed",), False), ("too_large", ("afterwards",), 1),
-    ("shared", ("cells", 1, "digests"), ["1", "2"]), ("shared", ("cells", 0, "devices"), ["cuda:0", "cpu:0"]),
+    ("too_large", ("exit_status",), 0),
+    ("too_large", ("remedy",), False),
+    ("too_large", ("restarts",), 1),
+    ("too_large", ("neighbour_unharmed",), False),
+    ("too_large", ("afterwards",), 1),
+    ("shared", ("cells", 1, "digests"), ["1", "2"]),
+    ("shared", ("cells", 0, "devices"), ["cuda:0", "cpu:0"]),
     ("shared", ("cells",), []),
 ]
 
@@ -164,8 +245,13 @@ def test_a_part_that_breaks_leaves_its_last_words(tmp_path, monkeypatch):
 
 
 def test_a_rehearsal_does_not_write_the_page_of_a_gpu():
-    done = subprocess.run([*COMMAND, "--test-device", "--out", ROOT / "docs" / "evidence"], env=environment(),
-                          capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [*COMMAND, "--test-device", "--out", ROOT / "docs" / "evidence"],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 1
     assert "a rehearsal is no evidence" in done.stderr
 
@@ -198,7 +284,9 @@ def test_a_trace_counts_launches_and_waits_within_its_range_and_the_time_that_th
         event("cudaMemcpyAsync", "cuda_runtime", 130, 5),
         event("cudaStreamSynchronize", "cuda_runtime", 140, 400),
         event("cudaDeviceSynchronize", "cuda_runtime", 1200, 5),  # the profiler's own, afterwards
-        event("sgemm", "kernel", 200, 100), event("norm", "kernel", 250, 100), event("Memcpy", "gpu_memcpy", 500, 50),
+        event("sgemm", "kernel", 200, 100),
+        event("norm", "kernel", 250, 100),
+        event("Memcpy", "gpu_memcpy", 500, 50),
         {"ph": "M", "name": "process_name"},
     ]
     found = trace.summary(events, "epoch")
@@ -214,7 +302,8 @@ def test_a_trace_without_its_range_is_refused():
 @pytest.mark.slow  # minutes; CI's job `sign-off` runs it on every push
 @pytest.mark.skipif(not torch.__version__.endswith("+cpu"), reason="the test device is for torch's CPU build")
 def test_every_part_passes_on_the_test_device(tmp_path):
-    done = subprocess.run([*COMMAND, "--test-device", "--out", tmp_path], env=environment(), capture_output=True,
-                          text=True, check=False)
+    done = subprocess.run(
+        [*COMMAND, "--test-device", "--out", tmp_path], env=environment(), capture_output=True, text=True, check=False
+    )
     assert done.stdout.endswith("PASSED\n"), done.stdout + done.stderr
     assert "Nothing on this page was measured on a GPU." in (tmp_path / "gpu.md").read_text()

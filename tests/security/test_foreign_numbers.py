@@ -13,7 +13,8 @@ TREES = foreign.trees(Synthetic(replicates=6, episodes=2, n_envs=1, eval_episode
 FIRSTS = {tree["kind"]: number for number, tree in reversed(list(enumerate(TREES)))}
 CASES = [
     (number, place, value)
-    for number in FIRSTS.values() for place in foreign.places(TREES[number])
+    for number in FIRSTS.values()
+    for place in foreign.places(TREES[number])
     for value in foreign.values(foreign.at(TREES[number], place))
 ]
 
@@ -42,20 +43,28 @@ def accepted(folder, cases):
     return kept
 
 
-@pytest.mark.parametrize(("kind", "place", "value"), [
-    ("experiment_started", "plan.design.alpha", 1e18), ("experiment_started", "plan.design.alpha", 5e-324),
-    ("experiment_started", "plan.design.margin", 1e308), ("experiment_started", "plan.design.positions", -1),
-    ("experiment_started", "plan.design.positions", 1e18),
-    ("experiment_started", "plan.design.boundaries.0.open", -1),
-    ("experiment_started", "plan.design.boundaries.0.nominal_p.0", 1e18),
-    ("experiment_started", "plan.design.boundaries", [{"open": 1, "alpha": 0.05, "nominal_p": []}]),
-    ("experiment_started", "plan.design.looks", [6, 6]),
-    ("experiment_started", "plan.experiment.trainer", "python 't.py {seed} {lr} {out}"),
-    ("experiment_started", "plan.experiment.trainer", "\t"),
-    ("experiment_started", "plan.blocks.0.runs.0.ref.replicate", 5), ("episode", "record.episode", 2**63),
-    ("episode", "record.episode", "a raw number: 1e400"), ("episode", "record.envs.0.steps", "a raw number: 1e400"),
-    ("episode", "record.envs.0.outcome", 1e308), ("evaluation", "record.run.replicate", 10**18),
-])
+@pytest.mark.parametrize(
+    ("kind", "place", "value"),
+    [
+        ("experiment_started", "plan.design.alpha", 1e18),
+        ("experiment_started", "plan.design.alpha", 5e-324),
+        ("experiment_started", "plan.design.margin", 1e308),
+        ("experiment_started", "plan.design.positions", -1),
+        ("experiment_started", "plan.design.positions", 1e18),
+        ("experiment_started", "plan.design.boundaries.0.open", -1),
+        ("experiment_started", "plan.design.boundaries.0.nominal_p.0", 1e18),
+        ("experiment_started", "plan.design.boundaries", [{"open": 1, "alpha": 0.05, "nominal_p": []}]),
+        ("experiment_started", "plan.design.looks", [6, 6]),
+        ("experiment_started", "plan.experiment.trainer", "python 't.py {seed} {lr} {out}"),
+        ("experiment_started", "plan.experiment.trainer", "\t"),
+        ("experiment_started", "plan.blocks.0.runs.0.ref.replicate", 5),
+        ("episode", "record.episode", 2**63),
+        ("episode", "record.episode", "a raw number: 1e400"),
+        ("episode", "record.envs.0.steps", "a raw number: 1e400"),
+        ("episode", "record.envs.0.outcome", 1e308),
+        ("evaluation", "record.run.replicate", 10**18),
+    ],
+)
 def test_a_number_beyond_its_range_is_refused_in_one_line(tmp_path, capfd, kind, place, value):
     keys = tuple(int(key) if key.isdigit() else key for key in place.split("."))
     folder = journal(tmp_path / "received", [(FIRSTS[kind], keys, value)])

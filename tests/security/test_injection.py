@@ -123,10 +123,19 @@ def test_sql_takes_everything_for_a_value(experiment_dir, view):
         assert EVIL in [row["detail"] for row in rows]
 
 
-@pytest.mark.parametrize(("command", "lines"), [
-    (("status",), 0), (("status", "-f"), 0), (("report",), 0), (("report", "--format", "md"), 0), (("list",), 0),
-    (("logs",), 5), (("query", "SELECT detail FROM incidents"), 4), (("query", 'SELECT 1 AS "\x1b[2J"'), 4),
-])
+@pytest.mark.parametrize(
+    ("command", "lines"),
+    [
+        (("status",), 0),
+        (("status", "-f"), 0),
+        (("report",), 0),
+        (("report", "--format", "md"), 0),
+        (("list",), 0),
+        (("logs",), 5),
+        (("query", "SELECT detail FROM incidents"), 4),
+        (("query", 'SELECT 1 AS "\x1b[2J"'), 4),
+    ],
+)
 def test_commands_show_and_do_not_obey(experiment_dir, command, lines):
     """`lines`: how many there are in an answer that has to show it."""
     name, *words = command

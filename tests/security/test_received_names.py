@@ -62,8 +62,15 @@ def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
     monkeypatch.syspath_prepend(str(outside))
     up = f"../outside/{MODULE}"
     return (
-        MODULE, f"{MODULE}:make", f"gym:{MODULE}:X-v0", f"gym:{MODULE}:CartPole-v1", f"{outside}/{MODULE}.py:make",
-        f"{outside}/{MODULE}", up, f"{up}/env.py:make", f"{up}/env.py",
+        MODULE,
+        f"{MODULE}:make",
+        f"gym:{MODULE}:X-v0",
+        f"gym:{MODULE}:CartPole-v1",
+        f"{outside}/{MODULE}.py:make",
+        f"{outside}/{MODULE}",
+        up,
+        f"{up}/env.py:make",
+        f"{up}/env.py",
     )
 
 
@@ -94,10 +101,13 @@ def _fits(tree: Any, kind: type) -> bool:
     return True
 
 
-@pytest.mark.parametrize("ordered", [
-    pytest.param(lambda: make_session(controller="wait", steps=1, n_envs=1).spec, id="growth"),
-    pytest.param(lambda: gym_spec("gym:CartPole-v1", controller="random", n_envs=1, steps=1), id="gymnasium"),
-])
+@pytest.mark.parametrize(
+    "ordered",
+    [
+        pytest.param(lambda: make_session(controller="wait", steps=1, n_envs=1).spec, id="growth"),
+        pytest.param(lambda: gym_spec("gym:CartPole-v1", controller="random", n_envs=1, steps=1), id="gymnasium"),
+    ],
+)
 def test_evaluate_follows_no_name_in_a_policy(tmp_path, names, caught, ordered):
     tree = msgspec.to_builtins(ordered())
 
@@ -143,8 +153,16 @@ def test_a_module_is_not_looked_for_in_the_working_directory(tmp_path, names, mo
 
 
 READERS = (
-    ("status",), ("status", "--json"), ("logs",), ("report", "--format", "md"), ("query", "SELECT * FROM runs"),
-    ("tidy", "--check"), ("list",), ("export", "--out", "exported"), ("stop",), ("status", "-f"),
+    ("status",),
+    ("status", "--json"),
+    ("logs",),
+    ("report", "--format", "md"),
+    ("query", "SELECT * FROM runs"),
+    ("tidy", "--check"),
+    ("list",),
+    ("export", "--out", "exported"),
+    ("stop",),
+    ("status", "-f"),
 )
 
 
@@ -163,7 +181,14 @@ def test_no_reading_command_follows_a_name_in_a_journal(tmp_path, names, caught,
     """All strings that the types and the fold let pass, at once."""
     name, events = names[number], journals.Synthetic(replicates=2, episodes=2).events()
     own = TrainerOrder(
-        reference="own.py", directory="d", outcome="o", folder="f", files=("own.py",), sha256="s", metrics={}, out="o",
+        reference="own.py",
+        directory="d",
+        outcome="o",
+        folder="f",
+        files=("own.py",),
+        sha256="s",
+        metrics={},
+        out="o",
         resumes=True,
     )
     tree, filled = msgspec.to_builtins(events[0]), 0

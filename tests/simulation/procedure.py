@@ -230,7 +230,10 @@ class Losses:
 
 
 def _retaken(
-    given: tuple[Floats, Floats], runs: Sequence[Floats], failed: Sequence[Bools], critical: Sequence[float],
+    given: tuple[Floats, Floats],
+    runs: Sequence[Floats],
+    failed: Sequence[Bools],
+    critical: Sequence[float],
 ) -> list[tuple[Floats, Floats]]:
     """Intervals (that of the test, that of equivalence) of a look at which failed runs came to `given`."""
     x, y = (np.where(f, g, v) for f, g, v in zip(failed, given, runs, strict=True))
@@ -245,8 +248,10 @@ def settle(runs: Losses, rule: Rule, margin: float, worst: float | None) -> tupl
     failed = [runs.failed_a, runs.failed_b]
     d, whole = (runs.a - runs.b)[:, None], ~(failed[0] | failed[1])[:, None]
     observed, said = follow(d, rule, margin, whole), follow(d, rule, margin, whole)
-    seen = [np.where(f | (runs.cancelled & o), np.nan, v)
-            for f, o, v in zip(failed, failed[::-1], (runs.a, runs.b), strict=True)]
+    seen = [
+        np.where(f | (runs.cancelled & o), np.nan, v)
+        for f, o, v in zip(failed, failed[::-1], (runs.a, runs.b), strict=True)
+    ]
     for k, n in enumerate(rule.looks):
         at = np.flatnonzero(observed.look[:, 0] == k)
         values, lost = [v[at, :n] for v in seen], [f[at, :n] for f in failed]

@@ -86,8 +86,16 @@ def _unpaired(rng: np.random.Generator, rule: Design) -> Comparison:
     """Runs that form no pairs."""
     d, b = _differences(rng), rng.standard_normal(int(rng.integers(1, 27)))
     rule = msgspec.structs.replace(
-        rule, test="welch", positions=1, adjusted=False, early_stop=True, looks=(26,), anytime_after=None,
-        futility=None, boundaries=_planned((20,), 1).boundaries, comparisons=rule.comparisons[:1],
+        rule,
+        test="welch",
+        positions=1,
+        adjusted=False,
+        early_stop=True,
+        looks=(26,),
+        anytime_after=None,
+        futility=None,
+        boundaries=_planned((20,), 1).boundaries,
+        comparisons=rule.comparisons[:1],
     )
     return _compared(rng, rule, Samples(a=tuple(60.0 + d), b=tuple(60.0 + b)), 26)
 
@@ -108,8 +116,11 @@ def _design(rng: np.random.Generator) -> Design:
     looks = list(_NOMINAL)[rng.integers(len(_NOMINAL))]
     early, adjusted, matters, stops = (bool(one) for one in rng.integers(2, size=4))
     rule = msgspec.structs.replace(
-        _planned(looks, int(rng.choice([1, 3]))), early_stop=early, margin=float(rng.choice([0.5, 2.0, 6.0])),
-        adjusted=adjusted, positions_matter=adjusted or matters,
+        _planned(looks, int(rng.choice([1, 3]))),
+        early_stop=early,
+        margin=float(rng.choice([0.5, 2.0, 6.0])),
+        adjusted=adjusted,
+        positions_matter=adjusted or matters,
     )
     kind = str(rng.choice(["looks", "looks", "extended", "open-ended"]))
     if kind == "open-ended":

@@ -19,9 +19,12 @@ from esper_ab.verdict.question import HalfPair, Lost, Question
 
 PATHS = 100_000  # normal experiments that calibrate: the product is given the same bounds
 RULES = {
-    "6": Rule(default_looks(6), paths=PATHS), "8": Rule(default_looks(8), paths=PATHS),
+    "6": Rule(default_looks(6), paths=PATHS),
+    "8": Rule(default_looks(8), paths=PATHS),
     "16": Rule(default_looks(16), paths=PATHS),
-    "20": Rule(default_looks(20), paths=PATHS), "30": Rule(default_looks(30), paths=PATHS), "anytime": anytime(32),
+    "20": Rule(default_looks(20), paths=PATHS),
+    "30": Rule(default_looks(30), paths=PATHS),
+    "anytime": anytime(32),
 }
 
 
@@ -47,8 +50,14 @@ def plan(rule, of, **changes):
         for n, s in shares.items()
     )
     return msgspec.structs.replace(
-        design(), comparisons=contrasts, adjusted=False, positions_matter=False, boundaries=boundaries,
-        looks=() if rule.anytime else rule.looks, anytime_after=0 if rule.anytime else None, **changes,
+        design(),
+        comparisons=contrasts,
+        adjusted=False,
+        positions_matter=False,
+        boundaries=boundaries,
+        looks=() if rule.anytime else rule.looks,
+        anytime_after=0 if rule.anytime else None,
+        **changes,
     )
 
 
@@ -117,8 +126,13 @@ def test_lost_runs_leave_the_same_words(worst):
         course = product_follow(asked, {contrast: pairs}, 20)[contrast]
         gone = [
             HalfPair(
-                replicate=r, a=None if fails[0] or alone else float(a[r]), b=None if fails[1] or alone else float(b[r]),
-                failed_a=fails[0], failed_b=fails[1], position_a=0, position_b=1,
+                replicate=r,
+                a=None if fails[0] or alone else float(a[r]),
+                b=None if fails[1] or alone else float(b[r]),
+                failed_a=fails[0],
+                failed_b=fails[1],
+                position_a=0,
+                position_b=1,
             )
             for r, *fails, alone in zip(range(20), failed_a.tolist(), failed_b.tolist(), cancelled, strict=True)
             if any(fails) and r < (course.decided_at or 20)

@@ -35,7 +35,14 @@ def test_every_kind_of_verdict_is_among_them():
     answers = [stored(name)["answer"] for name in names()]
     words = {one["verdict"] for answer in answers for one in answer.get("comparisons", ())}
     assert words >= {
-        "BETTER", "BETTER, BELOW MARGIN", "WORSE", "EQUIVALENT", "IDENTICAL", "INCONCLUSIVE", "NO INFERENCE", "BLOCKED"
+        "BETTER",
+        "BETTER, BELOW MARGIN",
+        "WORSE",
+        "EQUIVALENT",
+        "IDENTICAL",
+        "INCONCLUSIVE",
+        "NO INFERENCE",
+        "BLOCKED",
     }
 
 
@@ -44,8 +51,8 @@ def test_one_other_number_or_loss_is_seen():
     columns = told["observations"]["columns"]
     for change in ({"value": 60.0}, {"value": None, "status": "failed"}):
         other = copy.deepcopy(told)
-        other["observations"]["rows"][0] = [change.get(name, value) for name, value in zip(
-            columns, other["observations"]["rows"][0], strict=True
-        )]
+        other["observations"]["rows"][0] = [
+            change.get(name, value) for name, value in zip(columns, other["observations"]["rows"][0], strict=True)
+        ]
         ((_, before, found),) = replay(other)
         assert any("/headline" in line for line in differences(before, found))

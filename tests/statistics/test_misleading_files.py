@@ -79,11 +79,21 @@ def ten_and_ten(after):
     return judge(plan, observations_of("runs", columns, range(2, 42))).comparisons[0]
 
 
-@pytest.mark.parametrize(("after", "verdict", "said"), [
-    (3.0, "BETTER", "The 10 pairs after the decision are not used: their mean is +3.01, that of all 20 pairs +3.01."),
-    (-3.0, "INCONCLUSIVE",
-     "The 10 pairs after the decision contradict it: their mean is -2.99, that of all 20 pairs +0.01."),
-])
+@pytest.mark.parametrize(
+    ("after", "verdict", "said"),
+    [
+        (
+            3.0,
+            "BETTER",
+            "The 10 pairs after the decision are not used: their mean is +3.01, that of all 20 pairs +3.01.",
+        ),
+        (
+            -3.0,
+            "INCONCLUSIVE",
+            "The 10 pairs after the decision contradict it: their mean is -2.99, that of all 20 pairs +0.01.",
+        ),
+    ],
+)
 def test_pairs_after_the_decision_stand_beside_it_and_the_drift_check_sees_them(after, verdict, said):
     found = ten_and_ten(after)
     assert (found.course.decided_at, str(found.verdict)) == (10, verdict)
@@ -96,8 +106,11 @@ def test_equivalence_is_conditional_where_the_share_of_far_pairs_may_move_the_me
     """+1 in 19 pairs and -19 in one: headline and caveat say the same."""
     d = np.array([1.0 + 0.1 * (place % 3 - 1) for place in range(19)] + [-19.0])
     for differences, verdict in ((d, "EQUIVALENT"), (-d, "EQUIVALENT")):
-        columns = {"group": ["a"] * 20 + ["b"] * 20, "seed": [*range(20)] * 2,
-                   "outcome": [*(60.0 + differences + WAVE), *(60.0 + WAVE)]}
+        columns = {
+            "group": ["a"] * 20 + ["b"] * 20,
+            "seed": [*range(20)] * 2,
+            "outcome": [*(60.0 + differences + WAVE), *(60.0 + WAVE)],
+        }
         (found,) = explore(observations_of("runs", columns, range(2, 42)), scales_of(("",), 2.0), Rule()).comparisons
         assert str(found.verdict) == verdict
         assert "within the margin, if pairs like 1 of these 20 are no more frequent than here)" in found.headline

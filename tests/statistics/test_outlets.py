@@ -26,8 +26,16 @@ _MARK = re.compile(r"(?:\A|\n) *! (.*(?:\n {2,}(?!!)\S.*)*)")  # a caveat, with 
 
 # With up to three groups, all of which are compared: the report folds more, and other comparisons have other journals.
 EXPERIMENTS = (
-    "better_below_margin", "constant_difference", "equivalent", "growth_three_groups", "looks_alpha_passed_on",
-    "looks_early_stop", "looks_futility", "lost_in_both", "one_replicate", "places_aliased",
+    "better_below_margin",
+    "constant_difference",
+    "equivalent",
+    "growth_three_groups",
+    "looks_alpha_passed_on",
+    "looks_early_stop",
+    "looks_futility",
+    "lost_in_both",
+    "one_replicate",
+    "places_aliased",
 )
 
 
@@ -35,7 +43,10 @@ def content_of(name, directory):
     """What a report holds, of an experiment with these groups whose comparisons are those of the golden."""
     planned, seen = promised_and_seen(stored(name))
     made = Synthetic(
-        groups={group: Shape() for group in planned.groups}, replicates=len(planned.replicates), episodes=2, n_envs=2,
+        groups={group: Shape() for group in planned.groups},
+        replicates=len(planned.replicates),
+        episodes=2,
+        n_envs=2,
         eval_episodes=2,
     )
     found = content(load(write(directory, made.events())).history)

@@ -19,8 +19,11 @@ def planned(pairs: int) -> Rule:
 
 
 PLANS = {  # groups, against a control, looks
-    "10 pairs": (2, False, planned(10)), "20 pairs": (2, False, planned(20)), "anytime to 40": (2, False, anytime(40)),
-    "all pairs of 3, 10": (3, False, planned(10)), "5 against a control, 20": (6, True, planned(20)),
+    "10 pairs": (2, False, planned(10)),
+    "20 pairs": (2, False, planned(20)),
+    "anytime to 40": (2, False, anytime(40)),
+    "all pairs of 3, 10": (3, False, planned(10)),
+    "5 against a control, 20": (6, True, planned(20)),
 }
 
 
@@ -60,7 +63,9 @@ def test_pairs_of_which_exactly_one_run_learns_keep_five_percent(pairs):
 
 
 CRASHES = {  # share of A's runs that collapse, by how much, and how much lower A is: the collapses crash instead
-    "falsely better": (0.15, 20.0, 0.0), "falsely better, rarer": (0.05, 50.0, 0.0), "falsely small": (0.15, 20.0, 3.0),
+    "falsely better": (0.15, 20.0, 0.0),
+    "falsely better, rarer": (0.05, 50.0, 0.0),
+    "falsely small": (0.15, 20.0, 3.0),
 }
 
 
@@ -72,8 +77,10 @@ def test_a_group_that_lost_runs_is_not_falsely_better_and_nothing_is_falsely_sma
     lossy = Losses(x[:, 0] - lower, x[:, 1], crashed[:, 0], crashed[:, 1], rng.random((2_000, 20)) < 0.5)
     observed, said = settle(lossy, rule, MARGIN, -depth)
     lost = (crashed[:, 0] & (np.arange(20) < np.array(rule.looks)[observed.look])).any(1)  # before the last look
-    wrong = [(s.crossed[:, 0] > 0) if not lower else (s.equivalent | s.below | s.not_worse(MARGIN)[0])[:, 0]
-             for s in (observed, said)]
+    wrong = [
+        (s.crossed[:, 0] > 0) if not lower else (s.equivalent | s.below | s.not_worse(MARGIN)[0])[:, 0]
+        for s in (observed, said)
+    ]
     assert wrong[1][lost].mean() <= ALPHA
     assert wrong[0][lost].mean() > 0.2  # what the pairs alone would say
 

@@ -16,13 +16,16 @@ def test_made_up_comparisons_of_every_verdict_contradict_themselves_nowhere(numb
     assert {str(verdict) for verdict in Verdict} - set(seen) <= {"WORSE, BELOW MARGIN"}
 
 
-@pytest.mark.parametrize(("change", "said"), [
-    ({"low": -0.1}, "BETTER beside"),
-    ({"verdict": Verdict.WORSE}, "WORSE beside"),
-    ({"verdict": Verdict.EQUIVALENT}, "EQUIVALENT within"),
-    ({"verdict": Verdict.NO_INFERENCE}, "NO INFERENCE with 6 pairs"),
-    ({"estimate": 9.0}, "outside of its interval"),
-])
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"low": -0.1}, "BETTER beside"),
+        ({"verdict": Verdict.WORSE}, "WORSE beside"),
+        ({"verdict": Verdict.EQUIVALENT}, "EQUIVALENT within"),
+        ({"verdict": Verdict.NO_INFERENCE}, "NO INFERENCE with 6 pairs"),
+        ({"estimate": 9.0}, "outside of its interval"),
+    ],
+)
 def test_a_contradiction_is_noticed(change, said):
     found = compared(design(6), pairs_of(BETTER_A, BETTER_B))
     assert any(said in wrong for wrong in sentences.contradictions(dataclasses.replace(found, **change)))

@@ -18,8 +18,15 @@ from esper_ab.settings.resolve import resolve
 from workers.growth.measures import MEASURES
 
 TASK = TaskFacts(
-    name="digits", title="digits", slots=("early", "mid", "late"), sizes=(1024, 384, 389), sample_values=64,
-    host_params=1090, host_multiply_adds=4928, classes=10, measures=MEASURES,
+    name="digits",
+    title="digits",
+    slots=("early", "mid", "late"),
+    sizes=(1024, 384, 389),
+    sample_values=64,
+    host_params=1090,
+    host_multiply_adds=4928,
+    classes=10,
+    measures=MEASURES,
 )
 
 
@@ -29,10 +36,17 @@ def machine(cores: int = 2, gpus: int = 0, **changes: object) -> Machine:
     ]
     devices += [Device(name=f"cpu:{i}", title="", uuid="", memory_bytes=1 << 33) for i in range(cores)]
     found = Machine(
-        torch_version="2.13", cuda_build="13.0" if gpus else "", devices=tuple(devices),
-        rewards=("minimal", "shaped", "simplified", "sparse"), controllers=("random", "wait"),
+        torch_version="2.13",
+        cuda_build="13.0" if gpus else "",
+        devices=tuple(devices),
+        rewards=("minimal", "shaped", "simplified", "sparse"),
+        controllers=("random", "wait"),
         blueprints=("attention", "bottleneck", "conv_heavy", "conv_light", "conv_small", "depthwise", "norm"),
-        tasks=(TASK,), multiply_adds_per_s=1e9, user_rewards=(), task_problem="", gpu_problem="",
+        tasks=(TASK,),
+        multiply_adds_per_s=1e9,
+        user_rewards=(),
+        task_problem="",
+        gpu_problem="",
     )
     return msgspec.structs.replace(found, **changes)
 
@@ -48,8 +62,15 @@ def experiment(names: tuple[str, ...] = ("a", "b"), **changes: object) -> AskedE
 
 
 FACTS = TrainerFacts(
-    settings={"slow": {"lr": 0.1}, "fast": {"lr": 0.2}}, files=("mine.py",), sha256="a" * 64, metrics={"Loss": "loss"},
-    evaluations=4, repeats=True, resumption="exactly", point_s=2.0, evaluate_s=1.0,
+    settings={"slow": {"lr": 0.1}, "fast": {"lr": 0.2}},
+    files=("mine.py",),
+    sha256="a" * 64,
+    metrics={"Loss": "loss"},
+    evaluations=4,
+    repeats=True,
+    resumption="exactly",
+    point_s=2.0,
+    evaluate_s=1.0,
 )
 
 
@@ -57,8 +78,10 @@ def rehearsed(**facts: object) -> Machine:
     """A machine that has rehearsed a trainer, with these facts; its outcome is an error in J."""
     outcome = Measure(name="outcome", label="error", unit="J", better="lower")
     measures = TaskMeasures(outcome=outcome, measures=(Measure(name="loss", label="Loss"),))
-    tasks = (TaskFacts(name=f"trainer:{name}", title="", kind="trainer", measures=measures)
-             for name in ("mine", "run", "python"))
+    tasks = (
+        TaskFacts(name=f"trainer:{name}", title="", kind="trainer", measures=measures)
+        for name in ("mine", "run", "python")
+    )
     return machine(tasks=tuple(tasks), trainer=msgspec.structs.replace(FACTS, **facts))
 
 
@@ -66,8 +89,13 @@ def planned(asked: AskedExperiment, there: Machine) -> Plan:
     return make_plan(resolve(asked, there, "x", choose_eval_episodes(asked).eval_episodes), there)[0]
 
 
-def asked(*groups: str, group: tuple[str, ...] = (), sets: tuple[str, ...] = (), toml: FileSettings | None = None,
-          **flags: object) -> AskedExperiment:
+def asked(
+    *groups: str,
+    group: tuple[str, ...] = (),
+    sets: tuple[str, ...] = (),
+    toml: FileSettings | None = None,
+    **flags: object,
+) -> AskedExperiment:
     return parse(request(toml or FileSettings(), groups=groups, group=group, assignments=sets, flags=flags))
 
 

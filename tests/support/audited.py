@@ -46,9 +46,9 @@ def evaluations(events, change):
 
 def played_again(events, change):
     """The journal with every evaluation episode replaced by `change(run, episode)`."""
-    return evaluations(events, lambda record: replace(
-        record, episodes=tuple(change(record.run, played) for played in record.episodes)
-    ))
+    return evaluations(
+        events, lambda record: replace(record, episodes=tuple(change(record.run, played) for played in record.episodes))
+    )
 
 
 def updates(events, which=lambda record: True, **change):

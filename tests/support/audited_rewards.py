@@ -22,37 +22,70 @@ STEPS = 4
 def make_played(place: int, outcome: float) -> Played:
     reference = place < REFERENCES
     return Played(
-        name=f"reference {place}" if reference else f"random {place}", words=f"words of {place}",
-        kind="reference" if reference else "random", schedule=("1:germinate:early",), controller="schedule",
-        held_out_accuracy=(outcome - 1, outcome + 1), val_accuracy=outcome, best_val_accuracy=outcome,
-        params_added=10.0, fossilized=1.0, contributing=0.0, pruned=0.0, diverged=0,
+        name=f"reference {place}" if reference else f"random {place}",
+        words=f"words of {place}",
+        kind="reference" if reference else "random",
+        schedule=("1:germinate:early",),
+        controller="schedule",
+        held_out_accuracy=(outcome - 1, outcome + 1),
+        val_accuracy=outcome,
+        best_val_accuracy=outcome,
+        params_added=10.0,
+        fossilized=1.0,
+        contributing=0.0,
+        pruned=0.0,
+        diverged=0,
     )
 
 
 def make_scored(
-    name: str, returns: Sequence[float], *, varied: Sequence[Varied] = (), by_step: Sequence[float] = (0, 0, 0, 1.0),
-    found: FoundBehaviour | None = None, sha256: str = "", **constants: object,
+    name: str,
+    returns: Sequence[float],
+    *,
+    varied: Sequence[Varied] = (),
+    by_step: Sequence[float] = (0, 0, 0, 1.0),
+    found: FoundBehaviour | None = None,
+    sha256: str = "",
+    **constants: object,
 ) -> Scored:
     return Scored(
-        reward=AuditedReward(name=name, settings=RewardSettings(mode=name, **constants)), sha256=sha256,
-        returns=tuple((value - 0.5, value + 0.5) for value in returns), by_step=tuple(by_step), largest=3.0,
-        varied=tuple(varied), found=found,
+        reward=AuditedReward(name=name, settings=RewardSettings(mode=name, **constants)),
+        sha256=sha256,
+        returns=tuple((value - 0.5, value + 0.5) for value in returns),
+        by_step=tuple(by_step),
+        largest=3.0,
+        varied=tuple(varied),
+        found=found,
     )
 
 
 def make_reward_audit(
-    outcomes: Sequence[float], rewards: Mapping[str, Sequence[float]] | Sequence[Scored],
+    outcomes: Sequence[float],
+    rewards: Mapping[str, Sequence[float]] | Sequence[Scored],
     slots: tuple[str, ...] = ("early", "mid", "late"),
 ) -> RewardAudit:
     """`outcomes` of two reference behaviours, then of random schedules; `rewards`: their returns."""
     scored = [make_scored(*item) for item in rewards.items()] if isinstance(rewards, Mapping) else rewards
     question = RewardAuditQuestion(
-        task="synthetic", data_dir="", slots=(), rewards=tuple(one.reward for one in scored), steps=STEPS,
-        schedules=len(outcomes) - REFERENCES, hosts=2, searched=0, growth=GrowthSettings(), rng_seed=0, device="cpu",
+        task="synthetic",
+        data_dir="",
+        slots=(),
+        rewards=tuple(one.reward for one in scored),
+        steps=STEPS,
+        schedules=len(outcomes) - REFERENCES,
+        hosts=2,
+        searched=0,
+        growth=GrowthSettings(),
+        rng_seed=0,
+        device="cpu",
         arithmetic=None,
     )
     answer = RewardAuditAnswer(
-        arithmetic=Arithmetic(), torch_version="2", slots=slots, scored=tuple(scored), found_by_accuracy=None,
+        arithmetic=Arithmetic(),
+        torch_version="2",
+        slots=slots,
+        scored=tuple(scored),
+        found_by_accuracy=None,
         behaviours=tuple(make_played(place, outcome) for place, outcome in enumerate(outcomes)),
     )
     return RewardAudit(schema=SCHEMA, digest="d" * 64, question=question, sources="s", answer=answer)

@@ -23,7 +23,10 @@ def killed_at(experiment_dir, sockets, size, what):
     """
     process = subprocess.Popen(
         [sys.executable, "-m", "support.fake_experiment", experiment_dir, str(what)],
-        env=environment(TMPDIR=sockets), stderr=subprocess.PIPE, text=True, start_new_session=True,
+        env=environment(TMPDIR=sockets),
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     journal, deadline = experiment_dir / JOURNAL_NAME, time.monotonic() + PATIENCE_S
     while process.poll() is None:

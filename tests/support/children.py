@@ -16,6 +16,11 @@ def environment(**changes: str) -> dict[str, str]:
 def python(*arguments: object, folder: Path | None = None, **changes: str) -> subprocess.CompletedProcess[str]:
     """A Python of its own with these arguments, in `folder`, to its end."""
     return subprocess.run(
-        [sys.executable, *map(str, arguments)], cwd=folder, env=environment(**changes), capture_output=True, text=True,
-        timeout=600, check=False,
+        [sys.executable, *map(str, arguments)],
+        cwd=folder,
+        env=environment(**changes),
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
     )

@@ -17,7 +17,9 @@ def leaves() -> dict[str, click.Command]:
     """Commands that do something, by the words that call them: "growth rewards" is one, and "growth" is none."""
     found = {name: load_command(name) for name in TABLE}
     return {name: command for name, command in found.items() if not isinstance(command, click.Group)} | {
-        f"{name} {below}": command for name, above in found.items() if isinstance(above, click.Group)
+        f"{name} {below}": command
+        for name, above in found.items()
+        if isinstance(above, click.Group)
         for below, command in above.commands.items()
     }
 

@@ -27,9 +27,19 @@ def design(replicates: int, comparisons: int = 1, **changes: object) -> Design:
         if replicates in NOMINAL
     )
     plain = Design(
-        outcome_over="evaluation", test="t", alpha=0.05, margin=2.0, measures=MEASURES, comparisons=contrasts,
-        positions=2, adjusted=False, early_stop=True, looks=(6, 10) if replicates == 10 else (replicates,),
-        boundaries=boundaries, anytime_after=None, evidence=20.0,
+        outcome_over="evaluation",
+        test="t",
+        alpha=0.05,
+        margin=2.0,
+        measures=MEASURES,
+        comparisons=contrasts,
+        positions=2,
+        adjusted=False,
+        early_stop=True,
+        looks=(6, 10) if replicates == 10 else (replicates,),
+        boundaries=boundaries,
+        anytime_after=None,
+        evidence=20.0,
     )
     return msgspec.structs.replace(plain, **changes)
 
@@ -62,8 +72,12 @@ def compared(
     asked = Question(a=A, b=B, design=rule, planned=max(rule.looks, default=complete), scope="task t, 5 steps")
     course = courses_of(rule, {rule.comparisons[0]: pairs}, complete)[rule.comparisons[0]]
     return compare(
-        msgspec.structs.replace(asked, **changes), pairs, course,
-        same_records=same_records, lost=lost, findings=findings,
+        msgspec.structs.replace(asked, **changes),
+        pairs,
+        course,
+        same_records=same_records,
+        lost=lost,
+        findings=findings,
     )
 
 
@@ -73,10 +87,14 @@ def exploded(*groups):
 
 def lost(*halves):
     """(replicate, a, b) each."""
-    return Lost(replicates=tuple(
-        HalfPair(replicate=r, a=a, b=b, failed_a=a is None, failed_b=b is None, position_a=r % 2, position_b=1 - r % 2)
-        for r, a, b in halves
-    ))
+    return Lost(
+        replicates=tuple(
+            HalfPair(
+                replicate=r, a=a, b=b, failed_a=a is None, failed_b=b is None, position_a=r % 2, position_b=1 - r % 2
+            )
+            for r, a, b in halves
+        )
+    )
 
 
 BETTER_A, BETTER_B = (75.0, 76.2, 74.1, 75.7, 76.0, 74.4), (70.1, 72.0, 70.3, 70.0, 71.7, 70.4)

@@ -1,7 +1,7 @@
 """A coordinator in a process of its own, with worker processes that have no torch: something to kill.
 
-    python -m support.fake_experiment RUN_DIR EPISODES [--live]    --live: as `launch`, with what outlives the terminal
-    python -m support.fake_experiment RUN_DIR resume
+python -m support.fake_experiment RUN_DIR EPISODES [--live]    --live: as `launch`, with what outlives the terminal
+python -m support.fake_experiment RUN_DIR resume
 """
 
 import sys

@@ -25,8 +25,10 @@ def plan(cores: int = 2, groups: tuple[str, ...] = ("a", "b"), **settings) -> Pl
     """A plan of a small experiment; `settings` are fields of ResolvedExperiment."""
     small = {"slots": ("early",), "n_envs": 1, "episodes": 2, "steps": 2, "seeds": 1, "eval_episodes": 1, "margin": 2.0}
     experiment = ResolvedExperiment(
-        name="fake", groups=tuple(Group(name=name, settings=GroupSettings()) for name in groups),
-        devices=tuple(f"cpu:{i}" for i in range(cores)), **(small | settings),
+        name="fake",
+        groups=tuple(Group(name=name, settings=GroupSettings()) for name in groups),
+        devices=tuple(f"cpu:{i}" for i in range(cores)),
+        **(small | settings),
     )
     return plan_of(experiment)
 
@@ -39,9 +41,19 @@ def plan_of(experiment: ResolvedExperiment) -> Plan:
 def of_trainer(plan):
     """The plan with runs of a user's own trainer."""
     order = TrainerOrder(
-        reference="python train.py {seed}", directory="/", outcome="r", folder="/", files=(), sha256="", metrics={},
-        out="runs/a-0/out", resumes=False,
+        reference="python train.py {seed}",
+        directory="/",
+        outcome="r",
+        folder="/",
+        files=(),
+        sha256="",
+        metrics={},
+        out="runs/a-0/out",
+        resumes=False,
     )
-    return replace(plan, blocks=tuple(
-        replace(block, runs=tuple(replace(spec, trainer=order) for spec in block.runs)) for block in plan.blocks
-    ))
+    return replace(
+        plan,
+        blocks=tuple(
+            replace(block, runs=tuple(replace(spec, trainer=order) for spec in block.runs)) for block in plan.blocks
+        ),
+    )

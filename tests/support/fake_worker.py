@@ -72,8 +72,12 @@ def main(order: WorkerOrder) -> None:
 
 def main_in_thread(order: WorkerOrder) -> None:
     link = Link(
-        order.endpoint, order.identity, resend_after_s=0.2, keys=link_keys.take(order.identity),
-        lost_after_s=order.lost_after_s, beat_s=order.beat_s,
+        order.endpoint,
+        order.identity,
+        resend_after_s=0.2,
+        keys=link_keys.take(order.identity),
+        lost_after_s=order.lost_after_s,
+        beat_s=order.beat_s,
     )
     try:
         link.send(hello(order))
@@ -88,8 +92,14 @@ def main_in_thread(order: WorkerOrder) -> None:
 def hello(order):
     protocol = 99 if ("protocol", order.worker, 0) in _planted(order) else PROTOCOL
     return Hello(
-        worker=order.worker, incarnation=order.incarnation, protocol=protocol, pid=os.getpid(), uuids=order.lane.uuids,
-        torch_version="none", host=socket.gethostname(), titles=order.lane.titles,
+        worker=order.worker,
+        incarnation=order.incarnation,
+        protocol=protocol,
+        pid=os.getpid(),
+        uuids=order.lane.uuids,
+        torch_version="none",
+        host=socket.gethostname(),
+        titles=order.lane.titles,
         sources="an edit" if ("sources", order.worker, 0) in _planted(order) else "",
     )
 
@@ -97,7 +107,8 @@ def hello(order):
 def _planted(order):
     listed = [fault.split(":") for fault in os.environ.get(FAULT_VARIABLE, "").split(",") if fault]
     return {
-        (kind, run, int(milestone)) for kind, run, milestone, *times in listed
+        (kind, run, int(milestone))
+        for kind, run, milestone, *times in listed
         if not times or order.incarnation <= int(times[0])
     }
 
@@ -194,8 +205,13 @@ def _env(spec, episode, env):
     counts |= {"op_wait": spec.steps - 1.0, "op_germinate": 1.0}
     measures = dict.fromkeys(MEASURES.names, 0.0) | {"val_accuracy": reached, "best_val_accuracy": reached}
     return EnvEpisode(
-        env=env, device=spec.env_devices[env], steps=spec.steps, outcome=reached, reward_sum=reached / 10,
-        failed=False, measures=measures | {"val_loss": None} | counts,
+        env=env,
+        device=spec.env_devices[env],
+        steps=spec.steps,
+        outcome=reached,
+        reward_sum=reached / 10,
+        failed=False,
+        measures=measures | {"val_loss": None} | counts,
     )
 
 
@@ -213,7 +229,9 @@ def episode(spec, index):
 def evaluation(spec):
     episodes = tuple(
         EvaluatedEpisode(
-            episode=index, actions=actions, outcome=_env(spec, spec.episodes + index, env),
+            episode=index,
+            actions=actions,
+            outcome=_env(spec, spec.episodes + index, env),
             rewards=dict.fromkeys(spec.eval_reward_modes, 1.0),
         )
         for actions in ("sampled", "greedy")
@@ -222,8 +240,11 @@ def evaluation(spec):
         for env in range(size)
     )
     return EvaluationRecord(
-        run=spec.ref, episodes=episodes, policy_file=spec.policy_file,
-        policy_sha256=hashlib.sha256(policy(spec)).hexdigest(), timing=TIMING,
+        run=spec.ref,
+        episodes=episodes,
+        policy_file=spec.policy_file,
+        policy_sha256=hashlib.sha256(policy(spec)).hexdigest(),
+        timing=TIMING,
         digest=_digest(episodes),
     )
 
@@ -296,8 +317,16 @@ def _nan(link, report):
 def _large(link, report):
     """Above the size of a chunk: has to travel in pieces."""
     event = SeedEvent(
-        env=0, step=1, slot="early", event="germinated", seed_id="s" * 50, blueprint="norm", stage="GERMINATED",
-        alpha=0.0, contribution=None, params=10,
+        env=0,
+        step=1,
+        slot="early",
+        event="germinated",
+        seed_id="s" * 50,
+        blueprint="norm",
+        stage="GERMINATED",
+        alpha=0.0,
+        contribution=None,
+        params=10,
     )
     record = msgspec.structs.replace(report.record, seed_events=(event,) * 7_000)
     return msgspec.structs.replace(report, record=record)
@@ -320,7 +349,18 @@ def _crowd(link, report):
 
 
 _FAULTS = {
-    "crowd": _crowd, "die": _die, "leave": _leave, "raise": _raise, "hang": _hang, "garbage": partial(_noise, 10),
-    "slip": partial(_noise, 1), "twice": _twice, "other": _other, "nan": _nan, "large": _large, "scribble": _scribble,
-    "move": _move, "remove": _remove,
+    "crowd": _crowd,
+    "die": _die,
+    "leave": _leave,
+    "raise": _raise,
+    "hang": _hang,
+    "garbage": partial(_noise, 10),
+    "slip": partial(_noise, 1),
+    "twice": _twice,
+    "other": _other,
+    "nan": _nan,
+    "large": _large,
+    "scribble": _scribble,
+    "move": _move,
+    "remove": _remove,
 }

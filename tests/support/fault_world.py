@@ -103,8 +103,11 @@ def make_world(rng_seed: int) -> World:
     victims = ("w00", "w01") if stops else ("coordinator", "w00", "w01")
     blows = [Blow(at_bytes=rng.randrange(8_000, 40_000), victim=rng.choice(victims)) for _ in range(rng.randrange(3))]
     return World(
-        rng_seed=rng_seed, deaths=deaths, blows=tuple(sorted(blows, key=lambda blow: blow.at_bytes)),
-        large=rng.random() < 0.3, floor_s=5.0 if stops else 60.0,
+        rng_seed=rng_seed,
+        deaths=deaths,
+        blows=tuple(sorted(blows, key=lambda blow: blow.at_bytes)),
+        large=rng.random() < 0.3,
+        floor_s=5.0 if stops else 60.0,
     )
 
 

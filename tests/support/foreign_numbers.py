@@ -23,13 +23,34 @@ from esper_ab.journal.load import load
 Place = tuple[str | int, ...]  # of a value in the JSON of an event
 _RAW = "a raw number: "  # a string that begins so is written without quotes, because Python has no such number
 NUMBERS: tuple[Any, ...] = (
-    -1, 0, 1, 3, 2**31, 10**18, 2**63 - 1, 2**63, f"{_RAW}1e400", -1e308, -1e40, -0.5, 5e-324, 0.5, 1e18, 1e40, 1e308,
+    -1,
+    0,
+    1,
+    3,
+    2**31,
+    10**18,
+    2**63 - 1,
+    2**63,
+    f"{_RAW}1e400",
+    -1e308,
+    -1e40,
+    -0.5,
+    5e-324,
+    0.5,
+    1e18,
+    1e40,
+    1e308,
 )
 TEXTS = ("", "'", "python 't.py {seed} {lr} {out}", "{}", "\N{RIGHT-TO-LEFT OVERRIDE}", "\0", "x" * 5_000)
 OTHERS: tuple[Any, ...] = (None, True, False, [], {})
 COMMANDS: tuple[tuple[str, ...], ...] = (
-    ("status", "--json"), ("status",), ("report",), ("report", "--json"), ("export", "--format", "csv"),
-    ("tidy", "--check"), ("query", "SELECT * FROM runs"),
+    ("status", "--json"),
+    ("status",),
+    ("report",),
+    ("report", "--json"),
+    ("export", "--format", "csv"),
+    ("tidy", "--check"),
+    ("query", "SELECT * FROM runs"),
 )
 
 

@@ -68,15 +68,21 @@ def of_experiment(directory: Path) -> dict[str, Any]:
     return {
         "kind": "experiment",
         "plan": {
-            "groups": list(history.groups), "cells": [""], "untested": list(experiment.untested),
-            "planned": history.replicates, "paired": not experiment.unpaired, "run_sd": history.plan.run_sd,
-            "scope": conditions(history), "design": msgspec.to_builtins(design),
+            "groups": list(history.groups),
+            "cells": [""],
+            "untested": list(experiment.untested),
+            "planned": history.replicates,
+            "paired": not experiment.unpaired,
+            "run_sd": history.plan.run_sd,
+            "scope": conditions(history),
+            "design": msgspec.to_builtins(design),
             "orders": [[spec.ref.group_id for spec in block.runs] for block in history.blocks],
         },
         "observations": _table(_runs(history)),
         "facts": {
             "findings": msgspec.to_builtins(known.findings),
-            "same_records": sorted(known.same_records), "same_settings": sorted(known.same_settings),
+            "same_records": sorted(known.same_records),
+            "same_settings": sorted(known.same_settings),
         },
         "records": _records(history),
         "answer": rounded({key: told[key] for key in _SAID} | {"comparisons": _slim(told["comparisons"])}),
@@ -116,8 +122,10 @@ def of_judged(plan: AnalysisPlan, outcomes: Observations) -> dict[str, Any]:
 def _told_facts(known: Mapping[str, Facts]) -> dict[str, Any]:
     return {
         name: {
-            "findings": msgspec.to_builtins(one.findings), "scope": one.scope,
-            "same_records": sorted(one.same_records), "same_settings": sorted(one.same_settings),
+            "findings": msgspec.to_builtins(one.findings),
+            "scope": one.scope,
+            "same_records": sorted(one.same_records),
+            "same_settings": sorted(one.same_settings),
         }
         for name, one in known.items()
     }
@@ -178,17 +186,26 @@ def _facts(told: Mapping[str, Any]) -> Facts:
     """What only records can say; a drift is seen in the outcomes."""
     findings = msgspec.convert(told["findings"], tuple[Finding, ...])
     return Facts(
-        scope=told["scope"], findings=tuple(one for one in findings if one.kind != DRIFT),
-        same_records=frozenset(map(tuple, told["same_records"])), paired=told.get("paired", True),
-        same_settings=frozenset(map(tuple, told["same_settings"])), run_sd=told.get("run_sd"),
+        scope=told["scope"],
+        findings=tuple(one for one in findings if one.kind != DRIFT),
+        same_records=frozenset(map(tuple, told["same_records"])),
+        paired=told.get("paired", True),
+        same_settings=frozenset(map(tuple, told["same_settings"])),
+        run_sd=told.get("run_sd"),
     )
 
 
 def _observed(golden: Mapping[str, Any]) -> tuple[Observation, ...]:
     return tuple(
         Observation(
-            group=row["group"], replicate=row["pair"], task=row["cell"] or "", cluster=row["cluster"] or "",
-            value=row["value"], row=number, cancelled=row["status"] == "cancelled", place=row["place"],
+            group=row["group"],
+            replicate=row["pair"],
+            task=row["cell"] or "",
+            cluster=row["cluster"] or "",
+            value=row["value"],
+            row=number,
+            cancelled=row["status"] == "cancelled",
+            place=row["place"],
         )
         for number, row in enumerate(_rows(golden))
     )
@@ -241,7 +258,10 @@ def _runs(history: History) -> Iterator[dict[str, Any]]:
             run = history.runs[spec.ref.name]
             if run in ended:
                 yield {
-                    "group": spec.ref.group_id, "pair": str(block.replicate), "place": place, "status": _status(run),
+                    "group": spec.ref.group_id,
+                    "pair": str(block.replicate),
+                    "place": place,
+                    "status": _status(run),
                     "value": outcome_of(run, history.design.outcome_over),
                 }
 
@@ -253,9 +273,14 @@ def _status(run: RunHistory) -> str:
 def _row(row: Observation) -> dict[str, Any]:
     lost = "cancelled" if row.cancelled else "failed"
     return {
-        "group": row.group, "cell": row.task or None, "pair": row.replicate if row.replicate != row.run else None,
-        "run": row.run or None, "value": row.value, "status": "ok" if row.value is not None else lost,
-        "cluster": row.cluster or None, "came": row.order,
+        "group": row.group,
+        "cell": row.task or None,
+        "pair": row.replicate if row.replicate != row.run else None,
+        "run": row.run or None,
+        "value": row.value,
+        "status": "ok" if row.value is not None else lost,
+        "cluster": row.cluster or None,
+        "came": row.order,
     }
 
 
@@ -280,7 +305,8 @@ def _records(history: History) -> dict[str, Any]:
     return {
         "runs": {
             name: [_short(_words(run)), _short([repr(value) for value in run.columns.of("outcome")])]
-            for name, run in history.runs.items() if run.recorded >= 0
+            for name, run in history.runs.items()
+            if run.recorded >= 0
         },
     }
 

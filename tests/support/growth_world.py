@@ -57,9 +57,14 @@ def measure(lifecycle: Lifecycle, rng: np.random.Generator) -> Measurement:
     contribution = np.where(lifecycle.table.alpha > 0.0, rng.normal(1.0, 3.0, shape), np.nan)
     loss = 2.3 - val_acc / 50.0
     return Measurement(
-        train_loss=loss, train_acc=val_acc, val_loss=loss, val_acc=val_acc,
-        all_off_acc=val_acc - np.nansum(contribution, axis=1), contribution=contribution,
-        interaction_sum=np.nan_to_num(contribution) / 2.0, finite=np.ones(shape[0], dtype=bool),
+        train_loss=loss,
+        train_acc=val_acc,
+        val_loss=loss,
+        val_acc=val_acc,
+        all_off_acc=val_acc - np.nansum(contribution, axis=1),
+        contribution=contribution,
+        interaction_sum=np.nan_to_num(contribution) / 2.0,
+        finite=np.ones(shape[0], dtype=bool),
     )
 
 
@@ -93,9 +98,14 @@ class Episode:
         self.lifecycle.record(measurement)
         self.signals = self.signals.after(measurement, self.lifecycle.alive)
         return DecisionView(
-            step=step, steps=self.lifecycle.rules.steps, slots=self.lifecycle.slots,
-            blueprints=self.lifecycle.blueprints, table=self.lifecycle.table, alive=self.lifecycle.alive,
-            signals=self.signals, masks=self.lifecycle.masks(step),
+            step=step,
+            steps=self.lifecycle.rules.steps,
+            slots=self.lifecycle.slots,
+            blueprints=self.lifecycle.blueprints,
+            table=self.lifecycle.table,
+            alive=self.lifecycle.alive,
+            signals=self.signals,
+            masks=self.lifecycle.masks(step),
             observation=observe(self.lifecycle, self.signals, measurement, step),
         )
 

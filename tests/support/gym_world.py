@@ -12,7 +12,7 @@ from support.orders import run_order, taken_from
 from workers.gymnasium_task.world import GymWorld
 from workers.run.session import Session
 
-OWN = '''
+OWN = """
 
 def make():
     return Walk()
@@ -60,7 +60,7 @@ def outcome(episode):
 
 def width(episode):
     return float(sum(len(one) for one in episode.observations))
-'''
+"""
 
 
 class Walk(gymnasium.Env[np.ndarray, int]):

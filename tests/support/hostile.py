@@ -23,12 +23,15 @@ _SPEC = fake_plans.plan().blocks[0].runs[0]
 SPEC = msgspec.structs.replace(
     _SPEC, ref=msgspec.structs.replace(_SPEC.ref, name="nobody/77", group_id="nobody", replicate=77)
 )
-MESSAGES = tuple(encode(message) for message in (
-    Hello(worker="w77", incarnation=1, protocol=PROTOCOL, pid=42, uuids=("",), torch_version="none", sources=""),
-    *(report_of(SPEC, milestone) for milestone in range(4)),
-    Progress(run=SPEC.ref, milestone=1, step=7, phase="train"),
-    Failed(summary="\x1b[2J<script>'; DROP TABLE runs", traceback="…"),
-))
+MESSAGES = tuple(
+    encode(message)
+    for message in (
+        Hello(worker="w77", incarnation=1, protocol=PROTOCOL, pid=42, uuids=("",), torch_version="none", sources=""),
+        *(report_of(SPEC, milestone) for milestone in range(4)),
+        Progress(run=SPEC.ref, milestone=1, step=7, phase="train"),
+        Failed(summary="\x1b[2J<script>'; DROP TABLE runs", traceback="…"),
+    )
+)
 BOMBS = (
     b"\xdc\x00\x1f" + (b"\xdc\x7f\xff" + b"\x80" * 32767) * 31,  # a million empty maps in a megabyte
     b"\xdc\x00\x1f" + (b"\xdc\x7f\xff" + b"\x90" * 32767) * 31,

@@ -63,8 +63,10 @@ def esper_ab(*args: str | Path, folder: Path | None = None) -> subprocess.Comple
     hang_up = signal.getsignal(signal.SIGHUP)
     try:
         with (
-            pytest.MonkeyPatch.context() as patch, contextlib.chdir(folder or "."),
-            contextlib.redirect_stdout(out), contextlib.redirect_stderr(error),
+            pytest.MonkeyPatch.context() as patch,
+            contextlib.chdir(folder or "."),
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(error),
         ):
             patch.setattr(subprocess, "Popen", warm.Popen)
             if preflight.begin_here is _BEGIN:

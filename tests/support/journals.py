@@ -81,7 +81,8 @@ class Synthetic:
 
     groups: dict[str, Shape] = field(
         default_factory=lambda: {
-            "shaped": Shape(accuracy=74.0), "simplified": Shape(accuracy=69.0, mode="simplified", params=500),
+            "shaped": Shape(accuracy=74.0),
+            "simplified": Shape(accuracy=69.0, mode="simplified", params=500),
         }
     )
     replicates: int = 6
@@ -101,9 +102,17 @@ class Synthetic:
         lanes = tuple(Lane(name=f"cpu:{i}", devices=(f"cpu:{i}",), uuids=("",)) for i in range(len(groups)))
         experiment = msgspec.structs.replace(
             ResolvedExperiment(
-                name="synthetic", groups=groups, slots=("early", "mid", "late"), n_envs=self.n_envs,
-                episodes=self.episodes, steps=self.steps, seeds=self.replicates, eval_episodes=self.eval_episodes,
-                rng_seed=self.rng_seed, outcome_over=self.outcome_over, devices=tuple(lane.name for lane in lanes),
+                name="synthetic",
+                groups=groups,
+                slots=("early", "mid", "late"),
+                n_envs=self.n_envs,
+                episodes=self.episodes,
+                steps=self.steps,
+                seeds=self.replicates,
+                eval_episodes=self.eval_episodes,
+                rng_seed=self.rng_seed,
+                outcome_over=self.outcome_over,
+                devices=tuple(lane.name for lane in lanes),
                 margin=self.measures.margin or 2.0,
             ),
             **self.settings,
@@ -112,10 +121,15 @@ class Synthetic:
         modes = {group.name: group.settings.reward.mode for group in groups}
         differs = len(set(modes.values())) > 1
         return Plan(
-            experiment=experiment, digest="0" * 64, lanes=lanes, idle_devices=(), blocks=blocks,
+            experiment=experiment,
+            digest="0" * 64,
+            lanes=lanes,
+            idle_devices=(),
+            blocks=blocks,
             differences=(Difference(key="reward.mode", values=modes),) if differs else (),
             design=make_design(
-                experiment, [tuple(spec.ref.group_id for spec in block.runs) for block in blocks],
+                experiment,
+                [tuple(spec.ref.group_id for spec in block.runs) for block in blocks],
                 measures=self.measures,
             ),
             kind=self.kind,
@@ -130,9 +144,19 @@ class Synthetic:
 
     def _spec(self, group: Group, replicate: int, position: int) -> RunSpec:
         return run_order(
-            group.settings, group=group.name, replicate=replicate, device=f"cpu:{position}", n_envs=self.n_envs,
-            experiment_digest="0" * 64, rng_seed=self.rng_seed, task="digits", slots=("early", "mid", "late"),
-            episodes=self.episodes, steps=self.steps, eval_episodes=self.eval_episodes, eval_reward_modes=MODES,
+            group.settings,
+            group=group.name,
+            replicate=replicate,
+            device=f"cpu:{position}",
+            n_envs=self.n_envs,
+            experiment_digest="0" * 64,
+            rng_seed=self.rng_seed,
+            task="digits",
+            slots=("early", "mid", "late"),
+            episodes=self.episodes,
+            steps=self.steps,
+            eval_episodes=self.eval_episodes,
+            eval_reward_modes=MODES,
         )
 
     def events(self) -> list[AnyEvent]:
@@ -177,18 +201,30 @@ class Synthetic:
         outcome = float(np.clip(level + rng.normal(0, 2.0), None if low is None else low + 10.0, high))
         fossilized = int(rng.integers(0, 3)) if grows else 0
         growth = {
-            "val_accuracy": outcome + 0.5, "best_val_accuracy": outcome + 1.0, "val_loss": 0.8, "host_params": 1200,
+            "val_accuracy": outcome + 0.5,
+            "best_val_accuracy": outcome + 1.0,
+            "val_loss": 0.8,
+            "host_params": 1200,
             "params_added": int(shape.params + rng.integers(-50, 50)) if grows else 0,
-            "germinated": fossilized + 1 if grows else 0, "pruned": 1 if grows else 0, "fossilized": fossilized,
+            "germinated": fossilized + 1 if grows else 0,
+            "pruned": 1 if grows else 0,
+            "fossilized": fossilized,
             "contributing": fossilized,
         }
         reward = float(level / 10 + rng.normal())
         ops = (self.steps - 5, 2, 1, 1, 1, 0) if grows else (self.steps, 0, 0, 0, 0, 0)
-        values = {**growth, **dict(zip(_OPS, ops, strict=True))} if self.kind == "growth" else {
-            name: float(rng.normal(100.0, 5.0)) for name in self.measures.names
-        }
+        values = (
+            {**growth, **dict(zip(_OPS, ops, strict=True))}
+            if self.kind == "growth"
+            else {name: float(rng.normal(100.0, 5.0)) for name in self.measures.names}
+        )
         return EnvEpisode(
-            env=env, device=spec.env_devices[env], steps=self.steps, outcome=outcome, reward_sum=reward, failed=False,
+            env=env,
+            device=spec.env_devices[env],
+            steps=self.steps,
+            outcome=outcome,
+            reward_sum=reward,
+            failed=False,
             measures={name: float(value) for name, value in values.items()},
         )
 
@@ -199,18 +235,34 @@ class Synthetic:
         level = 33.0 + (shape.accuracy - 33.0) * progress
         entropy = float(2.6 - 0.9 * progress + rng.normal(0, 0.05))
         ppo = PPOUpdate(
-            policy_loss=-0.01, value_loss=0.4, entropy=entropy, op_entropy=entropy / 2, approx_kl=0.012,
-            clip_fraction=0.08, explained_variance=float(0.6 * progress), grad_norm=0.7, first_ratio_error=1e-7,
-            ratio_max=1.3, epochs_done=4, stopped_by_kl=False, advantage_std=1.1, return_mean=2.0,
+            policy_loss=-0.01,
+            value_loss=0.4,
+            entropy=entropy,
+            op_entropy=entropy / 2,
+            approx_kl=0.012,
+            clip_fraction=0.08,
+            explained_variance=float(0.6 * progress),
+            grad_norm=0.7,
+            first_ratio_error=1e-7,
+            ratio_max=1.3,
+            epochs_done=4,
+            stopped_by_kl=False,
+            advantage_std=1.1,
+            return_mean=2.0,
             heads={
-                "op": HeadUse(entropy=entropy / 3, learnable=1.0), "slot": HeadUse(entropy=entropy / 4, learnable=0.3),
+                "op": HeadUse(entropy=entropy / 3, learnable=1.0),
+                "slot": HeadUse(entropy=entropy / 4, learnable=0.3),
                 "blueprint": HeadUse(entropy=entropy / 5, learnable=0.1),
             },
         )
         return EpisodeRecord(
-            run=spec.ref, episode=episode, envs=tuple(self._env(spec, i, level, rng) for i in range(self.n_envs)),
-            ppo=ppo if learns else None, seed_events=self._seed_events(rng) if shape.controller != "wait" else (),
-            timing=TIMING, digest=f"{shape.stream or spec.ref.group_id}-{spec.ref.replicate}-{episode}",
+            run=spec.ref,
+            episode=episode,
+            envs=tuple(self._env(spec, i, level, rng) for i in range(self.n_envs)),
+            ppo=ppo if learns else None,
+            seed_events=self._seed_events(rng) if shape.controller != "wait" else (),
+            timing=TIMING,
+            digest=f"{shape.stream or spec.ref.group_id}-{spec.ref.replicate}-{episode}",
         )
 
     def _seed_events(self, rng: np.random.Generator) -> tuple[SeedEvent, ...]:
@@ -218,13 +270,26 @@ class Synthetic:
         for env in range(self.n_envs):
             born = int(rng.integers(1, 8))
             life = (("germinated", born, "GERMINATED", 0.0, None), ("advanced", born + 3, "TRAINING", 0.0, None))
-            end = (("pruned", born + 9, "PRUNED", 1.0, -0.4) if rng.random() < 0.3
-                   else ("fossilized", born + 12, "FOSSILIZED", 1.0, 6.5))
+            end = (
+                ("pruned", born + 9, "PRUNED", 1.0, -0.4)
+                if rng.random() < 0.3
+                else ("fossilized", born + 12, "FOSSILIZED", 1.0, 6.5)
+            )
             for name, step, stage, alpha, contribution in (*life, end):
-                listed.append(SeedEvent(
-                    env=env, step=step, slot="early", event=name, seed_id=f"e{env}-early-0", blueprint="conv_light",
-                    stage=stage, alpha=alpha, contribution=contribution, params=700,
-                ))
+                listed.append(
+                    SeedEvent(
+                        env=env,
+                        step=step,
+                        slot="early",
+                        event=name,
+                        seed_id=f"e{env}-early-0",
+                        blueprint="conv_light",
+                        stage=stage,
+                        alpha=alpha,
+                        contribution=contribution,
+                        params=700,
+                    )
+                )
         return tuple(listed)
 
     def evaluation(self, spec: RunSpec) -> EvaluationRecord:
@@ -232,7 +297,8 @@ class Synthetic:
         level = shape.accuracy + rng.normal(0, 1.5)
         episodes = tuple(
             EvaluatedEpisode(
-                episode=episode, actions=actions,
+                episode=episode,
+                actions=actions,
                 outcome=self._env(spec, env, level + (shape.greedy if actions == "greedy" else 0.0), rng),
                 rewards={mode: float(level / (2 + 5 * i) + rng.normal()) for i, mode in enumerate(MODES)},
             )
@@ -242,15 +308,22 @@ class Synthetic:
             for env in range(size)
         )
         return EvaluationRecord(
-            run=spec.ref, episodes=episodes, policy_file=spec.policy_file, policy_sha256="f" * 64, timing=TIMING,
+            run=spec.ref,
+            episodes=episodes,
+            policy_file=spec.policy_file,
+            policy_sha256="f" * 64,
+            timing=TIMING,
             digest=f"{shape.stream or spec.ref.group_id}-{spec.ref.replicate}",
         )
 
 
 def started(plan: Plan) -> ExperimentStarted:
     return ExperimentStarted(
-        schema=SCHEMA, plan=plan, versions={"esper_ab": "0.1.0", "torch": "2.13"},
-        machine={"cpu": "test processor", "cores": "2"}, code={"commit": "abc123", "dirty": "no"},
+        schema=SCHEMA,
+        plan=plan,
+        versions={"esper_ab": "0.1.0", "torch": "2.13"},
+        machine={"cpu": "test processor", "cores": "2"},
+        code={"commit": "abc123", "dirty": "no"},
     )
 
 
@@ -272,7 +345,8 @@ def one_replicate() -> list[AnyEvent]:
 def three_groups() -> list[AnyEvent]:
     """Two learning groups and the never-grown host."""
     groups = {
-        "shaped": Shape(accuracy=74.0), "simplified": Shape(accuracy=69.0, mode="simplified", params=500),
+        "shaped": Shape(accuracy=74.0),
+        "simplified": Shape(accuracy=69.0, mode="simplified", params=500),
         "wait": Shape(accuracy=33.0, controller="wait"),
     }
     return Synthetic(groups=groups).events()
@@ -282,7 +356,8 @@ def failed_run(kept: int = 3) -> list[AnyEvent]:
     """Six replicates planned; the worker of simplified dies in the second episode of the fourth block."""
     events = planted_effect()
     second = {
-        event.record.run.name: at for at, event in enumerate(events)
+        event.record.run.name: at
+        for at, event in enumerate(events)
         if isinstance(event, EpisodeRecorded) and event.record.episode == 1
     }
     shaped, simplified = second[f"shaped/{kept}"], second[f"simplified/{kept}"]
@@ -294,8 +369,9 @@ def failed_run(kept: int = 3) -> list[AnyEvent]:
 def given_up(events: list[AnyEvent], category: Literal["dropped_pair", "cancelled"] = "dropped_pair") -> list[AnyEvent]:
     """The same journal, its last run given up when all its training was recorded: no evaluation of it."""
     last = max(i for i, event in enumerate(events) if isinstance(event, RunEvaluated))
-    entry = Incident(category=category, run_name=events[last].record.run.name, episode=None,
-        detail="killed by signal 9")
+    entry = Incident(
+        category=category, run_name=events[last].record.run.name, episode=None, detail="killed by signal 9"
+    )
     return [*events[:last], entry, *events[last + 1 :]]
 
 
@@ -310,7 +386,8 @@ def without_evaluations(events: list[AnyEvent]) -> list[AnyEvent]:
     """The same journal, every evaluation empty: no sampled episode at all."""
     return [
         RunEvaluated(record=msgspec.structs.replace(event.record, episodes=()))
-        if isinstance(event, RunEvaluated) else event
+        if isinstance(event, RunEvaluated)
+        else event
         for event in events
     ]
 

@@ -42,20 +42,32 @@ OWN = (
     residual(
         "wide",
         lambda c: (*norm_params(c, "first"), conv_params("conv", c + 3, c, 5), conv_params("back", c, c + 3, 1)),
-        Norm("first"), Conv("conv"), Relu(), Conv("back"),
+        Norm("first"),
+        Conv("conv"),
+        Relu(),
+        Conv("back"),
     ),
     residual(
         "towards_inside",
         lambda c: (conv_params("each", c, 1, 5), ParamSpec("scale", (1,)), conv_params("last", c, c, 3)),
-        Conv("each", depthwise=True), Relu(), Towards("scale"), Relu(), Conv("last"),
+        Conv("each", depthwise=True),
+        Relu(),
+        Towards("scale"),
+        Relu(),
+        Conv("last"),
     ),
     residual(
         "excited",
         lambda c: (
-            conv_params("conv", c, c, 1), ParamSpec("squeeze", (c, 3), 0.5), ParamSpec("excite", (3, c), 0.5),
-            ParamSpec("bias", (c,), 0.5), conv_params("each", c, 1, 3),
+            conv_params("conv", c, c, 1),
+            ParamSpec("squeeze", (c, 3), 0.5),
+            ParamSpec("excite", (3, c), 0.5),
+            ParamSpec("bias", (c,), 0.5),
+            conv_params("each", c, 1, 3),
         ),
-        Conv("conv"), Excite("squeeze", "excite", "bias"), Conv("each", depthwise=True),
+        Conv("conv"),
+        Excite("squeeze", "excite", "bias"),
+        Conv("each", depthwise=True),
     ),
 )
 BLUEPRINTS: tuple[Blueprint, ...] = (
@@ -75,8 +87,9 @@ def grown(host: HostSpec, sides: tuple[int, int], seeds: list[Seed], batch: int)
     bank = Bank(task, task.slots, np.arange(2), rule, torch.zeros(()))
     bank._blueprints = BLUEPRINTS
     bank.begin_episode([env_path(env) for env in range(2)])
-    for (env, slot), (blueprint, stage, algorithm, alpha, frozen) in zip(np.ndindex(2, host.levels), seeds,
-                                                                         strict=False):
+    for (env, slot), (blueprint, stage, algorithm, alpha, frozen) in zip(
+        np.ndindex(2, host.levels), seeds, strict=False
+    ):
         if blueprint >= 0:
             plant(bank, table, env, slot, blueprint, alpha=alpha, algorithm=algorithm)
             table.stage[env, slot], table.frozen[env, slot] = stage, frozen
@@ -165,8 +178,12 @@ def drawn(mode: str, rng_seed: int) -> Case:
     pick = lambda *choices: choices[draws.integers(len(choices))]  # noqa: E731
     ragged, scales = mode == "ragged", mode == "scales"
     host = HostSpec(
-        in_channels=int(draws.integers(1, 4)), base=pick(4, 6, 8), levels=int(draws.integers(1, 5)),
-        kernel=pick(1, 3, 5), pools=int(draws.integers(0, 4)), classes=int(draws.integers(2, 6)),
+        in_channels=int(draws.integers(1, 4)),
+        base=pick(4, 6, 8),
+        levels=int(draws.integers(1, 5)),
+        kernel=pick(1, 3, 5),
+        pools=int(draws.integers(0, 4)),
+        classes=int(draws.integers(2, 6)),
     )
     least = 1 << min(host.pools, host.levels)
     sides = (int(draws.integers(least, least + 9)), int(draws.integers(least, least + 9)))
@@ -182,8 +199,14 @@ def drawn(mode: str, rng_seed: int) -> Case:
 
 
 def case(
-    host: HostSpec, sides: tuple[int, int], seeds: list[Seed], batch: int, samples: int, draws: np.random.Generator,
-    centre: float = 3.0, spread: float = 1.0,
+    host: HostSpec,
+    sides: tuple[int, int],
+    seeds: list[Seed],
+    batch: int,
+    samples: int,
+    draws: np.random.Generator,
+    centre: float = 3.0,
+    spread: float = 1.0,
 ) -> Case:
     """Two networks, and `samples` random images in batches of `batch`."""
     bank, table, task = grown(host, sides, seeds, batch)

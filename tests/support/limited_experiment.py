@@ -39,7 +39,8 @@ def main(experiment_dir: Path, lanes: int, launcher: str, transport: str) -> Non
     looking = Looking()
     hub._HANDSHAKE_MS = 4000  # how long a silent stranger has a descriptor
     started_by = (
-        LocalLauncher("support.fake_worker:main", transport=transport) if launcher == "local"
+        LocalLauncher("support.fake_worker:main", transport=transport)
+        if launcher == "local"
         else InlineLauncher("support.fake_worker:main_in_thread", transport=transport)
     )
     groups = tuple("abcdefghijklmnopqrstuvwxyz"[:lanes])

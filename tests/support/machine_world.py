@@ -78,8 +78,14 @@ class SimulatedWorker:
         self.greeted = True
         order = self.order
         return Hello(
-            worker=order.worker, incarnation=order.incarnation, protocol=PROTOCOL, pid=1, uuids=order.lane.uuids,
-            torch_version="none", sources="", titles=order.lane.titles,
+            worker=order.worker,
+            incarnation=order.incarnation,
+            protocol=PROTOCOL,
+            pid=1,
+            uuids=order.lane.uuids,
+            torch_version="none",
+            sources="",
+            titles=order.lane.titles,
         )
 
     def progress(self):

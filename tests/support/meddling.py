@@ -29,12 +29,15 @@ def _folder(root: Path, name: str) -> None:
 
 
 FOUND = {  # by tidy --check: the file that it names, and what is written over
-    "policies/a/0.pt": (_write, "policies/a/0.pt"), "checkpoints/a/0/": (_write, "checkpoints/a/0/*.pt"),
-    "experiment.toml": (_write, "experiment.toml"), "runs/a-0/config.toml": (_write, "runs/a-0/config.toml"),
+    "policies/a/0.pt": (_write, "policies/a/0.pt"),
+    "checkpoints/a/0/": (_write, "checkpoints/a/0/*.pt"),
+    "experiment.toml": (_write, "experiment.toml"),
+    "runs/a-0/config.toml": (_write, "runs/a-0/config.toml"),
 }
 STOPPED = {"rewards": (_write, "rewards/*/*.py")}  # code that is no longer what was planned
 GIVEN_UP = {  # replicates whose runs cannot write this file or folder
-    "policies/b/1.pt": (_folder, "policies/b/1.pt"), "checkpoints/b/1/1.pt": (_folder, "checkpoints/b/1/1.pt"),
+    "policies/b/1.pt": (_folder, "policies/b/1.pt"),
+    "checkpoints/b/1/1.pt": (_folder, "checkpoints/b/1/1.pt"),
 }
 
 

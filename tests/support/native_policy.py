@@ -53,12 +53,20 @@ def cases(draw: st.DrawFn, least_hidden: int = 1) -> Case:
     """Every kind of network, with any widths: below, at and beyond whole vectors."""
     heads = draw(st.lists(st.integers(1, 9), min_size=0, max_size=6).map(tuple))
     shape = Shape(
-        observation_width=draw(st.integers(1, 70)), hidden=draw(st.integers(least_hidden, 70)), head_sizes=heads,
-        dimensions=0 if heads else draw(st.integers(1, 20)), memory=draw(st.sampled_from(["none", "lstm"])),
+        observation_width=draw(st.integers(1, 70)),
+        hidden=draw(st.integers(least_hidden, 70)),
+        head_sizes=heads,
+        dimensions=0 if heads else draw(st.integers(1, 20)),
+        memory=draw(st.sampled_from(["none", "lstm"])),
     )
     return Case(
-        shape, draw(st.integers(1, 12)), draw(st.integers(1, 12)), draw(st.booleans()), draw(st.booleans()),
-        draw(st.booleans()), draw(st.integers(0, 2**20)),
+        shape,
+        draw(st.integers(1, 12)),
+        draw(st.integers(1, 12)),
+        draw(st.booleans()),
+        draw(st.booleans()),
+        draw(st.booleans()),
+        draw(st.integers(0, 2**20)),
     )
 
 
@@ -107,8 +115,13 @@ def batch_of(case: Case) -> Batch:
     log_probs, advantages, returns = rng.standard_normal((3, *shape))
     return Batch(
         observations=rng.standard_normal((*shape, sizes.observation_width)).astype(np.float32) * valid[..., None],
-        actions=actions, masks=masks if case.masked else None, log_probs=log_probs, advantages=advantages,
-        returns=returns, valid=valid, values=np.zeros(shape),
+        actions=actions,
+        masks=masks if case.masked else None,
+        log_probs=log_probs,
+        advantages=advantages,
+        returns=returns,
+        valid=valid,
+        values=np.zeros(shape),
         memory=memory if case.memory and sizes.memory == "lstm" else None,
     )
 

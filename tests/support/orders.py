@@ -25,19 +25,43 @@ def taken_from(changes: dict[str, Any], usual: dict[str, dict[str, Any]]) -> Gro
 
 
 def run_order(
-    settings: GroupSettings, /, *, group: str = "a", replicate: int = 0, device: str = "cpu:0", n_envs: int = 2,
-    mode: str | None = None, controller: str | None = None, **changes: Any,
+    settings: GroupSettings,
+    /,
+    *,
+    group: str = "a",
+    replicate: int = 0,
+    device: str = "cpu:0",
+    n_envs: int = 2,
+    mode: str | None = None,
+    controller: str | None = None,
+    **changes: Any,
 ) -> RunSpec:
     """Return the orders of a run of two short episodes in `n_envs` environments; `changes` name its task."""
     ref = RunRef(
-        name=f"{group}/{replicate}", group_id=group, replicate=replicate, device=device,
+        name=f"{group}/{replicate}",
+        group_id=group,
+        replicate=replicate,
+        device=device,
         reward_mode=settings.reward.mode if mode is None else mode,
         controller=settings.controller.name if controller is None else controller,
     )
     fields: dict[str, Any] = {
-        "ref": ref, "experiment_digest": "", "rng_seed": 5, "rng_label": "", "data_dir": "", "slots": (),
-        "n_envs": n_envs, "episodes": 2, "steps": 8, "eval_episodes": n_envs, "eval_reward_modes": (),
-        "env_devices": (device,) * n_envs, "settings": settings, "arithmetic": Arithmetic(), "telemetry": True,
-        "policy_file": f"policies/{ref.name}.pt", "log_file": f"logs/{group}-{replicate}.log",
+        "ref": ref,
+        "experiment_digest": "",
+        "rng_seed": 5,
+        "rng_label": "",
+        "data_dir": "",
+        "slots": (),
+        "n_envs": n_envs,
+        "episodes": 2,
+        "steps": 8,
+        "eval_episodes": n_envs,
+        "eval_reward_modes": (),
+        "env_devices": (device,) * n_envs,
+        "settings": settings,
+        "arithmetic": Arithmetic(),
+        "telemetry": True,
+        "policy_file": f"policies/{ref.name}.pt",
+        "log_file": f"logs/{group}-{replicate}.log",
     }
     return RunSpec(**fields | changes)

@@ -14,14 +14,26 @@ ARITHMETICS = [TORCH, *(Arithmetic(kernel=kernel.name, kernel_build=kernel.build
 
 
 def make_agent(
-    width: int, names: tuple[str, ...], sizes: tuple[int, ...], *, rng_seed: int = 0, episodes: int = 10,
-    arithmetic: Arithmetic = TORCH, policy: dict[str, Any], **ppo: float,
+    width: int,
+    names: tuple[str, ...],
+    sizes: tuple[int, ...],
+    *,
+    rng_seed: int = 0,
+    episodes: int = 10,
+    arithmetic: Arithmetic = TORCH,
+    policy: dict[str, Any],
+    **ppo: float,
 ) -> PPOAgent:
     """An agent that sees `width` numbers and has heads `names` with `sizes` choices; continuous ones without sizes."""
     return PPOAgent(
         AgentSpec(
-            observation_width=width, head_names=names, head_sizes=sizes, observation_std_floor=0.1,
-            policy=PolicySettings(**policy), ppo=PPOSettings(**ppo), rng=run_path(rng_seed, 0),
+            observation_width=width,
+            head_names=names,
+            head_sizes=sizes,
+            observation_std_floor=0.1,
+            policy=PolicySettings(**policy),
+            ppo=PPOSettings(**ppo),
+            rng=run_path(rng_seed, 0),
             planned_episodes=episodes,
         ),
         arithmetic,

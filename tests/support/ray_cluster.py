@@ -15,7 +15,8 @@ _STORE_BYTES = 80 << 20
 _TRIES = 4  # to start a node
 _SETTINGS = {
     "RAY_raylet_start_wait_time_s": "60",  # for one try
-    "RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
 }
 
 

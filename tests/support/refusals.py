@@ -64,8 +64,12 @@ from support.refusal_sites import Site, reached, sites
 TABLES = Path(__file__).parents[1] / "golden" / "refusals"
 UNREACHED = TABLES / "unreached.toml"  # site -> why no input reaches it
 EXPERIMENTS: dict[str, Callable[[], list[Any]]] = {
-    "finished": journals.planted_effect, "three groups": journals.three_groups, "failed": journals.failed_run,
-    "one seed": journals.one_replicate, "stopped": lambda: _stopped(), "no event": lambda: [],
+    "finished": journals.planted_effect,
+    "three groups": journals.three_groups,
+    "failed": journals.failed_run,
+    "one seed": journals.one_replicate,
+    "stopped": lambda: _stopped(),
+    "no event": lambda: [],
     "another rng seed": lambda: journals.Synthetic(rng_seed=12).events(),
     "longer with another rng seed": lambda: journals.Synthetic(rng_seed=12, episodes=9).events(),
 }
@@ -109,8 +113,11 @@ def _joint(folder: Path) -> Path:
 
 
 MADE: dict[str, Callable[[], bytes]] = {
-    "calibration": cache(_calibration), "reward_audit": cache(_reward_audit), "plan": _plan,
-    "plan of tasks": lambda: _plan("digits", "mixture"), "plan with cells": lambda: _plan(cells=("slow", "fast")),
+    "calibration": cache(_calibration),
+    "reward_audit": cache(_reward_audit),
+    "plan": _plan,
+    "plan of tasks": lambda: _plan("digits", "mixture"),
+    "plan with cells": lambda: _plan(cells=("slow", "fast")),
 }
 _FOLDER = "FOLDER"
 _FREE = re.compile(r"\d+ MiB free")

@@ -113,9 +113,15 @@ class SlurmCluster:
         key.write_bytes(os.urandom(1024))
         key.chmod(0o600)
         self._start(
-            "munged", "munged", "--foreground", "--force", f"--key-file={key}",
-            f"--socket={self.folder}/munge.socket", f"--pid-file={self.folder}/munged.pid",
-            f"--seed-file={self.folder}/munged.seed", f"--log-file={self.folder}/munged.log",
+            "munged",
+            "munged",
+            "--foreground",
+            "--force",
+            f"--key-file={key}",
+            f"--socket={self.folder}/munge.socket",
+            f"--pid-file={self.folder}/munged.pid",
+            f"--seed-file={self.folder}/munged.seed",
+            f"--log-file={self.folder}/munged.log",
         )
         self.wait((self.folder / "munge.socket").exists)
 
@@ -145,8 +151,11 @@ class SlurmCluster:
         found = dict(re.findall(r"(\w+)=(\S+)", self.output("scontrol", "-o", "show", "job", job)))
         count = int(found["NumNodes"])
         return {
-            "SLURM_CONF": self.environment["SLURM_CONF"], "SLURM_JOB_ID": job, "SLURM_JOB_NODELIST": found["NodeList"],
-            "SLURM_JOB_CPUS_PER_NODE": f"{int(found['NumCPUs']) // count}(x{count})", "SLURMD_NODENAME": "n1",
+            "SLURM_CONF": self.environment["SLURM_CONF"],
+            "SLURM_JOB_ID": job,
+            "SLURM_JOB_NODELIST": found["NodeList"],
+            "SLURM_JOB_CPUS_PER_NODE": f"{int(found['NumCPUs']) // count}(x{count})",
+            "SLURMD_NODENAME": "n1",
         }
 
     def submit(self, script: Path, *options: str) -> str:

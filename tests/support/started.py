@@ -25,16 +25,24 @@ def main(order: WorkerOrder) -> None:
     setup.set_threads_of_loaded_libraries(order.arithmetic.threads)
     by_torch.pin(order.arithmetic)
     facts = {
-        "pid": os.getpid(), "start_process": os.getppid(), "parent": multiprocessing.parent_process().pid,
-        "name": multiprocessing.current_process().name, "main": vars(sys.modules["__main__"]).get("__file__"),
+        "pid": os.getpid(),
+        "start_process": os.getppid(),
+        "parent": multiprocessing.parent_process().pid,
+        "name": multiprocessing.current_process().name,
+        "main": vars(sys.modules["__main__"]).get("__file__"),
         "descriptors": sorted(filter(None, map(leads_to, os.listdir("/proc/self/fd")))),  # noqa: PTH208
-        "folder": str(Path.cwd()), "asked_for": os.environ.get("STARTED_FOR"), "random": np.random.random(),
-        "threads": torch.get_num_threads(), "openblas": [
+        "folder": str(Path.cwd()),
+        "asked_for": os.environ.get("STARTED_FOR"),
+        "random": np.random.random(),
+        "threads": torch.get_num_threads(),
+        "openblas": [
             getattr(ctypes.CDLL(path), name.replace("set", "get"))()
-            for path in setup._loaded("openblas") for name in setup._SET_OPENBLAS_THREADS
+            for path in setup._loaded("openblas")
+            for name in setup._SET_OPENBLAS_THREADS
             if hasattr(ctypes.CDLL(path), name)
         ],
-        "cuda": torch.cuda.is_initialized(), "safe_path": os.environ.get("PYTHONSAFEPATH"),
+        "cuda": torch.cuda.is_initialized(),
+        "safe_path": os.environ.get("PYTHONSAFEPATH"),
     }
     (folder / f"{order.worker}.json").write_text(json.dumps(facts))
     if order.worker == "waits":

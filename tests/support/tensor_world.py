@@ -31,7 +31,11 @@ def device_data(dtype: torch.dtype = torch.float32) -> DeviceData:
 def make_env(n_envs: int, steps: int, dtype: torch.dtype = torch.float64, **growth: Any) -> GrowthEnv:
     settings = GrowthSettings(**{"batch_size": 64, **growth})
     spec = EnvSpec(
-        task=TASK, slots=TASK.slots, steps=steps, env_devices=("cpu:0",) * n_envs, growth=settings,
+        task=TASK,
+        slots=TASK.slots,
+        steps=steps,
+        env_devices=("cpu:0",) * n_envs,
+        growth=settings,
         reward=RewardSettings(),
     )
     return GrowthEnv(spec, {"cpu:0": device_data(dtype)}, Stopwatch())
@@ -61,7 +65,11 @@ def plant(
 
 
 def crowded(
-    task: Task, device: torch.device, samples: int, dtype: torch.dtype = torch.float32, kernel: HostKernel = "torch",
+    task: Task,
+    device: torch.device,
+    samples: int,
+    dtype: torch.dtype = torch.float32,
+    kernel: HostKernel = "torch",
     **growth: Any,
 ) -> tuple[Bank, SeedTable, DeviceSplit]:
     """A bank in which everything occurs: every blueprint, stage and algorithm, frozen seeds and empty slots among them.

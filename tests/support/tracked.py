@@ -59,8 +59,14 @@ def wandb_runs(experiment_dir):
             kind = record.WhichOneof("record_type")
             if kind == "run" and "id" not in said:
                 run = record.run
-                said |= {"id": run.run_id, "project": run.project, "group": run.run_group, "tags": tuple(run.tags),
-                         "name": run.display_name, "config": _items(run.config.update)}
+                said |= {
+                    "id": run.run_id,
+                    "project": run.project,
+                    "group": run.run_group,
+                    "tags": tuple(run.tags),
+                    "name": run.display_name,
+                    "config": _items(run.config.update),
+                }
             elif kind == "history":
                 step = record.history.step.num
                 assert step not in said["history"]

@@ -77,9 +77,18 @@ def variables(folder: Path) -> dict[str, str]:
 
 def question(reference: str, folder: Path, **changes: Any) -> TrainerQuestion:
     asked: dict[str, Any] = {
-        "reference": reference, "directory": str(folder), "groups": {"a": {"lr": "1"}, "b": {"lr": "2"}},
-        "outcome": "r.json:return" if is_command(reference) else "score", "rehearsal": {}, "points": 3,
-        "evaluations": 0, "margin": 0.1, "rng_seed": 0, "threads": 1, "deterministic": True, "gpu": "",
+        "reference": reference,
+        "directory": str(folder),
+        "groups": {"a": {"lr": "1"}, "b": {"lr": "2"}},
+        "outcome": "r.json:return" if is_command(reference) else "score",
+        "rehearsal": {},
+        "points": 3,
+        "evaluations": 0,
+        "margin": 0.1,
+        "rng_seed": 0,
+        "threads": 1,
+        "deterministic": True,
+        "gpu": "",
     }
     return TrainerQuestion(**asked | changes)
 
@@ -93,14 +102,27 @@ def spec(reference: str, experiment_dir: Path, settings: dict[str, Any], **chang
         copy_files(path.parent, files, experiment_dir / "copy")
     folder = changes.pop("directory", path.parent)
     order = TrainerOrder(
-        reference=reference, directory=str(folder), outcome="r.json:return" if single else "score",
-        worst=changes.pop("worst", None), folder=str(folder) if single else "copy", files=files,
+        reference=reference,
+        directory=str(folder),
+        outcome="r.json:return" if single else "score",
+        worst=changes.pop("worst", None),
+        folder=str(folder) if single else "copy",
+        files=files,
         sha256=source_sha256(folder if single else path.parent, files),
-        metrics={} if single else {"Loss/train": "loss_train"}, out="runs/a-0/out",
+        metrics={} if single else {"Loss/train": "loss_train"},
+        out="runs/a-0/out",
         resumes=changes.pop("resumes", not single),
     )
     given: dict[str, Any] = {"episodes": 1 if single else 3, "eval_episodes": 1 if single else 3, "rng_seed": 0}
     return run_order(
-        GroupSettings(trainer=settings), mode="", controller="trainer", experiment_digest="0" * 64, task="mine",
-        n_envs=1, steps=1, telemetry=False, trainer=order, **given | changes,
+        GroupSettings(trainer=settings),
+        mode="",
+        controller="trainer",
+        experiment_digest="0" * 64,
+        task="mine",
+        n_envs=1,
+        steps=1,
+        telemetry=False,
+        trainer=order,
+        **given | changes,
     )

@@ -84,8 +84,14 @@ def write(folder: Path) -> None:
 def in_a_users_shell(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """Run `words` in `folder`, started from the shell, to the end; they have to succeed."""
     done = subprocess.run(
-        ["bash", "-c", SHELL, "bash", *words], cwd=folder, env=environment(), capture_output=True, text=True,
-        stdin=subprocess.DEVNULL, timeout=600, check=False,
+        ["bash", "-c", SHELL, "bash", *words],
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=600,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done
@@ -100,8 +106,24 @@ def told(folder: Path, *flags: str, program: str = "") -> tuple[dict[str, Any], 
     in_a_users_shell(folder, sys.executable, "probe.py", "1", "1", str(folder), "alone")
     program = program or f"{sys.executable} probe.py {{seed}} {{x}} {{out}} {folder / 'launched'}"
     in_a_users_shell(
-        folder, sys.executable, "-m", "esper_ab.commands.cli", "launch", program, "--vary", "x=1,2", "--seeds", "1",
-        "--higher", "score", "--margin", "1", "--quiet", "--name", "it", *flags,
+        folder,
+        sys.executable,
+        "-m",
+        "esper_ab.commands.cli",
+        "launch",
+        program,
+        "--vary",
+        "x=1,2",
+        "--seeds",
+        "1",
+        "--higher",
+        "score",
+        "--margin",
+        "1",
+        "--quiet",
+        "--name",
+        "it",
+        *flags,
     )
     (alone,) = map(json.loads, (folder / "alone").read_text().splitlines())
     return alone, [json.loads(line) for line in (folder / "launched").read_text().splitlines()]

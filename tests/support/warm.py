@@ -43,8 +43,15 @@ def _server() -> str:
                 listening.listen(32)
                 for end in (listening, theirs):
                     end.set_inheritable(True)
-                command = [sys.executable, "-P", "-m", "support.warm", _address, str(listening.fileno()),
-                           str(theirs.fileno())]
+                command = [
+                    sys.executable,
+                    "-P",
+                    "-m",
+                    "support.warm",
+                    _address,
+                    str(listening.fileno()),
+                    str(theirs.fileno()),
+                ]
                 os.posix_spawn(sys.executable, command, children.environment())
     return _address
 

@@ -48,7 +48,10 @@ def find_gpus(
     gpus, tried, broken = list[Device](), 0, list[str]()
     for index, (name, facts) in enumerate(seen):
         gpu = Device(
-            name=f"cuda:{index}", title=facts.name, uuid=name, memory_bytes=facts.total_memory,
+            name=f"cuda:{index}",
+            title=facts.name,
+            uuid=name,
+            memory_bytes=facts.total_memory,
             capability=f"{facts.major}.{facts.minor}",
         )
         if gpu.name in asked or "cuda" in asked:

@@ -41,10 +41,13 @@ def evaluate_file(path: Path, asked: PoliciesQuestion) -> tuple[RunSpec, tuple[E
     if ":" in settings.reward.mode:
         settings = msgspec.structs.replace(settings, reward=RewardSettings(mode=next(iter(modes), ENV_REWARD)))
     spec = msgspec.structs.replace(
-        policy.spec, eval_episodes=asked.eval_episodes or policy.spec.eval_episodes,
+        policy.spec,
+        eval_episodes=asked.eval_episodes or policy.spec.eval_episodes,
         rng_seed=policy.spec.rng_seed if asked.rng_seed is None else asked.rng_seed,
-        env_devices=(asked.device,) * policy.spec.n_envs, eval_reward_modes=modes,
-        settings=settings, arithmetic=arithmetic,
+        env_devices=(asked.device,) * policy.spec.n_envs,
+        eval_reward_modes=modes,
+        settings=settings,
+        arithmetic=arithmetic,
     )
     world = kind_of(spec.task).world(path, spec, asked.importable, asked.device)
     played = Session(spec, world).evaluate_policy(policy, lambda _step: None)

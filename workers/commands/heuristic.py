@@ -63,8 +63,13 @@ def grow(question: SoloQuestion) -> SoloAnswer:
     growth = GrowthSettings()
     data = {question.device: DeviceData.of(task.load(question.data_dir), device_here(question.device))}
     spec = EnvSpec(
-        task=task, slots=slots, steps=question.steps, env_devices=(question.device,) * question.n_envs, growth=growth,
-        reward=RewardSettings(), kernel=choose_arithmetic(growth, question.device).kernel,
+        task=task,
+        slots=slots,
+        steps=question.steps,
+        env_devices=(question.device,) * question.n_envs,
+        growth=growth,
+        reward=RewardSettings(),
+        kernel=choose_arithmetic(growth, question.device).kernel,
     )
     env = GrowthEnv(spec, data, Stopwatch())
     decider = _Watched(heuristic.make(ControllerSettings(name="heuristic"), slots, growth.blueprints))
@@ -90,10 +95,15 @@ def _host(episode: int, outcome: EnvEpisode, events: list[SeedEvent], watched: _
     i = outcome.env
     assert outcome.outcome is not None, "every host has an outcome"
     return Host(
-        episode=episode, env=i, seeds=_seeds([event for event in events if event.env == i]),
-        held_out_accuracy=outcome.outcome, params_added=int(outcome.measures["params_added"] or 0),
-        settled_step=int(watched.settled[i]) or None, unsettled_steps=int(watched.unsettled[i]),
-        improving_steps=int(watched.improving[i]), diverged=outcome.failed,
+        episode=episode,
+        env=i,
+        seeds=_seeds([event for event in events if event.env == i]),
+        held_out_accuracy=outcome.outcome,
+        params_added=int(outcome.measures["params_added"] or 0),
+        settled_step=int(watched.settled[i]) or None,
+        unsettled_steps=int(watched.unsettled[i]),
+        improving_steps=int(watched.improving[i]),
+        diverged=outcome.failed,
     )
 
 
@@ -110,9 +120,13 @@ def _seed(events: list[SeedEvent]) -> Seed:
     birth, last = events[0], events[-1]
     ended = last.event in ("fossilized", "pruned")
     return Seed(
-        slot=birth.slot, blueprint=birth.blueprint, germinated=birth.step,
-        advanced=sum(event.event == "advanced" for event in events), end=last.event if ended else "",
-        end_step=last.step if ended else None, contribution=last.contribution,
+        slot=birth.slot,
+        blueprint=birth.blueprint,
+        germinated=birth.step,
+        advanced=sum(event.event == "advanced" for event in events),
+        end=last.event if ended else "",
+        end_step=last.step if ended else None,
+        contribution=last.contribution,
     )
 
 

@@ -21,7 +21,9 @@ _GERMINATE_DEFAULTS = {"blueprint": "conv_light", "style": "sigmoid_add", "tempo
 _HEADS_OF = {
     Op.GERMINATE: ("blueprint", "style", "tempo", "alpha_target"),
     Op.SET_ALPHA_TARGET: ("style", "alpha_target", "alpha_speed", "alpha_curve"),
-    Op.PRUNE: ("alpha_speed", "alpha_curve"), Op.FOSSILIZE: (), Op.ADVANCE: (),
+    Op.PRUNE: ("alpha_speed", "alpha_curve"),
+    Op.FOSSILIZE: (),
+    Op.ADVANCE: (),
 }
 _STEP_DIGITS = 9  # longest step number accepted: an unbounded one would overflow int64
 
@@ -29,7 +31,8 @@ _STEP_DIGITS = 9  # longest step number accepted: an unbounded one would overflo
 def _labels(blueprints: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
     """Return the labels of each head's values, in order."""
     return {
-        "blueprint": blueprints, "style": tuple(name for name, _, _ in STYLES),
+        "blueprint": blueprints,
+        "style": tuple(name for name, _, _ in STYLES),
         "tempo": tuple(str(epochs) for epochs in TEMPOS),
         "alpha_target": tuple(str(target) for target in ALPHA_TARGETS),
         "alpha_speed": tuple(str(epochs) for epochs in SPEEDS),

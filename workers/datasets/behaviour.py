@@ -90,7 +90,8 @@ class Behaviours:
 
         pruned = tuple(
             SeedLife(slot=slot, step=born + place, end="prune", end_step=born + place + _GIVES_UP)
-            for born in _LIVES_OF_PRUNED for place, slot in enumerate(self.slots)
+            for born in _LIVES_OF_PRUNED
+            for place, slot in enumerate(self.slots)
         )
         return (
             Behaviour(name="schedule", lives=whole, words="conv_light in every slot, all fossilised"),
@@ -121,8 +122,7 @@ class Behaviours:
         return Behaviour(name=name, lives=lives)
 
     def vary(self, name: str, parent: Behaviour, rng: np.random.Generator) -> Behaviour:
-        """Return a variation of `parent`: a life is added or removed, or one or all properties of a life are redrawn.
-        """
+        """Return a variation of `parent`: a life is added or removed, or one or all properties of a life are redrawn."""
         return Behaviour(name=name, lives=self._varied(parent.lives, rng))
 
     def _varied(self, lives: tuple[SeedLife, ...], rng: np.random.Generator) -> tuple[SeedLife, ...]:
@@ -145,8 +145,13 @@ class Behaviours:
 def _random_life(slot: str, rng: np.random.Generator) -> SeedLife:
     step = int(rng.integers(1, _LATEST_BIRTH + 1))
     return SeedLife(
-        slot=slot, step=step, blueprint=_any(DEFAULT_BLUEPRINTS, rng), style=_any(STYLES, rng)[0],
-        tempo=_any(TEMPOS, rng), alpha_target=_any(ALPHA_TARGETS, rng), end=_any(_ENDS, rng),
+        slot=slot,
+        step=step,
+        blueprint=_any(DEFAULT_BLUEPRINTS, rng),
+        style=_any(STYLES, rng)[0],
+        tempo=_any(TEMPOS, rng),
+        alpha_target=_any(ALPHA_TARGETS, rng),
+        end=_any(_ENDS, rng),
         end_step=int(rng.integers(step + 2, _LATEST_PRUNE + 1)),
     )
 

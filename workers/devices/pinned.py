@@ -24,8 +24,10 @@ def variables(uuids: Iterable[str], arithmetic: ProcessArithmetic) -> dict[str, 
     """
     return {
         **({} if any(name in os.environ for name in _ALLOCATOR) else {_ALLOCATOR[0]: "expandable_segments:True"}),
-        "CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ",".join(filter(None, uuids)),
-        **dict.fromkeys(_THREADS, str(arithmetic.threads)), **determinism(arithmetic),
+        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+        "CUDA_VISIBLE_DEVICES": ",".join(filter(None, uuids)),
+        **dict.fromkeys(_THREADS, str(arithmetic.threads)),
+        **determinism(arithmetic),
     }
 
 

@@ -119,8 +119,13 @@ class GrowthEnv:
         accuracy = self.held_out_accuracy()
         envs = tuple(
             EnvEpisode(
-                env=i, device=device, steps=int(self.steps_done[i]), outcome=float(accuracy[i]), reward_sum=None,
-                failed=bool(self.diverged[i]), measures=dict(zip(MEASURES.names, self._measured(i), strict=True)),
+                env=i,
+                device=device,
+                steps=int(self.steps_done[i]),
+                outcome=float(accuracy[i]),
+                reward_sum=None,
+                failed=bool(self.diverged[i]),
+                measures=dict(zip(MEASURES.names, self._measured(i), strict=True)),
             )
             for i, device in enumerate(self.spec.env_devices)
         )
@@ -134,8 +139,13 @@ class GrowthEnv:
         lifecycle, signals = self.lifecycle, self._signals
         percent = (float(values[i]) for values in (signals.val_acc, signals.best_val_acc))
         counts = (
-            self.host_params, lifecycle.table.params[i].sum(), lifecycle.germinated[i], lifecycle.pruned[i],
-            lifecycle.fossilized[i], lifecycle.contributing[i], *lifecycle.op_counts[i],
+            self.host_params,
+            lifecycle.table.params[i].sum(),
+            lifecycle.germinated[i],
+            lifecycle.pruned[i],
+            lifecycle.fossilized[i],
+            lifecycle.contributing[i],
+            *lifecycle.op_counts[i],
         )
         known = (value if np.isfinite(value) else 0.0 for value in percent)
         return *known, finite(float(signals.val_loss[i])), *map(float, counts)
@@ -264,7 +274,8 @@ class GrowthEnv:
             results = list(self._threads.map(work, *zip(*parts, strict=True)))
         return [
             (bank.envs[rows[at]], result)
-            for (bank, _, rows), found in zip(parts, results, strict=True) for at, result in found
+            for (bank, _, rows), found in zip(parts, results, strict=True)
+            for at, result in found
         ]
 
     def _contexts(self, bank: Bank, data: list[DeviceData], rows: Ints) -> Iterator[tuple[DeviceData, Ints]]:
@@ -283,9 +294,7 @@ class GrowthEnv:
             for own, at in self._contexts(bank, data, rows)
         ]
 
-    def _pass(
-        self, bank: Bank, data: list[DeviceData], rows: Ints, *, test: bool
-    ) -> list[tuple[Ints, PassResult]]:
+    def _pass(self, bank: Bank, data: list[DeviceData], rows: Ints, *, test: bool) -> list[tuple[Ints, PassResult]]:
         """Measure the test split, or the validation split with all ablations."""
         return [
             (at, bank.measure(self.lifecycle.table, rows[at], own.test if test else own.validation, ablate=not test))

@@ -44,7 +44,9 @@ def probe(questions: Questions, doing: Callable[[str], None]) -> AboutTask:
     makers = {one.group: entry("workers.controllers", one.settings.name, "make") for one in asked}
     problems = {one.group: _problem(partial(makers[one.group], one.settings, slots, one.blueprints)) for one in asked}
     return replace(
-        found, user_rewards=own, task_problem=_problem(partial(tasks[questions.task].load, questions.data_dir)),
+        found,
+        user_rewards=own,
+        task_problem=_problem(partial(tasks[questions.task].load, questions.data_dir)),
         controller_problems={group: problem for group, problem in problems.items() if problem},
     )
 
@@ -61,9 +63,16 @@ def task_facts(task: Task) -> TaskFacts:
         if level < task.host.pools:
             side_h, side_w = side_h // 2, side_w // 2
     return TaskFacts(
-        name=task.name, title=task.title, measures=MEASURES, slots=task.slots, sizes=task.sizes,
-        sample_values=task.image[0] * task.image[1] * task.image[2], host_params=task.host.params,
-        host_multiply_adds=total + before * task.host.classes, classes=task.host.classes, host_values=values,
+        name=task.name,
+        title=task.title,
+        measures=MEASURES,
+        slots=task.slots,
+        sizes=task.sizes,
+        sample_values=task.image[0] * task.image[1] * task.image[2],
+        host_params=task.host.params,
+        host_multiply_adds=total + before * task.host.classes,
+        classes=task.host.classes,
+        host_values=values,
     )
 
 

@@ -273,11 +273,15 @@ class GymEnvironments:
 
         def facts() -> GymFacts:
             return GymFacts(
-                observation=before.observation, action=spec.codec.given(decisions), next_observation=observed,
-                env_reward=rewards, terminated=ended & ~cut.truncated if cut else ended,
+                observation=before.observation,
+                action=spec.codec.given(decisions),
+                next_observation=observed,
+                env_reward=rewards,
+                terminated=ended & ~cut.truncated if cut else ended,
                 truncated=cut.truncated & ~cut.goes_on if cut else ended,
                 step=np.array([len(episode.env_rewards) for episode in episodes], dtype=np.int64),
-                info=tuple(MappingProxyType(episode.info) for episode in episodes), stepped=before.alive,
+                info=tuple(MappingProxyType(episode.info) for episode in episodes),
+                stepped=before.alive,
             ).of(before.alive)
 
         step = GymStep(rewards, facts)
@@ -292,7 +296,9 @@ class GymEnvironments:
         truncated = alive & ~terminated & (over | last)
         ended = terminated | truncated
         return ended, Cut(
-            truncated=truncated, last=observed, restarted=ended & (spec.resets and not last),
+            truncated=truncated,
+            last=observed,
+            restarted=ended & (spec.resets and not last),
             goes_on=truncated & ~over & spec.continues,
         )
 
@@ -314,7 +320,8 @@ class GymEnvironments:
         kind = torch.float64 if self._spec.codec.box else torch.int64
         going_on = {
             str(env): {
-                "seed": place.seed, "decisions": torch.tensor(place.decisions, dtype=kind),
+                "seed": place.seed,
+                "decisions": torch.tensor(place.decisions, dtype=kind),
                 "seen": torch.from_numpy(place.seen.copy()),
             }
             for env, place in enumerate(self._places)
@@ -374,8 +381,13 @@ class GymEnvironments:
         names = spec.measures(GymEpisode())  # also when no episode ended
         means = {name: _mean([one[name] for one in measures]) for name in names}
         return EnvEpisode(
-            env=env, device=spec.devices[env], steps=self._steps_done[env],
-            outcome=float(np.mean(outcomes)) if outcomes else None, reward_sum=None, failed=failed, measures=means,
+            env=env,
+            device=spec.devices[env],
+            steps=self._steps_done[env],
+            outcome=float(np.mean(outcomes)) if outcomes else None,
+            reward_sum=None,
+            failed=failed,
+            measures=means,
         )
 
     def _seen_now(self, observed: Floats32) -> GymSeen:

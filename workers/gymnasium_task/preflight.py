@@ -62,9 +62,14 @@ def _played(questions: Questions, names: AboutTask, folder: Path) -> AboutTask:
     make = maker(questions.task, load)
     codec, limit = codec_of(make)
     spec = GymSpec(
-        make=make, codec=codec, outcome=outcome_of(questions.outcome, load),
-        keeps=is_own_outcome(questions.outcome), worst=questions.outcome_worst,
-        measures=partial(measured, questions.outcome), steps=_LIMIT, devices=("cpu:0",) * 2,
+        make=make,
+        codec=codec,
+        outcome=outcome_of(questions.outcome, load),
+        keeps=is_own_outcome(questions.outcome),
+        worst=questions.outcome_worst,
+        measures=partial(measured, questions.outcome),
+        steps=_LIMIT,
+        devices=("cpu:0",) * 2,
     )
     environments, look = GymEnvironments(spec, Stopwatch()), _Look(questions, load)
     shown, ends, took_s = _episode(environments, look)
@@ -77,10 +82,17 @@ def _played(questions: Questions, names: AboutTask, folder: Path) -> AboutTask:
             what = f"outcome {questions.outcome!r}" if questions.outcome else "the return"
             raise ValueError(f"{what} of random actions was {end.outcome:g}, which --outcome-range says is impossible")
     task = TaskFacts(
-        name=questions.task, title="Gymnasium", measures=declared, kind=GYMNASIUM,
-        repeats=repeats, carries=carries, step_s=took_s / max(1, steps), episode_steps=limit,
+        name=questions.task,
+        title="Gymnasium",
+        measures=declared,
+        kind=GYMNASIUM,
+        repeats=repeats,
+        carries=carries,
+        step_s=took_s / max(1, steps),
+        episode_steps=limit,
         seen_steps=max(end.steps for end in ends) % _LIMIT,  # an episode of that length did not end
-        observation_width=codec.spaces.observation_width, action_bounds=codec.bounds,
+        observation_width=codec.spaces.observation_width,
+        action_bounds=codec.bounds,
     )
     problems = {group: look.reward_problems[group] for group in questions.rewards if group in look.reward_problems}
     code = tuple(msgspec.structs.replace(one, repeats=one.reference not in look.impure) for one, _ in found)

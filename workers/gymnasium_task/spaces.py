@@ -33,7 +33,9 @@ class Codec:
             raise ValueError(f"{most} entries or choices of a space are too many for a policy here: at most {_LARGEST}")
         names = ("action",) if count == 1 else tuple(f"action_{index}" for index in range(count))
         self.spaces = Spaces(
-            observation_width=flatdim(observations), head_names=names, head_sizes=sizes,
+            observation_width=flatdim(observations),
+            head_names=names,
+            head_sizes=sizes,
             observation_std_floor=_STD_FLOOR,
         )
         self._first = np.ravel(getattr(actions, "start", 0))  # choice of every head
@@ -62,8 +64,11 @@ class Codec:
 
         Raises ValueError if the width differs from the space's, or if a number is beyond the range of float32.
         """
-        if self._plain and type(observation) is np.ndarray and observation.size == self.spaces.observation_width and (
-            observation.dtype == _FLOAT32 or observation.dtype.kind in _INTEGERS
+        if (
+            self._plain
+            and type(observation) is np.ndarray
+            and observation.size == self.spaces.observation_width
+            and (observation.dtype == _FLOAT32 or observation.dtype.kind in _INTEGERS)
         ):  # the usual case, with nothing to check
             return observation.ravel()
         try:

@@ -222,10 +222,17 @@ class GymWorld:
         """
         rollout = "episodes" if whole else self._spec.settings.gym.rollout
         spec = GymSpec(
-            make=self._make, codec=self._codec, outcome=self._outcome,
-            keeps=is_own_outcome(self._spec.outcome), worst=self._spec.outcome_worst,
-            measures=partial(measured, self._spec.outcome), steps=steps, resets=rollout != "episodes",
-            continues=rollout == "continues", repeats=self._spec.repeats, devices=self._spec.env_devices[:n_envs],
+            make=self._make,
+            codec=self._codec,
+            outcome=self._outcome,
+            keeps=is_own_outcome(self._spec.outcome),
+            worst=self._spec.outcome_worst,
+            measures=partial(measured, self._spec.outcome),
+            steps=steps,
+            resets=rollout != "episodes",
+            continues=rollout == "continues",
+            repeats=self._spec.repeats,
+            devices=self._spec.env_devices[:n_envs],
         )
         return GymEnvironments(spec, stopwatch)
 

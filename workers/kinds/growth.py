@@ -40,13 +40,18 @@ class GrowthWorld:
         self._spec, self._task, self._data, self._load = spec, task, data, loader
         slots, blueprints, policy = len(spec.slots), len(spec.settings.growth.blueprints), spec.settings.policy
         bias = {
-            Op.WAIT: policy.bias_wait, Op.GERMINATE: policy.bias_germinate,
-            Op.SET_ALPHA_TARGET: policy.bias_set_alpha_target, Op.PRUNE: policy.bias_prune,
-            Op.FOSSILIZE: policy.bias_fossilize, Op.ADVANCE: policy.bias_advance,
+            Op.WAIT: policy.bias_wait,
+            Op.GERMINATE: policy.bias_germinate,
+            Op.SET_ALPHA_TARGET: policy.bias_set_alpha_target,
+            Op.PRUNE: policy.bias_prune,
+            Op.FOSSILIZE: policy.bias_fossilize,
+            Op.ADVANCE: policy.bias_advance,
         }
         self.spaces = Spaces(
-            observation_width=observation_width(slots, blueprints), head_names=HEADS,
-            head_sizes=head_sizes(slots, blueprints), observation_std_floor=STD_FLOOR,
+            observation_width=observation_width(slots, blueprints),
+            head_names=HEADS,
+            head_sizes=head_sizes(slots, blueprints),
+            observation_std_floor=STD_FLOOR,
             first_bias=tuple(bias[op] for op in Op),
         )
         self.evaluation_steps = spec.steps
@@ -56,8 +61,13 @@ class GrowthWorld:
     ) -> GrowthEnv:
         """Return the run's first `n_envs` hosts, for episodes of `steps` epochs; growth episodes are always whole."""
         spec = EnvSpec(
-            task=self._task, slots=self._spec.slots, steps=steps, env_devices=self._spec.env_devices[:n_envs],
-            growth=self._spec.settings.growth, reward=reward, kernel=self._spec.arithmetic.host_kernel,
+            task=self._task,
+            slots=self._spec.slots,
+            steps=steps,
+            env_devices=self._spec.env_devices[:n_envs],
+            growth=self._spec.settings.growth,
+            reward=reward,
+            kernel=self._spec.arithmetic.host_kernel,
         )
         return GrowthEnv(spec, self._data, stopwatch)
 
@@ -122,8 +132,10 @@ class Growth(Kind):
 
     def summary(self, episodes: Sequence[EnvEpisode]) -> tuple[dict[str, Any], str]:
         """Return the accuracy, and how much was grown, as means and as a sentence."""
-        means = {name: float(np.mean([one.measures[name] for one in episodes]))
-                 for name in ("params_added", "fossilized", "pruned")}
+        means = {
+            name: float(np.mean([one.measures[name] for one in episodes]))
+            for name in ("params_added", "fossilized", "pruned")
+        }
         accuracy, diverged = float(np.mean([one.outcome for one in episodes])), sum(one.failed for one in episodes)
         words = (
             f"held-out accuracy {accuracy:.2f} %, {means['params_added']:.0f} parameters added, "

@@ -29,7 +29,9 @@ class Trainer(Kind):
         facts = rehearse(question, outcome, doing)
         measures = tuple(Measure(name=name, label=metric[:60]) for metric, name in facts.metrics.items())
         task = TaskFacts(
-            name=questions.task, title=question.reference, kind=TRAINER,
+            name=questions.task,
+            title=question.reference,
+            kind=TRAINER,
             measures=TaskMeasures(outcome=outcome, measures=measures),
         )
         return replace(names, tasks=(task,), trainer=facts)

@@ -55,9 +55,18 @@ class SeedStruct(ctypes.Structure):
     """The struct EsperSeed."""
 
     _fields_ = [
-        ("values", Pointer), ("momentum", Pointer), ("layers", ctypes.POINTER(LayerStruct)), ("n_layers", Int),
-        ("width", Int), ("gate", Int), ("gate_hidden", Int), ("join", Int), ("incubating", Int), ("fossil", Int),
-        ("trained", Int), ("alpha", Float),
+        ("values", Pointer),
+        ("momentum", Pointer),
+        ("layers", ctypes.POINTER(LayerStruct)),
+        ("n_layers", Int),
+        ("width", Int),
+        ("gate", Int),
+        ("gate_hidden", Int),
+        ("join", Int),
+        ("incubating", Int),
+        ("fossil", Int),
+        ("trained", Int),
+        ("alpha", Float),
     ]
 
 
@@ -71,7 +80,11 @@ class RuleStruct(ctypes.Structure):
     """The struct EsperRule."""
 
     _fields_ = [
-        ("batch_size", Int), ("host_lr", Float), ("seed_lr", Float), ("momentum", Float), ("weight_decay", Float),
+        ("batch_size", Int),
+        ("host_lr", Float),
+        ("seed_lr", Float),
+        ("momentum", Float),
+        ("weight_decay", Float),
         ("max_grad_norm", Float),
     ]
 
@@ -80,8 +93,12 @@ class NetworkStruct(ctypes.Structure):
     """The struct EsperNetwork."""
 
     _fields_ = [
-        ("values", Pointer), ("momentum", Pointer), ("mean", ctypes.POINTER(Pointer)), ("var", ctypes.POINTER(Pointer)),
-        ("seeds", ctypes.POINTER(SeedStruct)), ("width", Int),
+        ("values", Pointer),
+        ("momentum", Pointer),
+        ("mean", ctypes.POINTER(Pointer)),
+        ("var", ctypes.POINTER(Pointer)),
+        ("seeds", ctypes.POINTER(SeedStruct)),
+        ("width", Int),
     ]
 
 
@@ -89,7 +106,9 @@ class TreeStruct(ctypes.Structure):
     """The struct EsperTree."""
 
     _fields_ = [
-        ("rows", ctypes.POINTER(Int)), ("parents", ctypes.POINTER(Pointer)), ("on", ctypes.POINTER(Pointer)),
+        ("rows", ctypes.POINTER(Int)),
+        ("parents", ctypes.POINTER(Pointer)),
+        ("on", ctypes.POINTER(Pointer)),
         ("real", Int),
     ]
 
@@ -161,9 +180,7 @@ class Workspaces:
             refs = map(ctypes.byref, (rule, network, split))
             checked(self._library.esper_train(workspace, *refs, order.ctypes.data, measured.ctypes.data))
 
-    def measure(
-        self, network: NetworkStruct, split: SplitStruct, tree: TreeStruct, right: Ints, loss: Floats
-    ) -> None:
+    def measure(self, network: NetworkStruct, split: SplitStruct, tree: TreeStruct, right: Ints, loss: Floats) -> None:
         """Evaluate: write each configuration's number of correct samples to `right` [rows].
 
         The sum of the real network's losses is written to `loss` [1]. Raises MemoryError or ValueError if the kernel

@@ -25,7 +25,13 @@ REMEDY = (
     "pip install --force-reinstall --no-cache-dir --no-deps --no-binary=esper-ab esper-ab"
 )
 _COMMON = (
-    "-O3", "-std=c++17", "-fPIC", "-shared", "-fvisibility=hidden", "-ffp-contract=off", "-fno-math-errno",
+    "-O3",
+    "-std=c++17",
+    "-fPIC",
+    "-shared",
+    "-fvisibility=hidden",
+    "-ffp-contract=off",
+    "-fno-math-errno",
 )
 _COMPILERS = ("g++", "clang++", "c++")  # the first one found, unless $CXX is set
 _READS_MAPS = sys.platform != "darwin"

@@ -20,15 +20,17 @@ from workers.native import binding
 from workers.native.binding import CONV, DEPTHWISE, EXCITE, NORM, RELU, TOWARDS, LayerStruct
 from workers.vocabulary import Algorithm
 
-_HOST = binding.HostStruct(
-    in_channels=2, height=6, width=5, base=4, levels=2, kernel=3, pools=1, classes=3
-)
+_HOST = binding.HostStruct(in_channels=2, height=6, width=5, base=4, levels=2, kernel=3, pools=1, classes=3)
 _SAMPLES, _EACH, _BATCH = 45, 2 * 6 * 5, 19
 _HOST_WIDTH, _FIRST_WIDTH, _SECOND_WIDTH = 72 + 8 + 288 + 16 + 24 + 3, 81 + 4 * 8 + 8 + 8 + 1, 592
 # A gated chain over 4 channels, and a fossil of a 3x3 convolution over 8.
 _FIRST = (
-    (DEPTHWISE, 4, 4, 3, (0,)), (CONV, 4, 4, 1, (36,)), (NORM, 4, 4, 4, (52, 56)), (RELU, 4, 4, 0, ()),
-    (TOWARDS, 4, 4, 0, (60,)), (EXCITE, 4, 4, 2, (61, 69, 77)),
+    (DEPTHWISE, 4, 4, 3, (0,)),
+    (CONV, 4, 4, 1, (36,)),
+    (NORM, 4, 4, 4, (52, 56)),
+    (RELU, 4, 4, 0, ()),
+    (TOWARDS, 4, 4, 0, (60,)),
+    (EXCITE, 4, 4, 2, (61, 69, 77)),
 )
 _SECOND = ((CONV, 8, 8, 3, (0,)), (NORM, 8, 8, 8, (576, 584)), (RELU, 8, 8, 0, ()))
 _ROWS, _PARENTS, _ON, _REAL = (2, 3), ([0, 0], [0, 1, 1]), ([0, 1], [1, 0, 1]), 2  # the tree of configurations
@@ -44,26 +46,43 @@ def known_answer(library: ctypes.CDLL) -> str:
     labels, order = 5 * steps % _HOST.classes, (7 * steps + 3) % _SAMPLES
     seeds = (binding.SeedStruct * 2)(
         binding.SeedStruct(
-            values=first.ctypes.data, momentum=momenta[1].ctypes.data, layers=_chain(_FIRST), n_layers=len(_FIRST),
-            width=_FIRST_WIDTH, gate=81, gate_hidden=8, join=Algorithm.GATE, trained=1, alpha=0.6,
+            values=first.ctypes.data,
+            momentum=momenta[1].ctypes.data,
+            layers=_chain(_FIRST),
+            n_layers=len(_FIRST),
+            width=_FIRST_WIDTH,
+            gate=81,
+            gate_hidden=8,
+            join=Algorithm.GATE,
+            trained=1,
+            alpha=0.6,
         ),
         binding.SeedStruct(
-            values=second.ctypes.data, momentum=momenta[2].ctypes.data, layers=_chain(_SECOND), n_layers=len(_SECOND),
-            width=_SECOND_WIDTH, join=Algorithm.MULTIPLY, fossil=1, trained=1, alpha=0.8,
+            values=second.ctypes.data,
+            momentum=momenta[2].ctypes.data,
+            layers=_chain(_SECOND),
+            n_layers=len(_SECOND),
+            width=_SECOND_WIDTH,
+            join=Algorithm.MULTIPLY,
+            fossil=1,
+            trained=1,
+            alpha=0.8,
         ),
     )
     network = binding.NetworkStruct(
-        values=host.ctypes.data, momentum=momenta[0].ctypes.data, mean=_pointers(mean),
-        var=_pointers(var), seeds=seeds, width=_HOST_WIDTH,
+        values=host.ctypes.data,
+        momentum=momenta[0].ctypes.data,
+        mean=_pointers(mean),
+        var=_pointers(var),
+        seeds=seeds,
+        width=_HOST_WIDTH,
     )
     rule = binding.RuleStruct(
         batch_size=_BATCH, host_lr=0.05, seed_lr=0.04, momentum=0.9, weight_decay=5e-4, max_grad_norm=1.0
     )
     split = binding.SplitStruct(images=images.ctypes.data, labels=labels.ctypes.data, samples=_SAMPLES, each=_EACH)
     parents, on = [np.array(row) for row in _PARENTS], [np.array(row, np.uint8) for row in _ON]
-    tree = binding.TreeStruct(
-        rows=(binding.Int * 2)(*_ROWS), parents=_pointers(parents), on=_pointers(on), real=_REAL
-    )
+    tree = binding.TreeStruct(rows=(binding.Int * 2)(*_ROWS), parents=_pointers(parents), on=_pointers(on), real=_REAL)
     measured, loss, right = np.zeros(2), np.zeros(1), np.zeros(_ROWS[-1], np.int64)
     workspaces = binding.Workspaces(library, _HOST, border=1)
     workspaces.train(rule, network, split, order, measured)

@@ -67,7 +67,13 @@ def _declared(library: ctypes.CDLL) -> ctypes.CDLL:
     library.esper_policy_choose.argtypes = [Pointer, step, Int, Int, Pointer]
     library.esper_policy_evaluate.argtypes = [Pointer, arrays, Pointer, Pointer, Pointer]
     library.esper_policy_learn.argtypes = [
-        Pointer, arrays, Pointer, Long, ctypes.POINTER(_Rule), Long, ctypes.POINTER(_Learnt)
+        Pointer,
+        arrays,
+        Pointer,
+        Long,
+        ctypes.POINTER(_Rule),
+        Long,
+        ctypes.POINTER(_Learnt),
     ]
     return library
 
@@ -109,17 +115,30 @@ class NativePolicy(ActorCritic):
         # Kept alive for the library, which writes to it: weights, and Adam's running means.
         self._flat = np.zeros((3, -(-int(ends[-1]) // _UNIT) * _UNIT), dtype=np.float32)
         self.weights, self.means, self.squares = (
-            {name: flat[end - weight.size : end].reshape(weight.shape)
-             for (name, weight), end in zip(initial.items(), ends.tolist(), strict=True)}
+            {
+                name: flat[end - weight.size : end].reshape(weight.shape)
+                for (name, weight), end in zip(initial.items(), ends.tolist(), strict=True)
+            }
             for flat in self._flat
         )
         sizes = (Int * len(shape.head_sizes))(*shape.head_sizes)
         memory = _Memory(*(flat.ctypes.data for flat in self._flat), ends[-1])
-        _checked(library.esper_policy_open(
-            ctypes.byref(_Sizes(
-                shape.observation_width, shape.hidden, shape.memory == "lstm", shape.dimensions, len(sizes), sizes
-            )), ctypes.byref(memory), ctypes.byref(self._handle),
-        ))
+        _checked(
+            library.esper_policy_open(
+                ctypes.byref(
+                    _Sizes(
+                        shape.observation_width,
+                        shape.hidden,
+                        shape.memory == "lstm",
+                        shape.dimensions,
+                        len(sizes),
+                        sizes,
+                    )
+                ),
+                ctypes.byref(memory),
+                ctypes.byref(self._handle),
+            )
+        )
         for name, weight in initial.items():
             self.weights[name][...] = weight
         self.changed()
@@ -206,10 +225,12 @@ class NativePolicy(ActorCritic):
         numbers = (_at(array, _DOUBLE, shape) for array in (batch.log_probs, batch.advantages, batch.returns))
         masks, memory = batch.masks, batch.memory
         self._given = _Arrays(
-            *shape, _at(batch.observations, _FLOAT, (*shape, self.shape.observation_width)),
+            *shape,
+            _at(batch.observations, _FLOAT, (*shape, self.shape.observation_width)),
             _at(batch.actions, self._kind, (*shape, self._decisions)),
             None if masks is None else _at(masks, _BOOL, (*shape, self._decisions, self._widest)),
-            *numbers, _at(batch.valid, _BOOL, shape),
+            *numbers,
+            _at(batch.valid, _BOOL, shape),
             None if memory is None else _at(memory, _FLOAT, (2, shape[1], self.shape.hidden)),
         )
         self._given_of = weakref.ref(batch)
@@ -230,8 +251,13 @@ def known_answer(library: ctypes.CDLL) -> str:
         actions = np.stack([policy.decide(rows, memory, source, uniforms).actions for rows in seen])
         log_probs, advantages, returns = _numbers((3, *size), 2.0).astype(np.float64)
         batch = Batch(
-            observations=seen, actions=actions, masks=masks if shape.head_sizes else None, log_probs=log_probs,
-            values=returns, advantages=advantages, returns=returns,
+            observations=seen,
+            actions=actions,
+            masks=masks if shape.head_sizes else None,
+            log_probs=log_probs,
+            values=returns,
+            advantages=advantages,
+            returns=returns,
             valid=np.arange(size[0])[:, None] < np.arange(1, size[1] + 1),
             memory=memory if shape.memory == "lstm" else None,
         )

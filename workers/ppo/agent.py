@@ -1,10 +1,10 @@
 """The PPO agent, which is independent of the kind of task: it gets observations, masks and rewards, and decides.
 
-    agent.begin_episode(n_envs)
-    while not all done:
-        actions = agent.act(observation, masks, uniforms)
-        agent.reward(rewards, done)
-    diagnostics = agent.finish_episode(episode)
+agent.begin_episode(n_envs)
+while not all done:
+    actions = agent.act(observation, masks, uniforms)
+    agent.reward(rewards, done)
+diagnostics = agent.finish_episode(episode)
 """
 
 from __future__ import annotations
@@ -55,9 +55,12 @@ class PPOAgent(Controller[Seen]):
         self.spec = spec
         self.frozen = self.greedy = False
         shape = Shape(
-            observation_width=spec.observation_width, head_sizes=spec.head_sizes,
-            dimensions=0 if spec.head_sizes else len(spec.head_names), hidden=spec.policy.hidden,
-            memory=spec.policy.memory, first_bias=spec.first_bias,
+            observation_width=spec.observation_width,
+            head_sizes=spec.head_sizes,
+            dimensions=0 if spec.head_sizes else len(spec.head_names),
+            hidden=spec.policy.hidden,
+            memory=spec.policy.memory,
+            first_bias=spec.first_bias,
         )
         self.policy = policy_of(shape, spec.rng / "policy-init", arithmetic)
         self.observations = ObservationNormaliser(spec.observation_width, std_floor=spec.observation_std_floor)
@@ -82,9 +85,7 @@ class PPOAgent(Controller[Seen]):
         """Return the result of `act` for the observation and masks of `view`."""
         return self.act(view.observation, view.masks, uniforms, self.greedy)
 
-    def act(
-        self, observation: Floats32, masks: Masks | None, uniforms: Floats, greedy: bool = False
-    ) -> Decisions:
+    def act(self, observation: Floats32, masks: Masks | None, uniforms: Floats, greedy: bool = False) -> Decisions:
         """Return actions [E, heads] for observation [E, width]; `uniforms` [E, heads] in [0, 1) are ignored if greedy.
 
         Raises ValueError if an observation of a live environment is not finite.
@@ -99,9 +100,7 @@ class PPOAgent(Controller[Seen]):
         """Mark environments [E] that ended before their first decision: none of their steps is valid."""
         self._live(self._alive & ~envs)
 
-    def reward(
-        self, rewards: Floats, done: Bools, cut: Cut | None = None
-    ) -> None:
+    def reward(self, rewards: Floats, done: Bools, cut: Cut | None = None) -> None:
         """Complete the step with rewards [E] and a mask `done` [E] of the environments that ended with it.
 
         `cut` marks environments that were truncated, and those that begin another episode at once; others that ended
@@ -142,8 +141,11 @@ class PPOAgent(Controller[Seen]):
         self._move_return_normaliser(returns[rollout.valid])
         normalised, advantage_std = normalise_advantages(advantages, returns, rollout.valid)
         update = ppo_update(
-            self.policy, self._batch(rollout, values, normalised, returns), settings,
-            rule_of(settings, episode, self.spec.planned_episodes), self.spec.rng / "minibatch-order" / episode,
+            self.policy,
+            self._batch(rollout, values, normalised, returns),
+            settings,
+            rule_of(settings, episode, self.spec.planned_episodes),
+            self.spec.rng / "minibatch-order" / episode,
         )
         self.observations.merge(rollout.raw[rollout.valid])
         heads = dict(zip(self.spec.head_names, update.heads.values(), strict=True)) if update.heads else {}
@@ -155,8 +157,10 @@ class PPOAgent(Controller[Seen]):
         if len(self._buffer):
             raise RuntimeError("the state of an agent is taken between episodes")
         return {
-            "spec": msgspec.to_builtins(self.spec), **self.policy.state(),
-            "observations": self.observations.state(), "returns": self.returns.moments.state(),
+            "spec": msgspec.to_builtins(self.spec),
+            **self.policy.state(),
+            "observations": self.observations.state(),
+            "returns": self.returns.moments.state(),
             **({} if self._kept is None else {"memory": self._kept.copy()}),
         }
 
@@ -206,9 +210,13 @@ class PPOAgent(Controller[Seen]):
 
     def _batch(self, rollout: Rollout, values: Floats, advantages: Floats, returns: Floats) -> Batch:
         arrays = {
-            "observations": self._seen(rollout.raw), "actions": rollout.actions, "log_probs": rollout.log_probs, 
-            "values": self.returns.normalise(values), "advantages": advantages,
-            "returns": self.returns.normalise(returns), "valid": rollout.valid,
+            "observations": self._seen(rollout.raw),
+            "actions": rollout.actions,
+            "log_probs": rollout.log_probs,
+            "values": self.returns.normalise(values),
+            "advantages": advantages,
+            "returns": self.returns.normalise(returns),
+            "valid": rollout.valid,
             **({} if rollout.masks is None else {"masks": rollout.masks}),
         }
         memory = self._first if self._first.any() else None

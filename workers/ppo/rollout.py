@@ -82,9 +82,17 @@ class RolloutBuffer:
         raw, decisions = zip(*self._decided, strict=True)
         actions, masks, log_probs, values = zip(*decisions, strict=True)
         return Rollout(
-            raw=_stacked(raw), actions=_stacked(actions), masks=None if masks[0] is None else _stacked(masks),
-            log_probs=_stacked(log_probs), values=_stacked(values), rewards=rewards, dones=dones | ~valid,
-            bootstrap=bootstrap, truncated=truncated, starts=starts, valid=valid,
+            raw=_stacked(raw),
+            actions=_stacked(actions),
+            masks=None if masks[0] is None else _stacked(masks),
+            log_probs=_stacked(log_probs),
+            values=_stacked(values),
+            rewards=rewards,
+            dones=dones | ~valid,
+            bootstrap=bootstrap,
+            truncated=truncated,
+            starts=starts,
+            valid=valid,
         )
 
 

@@ -105,8 +105,20 @@ class TorchPolicy(ActorCritic):
         grads = [tensor.grad for tensor in tensors if tensor.grad is not None]
         steps = list(torch.full((len(tensors),), float(self.steps)).unbind())
         adam(
-            tensors, grads, means, squares, [], steps, fused=True, amsgrad=False,
-            beta1=ADAM_BETAS[0], beta2=ADAM_BETAS[1], lr=lr, weight_decay=0.0, eps=ADAM_EPS, maximize=False,
+            tensors,
+            grads,
+            means,
+            squares,
+            [],
+            steps,
+            fused=True,
+            amsgrad=False,
+            beta1=ADAM_BETAS[0],
+            beta2=ADAM_BETAS[1],
+            lr=lr,
+            weight_decay=0.0,
+            eps=ADAM_EPS,
+            maximize=False,
         )
         self.steps += 1
 
@@ -123,9 +135,11 @@ class TorchPolicy(ActorCritic):
         entropy = now[1].sum(-1).mean()
         return dict(
             loss=policy_loss + rule.value_coef * value_loss - rule.entropy_coef * entropy,
-            policy_loss=policy_loss.detach(), value_loss=value_loss.detach(),
+            policy_loss=policy_loss.detach(),
+            value_loss=value_loss.detach(),
             kl=(ratio - 1.0 - log_ratio).detach().mean(),
-            clip_fraction=((ratio - 1.0).abs() > rule.clip).double().mean(), ratio_max=ratio.detach().max(),
+            clip_fraction=((ratio - 1.0).abs() > rule.clip).double().mean(),
+            ratio_max=ratio.detach().max(),
         )
 
     def features(self, observations: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:

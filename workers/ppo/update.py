@@ -27,8 +27,11 @@ def rule_of(settings: PPOSettings, episode: int, planned_episodes: int) -> Updat
     """
     progress = min(1.0, episode / max(1, planned_episodes - 1))
     return UpdateRule(
-        clip=settings.clip, value_coef=settings.value_coef, max_grad_norm=settings.max_grad_norm,
-        target_kl=settings.target_kl, lr=settings.lr * (1.0 - (1.0 - settings.lr_end) * progress),
+        clip=settings.clip,
+        value_coef=settings.value_coef,
+        max_grad_norm=settings.max_grad_norm,
+        target_kl=settings.target_kl,
+        lr=settings.lr * (1.0 - (1.0 - settings.lr_end) * progress),
         entropy_coef=settings.entropy_coef + (settings.entropy_coef_end - settings.entropy_coef) * progress,
     )
 
@@ -51,10 +54,14 @@ def ppo_update(policy: ActorCritic, batch: Batch, settings: PPOSettings, rule: U
         epochs_done += last_of_epoch
     norms = [learnt.grad_norm for learnt in seen if learnt.grad_norm is not None]
     return msgspec.structs.replace(
-        before, policy_loss=_mean([learnt.policy_loss for learnt in seen]),
-        value_loss=_mean([learnt.value_loss for learnt in seen]), approx_kl=_mean([learnt.kl for learnt in seen]),
-        clip_fraction=_mean([learnt.clip_fraction for learnt in seen]), grad_norm=_mean(norms),
-        ratio_max=finite(max(learnt.ratio_max for learnt in seen)), epochs_done=epochs_done,
+        before,
+        policy_loss=_mean([learnt.policy_loss for learnt in seen]),
+        value_loss=_mean([learnt.value_loss for learnt in seen]),
+        approx_kl=_mean([learnt.kl for learnt in seen]),
+        clip_fraction=_mean([learnt.clip_fraction for learnt in seen]),
+        grad_norm=_mean(norms),
+        ratio_max=finite(max(learnt.ratio_max for learnt in seen)),
+        epochs_done=epochs_done,
         stopped_by_kl=stopped_by_kl,
     )
 
@@ -68,8 +75,10 @@ def _diagnose(policy: ActorCritic, batch: Batch) -> PPOUpdate:
     counts = np.tile(sizes, (len(now.values), 1)) if batch.masks is None else batch.masks[batch.valid].sum(-1)
     uses = _head_uses(now.entropies, counts) if len(sizes) else ()
     return PPOUpdate(
-        entropy=finite(float(now.entropies.sum(-1).mean())), op_entropy=finite(float(now.entropies[:, 0].mean())),
-        first_ratio_error=finite(float(ratio_error)), explained_variance=_explained_variance(batch),
+        entropy=finite(float(now.entropies.sum(-1).mean())),
+        op_entropy=finite(float(now.entropies[:, 0].mean())),
+        first_ratio_error=finite(float(ratio_error)),
+        explained_variance=_explained_variance(batch),
         heads={str(position): use for position, use in enumerate(uses)},
     )
 

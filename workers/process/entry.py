@@ -28,8 +28,12 @@ if TYPE_CHECKING:
 # What the start process imports: for workers that only guard a command, and for all others and the preflight.
 BEFORE_FORK_OF_GUARDS = ("workers.process.loop", "workers.kinds.trainer", "psutil")
 BEFORE_FORK = (
-    "torch.multiprocessing", "workers.process.loop", "workers.devices.by_torch", "workers.kinds.growth",
-    "workers.native.binding", "psutil",
+    "torch.multiprocessing",
+    "workers.process.loop",
+    "workers.devices.by_torch",
+    "workers.kinds.growth",
+    "workers.native.binding",
+    "psutil",
 )
 _DRIVER, _DRIVER_CHARS = Path("/proc/driver/nvidia/version"), 200
 _SUMMARY_CHARS = 500
@@ -67,7 +71,10 @@ def _serve(
     An error is reported to the coordinator, then raised so that the log shows the error.
     """
     link = Link(
-        order.endpoint, order.identity, keys=link_keys.take(order.identity), lost_after_s=order.lost_after_s,
+        order.endpoint,
+        order.identity,
+        keys=link_keys.take(order.identity),
+        lost_after_s=order.lost_after_s,
         beat_s=order.beat_s,
     )
     try:
@@ -76,11 +83,20 @@ def _serve(
         from workers.process.loop import serve
 
         torch_version = _torch_version() if order.needs_torch else ""
-        link.send(Hello(
-            worker=order.worker, incarnation=order.incarnation, protocol=PROTOCOL, pid=os.getpid(),
-            uuids=order.lane.uuids, torch_version=torch_version, sources=sources_imported(),
-            host=platform.node(), titles=titles, driver=_driver() if any(titles) else "",
-        ))
+        link.send(
+            Hello(
+                worker=order.worker,
+                incarnation=order.incarnation,
+                protocol=PROTOCOL,
+                pid=os.getpid(),
+                uuids=order.lane.uuids,
+                torch_version=torch_version,
+                sources=sources_imported(),
+                host=platform.node(),
+                titles=titles,
+                driver=_driver() if any(titles) else "",
+            )
+        )
         return serve(link, order, log_to)
     except USER_FAULTS as error:
         link.send(failure(error))

@@ -31,8 +31,7 @@ _POLL_MS = 1000
 # the same name, and would ignore the new one for good.
 UNANSWERED_MS = 50_000
 _EVENTS = (
-    zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_HANDSHAKE_FAILED_AUTH | zmq.EVENT_DISCONNECTED
-    | zmq.EVENT_MONITOR_STOPPED
+    zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_HANDSHAKE_FAILED_AUTH | zmq.EVENT_DISCONNECTED | zmq.EVENT_MONITOR_STOPPED
 )
 
 
@@ -103,8 +102,13 @@ class Link:
     """The connection of one worker; only one thread may use it."""
 
     def __init__(
-        self, endpoint: str, identity: str, resend_after_s: float = _RESEND_AFTER_S, keys: LinkKeys | None = None,
-        lost_after_s: float = 0.0, beat_s: float = 2.0,
+        self,
+        endpoint: str,
+        identity: str,
+        resend_after_s: float = _RESEND_AFTER_S,
+        keys: LinkKeys | None = None,
+        lost_after_s: float = 0.0,
+        beat_s: float = 2.0,
     ) -> None:
         """Connect. `keys`: the connection's keys, if the endpoint requires keys.
 
@@ -117,13 +121,20 @@ class Link:
         # A send times out later than the watch, so that the watch, if any, decides when the coordinator is lost.
         self._send_timeout_s = max(_SEND_TIMEOUT_S, 2 * lost_after_s)
         options: dict[int, int | bytes] = {
-            zmq.IDENTITY: identity.encode(), zmq.LINGER: 0, zmq.SNDHWM: 64, zmq.IMMEDIATE: 1, zmq.RECONNECT_IVL: 100,
-            zmq.RECONNECT_IVL_MAX: 5000, zmq.SNDTIMEO: int(self._send_timeout_s * 1000),
+            zmq.IDENTITY: identity.encode(),
+            zmq.LINGER: 0,
+            zmq.SNDHWM: 64,
+            zmq.IMMEDIATE: 1,
+            zmq.RECONNECT_IVL: 100,
+            zmq.RECONNECT_IVL_MAX: 5000,
+            zmq.SNDTIMEO: int(self._send_timeout_s * 1000),
         }
         if keys is not None:
             options |= {
-                zmq.CURVE_SERVERKEY: keys.server_public.encode(), zmq.CURVE_PUBLICKEY: keys.public.encode(),
-                zmq.CURVE_SECRETKEY: keys.secret.encode(), zmq.TCP_KEEPALIVE: 1,
+                zmq.CURVE_SERVERKEY: keys.server_public.encode(),
+                zmq.CURVE_PUBLICKEY: keys.public.encode(),
+                zmq.CURVE_SECRETKEY: keys.secret.encode(),
+                zmq.TCP_KEEPALIVE: 1,
             }
         for option, value in options.items():
             self._socket.setsockopt(option, value)

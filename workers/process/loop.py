@@ -96,10 +96,13 @@ def _how_much(spec: worker_order.RunSpec) -> str:
     """Return a sentence with the GPU memory that a run took before memory ran out, and the settings that need less."""
     import torch
 
-    peak, total = max((
-        (torch.cuda.max_memory_allocated(gpu), torch.cuda.get_device_properties(gpu).total_memory)
-        for gpu in range(torch.cuda.device_count())
-    ), default=(0, 0))
+    peak, total = max(
+        (
+            (torch.cuda.max_memory_allocated(gpu), torch.cuda.get_device_properties(gpu).total_memory)
+            for gpu in range(torch.cuda.device_count())
+        ),
+        default=(0, 0),
+    )
     taken, smaller = f"{peak / 2**30:.1f} GiB of {total / 2**30:.1f} GiB", kind_of(spec.task).smaller
     return f"{spec.ref.device}: the run took up to {taken}; {smaller} less"
 

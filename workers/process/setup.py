@@ -24,7 +24,9 @@ _STDERR = 2  # a descriptor, whatever it leads to
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # mallopt(3)
 # By the suffixes and prefixes that builds of OpenBLAS have; numpy brings a build with both.
 _SET_OPENBLAS_THREADS = (
-    "openblas_set_num_threads", "openblas_set_num_threads64_", "scipy_openblas_set_num_threads",
+    "openblas_set_num_threads",
+    "openblas_set_num_threads64_",
+    "scipy_openblas_set_num_threads",
     "scipy_openblas_set_num_threads64_",
 )
 _LARGEST_FROM_HEAP = 32 << 20  # bytes; the maximum of glibc

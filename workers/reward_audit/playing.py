@@ -53,9 +53,7 @@ def joined(parts: Sequence[Recorded]) -> Recorded:
     whole = max((part.steps for part in parts), key=len)
     if not whole:
         raise ValueError("every host diverged in its first epoch: there is nothing to score")
-    filled = [
-        (*part.steps, *(_filling(step, len(part.hosts)) for step in whole[len(part.steps) :])) for part in parts
-    ]
+    filled = [(*part.steps, *(_filling(step, len(part.hosts)) for step in whole[len(part.steps) :])) for part in parts]
     return Recorded(
         hosts=tuple(host for part in parts for host in part.hosts),
         steps=tuple(_each_array(step, np.concatenate) for step in zip(*filled, strict=True)),
@@ -92,9 +90,7 @@ def with_constants(steps: Sequence[StepFacts], settings: RewardSettings) -> list
     for facts in steps:
         live: Ints = facts.seeds.present.sum(axis=1)
         rent = facts.effective_seed_params + more_base * live * facts.host_params
-        restated.append(
-            replace(facts, seeds=replace(facts.seeds, potential_before=before), effective_seed_params=rent)
-        )
+        restated.append(replace(facts, seeds=replace(facts.seeds, potential_before=before), effective_seed_params=rent))
         before = potential(facts.seeds, settings)
     return restated
 
@@ -173,9 +169,7 @@ def _play(spec: EnvSpec, data: dict[str, DeviceData], behaviours: Sequence[Behav
 def _side_by_side(behaviours: Sequence[Behaviour], hosts: int, spec: EnvSpec) -> SideBySide:
     """Return one controller for all. Schedules are merged into one, at a cost that does not depend on their number."""
     made = [_controller(behaviour, spec) for behaviour in behaviours]
-    scheduled = Schedule.side_by_side(
-        [one if isinstance(one, Schedule) else _NOTHING for one in made], hosts
-    )
+    scheduled = Schedule.side_by_side([one if isinstance(one, Schedule) else _NOTHING for one in made], hosts)
     envs = np.arange(len(made) * hosts)
     own = [envs[place * hosts : (place + 1) * hosts] for place in range(len(made))]
     others = [(one, rows) for one, rows in zip(made, own, strict=True) if not isinstance(one, Schedule)]

@@ -82,7 +82,10 @@ _ROUND = 8  # behaviours tried before the parents are chosen again
 
 
 def search(
-    behaviours: Behaviours, start: Sequence[tuple[Behaviour, float]], tries: int, path: RngPath,
+    behaviours: Behaviours,
+    start: Sequence[tuple[Behaviour, float]],
+    tries: int,
+    path: RngPath,
     grade: Callable[[Sequence[Behaviour]], Floats],
 ) -> tuple[Behaviour, float]:
     """Return the best behaviour among `start` and `tries` more, with its score by `grade`; if tied, the earlier one."""
@@ -132,12 +135,15 @@ def audit(question: RewardAuditQuestion, arithmetic: Arithmetic, data: DeviceDat
     by_accuracy = _found(world, _last_accuracy, _ACCURACY) if question.searched else None
     size, references, hosts = question.hosts, len(world.offered.reference), world.recorded.hosts
     return RewardAuditAnswer(
-        arithmetic=arithmetic, torch_version=str(torch.__version__), slots=slots,
+        arithmetic=arithmetic,
+        torch_version=str(torch.__version__),
+        slots=slots,
         behaviours=tuple(
             _played(behaviour, "reference" if place < references else "random", hosts[place * size :][:size])
             for place, behaviour in enumerate(world.behaviours)
         ),
-        scored=tuple(_scored(world, reward) for reward in rewards), found_by_accuracy=by_accuracy,
+        scored=tuple(_scored(world, reward) for reward in rewards),
+        found_by_accuracy=by_accuracy,
     )
 
 
@@ -176,8 +182,13 @@ def _world(
 ) -> _World:
     offered = Behaviours(slots)
     spec = EnvSpec(
-        task=task, slots=slots, steps=question.steps, env_devices=(question.device,), growth=question.growth,
-        reward=PLAYED_WITH, kernel=arithmetic.kernel,
+        task=task,
+        slots=slots,
+        steps=question.steps,
+        env_devices=(question.device,),
+        growth=question.growth,
+        reward=PLAYED_WITH,
+        kernel=arithmetic.kernel,
     )
     path = run_path(question.rng_seed, 0) / "reward_audit"
     drawn = [
@@ -187,7 +198,10 @@ def _world(
     behaviours = (*offered.reference, *drawn)
     play = player(spec, data)
     return _World(
-        question=question, offered=offered, behaviours=behaviours, play=play,
+        question=question,
+        offered=offered,
+        behaviours=behaviours,
+        play=play,
         recorded=play(behaviours, question.hosts, path / "host"),
     )
 
@@ -202,8 +216,11 @@ def _scored(world: _World, reward: _Loaded) -> Scored:
         return world.means(score(world.recorded, reward.function, changed))
 
     return Scored(
-        reward=reward.asked, sha256=reward.sha256, returns=tuple(map(tuple, returns.tolist())),
-        by_step=tuple(magnitude.mean(axis=1).tolist()), largest=float(magnitude.max()),
+        reward=reward.asked,
+        sha256=reward.sha256,
+        returns=tuple(map(tuple, returns.tolist())),
+        by_step=tuple(magnitude.mean(axis=1).tolist()),
+        largest=float(magnitude.max()),
         varied=varied(settings, returns_of),
         found=_found(world, reward.function, settings) if world.question.searched else None,
     )
@@ -223,7 +240,9 @@ def _found(world: _World, function: RewardFunction, settings: RewardSettings) ->
     again = world.play([best], question.hosts, path / "fresh host")
     returned = score(again, function, settings).sum(axis=0).mean()
     return FoundBehaviour(
-        behaviour=_played(best, "random", again.hosts), returned=float(returned), searched_return=searched,
+        behaviour=_played(best, "random", again.hosts),
+        returned=float(returned),
+        searched_return=searched,
         tried=question.searched,
     )
 
@@ -237,9 +256,12 @@ def _played(behaviour: Behaviour, kind: Literal["reference", "random"], hosts: S
     settings = behaviour.settings
     means = ("val_accuracy", "best_val_accuracy", "params_added", "fossilized", "contributing", "pruned")
     return Played(
-        name=behaviour.name, words=behaviour.description, kind=kind, schedule=settings.schedule,
-        controller=settings.name, held_out_accuracy=tuple(host.outcome for host in hosts if host.outcome is not None),
+        name=behaviour.name,
+        words=behaviour.description,
+        kind=kind,
+        schedule=settings.schedule,
+        controller=settings.name,
+        held_out_accuracy=tuple(host.outcome for host in hosts if host.outcome is not None),
         diverged=sum(host.failed for host in hosts),
         **{name: float(np.mean([host.measures[name] or 0.0 for host in hosts])) for name in means},
     )
-

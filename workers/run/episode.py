@@ -22,8 +22,12 @@ S = TypeVar("S", bound=Seen)
 
 
 def play(
-    env: Environments[S, Facts], paths: Sequence[RngPath], decider: Controller[S],
-    rewards: Mapping[str, Callable[[Facts], Floats]], stopwatch: Stopwatch, on_step: Callable[[int], None],
+    env: Environments[S, Facts],
+    paths: Sequence[RngPath],
+    decider: Controller[S],
+    rewards: Mapping[str, Callable[[Facts], Floats]],
+    stopwatch: Stopwatch,
+    on_step: Callable[[int], None],
 ) -> Ended:
     """Play one episode with `step_through` and return its result."""
     sums = step_through(env, paths, decider, rewards, stopwatch, on_step)
@@ -34,8 +38,12 @@ def play(
 
 
 def step_through(
-    env: Environments[S, Facts], paths: Sequence[RngPath], decider: Controller[S],
-    rewards: Mapping[str, Callable[[Facts], Floats]], stopwatch: Stopwatch, on_step: Callable[[int], None],
+    env: Environments[S, Facts],
+    paths: Sequence[RngPath],
+    decider: Controller[S],
+    rewards: Mapping[str, Callable[[Facts], Floats]],
+    stopwatch: Stopwatch,
+    on_step: Callable[[int], None],
 ) -> dict[str, Floats]:
     """Step through an episode at `paths` (one per environment); return the sums of `rewards`, but compute no outcome.
 

@@ -1,7 +1,7 @@
 """A saved policy: one file with everything needed to run the policy; loading the file cannot execute code.
 
-    policy = load("experiments/demo/policies/shaped/0.pt")
-    decisions = policy.decider(greedy=False).decide(view, uniforms)
+policy = load("experiments/demo/policies/shaped/0.pt")
+decisions = policy.decider(greedy=False).decide(view, uniforms)
 """
 
 from __future__ import annotations

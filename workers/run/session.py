@@ -74,8 +74,12 @@ class Session:
         with self._stopwatch.phase("update"):
             ppo = None if self.agent is None else self.agent.finish_episode(episode)
         return EpisodeRecord(
-            run=self.spec.ref, episode=episode, envs=result.envs, ppo=ppo,
-            seed_events=result.events if self.spec.telemetry else (), timing=self._stopwatch.lap(),
+            run=self.spec.ref,
+            episode=episode,
+            envs=result.envs,
+            ppo=ppo,
+            seed_events=result.events if self.spec.telemetry else (),
+            timing=self._stopwatch.lap(),
             digest=_digest(result.envs, ppo, self._policy_bytes()),
         )
 
@@ -133,7 +137,10 @@ class Session:
         sha256 = policy_file.save(experiment_dir, self.spec, self.agent)
         eval_episodes = self.evaluate_policy(policy_file.SavedPolicy(self.spec, self.agent), on_step)
         return EvaluationRecord(
-            run=self.spec.ref, episodes=eval_episodes, policy_file=self.spec.policy_file, policy_sha256=sha256,
+            run=self.spec.ref,
+            episodes=eval_episodes,
+            policy_file=self.spec.policy_file,
+            policy_sha256=sha256,
             timing=self._stopwatch.lap(),
             digest=_digest(tuple(played.outcome for played in eval_episodes), None, self._policy_bytes()),
         )
@@ -157,9 +164,7 @@ class Session:
                     found.append(EvaluatedEpisode(episode=episode, actions=kind, outcome=end, rewards=rewards))
         return tuple(found)
 
-    def evaluation_episode(
-        self, episode: int, eval_episodes: int, decider: Controller[Any], on_step: OnStep
-    ) -> Ended:
+    def evaluation_episode(self, episode: int, eval_episodes: int, decider: Controller[Any], on_step: OnStep) -> Ended:
         """Play the first `eval_episodes` environments of an evaluation episode; score them by every mode's defaults."""
         steps = self._world.evaluation_steps
         env = self._world.environments(RewardSettings(), steps, eval_episodes, self._stopwatch, whole=True)
@@ -169,12 +174,20 @@ class Session:
     def _fresh_agent(self) -> PPOAgent:
         """Create the agent, which is small and always runs on the CPU, so that no device affects its bits."""
         spaces = self._world.spaces
-        return PPOAgent(AgentSpec(
-            observation_width=spaces.observation_width, head_names=spaces.head_names, head_sizes=spaces.head_sizes,
-            observation_std_floor=spaces.observation_std_floor,
-            policy=self.spec.settings.policy, ppo=self.spec.settings.ppo, rng=self._path, first_bias=spaces.first_bias,
-            planned_episodes=self.spec.episodes,
-        ), self.spec.arithmetic)
+        return PPOAgent(
+            AgentSpec(
+                observation_width=spaces.observation_width,
+                head_names=spaces.head_names,
+                head_sizes=spaces.head_sizes,
+                observation_std_floor=spaces.observation_std_floor,
+                policy=self.spec.settings.policy,
+                ppo=self.spec.settings.ppo,
+                rng=self._path,
+                first_bias=spaces.first_bias,
+                planned_episodes=self.spec.episodes,
+            ),
+            self.spec.arithmetic,
+        )
 
     def _decider(self, agent: PPOAgent | None) -> Controller[Any]:
         return kind_of(self.spec.task).controller(self.spec) if agent is None else agent

@@ -23,8 +23,17 @@ from esper_ab.contracts.regular_file import open_to_read
 
 # Exceptions that a session raises when it resumes from bytes that are no checkpoint of its run, whatever reads them.
 FOREIGN = (
-    pickle.UnpicklingError, RuntimeError, LookupError, TypeError, AttributeError, EOFError, ValueError, struct.error,
-    zipfile.BadZipFile, MemoryError, msgspec.MsgspecError,
+    pickle.UnpicklingError,
+    RuntimeError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    EOFError,
+    ValueError,
+    struct.error,
+    zipfile.BadZipFile,
+    MemoryError,
+    msgspec.MsgspecError,
 )
 
 

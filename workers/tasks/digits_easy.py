@@ -7,6 +7,8 @@ from dataclasses import replace
 from workers.tasks import digits
 
 TASK = replace(
-    digits.TASK, name="digits_easy", title="UCI handwritten digits, 8x8, host of 3x3 convolutions",
+    digits.TASK,
+    name="digits_easy",
+    title="UCI handwritten digits, 8x8, host of 3x3 convolutions",
     host=replace(digits.TASK.host, kernel=3),
 )

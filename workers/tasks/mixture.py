@@ -89,7 +89,8 @@ TASK = Task(
     sizes=_SIZES,
     load=load,
     contexts=(
-        Context(name="texture", images=(256, 512)), Context(name="relation", images=(256, 512)),
+        Context(name="texture", images=(256, 512)),
+        Context(name="relation", images=(256, 512)),
         Context(name="level", images=(32, 64)),
     ),
 )

@@ -42,8 +42,12 @@ class Watch:
     """Watches the processes of a program and the files that it writes."""
 
     def __init__(
-        self, on_sign: Callable[[], None] = lambda: None, paths: tuple[Path, ...] = (), limits: IdleLimits = NEVER,
-        has_result: Callable[[], bool] = lambda: False, tell: Callable[[float], None] = lambda idle_s: None,
+        self,
+        on_sign: Callable[[], None] = lambda: None,
+        paths: tuple[Path, ...] = (),
+        limits: IdleLimits = NEVER,
+        has_result: Callable[[], bool] = lambda: False,
+        tell: Callable[[float], None] = lambda idle_s: None,
     ) -> None:
         """`on_sign` is for the caller. `paths`: files and folders that the program writes to.
 

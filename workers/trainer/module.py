@@ -204,8 +204,10 @@ def outcomes_of(returned: Any, outcome: str) -> list[float]:
 def saved(state: Any) -> bytes:
     """Return a state as bytes that cannot execute code."""
     if not isinstance(state, bytes | dict):
-        raise ValueError(f"the state of a point is {type(state).__name__}; it must be bytes, or a dict of tensors, "
-                         "numbers, text, lists and dicts")
+        raise ValueError(
+            f"the state of a point is {type(state).__name__}; it must be bytes, or a dict of tensors, "
+            "numbers, text, lists and dicts"
+        )
     _check_plain(state, "state")
     return state_bytes.to_bytes({"state": state})
 

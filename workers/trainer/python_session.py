@@ -25,9 +25,15 @@ class PythonSession(TrainerSession):
 
     def _new_run(self, point: int, given: State | None) -> Run:
         return Run(
-            settings=self._trainer.settings(self.spec.settings.trainer), points=self.spec.episodes, rng=self.path,
-            device=self._device, folder=self.root / self.order.out, eval_episodes=self.spec.eval_episodes,
-            on_step=lambda step: None, point=point, given=given,
+            settings=self._trainer.settings(self.spec.settings.trainer),
+            points=self.spec.episodes,
+            rng=self.path,
+            device=self._device,
+            folder=self.root / self.order.out,
+            eval_episodes=self.spec.eval_episodes,
+            on_step=lambda step: None,
+            point=point,
+            given=given,
         )
 
     def _begin_at(self, point: int, done: bytes) -> None:

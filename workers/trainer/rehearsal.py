@@ -83,9 +83,15 @@ def attempt(trial: Trial, device: str) -> Tried:
     question, data = trial.question, Path(trial.state_file).read_bytes() if trial.state_file else b""
     trainer, _ = module.load(question.reference)
     run = Run(
-        settings=trainer.settings(trial.settings), points=question.points, rng=trial.rng, device=device,
-        folder=Path(trial.folder), eval_episodes=question.evaluations or EVALUATIONS, on_step=lambda step: None,
-        point=trial.first, given=module.restored(data) if data else None,
+        settings=trainer.settings(trial.settings),
+        points=question.points,
+        rng=trial.rng,
+        device=device,
+        folder=Path(trial.folder),
+        eval_episodes=question.evaluations or EVALUATIONS,
+        on_step=lambda step: None,
+        point=trial.first,
+        given=module.restored(data) if data else None,
     )
     began, points, found = time.perf_counter(), trainer.train(run), list[dict[str, str]]()
     for number in range(trial.first, trial.last):
@@ -99,8 +105,11 @@ def attempt(trial: Trial, device: str) -> Tried:
     outcomes = module.outcomes_of(trainer.evaluate(run, module.restored(data)), question.outcome)
     evaluated = time.perf_counter()
     return Tried(
-        points=tuple(found), outcomes=tuple(map(repr, outcomes)), state_was_read=run.state_was_read,
-        point_s=(trained - began) / max(1, len(found)), evaluate_s=evaluated - trained,
+        points=tuple(found),
+        outcomes=tuple(map(repr, outcomes)),
+        state_was_read=run.state_was_read,
+        point_s=(trained - began) / max(1, len(found)),
+        evaluate_s=evaluated - trained,
     )
 
 
@@ -200,16 +209,28 @@ def _of_python(question: TrainerQuestion, measure: Measure, doing: Doing, limits
             doing(f"rehearsing {Path(question.reference).name}, {words}")
             place = Path(folder, within or f"{seed}-{words.replace(' ', '-')}")
             place.mkdir(exist_ok=True)
-            return _tried(Trial(
-                question=question, settings=short, rng=_rng(question, seed), folder=str(place), gpu=gpu, last=last,
-                first=first, state_file=f"{states}{first - 1}" if first else "", keep=keep,
-            ), pins, limits)
+            return _tried(
+                Trial(
+                    question=question,
+                    settings=short,
+                    rng=_rng(question, seed),
+                    folder=str(place),
+                    gpu=gpu,
+                    last=last,
+                    first=first,
+                    state_file=f"{states}{first - 1}" if first else "",
+                    keep=keep,
+                ),
+                pins,
+                limits,
+            )
 
         at_once = 1 if gpu else 3  # a run may need all of a GPU's memory
         with ThreadPoolExecutor(at_once) as pool:
             parts = [
                 pool.submit(trial, 0, "a seed", keep=states, within=trained),
-                pool.submit(trial, 0, "the same seed again"), pool.submit(trial, 1, "another seed"),
+                pool.submit(trial, 0, "the same seed again"),
+                pool.submit(trial, 1, "another seed"),
             ]
             whole, again, other = (part.result() for part in parts)
             evaluated = pool.submit(trial, 0, "its evaluation alone", first=last, within=trained)
@@ -225,11 +246,18 @@ def _of_python(question: TrainerQuestion, measure: Measure, doing: Doing, limits
         raise ValueError(f"evaluate returned {found} outcomes; --eval-episodes asks for {question.evaluations}")
     bit_equal, resumption = behaviour(whole, again, resumed, alone)
     return TrainerFacts(
-        settings=settings, root=str(code.root), files=code.files, sha256=code.sha256,
+        settings=settings,
+        root=str(code.root),
+        files=code.files,
+        sha256=code.sha256,
         metrics=measure_names(name for name in whole.points[0] if name != question.outcome),
-        evaluations=len(whole.outcomes), repeats=bit_equal, resumption=resumption,
+        evaluations=len(whole.outcomes),
+        repeats=bit_equal,
+        resumption=resumption,
         evaluates_alike=not bit_equal or alone.outcomes == whole.outcomes,
-        shortened=_text(question.rehearsal), point_s=whole.point_s, evaluate_s=whole.evaluate_s,
+        shortened=_text(question.rehearsal),
+        point_s=whole.point_s,
+        evaluate_s=whole.evaluate_s,
     )
 
 
@@ -295,6 +323,7 @@ class _Command:
         step = f"rehearsing the command with {words}"
         self.doing(step)
         out = script.fresh_folder(self.folder, "out").resolve()
+
         def has_outcome() -> bool:
             return script.has_outcome(source, out)
 
@@ -309,8 +338,12 @@ class _Command:
                 question.reference, {**settings, **port}, script.seed_at(_rng(question, seed)), out
             )
             ended = script.run_script(
-                filled, question.directory, script.environment(shell, source, out, _pins(question)),
-                (self.folder, _LOG), watch, shell,
+                filled,
+                question.directory,
+                script.environment(shell, source, out, _pins(question)),
+                (self.folder, _LOG),
+                watch,
+                shell,
             )
         found = read_outcome(source, out)
         if not (ended or question.ends_idle):
@@ -342,15 +375,20 @@ def _of_command(question: TrainerQuestion, measure: Measure, doing: Doing, limit
     if not question.rehearsal:
         refuse_other_unit((value for numbers in seeds for value in numbers[name]), measure, question.margin)
     return TrainerFacts(
-        settings=question.groups, root=question.directory, files=files, sha256=sha256, evaluations=1,
-        ends_idle=question.ends_idle, repeats=apart(repeats, name) == 0.0, resumption="anew",
-        shortened=_text(question.rehearsal), point_s=took_s,
+        settings=question.groups,
+        root=question.directory,
+        files=files,
+        sha256=sha256,
+        evaluations=1,
+        ends_idle=question.ends_idle,
+        repeats=apart(repeats, name) == 0.0,
+        resumption="anew",
+        shortened=_text(question.rehearsal),
+        point_s=took_s,
     )
 
 
-def named_files(
-    command: str, directory: str, groups: Iterable[Mapping[str, TrainerValue]] = ({},)
-) -> tuple[str, ...]:
+def named_files(command: str, directory: str, groups: Iterable[Mapping[str, TrainerValue]] = ({},)) -> tuple[str, ...]:
     """Return the files below the command's folder that the command names under any group's settings.
 
     A word names a file by itself, after an equals sign (`--config=FILE`) or as a module (`-m train`). The program

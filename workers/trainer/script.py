@@ -253,13 +253,18 @@ def environment(shell: UsersShell, source: OutcomeSource, out: Path, pins: Mappi
     if source.wandb:
         more |= {
             "PYTHONPATH": os.pathsep.join(filter(None, (str(_STAND_IN), own.get("PYTHONPATH", "")))),
-            "ESPER_AB_WANDB_KEY": source.key, "ESPER_AB_WANDB_FILE": str(out / WANDB_FILE),
+            "ESPER_AB_WANDB_KEY": source.key,
+            "ESPER_AB_WANDB_FILE": str(out / WANDB_FILE),
         }
     return {**own, **pins, **more}
 
 
 def run_script(
-    words: list[str], directory: str, variables: Mapping[str, str], log: tuple[Path, str], watch: Watch,
+    words: list[str],
+    directory: str,
+    variables: Mapping[str, str],
+    log: tuple[Path, str],
+    watch: Watch,
     shell: UsersShell,
 ) -> bool:
     """Run a program to its end; ScriptFailed if it fails. Its command line and output go to `log` (root, name).
@@ -278,8 +283,13 @@ def run_script(
         os.write(output, os.fsencode(f"$ {shlex.join(words)}\n"))  # with its seed, to be repeated by hand
         before = (root / name).stat().st_size
         guarded = subprocess.Popen(
-            alone_command(guard.__file__, shell.for_guard(), *words), cwd=directory, env=dict(variables),
-            stdin=subprocess.PIPE, stdout=output, stderr=output, start_new_session=True,
+            alone_command(guard.__file__, shell.for_guard(), *words),
+            cwd=directory,
+            env=dict(variables),
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
         )
     finally:
         os.close(output)

@@ -79,10 +79,15 @@ class TrainerSession(ABC):
         none: dict[str, float | None] = dict.fromkeys(self.order.metrics.values())
         ends = tuple(self._end(outcome, none) for outcome in self._outcomes(self.done, on_step))
         return EvaluationRecord(
-            run=self.spec.ref, policy_file=self.spec.policy_file, policy_sha256=sha256, timing=_timing(began),
+            run=self.spec.ref,
+            policy_file=self.spec.policy_file,
+            policy_sha256=sha256,
+            timing=_timing(began),
             digest=_digest(ends),
-            episodes=tuple(EvaluatedEpisode(episode=episode, actions="sampled", outcome=end, rewards={})
-                        for episode, end in enumerate(ends)),
+            episodes=tuple(
+                EvaluatedEpisode(episode=episode, actions="sampled", outcome=end, rewards={})
+                for episode, end in enumerate(ends)
+            ),
         )
 
     @property
@@ -125,9 +130,13 @@ class TrainerSession(ABC):
                 "to count such an outcome as the worse end of a range, set --outcome-range"
             )
         return EnvEpisode(
-            env=0, device=self.spec.env_devices[0], steps=1,
+            env=0,
+            device=self.spec.env_devices[0],
+            steps=1,
             outcome=worst if failed and worst is not None else outcome,
-            reward_sum=None, failed=failed, measures=measures,
+            reward_sum=None,
+            failed=failed,
+            measures=measures,
         )
 
     def _record(self, episode: int, outcome: float, measures: dict[str, float], began: float) -> EpisodeRecord:
@@ -137,7 +146,12 @@ class TrainerSession(ABC):
         }
         envs = (self._end(outcome, told),)
         return EpisodeRecord(
-            run=self.spec.ref, episode=episode, envs=envs, ppo=None, seed_events=(), timing=_timing(began),
+            run=self.spec.ref,
+            episode=episode,
+            envs=envs,
+            ppo=None,
+            seed_events=(),
+            timing=_timing(began),
             digest=_digest(envs),
         )
 
@@ -160,14 +174,20 @@ class CommandSession(TrainerSession):
         out = script.fresh_folder(self.root, self.order.out).resolve()
         seed = script.seed_at(self.path)
         watch = Watch(
-            lambda: on_step(next(signs)), (out, self.root / self.spec.log_file), self._limits,
+            lambda: on_step(next(signs)),
+            (out, self.root / self.spec.log_file),
+            self._limits,
             lambda: has_outcome(self._source, out),
         )
         with ports.claimed(self.order.reference) as port:
             words = script.words_of(self.order.reference, {**self.spec.settings.trainer, **port}, seed, out)
             script.run_script(
-                words, self.order.directory, script.environment(self._shell, self._source, out, self._pins),
-                (self.root, self.spec.log_file), watch, self._shell,
+                words,
+                self.order.directory,
+                script.environment(self._shell, self._source, out, self._pins),
+                (self.root, self.spec.log_file),
+                watch,
+                self._shell,
             )
         try:
             outcome = read_outcome(self._source, out)

@@ -80,19 +80,35 @@ def _facts(step: int, n_slots: int) -> StepFacts:
         return np.where(grown, value, 0)
 
     seeds = SeedFacts(
-        present=grown, stage=of_seeds(Stage.BLENDING), previous_stage=of_seeds(Stage.TRAINING),
-        epochs_in_stage=of_seeds(2), age=of_seeds(6), contribution=np.where(grown, 1.5, np.nan),
-        total_improvement=of_seeds(2.0), interaction_sum=of_seeds(0.5),
-        acc_at_germination=np.where(grown, 40.0, np.nan), potential_before=of_seeds(3.5),
+        present=grown,
+        stage=of_seeds(Stage.BLENDING),
+        previous_stage=of_seeds(Stage.TRAINING),
+        epochs_in_stage=of_seeds(2),
+        age=of_seeds(6),
+        contribution=np.where(grown, 1.5, np.nan),
+        total_improvement=of_seeds(2.0),
+        interaction_sum=of_seeds(0.5),
+        acc_at_germination=np.where(grown, 40.0, np.nan),
+        potential_before=of_seeds(3.5),
     )
     op = np.array([Op.WAIT, Op.GERMINATE, Op.PRUNE], dtype=np.int64) if step > 1 else int_zeros(_ENVS)
     size = np.full(_ENVS, 1000, dtype=np.int64)
     added = of_seeds(200).sum(axis=1)
     return StepFacts(
-        op=op, slot=np.where(op == Op.WAIT, -1, 0), seeds=seeds, step=step, steps=_STEPS,
-        val_acc=np.array([40.0, 45.0, 50.0]), best_val_acc=np.array([40.0, 46.0, 52.0]),
-        acc_delta=unknown if step == 1 else np.array([0.0, 1.0, -2.0]), val_loss=np.array([1.5, 1.4, 1.3]),
-        loss_delta=unknown if step == 1 else np.array([0.0, 0.1, -0.1]), host_params=size, total_params=size + added,
-        effective_seed_params=added.astype(np.float64), alpha_delta_sq_sum=added * 0.001,
-        fossilized=int_zeros(_ENVS), contributing=int_zeros(_ENVS),
+        op=op,
+        slot=np.where(op == Op.WAIT, -1, 0),
+        seeds=seeds,
+        step=step,
+        steps=_STEPS,
+        val_acc=np.array([40.0, 45.0, 50.0]),
+        best_val_acc=np.array([40.0, 46.0, 52.0]),
+        acc_delta=unknown if step == 1 else np.array([0.0, 1.0, -2.0]),
+        val_loss=np.array([1.5, 1.4, 1.3]),
+        loss_delta=unknown if step == 1 else np.array([0.0, 0.1, -0.1]),
+        host_params=size,
+        total_params=size + added,
+        effective_seed_params=added.astype(np.float64),
+        alpha_delta_sq_sum=added * 0.001,
+        fossilized=int_zeros(_ENVS),
+        contributing=int_zeros(_ENVS),
     )

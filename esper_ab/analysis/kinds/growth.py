@@ -23,7 +23,10 @@ def _findings(history: History, pairs: Pairs) -> Iterator[Finding]:
     if len(sizes) > 1:
         numbers = ", ".join(f"{size:g}" for size in sorted(size for size in sizes if size is not None))
         yield Finding(
-            "data", "blocks", (), f"The bare hosts had different numbers of parameters ({numbers}): not one task.",
+            "data",
+            "blocks",
+            (),
+            f"The bare hosts had different numbers of parameters ({numbers}): not one task.",
         )
 
 

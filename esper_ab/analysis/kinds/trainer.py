@@ -19,10 +19,15 @@ def _findings(history: History, pairs: Pairs) -> Iterator[Finding]:
     if facts is not None:
         yield Finding("rehearsal", "notes", (), found(facts, reference))
     if history.mended is not None:
-        yield Finding("mended", "notes", (), (
-            f"The trainer's files were changed after the rehearsal, before a seed was complete; the new ones were not "
-            f"rehearsed. {_made_before(history.mended)}"
-        ))
+        yield Finding(
+            "mended",
+            "notes",
+            (),
+            (
+                f"The trainer's files were changed after the rehearsal, before a seed was complete; the new ones were not "
+                f"rehearsed. {_made_before(history.mended)}"
+            ),
+        )
 
 
 def _made_before(mended: TrainerMended) -> str:

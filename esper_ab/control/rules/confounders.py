@@ -28,7 +28,10 @@ def confounders(record: EpisodeRecord | EvaluationRecord, known: Collection[str]
     for kind, detail in pathologies(record).items():
         if kind not in known:
             yield Incident(
-                category="ppo_pathology", run_name=run, episode=record.episode, detail=f"{kind}: {detail}",
+                category="ppo_pathology",
+                run_name=run,
+                episode=record.episode,
+                detail=f"{kind}: {detail}",
                 confounder=kind,
             )
 

@@ -38,7 +38,12 @@ class GivingUp:
     """Gives replicates up, or sets them aside."""
 
     def __init__(
-        self, history: History, out: Outbox, blocks: BlocksInProgress, workers: Workers, liveness: Liveness,
+        self,
+        history: History,
+        out: Outbox,
+        blocks: BlocksInProgress,
+        workers: Workers,
+        liveness: Liveness,
         deaths: Deaths,
     ) -> None:
         self._history, self._out = history, out

@@ -24,9 +24,17 @@ _LINE_CHARS = 300  # longest line of a worker's log in the list of incidents
 
 def worker_started(hello: Hello, order: WorkerOrder) -> WorkerStarted:
     return WorkerStarted(
-        worker=hello.worker, incarnation=hello.incarnation, device=order.lane.name, pid=hello.pid, uuids=hello.uuids,
-        torch_version=hello.torch_version, sources=hello.sources, host=hello.host, node=order.node,
-        titles=hello.titles, driver=hello.driver,
+        worker=hello.worker,
+        incarnation=hello.incarnation,
+        device=order.lane.name,
+        pid=hello.pid,
+        uuids=hello.uuids,
+        torch_version=hello.torch_version,
+        sources=hello.sources,
+        host=hello.host,
+        node=order.node,
+        titles=hello.titles,
+        driver=hello.driver,
     )
 
 
@@ -38,7 +46,9 @@ def moved(hello: Hello, worker: WorkerState, history: History) -> Incident | Non
         return None
     name = worker.run.ref.name if worker.run else ""
     return Incident(
-        category="moved", run_name=name, detail=f"{worker.lane} has moved from {was} to {now}, of the same kind",
+        category="moved",
+        run_name=name,
+        detail=f"{worker.lane} has moved from {was} to {now}, of the same kind",
     )
 
 
@@ -76,7 +86,8 @@ def inexact(run: RunHistory, milestone: int, how: str) -> Incident:
 
 def stop_begins(by: str) -> Incident:
     return Incident(
-        category="interrupted", detail=f"{by}: stopping after the current barrier; another Ctrl-C stops at once",
+        category="interrupted",
+        detail=f"{by}: stopping after the current barrier; another Ctrl-C stops at once",
     )
 
 
@@ -105,7 +116,10 @@ def death(worker: WorkerState, run: RunHistory | None, line: str, log: str, *, h
     """Return the incident of a worker's end. `line`: which worker ended, how and where; `log`: the end of its log."""
     name, episode = (run.ref.name, episode_at(run.spec, run.recorded + 1)) if run else ("", None)
     return Incident(
-        category="hung_worker" if hung else "worker_death", run_name=name, episode=episode, detail=line,
+        category="hung_worker" if hung else "worker_death",
+        run_name=name,
+        episode=episode,
+        detail=line,
         last_words=tuple(text[:_LINE_CHARS] for text in log.splitlines()[-LAST_WORDS_LINES:]),
     )
 
@@ -135,7 +149,8 @@ def restart(worker: WorkerState, run: RunHistory | None) -> Incident:
 def start_delayed(worker: WorkerState, lack: str, limit_s: float) -> Incident:
     run = worker.run.ref.name if worker.run else ""
     return Incident(
-        category="start_delayed", run_name=run,
+        category="start_delayed",
+        run_name=run,
         detail=f"{worker.title} cannot be started: {lack}; retrying for up to {limit_s:.0f} s",
     )
 

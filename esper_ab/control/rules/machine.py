@@ -79,8 +79,7 @@ class ExperimentMachine:
         return self._out.taken()
 
     def start_delayed(self, order: worker_order.WorkerOrder, lack: str) -> tuple[Command, ...]:
-        """Note that a worker could not be started for lack of a resource. It owes no sign of life until it is started.
-        """
+        """Note that a worker could not be started for lack of a resource. It owes no sign of life until it is started."""
         worker = self._workers.ordered(order, tried=True)
         self._out.record(incidents.start_delayed(worker, lack, self._limits.start_up_s))
         return self._out.taken()

@@ -84,8 +84,10 @@ def _check_evaluation(record: records.EvaluationRecord, spec: RunSpec) -> None:
     """Check that each planned episode occurs exactly once; other episodes would give the outcome another variance."""
     sizes = episode_sizes(spec.eval_episodes, spec.n_envs)
     planned = [(episode, env) for episode, size in enumerate(sizes) for env in range(size)]
-    found = {kind: [(played.episode, played.outcome.env) for played in record.episodes if played.actions == kind]
-             for kind in ("sampled", "greedy")}
+    found = {
+        kind: [(played.episode, played.outcome.env) for played in record.episodes if played.actions == kind]
+        for kind in ("sampled", "greedy")
+    }
     greedy = set(found["greedy"])
     if sorted(found["sampled"]) != planned or not greedy <= set(planned) or len(greedy) < len(found["greedy"]):
         raise Rejected(f"did not evaluate each of the {spec.eval_episodes} planned episodes exactly once")

@@ -47,8 +47,7 @@ def drawn(section: str, content: Content) -> list[Drawing]:
 
 
 def figure(name: str, content: Content) -> Figure | None:
-    """Draw the figure called `name`, one of `names`, on white; None if there is no data yet. No display is needed.
-    """
+    """Draw the figure called `name`, one of `names`, on white; None if there is no data yet. No display is needed."""
     with style.look():
         draws = {one: draw for section in _BY_SECTION for one, draw in _of_section(section, content).items()}
         drawing = draws[name](content)

@@ -41,7 +41,8 @@ def outcome(content: Content) -> Drawing | None:
     """Plot the outcome of every training episode. None if no run has two episodes."""
     evaluated, measured = content.design.outcome_over == "evaluation", content.design.outcome
     words = Words(
-        "curves", "Learning curves",
+        "curves",
+        "Learning curves",
         label=f"{measured.title} (lower is better)" if measured.sign < 0.0 else measured.title,
         caption="Mean over environments in each training episode. Thin: single runs. Thick: mean of the group's "
         "runs. Band: the middle half of the runs, from four runs on."
@@ -52,11 +53,17 @@ def outcome(content: Content) -> Drawing | None:
 
 def entropy(content: Content) -> Drawing | None:
     """Plot the entropy of the policy by episode, for the groups that learn. None if no run has two updates."""
-    return _curves(content, Words(
-        "entropy", "Entropy of the policy", label="entropy per decision, nats",
-        caption="Joint entropy over valid actions, before each update. It falls as the policy becomes more certain. "
-        "Thin: single runs. Band: the middle half of the runs.",
-    ), lambda columns: columns.of("entropy"))
+    return _curves(
+        content,
+        Words(
+            "entropy",
+            "Entropy of the policy",
+            label="entropy per decision, nats",
+            caption="Joint entropy over valid actions, before each update. It falls as the policy becomes more certain. "
+            "Thin: single runs. Band: the middle half of the runs.",
+        ),
+        lambda columns: columns.of("entropy"),
+    )
 
 
 def _curves(content: Content, words: Words, value: Value) -> Drawing | None:
@@ -87,16 +94,16 @@ def _curves(content: Content, words: Words, value: Value) -> Drawing | None:
     middles = {group: mean_curve(curves[index]) for index, group in shown}
     ends = (f"{group} from {found[0, 1]:.2f} to {found[-1, 1]:.2f}" for group, found in middles.items())
     return Drawing(
-        words.name, words.title,
+        words.name,
+        words.title,
         caption=words.caption + (" Grey: the means of the other groups." if apart else "") + not_drawn(content),
         alt=f"{words.label}, first to last episode, mean over runs: " + "; ".join(ends) + ".",
-        figure=figure, wide=apart,
+        figure=figure,
+        wide=apart,
     )
 
 
-def plot_runs(
-    axes: Axes, index: int, by_replicate: Mapping[int, Floats], singly: frozenset[int], most: int
-) -> None:
+def plot_runs(axes: Axes, index: int, by_replicate: Mapping[int, Floats], singly: frozenset[int], most: int) -> None:
     """Plot each run of the replicates in `singly`, and the mean and the band of the middle half of all runs."""
     colour, curves = style.colour(index), list(by_replicate.values())
     alpha = 0.35 if len(curves) <= 8 else 0.2
@@ -106,8 +113,12 @@ def plot_runs(
     if len(curves) >= _RUNS_FOR_BAND:
         band = _middle_half(curves, most)
         filled = axes.fill_between(
-            [x for x, _, _ in band], [y for _, y, _ in band], [y for _, _, y in band],
-            color=colour, alpha=0.16, linewidth=0,
+            [x for x, _, _ in band],
+            [y for _, y, _ in band],
+            [y for _, _, y in band],
+            color=colour,
+            alpha=0.16,
+            linewidth=0,
         )
         style.mark([filled], token(None, index))
     _middle(axes, index, binned(mean_curve(curves), most), 2.2)
@@ -116,7 +127,11 @@ def plot_runs(
 def _middle(axes: Axes, index: int, points: Floats, width: float) -> None:
     """Plot the mean of a group; a single point is drawn as the group's marker."""
     drawn = _line(
-        axes, points, color=style.colour(index), linestyle=style.line(index), linewidth=width,
+        axes,
+        points,
+        color=style.colour(index),
+        linestyle=style.line(index),
+        linewidth=width,
         marker=style.marker(index) if len(points) == 1 else "",
     )
     style.mark(drawn, token(None, index))
@@ -150,7 +165,8 @@ def _middle_half(curves: Sequence[Floats], most: int) -> list[tuple[float, float
             by_episode.setdefault(episode, []).append(number)
     quarters = (
         (episode, quantiles(values, method="inclusive"))
-        for episode, values in sorted(by_episode.items()) if len(values) >= _RUNS_FOR_BAND
+        for episode, values in sorted(by_episode.items())
+        if len(values) >= _RUNS_FOR_BAND
     )
     return [(episode, low, high) for episode, (low, _, high) in quarters]
 
@@ -169,7 +185,9 @@ def binned(points: Floats, most: int) -> Floats:
 def heads(content: Content) -> Drawing | None:
     """Plot the normalised entropy of every head of the policy, one panel per head. None if no record has heads."""
     words = Words(
-        "heads", "How decided each head is", label="entropy / its maximum",
+        "heads",
+        "How decided each head is",
+        label="entropy / its maximum",
         caption="Entropy of each head over its valid choices, as a share of the largest possible, where it had a "
         "choice; mean over runs. 1: undecided. 0: always the same. A head that is never used has no line.",
     )
@@ -185,7 +203,8 @@ def panels(content: Content, words: Words, values: Mapping[str, Value], *, unit:
     """Plot one panel per name in `values`, with one line per group: the mean over the group's runs."""
     found = {
         (name, index): mean_curve([curve(run, value) for run in content.history.of_group(group)])
-        for name, value in values.items() for index, group in enumerate(content.groups)
+        for name, value in values.items()
+        for index, group in enumerate(content.groups)
     }
     names = list(dict.fromkeys(name for (name, _), points in found.items() if len(points)))
     shown = [(i, group) for i, group in enumerate(content.groups) if any(len(found[name, i]) for name in names)]
@@ -206,6 +225,9 @@ def panels(content: Content, words: Words, values: Mapping[str, Value], *, unit:
         last = (f"{name} {found[name, index][-1, 1]:.2f}" for name in names if len(found[name, index]))
         ends.append(f"{group}: " + ", ".join(last))
     return Drawing(
-        words.name, words.title, caption=words.caption,
-        alt=f"{words.label}, last episode, mean over runs: " + "; ".join(ends) + ".", figure=figure,
+        words.name,
+        words.title,
+        caption=words.caption,
+        alt=f"{words.label}, last episode, mean over runs: " + "; ".join(ends) + ".",
+        figure=figure,
     )

@@ -113,8 +113,12 @@ def group_legend(figure: Figure, groups: list[tuple[int, str]], *, markers: bool
     """Add a legend above the plot: group names with colour, and line or marker."""
     handles = [
         Line2D(
-            [], [], color=colour(index), linestyle="none" if markers else line(index),
-            marker=marker(index) if markers else "", label=shortened(name),
+            [],
+            [],
+            color=colour(index),
+            linestyle="none" if markers else line(index),
+            marker=marker(index) if markers else "",
+            label=shortened(name),
         )
         for index, name in groups
     ]
@@ -122,6 +126,10 @@ def group_legend(figure: Figure, groups: list[tuple[int, str]], *, markers: bool
     longest = max(len(shortened(name)) for _, name in groups)
     fit = max(1, int(width * 12 / (longest + 8)))
     figure.legend(
-        handles=handles, loc="outside upper left", ncols=min(fit, len(handles)), borderaxespad=0.2, handlelength=2.6,
+        handles=handles,
+        loc="outside upper left",
+        ncols=min(fit, len(handles)),
+        borderaxespad=0.2,
+        handlelength=2.6,
         columnspacing=1.4,
     )

@@ -67,10 +67,13 @@ def effects(content: Content) -> Drawing | None:
     name_rows(axes, [""] * len(shown), above=-0.62, below=0.42)
     axes.set_xlabel(f"difference in {outcome_label(content.design, content.design.outcome.apart)}")
     return Drawing(
-        "effects", "Effect" if len(shown) == 1 else "Effects",
+        "effects",
+        "Effect" if len(shown) == 1 else "Effects",
         caption=f"Dot: effect. Line: its interval. Ticks: pairs. Shaded: within the margin of "
         f"{content.design.margin_words}. An arrowhead: the interval continues.",
-        alt="; ".join(_words(item) for item in shown) + ".", figure=figure, wide=False,
+        alt="; ".join(_words(item) for item in shown) + ".",
+        figure=figure,
+        wide=False,
     )
 
 

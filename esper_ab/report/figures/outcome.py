@@ -36,9 +36,12 @@ def outcomes(content: Content) -> Drawing | None:
         if found
     )
     return Drawing(
-        "outcomes", "Every run's outcome",
+        "outcomes",
+        "Every run's outcome",
         caption=f"One point per run: {one}. Bar: mean of the group." + not_drawn(content),
-        alt="Mean and range: " + "; ".join(words) + ".", figure=_outcome_rows(content, ends), wide=False,
+        alt="Mean and range: " + "; ".join(words) + ".",
+        figure=_outcome_rows(content, ends),
+        wide=False,
     )
 
 
@@ -56,8 +59,15 @@ def _outcome_rows(content: Content, values: Mapping[str, Mapping[int, float]]) -
         replicates = sorted(found, key=lambda replicate: (found[replicate], replicate))  # the order of `spread`
         for replicate, (value, lift) in zip(replicates, spread(list(found.values()), near), strict=True):
             point = axes.plot(
-                [value], [row + lift], style.marker(row), color=style.colour(row), markersize=5.5, alpha=0.85,
-                markeredgecolor=style.CARD, markeredgewidth=0.5, clip_on=False,
+                [value],
+                [row + lift],
+                style.marker(row),
+                color=style.colour(row),
+                markersize=5.5,
+                alpha=0.85,
+                markeredgecolor=style.CARD,
+                markeredgewidth=0.5,
+                clip_on=False,
             )
             style.mark(point, token(replicate, row))
     name_rows(axes, [shortened(group, 12) for group in values], above=-0.5, below=0.5)
@@ -96,8 +106,13 @@ def pairs(content: Content) -> Drawing | None:
         for pair in drawn:
             rises = pair.a >= pair.b
             line = axes.plot(
-                [0, 1], [pair.b, pair.a], color=style.INK if rises else style.MUTED, linewidth=1,
-                alpha=0.75, linestyle="-" if rises else (0, (4, 2)), clip_on=False,
+                [0, 1],
+                [pair.b, pair.a],
+                color=style.INK if rises else style.MUTED,
+                linewidth=1,
+                alpha=0.75,
+                linestyle="-" if rises else (0, (4, 2)),
+                clip_on=False,
             )
             style.mark(line, token(pair.replicate, places[1], places[0]))
         for x, place in enumerate(places):
@@ -115,10 +130,13 @@ def pairs(content: Content) -> Drawing | None:
         for item in shown
     )
     return Drawing(
-        "pairs", "The pairs behind it",
+        "pairs",
+        "The pairs behind it",
         caption=f"Each line is one seed: {shared}. Solid: the line does not fall. Broken: it falls."
         + (" Each panel has its own scale." if len(shown) > 1 else "")
-        + (f" {left_out} more comparisons are in the tables." if left_out > 0 else "") + not_drawn(content),
-        alt="Pairs: " + "; ".join(words) + ". Values in the table Outcomes by seed.", figure=figure,
+        + (f" {left_out} more comparisons are in the tables." if left_out > 0 else "")
+        + not_drawn(content),
+        alt="Pairs: " + "; ".join(words) + ". Values in the table Outcomes by seed.",
+        figure=figure,
         wide=len(shown) > 1,
     )

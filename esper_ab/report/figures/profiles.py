@@ -35,7 +35,8 @@ def profiles(content: Content) -> Drawing | None:
             thresholds, found.shares, color=style.colour(index), linestyle=style.line(index), drawstyle="steps-post"
         )
     axes.set(
-        ylim=(-0.02, 1.02), xlabel=outcome_label(content.design, content.design.outcome.unit),
+        ylim=(-0.02, 1.02),
+        xlabel=outcome_label(content.design, content.design.outcome.unit),
         ylabel="share of runs above it",
     )
     group_legend(figure, [(index, content.groups[index]) for index in ends], markers=False)
@@ -44,8 +45,11 @@ def profiles(content: Content) -> Drawing | None:
         for index, values in ends.items()
     )
     return Drawing(
-        "profiles", "Performance profiles",
+        "profiles",
+        "Performance profiles",
         caption="The share of a group's runs whose outcome exceeds a value. Band: 95 % bootstrap over its runs, at "
         "each value; with fewer than ten runs its coverage is below 95 %.",
-        alt="Half of the runs are above: " + "; ".join(middles) + ".", figure=figure, wide=False,
+        alt="Half of the runs are above: " + "; ".join(middles) + ".",
+        figure=figure,
+        wide=False,
     )

@@ -37,8 +37,16 @@ def best_of_n(found: RewardAuditFindings) -> Drawing:
     figure, (axes,) = grid(1, single=(9.4, 3.6))
     sizes = np.arange(1, len(found.own_curve) + 1)
     axes.plot(sizes, found.own_curve, color=style.MUTED, linewidth=1.6, linestyle=":")
-    axes.annotate("the best there is", (float(sizes[-1]), float(found.own_curve[-1])), xytext=(0, 4),
-                  textcoords="offset points", ha="right", va="bottom", fontsize=8.5, color=style.MUTED)
+    axes.annotate(
+        "the best there is",
+        (float(sizes[-1]), float(found.own_curve[-1])),
+        xytext=(0, 4),
+        textcoords="offset points",
+        ha="right",
+        va="bottom",
+        fontsize=8.5,
+        color=style.MUTED,
+    )
     for index, reward in enumerate(found.rewards):
         axes.plot(sizes, reward.curve, color=style.colour(index), linestyle=style.line(index), linewidth=2.2)
     if len(sizes) > 1:
@@ -50,7 +58,8 @@ def best_of_n(found: RewardAuditFindings) -> Drawing:
     group_legend(figure, _names(found), markers=False)
     ends = "; ".join(f"{reward.name} {reward.curve[0]:.1f} to {reward.curve[-1]:.1f}" for reward in found.rewards)
     return Drawing(
-        "best-of-n", "Best of n: outcome of the favourite of each reward",
+        "best-of-n",
+        "Best of n: outcome of the favourite of each reward",
         caption="Expected outcome of the best-paid of n random schedules. The gap to the dotted line is the "
         "cost of choosing by it. A falling line means that the reward does more harm the harder it is optimised.",
         alt=f"Held-out accuracy of the favourite of 1 and of {len(sizes)}: {ends}; the best there is "
@@ -71,22 +80,26 @@ def returns(found: RewardAuditFindings) -> Drawing:
         for one in found.rewards
     )
     return Drawing(
-        "returns", "Return against outcome",
+        "returns",
+        "Return against outcome",
         caption="Each point is a behaviour: faint a random schedule, filled a reference behaviour, ringed the "
         "reward's favourite. A good reward has its rightmost points at the top. Scales of returns are not comparable.",
-        alt=told + ".", figure=figure,
+        alt=told + ".",
+        figure=figure,
     )
 
 
-def _cloud(
-    axes: Axes, reward: RewardFindings, found: RewardAuditFindings, random: Bools, colour: str
-) -> None:
+def _cloud(axes: Axes, reward: RewardFindings, found: RewardAuditFindings, random: Bools, colour: str) -> None:
     axes.set_title(shortened(reward.name))
     axes.scatter(reward.returns[random], found.outcomes[random], s=16, color=colour, alpha=0.35, linewidths=0)
     axes.scatter(reward.returns[~random], found.outcomes[~random], s=24, color=colour, linewidths=0)
     axes.scatter(
-        reward.returns[reward.favourite], found.outcomes[reward.favourite], s=90, facecolors="none",
-        edgecolors=style.INK, linewidths=1.2,
+        reward.returns[reward.favourite],
+        found.outcomes[reward.favourite],
+        s=90,
+        facecolors="none",
+        edgecolors=style.INK,
+        linewidths=1.2,
     )
     axes.locator_params(axis="x", nbins=4)
 
@@ -104,9 +117,11 @@ def when_paid(found: RewardAuditFindings) -> Drawing:
         for one in found.rewards
     )
     return Drawing(
-        "when-paid", "When in the episode it pays",
+        "when-paid",
+        "When in the episode it pays",
         caption="Share of the magnitude of all rewards that has been paid by each step, over all behaviours.",
-        alt=told + ".", figure=figure,
+        alt=told + ".",
+        figure=figure,
     )
 
 

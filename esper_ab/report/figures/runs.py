@@ -29,12 +29,16 @@ def tips(content: Content) -> dict[str, str]:
     places, value = {group: place for place, group in enumerate(content.groups)}, design.value
     return {
         token(run.run.replicate, place): f"{group}, seed {run.run.replicate}: {value(run.outcome)}"
-        for group, place in places.items() for run in content.of_group(group) if run.outcome is not None
+        for group, place in places.items()
+        for run in content.of_group(group)
+        if run.outcome is not None
     } | {
-        token(pair.replicate, places[item.question.a], places[item.question.b]):
-        f"seed {pair.replicate}: {item.question.a} {value(pair.a)}, {item.question.b} {value(pair.b)}, "
+        token(
+            pair.replicate, places[item.question.a], places[item.question.b]
+        ): f"seed {pair.replicate}: {item.question.a} {value(pair.a)}, {item.question.b} {value(pair.b)}, "
         f"difference {design.difference(pair.a - pair.b)}"
-        for item in content.comparisons for pair in item.pairs
+        for item in content.comparisons
+        for pair in item.pairs
     }
 
 

@@ -27,7 +27,11 @@ MOST_COLOURS = len(_COLOURS)
 # Shades of a seed's life, from faint to strong; they differ in lightness alone.
 STAGES = ("#e8ebee", "#c9d6e0", "#9db9cd", "#6a95b3", "#3a6c90", "#173d5c")
 VARIABLES = {  # colour -> its name in report.css
-    INK: "--ink", MUTED: "--muted", GRID: "--grid", BAND: "--band", CARD: "--card",
+    INK: "--ink",
+    MUTED: "--muted",
+    GRID: "--grid",
+    BAND: "--band",
+    CARD: "--card",
     **{colour: f"--group-{i}" for i, colour in enumerate(_COLOURS)},
     **{colour: f"--stage-{i}" for i, colour in enumerate(STAGES)},
 }
@@ -39,16 +43,35 @@ _MARKED = re.compile(rf'<g id="{_MARK}([0-9.-]+)">')
 _LINES = ("-", (0, (5, 2)), (0, (1, 1.4)), (0, (6, 2, 1, 2)), (0, (3, 1)), (0, (1, 3)))
 _MARKERS = "osD^vP"
 _RC: Any = {  # matplotlib types its keys one by one
-    "axes.axisbelow": True, "axes.edgecolor": GRID, "axes.grid": True,
-    "axes.labelcolor": MUTED, "axes.labelsize": 9, "axes.spines.right": False, "axes.spines.top": False,
-    "axes.titlecolor": INK, "axes.titlelocation": "left", "axes.titlesize": 9.5,
-    "font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans"],
-    "grid.color": GRID, "grid.linewidth": 0.6, "lines.linewidth": 1.8,
-    "legend.fontsize": 9, "legend.frameon": False, "legend.labelcolor": INK,
-    "savefig.transparent": True, "svg.fonttype": "none", "svg.hashsalt": "esper_ab",
-    "text.color": INK, "text.parse_math": False,
-    "xtick.color": GRID, "xtick.labelcolor": MUTED, "xtick.labelsize": 8.5,
-    "ytick.color": GRID, "ytick.labelcolor": MUTED, "ytick.labelsize": 8.5,
+    "axes.axisbelow": True,
+    "axes.edgecolor": GRID,
+    "axes.grid": True,
+    "axes.labelcolor": MUTED,
+    "axes.labelsize": 9,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlecolor": INK,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 9.5,
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "grid.color": GRID,
+    "grid.linewidth": 0.6,
+    "lines.linewidth": 1.8,
+    "legend.fontsize": 9,
+    "legend.frameon": False,
+    "legend.labelcolor": INK,
+    "savefig.transparent": True,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "esper_ab",
+    "text.color": INK,
+    "text.parse_math": False,
+    "xtick.color": GRID,
+    "xtick.labelcolor": MUTED,
+    "xtick.labelsize": 8.5,
+    "ytick.color": GRID,
+    "ytick.labelcolor": MUTED,
+    "ytick.labelsize": 8.5,
 }
 
 
@@ -83,20 +106,28 @@ def arrange(figure: Figure) -> None:
     matplotlib's own layouts arrange everything two or three times.
     """
     width, height = (72.0 * float(inches) for inches in figure.get_size_inches())  # lengths here are in points
-    lefts = [_LINE * bool(one.get_ylabel()) + one.yaxis.get_tick_params()["labelleft"] * _widest(one.yaxis, 5.4)
-             for one in figure.axes]
+    lefts = [
+        _LINE * bool(one.get_ylabel()) + one.yaxis.get_tick_params()["labelleft"] * _widest(one.yaxis, 5.4)
+        for one in figure.axes
+    ]
     above = _LINE * any(one.get_title("left") or one.yaxis.get_major_formatter().get_offset() for one in figure.axes)
     below = _LINE * (1 + any(one.get_xlabel() for one in figure.axes))
     right = max((_widest(beside.yaxis, 6.6) for one in figure.axes for beside in one.child_axes), default=0.0)
     left, bottom = max(lefts) + _LINE * bool(figure.get_supylabel()), below + _LINE * bool(figure.get_supxlabel())
     near, far = (left + _PAD) / width, 1.0 - (right + 2 * _PAD) / width
-    low, high = (bottom + _PAD) / height, 1.0 - (above + _PAD) / height - sum(
-        one.get_window_extent().height / figure.bbox.height for one in figure.legends
+    low, high = (
+        (bottom + _PAD) / height,
+        1.0
+        - (above + _PAD) / height
+        - sum(one.get_window_extent().height / figure.bbox.height for one in figure.legends),
     )
     across, down = max(lefts[1:], default=0.0) + 3 * _PAD, above + below + _PAD  # between two panels
     rows, columns = figure.axes[0].get_subplotspec().get_gridspec().get_geometry()  # type: ignore[union-attr]
     figure.subplots_adjust(
-        left=near, right=far, bottom=low, top=high,
+        left=near,
+        right=far,
+        bottom=low,
+        top=high,
         wspace=columns * across / (width * (far - near) - (columns - 1) * across),
         hspace=rows * down / (height * (high - low) - (rows - 1) * down),
     )

@@ -21,7 +21,8 @@ def _rows(content: Content) -> tuple[Row, ...]:
 
 def _over_training(label: str, name: str) -> LearningRow:
     return (
-        f"{label} per host, untrained → last", lambda one: f"{number(one.first[name])} → {number(one.last[name])}",
+        f"{label} per host, untrained → last",
+        lambda one: f"{number(one.first[name])} → {number(one.last[name])}",
     )
 
 

@@ -18,9 +18,11 @@ def _training(content: Content) -> tuple[Table, ...]:
     return (
         Table(
             "Own reward and outcome in training",
-            ("group", "own reward", "rose in", content.design.outcome.title), rows,
+            ("group", "own reward", "rose in", content.design.outcome.title),
+            rows,
             note="First and last tenth of the training episodes, means per environment over runs. A group learns from "
-            f"its own reward and is compared by the outcome. Rewards are {NOT_COMPARABLE}.", wide=False,
+            f"its own reward and is compared by the outcome. Rewards are {NOT_COMPARABLE}.",
+            wide=False,
         ),
     )
 

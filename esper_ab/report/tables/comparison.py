@@ -31,8 +31,11 @@ def overview_table(design: Design, comparisons: Sequence[Comparison]) -> Table:
     digits, unit = design.digits, f", {design.outcome.apart}" if design.outcome.apart else ""
     rows = tuple(
         (
-            _difference(item), str(item.verdict), signed(item.estimate, digits),
-            _span(design, item.low, item.high), NONE if item.low is None else percent(item.level.confidence),
+            _difference(item),
+            str(item.verdict),
+            signed(item.estimate, digits),
+            _span(design, item.low, item.high),
+            NONE if item.low is None else percent(item.level.confidence),
             _span(design, *item.simultaneous[:2]),
             item.counted(0) if item.samples else f"{item.used} of {n_pairs(len(item.pairs))}",
         )
@@ -40,10 +43,14 @@ def overview_table(design: Design, comparisons: Sequence[Comparison]) -> Table:
     )
     known = (limit is not None for item in comparisons for limit in item.simultaneous[:2])
     return Table(
-        "All comparisons", rows=rows if len(rows) > 1 else (), words=2,
+        "All comparisons",
+        rows=rows if len(rows) > 1 else (),
+        words=2,
         columns=("comparison", "verdict", f"effect{unit}", "interval", "its level", "all at once", "used"),
         note=f"All at once: with {percent(1.0 - design.alpha)} confidence each of these intervals contains its "
-        "difference, at its last look." if any(known) else "",
+        "difference, at its last look."
+        if any(known)
+        else "",
     )
 
 
@@ -53,7 +60,13 @@ def deciding_table(comparison: Comparison) -> Table:
     sentence = comparison.sentence.removesuffix(f" Conditional on {comparison.question.scope}.")
     said = " ".join((sentence, *(text for text in comparison.caveats if text in routine(comparison))))
     return Table(
-        _difference(comparison), ("what decides", "value"), rows, words=2, wide=False, note=said, none=said,
+        _difference(comparison),
+        ("what decides", "value"),
+        rows,
+        words=2,
+        wide=False,
+        note=said,
+        none=said,
     )
 
 
@@ -65,8 +78,12 @@ def beside_tables(comparisons: Sequence[Comparison]) -> Iterator[Table]:
         if rows:
             caveats = on_statistics(item)
             yield Table(
-                f"{_difference(item)}: other statistics", ("decides nothing", "value"), rows,
-                words=2, wide=False, note=" ".join(text for text in caveats if text not in said),
+                f"{_difference(item)}: other statistics",
+                ("decides nothing", "value"),
+                rows,
+                words=2,
+                wide=False,
+                note=" ".join(text for text in caveats if text not in said),
             )
             said.update(caveats)
 
@@ -218,9 +235,14 @@ def looks_table(comparisons: Sequence[Comparison]) -> Table:
     """Build the table of the interim looks taken so far, with the bound of each look."""
     rows = tuple(
         (
-            _difference(item), str(look.replicates), str(look.pairs), f"{look.alpha:.3g}",
-            *_test(look), signed(look.mean, item.design.digits),
-            _span(item.design, look.low, look.high), _decided(look),
+            _difference(item),
+            str(look.replicates),
+            str(look.pairs),
+            f"{look.alpha:.3g}",
+            *_test(look),
+            signed(look.mean, item.design.digits),
+            _span(item.design, look.low, look.high),
+            _decided(look),
         )
         for item in comparisons
         for look in item.course.looks
@@ -268,6 +290,8 @@ def outcomes_table(content: Content) -> Table:
     return Table(
         "Outcomes by seed",
         ("seed", *content.groups, *((f"{only.a} - {only.b}",) if only is not None else ())),
-        rows=tuple(rows), wide=len(content.groups) > 2,
-        note=f"Outcomes: {design.outcome.title}. {shared}", none="No run has its outcome yet.",
+        rows=tuple(rows),
+        wide=len(content.groups) > 2,
+        note=f"Outcomes: {design.outcome.title}. {shared}",
+        none="No run has its outcome yet.",
     )

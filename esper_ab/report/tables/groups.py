@@ -58,7 +58,9 @@ def groups_table(content: Content) -> Table:
         if any(cell != NONE for cell in cells):
             rows.append((kind.words.get(label, label), *cells))
     return Table(
-        "Measures by group", ("mean over runs (SD)", *content.groups), tuple(rows),
+        "Measures by group",
+        ("mean over runs (SD)", *content.groups),
+        tuple(rows),
         note=" ".join(filter(None, (f"Measured in the evaluation: {kind.evaluated}.", kind.note, kind.changes))),
     )
 
@@ -68,7 +70,8 @@ def cross_table(content: Content) -> Table:
     cross = content.analysis.cross
     rows = tuple(
         (
-            row.group, number(row.outcome, content.design.digits),
+            row.group,
+            number(row.outcome, content.design.digits),
             *(mean_and_sd([run.rewards.get(mode) for run in content.of_group(row.group)]) for mode in cross.modes),
         )
         for row in cross.rows
@@ -93,25 +96,36 @@ def meaning_table(content: Content) -> Table:
     cross = content.analysis.cross
     rows = tuple(
         (
-            name, number(item.episodes.pearson), number(item.episodes.spearman), str(item.episodes.n),
-            number(item.runs.pearson), number(item.runs.spearman), str(item.runs.n),
+            name,
+            number(item.episodes.pearson),
+            number(item.episodes.spearman),
+            str(item.episodes.n),
+            number(item.runs.pearson),
+            number(item.runs.spearman),
+            str(item.runs.n),
         )
         for item, name in zip(cross.meanings, called(cross.modes), strict=True)
     )
     lower = " (lower is better)" if content.design.outcome.sign < 0.0 else ""
     return Table(
         f"Does the reward mean anything? Its correlation with {content.design.outcome.label}{lower}",
-        ("reward", "episodes: r", "by rank", "n", "runs: r", "by rank", "n"), rows,
+        ("reward", "episodes: r", "by rank", "n", "runs: r", "by rank", "n"),
+        rows,
         note="Over evaluation episodes of single environments, and over means of runs; r: Pearson, by rank: Spearman. "
         "Descriptive: episodes of one run are not independent, and the groups are pooled.",
     )
 
 
 _PPO: tuple[tuple[str, str, int], ...] = (
-    ("policy_loss", "policy loss", 4), ("value_loss", "value loss", 3), ("entropy", "entropy, nats", 3),
-    ("op_entropy", "entropy of the first head", 3), ("approx_kl", "approximate KL", 4),
-    ("clip_fraction", "clip fraction", 3), ("explained_variance", "explained variance", 3),
-    ("grad_norm", "gradient norm before clipping", 3), ("ratio_max", "largest ratio", 2),
+    ("policy_loss", "policy loss", 4),
+    ("value_loss", "value loss", 3),
+    ("entropy", "entropy, nats", 3),
+    ("op_entropy", "entropy of the first head", 3),
+    ("approx_kl", "approximate KL", 4),
+    ("clip_fraction", "clip fraction", 3),
+    ("explained_variance", "explained variance", 3),
+    ("grad_norm", "gradient norm before clipping", 3),
+    ("ratio_max", "largest ratio", 2),
 )
 
 
@@ -135,8 +149,11 @@ def ppo_table(content: Content) -> Table:
     rows.append(("updates stopped by KL %", *(number(percent(mean), 0) for mean in means("stopped_by_kl"))))
     many = "Over the last tenth of the recorded updates of every run."
     return Table(
-        "PPO diagnostics", ("mean over updates", *updates), tuple(rows) if updates else (),
-        note=f"{many} Losses depend on the reward's scale: they are {NOT_COMPARABLE}.", wide=len(updates) > 3,
+        "PPO diagnostics",
+        ("mean over updates", *updates),
+        tuple(rows) if updates else (),
+        note=f"{many} Losses depend on the reward's scale: they are {NOT_COMPARABLE}.",
+        wide=len(updates) > 3,
     )
 
 
@@ -150,8 +167,11 @@ def heads_table(content: Content) -> Table:
         "decisions in which the head was used and had more than one valid choice."
     )
     return Table(
-        "Heads of the policy", ("normalised entropy (learnable)", *updates), rows,
-        note=note, wide=len(updates) > 3,
+        "Heads of the policy",
+        ("normalised entropy (learnable)", *updates),
+        rows,
+        note=note,
+        wide=len(updates) > 3,
     )
 
 
@@ -170,6 +190,9 @@ def differences_table(content: Content) -> Table:
         for one, values in zip(found, told, strict=True)
     )
     return Table(
-        "What differs between the groups", ("setting", *content.groups), rows,
-        none="Nothing: the groups have the same settings.", words=1 + len(content.groups),
+        "What differs between the groups",
+        ("setting", *content.groups),
+        rows,
+        none="Nothing: the groups have the same settings.",
+        words=1 + len(content.groups),
     )

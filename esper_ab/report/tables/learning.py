@@ -14,7 +14,8 @@ def learning_table(content: Content) -> Table:
         return Table("What limits the learning")
     head, title = groups[0].head, design.outcome.title
     entropy: LearningRow = (
-        f"entropy of the {head} head, % of a random choice", lambda one: number(percent(one.head_entropy), 0),
+        f"entropy of the {head} head, % of a random choice",
+        lambda one: number(percent(one.head_entropy), 0),
     )
     rows: list[LearningRow] = [
         ("updates", lambda one: number(one.updates, 0)),
@@ -27,7 +28,8 @@ def learning_table(content: Content) -> Table:
     ]
     limits = " ".join(one.limit for one in groups)
     return Table(
-        "What limits the learning", ("mean over runs", *(one.group for one in groups)),
+        "What limits the learning",
+        ("mean over runs", *(one.group for one in groups)),
         rows=tuple((label, *map(show, groups)) for label, show in rows),
         note=f"{limits} Trust region: KL of an update as a share of ppo.target_kl. Untrained: the first episode. Last: "
         "the last tenth of the training episodes.",

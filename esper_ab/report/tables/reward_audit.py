@@ -15,8 +15,12 @@ _LEAST_POINTS, _SAME_ORDER = 0.05, 0.995  # smaller changes would not show in tw
 def tables(found: RewardAuditFindings) -> tuple[Table, ...]:
     """Return all tables in reading order; some may be empty."""
     return (
-        _choosing_table(found), _search_table(found), _pairs_table(found), _behaviours_table(found),
-        _scale_table(found), _constants_table(found),
+        _choosing_table(found),
+        _search_table(found),
+        _pairs_table(found),
+        _behaviours_table(found),
+        _scale_table(found),
+        _constants_table(found),
     )
 
 
@@ -56,8 +60,11 @@ def _choosing_table(found: RewardAuditFindings) -> Table:
     sizes = found.shown_n
     rows = [
         (
-            reward.name, *(number(reward.curve[n - 1], 1) for n in sizes), number(reward.regret, 1),
-            number(reward.pairs[0].loss if reward.pairs else 0.0, 1), number(reward.distance, 1),
+            reward.name,
+            *(number(reward.curve[n - 1], 1) for n in sizes),
+            number(reward.regret, 1),
+            number(reward.pairs[0].loss if reward.pairs else 0.0, 1),
+            number(reward.distance, 1),
             number(reward.rank_correlation),
         )
         for reward in found.rewards
@@ -80,7 +87,8 @@ def _search_table(found: RewardAuditFindings) -> Table:
     listed = [(reward.name, reward.found) for reward in found.rewards] + [("validation accuracy", by_accuracy)]
     rows = tuple(
         (name, number(fmean(one.behaviour.held_out_accuracy), 1), one.behaviour.words)
-        for name, one in listed if one is not None
+        for name, one in listed
+        if one is not None
     )
     tried = by_accuracy.tried if by_accuracy else 0
     note = (
@@ -89,8 +97,11 @@ def _search_table(found: RewardAuditFindings) -> Table:
         " The last row is a search for validation accuracy itself, which a reward can beat only by luck."
     )
     return Table(
-        "What a short search for the reward finds", ("searched for", "accuracy", "finds"), rows,
-        note=note, words=3,
+        "What a short search for the reward finds",
+        ("searched for", "accuracy", "finds"),
+        rows,
+        note=note,
+        words=3,
     )
 
 
@@ -101,13 +112,17 @@ def _pairs_table(found: RewardAuditFindings) -> Table:
 
     rows = tuple(
         (
-            reward.name, number(pair.loss, 1),
+            reward.name,
+            number(pair.loss, 1),
             f"{told(reward, pair.preferred)}; rather than {told(reward, pair.better)}",
         )
-        for reward in found.rewards for pair in reward.pairs
+        for reward in found.rewards
+        for pair in reward.pairs
     )
     return Table(
-        "The worst pairs that a reward puts in the wrong order", rows=rows, words=3,
+        "The worst pairs that a reward puts in the wrong order",
+        rows=rows,
+        words=3,
         columns=("reward", "points", "the behaviour that it prefers, and the better one"),
         note="Points of held-out accuracy that each preference costs. No behaviour is in two pairs of a reward.",
     )
@@ -121,8 +136,12 @@ def described(played: Played) -> str:
 def _behaviours_table(found: RewardAuditFindings) -> Table:
     rows = tuple(
         (
-            played.name, played.words, number(outcome, 1), number(played.params_added, 0),
-            number(played.fossilized, 1), number(played.pruned, 1),
+            played.name,
+            played.words,
+            number(outcome, 1),
+            number(played.params_added, 0),
+            number(played.fossilized, 1),
+            number(played.pruned, 1),
             *(f"{reward.returns[place]:.4g}" for reward in found.rewards),
         )
         for place, (played, outcome) in enumerate(zip(found.behaviours, found.outcomes, strict=True))
@@ -130,7 +149,9 @@ def _behaviours_table(found: RewardAuditFindings) -> Table:
     )
     columns = ("behaviour", "what it does", "accuracy", "params", "fossils", "pruned")
     return Table(
-        "Reference behaviours", (*columns, *(reward.name for reward in found.rewards)), rows,
+        "Reference behaviours",
+        (*columns, *(reward.name for reward in found.rewards)),
+        rows,
         note="Held-out accuracy, %; the rest are means over hosts. Returns of different rewards have different units.",
         words=2,
     )
@@ -139,7 +160,9 @@ def _behaviours_table(found: RewardAuditFindings) -> Table:
 def _scale_table(found: RewardAuditFindings) -> Table:
     rows = tuple(
         (
-            reward.name, f"{reward.spread:.4g}", f"{reward.largest:.4g}",
+            reward.name,
+            f"{reward.spread:.4g}",
+            f"{reward.largest:.4g}",
             NONE if reward.half_paid is None else str(reward.half_paid),
             NONE if reward.on_last_step is None else f"{reward.on_last_step:.0%}",
         )
@@ -147,7 +170,8 @@ def _scale_table(found: RewardAuditFindings) -> Table:
     )
     steps = found.reward_audit.question.steps
     return Table(
-        "Scale, and when in the episode it pays", rows=rows,
+        "Scale, and when in the episode it pays",
+        rows=rows,
         note=f"Of the magnitudes of all rewards over {steps} steps; spread: SD of the returns of random schedules.",
         wide=False,
         columns=("reward", "spread", "largest in a step", "half paid by step", "on the last step"),
@@ -158,7 +182,8 @@ def _constants_table(found: RewardAuditFindings) -> Table:
     shown = {reward.name: list(filter(_matters, reward.sensitivity))[:_CONSTANTS] for reward in found.rewards}
     rows = tuple(
         (name, one.varied.constant, one.varied.was, one.varied.now, signed(one.favourite_change), number(one.order))
-        for name, several in shown.items() for one in several
+        for name, several in shown.items()
+        for one in several
     )
     left = {reward.name: len(reward.sensitivity) - len(shown[reward.name]) for reward in found.rewards}
     more = ", ".join(f"{count} of {name}" for name, count in left.items() if count > 0)
@@ -168,7 +193,10 @@ def _constants_table(found: RewardAuditFindings) -> Table:
         + (f" Not shown: {more} with less effect, or only on the scale; reward_audit.json has them." if more else "")
     )
     return Table(
-        "Sensitivity to the reward's constants", rows=rows, words=2, note=note,
+        "Sensitivity to the reward's constants",
+        rows=rows,
+        words=2,
+        note=note,
         columns=("reward", "constant", "from", "to", "favourite", "order"),
     )
 

@@ -15,7 +15,9 @@ from esper_ab.report.tables.table import NONE, Table, number
 
 _MOST_LANES = 12  # columns that fit a page
 _WEIGHTS = {
-    "blocks": "BLOCKS the verdict", "caps": "caps it at INCONCLUSIVE", "caps equivalence": "allows no EQUIVALENT",
+    "blocks": "BLOCKS the verdict",
+    "caps": "caps it at INCONCLUSIVE",
+    "caps equivalence": "allows no EQUIVALENT",
     "notes": "noted",
 }
 
@@ -27,7 +29,9 @@ def audit_table(content: Content) -> Table:
         for finding in content.analysis.findings
     )
     return Table(
-        "Audit", ("weight", "finding", "concerns", "what was found"), rows,
+        "Audit",
+        ("weight", "finding", "concerns", "what was found"),
+        rows,
         none="Nothing was found that could explain a difference other than the groups' settings.",
         words=4,
     )
@@ -54,7 +58,8 @@ def conduct_table(content: Content) -> Table:
     rows = [(words.get(label, label), *map(show, found)) for label, show in measured]
     rows += [(f"{name}s", *(_count(one.faults.get(key, 0)) for one in found)) for key, name in FAULTS.items()]
     return Table(
-        "How the runs went", ("", *(item.group for item in found)),
+        "How the runs went",
+        ("", *(item.group for item in found)),
         rows=tuple((label, *cells) for label, *cells in rows if label and {*cells} - {NONE, "-"}),
         note="Groups are compared at equal episodes, never at equal seconds. Times are of the recorded training "
         "episodes; an environment that failed keeps its outcome.",
@@ -78,7 +83,8 @@ def noise_table(content: Content) -> Table:
         "for the next plan": next_text(noise),
     }
     return _facts(
-        "Evaluation noise", facts,
+        "Evaluation noise",
+        facts,
         "Differences vary between policies and between the episodes in which these are evaluated. The number for the "
         "next plan is estimated from these pairs; this experiment's was fixed before its first run.",
     )
@@ -113,8 +119,11 @@ def incidents_table(content: Content) -> Table:
         for one in content.history.incidents
     )
     return Table(
-        "List of incidents", ("what", "run", "episode", "detail"), rows,
-        none="Empty: no restart, no death, no non-finite value, no dropped pair was recorded.", words=4,
+        "List of incidents",
+        ("what", "run", "episode", "detail"),
+        rows,
+        none="Empty: no restart, no death, no non-finite value, no dropped pair was recorded.",
+        words=4,
     )
 
 
@@ -135,16 +144,19 @@ def facts_table(content: Content) -> Table:
     warm_up = mean(run.warm_up_s for run in history.runs.values())
     outcome = history.outcome
     facts = {
-        "experiment": experiment.name, "scope": conditions(history),
+        "experiment": experiment.name,
+        "scope": conditions(history),
         **({"slots": ", ".join(experiment.slots)} if experiment.slots else {}),
         "seeds": f"{history.replicates}" + (" so far, no maximum" if experiment.open_ended else ""),
         **kind_of(content).conditions(experiment),
         "outcome": f"{outcome.title}; {outcome.better} is better",
         "randomness": f"rng seed {experiment.rng_seed}, {'unpaired' if experiment.unpaired else 'paired by seed'}",
-        "devices": ", ".join(lane.name for lane in plan.lanes), "left idle": ", ".join(plan.idle_devices) or "nothing",
+        "devices": ", ".join(lane.name for lane in plan.lanes),
+        "left idle": ", ".join(plan.idle_devices) or "nothing",
         "placement": f"{experiment.placement}, order {experiment.order}, {experiment.sync}",
         "warm-up": f"{number(warm_up)} s per run, mean" if warm_up is not None else "none recorded",
-        "plan": plan.digest, "result": content.analysis.result_hash,
+        "plan": plan.digest,
+        "result": content.analysis.result_hash,
     }
     return _facts("Conditions", facts)
 

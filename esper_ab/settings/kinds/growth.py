@@ -31,16 +31,12 @@ class GrowthKind(SettingsKind):
             super().ask(asked), gpus=asked_gpus(asked), hosts=-(-asked.n_envs // asked.devices_per_run)
         )
 
-    def resolve(
-        self, asked: AskedExperiment, machine: Machine, task: TaskFacts, eval_episodes: int
-    ) -> dict[str, Any]:
+    def resolve(self, asked: AskedExperiment, machine: Machine, task: TaskFacts, eval_episodes: int) -> dict[str, Any]:
         """Return the usual settings together with slots, precisions and kernel."""
         slots = _resolve_slots(asked, task)
         found = super().resolve(asked, machine, task, eval_episodes)
         groups = resolve_precision(asked.groups, found["devices"], machine)
-        arithmetic = resolve_kernel(
-            asked.arithmetic, machine, untrainable_hosts(groups, found["devices"], machine)
-        )
+        arithmetic = resolve_kernel(asked.arithmetic, machine, untrainable_hosts(groups, found["devices"], machine))
         return found | {"slots": slots, "groups": groups, "arithmetic": arithmetic}
 
     def remarks(self, asked: AskedExperiment, resolved: ResolvedExperiment, machine: Machine) -> tuple[str, ...]:

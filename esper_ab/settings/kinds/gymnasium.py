@@ -40,9 +40,13 @@ class GymnasiumKind(SettingsKind):
         for group in asked.groups:
             if group.settings.gym.rollout == "episodes":
                 raise UsageError(
-                    Setting("total_timesteps"), f": the rollouts of group {group.name!r} end with their episodes, so "
-                    "their steps are unknown; with ", Setting("gym.rollout", "continues", assigned=True),
-                    " each has as many steps as ", Setting("steps"), " says",
+                    Setting("total_timesteps"),
+                    f": the rollouts of group {group.name!r} end with their episodes, so "
+                    "their steps are unknown; with ",
+                    Setting("gym.rollout", "continues", assigned=True),
+                    " each has as many steps as ",
+                    Setting("steps"),
+                    " says",
                 )
         rollouts = -(-asked.total_timesteps // (asked.steps * asked.n_envs))
         return msgspec.structs.replace(asked, episodes=rollouts, total_timesteps=0)
@@ -51,14 +55,16 @@ class GymnasiumKind(SettingsKind):
         """Return the usual questions, and ask about the outcome and the reward of every group."""
         low, high = read_range(asked.outcome_range)
         return msgspec.structs.replace(
-            super().ask(asked), outcome=asked.outcome, outcome_better=asked.outcome_better or "higher",
-            outcome_low=low, outcome_high=high, outcome_worst=worst_outcome(asked),
+            super().ask(asked),
+            outcome=asked.outcome,
+            outcome_better=asked.outcome_better or "higher",
+            outcome_low=low,
+            outcome_high=high,
+            outcome_worst=worst_outcome(asked),
             rewards={group.name: group.settings.reward for group in asked.groups},
         )
 
-    def resolve(
-        self, asked: AskedExperiment, machine: Machine, task: TaskFacts, eval_episodes: int
-    ) -> dict[str, Any]:
+    def resolve(self, asked: AskedExperiment, machine: Machine, task: TaskFacts, eval_episodes: int) -> dict[str, Any]:
         """Check the rollouts of every group, and return the usual settings together with the kernel."""
         found = super().resolve(asked, machine, task, eval_episodes)
         for group in asked.groups:
@@ -76,9 +82,12 @@ def _check_rollouts(group: Group, experiment: AskedExperiment, task: TaskFacts) 
         return
     if experiment.outcome_over != "evaluation":
         raise UsageError(
-            Setting("outcome_over", experiment.outcome_over), f": group {group.name!r} has gym.rollout={gym.rollout}, "
-                                                              f"and a "
-            "rollout in which no episode ends has no outcome; use ", Setting("outcome_over", "evaluation"), " or ",
+            Setting("outcome_over", experiment.outcome_over),
+            f": group {group.name!r} has gym.rollout={gym.rollout}, "
+            f"and a "
+            "rollout in which no episode ends has no outcome; use ",
+            Setting("outcome_over", "evaluation"),
+            " or ",
             Setting("gym.rollout", "episodes", assigned=True),
         )
     if not (gym.episode_steps or task.episode_steps):

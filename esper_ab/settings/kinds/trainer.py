@@ -77,27 +77,39 @@ class TrainerKind(SettingsKind):
         _check_filled(reference, rehearsal, Setting("rehearsal"))
         folder = next(one for one in said if one.key == "trainer").folder.resolve()
         return msgspec.structs.replace(
-            asked, task=_task(reference), n_envs=1, steps=1, episodes=1, eval_episodes=1,
+            asked,
+            task=_task(reference),
+            n_envs=1,
+            steps=1,
+            episodes=1,
+            eval_episodes=1,
             trainer_folder=asked.trainer_folder or str(folder),
         )
 
     def ask(self, asked: AskedExperiment) -> Questions:
         """Ask the preflight to rehearse the trainer."""
         return Questions(
-            task=asked.task, data_dir="", slots=(), user_rewards=(), gpus=asked_gpus(asked), trainer=_question(asked),
+            task=asked.task,
+            data_dir="",
+            slots=(),
+            user_rewards=(),
+            gpus=asked_gpus(asked),
+            trainer=_question(asked),
             trainer_outcome=outcome_measure(asked),
         )
 
-    def resolve(
-        self, asked: AskedExperiment, machine: Machine, task: TaskFacts, eval_episodes: int
-    ) -> dict[str, Any]:
+    def resolve(self, asked: AskedExperiment, machine: Machine, task: TaskFacts, eval_episodes: int) -> dict[str, Any]:
         """Return the settings with the types that the preflight found."""
         facts = machine.trainer
         assert facts is not None, "it was asked about"
         groups = tuple(
-            msgspec.structs.replace(group, settings=GroupSettings(
-                controller=ControllerSettings(name=self.name), trainer=facts.settings[group.name],
-            ))
+            msgspec.structs.replace(
+                group,
+                settings=GroupSettings(
+                    controller=ControllerSettings(name=self.name),
+                    trainer=facts.settings[group.name],
+                ),
+            )
             for group in asked.groups
         )
         return {
@@ -128,12 +140,17 @@ def _missing(asked: AskedExperiment) -> Iterator[tuple[Setting, str, str]]:
 def _question(asked: AskedExperiment) -> TrainerQuestion:
     assert asked.margin is not None  # `read` refuses an experiment without one
     return TrainerQuestion(
-        reference=asked.trainer, directory=asked.trainer_folder,
+        reference=asked.trainer,
+        directory=asked.trainer_folder,
         outcome=asked.outcome or DEFAULT_OUTCOME,
         groups={group.name: group.settings.trainer for group in asked.groups},
-        rehearsal=read_rehearsal(asked.rehearsal), points=asked.episodes,
-        evaluations=0 if asked.eval_episodes == "auto" else asked.eval_episodes, margin=asked.margin,
-        rng_seed=asked.rng_seed, threads=asked.arithmetic.threads, deterministic=asked.arithmetic.deterministic,
+        rehearsal=read_rehearsal(asked.rehearsal),
+        points=asked.episodes,
+        evaluations=0 if asked.eval_episodes == "auto" else asked.eval_episodes,
+        margin=asked.margin,
+        rng_seed=asked.rng_seed,
+        threads=asked.arithmetic.threads,
+        deterministic=asked.arithmetic.deterministic,
         ends_idle=asked.end_idle,
         gpu=next(iter(asked_gpus(asked)), ""),
     )
@@ -143,13 +160,14 @@ def _check_python(reference: str, outcome: str) -> None:
     """Raise UsageError for a command without placeholders, or for an outcome that only a command can have."""
     if " " in PurePath(reference).name:
         raise UsageError(
-            Setting("trainer"), f": no file {PurePath(reference).name!r}; if this is a command, put "
+            Setting("trainer"),
+            f": no file {PurePath(reference).name!r}; if this is a command, put "
             f"{{{SEED}}} where the script expects its seed, as in --seed {{{SEED}}}",
         )
     if ":" in outcome:
         raise UsageError(
-            Setting("outcome", outcome), " is only for a command; for a Python trainer, give a name in the result of "
-            "evaluate(run, state)",
+            Setting("outcome", outcome),
+            " is only for a command; for a Python trainer, give a name in the result of evaluate(run, state)",
         )
 
 
@@ -171,12 +189,14 @@ def _check_command(command: str, outcome: str, groups: Mapping[str, Mapping[str,
     names = placeholders(command)
     if SEED not in names:
         raise UsageError(
-            Setting("trainer"), f": no {{{SEED}}} in {command!r}, so all seeds would repeat the same run; put it "
+            Setting("trainer"),
+            f": no {{{SEED}}} in {command!r}, so all seeds would repeat the same run; put it "
             f"where the script expects its seed, as in --seed {{{SEED}}}",
         )
     if not source.wandb and OUT not in names:
         raise UsageError(
-            Setting("trainer"), f": no {{{OUT}}} in {command!r}; it stands for the run's own folder, where "
+            Setting("trainer"),
+            f": no {{{OUT}}} in {command!r}; it stands for the run's own folder, where "
             f"{source.path or 'the result file'} must appear; put it where the script expects its folder, as in --out "
             f"{{{OUT}}}",
         )
@@ -209,12 +229,14 @@ def _check_words(command: str) -> None:
         raise UsageError(Setting("trainer"), f": {command!r}: {str(error).lower()}") from None
     if re.match(r"[A-Za-z_][A-Za-z0-9_]*=", words[0]):
         raise UsageError(
-            Setting("trainer"), f": the command is not run by a shell, so it cannot start with {words[0]}; write "
+            Setting("trainer"),
+            f": the command is not run by a shell, so it cannot start with {words[0]}; write "
             f"env {words[0]} {' '.join(words[1:2])} …",
         )
     for name in misnamed(command):
         raise UsageError(
-            Setting("trainer"), f": {{{name}}} is not a placeholder, because the name of a placeholder consists of "
+            Setting("trainer"),
+            f": {{{name}}} is not a placeholder, because the name of a placeholder consists of "
             f"{NAME_WORDS}; rename it in the command and in the flags",
         )
 

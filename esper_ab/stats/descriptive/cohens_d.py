@@ -31,6 +31,10 @@ def cohens_d(a: ArrayLike, b: ArrayLike) -> float | None:
 
 
 STATISTIC = Statistic[float](
-    label="Cohen's d", kind="effect", place=6, of_unpaired=True, compute=lambda a, b, _: cohens_d(a, b),
+    label="Cohen's d",
+    kind="effect",
+    place=6,
+    of_unpaired=True,
+    compute=lambda a, b, _: cohens_d(a, b),
     show=lambda d, _: f"{d:+.2f} standard deviations of runs, uncorrected",
 )

@@ -46,5 +46,10 @@ def _show(found: CohensDz, _: Beside) -> str:
 
 
 STATISTIC = Statistic[CohensDz](
-    label="Cohen's d_z", kind="effect", place=7, compute=lambda a, b, _: cohens_d_z(a, b), show=_show, of_binary=False,
+    label="Cohen's d_z",
+    kind="effect",
+    place=7,
+    compute=lambda a, b, _: cohens_d_z(a, b),
+    show=_show,
+    of_binary=False,
 )

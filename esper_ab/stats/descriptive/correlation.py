@@ -66,6 +66,10 @@ def _show(found: PairCorrelation, _: Beside) -> str:
 
 
 STATISTIC = Statistic[PairCorrelation](
-    label="correlation in pairs", kind="effect", place=9, compute=lambda a, b, _: pair_correlation(a, b), show=_show,
+    label="correlation in pairs",
+    kind="effect",
+    place=9,
+    compute=lambda a, b, _: pair_correlation(a, b),
+    show=_show,
     of_binary=False,
 )

@@ -57,5 +57,10 @@ def _show(found: HedgesG, beside: Beside) -> str:
 
 
 STATISTIC = Statistic[HedgesG](
-    label="Hedges' g", kind="effect", place=8, of_unpaired=True, compute=lambda a, b, _: hedges_g(a, b), show=_show,
+    label="Hedges' g",
+    kind="effect",
+    place=8,
+    of_unpaired=True,
+    compute=lambda a, b, _: hedges_g(a, b),
+    show=_show,
 )

@@ -61,6 +61,11 @@ def _show(found: ProbabilityOfImprovement, beside: Beside) -> str:
 
 
 STATISTIC = Statistic[ProbabilityOfImprovement](
-    label="improvement", kind="effect", place=1, show=_show, of_equal=True, orders=True,
+    label="improvement",
+    kind="effect",
+    place=1,
+    show=_show,
+    of_equal=True,
+    orders=True,
     compute=lambda a, b, _: probability_of_improvement(a, b),
 )

@@ -37,6 +37,10 @@ def improvement_interval(a: ArrayLike, b: ArrayLike) -> ImprovementInterval:
 
 
 STATISTIC = Statistic[ImprovementInterval](
-    label="P(improvement)", kind="effect", place=2, orders=True, compute=lambda a, b, _: improvement_interval(a, b),
+    label="P(improvement)",
+    kind="effect",
+    place=2,
+    orders=True,
+    compute=lambda a, b, _: improvement_interval(a, b),
     show=lambda found, _: f"{found.a12:.2f}, {found.low:.2f} to {found.high:.2f} ({percent(LEVEL)})",
 )

@@ -61,6 +61,11 @@ def _caveats(iqm: IQMDifference, beside: Beside) -> Iterator[str]:
 
 
 STATISTIC = Statistic[IQMDifference](
-    label="interquartile mean", kind="effect", place=3, compute=iqm_difference, show=_show, caveats=_caveats,
+    label="interquartile mean",
+    kind="effect",
+    place=3,
+    compute=iqm_difference,
+    show=_show,
+    caveats=_caveats,
     of_binary=False,
 )

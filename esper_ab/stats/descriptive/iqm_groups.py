@@ -46,7 +46,12 @@ def iqm_groups(a: ArrayLike, b: ArrayLike, rng: Generator) -> GroupIQMs:
     )
     of_a, of_b = (float(interquartile_means(side)) for side in sides)
     return GroupIQMs(
-        a=of_a, low_a=float(low_a), high_a=float(high_a), b=of_b, low_b=float(low_b), high_b=float(high_b),
+        a=of_a,
+        low_a=float(low_a),
+        high_a=float(high_a),
+        b=of_b,
+        low_b=float(low_b),
+        high_b=float(high_b),
         honest=min(side.size for side in sides) >= HONEST_FROM,
     )
 
@@ -69,6 +74,11 @@ def _with_limits(group: str, numbers: tuple[float, float, float], digits: int) -
 
 
 STATISTIC = Statistic[GroupIQMs](
-    label="IQM of each group", kind="effect", place=4, compute=iqm_groups, show=_show, of_unpaired=True,
+    label="IQM of each group",
+    kind="effect",
+    place=4,
+    compute=iqm_groups,
+    show=_show,
+    of_unpaired=True,
     of_binary=False,
 )

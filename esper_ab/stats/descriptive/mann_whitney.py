@@ -91,6 +91,10 @@ def _show(found: MannWhitney, beside: Beside) -> str:
 
 
 STATISTIC = Statistic[MannWhitney](
-    label="Mann-Whitney U", kind="test", place=4, compute=lambda a, b, _: mann_whitney(a, b), show=_show,
+    label="Mann-Whitney U",
+    kind="test",
+    place=4,
+    compute=lambda a, b, _: mann_whitney(a, b),
+    show=_show,
     of_unpaired=True,
 )

@@ -65,6 +65,12 @@ def _show(found: Permutation, _: Beside) -> str:
 
 
 STATISTIC = Statistic[Permutation](
-    label="permutation of runs", kind="test", place=5, compute=permutation, show=_show, of_paired=False,
-    of_unpaired=True, of_binary=False,
+    label="permutation of runs",
+    kind="test",
+    place=5,
+    compute=permutation,
+    show=_show,
+    of_paired=False,
+    of_unpaired=True,
+    of_binary=False,
 )

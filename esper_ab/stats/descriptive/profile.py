@@ -66,6 +66,11 @@ def _show(found: PerformanceProfile, beside: Beside) -> str:
 
 
 STATISTIC = Statistic[PerformanceProfile](
-    label="profile", kind="effect", place=5, compute=lambda a, b, _: profile(a, b), show=_show, of_unpaired=True,
+    label="profile",
+    kind="effect",
+    place=5,
+    compute=lambda a, b, _: profile(a, b),
+    show=_show,
+    of_unpaired=True,
     of_binary=False,
 )

@@ -53,5 +53,10 @@ def _show(found: Skewness, beside: Beside) -> str:
 
 
 STATISTIC = Statistic[Skewness](
-    label="shape", kind="test", place=3, compute=lambda a, b, _: shape(a, b), show=_show, of_binary=False,
+    label="shape",
+    kind="test",
+    place=3,
+    compute=lambda a, b, _: shape(a, b),
+    show=_show,
+    of_binary=False,
 )

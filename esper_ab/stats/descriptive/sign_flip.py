@@ -55,6 +55,11 @@ def _contradicts(flip: SignFlip, beside: Beside) -> str:
 
 
 STATISTIC = Statistic[SignFlip](
-    label="sign flip", kind="test", place=1, compute=lambda a, b, _: sign_flip(a, b), show=_show, caveats=_caveats,
+    label="sign flip",
+    kind="test",
+    place=1,
+    compute=lambda a, b, _: sign_flip(a, b),
+    show=_show,
+    caveats=_caveats,
     contradicts=_contradicts,
 )

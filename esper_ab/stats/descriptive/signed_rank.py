@@ -90,5 +90,10 @@ def _show(found: SignedRank, beside: Beside) -> str:
 
 
 STATISTIC = Statistic[SignedRank](
-    label="signed rank", kind="test", place=2, compute=lambda a, b, _: signed_rank(a, b), show=_show, of_binary=False,
+    label="signed rank",
+    kind="test",
+    place=2,
+    compute=lambda a, b, _: signed_rank(a, b),
+    show=_show,
+    of_binary=False,
 )

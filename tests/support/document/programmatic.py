@@ -3,12 +3,7 @@ from my_experiment import create_my_experiment
 from esper_ab import run_ab_test
 
 experiment = create_my_experiment()
-results = run_ab_test(
-    experiment,
-    output_dir="custom_results",
-    parallel_runs=True,
-    max_parallel_runs=8
-)
+results = run_ab_test(experiment, output_dir="custom_results", parallel_runs=True, max_parallel_runs=8)
 
 # Access results
 for variant_name, runs in results.items():

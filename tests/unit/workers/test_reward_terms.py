@@ -40,33 +40,48 @@ def case(of, expected, settings=SETTINGS, **facts):
 
 
 CASES = {
-    "attribution is summed over slots":
-        case("attribution", 0.5 * 4.0 - 3.0, **BLENDING, contribution=[4.0, -3.0], total_improvement=2.0),
+    "attribution is summed over slots": case(
+        "attribution", 0.5 * 4.0 - 3.0, **BLENDING, contribution=[4.0, -3.0], total_improvement=2.0
+    ),
     "an unmeasured seed has a proxy": case("attribution", 0.3 * 2.0, **SEED, acc_delta=2.0),
     "two share it": case("attribution", 0.3 * 2.0, present=[True, True, False], stage=Stage.TRAINING, acc_delta=2.0),
     "three do": case("attribution", 0.3 * 2.0, present=[True] * 3, stage=Stage.TRAINING, acc_delta=2.0),
     "a fall is no proxy": case("attribution", 0.0, **SEED, acc_delta=-2.0),
     "nor is the first step": case("attribution", 0.0, **SEED, acc_delta=NAN),
-    "a prune turns round the slot acted on alone":
-        case("attribution", 1.0 - 3.0, op=Op.PRUNE, slot=1, **HOLDING, contribution=[2.0, 6.0], total_improvement=3.0),
-    "a fossil counts nothing for the slot acted on alone":
-        case("attribution", 0.5 * 2.0 / (1.0 + math.exp(3.0)), op=Op.FOSSILIZE, slot=1, **HOLDING,
-             contribution=[2.0, 6.0], total_improvement=[-1.0, -1.0]),
+    "a prune turns round the slot acted on alone": case(
+        "attribution", 1.0 - 3.0, op=Op.PRUNE, slot=1, **HOLDING, contribution=[2.0, 6.0], total_improvement=3.0
+    ),
+    "a fossil counts nothing for the slot acted on alone": case(
+        "attribution",
+        0.5 * 2.0 / (1.0 + math.exp(3.0)),
+        op=Op.FOSSILIZE,
+        slot=1,
+        **HOLDING,
+        contribution=[2.0, 6.0],
+        total_improvement=[-1.0, -1.0],
+    ),
     "an unmeasured network is not discounted": case("attribution", 2.0, **UNMEASURED),
     "nor punished": case("blending_warning", 0.0, **UNMEASURED),
-    "a weight of 0 leaves the ratio penalty":
-        case("attribution", -0.3, RewardSettings(contribution_weight=0.0), **BLENDING, contribution=10.0,
-             total_improvement=0.05),
+    "a weight of 0 leaves the ratio penalty": case(
+        "attribution",
+        -0.3,
+        RewardSettings(contribution_weight=0.0),
+        **BLENDING,
+        contribution=10.0,
+        total_improvement=0.05,
+    ),
     "a harmful seed is pruned": case("action_shaping", 0.3 - 0.005, op=Op.PRUNE, slot=0, **EMPTY_BESIDE),
     "so is an empty slot": case("action_shaping", -0.2 - 0.005, op=Op.PRUNE, slot=1, **EMPTY_BESIDE),
     "the empty slot is planted": case("action_shaping", 0.2985 - 0.02, op=Op.GERMINATE, slot=1, **EMPTY_BESIDE),
     "a slot with a seed is": case("action_shaping", -0.3 - 0.02, op=Op.GERMINATE, slot=0, **EMPTY_BESIDE),
     "an advance costs nothing": case("action_shaping", 0.0, op=Op.ADVANCE, slot=0, **EMPTY_BESIDE),
     "nor does waiting": case("action_shaping", 0.0, **EMPTY_BESIDE),
-    "a prune before the first validation is charged":
-        case("action_shaping", -0.3 - 0.005, op=Op.PRUNE, slot=0, present=True, stage=Stage.GERMINATED, age=0),
-    "one after it is not":
-        case("action_shaping", -0.005, op=Op.PRUNE, slot=0, present=True, stage=Stage.GERMINATED, age=1),
+    "a prune before the first validation is charged": case(
+        "action_shaping", -0.3 - 0.005, op=Op.PRUNE, slot=0, present=True, stage=Stage.GERMINATED, age=0
+    ),
+    "one after it is not": case(
+        "action_shaping", -0.005, op=Op.PRUNE, slot=0, present=True, stage=Stage.GERMINATED, age=1
+    ),
     "no bonus of a birth without potentials": case("action_shaping", -0.02, NO_PBRS, op=Op.GERMINATE, slot=0),
     "waiting is warned of in every holding slot": case("holding_warning", -1.0 - 3.0, **WAITING),
     "but not while one acts": case("holding_warning", 0.0, **WAITING, op=Op.FOSSILIZE, slot=0),
@@ -91,10 +106,17 @@ CASES = {
     "a later one does not": case(minimal, 0.0, op=Op.PRUNE, slot=0, present=True, age=5),
     "nor does an advance": case(minimal, 0.0, op=Op.ADVANCE, slot=0, present=True, age=4),
     "nor one of nothing": case(minimal, 0.0, op=Op.PRUNE, slot=0, present=False, age=4),
-    "sparse scales": case(sparse, 1.8, RewardSettings(sparse_reward_scale=2.0), step=25, best_val_acc=90.0,
-                          total_params=0),
-    "but clamps before": case(sparse, -2.0, RewardSettings(sparse_reward_scale=2.0, param_budget=100.0), step=25,
-                              best_val_acc=90.0, total_params=10**9),
+    "sparse scales": case(
+        sparse, 1.8, RewardSettings(sparse_reward_scale=2.0), step=25, best_val_acc=90.0, total_params=0
+    ),
+    "but clamps before": case(
+        sparse,
+        -2.0,
+        RewardSettings(sparse_reward_scale=2.0, param_budget=100.0),
+        step=25,
+        best_val_acc=90.0,
+        total_params=10**9,
+    ),
     "a loss that falls by half a standard deviation": case(shaped, 2.5, LOSS, loss_delta=0.05),
     "as much worse, at half price": case(shaped, -1.25, LOSS, loss_delta=-0.05),
     "clipped at 5 standard deviations": case(shaped, 25.0, LOSS, loss_delta=10.0),
@@ -108,14 +130,16 @@ CASES = {
     "its end": case(shaped, -0.05 * math.log(2.0), LOSS_NO_PBRS, **BESIDE, present=[True, False], age=[3, 0]),
     "with the oldest one": case(shaped, -0.05 * math.log(2.0), LOSS_NO_PBRS, **BESIDE, present=True, age=[2, 9]),
     "none without modules": case(shaped, -0.05 * math.log(2.0), LOSS_NO_PBRS, **BESIDE, present=[False, False]),
-    "a bonus of stages, summed over slots":
-        case(shaped, 0.1 * (0.995 * 5.5 - 3.5) + 0.1 * 0.995, LOSS, **LATE),
+    "a bonus of stages, summed over slots": case(shaped, 0.1 * (0.995 * 5.5 - 3.5) + 0.1 * 0.995, LOSS, **LATE),
     "switched off with potentials": case(shaped, 0.0, LOSS_NO_PBRS, **LATE),
-    **{f"a last loss of {loss}": case(shaped, share, LOSS, step=25, val_loss=loss)
-       for loss, share in ((2.3, 0.0), (1.3, 0.5), (0.1, 1.0), (9.0, 0.0))},
+    **{
+        f"a last loss of {loss}": case(shaped, share, LOSS, step=25, val_loss=loss)
+        for loss, share in ((2.3, 0.0), (1.3, 0.5), (0.1, 1.0), (9.0, 0.0))
+    },
     "no span to reach": case(shaped, 1.0, RewardSettings(family="loss", target_loss=2.3), step=25, val_loss=9.0),
-    "no terminal reward":
-        case(shaped, 0.0, RewardSettings(family="loss", disable_terminal_reward=True), step=25, val_loss=0.1),
+    "no terminal reward": case(
+        shaped, 0.0, RewardSettings(family="loss", disable_terminal_reward=True), step=25, val_loss=0.1
+    ),
 }
 
 
@@ -149,9 +173,15 @@ def test_blank_absent_forgets_all_but_what_is_owed():
 
 
 COMPONENT_OF_TERM = {
-    "attribution": "bounded_attribution", "blending_warning": "blending_warning", "holding_warning": "holding_warning",
-    "pbrs": "pbrs_bonus", "synergy": "synergy_bonus", "rent": "compute_rent", "alpha_shock": "alpha_shock",
-    "action_shaping": "action_shaping", "terminal": "terminal_bonus",
+    "attribution": "bounded_attribution",
+    "blending_warning": "blending_warning",
+    "holding_warning": "holding_warning",
+    "pbrs": "pbrs_bonus",
+    "synergy": "synergy_bonus",
+    "rent": "compute_rent",
+    "alpha_shock": "alpha_shock",
+    "action_shaping": "action_shaping",
+    "terminal": "terminal_bonus",
 }
 
 

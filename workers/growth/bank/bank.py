@@ -82,7 +82,12 @@ class Bank:
     """Hosts and seeds of the environments `envs`; row i of everything belongs to envs[i]."""
 
     def __init__(
-        self, task: Task, slots: tuple[str, ...], envs: Ints, settings: GrowthSettings, like: Tensor,
+        self,
+        task: Task,
+        slots: tuple[str, ...],
+        envs: Ints,
+        settings: GrowthSettings,
+        like: Tensor,
         kernel: HostKernel = "torch",
     ) -> None:
         """Create a bank on the device, and in the precision, of `like`.
@@ -105,8 +110,7 @@ class Bank:
         self._newborn: list[tuple[Stack, int | slice, Floats]] = []
         # What trains and measures in place of torch.
         self._native = (
-            None if kernel == "torch"
-            else NativeStep(load(kernel), task, self._levels, self._blueprints, settings)
+            None if kernel == "torch" else NativeStep(load(kernel), task, self._levels, self._blueprints, settings)
         )
 
     # --- life and death of modules ----------------------------------------------------------------------------------
@@ -265,7 +269,11 @@ class Bank:
                 host = epoch.host.params()
                 held = {at: Slot(own, [loan.params() for loan in lent]) for at, (own, lent) in epoch.slots.items()}
                 logits = network.logits(
-                    side_by_side(images, batch), self._spec, [host] * (self._spec.levels + 1), epoch.statistics, held,
+                    side_by_side(images, batch),
+                    self._spec,
+                    [host] * (self._spec.levels + 1),
+                    epoch.statistics,
+                    held,
                     training=True,
                 )
                 loss = F.cross_entropy(logits.flatten(0, 1), shown.flatten(), reduction="none").view(shown.shape)

@@ -173,8 +173,16 @@ class Optimiser:
         torch._foreach_mul_(found, list(torch.split(factors, [len(grad) for grad in found])))
         velocities = self._momentum if rule.momentum else []  # torch refuses them without momentum
         torch._fused_sgd_(
-            self._flat, found, velocities, weight_decay=rule.weight_decay, momentum=rule.momentum, lr=rule.lr,
-            dampening=0.0, nesterov=False, maximize=False, is_first_step=False,
+            self._flat,
+            found,
+            velocities,
+            weight_decay=rule.weight_decay,
+            momentum=rule.momentum,
+            lr=rule.lr,
+            dampening=0.0,
+            nesterov=False,
+            maximize=False,
+            is_first_step=False,
         )
 
 
@@ -229,8 +237,10 @@ def births(newborn: list[tuple[Stack, int | slice, Floats]]) -> None:
     parameters are initialised, one per draw; the others keep their values and momentum.
     """
     lasts = [slice(stack.width - draws.shape[-1], None) for stack, _, draws in newborn]
-    found = [stack.center[last] + stack.bound[last] * (2.0 * draws - 1.0)
-             for (stack, _, draws), last in zip(newborn, lasts, strict=True)]
+    found = [
+        stack.center[last] + stack.bound[last] * (2.0 * draws - 1.0)
+        for (stack, _, draws), last in zip(newborn, lasts, strict=True)
+    ]
     like, flat = newborn[0][0].values, torch.from_numpy(np.concatenate(found, axis=None))
     # Cast before the copy, so that half as much is copied; the copy is asynchronous.
     uploaded = flat.to(like.dtype).to(like.device, non_blocking=True).split_with_sizes([one.size for one in found])

@@ -131,8 +131,11 @@ class Lifecycle:
         at_slot = decisions[:, SLOT, None] == np.arange(len(self.slots))  # [E, S]
         changes: list[SeedEvent] = []
         for op, perform in (
-            (Op.GERMINATE, self._germinate), (Op.SET_ALPHA_TARGET, self._retarget), (Op.PRUNE, self._prune),
-            (Op.FOSSILIZE, self._fossilize), (Op.ADVANCE, self._advance),
+            (Op.GERMINATE, self._germinate),
+            (Op.SET_ALPHA_TARGET, self._retarget),
+            (Op.PRUNE, self._prune),
+            (Op.FOSSILIZE, self._fossilize),
+            (Op.ADVANCE, self._advance),
         ):
             if op in decided:
                 changes += perform(at_slot & (ops == op)[:, None], decisions, step, graft)

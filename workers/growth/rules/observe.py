@@ -172,7 +172,9 @@ class _Table:
 def _table(n_slots: int, n_blueprints: int) -> _Table:
     slots = _slot_features(n_blueprints)
     columns = [
-        feature for block in (BASE, *(slots,) * n_slots, *(TELEMETRY,) * n_slots) for feature in block
+        feature
+        for block in (BASE, *(slots,) * n_slots, *(TELEMETRY,) * n_slots)
+        for feature in block
         for _ in range(feature.width)
     ]
     caps = [feature.log_up_to for feature in columns]

@@ -29,7 +29,14 @@ class Measurement:
 
 HISTORY = 5
 _NUMBERS = (
-    "train_loss", "train_acc", "val_loss", "val_acc", "loss_delta", "acc_delta", "best_val_loss", "best_val_acc",
+    "train_loss",
+    "train_acc",
+    "val_loss",
+    "val_acc",
+    "loss_delta",
+    "acc_delta",
+    "best_val_loss",
+    "best_val_acc",
 )
 PLATEAU_POINTS = 0.5  # an epoch that gains less counts towards a plateau
 _STABLE_IMPROVEMENT = 0.03  # relative loss improvement below which an epoch is stable
@@ -59,8 +66,12 @@ class Signals:
         """Return the signals before the first measurement of an episode."""
         history = np.full((n_envs, HISTORY), np.nan)
         return cls(
-            **dict.fromkeys(_NUMBERS, np.full(n_envs, np.nan)), plateau_epochs=int_zeros(n_envs),
-            loss_history=history, acc_history=history, stable_epochs=int_zeros(n_envs), stabilized=all_false(n_envs),
+            **dict.fromkeys(_NUMBERS, np.full(n_envs, np.nan)),
+            plateau_epochs=int_zeros(n_envs),
+            loss_history=history,
+            acc_history=history,
+            stable_epochs=int_zeros(n_envs),
+            stabilized=all_false(n_envs),
         )
 
     def after(self, now: Measurement, alive: Bools) -> Signals:
@@ -89,10 +100,12 @@ class Signals:
         )
         if alive.all():
             return after
-        return Signals(**{
-            name: np.where(alive if new.ndim == 1 else alive[:, None], new, getattr(self, name))
-            for name, new in vars(after).items()
-        })
+        return Signals(
+            **{
+                name: np.where(alive if new.ndim == 1 else alive[:, None], new, getattr(self, name))
+                for name, new in vars(after).items()
+            }
+        )
 
 
 def summary_seed(table: SeedTable, among: Bools) -> Ints:

@@ -52,7 +52,7 @@ class _Dropped(metaclass=_DroppedType):
 @functools.cache
 def _attribute(name: str) -> Any:
     """Return a stub for an unknown name: a class where wandb has one, an exception if the name ends in "Error"."""
-    if name.startswith("__"): # Python's protocol lookups
+    if name.startswith("__"):  # Python's protocol lookups
         raise AttributeError(name)
     if name.endswith("Error"):
         return type(name, (Exception,), {})

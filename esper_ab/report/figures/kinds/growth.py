@@ -24,16 +24,23 @@ from esper_ab.report.figures.runs import drawn_singly, outcome_label, token
 
 # Bands from the bottom up: permanent seeds, live seeds, removed seeds. (label, shade, hatch, stages)
 _BANDS: tuple[tuple[str, int, str, tuple[str, ...]], ...] = (
-    ("fossilised", 5, "", ("FOSSILIZED",)), ("holding", 4, "", ("HOLDING",)), ("blending", 3, "", ("BLENDING",)),
-    ("training", 2, "", ("TRAINING",)), ("germinated", 1, "", ("GERMINATED",)),
+    ("fossilised", 5, "", ("FOSSILIZED",)),
+    ("holding", 4, "", ("HOLDING",)),
+    ("blending", 3, "", ("BLENDING",)),
+    ("training", 2, "", ("TRAINING",)),
+    ("germinated", 1, "", ("GERMINATED",)),
     ("cooling down after a prune", 0, "////", ("PRUNED", "EMBARGOED", "RESETTING")),
 )
 _BAND_OF = {stage: row for row, band in enumerate(_BANDS) for stage in band[3]}
 _MOST_EPISODES = 5000  # sampled per group, because their records are read one by one
 _MOST_STEPS = 200  # columns of a panel; longer episodes are sampled
 OPS = {  # operation -> its measure
-    "wait": "op_wait", "germinate": "op_germinate", "set alpha target": "op_set_alpha_target", "prune": "op_prune",
-    "fossilise": "op_fossilize", "advance": "op_advance",
+    "wait": "op_wait",
+    "germinate": "op_germinate",
+    "set alpha target": "op_set_alpha_target",
+    "prune": "op_prune",
+    "fossilise": "op_fossilize",
+    "advance": "op_advance",
 }
 Shares = list[list[float]]  # [band][step], percent of slots
 
@@ -59,13 +66,17 @@ def lifecycle(content: Content) -> Drawing | None:
             Patch(facecolor=style.STAGES[shade], edgecolor=style.MUTED, linewidth=0.5, hatch=hatch, label=word)
             for word, shade, hatch, _ in _BANDS
         ],
-        loc="outside upper left", ncols=3 if len(shown) == 1 else 6, borderaxespad=0.2, handlelength=1.6,
+        loc="outside upper left",
+        ncols=3 if len(shown) == 1 else 6,
+        borderaxespad=0.2,
+        handlelength=1.6,
         columnspacing=1.1,
     )
     silent = [group for group in content.groups if group not in shown]
     sampled = any(_stride(history.of_group(group)) > 1 for group in history.groups)
     return Drawing(
-        "lifecycle", "Life of the seed modules",
+        "lifecycle",
+        "Life of the seed modules",
         caption="Share of all slots in each stage after each step, mean over hosts of the second half of every run's "
         "training episodes. Blank: empty. The stronger the shade, the later the stage; fossilised modules stay."
         + (f" Only up to {_MOST_EPISODES:,} evenly spaced episodes of a group." if sampled else "")
@@ -84,8 +95,14 @@ def _stack(axes: Axes, steps: Sequence[int], bands: Shares) -> None:
     for (_, shade, hatch, _), band, top in zip(_BANDS, bands, np.cumsum(bands, axis=0), strict=True):
         if any(band):
             axes.fill_between(
-                steps, top - band, top, step="mid", facecolor=style.STAGES[shade], edgecolor=style.MUTED,
-                linewidth=0.4, hatch=hatch,
+                steps,
+                top - band,
+                top,
+                step="mid",
+                facecolor=style.STAGES[shade],
+                edgecolor=style.MUTED,
+                linewidth=0.4,
+                hatch=hatch,
             )
     axes.set(ylim=(0, 100), xlim=(steps[0], max(steps[-1], steps[0] + 1)))
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
@@ -117,8 +134,7 @@ def _stride(runs: Sequence[RunHistory]) -> int:
 
 
 def _count(record: EpisodeRecord, steps: Sequence[int], counts: list[list[int]]) -> None:
-    """Add one record's slots to `counts` [band][step]: an event applies from its step until the next event in its slot.
-    """
+    """Add one record's slots to `counts` [band][step]: an event applies from its step until the next event in its slot."""
     lives: dict[tuple[int, str], list[tuple[int, str]]] = {}
     for event in record.seed_events:
         lives.setdefault((event.env, event.slot), []).append((event.step, event.stage))
@@ -134,10 +150,16 @@ def _count(record: EpisodeRecord, steps: Sequence[int], counts: list[list[int]])
 
 def actions(content: Content) -> Drawing | None:
     """Plot executed operations per host and episode, one panel per operation. None if there are no episodes."""
-    return panels(content, Words(
-        "actions", "What the controllers do", label="per host and episode",
-        caption="Executed operations per host in each training episode, mean over runs. Each panel has its own scale.",
-    ), {name: methodcaller("measure", measure) for name, measure in OPS.items()})
+    return panels(
+        content,
+        Words(
+            "actions",
+            "What the controllers do",
+            label="per host and episode",
+            caption="Executed operations per host in each training episode, mean over runs. Each panel has its own scale.",
+        ),
+        {name: methodcaller("measure", measure) for name, measure in OPS.items()},
+    )
 
 
 def cost(content: Content) -> Drawing | None:
@@ -154,8 +176,9 @@ def cost(content: Content) -> Drawing | None:
         added, ends = [x for x, _, _ in runs], [y for _, y, _ in runs]
         look: dict[str, Any] = {"color": style.colour(index), "clip_on": False}
         for x, y, replicate in (run for run in runs if run[2] in singly):
-            style.mark(axes.plot([x], [y], style.marker(index), markersize=4.5, alpha=0.7, **look),
-                       token(replicate, index))
+            style.mark(
+                axes.plot([x], [y], style.marker(index), markersize=4.5, alpha=0.7, **look), token(replicate, index)
+            )
         at = mean(added) or 0.0, mean(ends) or 0.0
         middle = axes.plot(*at, style.marker(index), markersize=10, markerfacecolor="none", markeredgewidth=1.8, **look)
         style.mark(middle, token(None, index))
@@ -164,15 +187,19 @@ def cost(content: Content) -> Drawing | None:
         return None
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
     axes.set(
-        xlim=(0, 1.1 * max(axes.dataLim.xmax, 1.0)), xlabel="parameters added per host",
-        ylabel=outcome_label(content.design, content.design.outcome.unit)
+        xlim=(0, 1.1 * max(axes.dataLim.xmax, 1.0)),
+        xlabel="parameters added per host",
+        ylabel=outcome_label(content.design, content.design.outcome.unit),
     )
     group_legend(figure, shown, markers=True)
     return Drawing(
-        "cost", "Cost against accuracy",
+        "cost",
+        "Cost against accuracy",
         caption="Small: one run. Large: mean of the group. Further up is better, further left is cheaper."
         + not_drawn(content),
-        alt="Means: " + "; ".join(words) + ".", figure=figure, wide=False,
+        alt="Means: " + "; ".join(words) + ".",
+        figure=figure,
+        wide=False,
     )
 
 

@@ -31,12 +31,14 @@ def own_reward(content: Content) -> Drawing | None:
     label_axes(figure, "training episode", "own reward")
     ends = (f"{one.group} from {one.reward[0]:.2f} to {one.reward[1]:.2f}" for one in found if None not in one.reward)
     return Drawing(
-        "own-reward", "The reward that each group learns by",
+        "own-reward",
+        "The reward that each group learns by",
         caption="Sum over a training episode, mean over environments; each panel has its own scale, because rewards of "
         "different groups are not comparable. Thin: single runs. Thick: their mean. Band: the middle half "
         "of the runs, from four runs on. The outcome by which groups are compared is in the learning curves."
         + not_drawn(content),
-        alt="Own reward, first to last tenth, mean over runs: " + "; ".join(ends) + ".", figure=figure,
+        alt="Own reward, first to last tenth, mean over runs: " + "; ".join(ends) + ".",
+        figure=figure,
     )
 
 

@@ -65,12 +65,18 @@ def as_fixed(plan):
 FREE = designed(adjusted=False, positions_matter=False)
 
 
-@pytest.mark.parametrize(("change", "weight", "words"), [
-    (lambda plan: plan, "blocks", "6 analysed seeds"),
-    (lambda plan: replace(plan, experiment=replace(plan.experiment, order="fixed")), "blocks",
-     "An experiment with `--order balanced` would separate them; more seeds would not."),
-    (FREE, "notes", "nothing is confounded, because no record can depend on them"),
-])
+@pytest.mark.parametrize(
+    ("change", "weight", "words"),
+    [
+        (lambda plan: plan, "blocks", "6 analysed seeds"),
+        (
+            lambda plan: replace(plan, experiment=replace(plan.experiment, order="fixed")),
+            "blocks",
+            "An experiment with `--order balanced` would separate them; more seeds would not.",
+        ),
+        (FREE, "notes", "nothing is confounded, because no record can depend on them"),
+    ],
+)
 def test_groups_that_keep_their_lane_cannot_be_told_from_it(change, weight, words):
     (key, sentence) = only(planned(planted_effect(), lambda plan: as_fixed(change(plan))))
     assert key == ("aliased", weight, ("shaped", "simplified"))
@@ -114,12 +120,18 @@ def fewer(record):
     return replace(record, episodes=record.episodes[record.run.name == "shaped/3" :])
 
 
-@pytest.mark.parametrize(("events", "found", "words"), [
-    (shorter(failed=False), ("amounts", "blocks", ("shaped", "simplified")), "4800 against 4760 environment steps"),
-    (shorter(failed=True), ("failed environments", "notes", ("simplified",)), "8 environments failed"),
-    (evaluations(planted_effect(), fewer), ("amounts", "blocks", ("shaped", "simplified")),
-     "47 against 48 evaluation episodes"),
-])
+@pytest.mark.parametrize(
+    ("events", "found", "words"),
+    [
+        (shorter(failed=False), ("amounts", "blocks", ("shaped", "simplified")), "4800 against 4760 environment steps"),
+        (shorter(failed=True), ("failed environments", "notes", ("simplified",)), "8 environments failed"),
+        (
+            evaluations(planted_effect(), fewer),
+            ("amounts", "blocks", ("shaped", "simplified")),
+            "47 against 48 evaluation episodes",
+        ),
+    ],
+)
 def test_unequal_work_blocks_and_a_failed_environment_does_not(events, found, words):
     (key, sentence) = only(events)
     assert key == found
@@ -134,10 +146,13 @@ def one_sided(replicates, *, until):
     return [*events[: next(after, -1)], *gone]
 
 
-@pytest.mark.parametrize(("replicates", "weight", "words"), [
-    (20, "notes", "No look decides before further seeds separate them."),
-    (14, "blocks", "16 seeds would separate them: `esper-ab resume --seeds` adds the missing ones."),
-])
+@pytest.mark.parametrize(
+    ("replicates", "weight", "words"),
+    [
+        (20, "notes", "No look decides before further seeds separate them."),
+        (14, "blocks", "16 seeds would separate them: `esper-ab resume --seeds` adds the missing ones."),
+    ],
+)
 def test_lost_replicates_that_alias_positions_block_only_when_no_others_are_to_come(replicates, weight, words):
     said = found(one_sided(replicates, until=14))["aliased", weight, ("shaped", "simplified")]
     assert "In the 7 analysed seeds" in said
@@ -146,9 +161,12 @@ def test_lost_replicates_that_alias_positions_block_only_when_no_others_are_to_c
 
 def evaluated(events, change):
     """The journal with the accuracy of every evaluation episode replaced by `change(run, accuracy)`."""
-    return played_again(events, lambda run, played: replace(
-        played, outcome=replace(played.outcome, outcome=change(run, played.outcome.outcome))
-    ))
+    return played_again(
+        events,
+        lambda run, played: replace(
+            played, outcome=replace(played.outcome, outcome=change(run, played.outcome.outcome))
+        ),
+    )
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])

@@ -27,7 +27,8 @@ from esper_ab.plan.blocks import make_plan
 SAME = {"versions": {"esper_ab": "0.1.0", "torch": "2.13"}, "machine": {"cpu": "test processor", "cores": "2"}}
 CODE = {"sources": "5a5a", "commit": "abc123", "dirty": "no"}
 OTHER = {
-    "code": CODE | {"sources": "6b6b"}, "versions": SAME["versions"] | {"numpy": "2.0"},
+    "code": CODE | {"sources": "6b6b"},
+    "versions": SAME["versions"] | {"numpy": "2.0"},
     "machine": SAME["machine"] | {"cores": "64"},
 }
 
@@ -35,7 +36,8 @@ OTHER = {
 def first(events, kind, **fields):
     """The index of the first event of a kind whose record, or run, has these fields."""
     return next(
-        i for i, event in enumerate(events)
+        i
+        for i, event in enumerate(events)
         if isinstance(event, kind) and all(getattr(_facts(event), name) == value for name, value in fields.items())
     )
 
@@ -98,31 +100,58 @@ def slower(events, factor, which=lambda record: True):
     return episodes(events, change, which=which)
 
 
-@pytest.mark.parametrize(("events", "kind", "weight", "words"), [
-    (continued(code=OTHER["code"]), "code", "blocks",
-     "used 2 states of the code: sources 5a5a in 6 runs, shaped/0 first; sources 6b6b in 6 runs, simplified/3"),
-    (continued(code={"commit": "fff", "dirty": "no"}), "code", "blocks",
-     "used 2 states of the code: commit abc123 in 6 runs, shaped/0 first; commit fff in 6 runs"),
-    (continued(worker="6b6b"), "code", "blocks",
-     "used 2 states of the code: sources 5a5a in 9 runs, shaped/0 first; sources 6b6b in 3 runs"),
-    (continued(code=CODE | {"dirty": "yes"}), "dirty checkout", "notes", "in 1 of 2 sittings"),
-    (continued(versions=OTHER["versions"]), "versions", "blocks", "numpy none, 2.0"),
-    (continued(machine=OTHER["machine"]), "machine", "notes", "cores 2, 64"),
-    (with_first(ExperimentStarted, code=CODE | {"dirty": "yes"}), "dirty checkout", "notes", ""),
-    (with_first(WorkerStarted, torch_version="2.12"), "torch", "blocks", "2.12 on cpu:0; 2.13 on cpu:1"),
-    (of_plan(lambda plan: replace(plan, experiment=replace(plan.experiment, unpaired=True))), "unpaired", "notes", ""),
-    (of_plan(of_runs(repeats=False)), "environments", "notes", "The environments are not repeatable"),
-    (of_plan(of_runs(repeats=False, carries=True)), "environments", "notes", "The environments carry state"),
-    (of_plan(ordered_otherwise), "orders", "blocks", "data_dir"),
-    (of_plan(lambda plan: replace(plan, digest="1" * 64)), "orders", "blocks",
-     "12 runs do not come from this plan, shaped/0 first"),
-    (episodes(planted_effect(), of_larger_hosts), "data", "blocks", "99, 1200"),
-    (of_plan(on_two_kinds), "hardware", "notes", "CPU core, NVIDIA H200"),
-    (slower(planted_effect(), 2.0), "throughput", "notes",
-     "shaped 66.7 (72 s), simplified 33.3 (144 s); fastest over slowest 2.00"),
-    (with_entry("unequal_devices", detail="one is hot."), "hardware", "notes",
-     "Devices differed: one is hot."),
-])
+@pytest.mark.parametrize(
+    ("events", "kind", "weight", "words"),
+    [
+        (
+            continued(code=OTHER["code"]),
+            "code",
+            "blocks",
+            "used 2 states of the code: sources 5a5a in 6 runs, shaped/0 first; sources 6b6b in 6 runs, simplified/3",
+        ),
+        (
+            continued(code={"commit": "fff", "dirty": "no"}),
+            "code",
+            "blocks",
+            "used 2 states of the code: commit abc123 in 6 runs, shaped/0 first; commit fff in 6 runs",
+        ),
+        (
+            continued(worker="6b6b"),
+            "code",
+            "blocks",
+            "used 2 states of the code: sources 5a5a in 9 runs, shaped/0 first; sources 6b6b in 3 runs",
+        ),
+        (continued(code=CODE | {"dirty": "yes"}), "dirty checkout", "notes", "in 1 of 2 sittings"),
+        (continued(versions=OTHER["versions"]), "versions", "blocks", "numpy none, 2.0"),
+        (continued(machine=OTHER["machine"]), "machine", "notes", "cores 2, 64"),
+        (with_first(ExperimentStarted, code=CODE | {"dirty": "yes"}), "dirty checkout", "notes", ""),
+        (with_first(WorkerStarted, torch_version="2.12"), "torch", "blocks", "2.12 on cpu:0; 2.13 on cpu:1"),
+        (
+            of_plan(lambda plan: replace(plan, experiment=replace(plan.experiment, unpaired=True))),
+            "unpaired",
+            "notes",
+            "",
+        ),
+        (of_plan(of_runs(repeats=False)), "environments", "notes", "The environments are not repeatable"),
+        (of_plan(of_runs(repeats=False, carries=True)), "environments", "notes", "The environments carry state"),
+        (of_plan(ordered_otherwise), "orders", "blocks", "data_dir"),
+        (
+            of_plan(lambda plan: replace(plan, digest="1" * 64)),
+            "orders",
+            "blocks",
+            "12 runs do not come from this plan, shaped/0 first",
+        ),
+        (episodes(planted_effect(), of_larger_hosts), "data", "blocks", "99, 1200"),
+        (of_plan(on_two_kinds), "hardware", "notes", "CPU core, NVIDIA H200"),
+        (
+            slower(planted_effect(), 2.0),
+            "throughput",
+            "notes",
+            "shaped 66.7 (72 s), simplified 33.3 (144 s); fastest over slowest 2.00",
+        ),
+        (with_entry("unequal_devices", detail="one is hot."), "hardware", "notes", "Devices differed: one is hot."),
+    ],
+)
 def test_a_condition_of_the_whole_experiment_is_found(events, kind, weight, words):
     (key, sentence) = only(events)
     assert key == (kind, weight, ())
@@ -140,51 +169,85 @@ UNUSED = HeadUse(entropy=None, learnable=0.0)
 
 def without_choice(head, which=lambda record: True):
     """No choice for one head of `simplified`."""
-    return episodes(planted_effect(), lambda record: replace(
-        record, ppo=replace(record.ppo, heads={**record.ppo.heads, head: UNUSED})
-    ), which=which)
+    return episodes(
+        planted_effect(),
+        lambda record: replace(record, ppo=replace(record.ppo, heads={**record.ppo.heads, head: UNUSED})),
+        which=which,
+    )
 
 
-@pytest.mark.parametrize(("events", "kind", "weight", "words"), [
-    (with_entry("worker_death"), "faults", "notes", "simplified: 1 worker death."),
-    (with_entry("hung_worker"), "faults", "notes", "simplified: 1 hung worker."),
-    (with_entry("restart"), "faults", "notes", "simplified: 1 restart."),
-    (with_entry("bad_message"), "faults", "notes", "simplified: 1 unreadable message."),
-    (with_entry("cold_start"), "faults", "notes", "simplified: 1 cold start."),
-    (with_entry("dropped_pair"), "faults", "notes", "simplified: 1 of 6 runs lost."),
-    (failed_run(), "faults", "notes", "simplified: 1 worker death."),
-    ([*with_entry("inexact_resume"), *with_entry("inexact_resume", "simplified/4")[-1:]], "inexact resume", "caps",
-     "simplified/2, simplified/4."),
-    (slower(planted_effect(), 2.0, which=lambda record: record.episode == 0), "cold start", "notes",
-     "the first episode took 3 s after a warm-up of 0.4 s, 2.00 times"),
-    # Policy updates.
-    (updates(planted_effect(), which=lambda record: record.episode == 2, first_ratio_error=0.25), "ratio mismatch",
-     "blocks", "differed from 1 by up to 2.5e-01 (6 of 48 updates, 6 of 6 runs)"),
-    (uninformed(episodes=12), "value collapse", "notes",
-     "simplified: value collapse in 12 of 72 updates, 6 of 6 runs."),
-    (uninformed(episodes=21, replicates=2), "value collapse", "caps",
-     "(22 of 42 updates, 2 of 2 runs): it did not train."),
-    (without_choice("slot", lambda record: record.run.replicate < 2), "dead heads", "notes", "slot (2 of 6 runs)"),
-    (without_choice("op"), "dead heads", "caps", "it did not train."),
-    # As in growth by episodes of one step, where there is only WAIT, so that entropy has collapsed from nothing.
-    (updates(planted_effect(), entropy=0.0, heads={"op": UNUSED, "slot": UNUSED}), "dead heads", "caps", ""),
-])
+@pytest.mark.parametrize(
+    ("events", "kind", "weight", "words"),
+    [
+        (with_entry("worker_death"), "faults", "notes", "simplified: 1 worker death."),
+        (with_entry("hung_worker"), "faults", "notes", "simplified: 1 hung worker."),
+        (with_entry("restart"), "faults", "notes", "simplified: 1 restart."),
+        (with_entry("bad_message"), "faults", "notes", "simplified: 1 unreadable message."),
+        (with_entry("cold_start"), "faults", "notes", "simplified: 1 cold start."),
+        (with_entry("dropped_pair"), "faults", "notes", "simplified: 1 of 6 runs lost."),
+        (failed_run(), "faults", "notes", "simplified: 1 worker death."),
+        (
+            [*with_entry("inexact_resume"), *with_entry("inexact_resume", "simplified/4")[-1:]],
+            "inexact resume",
+            "caps",
+            "simplified/2, simplified/4.",
+        ),
+        (
+            slower(planted_effect(), 2.0, which=lambda record: record.episode == 0),
+            "cold start",
+            "notes",
+            "the first episode took 3 s after a warm-up of 0.4 s, 2.00 times",
+        ),
+        # Policy updates.
+        (
+            updates(planted_effect(), which=lambda record: record.episode == 2, first_ratio_error=0.25),
+            "ratio mismatch",
+            "blocks",
+            "differed from 1 by up to 2.5e-01 (6 of 48 updates, 6 of 6 runs)",
+        ),
+        (
+            uninformed(episodes=12),
+            "value collapse",
+            "notes",
+            "simplified: value collapse in 12 of 72 updates, 6 of 6 runs.",
+        ),
+        (
+            uninformed(episodes=21, replicates=2),
+            "value collapse",
+            "caps",
+            "(22 of 42 updates, 2 of 2 runs): it did not train.",
+        ),
+        (without_choice("slot", lambda record: record.run.replicate < 2), "dead heads", "notes", "slot (2 of 6 runs)"),
+        (without_choice("op"), "dead heads", "caps", "it did not train."),
+        # As in growth by episodes of one step, where there is only WAIT, so that entropy has collapsed from nothing.
+        (updates(planted_effect(), entropy=0.0, heads={"op": UNUSED, "slot": UNUSED}), "dead heads", "caps", ""),
+    ],
+)
 def test_a_condition_of_one_group_is_found(events, kind, weight, words):
     (key, sentence) = only(events)
     assert key == (kind, weight, ("simplified",))
     assert words in sentence
 
 
-@pytest.mark.parametrize("events", [
-    continued(), continued(code=CODE | {"commit": "fff"}), continued(worker="5a5a"), slower(planted_effect(), 1.2),
-    # The entropy of continuous decisions is that of a density: below 0 for every narrow one.
-    updates(planted_effect(), entropy=0.0, heads={}), updates(planted_effect(), entropy=-3.0, heads={}),
-    # A critic is judged after its first updates only, and not if the learning rate is 0.
-    uninformed(episodes=10), uninformed(lr=0.0, episodes=21),
-    # A head that has one choice by its settings is not dead, nor one without a choice in a part of a run.
-    planned(without_choice("slot"), of_runs(slots=("early",))), without_choice("slot")[:17],
-    without_choice("slot", lambda record: record.episode > 0),
-])
+@pytest.mark.parametrize(
+    "events",
+    [
+        continued(),
+        continued(code=CODE | {"commit": "fff"}),
+        continued(worker="5a5a"),
+        slower(planted_effect(), 1.2),
+        # The entropy of continuous decisions is that of a density: below 0 for every narrow one.
+        updates(planted_effect(), entropy=0.0, heads={}),
+        updates(planted_effect(), entropy=-3.0, heads={}),
+        # A critic is judged after its first updates only, and not if the learning rate is 0.
+        uninformed(episodes=10),
+        uninformed(lr=0.0, episodes=21),
+        # A head that has one choice by its settings is not dead, nor one without a choice in a part of a run.
+        planned(without_choice("slot"), of_runs(slots=("early",))),
+        without_choice("slot")[:17],
+        without_choice("slot", lambda record: record.episode > 0),
+    ],
+)
 def test_what_changes_nothing_is_no_finding(events):
     assert found(events) == {}
 
@@ -195,8 +258,13 @@ def test_another_source_is_another_number(tmp_path):
     (package / "__init__.py").touch()
     seen = [hash_sources([package])]
     for name, text in (
-        ("a.py", "x = 1"), ("a.py", "x = 2"), ("data.npz", "0"), ("kernel.cpp", "int x;"), ("kernel.h", "int y;"),
-        ("libkernel-avx2.so", "0"), ("notes.txt", "no source"),
+        ("a.py", "x = 1"),
+        ("a.py", "x = 2"),
+        ("data.npz", "0"),
+        ("kernel.cpp", "int x;"),
+        ("kernel.h", "int y;"),
+        ("libkernel-avx2.so", "0"),
+        ("notes.txt", "no source"),
     ):
         (package / name).write_text(text)
         seen.append(hash_sources([package]))
@@ -206,8 +274,11 @@ def test_another_source_is_another_number(tmp_path):
 
 def test_a_sitting_that_recorded_nothing_changes_nothing():
     started, *events = planted_effect()
-    workers = [replace(event, incarnation=1, torch_version="2.12", sources="6b6b")
-               for event in events if isinstance(event, WorkerStarted)]
+    workers = [
+        replace(event, incarnation=1, torch_version="2.12", sources="6b6b")
+        for event in events
+        if isinstance(event, WorkerStarted)
+    ]
     whole = [replace(started, code=CODE), *events[:-1]]
     assert found([*whole, ExperimentContinued(**OTHER), *workers, events[-1]]) == {}
 
@@ -219,8 +290,10 @@ def test_a_run_that_other_code_took_up_is_of_both_if_that_got_anywhere(sources, 
     at = first(events, EpisodeRecorded, run=run, episode=3)
     again = []
     for code in sources:
-        again += [ExperimentContinued(**SAME, code=CODE | {"sources": code}),
-                  RunReady(run=run, warm_up_s=0.1, milestone=3)]
+        again += [
+            ExperimentContinued(**SAME, code=CODE | {"sources": code}),
+            RunReady(run=run, warm_up_s=0.1, milestone=3),
+        ]
     states = code_states(fold([*events[:at], *again, *events[at:]]))
     assert sorted(state.code["sources"] for state in states if run.name in state.runs) == list(taken_up)
 

@@ -52,11 +52,16 @@ def test_groups_that_guess_are_not_equivalent():
     assert "allows no EQUIVALENT" in render_text(experiment_report(content(history)), whole=True)
 
 
-@pytest.mark.parametrize(("events", "findings"), [
-    (journal(chance=10.0), 0), (journal(chance=58.0, replicates=14), 0), (journal(chance=58.0, replicates=15), 1),
-    # A wide margin makes two groups equivalent of which one guesses.
-    (journal(NEAR | {"simplified": Shape(accuracy=64.0, mode="simplified")}, chance=55.0), 1),
-])
+@pytest.mark.parametrize(
+    ("events", "findings"),
+    [
+        (journal(chance=10.0), 0),
+        (journal(chance=58.0, replicates=14), 0),
+        (journal(chance=58.0, replicates=15), 1),
+        # A wide margin makes two groups equivalent of which one guesses.
+        (journal(NEAR | {"simplified": Shape(accuracy=64.0, mode="simplified")}, chance=55.0), 1),
+    ],
+)
 def test_one_group_that_guesses_is_enough_and_nothing_is_said_before_an_equivalence_could_be(events, findings):
     start = "EQUIVALENT cannot be claimed: it has not been shown that shaped "
     assert [finding.sentence[: len(start)] for finding in baselines(events)] == [start] * findings

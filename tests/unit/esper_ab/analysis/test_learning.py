@@ -58,21 +58,24 @@ def test_only_groups_that_learn_are_described_with_their_budget():
 ONE_STEP = {"epochs": 1, "minibatches": 1}
 
 
-@pytest.mark.parametrize(("change", "greedy", "ppo", "words"), [
-    (changed_ppo(op=0.95), 0.0, {}, "nearly uniform"),
-    (changed_ppo(op=0.95), 12.0, {}, "nearly uniform"),
-    (changed_ppo(op=0.95), 12.0, {"lr": 0.0}, "the learning rate is 0, so the policy is the untrained one."),
-    (changed_ppo(op=0.5), 12.0, {}, "has not converged"),
-    (changed_ppo(op=0.5), -30.0, {}, "most probable action alone"),
-    (changed_ppo(op=0.5, approx_kl=0.002), 0.0, {}, "uses 4 % of the trust region"),
-    (changed_ppo(op=0.5, stopped_by_kl=True), 0.0, {}, "100 % of the updates stop"),
-    (changed_ppo(op=0.5, stopped_by_kl=True, approx_kl=0.002), 0.0, {}, "100 % of the updates stop"),
-    (changed_ppo(op=0.5), 0.0, {}, "no known limit applies"),
-    # KL is measured before every step, so before the only one it is 0, however large that step is.
-    (changed_ppo(op=0.5, approx_kl=0.0), 0.0, ONE_STEP, "no known limit applies"),
-    (changed_ppo(op=0.5, approx_kl=0.0), 0.0, ONE_STEP | {"epochs": 2}, "uses 0 % of the trust region"),
-    (changed_ppo(op=0.5, approx_kl=0.0), 0.0, ONE_STEP | {"minibatches": 2}, "uses 0 % of the trust region"),
-])
+@pytest.mark.parametrize(
+    ("change", "greedy", "ppo", "words"),
+    [
+        (changed_ppo(op=0.95), 0.0, {}, "nearly uniform"),
+        (changed_ppo(op=0.95), 12.0, {}, "nearly uniform"),
+        (changed_ppo(op=0.95), 12.0, {"lr": 0.0}, "the learning rate is 0, so the policy is the untrained one."),
+        (changed_ppo(op=0.5), 12.0, {}, "has not converged"),
+        (changed_ppo(op=0.5), -30.0, {}, "most probable action alone"),
+        (changed_ppo(op=0.5, approx_kl=0.002), 0.0, {}, "uses 4 % of the trust region"),
+        (changed_ppo(op=0.5, stopped_by_kl=True), 0.0, {}, "100 % of the updates stop"),
+        (changed_ppo(op=0.5, stopped_by_kl=True, approx_kl=0.002), 0.0, {}, "100 % of the updates stop"),
+        (changed_ppo(op=0.5), 0.0, {}, "no known limit applies"),
+        # KL is measured before every step, so before the only one it is 0, however large that step is.
+        (changed_ppo(op=0.5, approx_kl=0.0), 0.0, ONE_STEP, "no known limit applies"),
+        (changed_ppo(op=0.5, approx_kl=0.0), 0.0, ONE_STEP | {"epochs": 2}, "uses 0 % of the trust region"),
+        (changed_ppo(op=0.5, approx_kl=0.0), 0.0, ONE_STEP | {"minibatches": 2}, "uses 0 % of the trust region"),
+    ],
+)
 def test_the_sentence_names_what_limits_the_runs(change, greedy, ppo, words):
     (found,) = learnt(change, greedy, **ppo)
     assert words in found.limit
@@ -108,7 +111,9 @@ def reported(slopes: dict[str, float], better: str = "higher") -> Content:
     """Groups whose own reward changes by a slope per episode; the outcome of `high` is far above that of `low`."""
     outcome = Measure(name="env_return", label="return", better=better)
     made = Synthetic(
-        kind=GYMNASIUM, measures=TaskMeasures(outcome=outcome, measures=()), replicates=6,
+        kind=GYMNASIUM,
+        measures=TaskMeasures(outcome=outcome, measures=()),
+        replicates=6,
         groups={"high": Shape(accuracy=90.0), "low": Shape(accuracy=40.0, mode="simplified")},
     )
 
@@ -118,12 +123,15 @@ def reported(slopes: dict[str, float], better: str = "higher") -> Content:
     return content(fold(episodes(made.events(), rewarded, group="")))
 
 
-@pytest.mark.parametrize(("slopes", "better", "expected"), [
-    ({"high": 1.0, "low": 5.0}, "higher", [("low", "high")]),
-    ({"high": 1.0, "low": 0.0}, "higher", []),  # its reward has not risen: it has failed, and misled nobody
-    ({"high": 1.0, "low": -5.0}, "higher", []),
-    ({"high": 1.0, "low": 5.0}, "lower", [("high", "low")]),  # the direction of the outcome decides who is worse
-])
+@pytest.mark.parametrize(
+    ("slopes", "better", "expected"),
+    [
+        ({"high": 1.0, "low": 5.0}, "higher", [("low", "high")]),
+        ({"high": 1.0, "low": 0.0}, "higher", []),  # its reward has not risen: it has failed, and misled nobody
+        ({"high": 1.0, "low": -5.0}, "higher", []),
+        ({"high": 1.0, "low": 5.0}, "lower", [("high", "low")]),  # the direction of the outcome decides who is worse
+    ],
+)
 def test_who_is_worse_although_its_own_reward_rose(slopes: dict[str, float], better: str, expected: list) -> None:
     found = reported(slopes, better)
     rewards = own_rewards(found.history)
@@ -161,15 +169,27 @@ def falling(record: EpisodeRecord) -> EpisodeRecord:
 FIXED = Shape(accuracy=80.0, greedy=-30.0, ppo=PPOSettings(lr=0.0))
 
 
-@pytest.mark.parametrize(("groups", "starts", "ends"), [
-    ({"a": Shape(greedy=20.0), "b": Shape()}, "a: it scores ", ""),
-    ({"a": Shape(accuracy=60.0), "plan": Shape(accuracy=90.0, controller="schedule"),
-      "wait": Shape(accuracy=30.0, controller="wait")},
-     "plan, which does not learn, reaches ", "; a, the best group that learns, "),
-    # More updates would not help a learning rate of 0, and it is not the best of those that learn.
-    ({"a": Shape(accuracy=60.0), "untrained": FIXED},
-     "untrained, which does not learn, reaches ", "; a, the best group that learns, "),
-])
+@pytest.mark.parametrize(
+    ("groups", "starts", "ends"),
+    [
+        ({"a": Shape(greedy=20.0), "b": Shape()}, "a: it scores ", ""),
+        (
+            {
+                "a": Shape(accuracy=60.0),
+                "plan": Shape(accuracy=90.0, controller="schedule"),
+                "wait": Shape(accuracy=30.0, controller="wait"),
+            },
+            "plan, which does not learn, reaches ",
+            "; a, the best group that learns, ",
+        ),
+        # More updates would not help a learning rate of 0, and it is not the best of those that learn.
+        (
+            {"a": Shape(accuracy=60.0), "untrained": FIXED},
+            "untrained, which does not learn, reaches ",
+            "; a, the best group that learns, ",
+        ),
+    ],
+)
 def test_a_remark_is_made_where_a_reader_would_ask(groups, starts, ends):
     (one,) = said(Synthetic(groups=groups).events())
     assert one.startswith(starts)

@@ -14,9 +14,15 @@ def test_pathologies_are_counted_as_they_are_told():
     records = [event.record for event in events if isinstance(event, EpisodeRecorded)]
     assert records
     changes = [
-        {"ratio_max": 12.0}, {"entropy": 0.0}, {"grad_norm": None}, {"clip_fraction": 0.5}, {"policy_loss": None},
-        {"first_ratio_error": 0.1, "entropy": None}, {"entropy": -1.0, "heads": {}},
-        {"explained_variance": 0.0, "value_loss": 0.5}, {},
+        {"ratio_max": 12.0},
+        {"entropy": 0.0},
+        {"grad_norm": None},
+        {"clip_fraction": 0.5},
+        {"policy_loss": None},
+        {"first_ratio_error": 0.1, "entropy": None},
+        {"entropy": -1.0, "heads": {}},
+        {"explained_variance": 0.0, "value_loss": 0.5},
+        {},
     ]
     columns, counts = Columns(MEASURES.names), {}
     for index, record in enumerate(records[: 2 * len(changes)]):

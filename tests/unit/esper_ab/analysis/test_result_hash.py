@@ -21,12 +21,15 @@ def altered(kind, **changes):
     return [*events[:index], kind(record=record), *events[index + 1 :]]
 
 
-@pytest.mark.parametrize("events", [
-    altered(EpisodeRecorded, digest="other"),
-    altered(RunEvaluated, digest="other"),
-    altered(RunEvaluated, policy_sha256="0" * 64),
-    [event for event in planted_effect() if not (isinstance(event, EpisodeRecorded) and event.record.episode == 7)],
-])
+@pytest.mark.parametrize(
+    "events",
+    [
+        altered(EpisodeRecorded, digest="other"),
+        altered(RunEvaluated, digest="other"),
+        altered(RunEvaluated, policy_sha256="0" * 64),
+        [event for event in planted_effect() if not (isinstance(event, EpisodeRecorded) and event.record.episode == 7)],
+    ],
+)
 def test_every_record_counts(events):
     assert of(events) != of(planted_effect())
 
@@ -42,8 +45,13 @@ def test_deaths_times_and_the_order_of_arrival_do_not_and_no_loss_after_the_eval
     swapped = list(events)
     swapped[one], swapped[other] = swapped[other], swapped[one]
     again = next(event for event in events if isinstance(event, WorkerStarted))
-    died = [*events[:40], incident("worker_death"), incident("restart"), msgspec.structs.replace(again, incarnation=2),
-            *events[40:]]
+    died = [
+        *events[:40],
+        incident("worker_death"),
+        incident("restart"),
+        msgspec.structs.replace(again, incarnation=2),
+        *events[40:],
+    ]
     assert {of(these) for these in (slower, swapped, died, [*events, incident("dropped_pair")])} == {of(events)}
 
 
@@ -51,7 +59,8 @@ def test_a_lost_run_counts_by_name_whatever_it_had_recorded():
     events = [event for event in planted_effect() if not isinstance(event, RunEvaluated)]
     lost = incident("dropped_pair")
     last = next(
-        i for i, event in reversed(list(enumerate(events)))
+        i
+        for i, event in reversed(list(enumerate(events)))
         if isinstance(event, EpisodeRecorded) and event.record.run.name == "shaped/0"
     )
     fewer = [*events[:last], *events[last + 1 :]]

@@ -40,10 +40,15 @@ def test_constants_that_move_the_favourite_come_first() -> None:
     def altered(constant: str, returns: list[float]) -> Varied:
         return Varied(constant=constant, was="1", now="2", returns=tuple(returns))
 
-    scored = make_scored("honest", OUTCOMES, varied=(
-        altered("scale", [2 * value for value in OUTCOMES]), altered("sign", [-value for value in OUTCOMES]),
-        altered("refused", []),
-    ))
+    scored = make_scored(
+        "honest",
+        OUTCOMES,
+        varied=(
+            altered("scale", [2 * value for value in OUTCOMES]),
+            altered("sign", [-value for value in OUTCOMES]),
+            altered("refused", []),
+        ),
+    )
     sensitivity = findings_of(make_reward_audit(OUTCOMES, [scored])).rewards[0].sensitivity
     assert [one.varied.constant for one in sensitivity] == ["sign", "refused", "scale"]
     sign, refused, scale = sensitivity

@@ -32,11 +32,18 @@ def _refused(call):
     return str(raised.value)
 
 
-@pytest.mark.parametrize(("options", "said"), [
-    ({"looks": [6.5]}, "looks=[6.5]"), ({"margin": None}, "margin None"), ({"unit": 3}, "unit 3"),
-    ({"alpha": "0.05"}, "alpha='0.05': expected float"), ({"alpha": 0.7}, "alpha=0.7: it must be"),
-    ({"early_stop": "no"}, "early_stop='no'"), ({"cells": ["a", "b"], "choose": "2"}, "choose='2'"),
-])
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"looks": [6.5]}, "looks=[6.5]"),
+        ({"margin": None}, "margin None"),
+        ({"unit": 3}, "unit 3"),
+        ({"alpha": "0.05"}, "alpha='0.05': expected float"),
+        ({"alpha": 0.7}, "alpha=0.7: it must be"),
+        ({"early_stop": "no"}, "early_stop='no'"),
+        ({"cells": ["a", "b"], "choose": "2"}, "choose='2'"),
+    ],
+)
 def test_an_argument_of_another_type_is_refused_by_its_name(options, said):
     """Groups and seeds, too: tests/golden/refusals."""
     assert said in _refused(lambda: _plan(**options))

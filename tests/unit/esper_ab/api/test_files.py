@@ -8,10 +8,10 @@ from esper_ab.api.files import defines_trainer, load_declaration
 from esper_ab.contracts.errors import UsageError
 
 HEAD = "from esper_ab import ABExperiment, ABVariant, create_experiment, run_ab_test\n"
-MAKE = '''
+MAKE = """
 def make(name, lr=0.1):
     return create_experiment(name).add_variant("a", ppo__lr=lr).add_variant("b", reward="sparse").build()
-'''
+"""
 
 
 @pytest.fixture
@@ -30,18 +30,21 @@ def at(path, line):
     return f"{path}:{line + len((HEAD + MAKE).splitlines())}: "
 
 
-@pytest.mark.parametrize("text", [
-    'experiment = make("x")',
-    'experiment: ABExperiment = make("x")',
-    'def experiment():\n    return make("x")',
-    'def get_experiment():\n    return make("x")',
-    'def create_x_experiment():\n    return make("x")',
-    'def create_x_experiment(lr=0.1):\n    return make("x", lr)\nexperiment = create_x_experiment()',
-    'if True:\n    experiment = make("x")\nelse:\n    experiment = None',
-    'try:\n    import nothing_like_it\nexcept ImportError:\n    pass\nexperiment, other = make("x"), 3',
-    'def create_any_experiment(lr):\n    return make("x", lr)\nexperiment = create_any_experiment(0.1)',
-    'class Mine(ABExperiment):\n    def __init__(self):\n        super().__init__("x", variants=make("x").variants)',
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        'experiment = make("x")',
+        'experiment: ABExperiment = make("x")',
+        'def experiment():\n    return make("x")',
+        'def get_experiment():\n    return make("x")',
+        'def create_x_experiment():\n    return make("x")',
+        'def create_x_experiment(lr=0.1):\n    return make("x", lr)\nexperiment = create_x_experiment()',
+        'if True:\n    experiment = make("x")\nelse:\n    experiment = None',
+        'try:\n    import nothing_like_it\nexcept ImportError:\n    pass\nexperiment, other = make("x"), 3',
+        'def create_any_experiment(lr):\n    return make("x", lr)\nexperiment = create_any_experiment(0.1)',
+        'class Mine(ABExperiment):\n    def __init__(self):\n        super().__init__("x", variants=make("x").variants)',
+    ],
+)
 def test_an_experiment_is_found_in_every_form(written, text):
     what = load_declaration(written(text))
     assert what.asked.name == "x"
@@ -49,18 +52,31 @@ def test_an_experiment_is_found_in_every_form(written, text):
     assert not defines_trainer(written(f"def train(run): ...\n{text}"))
 
 
-@pytest.mark.parametrize("text", [
-    "def train(run): ...", "from lib import train", "import lib as train", "train = print",
-    "@print\ndef train(run): ...", "raise SystemExit\ndef train(run): ...",
-    "def train(run): ...\ndef create_environment(): ...",
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def train(run): ...",
+        "from lib import train",
+        "import lib as train",
+        "train = print",
+        "@print\ndef train(run): ...",
+        "raise SystemExit\ndef train(run): ...",
+        "def train(run): ...\ndef create_environment(): ...",
+    ],
+)
 def test_a_file_with_train_and_no_experiment_is_a_trainer_which_is_not_run(written, text):
     assert defines_trainer(written(text))
 
 
-@pytest.mark.parametrize("text", [
-    "", "def training(run): ...", "class A:\n    def train(self): ...", "import train.one",
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "def training(run): ...",
+        "class A:\n    def train(self): ...",
+        "import train.one",
+    ],
+)
 def test_a_file_without_train_is_none(written, text):
     assert not defines_trainer(written(text))
 
@@ -74,8 +90,14 @@ def test_what_is_imported_is_not_the_files_own(written):
         load_declaration(own)
 
 
-@pytest.mark.parametrize("change", ['make("x", 0.2)', 'make("y")', 'create_experiment("x", "why").add_variant('
-    '"a", ppo__lr=0.1).add_variant("b", reward="sparse").build()'])
+@pytest.mark.parametrize(
+    "change",
+    [
+        'make("x", 0.2)',
+        'make("y")',
+        'create_experiment("x", "why").add_variant("a", ppo__lr=0.1).add_variant("b", reward="sparse").build()',
+    ],
+)
 def test_equal_ones_count_as_one_and_anything_else_as_two(written, change):
     same = 'experiment = make("x")\ndef get_experiment():\n    return '
     assert load_declaration(written(same + 'make("x")')).asked.name == "x"
@@ -83,11 +105,14 @@ def test_equal_ones_count_as_one_and_anything_else_as_two(written, change):
         load_declaration(written(same + change))
 
 
-@pytest.mark.parametrize(("text", "line", "said"), [
-    ("import nothing_like_it", 1, "ModuleNotFoundError: No module named 'nothing_like_it'"),
-    ("\nexperiment = mak('x')", 2, "NameError: name 'mak' is not defined"),
-    ("raise RuntimeError('two\\nlines \\x1b[31m')", 1, "RuntimeError: two"),
-])
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        ("import nothing_like_it", 1, "ModuleNotFoundError: No module named 'nothing_like_it'"),
+        ("\nexperiment = mak('x')", 2, "NameError: name 'mak' is not defined"),
+        ("raise RuntimeError('two\\nlines \\x1b[31m')", 1, "RuntimeError: two"),
+    ],
+)
 def test_an_error_in_the_file_is_one_line_with_its_place(written, text, line, said):
     path = written(text)
     with pytest.raises(UsageError) as caught:

@@ -20,9 +20,13 @@ from esper_ab.trackers.settings import Tracking
 
 RATES = create_experiment("rates").add_variant("slow", ppo__lr=1e-4).add_variant("fast", ppo__lr=1e-3)
 KEYS = {
-    "ppo.lr": st.floats(1e-6, 1.0), "ppo.epochs": st.integers(1, 9), "growth.seed_lr": st.floats(1e-6, 1.0),
-    "growth.blueprints": st.sampled_from([["norm"], ("norm", "attention")]), "policy.hidden": st.integers(2, 99),
-    "reward.mode": st.sampled_from(["sparse", "simplified"]), "reward.rent_weight": st.floats(0.0, 2.0),
+    "ppo.lr": st.floats(1e-6, 1.0),
+    "ppo.epochs": st.integers(1, 9),
+    "growth.seed_lr": st.floats(1e-6, 1.0),
+    "growth.blueprints": st.sampled_from([["norm"], ("norm", "attention")]),
+    "policy.hidden": st.integers(2, 99),
+    "reward.mode": st.sampled_from(["sparse", "simplified"]),
+    "reward.rent_weight": st.floats(0.0, 2.0),
 }
 SETTINGS = st.fixed_dictionaries({}, optional=KEYS)
 SPELLINGS = (
@@ -77,8 +81,12 @@ def test_no_variant_knows_of_another_and_no_builder_of_what_was_added_later(vari
 def test_numbers_of_numpy_are_numbers():
     rates = np.logspace(-4, -3, 2)
     made = (
-        create_experiment("x").add_variant("a", ppo__lr=rates[0]).add_variant("b", ppo__lr=rates[1])
-        .set_runs_per_variant(np.int64(3)).set_base_config(episodes=np.int32(2), looks=[np.int64(3)]).build()
+        create_experiment("x")
+        .add_variant("a", ppo__lr=rates[0])
+        .add_variant("b", ppo__lr=rates[1])
+        .set_runs_per_variant(np.int64(3))
+        .set_base_config(episodes=np.int32(2), looks=[np.int64(3)])
+        .build()
     )
     asked = parse_experiment(made)
     assert [group.settings.ppo.lr for group in asked.groups] == list(rates)
@@ -155,11 +163,18 @@ def test_relative_paths_begin_where_the_file_is(tmp_path):
 def test_what_trackers_are_told():
     built = (
         create_experiment("x", description="why", date="2026-01-31")
-        .add_variant("a", tags=["one"], run="label").add_variant("b")
-        .set_tracking(wandb="offline", tensorboard=True).set_wandb_config(entity="lab").build()
+        .add_variant("a", tags=["one"], run="label")
+        .add_variant("b")
+        .set_tracking(wandb="offline", tensorboard=True)
+        .set_wandb_config(entity="lab")
+        .build()
     )
     assert tracking_of(built) == Tracking(
-        wandb="offline", wandb_entity="lab", wandb_project="ab_test_x_2026-01-31", tensorboard=True, description="why",
+        wandb="offline",
+        wandb_entity="lab",
+        wandb_project="ab_test_x_2026-01-31",
+        tensorboard=True,
+        description="why",
         tags={"a": ("one", "label")},
     )
     assert about(built)["date"] == "2026-01-31"
@@ -174,18 +189,28 @@ def test_tracking_changes_nothing_that_is_asked_for():
 # --- refused --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("made", "said"), [
-    (lambda: RATES.add_variant("c", ppo__lr="high").build(), "variant 'c': ppo.lr: expected float, not 'high'"),
-    (lambda: RATES.add_variant("c", ppo__lr=-1.0).build(), "variant 'c': ppo.lr: expected float >= 0.0"),
-    (lambda: RATES.add_variant("a b").build(), "group name 'a b'"),
-    (lambda: RATES.set_base_config(seeds=3).set_runs_per_variant(4).build(), "seeds is set twice"),
-    (lambda: RATES.set_tracking(wandb_project=Path("x")), "expected text"),
-    (lambda: parse_experiment(ABExperiment("x", variants=RATES.so_far.variants, date=7)),
-     "the date of an experiment must be text, not 7"),
-    (lambda: parse_experiment(ABExperiment("x", variants=[ABVariant("a", tags=3), ABVariant("b")])), "tags must be"),
-    (lambda: parse_experiment(ABExperiment("x", variants=[ABVariant(1), ABVariant("b")])),
-     "the name of a variant must be text"),
-])
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (lambda: RATES.add_variant("c", ppo__lr="high").build(), "variant 'c': ppo.lr: expected float, not 'high'"),
+        (lambda: RATES.add_variant("c", ppo__lr=-1.0).build(), "variant 'c': ppo.lr: expected float >= 0.0"),
+        (lambda: RATES.add_variant("a b").build(), "group name 'a b'"),
+        (lambda: RATES.set_base_config(seeds=3).set_runs_per_variant(4).build(), "seeds is set twice"),
+        (lambda: RATES.set_tracking(wandb_project=Path("x")), "expected text"),
+        (
+            lambda: parse_experiment(ABExperiment("x", variants=RATES.so_far.variants, date=7)),
+            "the date of an experiment must be text, not 7",
+        ),
+        (
+            lambda: parse_experiment(ABExperiment("x", variants=[ABVariant("a", tags=3), ABVariant("b")])),
+            "tags must be",
+        ),
+        (
+            lambda: parse_experiment(ABExperiment("x", variants=[ABVariant(1), ABVariant("b")])),
+            "the name of a variant must be text",
+        ),
+    ],
+)
 def test_what_cannot_be_honoured_is_refused_in_one_line(made, said):
     with pytest.raises(UsageError) as caught:
         made()

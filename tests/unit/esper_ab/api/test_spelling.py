@@ -14,17 +14,20 @@ from esper_ab.contracts.errors import Setting, UsageError, as_flag
 PACKAGE = Path(__file__).resolve().parents[4] / "esper_ab"
 
 
-@pytest.mark.parametrize(("setting", "flag", "python"), [
-    (Setting("n_envs", 2), "--n-envs 2", "n_envs=2"),
-    (Setting("control", "zz"), "--control zz", "control=zz"),
-    (Setting("unpaired"), "--unpaired", "unpaired"),
-    (Setting("slots", ("late", "early")), "--slots late early", "slots=['late', 'early']"),
-    (Setting("looks", (6, 10)), "--looks 6,10", "looks=[6, 10]"),
-    (Setting("ppo.lr", "…", assigned=True), "--set ppo.lr=…", "ppo.lr=…"),
-    (Setting("max_parallel", 1), "--max-parallel 1", "max_parallel_runs=1"),
-    (Setting("output_dir"), "--output-dir", "output_dir"),
-    (Setting("name"), "--name", "name"),
-])
+@pytest.mark.parametrize(
+    ("setting", "flag", "python"),
+    [
+        (Setting("n_envs", 2), "--n-envs 2", "n_envs=2"),
+        (Setting("control", "zz"), "--control zz", "control=zz"),
+        (Setting("unpaired"), "--unpaired", "unpaired"),
+        (Setting("slots", ("late", "early")), "--slots late early", "slots=['late', 'early']"),
+        (Setting("looks", (6, 10)), "--looks 6,10", "looks=[6, 10]"),
+        (Setting("ppo.lr", "…", assigned=True), "--set ppo.lr=…", "ppo.lr=…"),
+        (Setting("max_parallel", 1), "--max-parallel 1", "max_parallel_runs=1"),
+        (Setting("output_dir"), "--output-dir", "output_dir"),
+        (Setting("name"), "--name", "name"),
+    ],
+)
 def test_each_front_end_spells_a_setting_as_its_users_write_it(setting, flag, python):
     assert as_flag(setting) == flag
     assert in_python()(setting) == python
@@ -40,11 +43,23 @@ def test_text_is_left_alone_and_the_command_line_is_what_is_not_said_otherwise()
 
 # Files that name flags in the text of an error: those of the command line alone, and some that Python may see.
 NAME_FLAGS = {
-    "analysis/pair_spread.py", "control/experiment_run.py", "design/calibration_file.py", "execution/answer.py",
-    "execution/going_on.py", "execution/job.py", "execution/launching.py", "execution/audited_rewards.py",
+    "analysis/pair_spread.py",
+    "control/experiment_run.py",
+    "design/calibration_file.py",
+    "execution/answer.py",
+    "execution/going_on.py",
+    "execution/job.py",
+    "execution/launching.py",
+    "execution/audited_rewards.py",
     "execution/reward_audit.py",
-    "launchers/__init__.py", "launchers/ray.py", "live/viewer.py", "readers/external_plan.py",
-    "readers/external_table.py", "settings/kinds/trainer.py", "settings/parts.py", "settings/request.py",
+    "launchers/__init__.py",
+    "launchers/ray.py",
+    "live/viewer.py",
+    "readers/external_plan.py",
+    "readers/external_table.py",
+    "settings/kinds/trainer.py",
+    "settings/parts.py",
+    "settings/request.py",
     "verdict/requirement.py",
 }
 LINES_OF_FLAGS = ("--group", "--set")  # Request.group and .assignments, which only the command line fills
@@ -54,8 +69,13 @@ def _flags_in_errors(source):
     """Flags in the text of a UsageError, which could not be spelled in another way."""
     calls = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call))
     errors = (call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "UsageError")
-    parts = (node.value for error in errors for part in error.args for node in ast.walk(part)
-             if isinstance(node, ast.Constant) and isinstance(node.value, str))
+    parts = (
+        node.value
+        for error in errors
+        for part in error.args
+        for node in ast.walk(part)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )
     return [text for text in parts if re.search(r"(?<!\w)--[a-z]", text) and not text.startswith(LINES_OF_FLAGS)]
 
 

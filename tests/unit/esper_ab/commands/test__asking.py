@@ -10,10 +10,13 @@ from esper_ab.api.files import load_declaration
 from esper_ab.commands._asking import read_what, tracking_of
 
 FILES = {
-    "train.py": "def train(run): ...\n", "my runs/train.py": "def train(run): ...\n",
-    "a.toml": "episodes = 7\n", "my runs/a.toml": "episodes = 7\n", "mine.toml": 'trainer = "train.py"\nmargin = 1.0\n',
+    "train.py": "def train(run): ...\n",
+    "my runs/train.py": "def train(run): ...\n",
+    "a.toml": "episodes = 7\n",
+    "my runs/a.toml": "episodes = 7\n",
+    "mine.toml": 'trainer = "train.py"\nmargin = 1.0\n',
     "a.py": "from esper_ab import create_experiment\n"
-            "experiment = create_experiment('x').add_variant('a').add_variant('b', ppo__lr=2).build()\n",
+    "experiment = create_experiment('x').add_variant('a').add_variant('b', ppo__lr=2).build()\n",
 }
 
 
@@ -27,10 +30,19 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("what", [
-    "train.py", "my runs/train.py", "python train.py --seed {seed}", "./train.sh {seed}", "run-{seed}",
-    "python {seed} train.py", "python {seed} a.toml", "python --config a.toml {seed}",
-])
+@pytest.mark.parametrize(
+    "what",
+    [
+        "train.py",
+        "my runs/train.py",
+        "python train.py --seed {seed}",
+        "./train.sh {seed}",
+        "run-{seed}",
+        "python {seed} train.py",
+        "python {seed} a.toml",
+        "python --config a.toml {seed}",
+    ],
+)
 def test_a_file_with_train_and_a_command_are_trainers(folder, what):
     declared, request = read_what({"what": what})
     assert (request.said("trainer"), request.said("episodes")) == (what if "{" in what else str(folder / what), None)
@@ -52,18 +64,21 @@ def test_without_what_there_are_flags_alone():
 COMMAND = "'python my.py --note \"a b\" --lr {lr} {seed} {out}'"
 
 
-@pytest.mark.parametrize(("line", "flags"), [
-    ("launch train.py", "--vary --higher --margin"),
-    (f"launch {COMMAND}", "--vary --higher --margin"),
-    (f"launch {COMMAND} --vary lr=1,2", "--higher --margin"),
-    (f"launch {COMMAND} --vary lr=1,2 --lower loss", "--margin"),
-    (f"launch {COMMAND} --margin 1", "--vary --higher"),
-    ("launch train.py --group slow:trainer.lr=1", "--higher --margin"),
-    ("launch train.py --groups a,b", "--higher --margin"),
-    ("launch mine.toml", "--vary --higher"),
-    ("launch mine.toml --higher x", "--vary"),
-    ("calibrate train.py --runs 4", "--higher"),
-])
+@pytest.mark.parametrize(
+    ("line", "flags"),
+    [
+        ("launch train.py", "--vary --higher --margin"),
+        (f"launch {COMMAND}", "--vary --higher --margin"),
+        (f"launch {COMMAND} --vary lr=1,2", "--higher --margin"),
+        (f"launch {COMMAND} --vary lr=1,2 --lower loss", "--margin"),
+        (f"launch {COMMAND} --margin 1", "--vary --higher"),
+        ("launch train.py --group slow:trainer.lr=1", "--higher --margin"),
+        ("launch train.py --groups a,b", "--higher --margin"),
+        ("launch mine.toml", "--vary --higher"),
+        ("launch mine.toml --higher x", "--vary"),
+        ("calibrate train.py --runs 4", "--higher"),
+    ],
+)
 def test_one_message_asks_for_all_that_is_missing_with_a_line_to_give(folder, line, flags):
     """Filled in, the line comes to the next thing that is wrong."""
     given = shlex.split(f"{line} --output-dir a.toml")
@@ -89,12 +104,18 @@ TRACKED = (
 )
 
 
-@pytest.mark.parametrize(("flags", "changed"), [
-    ({"wandb_mode": "offline"}, {"wandb": "offline"}), ({"wandb_project": "other"}, {"wandb_project": "other"}),
-    ({"track": "tensorboard"}, {"wandb": "off", "wandb_entity": "", "wandb_project": ""}),
-    ({"track": "wandb", "wandb_mode": "offline"},
-     {"wandb": "offline", "wandb_entity": "", "wandb_project": "", "tensorboard": False}),
-])
+@pytest.mark.parametrize(
+    ("flags", "changed"),
+    [
+        ({"wandb_mode": "offline"}, {"wandb": "offline"}),
+        ({"wandb_project": "other"}, {"wandb_project": "other"}),
+        ({"track": "tensorboard"}, {"wandb": "off", "wandb_entity": "", "wandb_project": ""}),
+        (
+            {"track": "wandb", "wandb_mode": "offline"},
+            {"wandb": "offline", "wandb_entity": "", "wandb_project": "", "tensorboard": False},
+        ),
+    ],
+)
 def test_flags_of_wandb_go_with_a_file_that_tracks(folder, flags: dict[str, str], changed: dict[str, object]) -> None:
     (folder / "tracked.py").write_text(TRACKED)
     nothing = dict.fromkeys(("track", "wandb_mode", "wandb_entity", "wandb_project"))

@@ -196,8 +196,15 @@ def test_a_copy_of_a_users_code_that_is_not_as_planned_is_named(tmp_path, field,
     sha256 = source_sha256(tmp_path / "run" / folder, copies)
     reward = RewardCode(reference="/me/mine.py:reward", folder=folder, file="mine.py", sha256=sha256)
     trainer = TrainerOrder(
-        reference="/me/mine.py", directory="/me", outcome="score", folder=folder, files=tuple(files), sha256=sha256,
-        metrics={}, out="out", resumes=True,
+        reference="/me/mine.py",
+        directory="/me",
+        outcome="score",
+        folder=folder,
+        files=tuple(files),
+        sha256=sha256,
+        metrics={},
+        out="out",
+        resumes=True,
     )
     first, *rest = journals.one_replicate()
     (block,) = first.plan.blocks

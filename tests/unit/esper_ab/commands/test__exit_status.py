@@ -80,6 +80,7 @@ def test_a_lack_of_memory_is_a_line_with_what_would_help(capsys):
 
 def test_an_error_of_the_output_is_reported_where_that_is_possible(capsys):
     """With --json the report goes to the stream that has just failed, too."""
+
     @click.command()
     @click.option("--json", is_flag=True)
     def failing(json):

@@ -39,18 +39,26 @@ def small(words, size, also, verbose, deep) -> None:
     click.echo((words, size, also, verbose, deep))
 
 
-@pytest.mark.parametrize(("args", "said"), [
-    ("a --size 3 --size 3 b", "(('a', 'b'), 3, (), False, None)"),
-    ("--also 1 --also 2 -v --verbose", "((), 0, ('1', '2'), True, None)"),
-    ("--flat --flat -- --size", "(('--size',), 0, (), False, False)"),
-])
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        ("a --size 3 --size 3 b", "(('a', 'b'), 3, (), False, None)"),
+        ("--also 1 --also 2 -v --verbose", "((), 0, ('1', '2'), True, None)"),
+        ("--flat --flat -- --size", "(('--size',), 0, (), False, False)"),
+    ],
+)
 def test_a_value_may_be_repeated_and_a_list_may_grow(args: str, said: str) -> None:
     assert CliRunner().invoke(small, args.split()).stdout.strip() == said
 
 
-@pytest.mark.parametrize(("args", "flag"), [
-    ("--size 3 --size 4", "--size"), ("--size=3 --size=4", "--size"), ("--deep --flat", "--deep or --flat"),
-])
+@pytest.mark.parametrize(
+    ("args", "flag"),
+    [
+        ("--size 3 --size 4", "--size"),
+        ("--size=3 --size=4", "--size"),
+        ("--deep --flat", "--deep or --flat"),
+    ],
+)
 def test_two_values_are_refused(args: str, flag: str) -> None:
     done = CliRunner().invoke(small, args.split())
     assert (done.exit_code, done.stdout) == (2, "")

@@ -33,16 +33,19 @@ def test_what_names_items_is_no_seed_unless_the_user_says_so(tmp_path, monkeypat
     assert esper_ab(*asked, "--rows", "runs").returncode == 0
 
 
-@pytest.mark.parametrize(("typed", "status", "said"), [
-    (b"y\n", 0, "old is worse than new"), (b"n\n", 2, "nothing was judged"), (b"\x04", 130, "interrupted"),
-])
+@pytest.mark.parametrize(
+    ("typed", "status", "said"),
+    [
+        (b"y\n", 0, "old is worse than new"),
+        (b"n\n", 2, "nothing was judged"),
+        (b"\x04", 130, "interrupted"),
+    ],
+)
 def test_a_terminal_is_asked(tmp_path, typed, status, said):
     (tmp_path / "wide.csv").write_text(WIDE)
     ours, theirs = pty.openpty()
     asked = [sys.executable, "-m", "esper_ab.commands.cli", "judge", "wide.csv", "--margin", "2"]
-    command = subprocess.Popen(
-        asked, cwd=tmp_path, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    )
+    command = subprocess.Popen(asked, cwd=tmp_path, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     os.write(ours, typed)
     shown, _ = command.communicate()
     os.close(ours)

@@ -1,4 +1,4 @@
-""""Did you mean" for an unknown option, by meaning or by spelling."""
+""" "Did you mean" for an unknown option, by meaning or by spelling."""
 
 import click
 import pytest
@@ -14,13 +14,16 @@ def small():
     """It has no option but for the help."""
 
 
-@pytest.mark.parametrize(("of", "option", "said"), [
-    (launch.command, "--repeats", "no option --repeats; here it is called --seeds"),
-    (launch.command, "--num-timesteps", "no option --num-timesteps; here it is called --total-timesteps"),
-    (launch.command, "--learning-rate", "no option --learning-rate; here it is called --set ppo.lr=..."),
-    (launch.command, "--xyzzy", "no option --xyzzy"),
-    (small, "--repeats", "no option --repeats"),
-])
+@pytest.mark.parametrize(
+    ("of", "option", "said"),
+    [
+        (launch.command, "--repeats", "no option --repeats; here it is called --seeds"),
+        (launch.command, "--num-timesteps", "no option --num-timesteps; here it is called --total-timesteps"),
+        (launch.command, "--learning-rate", "no option --learning-rate; here it is called --set ppo.lr=..."),
+        (launch.command, "--xyzzy", "no option --xyzzy"),
+        (small, "--repeats", "no option --repeats"),
+    ],
+)
 def test_the_option_that_was_meant_is_named_where_the_command_has_it(of, option, said):
     with pytest.raises(click.NoSuchOption) as caught:
         of.make_context("x", [option, "3"])

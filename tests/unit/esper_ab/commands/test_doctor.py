@@ -10,13 +10,28 @@ SLOW = Diagnosis(topic="driver", level="warning", what="is old", remedy="update 
 BROKEN = Diagnosis(topic="torch", level="problem", what="is not there", remedy="install it")
 
 
-@pytest.mark.parametrize(("diagnoses", "lines"), [
-    ([WELL, WELL], ["2 checks passed, 0 problems, 0 warnings: experiments can run here"]),
-    ([WELL, SLOW], ["warning  driver  is old", "                 -> update it",
-                    "1 check passed, 0 problems, 1 warning: experiments can run here"]),
-    ([WELL, BROKEN], ["problem  torch  is not there", "                -> install it",
-                      "1 check passed, 1 problem, 0 warnings: an experiment would be refused or would fail here"]),
-])
+@pytest.mark.parametrize(
+    ("diagnoses", "lines"),
+    [
+        ([WELL, WELL], ["2 checks passed, 0 problems, 0 warnings: experiments can run here"]),
+        (
+            [WELL, SLOW],
+            [
+                "warning  driver  is old",
+                "                 -> update it",
+                "1 check passed, 0 problems, 1 warning: experiments can run here",
+            ],
+        ),
+        (
+            [WELL, BROKEN],
+            [
+                "problem  torch  is not there",
+                "                -> install it",
+                "1 check passed, 1 problem, 0 warnings: an experiment would be refused or would fail here",
+            ],
+        ),
+    ],
+)
 def test_the_doctor_lists_what_is_not_well_and_counts_the_rest(diagnoses, lines):
     assert describe_diagnoses(diagnoses).splitlines() == lines
     whole = describe_diagnoses(diagnoses, whole=True).splitlines()

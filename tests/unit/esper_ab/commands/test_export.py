@@ -57,7 +57,8 @@ def test_the_default_folder_and_what_is_printed(tmp_path):
     told = exported(experiment_dir, "--json", "--table", "runs", "--table", "runs")
     file = experiment_dir / "export" / "runs.csv"
     assert json.loads(told) == {
-        "run": str(experiment_dir), "format": "csv",
+        "run": str(experiment_dir),
+        "format": "csv",
         "files": [{"table": "runs", "file": str(file), "rows": 12, "bytes": file.stat().st_size}],
     }
     assert file.stat().st_mode & 0o777 == 0o644

@@ -28,10 +28,18 @@ def told(a, b, verdict):
     return json.dumps({"comparisons": [{"a": a, "b": b, "verdict": verdict, "warnings": []}]})
 
 
-@pytest.mark.parametrize("wrong", [
-    told("shaped", "simplified", "BETTES"), told("shaped", "simplifi%d", "BETTER"),
-    told("simplified", "shaped", "WORSE"), json.dumps({"comparisons": []}), json.dumps({"comparisoms": []}), "{", "[]",
-])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        told("shaped", "simplified", "BETTES"),
+        told("shaped", "simplifi%d", "BETTER"),
+        told("simplified", "shaped", "WORSE"),
+        json.dumps({"comparisons": []}),
+        json.dumps({"comparisoms": []}),
+        "{",
+        "[]",
+    ],
+)
 def test_no_verdict_is_told_from_a_damaged_report(tmp_path, wrong):
     (write(tmp_path / "finished", planted_effect()) / "verdict.json").write_text(wrong)
     (found,) = list_runs(tmp_path)
@@ -49,8 +57,11 @@ def test_a_time_that_this_zone_cannot_show_is_shown_as_it_is(tmp_path, when):
 def test_a_list_is_newest_first_and_hides_nothing(tmp_path):
     stranger = MilestoneReleased(replicate=0, milestone=0, runs=("nobody/0",))
     for name, events in (
-        ("finished", planted_effect()), ("points/failed", failed_run()), ("stale", planted_effect()[:40]),
-        ("damaged", planted_effect()), ("foreign", [*planted_effect()[:3], stranger]),
+        ("finished", planted_effect()),
+        ("points/failed", failed_run()),
+        ("stale", planted_effect()[:40]),
+        ("damaged", planted_effect()),
+        ("foreign", [*planted_effect()[:3], stranger]),
     ):
         write(tmp_path / name, events)
     (tmp_path / "finished" / "verdict.json").write_text(told("shaped", "simplified", "BETTER"))
@@ -64,8 +75,13 @@ def test_a_list_is_newest_first_and_hides_nothing(tmp_path):
     found = list_runs(tmp_path)
     by_name = {one.experiment_dir.rpartition("/")[2]: one for one in found}
     assert {name: one.state for name, one in by_name.items()} == {
-        "finished": "finished", "failed": "failed", "stale": "stale", "damaged": "damaged", "begun": "empty",
-        "foreign": "damaged", "unreadable": "empty",
+        "finished": "finished",
+        "failed": "failed",
+        "stale": "stale",
+        "damaged": "damaged",
+        "begun": "empty",
+        "foreign": "damaged",
+        "unreadable": "empty",
     }
     assert [one.last_event for one in found] == sorted((one.last_event for one in found), reverse=True)
     assert by_name["finished"].done == 1.0
@@ -84,11 +100,17 @@ def test_many_verdicts_are_counted():
     assert _table([listed]).endswith("8 comparisons: 5 BLOCKED; x BETTER than 3")
 
 
-@pytest.mark.parametrize(("verdict", "said"), [
-    (Verdict.BETTER, "x BETTER than y"), (Verdict.WORSE, "x WORSE than y"),
-    (Verdict.BETTER_BELOW_MARGIN, "x BETTER than y, BELOW MARGIN"), (Verdict.EQUIVALENT, "x EQUIVALENT to y"),
-    (Verdict.INCONCLUSIVE, "x - y: INCONCLUSIVE"), (Verdict.NO_INFERENCE, "x - y: NO INFERENCE"),
-])
+@pytest.mark.parametrize(
+    ("verdict", "said"),
+    [
+        (Verdict.BETTER, "x BETTER than y"),
+        (Verdict.WORSE, "x WORSE than y"),
+        (Verdict.BETTER_BELOW_MARGIN, "x BETTER than y, BELOW MARGIN"),
+        (Verdict.EQUIVALENT, "x EQUIVALENT to y"),
+        (Verdict.INCONCLUSIVE, "x - y: INCONCLUSIVE"),
+        (Verdict.NO_INFERENCE, "x - y: NO INFERENCE"),
+    ],
+)
 def test_a_verdict_says_which_group_it_is_about(verdict, said):
     assert _table([Listed(experiment_dir="run", state="finished", verdicts=(f"x - y: {verdict}",))]).endswith(said)
 

@@ -19,8 +19,13 @@ VERDICT = "shaped better-than sparse"
 # Of every flag that `launch` and `resume` share: a value that `launch` takes under Slurm; None: it refuses the flag.
 SHARED = {
     "--fail-unless": (VERDICT, "sparse not-worse-than shaped"),
-    "--launcher": None, "--transport": None, "--quiet": None, "--json": None,
-    "--ray-address": None, "--ray-label": None, "--ray-wait": None,
+    "--launcher": None,
+    "--transport": None,
+    "--quiet": None,
+    "--json": None,
+    "--ray-address": None,
+    "--ray-label": None,
+    "--ray-wait": None,
 }
 REFUSED = {"--ray-address": "auto", "--ray-label": "kind=box", "--ray-wait": "3"}  # by the launcher, with a value
 
@@ -56,13 +61,16 @@ def begins_with(script, folder):
 
 
 @pytest.mark.parametrize("flags", [ONE, GRID, TASKS])
-@pytest.mark.parametrize(("there", "does"), [
-    ({}, "launch"),
-    ({"events.jsonl": ""}, "launch"),
-    ({"events.jsonl": '{"n":0,'}, "launch"),
-    ({"events.jsonl": '{"n":0}\n'}, "resume"),
-    ({"joint.json": "{}\n"}, "resume"),
-])
+@pytest.mark.parametrize(
+    ("there", "does"),
+    [
+        ({}, "launch"),
+        ({"events.jsonl": ""}, "launch"),
+        ({"events.jsonl": '{"n":0,'}, "launch"),
+        ({"events.jsonl": '{"n":0}\n'}, "resume"),
+        ({"joint.json": "{}\n"}, "resume"),
+    ],
+)
 def test_it_resumes_what_has_been_recorded(tmp_path, monkeypatch, flags, there, does):
     monkeypatch.chdir(tmp_path)
     script = printed(*flags)
@@ -104,13 +112,19 @@ def test_what_an_experiment_keeps_is_not_said_again_to_resume_it():
     assert not {"--seeds", "--groups"} & set(words_of(printed(*ONE, "--seeds", "8"), "resume"))
 
 
-@pytest.mark.parametrize(("flags", "says"), [
-    (("--fail-unless", "shaped better-than nope"), "no group 'nope'"),
-    (("--control", "shaped", "--group", "fast:ppo.lr=1e-3", "--fail-unless", "sparse worse-than fast"), "not compared"),
-    (("--track", "paper"), "no such tracker"),
-    (("--calibration", "nope.json"), "nope.json"),
-    ((*GRID[2:], "--fail-unless", "shaped better-than nope"), "no group 'nope'"),
-])
+@pytest.mark.parametrize(
+    ("flags", "says"),
+    [
+        (("--fail-unless", "shaped better-than nope"), "no group 'nope'"),
+        (
+            ("--control", "shaped", "--group", "fast:ppo.lr=1e-3", "--fail-unless", "sparse worse-than fast"),
+            "not compared",
+        ),
+        (("--track", "paper"), "no such tracker"),
+        (("--calibration", "nope.json"), "nope.json"),
+        ((*GRID[2:], "--fail-unless", "shaped better-than nope"), "no group 'nope'"),
+    ],
+)
 def test_what_launch_would_refuse_is_refused_before_a_job_waits_for_it(flags, says, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert says in refusal(*ONE, *flags)

@@ -17,12 +17,28 @@ from esper_ab.journal.load import load
 from esper_ab.journal.lock import Lock
 
 KEPT = (
-    "events.jsonl", "events.jsonl.torn-3", "experiment.toml", "summary.txt", "verdict.json", "report.html",
-    "policies/shaped/0.pt", "logs/shaped-0.log", ".gitignore", ".notes.txt.swp", "checkpoints/thesis.tex",
-    "checkpoints/shaped/0/notes.pt", "checkpoints/shaped/0/more/1.pt", "policies/.git.index.1-2",
+    "events.jsonl",
+    "events.jsonl.torn-3",
+    "experiment.toml",
+    "summary.txt",
+    "verdict.json",
+    "report.html",
+    "policies/shaped/0.pt",
+    "logs/shaped-0.log",
+    ".gitignore",
+    ".notes.txt.swp",
+    "checkpoints/thesis.tex",
+    "checkpoints/shaped/0/notes.pt",
+    "checkpoints/shaped/0/more/1.pt",
+    "policies/.git.index.1-2",
 )
-GONE = ("checkpoints/shaped/0/7.pt", "checkpoints/shaped/0/.8.pt.11-12", ".report.html.x1y2",
-        "policies/shaped/.0.pt.1-2", "tracking/.wandb.json.k3j_x2a1")
+GONE = (
+    "checkpoints/shaped/0/7.pt",
+    "checkpoints/shaped/0/.8.pt.11-12",
+    ".report.html.x1y2",
+    "policies/shaped/.0.pt.1-2",
+    "tracking/.wandb.json.k3j_x2a1",
+)
 
 
 def fill(folder, *names):
@@ -77,12 +93,20 @@ def test_of_an_unfinished_run_what_resume_needs_stays(tmp_path):
     done = cut[-1].record.run.name
     (open_run,) = {event.record.run.name for event in cut if isinstance(event, EpisodeRecorded)} - {done}
     experiment_dir = write(tmp_path / "run", cut)
-    fill(experiment_dir, f"checkpoints/{done}/8.pt", f"checkpoints/{open_run}/8.pt", f"checkpoints/{open_run}/7.pt",
-         f"checkpoints/{open_run}/.9.pt.3-4", "console.log")
+    fill(
+        experiment_dir,
+        f"checkpoints/{done}/8.pt",
+        f"checkpoints/{open_run}/8.pt",
+        f"checkpoints/{open_run}/7.pt",
+        f"checkpoints/{open_run}/.9.pt.3-4",
+        "console.log",
+    )
     assert "esper-ab resume" in found_in(experiment_dir).kept
     assert tidy(experiment_dir) == 0
     assert files(experiment_dir) - {".lock", "events.jsonl", "experiment.toml"} == {
-        f"checkpoints/{open_run}/8.pt", f"checkpoints/{open_run}/7.pt", "console.log",
+        f"checkpoints/{open_run}/8.pt",
+        f"checkpoints/{open_run}/7.pt",
+        "console.log",
     }
 
 
@@ -131,8 +155,10 @@ def test_a_check_of_several_has_the_worst_status(tmp_path, capsys):
     assert tidy(well, "--check", "--repair") == 2
 
 
-@pytest.mark.parametrize("link", ["checkpoints/link", "checkpoints/shaped", "checkpoints/shaped/0", "policies",
-                                  "policies/shaped", "tracking"])
+@pytest.mark.parametrize(
+    "link",
+    ["checkpoints/link", "checkpoints/shaped", "checkpoints/shaped/0", "policies", "policies/shaped", "tracking"],
+)
 def test_links_are_never_followed_out_of_the_experiment_directory(tmp_path, link):
     """Whatever stands behind them, called as our own files are."""
     elsewhere = fill(tmp_path / "elsewhere", "7.pt", "shaped/7.pt", "0/7.pt", "shaped/0/7.pt", ".7.pt.1-2", ".a.json.b")

@@ -16,8 +16,16 @@ from esper_ab.contracts.wire_limits import LARGEST_BYTES, limits_of
 EPISODE, EVALUATION = a_record_of_each_kind()
 MESSAGES = (EpisodeFinished(run=EPISODE.run, record=EPISODE), Evaluated(run=EPISODE.run, record=EVALUATION))
 SEED_EVENT = SeedEvent(
-    env=0, step=3, slot="early", event="fossilized", seed_id="0-early-1", blueprint="norm", stage="FOSSILIZED",
-    alpha=1.0, contribution=None, params=16,
+    env=0,
+    step=3,
+    slot="early",
+    event="fossilized",
+    seed_id="0-early-1",
+    blueprint="norm",
+    stage="FOSSILIZED",
+    alpha=1.0,
+    contribution=None,
+    params=16,
 )
 FAILED = limits_of(Failed)
 
@@ -33,21 +41,24 @@ def test_many_events_fit():
     assert decode_from_worker(encode(long)) == long
 
 
-@pytest.mark.parametrize(("value", "why"), [
-    ({"kind": "Failed", "summary": "x" * (FAILED.text_bytes + 1), "traceback": ""}, "max_str_len"),
-    ({"kind": "Failed", **{str(i): 0 for i in range(MOST_KEYS)}}, "max_map_len"),
-    ({"kind": "Failed", "summary": [0] * (1 << 18) + [1], "traceback": ""}, "max_array_len"),
-    ({"kind": "Failed", "summary": b"x", "traceback": ""}, "max_bin_len"),
-    ({"kind": "Failed", "summary": msgpack.ExtType(1, b"x"), "traceback": ""}, "max_ext_len"),
-    ({"kind": "Failed", "summary": [[]] * 100_000, "traceback": ""}, "too many lists and maps"),
-    ({"kind": "Failed", 1: "x"}, "not allowed for map key"),
-    ({"kind": "Failed", "summary": [], "traceback": ""}, r"`str`, got `array` - at `\$.summary`"),
-    ({"kind": "Failed", "summary": "", "traceback": "", "more": 1}, "unknown field `more`"),
-    ({"kind": "Release", "run_name": "a/0", "milestone": 1}, "is not a map whose `kind` is one of Hello"),
-    ({"kind": ["Failed"]}, "is not a map whose `kind`"),
-    ({}, "is not a map whose `kind`"),
-    (["Failed"], "is not a map whose `kind`"),
-])
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ({"kind": "Failed", "summary": "x" * (FAILED.text_bytes + 1), "traceback": ""}, "max_str_len"),
+        ({"kind": "Failed", **{str(i): 0 for i in range(MOST_KEYS)}}, "max_map_len"),
+        ({"kind": "Failed", "summary": [0] * (1 << 18) + [1], "traceback": ""}, "max_array_len"),
+        ({"kind": "Failed", "summary": b"x", "traceback": ""}, "max_bin_len"),
+        ({"kind": "Failed", "summary": msgpack.ExtType(1, b"x"), "traceback": ""}, "max_ext_len"),
+        ({"kind": "Failed", "summary": [[]] * 100_000, "traceback": ""}, "too many lists and maps"),
+        ({"kind": "Failed", 1: "x"}, "not allowed for map key"),
+        ({"kind": "Failed", "summary": [], "traceback": ""}, r"`str`, got `array` - at `\$.summary`"),
+        ({"kind": "Failed", "summary": "", "traceback": "", "more": 1}, "unknown field `more`"),
+        ({"kind": "Release", "run_name": "a/0", "milestone": 1}, "is not a map whose `kind` is one of Hello"),
+        ({"kind": ["Failed"]}, "is not a map whose `kind`"),
+        ({}, "is not a map whose `kind`"),
+        (["Failed"], "is not a map whose `kind`"),
+    ],
+)
 def test_what_a_message_may_not_hold_is_refused(value, why):
     with pytest.raises(ProtocolError, match=why):
         decode_from_worker(msgpack.packb(value))
@@ -70,8 +81,16 @@ def test_a_message_is_all_of_the_bytes():
 
 
 def test_a_type_is_not_converted_to_another():
-    hello = {"kind": "Hello", "worker": "w00", "incarnation": "1", "protocol": 1, "pid": 1, "uuids": [],
-             "torch_version": "", "sources": ""}
+    hello = {
+        "kind": "Hello",
+        "worker": "w00",
+        "incarnation": "1",
+        "protocol": 1,
+        "pid": 1,
+        "uuids": [],
+        "torch_version": "",
+        "sources": "",
+    }
     with pytest.raises(ProtocolError, match="`int`, got `str`"):
         decode_from_worker(msgpack.packb(hello))
     assert decode_from_worker(msgpack.packb(hello | {"incarnation": 1})) == Hello(

@@ -53,9 +53,17 @@ def precious(root):
 
 
 @pytest.mark.parametrize("act", ACTS.values(), ids=ACTS)
-@pytest.mark.parametrize("name", [
-    "a/b/thesis", "a/b/new", "a/new/x", "../precious/b/thesis", "a/../../precious/x", "/etc/x",
-])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a/b/thesis",
+        "a/b/new",
+        "a/new/x",
+        "../precious/b/thesis",
+        "a/../../precious/x",
+        "/etc/x",
+    ],
+)
 def test_nothing_behind_a_link_or_above_is_touched(root, act, name):
     (root / "a" / "b").symlink_to(root.parent / "precious" / "b")
     (root / "a" / "new").symlink_to(root.parent / "precious")
@@ -172,5 +180,8 @@ def test_every_new_name_above_a_new_folder_is_on_the_disk(root, monkeypatch):
 def test_a_synced_file_is_on_the_disk_with_its_folders(root, monkeypatch):
     folders = synced(lambda: write_below(root, "x/y/file", b"new", synced=True), monkeypatch)
     assert [folder.partition("/.")[0] for folder in folders] == [
-        str(root), str(root / "x"), str(root / "x" / "y"), str(root / "x" / "y"),
+        str(root),
+        str(root / "x"),
+        str(root / "x" / "y"),
+        str(root / "x" / "y"),
     ]

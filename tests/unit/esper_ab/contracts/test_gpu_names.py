@@ -8,20 +8,36 @@ UUID = "0a1b2c3d-1111-2222-3333-444455556666"
 OLDER = f"MIG-GPU-{UUID}/3/0"  # as drivers before 470 call an instance
 
 
-@pytest.mark.parametrize(("uuids", "visible", "names"), [
-    (["a", "b"], None, ["GPU-a", "GPU-b"]), (["b"], "1", ["GPU-b"]), (["b"], "GPU-b", ["GPU-b"]),
-    ([], f"MIG-{UUID}", []), (["of the instance, or of its GPU"], f"MIG-{UUID}", [f"MIG-{UUID}"]),
-    ([UUID], OLDER, [OLDER]), ([UUID], f" MIG-{UUID} ", [f"MIG-{UUID}"]),
-])
+@pytest.mark.parametrize(
+    ("uuids", "visible", "names"),
+    [
+        (["a", "b"], None, ["GPU-a", "GPU-b"]),
+        (["b"], "1", ["GPU-b"]),
+        (["b"], "GPU-b", ["GPU-b"]),
+        ([], f"MIG-{UUID}", []),
+        (["of the instance, or of its GPU"], f"MIG-{UUID}", [f"MIG-{UUID}"]),
+        ([UUID], OLDER, [OLDER]),
+        ([UUID], f" MIG-{UUID} ", [f"MIG-{UUID}"]),
+    ],
+)
 def test_a_gpu_is_called_by_its_uuid_and_an_instance_as_the_environment_calls_it(
     uuids: list[str], visible: str | None, names: list[str]
 ) -> None:
     assert gpu_names(uuids, visible) == names
 
 
-@pytest.mark.parametrize(("visible", "beyond"), [
-    (None, False), ("", False), ("0,1", False), ("GPU-a,GPU-b", False), ("MIG-a", False), ("MIG-a,MIG-b", True),
-    ("GPU-a,MIG-b", True), ("MIG-a, 0", True),
-])
+@pytest.mark.parametrize(
+    ("visible", "beyond"),
+    [
+        (None, False),
+        ("", False),
+        ("0,1", False),
+        ("GPU-a,GPU-b", False),
+        ("MIG-a", False),
+        ("MIG-a,MIG-b", True),
+        ("GPU-a,MIG-b", True),
+        ("MIG-a, 0", True),
+    ],
+)
 def test_an_instance_stands_alone(visible: str | None, beyond: bool) -> None:
     assert is_beyond_one_instance(visible) == beyond

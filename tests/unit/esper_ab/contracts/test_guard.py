@@ -87,10 +87,14 @@ def started(tmp_path: Path) -> tuple[subprocess.Popen[bytes], list[int]]:
     return guarded, [int(word) for word in pids.read_text().split()]
 
 
-@pytest.mark.parametrize(("ends", "status"), [
-    ("raise SystemExit(0)", 0), ("raise SystemExit(3)", 3),
-    ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", 128 + signal.SIGKILL),
-])
+@pytest.mark.parametrize(
+    ("ends", "status"),
+    [
+        ("raise SystemExit(0)", 0),
+        ("raise SystemExit(3)", 3),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", 128 + signal.SIGKILL),
+    ],
+)
 def test_its_status_is_the_programs(ends: str, status: int) -> None:
     assert status_of(start(sys.executable, "-c", ends)) == status
 

@@ -8,10 +8,23 @@ import pytest
 from esper_ab.contracts.plain_values import LARGEST, as_float, expected_instead, shown, whole_number
 
 
-@pytest.mark.parametrize(("text", "number"), [
-    ("0", 0), ("007", 7), (str(LARGEST), LARGEST), (str(LARGEST + 1), None), ("1" * 5000, None), ("", None),
-    ("-1", None), ("+1", None), ("1_0", None), ("²", None), ("٣", None), ("ten", None),
-])
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("0", 0),
+        ("007", 7),
+        (str(LARGEST), LARGEST),
+        (str(LARGEST + 1), None),
+        ("1" * 5000, None),
+        ("", None),
+        ("-1", None),
+        ("+1", None),
+        ("1_0", None),
+        ("²", None),
+        ("٣", None),
+        ("ten", None),
+    ],
+)
 def test_digits_are_a_number_where_a_message_carries_it(text: str, number: int | None) -> None:
     assert whole_number(text) == number
 
@@ -23,8 +36,15 @@ def test_a_number_that_python_does_not_write_is_told_by_its_size() -> None:
     assert shown("x") == "'x'"
 
 
-@pytest.mark.parametrize(("value", "number"), [
-    (3, 3.0), (-(10**400), -math.inf), (10**400, math.inf), (Fraction(10**400), math.inf), ("0.5", 0.5),
-])
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [
+        (3, 3.0),
+        (-(10**400), -math.inf),
+        (10**400, math.inf),
+        (Fraction(10**400), math.inf),
+        ("0.5", 0.5),
+    ],
+)
 def test_a_number_beyond_any_float_is_infinite(value: object, number: float) -> None:
     assert as_float(value) == number

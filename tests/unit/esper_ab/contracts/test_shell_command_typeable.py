@@ -31,13 +31,16 @@ def script(path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize(("argv", "program"), [
-    (("python", "-m", "esper_ab"), "python -m esper_ab"),
-    ((".venv/bin/python3.14", "-m", "esper_ab.launch"), ".venv/bin/python3.14 -m esper_ab"),
-    (("/my env/bin/python", "-m", "esper_ab"), "'/my env/bin/python' -m esper_ab"),
-    (("/env/bin/python", ".venv/bin/esper-ab"), ".venv/bin/esper-ab"),
-    (("/env/bin/python", "/my env/bin/esper-ab"), "'/my env/bin/esper-ab'"),
-])
+@pytest.mark.parametrize(
+    ("argv", "program"),
+    [
+        (("python", "-m", "esper_ab"), "python -m esper_ab"),
+        ((".venv/bin/python3.14", "-m", "esper_ab.launch"), ".venv/bin/python3.14 -m esper_ab"),
+        (("/my env/bin/python", "-m", "esper_ab"), "'/my env/bin/python' -m esper_ab"),
+        (("/env/bin/python", ".venv/bin/esper-ab"), ".venv/bin/esper-ab"),
+        (("/env/bin/python", "/my env/bin/esper-ab"), "'/my env/bin/esper-ab'"),
+    ],
+)
 def test_what_the_user_typed_is_printed_where_esper_ab_is_not_on_the_path(started_as, argv, program):
     started_as(NOTHING, *argv)
     assert typeable("`esper-ab report x` writes it\nesper-ab list") == f"`{program} report x` writes it\n{program} list"

@@ -7,21 +7,40 @@ from hypothesis import strategies as st
 from esper_ab.contracts.trainer import OutcomeSource, called, is_command, read_source
 
 
-@pytest.mark.parametrize(("text", "source"), [
-    ("return", OutcomeSource("", "return")), ("eval/return", OutcomeSource("", "eval/return")),
-    ("wandb", OutcomeSource("", "wandb")), ("wandb:charts/return", OutcomeSource("", "charts/return", wandb=True)),
-    ("r.json:return", OutcomeSource("r.json", "return")),
-    ("a/log.csv:train:loss", OutcomeSource("a/log.csv", "train:loss")),
-    ("wandb.json:x", OutcomeSource("wandb.json", "x")), ("a..b.json:x", OutcomeSource("a..b.json", "x")),
-])
+@pytest.mark.parametrize(
+    ("text", "source"),
+    [
+        ("return", OutcomeSource("", "return")),
+        ("eval/return", OutcomeSource("", "eval/return")),
+        ("wandb", OutcomeSource("", "wandb")),
+        ("wandb:charts/return", OutcomeSource("", "charts/return", wandb=True)),
+        ("r.json:return", OutcomeSource("r.json", "return")),
+        ("a/log.csv:train:loss", OutcomeSource("a/log.csv", "train:loss")),
+        ("wandb.json:x", OutcomeSource("wandb.json", "x")),
+        ("a..b.json:x", OutcomeSource("a..b.json", "x")),
+    ],
+)
 def test_a_source_is_a_name_a_file_with_a_name_or_wandb(text: str, source: OutcomeSource) -> None:
     assert read_source(text) == source
 
 
-@pytest.mark.parametrize("text", [
-    "", ":", ":return", "wandb:", "r.json:", "r.txt:return", "json:r.json:return", "csv:log.csv:return",
-    "/r.json:return", "../r.json:return", "a/../../r.csv:return", "charts:return",
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        ":",
+        ":return",
+        "wandb:",
+        "r.json:",
+        "r.txt:return",
+        "json:r.json:return",
+        "csv:log.csv:return",
+        "/r.json:return",
+        "../r.json:return",
+        "a/../../r.csv:return",
+        "charts:return",
+    ],
+)
 def test_anything_else_is_refused_with_the_forms(text: str) -> None:
     with pytest.raises(ValueError, match=r"expected NAME, FILE:NAME with a \.json or \.csv file below \{out\}, or"):
         read_source(text)
@@ -39,10 +58,17 @@ def test_a_source_has_a_key_and_never_leaves_its_folder(text: str) -> None:
     assert ":".join(filter(None, ("wandb" * source.wandb, source.path, source.key))) == text
 
 
-@pytest.mark.parametrize(("reference", "command", "name"), [
-    ("mine.py", False, "mine.py"), ("my folder/mine.py", False, "mine.py"), ("run{lr}.py", True, "run{lr}.py"),
-    ("python train.py --lr {lr}", True, "train.py"), ("./train --lr {lr}", True, "train"),
-    ("python -m lib.train {seed} {out}", True, "lib.train"), ("python 'my train.py' {seed}", True, "my train.py"),
-])
+@pytest.mark.parametrize(
+    ("reference", "command", "name"),
+    [
+        ("mine.py", False, "mine.py"),
+        ("my folder/mine.py", False, "mine.py"),
+        ("run{lr}.py", True, "run{lr}.py"),
+        ("python train.py --lr {lr}", True, "train.py"),
+        ("./train --lr {lr}", True, "train"),
+        ("python -m lib.train {seed} {out}", True, "lib.train"),
+        ("python 'my train.py' {seed}", True, "my train.py"),
+    ],
+)
 def test_a_trainer_is_a_file_or_a_command_and_is_called_by_its_script(reference: str, command: bool, name: str) -> None:
     assert (is_command(reference), called(reference)) == (command, name)

@@ -42,12 +42,15 @@ def test_every_device_that_is_offered_has_one_place_numbered_node_after_node(siz
         assert [device.node for device in of_kind] == [f"n{i}" for i, count in enumerate(counts) for _ in range(count)]
 
 
-@pytest.mark.parametrize(("other", "said"), [
-    (machine(torch_version="2.7"), "torch is 2.7 on node n2 but none on n1"),
-    (machine(sources="b"), "the state of esper_ab's code is b on node n2 but none on n1"),
-    (machine(kernels=(Kernel(name="native-avx2", build="g"),)), "the native kernel is native-avx2 g on node n2"),
-    (machine(gpus=1), r"node n2 has H200 \(9.0\), n1 has no GPU: an experiment trains on one kind of GPU"),
-])
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        (machine(torch_version="2.7"), "torch is 2.7 on node n2 but none on n1"),
+        (machine(sources="b"), "the state of esper_ab's code is b on node n2 but none on n1"),
+        (machine(kernels=(Kernel(name="native-avx2", build="g"),)), "the native kernel is native-avx2 g on node n2"),
+        (machine(gpus=1), r"node n2 has H200 \(9.0\), n1 has no GPU: an experiment trains on one kind of GPU"),
+    ],
+)
 def test_a_node_that_would_compute_otherwise_is_named(other, said):
     with pytest.raises(UsageError, match=said):
         check_alike({"n1": machine(), "n2": other})

@@ -37,10 +37,13 @@ def test_a_preflight_that_hangs_is_told_of_with_what_it_was_doing(tmp_path):
     assert raised.value.exit_code == 11
 
 
-@pytest.mark.parametrize(("line", "how"), [
-    ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "was killed by SIGSEGV and printed nothing"),
-    ("print('why', flush=True); import os; os._exit(7)", "ended with exit status 7; its last line: why"),
-])
+@pytest.mark.parametrize(
+    ("line", "how"),
+    [
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "was killed by SIGSEGV and printed nothing"),
+        ("print('why', flush=True); import os; os._exit(7)", "ended with exit status 7; its last line: why"),
+    ],
+)
 def test_the_death_of_the_preflight_by_a_users_code_is_told_of_that_code(tmp_path, line, how):
     """Nobody waits for what the code has left before."""
     with left_behind.nobody_waits(tmp_path) as leaves:
@@ -81,7 +84,10 @@ def test_nothing_waits_for_the_processes_and_threads_that_a_trainer_leaves(tmp_p
         at_exit = f"import atexit\natexit.register(pathlib.Path({str(tmp_path / 'left')!r}).touch)\n"
         path.write_text(f"{leaves}{at_exit}{path.read_text()}")
         questions = Questions(
-            task=f"{TRAINER_PREFIX}mine", data_dir="", user_rewards=(), trainer=trainers.question(str(path), tmp_path),
+            task=f"{TRAINER_PREFIX}mine",
+            data_dir="",
+            user_rewards=(),
+            trainer=trainers.question(str(path), tmp_path),
             trainer_outcome=Measure(name="outcome", label="score", better="higher"),
         )
         found = examine(questions).trainer

@@ -61,9 +61,9 @@ def test_too_few_runs_are_refused() -> None:
 
 def test_where_no_margin_was_named_there_is_one_to_start_from() -> None:
     found = calibration_of(fold(ONE_MODE.events()), 10, deterministic=True, named=False)
-    (row,) = power_tables(
-        Known(source="", sd=found.spread.sd), (0.0,), (10,), PowerQuestion(margin=found.margin)
-    )[0].rows
+    (row,) = power_tables(Known(source="", sd=found.spread.sd), (0.0,), (10,), PowerQuestion(margin=found.margin))[
+        0
+    ].rows
     assert row.power == pytest.approx(0.8, abs=0.02)
     hint = f"No margin was named. 10 seeds can find a difference of {found.outcome.difference(f'{found.margin:g}')}"
     assert hint in " ".join(calibration_text(found).split())

@@ -13,10 +13,19 @@ from esper_ab.plan.blocks import extend
 LOOSE = Arithmetic(deterministic=False)  # with it device and start order could matter on cores, too
 
 
-@pytest.mark.parametrize(("replicates", "looks"), [
-    (1, (1,)), (6, (6,)), (15, (15,)), (16, (14, 16)), (20, (14, 20)), (26, (18, 26)), (28, (14, 20, 28)),
-    (30, (16, 20, 30)),
-])
+@pytest.mark.parametrize(
+    ("replicates", "looks"),
+    [
+        (1, (1,)),
+        (6, (6,)),
+        (15, (15,)),
+        (16, (14, 16)),
+        (20, (14, 20)),
+        (26, (18, 26)),
+        (28, (14, 20, 28)),
+        (30, (16, 20, 30)),
+    ],
+)
 def test_default_looks_are_those_of_the_procedure(replicates, looks):
     """Those of other numbers: tests/statistics/test_against_simulated.py."""
     assert default_looks(replicates) == looks

@@ -95,10 +95,17 @@ def of_differences(d):
     )
 
 
-@pytest.mark.parametrize(("rho", "replicates", "power", "used"), [
-    (0.0, 10, 0.50, 10.0), (0.3, 10, 0.64, 10.0), (0.6, 10, 0.86, 10.0),
-    (0.0, 20, 0.84, 17.3), (0.3, 20, 0.94, 16.2), (0.6, 20, 1.00, 14.7),
-])
+@pytest.mark.parametrize(
+    ("rho", "replicates", "power", "used"),
+    [
+        (0.0, 10, 0.50, 10.0),
+        (0.3, 10, 0.64, 10.0),
+        (0.6, 10, 0.86, 10.0),
+        (0.0, 20, 0.84, 17.3),
+        (0.3, 20, 0.94, 16.2),
+        (0.6, 20, 1.00, 14.7),
+    ],
+)
 def test_published_power_of_the_procedure(rho, replicates, power, used):
     """Runs with SD 3.5 points, difference 3.5 points."""
     (row,) = table(3.5, rho, (replicates,)).rows

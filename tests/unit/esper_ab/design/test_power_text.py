@@ -27,8 +27,14 @@ def row(replicates=16, **changes):
 
 def table(rho, rows, needed=NEEDED):
     return PowerTable(
-        sd_run=3.5, rho=rho, sd=4.95, sd_low=None, sd_high=None, question=PowerQuestion(margin=2.0, comparisons=3),
-        rows=tuple(rows), needed=needed,
+        sd_run=3.5,
+        rho=rho,
+        sd=4.95,
+        sd_low=None,
+        sd_high=None,
+        question=PowerQuestion(margin=2.0, comparisons=3),
+        rows=tuple(rows),
+        needed=needed,
     )
 
 
@@ -74,15 +80,29 @@ OF_THE_MARGIN = "with 80 % power, and a difference of the margin with 50%."
 LINES = [  # of what is known, of 16 seeds, of the seeds that the margin needs
     ({}, {}, NEEDED, UNKNOWN),
     ({}, {}, NEEDED, "Pair correlation 0.3:"),
-    ({"sd_pairs": 4.95, "df_pairs": 5}, {}, NEEDED,
-     "Pair correlation 0.3 (from observed pairs, whose differences have an SD of 4.95 with 5 degrees of freedom):"),
+    (
+        {"sd_pairs": 4.95, "df_pairs": 5},
+        {},
+        NEEDED,
+        "Pair correlation 0.3 (from observed pairs, whose differences have an SD of 4.95 with 5 degrees of freedom):",
+    ),
     ({}, {"smallest_low": None}, NEEDED, f"{OF_16_SEEDS} {OF_THE_MARGIN}"),
     ({}, {"smallest": None}, NEEDED, "16 seeds are too few for a verdict, which needs 6."),
-    ({}, {"replicates": 14}, NEEDED, "14 seeds (looks at 12, 14) find a difference of 3.2 points (80 % range 2 to 7) "
-     f"{OF_THE_MARGIN} EQUIVALENT needs 15 pairs."),
-    ({}, {"stops": STOPS}, NEEDED, f"{OF_16_SEEDS} (80 % range 2 to 7) {OF_THE_MARGIN} Stopping for futility costs "
-     "0.040 of that power. On average it uses 11.5 seeds instead of 15.9 if nothing differs, and 13.0 instead of 15.0 "
-     "if the difference equals the margin."),
+    (
+        {},
+        {"replicates": 14},
+        NEEDED,
+        "14 seeds (looks at 12, 14) find a difference of 3.2 points (80 % range 2 to 7) "
+        f"{OF_THE_MARGIN} EQUIVALENT needs 15 pairs.",
+    ),
+    (
+        {},
+        {"stops": STOPS},
+        NEEDED,
+        f"{OF_16_SEEDS} (80 % range 2 to 7) {OF_THE_MARGIN} Stopping for futility costs "
+        "0.040 of that power. On average it uses 11.5 seeds instead of 15.9 if nothing differs, and 13.0 instead of 15.0 "
+        "if the difference equals the margin.",
+    ),
     ({}, {"stops": STOPS, "expected": None}, NEEDED, f"{OF_16_SEEDS} (80 % range 2 to 7) {OF_THE_MARGIN}"),
     ({}, {}, needed(20, 20, 20), "A difference of 2 points needs 20 seeds."),
     ({}, {}, needed(20, 12), "A difference of 2 points needs about 20 seeds (80 % range 12 to more than 10,000)."),
@@ -101,12 +121,15 @@ WITH_32 = "With --eval-episodes 32 the SD of differences is 3 instead of 4.95, a
 INSTEAD = "A difference of 2 points needs about 10 seeds (80 % range 8 to 30) instead of"
 
 
-@pytest.mark.parametrize(("best", "seeds", "lines"), [
-    (None, NEEDED, []),
-    (16, NEEDED, ["--eval-episodes 16, as used here, has the least variance x cost."]),
-    (32, NEEDED, [WITH_32, f"{INSTEAD} 20, 0.75 times the compute."]),
-    (32, needed(None, 12), [WITH_32, f"{INSTEAD} more than 10,000."]),
-])
+@pytest.mark.parametrize(
+    ("best", "seeds", "lines"),
+    [
+        (None, NEEDED, []),
+        (16, NEEDED, ["--eval-episodes 16, as used here, has the least variance x cost."]),
+        (32, NEEDED, [WITH_32, f"{INSTEAD} 20, 0.75 times the compute."]),
+        (32, needed(None, 12), [WITH_32, f"{INSTEAD} more than 10,000."]),
+    ],
+)
 def test_what_other_evaluation_episodes_would_change(best, seeds, lines):
     answer = best and EvalEpisodesAnswer(
         eval_episodes=16, share=0.5, cost_share=0.2, best=best, sd=3.0, cost_times=1.5, needed=needed(10, 8, 30)
@@ -123,6 +146,7 @@ def test_what_other_evaluation_episodes_would_change(best, seeds, lines):
 @pytest.mark.parametrize("seeds", [6, 10])
 def test_what_a_plan_finds_is_what_the_noncentral_t_says(seeds):
     """At one look, by scipy: pairs of uncorrelated runs, whose differences have sqrt(2) times the SD of a run."""
+
     def power(effect):  # in SDs of a run
         return nct.sf(t.isf(0.025, seeds - 1), seeds - 1, effect * math.sqrt(seeds / 2.0))
 
@@ -155,14 +179,23 @@ def test_nothing_is_said_of_a_plan_that_decides_nothing_or_has_no_end(how):
     assert [design_power_line(design, sd) for sd in (None, 2.0)] == ["", ""]
 
 
-@pytest.mark.parametrize(("counts", "first"), [
-    ((20,), "To find a difference of 2 points with 80 % power: 20 seeds."),
-    ((20, 12), "To find a difference of 2 points with 80 % power: 12 to 20 seeds, depending on how similar the two "
-     "runs of a pair are."),
-    ((20, None), "To find a difference of 2 points with 80 % power: 20 to more than 10,000 seeds, depending on how "
-     "similar the two runs of a pair are."),
-    ((None,), "To find a difference of 2 points with 80 % power: more than 10,000 seeds."),
-])
+@pytest.mark.parametrize(
+    ("counts", "first"),
+    [
+        ((20,), "To find a difference of 2 points with 80 % power: 20 seeds."),
+        (
+            (20, 12),
+            "To find a difference of 2 points with 80 % power: 12 to 20 seeds, depending on how similar the two "
+            "runs of a pair are.",
+        ),
+        (
+            (20, None),
+            "To find a difference of 2 points with 80 % power: 20 to more than 10,000 seeds, depending on how "
+            "similar the two runs of a pair are.",
+        ),
+        ((None,), "To find a difference of 2 points with 80 % power: more than 10,000 seeds."),
+    ],
+)
 def test_power_begins_with_the_number_of_seeds(counts, first):
     tables = tuple(table(0.3, [row()], needed(count)) for count in counts)
     found = PowerAnswer(known=known(), replicates=16, tables=tables, eval_episodes=None)
@@ -215,8 +248,13 @@ def test_fewer_episodes_cost_what_is_estimated() -> None:
 SUPPOSED = tuple(assumed(3.5, rho, df=9) for rho in RHO)
 
 
-@pytest.mark.parametrize(("seen", "first"), [
-    ({"sd_pairs": 4.0, "df_pairs": 5}, (observed(3.5, 4.0, 5),)), ({"sd_pairs": 4.0}, ()), ({"df_pairs": 5}, ()),
-])
+@pytest.mark.parametrize(
+    ("seen", "first"),
+    [
+        ({"sd_pairs": 4.0, "df_pairs": 5}, (observed(3.5, 4.0, 5),)),
+        ({"sd_pairs": 4.0}, ()),
+        ({"df_pairs": 5}, ()),
+    ],
+)
 def test_the_pairs_that_were_seen_come_before_the_correlations_that_are_supposed(seen, first):
     assert spreads(Known(source="given", sd=3.5, df=9, **seen), RHO) == (*first, *SUPPOSED)

@@ -51,11 +51,14 @@ def test_a_user_reward_is_known_by_its_code_wherever_the_file_lies():
             belonging(audited_rewards(make_scored(f"mine.py:{name}", OUTCOMES, sha256=sha256)), experiment, there)
 
 
-@pytest.mark.parametrize(("changes", "words"), [
-    ({"steps": 7}, "steps was 4 and is 7"),
-    ({"slots": ["early"]}, "slots was .*'early', 'mid', 'late'.* and is .*'early'"),
-    ({"sets": ("growth.batch_size=32",)}, "growth.batch_size was 128 and is 32 in shaped"),
-])
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"steps": 7}, "steps was 4 and is 7"),
+        ({"slots": ["early"]}, "slots was .*'early', 'mid', 'late'.* and is .*'early'"),
+        ({"sets": ("growth.batch_size=32",)}, "growth.batch_size was 128 and is 32 in shaped"),
+    ],
+)
 def test_hosts_have_to_be_the_same(changes, words):
     """Also where the reward audit asked for no slots by name, which are then all of the task."""
     there = machine()

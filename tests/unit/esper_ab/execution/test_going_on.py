@@ -9,8 +9,20 @@ from esper_ab.contracts.settings import Arithmetic
 from esper_ab.execution import going_on
 from esper_ab.launchers.inline import InlineLauncher
 
-LINKS = ("checkpoints", "checkpoints/shaped/0", "policies", "policies/shaped/0.pt", "logs", "logs/shaped-0.log", "runs",
-         "tracking", "tracking/wandb.lock", "tensorboard", "tensorboard/shaped/0", "events.jsonl")
+LINKS = (
+    "checkpoints",
+    "checkpoints/shaped/0",
+    "policies",
+    "policies/shaped/0.pt",
+    "logs",
+    "logs/shaped-0.log",
+    "runs",
+    "tracking",
+    "tracking/wandb.lock",
+    "tensorboard",
+    "tensorboard/shaped/0",
+    "events.jsonl",
+)
 
 
 def resume(experiment_dir, **how):

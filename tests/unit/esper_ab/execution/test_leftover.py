@@ -26,12 +26,21 @@ def holding(folder, names):
     return folder
 
 
-@pytest.mark.parametrize(("names", "taken"), [
-    ((), True), (ENDED, True), (JOINT, True),
-    (("experiment.toml", "trainer/train.py"), False), (("notes.md",), False), ((".git",), False),
-    (("mine.toml",), False),  # of the user's
-    ((*ENDED, "notes.md"), False), ((*ENDED, "policies/a/0.pt"), False), ((*ENDED, "joint.json"), False),  # of worth
-])
+@pytest.mark.parametrize(
+    ("names", "taken"),
+    [
+        ((), True),
+        (ENDED, True),
+        (JOINT, True),
+        (("experiment.toml", "trainer/train.py"), False),
+        (("notes.md",), False),
+        ((".git",), False),
+        (("mine.toml",), False),  # of the user's
+        ((*ENDED, "notes.md"), False),
+        ((*ENDED, "policies/a/0.pt"), False),
+        ((*ENDED, "joint.json"), False),  # of worth
+    ],
+)
 def test_only_what_was_ended_before_its_first_line_is_taken(tmp_path, names, taken):
     assert is_leftover(holding(tmp_path, names)) == taken
     assert not is_leftover(tmp_path / "none")

@@ -13,12 +13,15 @@ from esper_ab.health import control_groups
 from esper_ab.health.control_groups import OomWatch
 
 FIRST = {
-    "memory.limit_in_bytes": "1000\n", "memory.usage_in_bytes": "700\n",
+    "memory.limit_in_bytes": "1000\n",
+    "memory.usage_in_bytes": "700\n",
     "memory.stat": "inactive_file 1\ntotal_inactive_file 300\n",
     "memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n",
 }
 SECOND = {
-    "memory.max": "1000\n", "memory.current": "700\n", "memory.stat": "anon 400\ninactive_file 300\n",
+    "memory.max": "1000\n",
+    "memory.current": "700\n",
+    "memory.stat": "anon 400\ninactive_file 300\n",
     "memory.events": "low 0\noom 4\noom_kill 3\noom_group_kill 0\n",
 }
 
@@ -40,9 +43,14 @@ def test_both_generations_say_the_same(tmp_path, files):
     assert control_groups.kills(groups) == 3
 
 
-@pytest.mark.parametrize("nothing", [
-    {}, {"memory.max": "max\n"}, {"memory.limit_in_bytes": "9223372036854771712\n"},
-])
+@pytest.mark.parametrize(
+    "nothing",
+    [
+        {},
+        {"memory.max": "max\n"},
+        {"memory.limit_in_bytes": "9223372036854771712\n"},
+    ],
+)
 def test_no_limit_is_none(tmp_path, nothing):
     assert control_groups.memory([group(tmp_path / "a", nothing)]) is None
 

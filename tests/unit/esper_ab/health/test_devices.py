@@ -16,15 +16,18 @@ _MIG = Device(name="cuda:0", title="NVIDIA A100-SXM4-80GB MIG 1g.10gb", uuid="",
 _SCREEN = "| NVIDIA-SMI 570.12    Driver Version: 570.12    CUDA Version: 12.8 |"
 
 
-@pytest.mark.parametrize(("machine", "change", "screen", "pool", "worst"), [
-    (_GPUS, {}, _SCREEN, "0,1", {}),
-    (_CPU, {}, "", None, {}),
-    (_CPU, _CANNOT, "", None, {"gpu": "problem"}),
-    (_CPU, {"gpu_problem": "it names …"}, "", "MIG-a,MIG-b", {"gpu": "problem"}),
-    (_GPUS, {"cuda_build": "13.0"}, _SCREEN, None, {"torch": "problem"}),
-    (_GPUS, {"devices": (_MIG,)}, _SCREEN, None, {"mig": "warning"}),
-    (_GPUS, {"unusable_gpus": "usable: 2; not cuda:2"}, _SCREEN, None, {"gpu": "warning"}),
-])
+@pytest.mark.parametrize(
+    ("machine", "change", "screen", "pool", "worst"),
+    [
+        (_GPUS, {}, _SCREEN, "0,1", {}),
+        (_CPU, {}, "", None, {}),
+        (_CPU, _CANNOT, "", None, {"gpu": "problem"}),
+        (_CPU, {"gpu_problem": "it names …"}, "", "MIG-a,MIG-b", {"gpu": "problem"}),
+        (_GPUS, {"cuda_build": "13.0"}, _SCREEN, None, {"torch": "problem"}),
+        (_GPUS, {"devices": (_MIG,)}, _SCREEN, None, {"mig": "warning"}),
+        (_GPUS, {"unusable_gpus": "usable: 2; not cuda:2"}, _SCREEN, None, {"gpu": "warning"}),
+    ],
+)
 def test_what_is_wrong_with_gpus_is_found_and_nothing_else(machine, change, screen, pool, worst):
     driver = devices.parse_driver(screen)
     found = devices.gpu_diagnoses(replace(machine, **change), driver, pool)

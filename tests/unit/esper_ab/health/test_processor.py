@@ -54,4 +54,3 @@ def test_the_tightest_group_counts(tmp_path):
 def test_affinity_and_quota_warn_when_they_take_something_away(usable, there):
     assert (processor.cores(min(usable, there), there).level == "warning") == (usable < there)
     assert (processor.quota(float(usable), there).level == "warning") == (usable < there)
-

@@ -11,22 +11,31 @@ from esper_ab.health.storage import Mount
 
 
 _MOUNTS = [
-    Mount("/", "ext4", "rw,relatime"), Mount("/home", "nfs4", "rw,vers=4.2"), Mount("/scratch", "lustre", "rw,flock"),
-    Mount("/scratch/old", "lustre", "rw"), Mount("/mnt/my share", "cifs", "rw"), Mount("/mnt/far", "fuse.sshfs", "rw"),
-    Mount("/dev/shm", "tmpfs", "rw"), Mount("/n", "nfs", "rw,nolock"),
+    Mount("/", "ext4", "rw,relatime"),
+    Mount("/home", "nfs4", "rw,vers=4.2"),
+    Mount("/scratch", "lustre", "rw,flock"),
+    Mount("/scratch/old", "lustre", "rw"),
+    Mount("/mnt/my share", "cifs", "rw"),
+    Mount("/mnt/far", "fuse.sshfs", "rw"),
+    Mount("/dev/shm", "tmpfs", "rw"),
+    Mount("/n", "nfs", "rw,nolock"),
 ]
 
 
-@pytest.mark.parametrize(("folder", "kind", "level", "words"), [
-    ("/var/runs", "ext4", "ok", "local"), ("/homework", "ext4", "ok", "local"),
-    ("/home/me/runs", "nfs4", "warning", "every fsync waits"),
-    ("/scratch/runs", "lustre", "warning", "on a network"),
-    ("/scratch/old/runs", "lustre", "problem", "cannot be locked"),
-    ("/mnt/my share/runs", "cifs", "warning", "on a network"),
-    ("/mnt/far", "fuse.sshfs", "warning", "in user space"),
-    ("/dev/shm/x", "tmpfs", "warning", "a restart deletes it"),
-    ("/n/runs", "nfs", "warning", "other machines do not see"),
-])
+@pytest.mark.parametrize(
+    ("folder", "kind", "level", "words"),
+    [
+        ("/var/runs", "ext4", "ok", "local"),
+        ("/homework", "ext4", "ok", "local"),
+        ("/home/me/runs", "nfs4", "warning", "every fsync waits"),
+        ("/scratch/runs", "lustre", "warning", "on a network"),
+        ("/scratch/old/runs", "lustre", "problem", "cannot be locked"),
+        ("/mnt/my share/runs", "cifs", "warning", "on a network"),
+        ("/mnt/far", "fuse.sshfs", "warning", "in user space"),
+        ("/dev/shm/x", "tmpfs", "warning", "a restart deletes it"),
+        ("/n/runs", "nfs", "warning", "other machines do not see"),
+    ],
+)
 def test_file_systems(folder, kind, level, words):
     mount = storage.mount_of(Path(folder), _MOUNTS)
     found = storage.file_system(Path(folder), mount)

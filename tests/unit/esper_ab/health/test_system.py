@@ -7,9 +7,13 @@ from esper_ab.health import system
 LEAST_BYTES = 3 << 29
 
 
-@pytest.mark.parametrize(("soft", "levels"), [
-    ((20000, 4096, -1), ["ok", "ok"]), ((256, 64, LEAST_BYTES), ["warning", "warning"]),
-    ((-1, -1, LEAST_BYTES - 1), ["ok", "ok", "problem"]),
-])
+@pytest.mark.parametrize(
+    ("soft", "levels"),
+    [
+        ((20000, 4096, -1), ["ok", "ok"]),
+        ((256, 64, LEAST_BYTES), ["warning", "warning"]),
+        ((-1, -1, LEAST_BYTES - 1), ["ok", "ok", "problem"]),
+    ],
+)
 def test_limits(soft, levels):
     assert [diagnosis.level for diagnosis in system.limits(*soft)] == levels

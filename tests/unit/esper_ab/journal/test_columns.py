@@ -23,12 +23,13 @@ BASE = next(event.record for event in one_replicate() if isinstance(event, Episo
 SOME = st.none() | st.floats(-1e6, 1e6)
 EPISODES = st.builds(
     lambda **change: replace(BASE.envs[0], **change),
-    outcome=SOME, reward_sum=SOME, steps=st.integers(0, 25), failed=st.booleans(),
+    outcome=SOME,
+    reward_sum=SOME,
+    steps=st.integers(0, 25),
+    failed=st.booleans(),
     measures=st.tuples(*[SOME for _ in MEASURED]).map(lambda values: dict(zip(MEASURED, values, strict=True))),
 )
-HEADS = st.dictionaries(
-    st.sampled_from("xyz"), st.builds(HeadUse, entropy=SOME, learnable=st.floats(0, 1)), max_size=3
-)
+HEADS = st.dictionaries(st.sampled_from("xyz"), st.builds(HeadUse, entropy=SOME, learnable=st.floats(0, 1)), max_size=3)
 UPDATES = st.none() | st.builds(
     lambda **change: replace(BASE.ppo, **change), entropy=SOME, stopped_by_kl=st.booleans(), heads=HEADS
 )

@@ -31,7 +31,10 @@ FIXED = (
 )
 STAMPS = st.datetimes(timezones=st.sampled_from([UTC, timezone(timedelta(hours=-3, minutes=-30))]))
 LINES = st.builds(
-    written, st.integers(0, 1 << 40), st.text("0123456789abcdef", min_size=8, max_size=8), STAMPS,
+    written,
+    st.integers(0, 1 << 40),
+    st.text("0123456789abcdef", min_size=8, max_size=8),
+    STAMPS,
     st.sampled_from([*EVENTS, *one_replicate()]),
 )
 
@@ -85,11 +88,15 @@ def test_only_a_first_line_of_another_schema_names_its_writer():
     assert {other_writer(line) for line in (of_schema(SCHEMA, esper_ab="9.1"), FIXED, b"no line", b"\xff")} == {""}
 
 
-@pytest.mark.parametrize(("decided", "futile", "told"), [
-    (("ab", "ac"), ("bc",), "decided a - b, a - c; stopped for futility: b - c"),
-    (("ab", "ac"), (), "decided a - b, a - c"),
-    ((), ("ab", "bc"), "decided nothing; stopped for futility: a - b, b - c"), ((), (), "decided nothing"),
-])
+@pytest.mark.parametrize(
+    ("decided", "futile", "told"),
+    [
+        (("ab", "ac"), ("bc",), "decided a - b, a - c; stopped for futility: b - c"),
+        (("ab", "ac"), (), "decided a - b, a - c"),
+        ((), ("ab", "bc"), "decided nothing; stopped for futility: a - b, b - c"),
+        ((), (), "decided nothing"),
+    ],
+)
 def test_a_look_is_told_in_words(decided, futile, told):
     decided, futile = (tuple(Contrast(a=a, b=b) for a, b in pairs) for pairs in (decided, futile))
     assert LookTaken(replicates=6, decided=decided, leaving=(), futile=futile).outcome == told

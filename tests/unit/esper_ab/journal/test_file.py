@@ -141,10 +141,13 @@ def test_a_line_that_somebody_has_read_stays_when_the_disk_is_full(tmp_path, mon
     assert [*seen, *following] == [*past, *EVENTS]
 
 
-@pytest.mark.parametrize(("number", "kind", "words"), [
-    (errno.ENOSPC, DiskFull, "its 2 lines are intact: free some space, then `esper-ab resume {there}`"),
-    (errno.EIO, JournalError, "its 2 lines are intact"),
-])
+@pytest.mark.parametrize(
+    ("number", "kind", "words"),
+    [
+        (errno.ENOSPC, DiskFull, "its 2 lines are intact: free some space, then `esper-ab resume {there}`"),
+        (errno.EIO, JournalError, "its 2 lines are intact"),
+    ],
+)
 def test_a_torn_tail_that_cannot_be_kept_does_not_belittle_the_lines_before_it(path, monkeypatch, number, kind, words):
     lines = path.read_bytes().splitlines(keepends=True)
     torn = b"".join(lines[:2]) + lines[2][:10]
@@ -192,12 +195,17 @@ def test_damage_is_told_with_the_lines_that_are_intact(path, damaged):
     )
 
 
-@pytest.mark.parametrize(("event", "words"), [
-    (b'{"kind":"mood"}', r"line 1: intact, but unknown to this version of esper_ab .*the version that"),
-    (b'{"kind":"released","mood":1,"replicate":0,"milestone":0,"runs":[]}', "line 1: .*unknown field `mood`"),
-    (b'{"kind":"experiment_started","schema":1,"versions":{"esper_ab":"0.1.0"}}',
-     r"was written by esper_ab 0\.1\.0: read it with that version"),
-])
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [
+        (b'{"kind":"mood"}', r"line 1: intact, but unknown to this version of esper_ab .*the version that"),
+        (b'{"kind":"released","mood":1,"replicate":0,"milestone":0,"runs":[]}', "line 1: .*unknown field `mood`"),
+        (
+            b'{"kind":"experiment_started","schema":1,"versions":{"esper_ab":"0.1.0"}}',
+            r"was written by esper_ab 0\.1\.0: read it with that version",
+        ),
+    ],
+)
 def test_a_line_that_this_version_does_not_know_is_told_in_one_line(tmp_path, event, words):
     body = b'{"n":0,"prev":"00000000","t":"2026-01-31T10:15:00.123+00:00","event":%b' % event
     line = b'%b,"crc":"%08x"}\n' % (body, zlib.crc32(body))
@@ -206,11 +214,17 @@ def test_a_line_that_this_version_does_not_know_is_told_in_one_line(tmp_path, ev
     assert "\n" not in str(told.value)
 
 
-@pytest.mark.parametrize(("number", "kind", "words"), [
-    (errno.ENOSPC, DiskFull, "no space on the disk for {path}; its 0 lines are intact: free some space, then run the "
-                             "command again"),
-    (errno.EIO, JournalError, "cannot write {path}: Input/output error; its 0 lines are intact"),
-])
+@pytest.mark.parametrize(
+    ("number", "kind", "words"),
+    [
+        (
+            errno.ENOSPC,
+            DiskFull,
+            "no space on the disk for {path}; its 0 lines are intact: free some space, then run the command again",
+        ),
+        (errno.EIO, JournalError, "cannot write {path}: Input/output error; its 0 lines are intact"),
+    ],
+)
 def test_a_journal_that_cannot_be_created_holds_nothing(tmp_path, monkeypatch, number, kind, words):
     monkeypatch.setattr(file_module, "sync_folder", failing(number, times=1))
     with pytest.raises(kind, match=f"^{re.escape(words.format(path=tmp_path / JOURNAL_NAME))}$"):
@@ -322,6 +336,9 @@ def test_every_tail_that_is_cut_off_has_a_file_of_its_own(path, monkeypatch, jou
     kept = [cut_off(path.parent, at, lines) for at, lines in ((300, 1), (200, 0), (100, 0), (50, 0))]
     assert [one.name.removeprefix(JOURNAL_NAME) for one in kept] == [".torn-1", ".torn-0", ".torn-0.1", ".torn-0.2"]
     assert [one.read_bytes() for one in kept] == [
-        journal_bytes[300:], journal_bytes[200:300], journal_bytes[100:200], journal_bytes[50:100]
+        journal_bytes[300:],
+        journal_bytes[200:300],
+        journal_bytes[100:200],
+        journal_bytes[50:100],
     ]
     assert {one.stat().st_mode & 0o133 for one in kept} == {0}

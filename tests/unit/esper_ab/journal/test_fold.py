@@ -110,8 +110,13 @@ def test_a_run_is_taken_by_the_worker_that_is_on_its_device():
     )
     continued = ExperimentContinued(versions={"esper_ab": "2"}, machine={}, code={})
     for event in (
-        first, RunStarted(run=run.ref, worker="w0", incarnation=0), RunReady(run=run.ref, warm_up_s=0.5),
-        RunReady(run=other.ref, warm_up_s=0.1), continued, elsewhere, second,
+        first,
+        RunStarted(run=run.ref, worker="w0", incarnation=0),
+        RunReady(run=run.ref, warm_up_s=0.5),
+        RunReady(run=other.ref, warm_up_s=0.1),
+        continued,
+        elsewhere,
+        second,
         RunReady(run=run.ref, warm_up_s=0.7, milestone=3),
     ):
         history.add(event)
@@ -132,10 +137,15 @@ def test_checkpoints_are_kept_as_they_come():
     assert (run.checkpoints, other.checkpoints) == (checkpoints, [])
 
 
-@pytest.mark.parametrize(("category", "lost", "failed"), [
-    ("dropped_pair", True, True), ("cancelled", True, False), ("ppo_pathology", False, False),
-    ("worker_death", False, False),
-])
+@pytest.mark.parametrize(
+    ("category", "lost", "failed"),
+    [
+        ("dropped_pair", True, True),
+        ("cancelled", True, False),
+        ("ppo_pathology", False, False),
+        ("worker_death", False, False),
+    ],
+)
 def test_what_an_incident_does_to_its_run(category, lost, failed):
     history = begin(planted_effect()[0])
     entry = Incident(category=category, run_name="shaped/2", detail="", confounder="collapsed entropy")
@@ -149,12 +159,14 @@ def test_what_an_incident_does_to_its_run(category, lost, failed):
 
 
 def test_waits_for_room_on_the_disk_are_told_apart():
-    history = fold([
-        planted_effect()[0],
-        Incident(category="disk_full", run_name="", detail="the journal waited 3 s"),
-        Incident(category="restart", run_name="shaped/1", detail="it died"),
-        Incident(category="disk_full", run_name="shaped/1", detail="waited 4 s"),
-    ])
+    history = fold(
+        [
+            planted_effect()[0],
+            Incident(category="disk_full", run_name="", detail="the journal waited 3 s"),
+            Incident(category="restart", run_name="shaped/1", detail="it died"),
+            Incident(category="disk_full", run_name="shaped/1", detail="waited 4 s"),
+        ]
+    )
     assert history.pauses == ("the journal waited 3 s", "shaped/1: waited 4 s")
 
 
@@ -222,7 +234,9 @@ OTHER_MEASURES = "of shaped/0 has other measures than its plan"
 AFTER_THE_START = [
     (EVENTS[0], "the experiment starts a second time"),
     (RunStarted(run=NOBODY, worker="w0", incarnation=0), UNPLANNED),
-    (RunReady(run=NOBODY, warm_up_s=0.1), UNPLANNED), (recorded(NOBODY), UNPLANNED), (evaluated(NOBODY), UNPLANNED),
+    (RunReady(run=NOBODY, warm_up_s=0.1), UNPLANNED),
+    (recorded(NOBODY), UNPLANNED),
+    (evaluated(NOBODY), UNPLANNED),
     (MilestoneReleased(replicate=0, milestone=0, runs=("shaped/0", "shaped/99")), UNPLANNED),
     (of_run("shaped/99"), UNPLANNED),
     *((of_run("", why), NONE) for why in ("ppo_pathology", "dropped_pair", "cancelled")),

@@ -146,11 +146,15 @@ def test_whoever_could_read_an_old_lock_file_cannot_lock_the_owner_out(path):
     assert path.with_name(LOCK_NAME).stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.parametrize(("mode", "named", "words"), [
-    (0o600, {}, "another process;"),  # nobody else can have it; the one that it names is gone and holds nothing
-    (0o644, {"host": "another-host"}, "on another-host since"),  # its holder may run there
-    (0o644, {"pid": os.getpid(), "started": process_started(os.getpid())}, f"process {os.getpid()} on"),
-], ids=["only ours", "elsewhere", "alive"])
+@pytest.mark.parametrize(
+    ("mode", "named", "words"),
+    [
+        (0o600, {}, "another process;"),  # nobody else can have it; the one that it names is gone and holds nothing
+        (0o644, {"host": "another-host"}, "on another-host since"),  # its holder may run there
+        (0o644, {"pid": os.getpid(), "started": process_started(os.getpid())}, f"process {os.getpid()} on"),
+    ],
+    ids=["only ours", "elsewhere", "alive"],
+)
 def test_a_lock_that_may_be_a_holders_counts(path, mode, named, words):
     with locked_by_a_reader(path.parent, mode, **named), pytest.raises(UsageError, match=f"in use by .*{words}"):
         Lock(path.parent)
@@ -176,12 +180,15 @@ def test_somebody_else_sees_that_a_run_is_carried_out():
         assert asked() == "None"
 
 
-@pytest.mark.parametrize(("call", "number", "kind", "words"), [
-    ("pwrite", errno.ENOSPC, DiskFull, ".lock; "),
-    ("pwrite", errno.EROFS, UsageError, ".lock: Read-only file system"),
-    ("flock", errno.ENOSYS, UsageError, ".lock: Function not implemented"),
-    ("fcntl", errno.ENOLCK, UsageError, "events.jsonl: No locks available"),
-])
+@pytest.mark.parametrize(
+    ("call", "number", "kind", "words"),
+    [
+        ("pwrite", errno.ENOSPC, DiskFull, ".lock; "),
+        ("pwrite", errno.EROFS, UsageError, ".lock: Read-only file system"),
+        ("flock", errno.ENOSYS, UsageError, ".lock: Function not implemented"),
+        ("fcntl", errno.ENOLCK, UsageError, "events.jsonl: No locks available"),
+    ],
+)
 def test_what_cannot_be_locked_is_named(tmp_path, monkeypatch, call, number, kind, words):
     monkeypatch.setattr(os if call == "pwrite" else fcntl, call, failing(number))
     with pytest.raises(kind) as refused:
@@ -227,10 +234,13 @@ def descriptors():
     return len([*Path("/proc/self/fd").iterdir()])
 
 
-@pytest.mark.parametrize(("name", "remedy"), [
-    (LOCK_NAME, "remove it; the lock must be a regular file"),
-    (JOURNAL_NAME, "replace it with the journal itself; nothing is written through links"),
-])
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        (LOCK_NAME, "remove it; the lock must be a regular file"),
+        (JOURNAL_NAME, "replace it with the journal itself; nothing is written through links"),
+    ],
+)
 def test_nothing_is_written_behind_a_link(path, tmp_path_factory, name, remedy):
     folder, elsewhere = path.parent, tmp_path_factory.mktemp("elsewhere") / name
     (folder / name).touch()
@@ -301,18 +311,35 @@ def test_the_line_of_a_holder_says_who_it_is(tmp_path, monkeypatch):
     assert len((tmp_path / LOCK_NAME).read_bytes().splitlines()) == 1
 
 
-@pytest.mark.parametrize(("told", "job"), [
-    ('{"metadata": {"job_submission_id": "raysubmit_7"}}', "raysubmit_7"), ('{"metadata": {}}', ""), ("{}", ""),
-    ("", ""), ("no json", ""), ('{"metadata": 3}', ""), ("[]", ""), ("\udcff", ""),
-])
+@pytest.mark.parametrize(
+    ("told", "job"),
+    [
+        ('{"metadata": {"job_submission_id": "raysubmit_7"}}', "raysubmit_7"),
+        ('{"metadata": {}}', ""),
+        ("{}", ""),
+        ("", ""),
+        ("no json", ""),
+        ('{"metadata": 3}', ""),
+        ("[]", ""),
+        ("\udcff", ""),
+    ],
+)
 def test_what_ray_tells_of_a_job_is_its_number_or_nothing(told, job):
     assert ray_job(told) == job
 
 
-@pytest.mark.parametrize("line", [
-    b"", b"\n", b"no holder 00000000\n", b'{"pid":1} 00000000\n', b"\xff\xfe", b'{"pid":1,"host":"a"} 3f1b1e6a',
-    *(b"%b %08x\n" % (own, zlib.crc32(own)) for own in (b"{}", b"\xff", b'{"pid":"1"}', b"")),
-])
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"\n",
+        b"no holder 00000000\n",
+        b'{"pid":1} 00000000\n',
+        b"\xff\xfe",
+        b'{"pid":1,"host":"a"} 3f1b1e6a',
+        *(b"%b %08x\n" % (own, zlib.crc32(own)) for own in (b"{}", b"\xff", b'{"pid":"1"}', b"")),
+    ],
+)
 def test_a_line_that_names_nobody_names_nobody(tmp_path, line):
     """Its holder has not written it yet, or something has damaged it."""
     lock = Lock(tmp_path)

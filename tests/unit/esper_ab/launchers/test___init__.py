@@ -18,10 +18,12 @@ def lane(*devices):
 def launcher(kind, title, *nodes):
     """Of one device of that kind on each of these nodes."""
     made = LocalLauncher()
-    made.use([
-        Device(name=f"{kind}:{place}", title=title, uuid=f"GPU-now-{place}", memory_bytes=1, node=node)
-        for place, node in enumerate(nodes)
-    ])
+    made.use(
+        [
+            Device(name=f"{kind}:{place}", title=title, uuid=f"GPU-now-{place}", memory_bytes=1, node=node)
+            for place, node in enumerate(nodes)
+        ]
+    )
     return made
 
 

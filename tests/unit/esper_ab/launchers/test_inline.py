@@ -14,9 +14,13 @@ sys.exit(main())
 """
 
 
-@pytest.mark.parametrize(("arguments", "status", "out"), [
-    (("--version",), 0, "esper-ab"), (("status", "nowhere"), 2, ""),
-])
+@pytest.mark.parametrize(
+    ("arguments", "status", "out"),
+    [
+        (("--version",), 0, "esper-ab"),
+        (("status", "nowhere"), 2, ""),
+    ],
+)
 def test_a_command_leaves_at_once_with_its_status_and_its_words(tmp_path, arguments, status, out):
     done = python("-c", GIVEN_UP, tmp_path, *arguments)
     assert done.returncode == status, done.stderr

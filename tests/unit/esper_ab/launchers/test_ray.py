@@ -23,8 +23,10 @@ def test_lanes_on_the_same_devices_are_parts_of_one_bundle():
     lanes = [lane(device, place=place) for device in ("cuda:0", "cuda:1") for place in range(2)]
     assert bundles(lanes) == [{"GPU": 1, "CPU": 2}] * 2
     assert parts(lanes) == {
-        "cuda:0/0": (0, {"GPU": 0.5, "CPU": 1}), "cuda:0/1": (0, {"GPU": 0.5, "CPU": 1}),
-        "cuda:1/0": (1, {"GPU": 0.5, "CPU": 1}), "cuda:1/1": (1, {"GPU": 0.5, "CPU": 1}),
+        "cuda:0/0": (0, {"GPU": 0.5, "CPU": 1}),
+        "cuda:0/1": (0, {"GPU": 0.5, "CPU": 1}),
+        "cuda:1/0": (1, {"GPU": 0.5, "CPU": 1}),
+        "cuda:1/1": (1, {"GPU": 0.5, "CPU": 1}),
     }
     lanes = [lane("cpu:0", "cpu:1", place=place) for place in range(4)]
     assert bundles(lanes) == [{"CPU": 2}]
@@ -43,14 +45,17 @@ def test_the_parts_of_a_bundle_are_what_ray_takes_and_no_more_than_the_bundle(co
         assert all(part == int(part) if part > 1 else part > 0 for part in taken)
 
 
-@pytest.mark.parametrize(("dealt", "visible", "found"), [
-    (["1"], None, ["GPU-b"]),  # by their number among the node's
-    (["2"], "2,3", ["GPU-a"]),  # by their number in what the node offers
-    (["3", "2"], "2, 3", ["GPU-b", "GPU-a"]),
-    (["GPU-b"], "GPU-a,GPU-b", ["GPU-b"]),
-    (["GPU-b6"], "GPU-a5,GPU-b6", ["GPU-b"]),  # an abbreviation, or longer than what the preflight has
-    (["GPU-b"], None, ["GPU-b"]),
-])
+@pytest.mark.parametrize(
+    ("dealt", "visible", "found"),
+    [
+        (["1"], None, ["GPU-b"]),  # by their number among the node's
+        (["2"], "2,3", ["GPU-a"]),  # by their number in what the node offers
+        (["3", "2"], "2, 3", ["GPU-b", "GPU-a"]),
+        (["GPU-b"], "GPU-a,GPU-b", ["GPU-b"]),
+        (["GPU-b6"], "GPU-a5,GPU-b6", ["GPU-b"]),  # an abbreviation, or longer than what the preflight has
+        (["GPU-b"], None, ["GPU-b"]),
+    ],
+)
 def test_gpus_that_ray_deals_out_are_found_among_those_of_the_preflight(dealt, visible, found):
     assert uuids_of(dealt, visible, ["GPU-a", "GPU-b"]) == found
 

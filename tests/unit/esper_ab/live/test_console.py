@@ -17,9 +17,14 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.mark.parametrize(("stream", "term", "shown"), [
-    (Terminal, "xterm", "looking …\r\x1b[K"), (Terminal, "dumb", ""), (io.StringIO, "xterm", ""),
-])
+@pytest.mark.parametrize(
+    ("stream", "term", "shown"),
+    [
+        (Terminal, "xterm", "looking …\r\x1b[K"),
+        (Terminal, "dumb", ""),
+        (io.StringIO, "xterm", ""),
+    ],
+)
 def test_it_is_there_and_gone_where_that_can_be(monkeypatch, stream, term, shown):
     monkeypatch.setenv("TERM", term)
     monkeypatch.setattr(sys, "stderr", stream())

@@ -129,7 +129,10 @@ def test_shuffled_order_is_drawn_from_the_rng_seed_and_has_no_favourite() -> Non
 def test_several_blocks_at_once_and_the_rest_idle() -> None:
     plan = planned(experiment(seeds=6), machine(gpus=7))
     assert [{run.ref.device for run in block.runs} for block in plan.blocks[:3]] == [
-        {"cuda:0", "cuda:1"}, {"cuda:2", "cuda:3"}, {"cuda:4", "cuda:5"}]
+        {"cuda:0", "cuda:1"},
+        {"cuda:2", "cuda:3"},
+        {"cuda:4", "cuda:5"},
+    ]
     assert plan.idle_devices == ("cuda:6",)
     assert any("1 of 7 devices stay idle: cuda:6" in note for note in plan.notes)
     assert plan.lanes[1].uuids == ("GPU-1",)
@@ -141,10 +144,19 @@ def test_environments_go_round_the_devices_of_a_run() -> None:
     assert plan.blocks[0].runs[0].ref.device == "cuda:0+cuda:1"
 
 
-@pytest.mark.parametrize(("most", "placement", "lanes"), [
-    (0, "spread", 8), (8, "spread", 8), (7, "spread", 6), (2, "spread", 2), (3, "share", 2), (1, "sequence", 2),
-    (2, "sequence", 4), (1, "alternate", 2),
-])
+@pytest.mark.parametrize(
+    ("most", "placement", "lanes"),
+    [
+        (0, "spread", 8),
+        (8, "spread", 8),
+        (7, "spread", 6),
+        (2, "spread", 2),
+        (3, "share", 2),
+        (1, "sequence", 2),
+        (2, "sequence", 4),
+        (1, "alternate", 2),
+    ],
+)
 def test_no_more_runs_train_at_the_same_time_than_allowed(most: int, placement: str, lanes: int) -> None:
     """If runs take turns, only one of a block's lanes is at work."""
     plan = planned(experiment(seeds=40, max_parallel=most, placement=placement), machine(0, gpus=8))
@@ -156,12 +168,17 @@ def test_no_more_runs_train_at_the_same_time_than_allowed(most: int, placement: 
 TRAINED = {"task": "trainer:mine", "trainer": "mine.py", "margin": 1.0, "outcome_better": "lower"}
 
 
-@pytest.mark.parametrize(("seeds", "most", "changes", "lanes", "why"), [
-    (64, 32, {}, 32, ""), (64, 0, {}, 2, ""), (6, 6, {}, 6, ""),
-    (6, 32, {}, 6, "more seeds or later --looks allow more"),
-    (6, 3, {}, 2, "the 2 runs of a seed train together"),
-    (64, 32, {"devices": ("cpu",)}, 2, r"there are 2 devices \(cpu:0, cpu:1\)"),
-])
+@pytest.mark.parametrize(
+    ("seeds", "most", "changes", "lanes", "why"),
+    [
+        (64, 32, {}, 32, ""),
+        (64, 0, {}, 2, ""),
+        (6, 6, {}, 6, ""),
+        (6, 32, {}, 6, "more seeds or later --looks allow more"),
+        (6, 3, {}, 2, "the 2 runs of a seed train together"),
+        (64, 32, {"devices": ("cpu",)}, 2, r"there are 2 devices \(cpu:0, cpu:1\)"),
+    ],
+)
 def test_as_many_runs_of_a_users_trainer_train_on_the_cpu_as_are_allowed_or_the_plan_says_why_not(
     seeds: int, most: int, changes: dict[str, object], lanes: int, why: str
 ) -> None:
@@ -230,7 +247,9 @@ def orders(plan: Plan, name: str, called: str = "") -> list[RunSpec]:
     found = [run for block in plan.blocks for run in block.runs if run.ref.group_id == (called or name)]
     return [
         replace(
-            run, experiment_digest="", env_devices=(),
+            run,
+            experiment_digest="",
+            env_devices=(),
             ref=replace(run.ref, device="", group_id=name, name=f"{name}/{run.ref.replicate}"),
             policy_file=run.policy_file.replace(f"/{called or name}/", f"/{name}/"),
             log_file=run.log_file.replace(f"/{called or name}-", f"/{name}-"),
@@ -287,7 +306,10 @@ def test_differences_and_notes() -> None:
     plan = planned(experiment(groups=groups, seeds=3, arithmetic=LOOSE), machine(cores=4))
     assert plan.chance == 10.0
     assert {one.key: one.values["two"] for one in plan.differences} == {
-        "controller.name": "ppo", "ppo.lr": "0.5", "reward.mode": "sparse"}
+        "controller.name": "ppo",
+        "ppo.lr": "0.5",
+        "reward.mode": "sparse",
+    }
     text = "\n".join(plan.notes)
     assert "3 seeds are too few for a verdict: at least 6" in text
     assert "shaped and same do not differ in any setting" in text

@@ -25,10 +25,14 @@ def test_the_spread_of_pairs_is_the_one_of_the_page(budget, episodes):
     assert enough_episodes(plan) == (None if episodes == ENOUGH_EPISODES // 8 else 120)
 
 
-@pytest.mark.parametrize("changes", [
-    {"groups": (group("a"), group("b", ppo=PPOSettings(lr=1e-4)))}, {"groups": (group("a"), group("b"))},
-    {"groups": rewards("shaped", "sparse", ppo=PPOSettings(lr=0.0))},
-])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"groups": (group("a"), group("b", ppo=PPOSettings(lr=1e-4)))},
+        {"groups": (group("a"), group("b"))},
+        {"groups": rewards("shaped", "sparse", ppo=PPOSettings(lr=0.0))},
+    ],
+)
 def test_nothing_is_known_of_other_differences_than_rewards_that_teach(changes):
     plan = planned(experiment(**changes), machine()).experiment
     assert (enough_episodes(plan), known_sd_of_pairs(plan)) == (None, None)

@@ -23,25 +23,46 @@ def said(plan: Plan, there: Machine) -> str:
     return "; ".join(filter(None, (f"{runs_at_once(plan)} {where(plan, there)}", unused_gpus(plan, there))))
 
 
-@pytest.mark.parametrize(("gpus", "changes", "devices", "environments"), [
-    (0, {}, "2 on 2 CPU cores", "cpu:0: 4 environments, cpu:1: 4"),
-    (0, {"groups": "abc", "control": "a"}, "3 sharing 2 CPU cores", "cpu:0: 4 environments, cpu:1: 4, cpu:2: 4"),
-    (0, {"seeds": 1, "placement": "sequence"}, "1 on 1 CPU core", "cpu:0: 4 environments"),
-    (0, {"seeds": 1, "placement": "alternate"}, "1 on 1 CPU core", "cpu:0: 4 environments"),
-    (0, {"devices": ("cpu:0",), "placement": "share"}, "2 sharing 1 CPU core", "cpu:0: 8 environments"),
-    (1, {}, "2 sharing cuda:0", "cuda:0: 8 environments"),
-    (1, {"placement": "sequence"}, "1 on cuda:0", "cuda:0: 4 environments"),
-    (1, {"devices": ("cpu",)}, "2 on 2 CPU cores; 1 GPU unused (--devices cuda)", "cpu:0: 4 environments, cpu:1: 4"),
-    (2, {}, "2 on cuda:0 and cuda:1", "cuda:0: 4 environments, cuda:1: 4"),
-    (2, {"devices": ("cuda:1",)}, "2 sharing cuda:1; 1 GPU unused (--devices cuda)", "cuda:1: 8 environments"),
-    (2, {"devices": ("cuda:1", "cpu:0")}, "2 on cuda:1 and 1 CPU core; 1 GPU unused (--devices cuda)",
-     "cuda:1: 4 environments, cpu:0: 4"),
-    (2, {"devices_per_run": 2}, "2 sharing cuda:0 and cuda:1", "cuda:0: 4 environments, cuda:1: 4"),
-    (2, {"n_envs": 3, "devices_per_run": 2, "placement": "sequence"}, "1 on cuda:0 and cuda:1",
-     "cuda:0: 2 environments, cuda:1: 1"),
-    (8, {"seeds": 12}, "8 on 8 GPUs", ", ".join(["cuda:0: 4 environments", *(f"cuda:{i}: 4" for i in range(1, 8))])),
-    (8, {"max_parallel": 2}, "2 on cuda:0 and cuda:1; 6 GPUs unused", "cuda:0: 4 environments, cuda:1: 4"),
-])
+@pytest.mark.parametrize(
+    ("gpus", "changes", "devices", "environments"),
+    [
+        (0, {}, "2 on 2 CPU cores", "cpu:0: 4 environments, cpu:1: 4"),
+        (0, {"groups": "abc", "control": "a"}, "3 sharing 2 CPU cores", "cpu:0: 4 environments, cpu:1: 4, cpu:2: 4"),
+        (0, {"seeds": 1, "placement": "sequence"}, "1 on 1 CPU core", "cpu:0: 4 environments"),
+        (0, {"seeds": 1, "placement": "alternate"}, "1 on 1 CPU core", "cpu:0: 4 environments"),
+        (0, {"devices": ("cpu:0",), "placement": "share"}, "2 sharing 1 CPU core", "cpu:0: 8 environments"),
+        (1, {}, "2 sharing cuda:0", "cuda:0: 8 environments"),
+        (1, {"placement": "sequence"}, "1 on cuda:0", "cuda:0: 4 environments"),
+        (
+            1,
+            {"devices": ("cpu",)},
+            "2 on 2 CPU cores; 1 GPU unused (--devices cuda)",
+            "cpu:0: 4 environments, cpu:1: 4",
+        ),
+        (2, {}, "2 on cuda:0 and cuda:1", "cuda:0: 4 environments, cuda:1: 4"),
+        (2, {"devices": ("cuda:1",)}, "2 sharing cuda:1; 1 GPU unused (--devices cuda)", "cuda:1: 8 environments"),
+        (
+            2,
+            {"devices": ("cuda:1", "cpu:0")},
+            "2 on cuda:1 and 1 CPU core; 1 GPU unused (--devices cuda)",
+            "cuda:1: 4 environments, cpu:0: 4",
+        ),
+        (2, {"devices_per_run": 2}, "2 sharing cuda:0 and cuda:1", "cuda:0: 4 environments, cuda:1: 4"),
+        (
+            2,
+            {"n_envs": 3, "devices_per_run": 2, "placement": "sequence"},
+            "1 on cuda:0 and cuda:1",
+            "cuda:0: 2 environments, cuda:1: 1",
+        ),
+        (
+            8,
+            {"seeds": 12},
+            "8 on 8 GPUs",
+            ", ".join(["cuda:0: 4 environments", *(f"cuda:{i}: 4" for i in range(1, 8))]),
+        ),
+        (8, {"max_parallel": 2}, "2 on cuda:0 and cuda:1; 6 GPUs unused", "cuda:0: 4 environments, cuda:1: 4"),
+    ],
+)
 def test_devices_and_environments_per_device_of_growing_networks(
     gpus: int, changes: dict[str, object], devices: str, environments: str
 ) -> None:
@@ -61,18 +82,24 @@ def test_gpus_of_no_use_to_gymnasium_are_counted_without_a_flag_that_would_be_re
     assert environments_per_device(plan) == "cpu:0: 8 environments, cpu:1: 8"
 
 
-@pytest.mark.parametrize(("gpus", "devices", "shown"), [
-    (0, (), "2 on 2 CPU cores"), (2, (), "2 on cuda:0 and cuda:1"), (1, (), "2 sharing cuda:0"),
-    (2, ("cpu",), "2 on 2 CPU cores; 2 GPUs unused (--devices cuda)"),
-])
+@pytest.mark.parametrize(
+    ("gpus", "devices", "shown"),
+    [
+        (0, (), "2 on 2 CPU cores"),
+        (2, (), "2 on cuda:0 and cuda:1"),
+        (1, (), "2 sharing cuda:0"),
+        (2, ("cpu",), "2 on 2 CPU cores; 2 GPUs unused (--devices cuda)"),
+    ],
+)
 def test_a_trainer_has_devices_but_no_environments_that_are_known(
     gpus: int, devices: tuple[str, ...], shown: str
 ) -> None:
     rehearsed = asking.rehearsed()
     there = asking.machine(gpus=gpus, tasks=rehearsed.tasks, trainer=rehearsed.trainer)
     groups = ("slow:trainer.lr=0.1", "fast:trainer.lr=0.2")
-    asked = asking.asked(group=groups, trainer="mine.py", outcome="error", outcome_better="lower", margin=0.5,
-                         devices=devices)
+    asked = asking.asked(
+        group=groups, trainer="mine.py", outcome="error", outcome_better="lower", margin=0.5, devices=devices
+    )
     plan = asking.planned(asked, there)
     assert said(plan, there) == shown
     assert environments_per_device(plan) == ""

@@ -26,8 +26,15 @@ BATCHES = {"digits": 64, "cifar10": 32}
 def facts(name: str, train: int, validation: int) -> TaskFacts:
     adds, values = SHAPES[name]
     return TaskFacts(
-        name=name, title="", measures=MEASURES, slots=("early",), sizes=(train, validation, 1), sample_values=1,
-        host_params=1, host_multiply_adds=adds, host_values=values,
+        name=name,
+        title="",
+        measures=MEASURES,
+        slots=("early",),
+        sizes=(train, validation, 1),
+        sample_values=1,
+        host_params=1,
+        host_multiply_adds=adds,
+        host_values=values,
     )
 
 
@@ -52,6 +59,7 @@ def test_an_episode_of_this_length_was_measured(measured: dict) -> None:
 
 def test_it_grows_with_what_is_asked() -> None:
     """Twice the replicates, episodes with their evaluation or steps take twice as long."""
+
     def duration(**changes: object) -> float:
         there = machine(cores=12, tasks=(facts("digits", 1024, 384),))
         return cost_of(experiment(**changes), there).duration_s
@@ -64,6 +72,7 @@ def test_it_grows_with_what_is_asked() -> None:
 
 def test_several_devices_of_a_run_are_not_said_to_save_time() -> None:
     """One interpreter launches the kernels of all GPUs; on a CPU they take turns."""
+
     def slower_by(there: Machine) -> float:
         asks = (experiment(devices_per_run=k, n_envs=64, seeds=1) for k in (1, 2))
         one, two = (cost_of(asked, there).duration_s for asked in asks)
@@ -93,8 +102,14 @@ def cost_of_environments(
     name = "gym:CartPole-v1"
     returns = TaskMeasures(outcome=Measure(name="env_return", label="return", better="higher"))
     task = TaskFacts(
-        name=name, title="", measures=returns, kind="gymnasium", step_s=1e-5, episode_steps=limit,
-        observation_width=width, seen_steps=seen,
+        name=name,
+        title="",
+        measures=returns,
+        kind="gymnasium",
+        step_s=1e-5,
+        episode_steps=limit,
+        observation_width=width,
+        seen_steps=seen,
     )
     there = machine(rewards=("env",), controllers=("random",), tasks=(task,))
     asks = asked(*controllers, task=name, n_envs=8, steps=1000, margin=5.0, **changes)
@@ -124,8 +139,11 @@ def test_what_learners_of_environments_keep_of_observations_is_part_of_their_mem
     base, width, policy = 400 << 20, 210 * 160 * 3, 13 * 12 * 64**2 * 4
     assert memory_of_environments("random", "alike=random", width=width) == base
     for copies, how in (
-        (7, {}), (7, {"outcome": "info:score"}), (8, {"outcome": f"{tmp_path}/own.py:outcome"}),
-        (10 * 7, {"limit": 0}), (10 * 7, {"sets": ("gym.rollout=resets",)}),
+        (7, {}),
+        (7, {"outcome": "info:score"}),
+        (8, {"outcome": f"{tmp_path}/own.py:outcome"}),
+        (10 * 7, {"limit": 0}),
+        (10 * 7, {"sets": ("gym.rollout=resets",)}),
     ):
         found = memory_of_environments("env", "random", width=width, **how)
         assert found == base + policy + copies * 100 * 8 * width * 4, how
@@ -156,6 +174,7 @@ def test_a_gpu_takes_what_was_measured_on_it_and_a_cpu_what_was_measured_there()
 
 def test_workers_that_start_are_counted() -> None:
     """All load torch at the same time on the cores that there are."""
+
     def found(cores: int, start_s: float) -> Estimate:
         plan = planned(experiment(devices=("cpu:0", "cpu:1")), machine())
         return estimate(plan.experiment, plan.lanes, machine(cores=cores, start_s=start_s))
@@ -165,9 +184,16 @@ def test_workers_that_start_are_counted() -> None:
     assert found(2, 5.0).duration_s == pytest.approx(found(2, 0.0).duration_s + 5.0)
 
 
-@pytest.mark.parametrize(("seconds", "said"), [
-    (0.0, "under 10 s"), (9.9, "under 10 s"), (10.4, "about 10 s"), (61.0, "about 61 s"), (600.0, "about 10 min"),
-])
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (0.0, "under 10 s"),
+        (9.9, "under 10 s"),
+        (10.4, "about 10 s"),
+        (61.0, "about 61 s"),
+        (600.0, "about 10 min"),
+    ],
+)
 def test_nothing_takes_no_time(seconds: float, said: str) -> None:
     plan, cost = planned(experiment(), machine()), cost_of(experiment(), machine())
     text = plan_text(plan, machine(), replace(cost, duration_s=seconds), Path("runs/x"), 200)

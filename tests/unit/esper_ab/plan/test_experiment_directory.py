@@ -27,7 +27,8 @@ from esper_ab.settings.request import read_toml, request
 asdict = msgspec.structs.asdict
 ASKED_ALONE = {"total_timesteps": 0}  # a plan has it as episodes
 MACHINE = asking.machine(
-    controllers=catalog.names("workers.controllers"), native_blueprints=catalog.names("workers.blueprints"),
+    controllers=catalog.names("workers.controllers"),
+    native_blueprints=catalog.names("workers.blueprints"),
     kernels=(Kernel(name="native-avx2", build="g++ 12; -O3; sources abc"),),
 )
 
@@ -53,8 +54,9 @@ def on_this_machine(asked: AskedExperiment) -> dict[str, Any]:
     st.floats(1e-9, 1e3),
     st.integers(0, 2**63 - 1),
 )
-def test_experiment_toml_is_the_experiment(tmp_path_factory: pytest.TempPathFactory, names: list[str], lr: float,
-                                           rng_seed: int) -> None:
+def test_experiment_toml_is_the_experiment(
+    tmp_path_factory: pytest.TempPathFactory, names: list[str], lr: float, rng_seed: int
+) -> None:
     group = (*(f"{name}:reward=sparse" for name in names), f"{names[0]}:ppo.lr={lr!r}")
     plan = planned(group=group, rng_seed=rng_seed)
     assert on_this_machine(read_again(plan, tmp_path_factory.mktemp("run"))) == ASKED_ALONE | asdict(plan.experiment)
@@ -73,7 +75,7 @@ def test_settings_that_are_not_those_of_the_record_are_refused(tmp_path: Path) -
 
 
 def test_experiment_toml_keeps_lists_and_says_what_was_there(tmp_path: Path) -> None:
-    plan = planned("shaped", group=('p:controller=schedule,controller.schedule=["1:germinate:early:style=\'x\'"]',))
+    plan = planned("shaped", group=("p:controller=schedule,controller.schedule=[\"1:germinate:early:style='x'\"]",))
     assert on_this_machine(read_again(plan, tmp_path)) == ASKED_ALONE | asdict(plan.experiment)
     record = tomllib.loads(experiment_toml(plan, MACHINE))["record"]
     assert record["digest"] == plan.digest
@@ -105,9 +107,14 @@ def test_plan_text_says_what_will_happen_and_fits_a_terminal_but_for_columns() -
     cost = estimate(plan.experiment, plan.lanes, MACHINE)
     text = plan_text(plan, MACHINE, cost, Path("runs/x"))
     for words in (
-        "2 groups x 20 seeds = 40 runs", "controller.name  ppo     wait", "0: shaped on cpu:0, wait on cpu:1",
-        "… and 8 more", "devices: 2 at a time on 2 CPU cores",
-        "environments per device: cpu:0: 4 environments, cpu:1: 4", "estimate: about", "estimates: Mean difference",
+        "2 groups x 20 seeds = 40 runs",
+        "controller.name  ppo     wait",
+        "0: shaped on cpu:0, wait on cpu:1",
+        "… and 8 more",
+        "devices: 2 at a time on 2 CPU cores",
+        "environments per device: cpu:0: 4 environments, cpu:1: 4",
+        "estimate: about",
+        "estimates: Mean difference",
         "note: No GPU",
     ):
         assert words in text
@@ -117,9 +124,14 @@ def test_plan_text_says_what_will_happen_and_fits_a_terminal_but_for_columns() -
         assert narrow.split() == text.split()
 
 
-@pytest.mark.parametrize(("args", "gathered"), [
-    ("--slots early mid --json", "--slots early,mid --json"), ("--slots early,mid", "--slots early,mid"),
-    ("--devices cpu:0, cpu:1 --slots a", "--devices cpu:0,cpu:1 --slots a"), ("--groups a,b", "--groups a,b"),
-])
+@pytest.mark.parametrize(
+    ("args", "gathered"),
+    [
+        ("--slots early mid --json", "--slots early,mid --json"),
+        ("--slots early,mid", "--slots early,mid"),
+        ("--devices cpu:0, cpu:1 --slots a", "--devices cpu:0,cpu:1 --slots a"),
+        ("--groups a,b", "--groups a,b"),
+    ],
+)
 def test_lists_may_be_words_or_commas(args: str, gathered: str) -> None:
     assert gather_lists(args.split()) == gathered.split()

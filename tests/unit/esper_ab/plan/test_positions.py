@@ -13,11 +13,14 @@ from esper_ab.settings.experiment import AskedArithmetic
 from esper_ab.settings.resolve import resolve
 
 
-@pytest.mark.parametrize(("outcome", "words"), [
-    ("evaluation", "in held-out accuracy of the trained policy between two groups"),
-    ("last-tenth", "in held-out accuracy, averaged over the last tenth of the training episodes, between"),
-    ("curve-mean", "in held-out accuracy, averaged over all training episodes, between two groups"),
-])
+@pytest.mark.parametrize(
+    ("outcome", "words"),
+    [
+        ("evaluation", "in held-out accuracy of the trained policy between two groups"),
+        ("last-tenth", "in held-out accuracy, averaged over the last tenth of the training episodes, between"),
+        ("curve-mean", "in held-out accuracy, averaged over all training episodes, between two groups"),
+    ],
+)
 def test_the_estimand_is_that_of_the_outcome(outcome: str, words: str) -> None:
     estimand = planned(experiment(outcome_over=outcome), machine()).estimand
     assert words in estimand
@@ -31,8 +34,12 @@ def notes_on(bounds: tuple[tuple[float, float] | None, ...], controller: str = "
     """The notes of a plan on environments whose actions have these bounds."""
     outcome = Measure(name="env_return", label="return", better="higher")
     task = TaskFacts(
-        name=GYM, title="Gymnasium", kind="gymnasium", measures=TaskMeasures(outcome=outcome, measures=()),
-        action_bounds=bounds, step_s=1e-4,
+        name=GYM,
+        title="Gymnasium",
+        kind="gymnasium",
+        measures=TaskMeasures(outcome=outcome, measures=()),
+        action_bounds=bounds,
+        step_s=1e-4,
     )
     there = machine(tasks=(task,), rewards=("env",), controllers=("random",))
     groups = tuple(
@@ -42,14 +49,17 @@ def notes_on(bounds: tuple[tuple[float, float] | None, ...], controller: str = "
     return " ".join(planned(experiment(task=GYM, groups=groups, margin=1.0), there).notes)
 
 
-@pytest.mark.parametrize(("bounds", "words"), [
-    (((100.0, 200.0),), "0 (100 to 200) do not"),
-    (((-1.0, 1.0), None, (-0.01, 0.01)), "2 (-0.01 to 0.01) do not"),
-    (((-1.0, 1.0), (0.0, 1.0)), "1 (0 to 1) do not"),
-    (((-1.0, 0.5),), "0 (-1 to 0.5) do not"),
-    (((-100.0, 100.0),), "0 (-100 to 100) do not"),
-    (((0.0, 1.0),) * 5, "0 (0 to 1), 1 (0 to 1), 2 (0 to 1), 3 (0 to 1) and 1 more do not"),
-])
+@pytest.mark.parametrize(
+    ("bounds", "words"),
+    [
+        (((100.0, 200.0),), "0 (100 to 200) do not"),
+        (((-1.0, 1.0), None, (-0.01, 0.01)), "2 (-0.01 to 0.01) do not"),
+        (((-1.0, 1.0), (0.0, 1.0)), "1 (0 to 1) do not"),
+        (((-1.0, 0.5),), "0 (-1 to 0.5) do not"),
+        (((-100.0, 100.0),), "0 (-100 to 100) do not"),
+        (((0.0, 1.0),) * 5, "0 (0 to 1), 1 (0 to 1), 2 (0 to 1), 3 (0 to 1) and 1 more do not"),
+    ],
+)
 def test_bounds_of_actions_that_a_policy_does_not_begin_within_are_named_with_what_to_do(
     bounds: tuple[tuple[float, float] | None, ...], words: str
 ) -> None:
@@ -72,24 +82,31 @@ def discounted(**reward: object) -> dict[str, object]:
     return beside_a(ppo=PPOSettings(gamma=0.9), reward=RewardSettings(**reward))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("words", "said", "changes"), [
-    ("cannot show that there is none", True, {"seeds": 6}),
-    ("cannot show that there is none", True, {"seeds": 14}),
-    ("cannot show that there is none", False, {"seeds": 15}),
-    ("cannot show that there is none", False, {"seeds": 5}),
-    ("cannot show that there is none", False, {"seeds": 6, "open_ended": True}),
-    ("early learning of a, b", True, {"episodes": 1}),
-    ("early learning", False, {"episodes": ENOUGH_EPISODES // 4}),
-    ("early learning", False, {"episodes": 1} | beside_a(controller=ControllerSettings(name="wait"))),
-    ("early learning", False, {"episodes": 1} | beside_a(ppo=PPOSettings(lr=0.0))),  # it is not to learn
-    # unequal discounts matter to every reward with a potential
-    ("b: ppo.gamma=0.9 differs from reward.gamma=0.995", True, discounted(mode="shaped")),
-    ("b: ppo.gamma=0.9 differs from reward.gamma=0.995", True, discounted(mode="simplified")),
-    ("differs from reward.gamma", False, discounted(mode="sparse")),
-    ("differs from reward.gamma", False, discounted(mode="simplified", disable_pbrs=True)),
-    ("differs from reward.gamma", False, discounted(mode="shaped", pbrs_weight=0.0)),
-    ("differs from reward.gamma", False, discounted(mode="shaped", family="loss")),  # its stage term never was neutral
-])
+@pytest.mark.parametrize(
+    ("words", "said", "changes"),
+    [
+        ("cannot show that there is none", True, {"seeds": 6}),
+        ("cannot show that there is none", True, {"seeds": 14}),
+        ("cannot show that there is none", False, {"seeds": 15}),
+        ("cannot show that there is none", False, {"seeds": 5}),
+        ("cannot show that there is none", False, {"seeds": 6, "open_ended": True}),
+        ("early learning of a, b", True, {"episodes": 1}),
+        ("early learning", False, {"episodes": ENOUGH_EPISODES // 4}),
+        ("early learning", False, {"episodes": 1} | beside_a(controller=ControllerSettings(name="wait"))),
+        ("early learning", False, {"episodes": 1} | beside_a(ppo=PPOSettings(lr=0.0))),  # it is not to learn
+        # unequal discounts matter to every reward with a potential
+        ("b: ppo.gamma=0.9 differs from reward.gamma=0.995", True, discounted(mode="shaped")),
+        ("b: ppo.gamma=0.9 differs from reward.gamma=0.995", True, discounted(mode="simplified")),
+        ("differs from reward.gamma", False, discounted(mode="sparse")),
+        ("differs from reward.gamma", False, discounted(mode="simplified", disable_pbrs=True)),
+        ("differs from reward.gamma", False, discounted(mode="shaped", pbrs_weight=0.0)),
+        (
+            "differs from reward.gamma",
+            False,
+            discounted(mode="shaped", family="loss"),
+        ),  # its stage term never was neutral
+    ],
+)
 def test_a_note_is_of_the_plans_that_it_concerns_alone(words: str, said: bool, changes: dict[str, object]) -> None:
     assert (words in "\n".join(planned(experiment(n_envs=4, **changes), machine()).notes)) is said
 
@@ -101,16 +118,22 @@ UNEQUAL = msgspec.structs.replace(
 )
 
 
-@pytest.mark.parametrize(("changes", "there", "because"), [
-    ({}, machine(), ""),
-    ({"groups": (group("a"), group("b", reward=RewardSettings(mode=MINE)))}, machine(user_rewards=(USER,)),
-     "the reward mine.py:reward is not in the catalogue"),
-    ({}, machine(gpus=2), "cuda:0 is not a CPU core"),
-    ({"devices": ("cpu:0", "cpu:1")}, machine(gpus=2), ""),
-    ({}, UNEQUAL, "the CPU cores are of different kinds"),
-    ({"devices": ("cpu:0",), "placement": "share"}, UNEQUAL, ""),
-    ({"arithmetic": AskedArithmetic(deterministic=False)}, machine(), "the arithmetic is not deterministic"),
-])
+@pytest.mark.parametrize(
+    ("changes", "there", "because"),
+    [
+        ({}, machine(), ""),
+        (
+            {"groups": (group("a"), group("b", reward=RewardSettings(mode=MINE)))},
+            machine(user_rewards=(USER,)),
+            "the reward mine.py:reward is not in the catalogue",
+        ),
+        ({}, machine(gpus=2), "cuda:0 is not a CPU core"),
+        ({"devices": ("cpu:0", "cpu:1")}, machine(gpus=2), ""),
+        ({}, UNEQUAL, "the CPU cores are of different kinds"),
+        ({"devices": ("cpu:0",), "placement": "share"}, UNEQUAL, ""),
+        ({"arithmetic": AskedArithmetic(deterministic=False)}, machine(), "the arithmetic is not deterministic"),
+    ],
+)
 def test_what_can_make_a_record_depend_on_its_place(changes, there, because):
     asked = experiment(**{"seeds": 10} | changes)
     assert positions_could_matter_by(resolve(asked, there, "x", 16), there) == because

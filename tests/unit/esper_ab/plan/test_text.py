@@ -50,22 +50,32 @@ def test_what_no_one_can_say_of_a_plan_is_no_line() -> None:
     assert "" not in lines()
 
 
-@pytest.mark.parametrize(("changes", "line"), [
-    ({"seeds": 1}, "Decides nothing: a verdict needs 6 seeds; margin 2 points."),
-    ({"seeds": 5}, "Decides nothing: a verdict needs 6 seeds; margin 2 points."),
-    ({"seeds": 14, "alpha": 0.01}, "Decides once, after 14 seeds, at 1 %; margin 2 points. EQUIVALENT would need 15 "
-     "seeds."),
-    ({"seeds": 15}, "Decides once, after 15 seeds, at 5 %; margin 2 points."),
-    ({"seeds": 20, "looks": (20,)}, "Decides once, after 20 seeds, at 5 %; margin 2 points."),
-    ({"seeds": 20, "looks": (12, 20)}, "Decides after 12 or 20 seeds, at 5 % in all; margin 2 points."),
-    ({"seeds": 20, "looks": (8, 14, 20)}, "Decides after 8, 14 or 20 seeds, at 5 % in all; margin 2 points."),
-    ({"seeds": 14, "looks": (8, 14)}, "Decides after 8 or 14 seeds, at 5 % in all; margin 2 points. EQUIVALENT would "
-     "need 15 seeds."),
-    ({"unpaired": True}, "Decides nothing; the note explains why."),
-    ({"order": "fixed", "arithmetic": AskedArithmetic(deterministic=False)}, "Decides nothing; the note explains why."),
-    ({"order": "fixed"}, "Decides once, after 6 seeds, at 5 %; margin 2 points. EQUIVALENT would need 15 seeds."),
-    ({"open_ended": True}, "Can decide after any seed from the 6th on, at 5 % in all; margin 2 points."),
-])
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({"seeds": 1}, "Decides nothing: a verdict needs 6 seeds; margin 2 points."),
+        ({"seeds": 5}, "Decides nothing: a verdict needs 6 seeds; margin 2 points."),
+        (
+            {"seeds": 14, "alpha": 0.01},
+            "Decides once, after 14 seeds, at 1 %; margin 2 points. EQUIVALENT would need 15 seeds.",
+        ),
+        ({"seeds": 15}, "Decides once, after 15 seeds, at 5 %; margin 2 points."),
+        ({"seeds": 20, "looks": (20,)}, "Decides once, after 20 seeds, at 5 %; margin 2 points."),
+        ({"seeds": 20, "looks": (12, 20)}, "Decides after 12 or 20 seeds, at 5 % in all; margin 2 points."),
+        ({"seeds": 20, "looks": (8, 14, 20)}, "Decides after 8, 14 or 20 seeds, at 5 % in all; margin 2 points."),
+        (
+            {"seeds": 14, "looks": (8, 14)},
+            "Decides after 8 or 14 seeds, at 5 % in all; margin 2 points. EQUIVALENT would need 15 seeds.",
+        ),
+        ({"unpaired": True}, "Decides nothing; the note explains why."),
+        (
+            {"order": "fixed", "arithmetic": AskedArithmetic(deterministic=False)},
+            "Decides nothing; the note explains why.",
+        ),
+        ({"order": "fixed"}, "Decides once, after 6 seeds, at 5 %; margin 2 points. EQUIVALENT would need 15 seeds."),
+        ({"open_ended": True}, "Can decide after any seed from the 6th on, at 5 % in all; margin 2 points."),
+    ],
+)
 def test_when_a_plan_decides_at_which_error_rate(changes: dict[str, object], line: str) -> None:
     """Looks are put into a plan of one look, whose bounds are found at once."""
     looks, there = changes.pop("looks", ()), asking.machine()
@@ -75,27 +85,36 @@ def test_when_a_plan_decides_at_which_error_rate(changes: dict[str, object], lin
     assert short(msgspec.structs.replace(plan, design=design), there)[2] == line
 
 
-@pytest.mark.parametrize(("changes", "start"), [
-    ({"seeds": 1}, "2 runs (2 groups x 1 seed), 2 at a time on 2 CPU cores, "),
-    ({"cores": 2}, "12 runs (2 groups x 6 seeds), 2 at a time on 2 CPU cores, "),
-    ({"cores": 4, "placement": "sequence"}, "12 runs (2 groups x 6 seeds), 4 at a time on 4 CPU cores, "),
-    ({"devices": ("cpu:0",), "placement": "sequence"}, "12 runs (2 groups x 6 seeds), 1 at a time on 1 CPU core, "),
-    ({"devices": ("cpu:0",), "placement": "share"}, "12 runs (2 groups x 6 seeds), 2 at a time sharing 1 CPU core, "),
-    ({"seeds": 1, "placement": "sequence"}, "2 runs (2 groups x 1 seed), 1 at a time on 1 CPU core, "),
-    ({"groups": "abc", "control": "a"}, "18 runs (3 groups x 6 seeds), 3 at a time on 3 CPU cores, "),
-    ({"open_ended": True}, "At first 12 runs (2 groups x 6 seeds), 4 at a time on 4 CPU cores, "),
-])
+@pytest.mark.parametrize(
+    ("changes", "start"),
+    [
+        ({"seeds": 1}, "2 runs (2 groups x 1 seed), 2 at a time on 2 CPU cores, "),
+        ({"cores": 2}, "12 runs (2 groups x 6 seeds), 2 at a time on 2 CPU cores, "),
+        ({"cores": 4, "placement": "sequence"}, "12 runs (2 groups x 6 seeds), 4 at a time on 4 CPU cores, "),
+        ({"devices": ("cpu:0",), "placement": "sequence"}, "12 runs (2 groups x 6 seeds), 1 at a time on 1 CPU core, "),
+        (
+            {"devices": ("cpu:0",), "placement": "share"},
+            "12 runs (2 groups x 6 seeds), 2 at a time sharing 1 CPU core, ",
+        ),
+        ({"seeds": 1, "placement": "sequence"}, "2 runs (2 groups x 1 seed), 1 at a time on 1 CPU core, "),
+        ({"groups": "abc", "control": "a"}, "18 runs (3 groups x 6 seeds), 3 at a time on 3 CPU cores, "),
+        ({"open_ended": True}, "At first 12 runs (2 groups x 6 seeds), 4 at a time on 4 CPU cores, "),
+    ],
+)
 def test_what_a_plan_takes(changes: dict[str, object], start: str) -> None:
     assert lines(**changes)[1].startswith(start)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("groups", "changes", "asked"), [
-    ("ab", {}, "Is the held-out accuracy on digits higher with a than with b?"),
-    ("ab", {"control": "a"}, "Is the held-out accuracy on digits higher with b than with a?"),
-    ("abc", {"control": "b"}, "Is the held-out accuracy on digits higher with a and c than with b?"),
-    ("abc", {}, "With which of a, b and c is the held-out accuracy on digits higher?"),
-    ("abc", {"untested": ("c",)}, "Is the held-out accuracy on digits higher with a than with b?"),
-])
+@pytest.mark.parametrize(
+    ("groups", "changes", "asked"),
+    [
+        ("ab", {}, "Is the held-out accuracy on digits higher with a than with b?"),
+        ("ab", {"control": "a"}, "Is the held-out accuracy on digits higher with b than with a?"),
+        ("abc", {"control": "b"}, "Is the held-out accuracy on digits higher with a and c than with b?"),
+        ("abc", {}, "With which of a, b and c is the held-out accuracy on digits higher?"),
+        ("abc", {"untested": ("c",)}, "Is the held-out accuracy on digits higher with a than with b?"),
+    ],
+)
 def test_the_question_names_groups_task_and_direction(groups: str, changes: dict[str, object], asked: str) -> None:
     assert lines(groups, **changes)[0] == asked
 
@@ -116,19 +135,21 @@ def test_a_comparison_of_rewards_with_too_little_training_says_how_much_is_enoug
     assert (f"rewards differ from about 960 on: --episodes 240, {takes} here." in words) is said
 
 
-@pytest.mark.parametrize(("on_cpu_s", "end"), [
-    (0.0, "about 2 min (a rough estimate)"), (61.0, "about 2 min (a rough estimate)"),
-    (60.0, "about 2 min (a rough estimate); about 60 s with --devices cpu"),
-])
+@pytest.mark.parametrize(
+    ("on_cpu_s", "end"),
+    [
+        (0.0, "about 2 min (a rough estimate)"),
+        (61.0, "about 2 min (a rough estimate)"),
+        (60.0, "about 2 min (a rough estimate); about 60 s with --devices cpu"),
+    ],
+)
 def test_a_cpu_that_is_twice_as_fast_as_the_gpus_chosen_by_default_is_in_the_line_with_its_flag(
     on_cpu_s: float, end: str
 ) -> None:
     """In plan.txt, where there is room, the CPU's time is given whether it is shorter or not."""
     there = asking.machine(gpus=2)
     plan = asking.planned(asking.experiment(margin=2.0), there)
-    cost = msgspec.structs.replace(
-        estimate(plan.experiment, plan.lanes, there), duration_s=120.0, on_cpu_s=on_cpu_s
-    )
+    cost = msgspec.structs.replace(estimate(plan.experiment, plan.lanes, there), duration_s=120.0, on_cpu_s=on_cpu_s)
     line = short_text(plan, there, cost, FOLDER, "", 1000).splitlines()[1]
     assert line == f"12 runs (2 groups x 6 seeds), 2 at a time on cuda:0 and cuda:1, {end}"
     whole = plan_text(plan, there, cost, FOLDER, 1000)
@@ -143,10 +164,15 @@ def test_unused_gpus_are_in_the_line() -> None:
     assert " at a time on 2 CPU cores; 2 GPUs unused (--devices cuda); about " in short(plan, there)[1]
 
 
-@pytest.mark.parametrize(("trainer", "named"), [
-    ("mine.py", "mine.py"), ("python -m run {lr} {seed} {out}", "run"), ("sh -c {lr} {seed} {out} run.py", "run.py"),
-    ("python3 src/run.py --lr {lr} {seed} {out}", "run.py"),
-])
+@pytest.mark.parametrize(
+    ("trainer", "named"),
+    [
+        ("mine.py", "mine.py"),
+        ("python -m run {lr} {seed} {out}", "run"),
+        ("sh -c {lr} {seed} {out} run.py", "run.py"),
+        ("python3 src/run.py --lr {lr} {seed} {out}", "run.py"),
+    ],
+)
 def test_a_trainer_is_called_as_people_call_it(trainer: str, named: str) -> None:
     plan, _ = trained(trainer, episodes=1)
     assert question(plan) == f"Is error of {named} lower with slow than with fast?"
@@ -157,10 +183,16 @@ def test_the_cost_of_a_trainer_is_that_of_its_rehearsal() -> None:
     assert short(plan, there)[1].endswith(" (rehearsed: 3 min a run)")
 
 
-@pytest.mark.parametrize(("shortest_s", "longest_s", "said"), [
-    (3.0, 8.0, "under 10 s"), (3.0, 60.0, "under 10 s to 60 s"), (110.0, 115.0, "about 2 min"),
-    (100.0, 300.0, "about 2 min to 5 min"), (20.0, 0.0, "about 20 s"),
-])
+@pytest.mark.parametrize(
+    ("shortest_s", "longest_s", "said"),
+    [
+        (3.0, 8.0, "under 10 s"),
+        (3.0, 60.0, "under 10 s to 60 s"),
+        (110.0, 115.0, "about 2 min"),
+        (100.0, 300.0, "about 2 min to 5 min"),
+        (20.0, 0.0, "about 20 s"),
+    ],
+)
 def test_a_range_of_durations_that_reads_the_same_at_both_ends_is_said_once(
     shortest_s: float, longest_s: float, said: str
 ) -> None:
@@ -173,13 +205,18 @@ def test_a_range_of_durations_that_reads_the_same_at_both_ends_is_said_once(
 
 def test_what_limits_the_answer_is_shown_and_other_notes_are_not() -> None:
     there = asking.machine()
-    same = msgspec.structs.replace(asking.experiment(margin=2.0, unpaired=True), groups=(
-        asking.group("a"), asking.group("b"),
-    ))
+    same = msgspec.structs.replace(
+        asking.experiment(margin=2.0, unpaired=True),
+        groups=(
+            asking.group("a"),
+            asking.group("b"),
+        ),
+    )
     plan = asking.planned(same, there)
     said = [line.removeprefix("note: ") for line in short(plan, there) if line.startswith("note: ")]
     assert [note.split(":")[0] for note in said] == [
-        "unpaired", "a and b do not differ in any setting that they use (A/A)"
+        "unpaired",
+        "a and b do not differ in any setting that they use (A/A)",
     ]
     assert tuple(said) == plan.notes[: plan.limits]
     assert any(note.startswith("No GPU") for note in plan.notes[plan.limits :])

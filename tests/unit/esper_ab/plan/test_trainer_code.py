@@ -46,10 +46,14 @@ def test_another_trainer_is_another_experiment() -> None:
     assert len({plan(rehearsed(sha256=letter * 64)).digest for letter in "aba"}) == 2
 
 
-@pytest.mark.parametrize(("outcome", "words"), [
-    ("evaluation", "in error between two groups"), ("curve-mean", "in error, averaged over all points, between two"),
-    ("last-tenth", "in error, averaged over the last tenth of the points, between two groups"),
-])
+@pytest.mark.parametrize(
+    ("outcome", "words"),
+    [
+        ("evaluation", "in error between two groups"),
+        ("curve-mean", "in error, averaged over all points, between two"),
+        ("last-tenth", "in error, averaged over the last tenth of the points, between two groups"),
+    ],
+)
 def test_the_plan_says_what_is_compared_by_its_outcome(outcome: str, words: str) -> None:
     assert words in plan(outcome_over=outcome).estimand
 
@@ -62,16 +66,22 @@ def test_the_plan_says_what_is_compared_in_words_of_its_own() -> None:
     assert not [word for word in ("accuracy", "policy", "points", "host") if word in said]
 
 
-@pytest.mark.parametrize(("changes", "words"), [
-    ({}, "as rehearsed: repeats to the bit; resumes exactly"),
-    ({"repeats": False, "resumption": "resumes"},
-     "does not repeat: the same seed gave different numbers; resumes"),
-    ({"resumption": "anew", "shortened": "steps=9"},
-     "as rehearsed, shortened by steps=9: repeats to the bit; starts over"),
-    ({"resumption": "resumes", "evaluates_alike": False},
-     "not to the same bits. A process that had not trained evaluated the same state differently: "
-     "the evaluation uses more than the state, so"),
-])
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, "as rehearsed: repeats to the bit; resumes exactly"),
+        ({"repeats": False, "resumption": "resumes"}, "does not repeat: the same seed gave different numbers; resumes"),
+        (
+            {"resumption": "anew", "shortened": "steps=9"},
+            "as rehearsed, shortened by steps=9: repeats to the bit; starts over",
+        ),
+        (
+            {"resumption": "resumes", "evaluates_alike": False},
+            "not to the same bits. A process that had not trained evaluated the same state differently: "
+            "the evaluation uses more than the state, so",
+        ),
+    ],
+)
 def test_the_plan_says_what_the_rehearsal_found_and_no_more(changes: dict[str, object], words: str) -> None:
     made = plan(rehearsed(**changes))
     assert words in made.notes[0]
@@ -120,7 +130,8 @@ def test_settings_that_are_written_plan_the_same_experiment_again(tmp_path: Path
     alone = toml(tmp_path, run_toml(made, spec))
     beside = asked("fast", "beside", group=("beside:trainer.lr=0.3",), toml=alone)
     assert {group.name: group.settings.trainer for group in beside.groups} == {
-        "fast": {"lr": 0.2}, "beside": {"lr": "0.3"},
+        "fast": {"lr": 0.2},
+        "beside": {"lr": "0.3"},
     }
 
 

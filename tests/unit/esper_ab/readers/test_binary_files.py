@@ -35,19 +35,23 @@ def _zip(path):
         archive.writestr("results.csv", "group,seed,outcome")
 
 
-@pytest.mark.parametrize(("name", "write", "said"), [
-    ("r.parquet", FRAME.to_parquet, "a Parquet file, not a CSV file; write it as CSV with pandas.read_parquet"),
-    ("r.feather", FRAME.to_feather, "a Feather file, not a CSV file; write it as CSV with pandas.read_feather"),
-    ("r.xlsx", _excel, "an Excel file, not a CSV file; write it as CSV with pandas.read_excel"),
-    ("r.csv.gz", lambda path: path.write_bytes(gzip.compress(b"a")), "a gzip file.*`gunzip --keep r.csv.gz`"),
-    ("r.csv.bz2", lambda path: path.write_bytes(bz2.compress(b"a")), "a bzip2 file.*`bunzip2 --keep r.csv.bz2`"),
-    ("r.csv.xz", lambda path: path.write_bytes(lzma.compress(b"a")), "an xz file.*`unxz --keep r.csv.xz`"),
-    ("r.zip", _zip, "a ZIP archive.*`unzip r.zip`"),
-    ("r.npz", lambda path: np.savez(path, a=[1.0]), "a NumPy archive, .*write one row per run"),
-    ("r.npy", lambda path: np.save(path, [1.0]), "a NumPy file, .*write one row per run"),
-    ("r.db", _sqlite, "an SQLite database"),
-    ("r.pkl", lambda path: path.write_bytes(pickle.dumps(FRAME)), "a pickle"),
-], ids=lambda value: value if isinstance(value, str) and value.startswith("r.") else "")
+@pytest.mark.parametrize(
+    ("name", "write", "said"),
+    [
+        ("r.parquet", FRAME.to_parquet, "a Parquet file, not a CSV file; write it as CSV with pandas.read_parquet"),
+        ("r.feather", FRAME.to_feather, "a Feather file, not a CSV file; write it as CSV with pandas.read_feather"),
+        ("r.xlsx", _excel, "an Excel file, not a CSV file; write it as CSV with pandas.read_excel"),
+        ("r.csv.gz", lambda path: path.write_bytes(gzip.compress(b"a")), "a gzip file.*`gunzip --keep r.csv.gz`"),
+        ("r.csv.bz2", lambda path: path.write_bytes(bz2.compress(b"a")), "a bzip2 file.*`bunzip2 --keep r.csv.bz2`"),
+        ("r.csv.xz", lambda path: path.write_bytes(lzma.compress(b"a")), "an xz file.*`unxz --keep r.csv.xz`"),
+        ("r.zip", _zip, "a ZIP archive.*`unzip r.zip`"),
+        ("r.npz", lambda path: np.savez(path, a=[1.0]), "a NumPy archive, .*write one row per run"),
+        ("r.npy", lambda path: np.save(path, [1.0]), "a NumPy file, .*write one row per run"),
+        ("r.db", _sqlite, "an SQLite database"),
+        ("r.pkl", lambda path: path.write_bytes(pickle.dumps(FRAME)), "a pickle"),
+    ],
+    ids=lambda value: value if isinstance(value, str) and value.startswith("r.") else "",
+)
 def test_a_file_in_another_format_is_named_with_what_to_write(tmp_path, name, write, said):
     path = tmp_path / name
     write(path)

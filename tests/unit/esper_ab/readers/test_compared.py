@@ -36,22 +36,27 @@ A, B = source("a", FLOOR), source("b", OTHER)
 WIDER = msgspec.structs.replace(B[1].plan, design=msgspec.structs.replace(B[1].design, margin=5.0))
 
 
-@pytest.mark.parametrize(("changes", "lines"), [
-    ({"rng_seed": 12}, ["rng_seed: 11 in a; 12 in b"]),
-    ({"task": "synthetic"}, ["task: digits in a; synthetic in b"]),
-    ({"slots": ("early",)}, ['slots: ["early","mid","late"] in a; ["early"] in b']),
-    ({"n_envs": 8, "steps": 9}, ["n_envs: 4 in a; 8 in b", "steps: 25 in a; 9 in b"]),
-    ({"episodes": 9}, ["episodes: 8 in a; 9 in b"]),
-    ({"eval_episodes": 4}, ["eval_episodes: 8 in a; 4 in b"]),
-    ({"outcome_over": "last-tenth"}, ["outcome_over: evaluation in a; last-tenth in b"]),
-    ({"arithmetic": msgspec.structs.replace(A[1].plan.experiment.arithmetic, threads=2)},
-     ["arithmetic.threads: 1 in a; 2 in b"]),
-    ({"unpaired": True}, ["unpaired: the groups of b share no randomness with each other or with other runs"]),
-    ({"plan": {"code": {"sources": "1234", "commit": "abc123"}}}, ["code: commit abc123 in a; sources 1234 in b"]),
-    ({"plan": {"versions": {"esper_ab": "0.1.0", "torch": "2.14"}}}, ["version of torch: 2.13 in a; 2.14 in b"]),
-    ({"plan": {"plan": WIDER}}, ["margin: 2 in a; 5 in b"]),
-    ({"order": "shuffled", "sync": "independent", "devices": ("cuda:0", "cuda:1")}, []),
-])
+@pytest.mark.parametrize(
+    ("changes", "lines"),
+    [
+        ({"rng_seed": 12}, ["rng_seed: 11 in a; 12 in b"]),
+        ({"task": "synthetic"}, ["task: digits in a; synthetic in b"]),
+        ({"slots": ("early",)}, ['slots: ["early","mid","late"] in a; ["early"] in b']),
+        ({"n_envs": 8, "steps": 9}, ["n_envs: 4 in a; 8 in b", "steps: 25 in a; 9 in b"]),
+        ({"episodes": 9}, ["episodes: 8 in a; 9 in b"]),
+        ({"eval_episodes": 4}, ["eval_episodes: 8 in a; 4 in b"]),
+        ({"outcome_over": "last-tenth"}, ["outcome_over: evaluation in a; last-tenth in b"]),
+        (
+            {"arithmetic": msgspec.structs.replace(A[1].plan.experiment.arithmetic, threads=2)},
+            ["arithmetic.threads: 1 in a; 2 in b"],
+        ),
+        ({"unpaired": True}, ["unpaired: the groups of b share no randomness with each other or with other runs"]),
+        ({"plan": {"code": {"sources": "1234", "commit": "abc123"}}}, ["code: commit abc123 in a; sources 1234 in b"]),
+        ({"plan": {"versions": {"esper_ab": "0.1.0", "torch": "2.14"}}}, ["version of torch: 2.13 in a; 2.14 in b"]),
+        ({"plan": {"plan": WIDER}}, ["margin: 2 in a; 5 in b"]),
+        ({"order": "shuffled", "sync": "independent", "devices": ("cuda:0", "cuda:1")}, []),
+    ],
+)
 def test_each_setting_that_differs_is_a_line(changes, lines):
     assert list(incomparable([A, source("b", OTHER, **changes)])) == lines
 
@@ -72,9 +77,13 @@ def rewarded(name, sha256):
     code = RewardCode(reference="my.py:reward", folder="rewards/x", file="my.py", sha256=sha256)
     replaced = msgspec.structs.replace
     blocks = tuple(
-        replaced(block, runs=tuple(
-            replaced(spec, reward_code=(code,)) if spec.ref.group_id == "mine" else spec for spec in block.runs
-        )) for block in events[0].plan.blocks
+        replaced(
+            block,
+            runs=tuple(
+                replaced(spec, reward_code=(code,)) if spec.ref.group_id == "mine" else spec for spec in block.runs
+            ),
+        )
+        for block in events[0].plan.blocks
     )
     plan = replaced(events[0].plan, blocks=blocks)
     return name, fold([replaced(events[0], plan=plan), *events[1:]])
@@ -113,7 +122,8 @@ def test_two_conditions_of_one_name_are_told_apart():
 def test_equal_settings_with_other_records_are_refused():
     broken = [
         RunEvaluated(record=msgspec.structs.replace(event.record, digest="another"))
-        if isinstance(event, RunEvaluated) and event.record.run.name == "base/2" else event
+        if isinstance(event, RunEvaluated) and event.record.run.name == "base/2"
+        else event
         for event in OTHER.events()
     ]
     with pytest.raises(UsageError, match=r"shaped in a and base in b have equal settings.* seed 2, evaluation"):
@@ -141,7 +151,9 @@ def test_the_command_says_all_of_it(tmp_path, monkeypatch):
     write(tmp_path / "b", OTHER.events())
     text = " ".join(CliRunner().invoke(command, ["a", "b"], catch_exceptions=False).output.split())
     for words in (
-        "EXPLORATORY. Nothing was declared", "wait is worse than simplified by", "exploratory WORSE",
+        "EXPLORATORY. Nothing was declared",
+        "wait is worse than simplified by",
+        "exploratory WORSE",
         "a compared shaped and wait by its own plan; `esper-ab report a` shows that verdict",
     ):
         assert words in text

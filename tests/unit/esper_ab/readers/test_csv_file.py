@@ -22,5 +22,7 @@ def test_only_ends_of_lines_end_a_row(tmp_path, inside, ends):
         read_csv(file)
     file.write_bytes(text.replace("x", "3").replace("\n", ends).encode())
     assert [(row.group, row.value, row.row) for row in read_csv(file).rows] == [
-        ("a", 1.0, 2), ("b", 2.0, 4), ("c", 3.0, 5),
+        ("a", 1.0, 2),
+        ("b", 2.0, 4),
+        ("c", 3.0, 5),
     ]

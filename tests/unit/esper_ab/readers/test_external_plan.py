@@ -89,7 +89,8 @@ def test_a_plan_of_format_1_is_read_and_is_called_what_it_was_called():
     assert (plan.design.outcome_over, plan.groups, plan.design.looks) == ("given", ("new", "old"), (10, 14, 20))
     rows = [
         {"group": group, "seed": str(seed), "endpoint": str(70 + seed % 3 + (group == "new") * (3 + seed % 2))}
-        for seed in range(20) for group in plan.groups
+        for seed in range(20)
+        for group in plan.groups
     ]
     columns = {name: [row[name] for row in rows] for name in rows[0]}
     answer = judge(plan, observations_of("runs.csv", columns, range(2, len(rows) + 2)))

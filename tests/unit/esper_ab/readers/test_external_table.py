@@ -61,19 +61,28 @@ def test_a_run_has_a_name_and_an_order_and_pairs_nothing():
     assert (seeds.pair_column, seeds.rows[0].run) == ("seed", "")
 
 
-@pytest.mark.parametrize(("data", "names", "lacks"), [
-    ({"seed": [7, 3], "new": ["x", "y"], "old": [3.0, 4.0]}, None, "'group' or 'outcome'"),
-    ({"group": [0, 1], "seed": [3, 3], "score": [1.0, 2.0]}, None, "'outcome'"),
-    ({"arm": [0, 1], "rng": [3, 3], "score": [1.0, 2.0]}, {"group": "arm"}, "'outcome' or 'seed'"),
-])
+@pytest.mark.parametrize(
+    ("data", "names", "lacks"),
+    [
+        ({"seed": [7, 3], "new": ["x", "y"], "old": [3.0, 4.0]}, None, "'group' or 'outcome'"),
+        ({"group": [0, 1], "seed": [3, 3], "score": [1.0, 2.0]}, None, "'outcome'"),
+        ({"arm": [0, 1], "rng": [3, 3], "score": [1.0, 2.0]}, {"group": "arm"}, "'outcome' or 'seed'"),
+    ],
+)
 def test_a_frame_with_columns_of_ours_is_no_table_of_groups(data, names, lacks):
     with pytest.raises(UsageError, match=f"has no column {lacks}"):
         read_data(pd.DataFrame(data), names)
 
 
-@pytest.mark.parametrize(("true", "false"), [
-    ("True", "False"), ("TRUE", "false"), (True, False), (np.True_, np.False_),
-])
+@pytest.mark.parametrize(
+    ("true", "false"),
+    [
+        ("True", "False"),
+        ("TRUE", "false"),
+        (True, False),
+        (np.True_, np.False_),
+    ],
+)
 def test_booleans_are_0_and_1(true, false):
     found = observations_of("f", TWO | {"outcome": [true, false]}, (2, 3))
     assert [row.value for row in found.rows] == [1.0, 0.0]

@@ -108,7 +108,8 @@ def test_outcomes_are_those_of_the_experiments_pairs(directory):
     pairs = pairs_of(load(folders[0][1]).history, Contrast(a="shaped", b="simplified"))
     mine = {(row.group, row.replicate): row.value for row in found.rows if row.task == "digits"}
     assert mine == {
-        key: end for pair in pairs
+        key: end
+        for pair in pairs
         for key, end in ((("shaped", str(pair.replicate)), pair.a), (("simplified", str(pair.replicate)), pair.b))
     }
 
@@ -133,7 +134,9 @@ def test_runs_that_were_cancelled_with_a_failed_one_are_no_failures_of_their_gro
 @settings(max_examples=100, deadline=None)
 @given(
     effects=st.lists(st.lists(st.floats(-6.0, 6.0), min_size=4, max_size=4), min_size=2, max_size=3),
-    groups=st.sampled_from(("ab", "abc", "abcd")), seed=st.integers(0, 2**20), controlled=st.booleans(),
+    groups=st.sampled_from(("ab", "abc", "abcd")),
+    seed=st.integers(0, 2**20),
+    controlled=st.booleans(),
 )
 @example(effects=[[0.0, 60.0, 1.3, 0.0], [0.0] * 4], groups="abc", seed=0, controlled=False)
 def test_a_part_by_itself_claims_nothing_that_is_not_claimed_together(effects, groups, seed, controlled):
@@ -155,16 +158,17 @@ def _decided(names, groups, effects, seed, rule):
     design = plan.design
     ends = {
         (name, group): 70.0 + effect + np.random.default_rng((seed, ord(group))).standard_normal(9)
-        for name, of_task in zip(names, effects, strict=True) for group, effect in zip(groups, of_task, strict=False)
+        for name, of_task in zip(names, effects, strict=True)
+        for group, effect in zip(groups, of_task, strict=False)
     }
     pairs = {
-        one: _pairs(ends[one.task, one.a], ends[one.task, one.b])
-        for one in design.comparisons if one.task != MEAN
+        one: _pairs(ends[one.task, one.a], ends[one.task, one.b]) for one in design.comparisons if one.task != MEAN
     }
     courses = courses_of(design, pairs, 9, {one: plan.design_of(one) for one in design.comparisons})
     return {
         (one.a, one.b, one.task or names[0]): (course.decision, course.direction)
-        for one, course in courses.items() if course.claimed
+        for one, course in courses.items()
+        if course.claimed
     }
 
 

@@ -13,9 +13,16 @@ from esper_ab.readers.python_data import read_data
 FOUND = rows(*drawn(7, 1.0))
 
 
-@pytest.mark.parametrize("make", [
-    lambda frame: frame, pl.from_pandas, pa.Table.from_pandas, lambda frame: {name: frame[name] for name in frame},
-], ids=["pandas", "polars", "pyarrow", "columns"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda frame: frame,
+        pl.from_pandas,
+        pa.Table.from_pandas,
+        lambda frame: {name: frame[name] for name in frame},
+    ],
+    ids=["pandas", "polars", "pyarrow", "columns"],
+)
 def test_every_kind_of_data_frame_is_one(make):
     read = read_data(make(pd.DataFrame(FOUND)))
     assert [row.value for row in read.rows] == [row["outcome"] for row in FOUND]
@@ -38,8 +45,11 @@ def _shuffled(found):
 
 def _columns(old, new):
     """Three columns, of which each has the row's name as key."""
-    cells = [(f"{group}{seed}", group, seed, value) for group, runs in (("old", old), ("new", new))
-             for seed, value in runs.items()]
+    cells = [
+        (f"{group}{seed}", group, seed, value)
+        for group, runs in (("old", old), ("new", new))
+        for seed, value in runs.items()
+    ]
     columns = {"group": 1, "seed": 2, "outcome": 3}
     return {name: {cell[0]: cell[place] for cell in cells} for name, place in columns.items()}
 
@@ -50,18 +60,22 @@ def _columns_in_other_orders(old, new):
 
 
 @pytest.mark.parametrize("order", [dict, _shuffled], ids=["in order", "shuffled"])
-@pytest.mark.parametrize("make", [
-    lambda old, new: {"old": old, "new": new},
-    lambda old, new: {"old": pd.Series(old), "new": pd.Series(new)},
-    lambda old, new: {"old": pd.Series(old), "new": new},
-    lambda old, new: {"old": {str(seed): value for seed, value in old.items()}, "new": pd.Series(new)},
-    lambda old, new: {"old": {float(seed): value for seed, value in old.items()}, "new": new},
-    lambda old, new: pd.DataFrame({"old": old, "new": new}),
-    lambda old, new: pd.DataFrame({"old": old, "new": new}).to_dict(),
-    _columns, _columns_in_other_orders,
-    lambda old, new: {name: pd.Series(cells) for name, cells in _columns_in_other_orders(old, new).items()},
-    lambda old, new: pd.DataFrame(_columns(old, new)),
-])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda old, new: {"old": old, "new": new},
+        lambda old, new: {"old": pd.Series(old), "new": pd.Series(new)},
+        lambda old, new: {"old": pd.Series(old), "new": new},
+        lambda old, new: {"old": {str(seed): value for seed, value in old.items()}, "new": pd.Series(new)},
+        lambda old, new: {"old": {float(seed): value for seed, value in old.items()}, "new": new},
+        lambda old, new: pd.DataFrame({"old": old, "new": new}),
+        lambda old, new: pd.DataFrame({"old": old, "new": new}).to_dict(),
+        _columns,
+        _columns_in_other_orders,
+        lambda old, new: {name: pd.Series(cells) for name, cells in _columns_in_other_orders(old, new).items()},
+        lambda old, new: pd.DataFrame(_columns(old, new)),
+    ],
+)
 def test_values_with_keys_are_put_together_by_their_keys(make, order):
     read = read_data(make(OLD, order(NEW)))
     assert {(row.group, row.replicate): row.value for row in read.rows} == {
@@ -70,20 +84,25 @@ def test_values_with_keys_are_put_together_by_their_keys(make, order):
     }
 
 
-@pytest.mark.parametrize(("data", "why"), [
-    ({"a": {1.0, 2.0}, "b": [1.0, 2.0]}, "a set has no order"),
-    ({"a": frozenset({1.0}), "b": [1.0]}, "a set has no order"),
-    ({"a": {3: 1.0}.keys(), "b": [1.0]}, "a set has no order"),
-    ({"a": {5: 1.0, 6: 2.0}, "b": [1.0, 2.0]}, "the outcomes of a have keys and those of b have none"),
-    ({"a": pd.Series([1.0, 2.0], index=[1, 0]), "b": [1.0, 2.0]}, "the outcomes of a have keys"),
-    ({"group": ["a", "b"], "seed": {0: 0, 1: 0}, "outcome": {1: 2.0, 0: 1.0}}, "different keys"),
-    (pd.DataFrame({"a": [1.0], "b": [2.0]}, index=pd.MultiIndex.from_tuples([(0, "x")])), "reset_index"),
-    ({"a": pd.Series([1.0, 2.0], index=[0, 0]), "b": [1.0, 2.0]}, "the outcomes of a have keys"),
-    (pd.DataFrame({"a": [1.0, 2.0], "b": [1.0, 2.0]}, index=[3, 3]), "group a also has pair 3 in row 0"),
-    (pl.DataFrame({"a": [1.0]}).lazy(), "a LazyFrame is a query without a result yet; pass its .collect()"),
-    (None, "expected a data frame, or a mapping"), (7, "expected a data frame"), ([1.0], "expected a data frame"),
-    ({1: [1.0], 2: [2.0]}, "names that are not text"),
-])
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        ({"a": {1.0, 2.0}, "b": [1.0, 2.0]}, "a set has no order"),
+        ({"a": frozenset({1.0}), "b": [1.0]}, "a set has no order"),
+        ({"a": {3: 1.0}.keys(), "b": [1.0]}, "a set has no order"),
+        ({"a": {5: 1.0, 6: 2.0}, "b": [1.0, 2.0]}, "the outcomes of a have keys and those of b have none"),
+        ({"a": pd.Series([1.0, 2.0], index=[1, 0]), "b": [1.0, 2.0]}, "the outcomes of a have keys"),
+        ({"group": ["a", "b"], "seed": {0: 0, 1: 0}, "outcome": {1: 2.0, 0: 1.0}}, "different keys"),
+        (pd.DataFrame({"a": [1.0], "b": [2.0]}, index=pd.MultiIndex.from_tuples([(0, "x")])), "reset_index"),
+        ({"a": pd.Series([1.0, 2.0], index=[0, 0]), "b": [1.0, 2.0]}, "the outcomes of a have keys"),
+        (pd.DataFrame({"a": [1.0, 2.0], "b": [1.0, 2.0]}, index=[3, 3]), "group a also has pair 3 in row 0"),
+        (pl.DataFrame({"a": [1.0]}).lazy(), "a LazyFrame is a query without a result yet; pass its .collect()"),
+        (None, "expected a data frame, or a mapping"),
+        (7, "expected a data frame"),
+        ([1.0], "expected a data frame"),
+        ({1: [1.0], 2: [2.0]}, "names that are not text"),
+    ],
+)
 def test_what_has_no_order_and_no_keys_is_refused(data, why):
     with pytest.raises(UsageError, match=why):
         read_data(data)
@@ -104,13 +123,24 @@ def test_a_frame_with_a_column_per_group_is_read_once_its_groups_are_named(make)
     assert (answer.key, answer.value) == ("groups", ("new", "old"))
     read = read_data(wide, groups=answer.value)
     assert [(row.group, row.replicate, row.value) for row in read.rows] == [
-        ("new", "7", 1.0), ("old", "7", 3.0), ("new", "3", 2.0), ("old", "3", 4.0),
+        ("new", "7", 1.0),
+        ("old", "7", 3.0),
+        ("new", "3", 2.0),
+        ("old", "3", 4.0),
     ]
 
 
-@pytest.mark.parametrize("true", [
-    [True, False], np.array([True, False]), pd.Series([True, False]), pd.Series([True, False], dtype="boolean"),
-    pl.Series([True, False]), pa.array([True, False]),
-], ids=["list", "numpy", "pandas", "nullable", "polars", "arrow"])
+@pytest.mark.parametrize(
+    "true",
+    [
+        [True, False],
+        np.array([True, False]),
+        pd.Series([True, False]),
+        pd.Series([True, False], dtype="boolean"),
+        pl.Series([True, False]),
+        pa.array([True, False]),
+    ],
+    ids=["list", "numpy", "pandas", "nullable", "polars", "arrow"],
+)
 def test_booleans_are_0_and_1_in_every_container(true):
     assert [row.value for row in read_data({"a": true, "b": [0, 1]}).rows] == [1.0, 0.0, 0.0, 1.0]

@@ -24,13 +24,16 @@ def source(name, made, **started):
     return name, fold([msgspec.structs.replace(first, **started), *others])
 
 
-@pytest.mark.parametrize(("made", "expected"), [
-    (AGAIN, True),
-    (replace(AGAIN, groups=dict(reversed(FIRST.groups.items()))), True),
-    (replace(AGAIN, groups={"shaped": Shape(accuracy=74.0), "wait": Shape(controller="wait")}), False),
-    (replace(AGAIN, episodes=9), False),
-    (FIRST, False),
-])
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        (AGAIN, True),
+        (replace(AGAIN, groups=dict(reversed(FIRST.groups.items()))), True),
+        (replace(AGAIN, groups={"shaped": Shape(accuracy=74.0), "wait": Shape(controller="wait")}), False),
+        (replace(AGAIN, episodes=9), False),
+        (FIRST, False),
+    ],
+)
 def test_replications_have_the_same_groups_and_budget_and_another_rng_seed(made, expected):
     assert are_replications([source("a", FIRST), source("b", made)]) is expected
 

@@ -13,8 +13,10 @@ ROWS = 16
 
 def read(states, name="State", outcomes=None, names=None):
     columns = {
-        "Name": [f"run{row}" for row in range(ROWS)], name: states,
-        "algo": ["base"] * 8 + ["tuned"] * 8, "seed": [*range(8)] * 2,
+        "Name": [f"run{row}" for row in range(ROWS)],
+        name: states,
+        "algo": ["base"] * 8 + ["tuned"] * 8,
+        "seed": [*range(8)] * 2,
         "return": outcomes or [100.0 + row % 3 for row in range(8)] + [130.0 + row % 5 for row in range(8)],
     }
     names = {"group": "algo", "outcome": "return", **(names or {})}
@@ -45,13 +47,16 @@ def test_nothing_is_said_of_crashed_runs_without_an_outcome():
     assert (found.rows[-1].value, found.notes) == (None, ())
 
 
-@pytest.mark.parametrize(("states", "name", "names"), [
-    (["finished"] * ROWS, "State", {}),
-    (["finished"] * 15 + ["Ohio"], "State", {}),  # another kind of state
-    (["finished"] * 15 + [""], "State", {}),
-    (["crashed"] * ROWS, "ended", {}),
-    (["failed"] * 8 + ["done"] * 8, "status", {"group": "status"}),  # it names the groups
-])
+@pytest.mark.parametrize(
+    ("states", "name", "names"),
+    [
+        (["finished"] * ROWS, "State", {}),
+        (["finished"] * 15 + ["Ohio"], "State", {}),  # another kind of state
+        (["finished"] * 15 + [""], "State", {}),
+        (["crashed"] * ROWS, "ended", {}),
+        (["failed"] * 8 + ["done"] * 8, "status", {"group": "status"}),  # it names the groups
+    ],
+)
 def test_other_columns_lose_no_run(states, name, names):
     found = read(states, name, names=names)
     assert all(row.value is not None for row in found.rows)

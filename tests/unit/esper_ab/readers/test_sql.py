@@ -22,17 +22,25 @@ from workers.growth.measures import MEASURES
 DOCS = Path(__file__).resolve().parents[4] / "docs" / "sql.md"
 
 
-@pytest.mark.parametrize(("sql", "of_run"), [
-    ("SELECT group_id, reward_mode, AVG(outcome) FROM env_episodes GROUP BY ALL", lambda one: one.training_area),
-    ("SELECT group_id, reward_mode, AVG(rewards['sparse']) FROM evaluations WHERE actions = 'sampled' GROUP BY ALL",
-     lambda one: one.rewards["sparse"]),
-])
+@pytest.mark.parametrize(
+    ("sql", "of_run"),
+    [
+        ("SELECT group_id, reward_mode, AVG(outcome) FROM env_episodes GROUP BY ALL", lambda one: one.training_area),
+        (
+            "SELECT group_id, reward_mode, AVG(rewards['sparse']) FROM evaluations WHERE actions = 'sampled' GROUP BY ALL",
+            lambda one: one.rewards["sparse"],
+        ),
+    ],
+)
 def test_means_of_groups_are_those_of_the_fold(experiment_dir, sql, of_run):
     found = outcomes(fold(three_groups())).values()
     modes = {"shaped": "shaped", "simplified": "simplified", "wait": "shaped"}
-    assert {(group, mode): mean for group, mode, mean in query(experiment_dir, sql).rows} == pytest.approx({
-        (group, mode): fmean(of_run(one) for one in found if one.run.group_id == group) for group, mode in modes.items()
-    })
+    assert {(group, mode): mean for group, mode, mean in query(experiment_dir, sql).rows} == pytest.approx(
+        {
+            (group, mode): fmean(of_run(one) for one in found if one.run.group_id == group)
+            for group, mode in modes.items()
+        }
+    )
 
 
 @pytest.mark.parametrize("view", [view for view in VIEWS if view != "incidents"])
@@ -117,11 +125,16 @@ def test_a_torn_tail_does_not_break_queries(tmp_path):
         query(experiment_dir, "SELECT 1")
 
 
-@pytest.mark.parametrize(("sql", "words"), [
-    ("SELEC 1", "syntax error"), ("SELECT * FROM nowhere", "Table with name nowhere does not exist"),
-    ("SELECT * FROM '/etc/hosts'", "does not exist"), ("-- only a comment", "expected one SELECT"),
-    ("SET enable_external_access = true", "expected one SELECT"),
-])
+@pytest.mark.parametrize(
+    ("sql", "words"),
+    [
+        ("SELEC 1", "syntax error"),
+        ("SELECT * FROM nowhere", "Table with name nowhere does not exist"),
+        ("SELECT * FROM '/etc/hosts'", "does not exist"),
+        ("-- only a comment", "expected one SELECT"),
+        ("SET enable_external_access = true", "expected one SELECT"),
+    ],
+)
 def test_a_bad_query_is_one_line_with_the_views(experiment_dir, sql, words):
     with pytest.raises(UsageError) as caught:
         query(experiment_dir, sql)
@@ -134,10 +147,17 @@ def test_a_bad_query_is_one_line_with_the_views(experiment_dir, sql, words):
 COPY = "COPY (SELECT 1) TO '{}' (FORMAT csv, USE_TMP_FILE false)"
 
 
-@pytest.mark.parametrize("sql", [
-    COPY, f"EXPLAIN ANALYZE {COPY}", f"SELECT 1; {COPY}", "ATTACH '{}' AS other", "EXPORT DATABASE '{}'",
-    "SELECT * FROM read_text('{}.torn-1')",
-])
+@pytest.mark.parametrize(
+    "sql",
+    [
+        COPY,
+        f"EXPLAIN ANALYZE {COPY}",
+        f"SELECT 1; {COPY}",
+        "ATTACH '{}' AS other",
+        "EXPORT DATABASE '{}'",
+        "SELECT * FROM read_text('{}.torn-1')",
+    ],
+)
 def test_the_journal_stays_as_it_is_and_nothing_beside_it_is_read(tmp_path, sql):
     experiment_dir = write(tmp_path / "run", planted_effect()[:60])
     path = experiment_dir / JOURNAL_NAME
@@ -174,7 +194,7 @@ def test_long_results_are_cut_for_the_terminal_only(experiment_dir):
     assert len(json.loads(query_json(answer))) == 576
 
 
-TWICE = "SELECT 1 AS run, 2 AS RUN, 3 AS run_1, 4 AS run, 5 AS \"\"\"\""
+TWICE = 'SELECT 1 AS run, 2 AS RUN, 3 AS run_1, 4 AS run, 5 AS """"'
 
 
 def test_columns_of_one_name_are_numbered_alike_in_every_form(experiment_dir):
@@ -219,11 +239,14 @@ def test_a_query_that_never_ends_is_given_up(experiment_dir):
     assert query(experiment_dir, "SELECT 1").rows == ((1,),)
 
 
-@pytest.mark.parametrize(("sql", "words"), [
-    ("SELECT unnest(range(3000000000))", "more than 4 GiB of memory needed"),
-    ("SELECT * FROM range(2000)", "more than 1,000 rows"),
-    ("SELECT repeat('x', 100) FROM range(900)", "more than 0 MiB of text in the rows"),
-])
+@pytest.mark.parametrize(
+    ("sql", "words"),
+    [
+        ("SELECT unnest(range(3000000000))", "more than 4 GiB of memory needed"),
+        ("SELECT * FROM range(2000)", "more than 1,000 rows"),
+        ("SELECT repeat('x', 100) FROM range(900)", "more than 0 MiB of text in the rows"),
+    ],
+)
 def test_a_query_holds_no_more_than_its_limits(experiment_dir, monkeypatch, sql, words):
     """The SQL may be somebody else's. The limits on rows and text are lowered here."""
     monkeypatch.setattr(sql_module, "MOST_ROWS", 1_000)

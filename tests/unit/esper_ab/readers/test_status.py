@@ -65,8 +65,13 @@ def test_a_pipe_gets_a_line_per_barrier_with_ranges_and_no_difference():
 
 def test_a_viewers_last_words_are_the_verdict(tmp_path):
     write(tmp_path, planted_effect())
-    said = {"a": "shaped", "b": "simplified", "verdict": "BETTER", "headline": "shaped is better.",
-            "warnings": ["Only six pairs."]}
+    said = {
+        "a": "shaped",
+        "b": "simplified",
+        "verdict": "BETTER",
+        "headline": "shaped is better.",
+        "warnings": ["Only six pairs."],
+    }
     assert _last_words(tmp_path, Viewer(tmp_path)).endswith("shows the verdict")
     (tmp_path / "verdict.json").write_text(json.dumps({"comparisons": [said]}))
     said = "shows the rest\n  BETTER: shaped is better.\n  ! Only six pairs."
@@ -94,7 +99,7 @@ def with_pathology(group, runs):
 def test_a_pathology_is_told_once_per_group_and_then_counted(terminal):
     events = with_pathology("shaped", 5)
     lines = [line.strip() for line in show(events, terminal=terminal).splitlines() if "ppo_pathology" in line]
-    assert [line[line.index("!"):] for line in lines] == [
+    assert [line[line.index("!") :] for line in lines] == [
         "! ppo_pathology shaped/0: ratio explosion: one update made a decision 12.0 times as likely",
         "! ppo_pathology shaped: ratio explosion in 5 runs, shaped/0 first",
     ]
@@ -220,7 +225,11 @@ def test_status_json_and_torn_tail(tmp_path):
     assert (document["state"], document["torn_bytes"], document["incidents"]) == ("failed", 6, 1)
     assert "6 bytes of an unfinished last line are ignored" in status_text(experiment_dir)
     assert document["runs"][6] == {
-        "name": "simplified/3", "state": "stopped", "device": "cpu:0", "episodes": 1, "of_episodes": 8,
+        "name": "simplified/3",
+        "state": "stopped",
+        "device": "cpu:0",
+        "episodes": 1,
+        "of_episodes": 8,
     }
 
 
@@ -230,7 +239,8 @@ def test_status_of_a_finished_experiment_begins_with_verdict_and_report_unless_i
     (comparison,) = build_report(experiment_dir).content.comparisons
     first, *said = status_text(experiment_dir).splitlines()
     assert said == [
-        f"  {comparison.verdict}: {comparison.headline}", *(f"  ! {warning}" for warning in comparison.warnings),
+        f"  {comparison.verdict}: {comparison.headline}",
+        *(f"  ! {warning}" for warning in comparison.warnings),
         f"  report: {experiment_dir / 'report.html'}",
         "  12 runs: 12 finished",
     ]
@@ -238,7 +248,10 @@ def test_status_of_a_finished_experiment_begins_with_verdict_and_report_unless_i
     assert "recent" not in first
     assert json.loads(status_json(experiment_dir))["verdicts"] == [
         {
-            "a": "shaped", "b": "simplified", "verdict": "BETTER", "headline": comparison.headline,
+            "a": "shaped",
+            "b": "simplified",
+            "verdict": "BETTER",
+            "headline": comparison.headline,
             "warnings": list(comparison.warnings),
         }
     ]

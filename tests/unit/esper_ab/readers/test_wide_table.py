@@ -28,7 +28,10 @@ def test_the_named_columns_are_groups_and_an_empty_cell_is_a_lost_run(file):
 def test_without_a_column_for_seeds_a_row_is_a_pair(file):
     text = "old,new\n1,2\n3,4\n"
     assert _read(file, text, ("old", "new")) == [
-        ("old", "2", 1.0, 2), ("new", "2", 2.0, 2), ("old", "3", 3.0, 3), ("new", "3", 4.0, 3),
+        ("old", "2", 1.0, 2),
+        ("new", "2", 2.0, 2),
+        ("old", "3", 3.0, 3),
+        ("new", "3", 4.0, 3),
     ]
 
 
@@ -56,15 +59,22 @@ def test_an_index_without_a_name_is_no_group(file):
     assert found == [1.0, 2.0, 3.0, 4.0]
 
 
-@pytest.mark.parametrize(("text", "groups", "why"), [
-    (WIDE, ("old", "nev"), "no column 'nev'; did you mean new"), (WIDE, ("old",), "at least two columns"),
-    (WIDE, ("old", "old"), "each of them once"),
-    (WIDE, ("old", "note"), "row 3, column note: expected a number, such as 71.25, not 'x'"),
-    ("group,seed,outcome,other\na,0,1,2\n", ("outcome", "other"), "has a column 'group', so each row is one run"),
-    ("seed,group_id,old,new\n0,7,1,2\n", ("old", "new"),
-     r"has a column 'group_id' \(group\), so each row is one run already; leave out --groups, or remove group_id"),
-    ("seed,endpoint,old,new\n0,7,1,2\n", ("old", "new"), r"has a column 'endpoint' \(outcome\)"),
-])
+@pytest.mark.parametrize(
+    ("text", "groups", "why"),
+    [
+        (WIDE, ("old", "nev"), "no column 'nev'; did you mean new"),
+        (WIDE, ("old",), "at least two columns"),
+        (WIDE, ("old", "old"), "each of them once"),
+        (WIDE, ("old", "note"), "row 3, column note: expected a number, such as 71.25, not 'x'"),
+        ("group,seed,outcome,other\na,0,1,2\n", ("outcome", "other"), "has a column 'group', so each row is one run"),
+        (
+            "seed,group_id,old,new\n0,7,1,2\n",
+            ("old", "new"),
+            r"has a column 'group_id' \(group\), so each row is one run already; leave out --groups, or remove group_id",
+        ),
+        ("seed,endpoint,old,new\n0,7,1,2\n", ("old", "new"), r"has a column 'endpoint' \(outcome\)"),
+    ],
+)
 def test_groups_that_cannot_be_read_are_refused(file, text, groups, why):
     with pytest.raises(UsageError, match=why):
         _read(file, text, groups)

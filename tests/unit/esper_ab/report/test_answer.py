@@ -33,8 +33,13 @@ def constant():
 
 JOURNALS = {
     "constant": constant,
-    "better": planted_effect, "identical": same_twice, "one seed": one_replicate, "three groups": three_groups,
-    "failed": failed_run, "running": lambda: planted_effect()[:9], "open": open_ones,
+    "better": planted_effect,
+    "identical": same_twice,
+    "one seed": one_replicate,
+    "three groups": three_groups,
+    "failed": failed_run,
+    "running": lambda: planted_effect()[:9],
+    "open": open_ones,
 }
 
 
@@ -42,13 +47,16 @@ def found(name: str) -> Content:
     return content(fold(JOURNALS[name]()), place="a folder/x")
 
 
-@pytest.mark.parametrize(("name", "command"), [
-    ("better", f"{ANEW} --rng-seed 12 --name synthetic-again"),
-    ("identical", ""),
-    ("one seed", f"{ANEW} --seeds 12 --rng-seed 12 --name synthetic-larger"),
-    ("failed", "esper-ab resume 'a folder/x'"),
-    ("running", "esper-ab status 'a folder/x' --follow"),
-])
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        ("better", f"{ANEW} --rng-seed 12 --name synthetic-again"),
+        ("identical", ""),
+        ("one seed", f"{ANEW} --seeds 12 --rng-seed 12 --name synthetic-larger"),
+        ("failed", "esper-ab resume 'a folder/x'"),
+        ("running", "esper-ab status 'a folder/x' --follow"),
+    ],
+)
 def test_the_next_step_fits_what_came_out(name, command):
     assert next_steps(found(name))[0].command == command
 
@@ -80,10 +88,13 @@ def test_where_a_run_failed_its_log_comes_before_more_runs():
     assert "--seeds 12" in second.command
 
 
-@pytest.mark.parametrize(("episodes", "command"), [
-    (8, f"{ANEW} --outcome-over curve-mean --rng-seed 12 --name synthetic-training"),
-    (1, ""),  # as of a command, of which `--outcome-over curve-mean` and `--episodes` are refused
-])
+@pytest.mark.parametrize(
+    ("episodes", "command"),
+    [
+        (8, f"{ANEW} --outcome-over curve-mean --rng-seed 12 --name synthetic-training"),
+        (1, ""),  # as of a command, of which `--outcome-over curve-mean` and `--episodes` are refused
+    ],
+)
 def test_where_most_pairs_came_out_alike_another_question_is_proposed_and_not_more_pairs(episodes, command):
     shown, changed = found("open"), msgspec.structs.replace
     started = shown.history.started
@@ -110,12 +121,15 @@ def test_the_first_step_is_the_one_that_trains_fewer_pairs():
         assert [step.command.startswith(said) for step, said in zip(steps, commands, strict=False)] == [True, True]
 
 
-@pytest.mark.parametrize(("how", "settled"), [
-    ({"head_entropy": 0.95}, False),
-    ({"head_entropy": 0.3, "sampled": 60.0, "greedy": 80.0}, False),
-    ({"head_entropy": 0.3, "sampled": 80.0, "greedy": 60.0}, True),  # more of the same does not mend that
-    ({"head_entropy": 0.3, "sampled": 80.0, "greedy": 81.0}, True),
-])
+@pytest.mark.parametrize(
+    ("how", "settled"),
+    [
+        ({"head_entropy": 0.95}, False),
+        ({"head_entropy": 0.3, "sampled": 60.0, "greedy": 80.0}, False),
+        ({"head_entropy": 0.3, "sampled": 80.0, "greedy": 60.0}, True),  # more of the same does not mend that
+        ({"head_entropy": 0.3, "sampled": 80.0, "greedy": 81.0}, True),
+    ],
+)
 def test_before_more_pairs_policies_that_have_not_settled_are_trained_longer(how, settled):
     shown = found("open")
     learned = [msgspec.structs.replace(one, **how) for one in shown.analysis.learning]
@@ -137,10 +151,17 @@ def test_after_a_quick_look_at_rewards_the_next_plan_has_the_budget_at_which_the
     assert not any(str(ENOUGH_EPISODES) in step.sentence for step in next_steps(trained))
 
 
-@pytest.mark.parametrize(("name", "following"), [
-    ("x", "x-larger"), ("x-longer", "x-larger-2"), ("x-larger-2", "x-larger-3"), ("x-longer-y", "x-longer-y-larger"),
-    ("longer", "longer-larger"), ("x-2", "x-2-larger"),
-])
+@pytest.mark.parametrize(
+    ("name", "following"),
+    [
+        ("x", "x-larger"),
+        ("x-longer", "x-larger-2"),
+        ("x-larger-2", "x-larger-3"),
+        ("x-longer-y", "x-longer-y-larger"),
+        ("longer", "longer-larger"),
+        ("x-2", "x-2-larger"),
+    ],
+)
 def test_names_of_plans_that_follow_one_another_count_on_and_do_not_grow(name, following):
     shown, changed = found("one seed"), msgspec.structs.replace
     started = shown.history.started
@@ -149,9 +170,14 @@ def test_names_of_plans_that_follow_one_another_count_on_and_do_not_grow(name, f
     assert step.command.endswith(f" --name {following}")
 
 
-@pytest.mark.parametrize(("controller", "mode", "same"), [
-    ("ppo", "shaped", True), ("ppo", "sparse", False), ("wait", "sparse", True),  # which reads no reward
-])
+@pytest.mark.parametrize(
+    ("controller", "mode", "same"),
+    [
+        ("ppo", "shaped", True),
+        ("ppo", "sparse", False),
+        ("wait", "sparse", True),  # which reads no reward
+    ],
+)
 def test_after_equal_records_it_matters_whether_the_settings_that_a_group_reads_are_equal(controller, mode, same):
     groups = {name: Shape(stream="one", controller=controller, mode=of) for name, of in (("a", "shaped"), ("b", mode))}
     shown = content(fold(Synthetic(groups=groups, replicates=1).events()), place="a folder/x")
@@ -162,9 +188,13 @@ def test_after_equal_records_it_matters_whether_the_settings_that_a_group_reads_
 
 
 RULES = {
-    "t": {}, "looks": {"looks": (8, 20)}, "one look": {"looks": (20,)},
-    "futility": {"futility": 0.8, "margin": 1.3}, "futility, looks": {"futility": 0.8, "looks": (8, 14, 20)},
-    "no early stop": {"early_stop": False}, "three groups": {"alpha": 0.01},
+    "t": {},
+    "looks": {"looks": (8, 20)},
+    "one look": {"looks": (20,)},
+    "futility": {"futility": 0.8, "margin": 1.3},
+    "futility, looks": {"futility": 0.8, "looks": (8, 14, 20)},
+    "no early stop": {"early_stop": False},
+    "three groups": {"alpha": 0.01},
 }
 
 
@@ -174,7 +204,12 @@ def test_what_is_proposed_is_accepted(name, rng_seed, tmp_path):
     """`resume` by the rule of the experiment, `launch` with the settings of its file and the flags beside it."""
     names = ("left", "right", "third")[: 3 if name == "three groups" else 2]
     made = Synthetic(
-        groups={one: Shape() for one in names}, replicates=20, episodes=2, n_envs=2, eval_episodes=2, rng_seed=rng_seed,
+        groups={one: Shape() for one in names},
+        replicates=20,
+        episodes=2,
+        n_envs=2,
+        eval_episodes=2,
+        rng_seed=rng_seed,
         settings=RULES[name],
     )
     history = fold(made.events())
@@ -195,7 +230,12 @@ def test_what_is_proposed_is_accepted(name, rng_seed, tmp_path):
 
 def test_what_a_look_stopped_for_futility_is_not_extended_and_no_smaller_plan_is_proposed():
     made = Synthetic(
-        groups={"left": Shape(), "right": Shape()}, replicates=20, episodes=2, n_envs=2, eval_episodes=2, rng_seed=5,
+        groups={"left": Shape(), "right": Shape()},
+        replicates=20,
+        episodes=2,
+        n_envs=2,
+        eval_episodes=2,
+        rng_seed=5,
         settings=RULES["futility"],
     )
     for rng_seed in range(1, 40):
@@ -224,5 +264,9 @@ def test_a_terminal_is_left_with_question_answer_report_and_the_next_step(name):
 def test_commands_that_repeat_it_are_read_back_by_a_shell():
     *_, last = reproduction(found("better"))
     assert shlex.split(last) == [
-        "esper-ab", "launch", "a folder/x/experiment.toml", "--output-dir", "a folder/x-again",
+        "esper-ab",
+        "launch",
+        "a folder/x/experiment.toml",
+        "--output-dir",
+        "a folder/x-again",
     ]

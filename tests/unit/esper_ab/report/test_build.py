@@ -33,7 +33,10 @@ def test_the_same_journal_gives_the_same_bytes(tmp_path):
         second = build_report(experiment_dir)
     assert [(second.experiment_dir / name).read_bytes() for name in (SUMMARY, VERDICT, PAGE)] == before
     assert sorted(path.name for path in experiment_dir.iterdir()) == [
-        JOURNAL_NAME, "report.html", "summary.txt", "verdict.json",
+        JOURNAL_NAME,
+        "report.html",
+        "summary.txt",
+        "verdict.json",
     ]
     assert printed(second, "text") == second.text.rstrip()
     assert printed(second, "whole").endswith(printed(second, "brief"))

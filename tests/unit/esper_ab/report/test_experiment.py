@@ -65,7 +65,8 @@ def lost_run():
     """Two replicates in which simplified was given up."""
     lost = ("simplified/1", "simplified/4")
     events = [
-        event for event in Synthetic(replicates=10).events()
+        event
+        for event in Synthetic(replicates=10).events()
         if not (isinstance(event, RunEvaluated) and event.record.run.name in lost)
     ]
     entries = [Incident(category="dropped_pair", run_name=run, episode=None, detail="died twice") for run in lost]
@@ -92,8 +93,11 @@ JOURNALS = {
     "only the plan": lambda: planted_effect()[:1],
     "first episodes": lambda: planted_effect()[:9],
     "three groups, twenty seeds": lambda: Synthetic(
-        groups={"a": Shape(), "b": Shape(mode="sparse"), "c": Shape(accuracy=60.0)}, replicates=20, episodes=3,
-        n_envs=1, settings={"control": "a"},
+        groups={"a": Shape(), "b": Shape(mode="sparse"), "c": Shape(accuracy=60.0)},
+        replicates=20,
+        episodes=3,
+        n_envs=1,
+        settings={"control": "a"},
     ).events(),
     "six groups": lambda: six_groups(replicates=6, episodes=4),
     "lost runs": lost_run,
@@ -144,15 +148,24 @@ def test_every_journal_makes_a_whole_page_without_anything_from_outside(name):
     assert all(labels)
 
 
-@pytest.mark.parametrize(("name", "said", "on_the_page"), [
-    ("failed run", r"^INCOMPLETE[\s\S]*Scope: ", "INCOMPLETE · FAILED"),
-    ("first episodes", r"^INCOMPLETE[\s\S]*Scope: ", "INCOMPLETE · IN PROGRESS"),
-    ("planted effect", r"Cross-evaluation[\s\S]*not comparable between modes[\s\S]*Does the reward",
-     "not comparable between modes"),
-    ("lost runs", r"runs lost[\s\S]*died twice", "died twice"),
-    ("left out", r"\A(?![\s\S]*INCOMPLETE)[\s\S]*BETTER[\s\S]*runs left out after a decision",
-     "runs left out after a decision"),
-])
+@pytest.mark.parametrize(
+    ("name", "said", "on_the_page"),
+    [
+        ("failed run", r"^INCOMPLETE[\s\S]*Scope: ", "INCOMPLETE · FAILED"),
+        ("first episodes", r"^INCOMPLETE[\s\S]*Scope: ", "INCOMPLETE · IN PROGRESS"),
+        (
+            "planted effect",
+            r"Cross-evaluation[\s\S]*not comparable between modes[\s\S]*Does the reward",
+            "not comparable between modes",
+        ),
+        ("lost runs", r"runs lost[\s\S]*died twice", "died twice"),
+        (
+            "left out",
+            r"\A(?![\s\S]*INCOMPLETE)[\s\S]*BETTER[\s\S]*runs left out after a decision",
+            "runs left out after a decision",
+        ),
+    ],
+)
 def test_what_a_reader_must_know_stands_in_the_text_and_on_the_page(name, said, on_the_page):
     assert re.search(said, whole_text(name), flags=re.MULTILINE)
     assert on_the_page in " ".join(made_page(name).words)

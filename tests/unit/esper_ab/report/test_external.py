@@ -36,9 +36,7 @@ def test_json_says_the_same():
     for found in (explore(these, scales(), Rule()), judge(PLAN, these)):
         said = json.loads(external_json(found))
         assert (said["exploratory"], said["plan"]) == (found.exploratory, found.plan or None)
-        assert [one["verdict"] for one in said["comparisons"]] == [
-            str(one.verdict) for one in found.comparisons
-        ]
+        assert [one["verdict"] for one in said["comparisons"]] == [str(one.verdict) for one in found.comparisons]
         assert said["departures"] == list(found.departures)
 
 

@@ -11,7 +11,13 @@ from esper_ab.stats.evaluation_noise import Components
 
 def noise(policy: float, episode: float, ratio_high: float, evaluation_episode_s: float = 0.1) -> EvaluationNoise:
     found = Components(
-        runs=12, eval_episodes=16, policy=policy, episode=episode, share=0.5, share_low=0.4, share_high=0.6,
+        runs=12,
+        eval_episodes=16,
+        policy=policy,
+        episode=episode,
+        share=0.5,
+        share_low=0.4,
+        share_high=0.6,
         ratio_high=ratio_high,
     )
     return EvaluationNoise(

@@ -36,25 +36,28 @@ def found(want: AskedExperiment, there: Machine) -> Arithmetic:
     return resolve(want, there, "x", 16).arithmetic
 
 
-@pytest.mark.parametrize(("want", "there", "kernel", "hosts"), [
-    (wanting("torch"), having(WIDE), "torch", "torch"),
-    (wanting("native"), having(WIDE, NARROW), "native-avx512", "native-avx512"),
-    (wanting("native-avx2"), having(WIDE, NARROW), "native-avx2", "native-avx2"),
-    (wanting("auto"), having(WIDE, NARROW), "native-avx512", "native-avx512"),
-    (wanting("auto"), having(NARROW), "native-avx2", "native-avx2"),
-    (wanting("auto"), having(UNBUILT, NARROW), "native-avx2", "native-avx2"),
-    (wanting("auto"), having(UNBUILT), "torch", "torch"),
-    (wanting("auto"), having(), "torch", "torch"),
-    (wanting("auto"), having(UNBUILT, gpus=2), "torch", "torch"),
-    # torch trains the hosts that the kernel cannot, of one group or of all
-    (wanting("auto"), having(WIDE, gpus=2), "native-avx512", "torch"),
-    (wanting("auto"), having(WIDE, blueprints=DEFAULT_BLUEPRINTS[1:]), "native-avx512", "torch"),
-    (wanting("auto", amp="bf16"), having(WIDE), "native-avx512", "torch"),
-    (wanting("auto", blueprints=("norm",)), having(WIDE), "native-avx512", "native-avx512"),
-    # as the file of an experiment on GPUs asks, which is to be the same experiment again
-    (wanting("native-avx512", "torch"), having(WIDE), "native-avx512", "torch"),
-    (wanting("native-avx512", "torch"), having(WIDE, gpus=2), "native-avx512", "torch"),
-])
+@pytest.mark.parametrize(
+    ("want", "there", "kernel", "hosts"),
+    [
+        (wanting("torch"), having(WIDE), "torch", "torch"),
+        (wanting("native"), having(WIDE, NARROW), "native-avx512", "native-avx512"),
+        (wanting("native-avx2"), having(WIDE, NARROW), "native-avx2", "native-avx2"),
+        (wanting("auto"), having(WIDE, NARROW), "native-avx512", "native-avx512"),
+        (wanting("auto"), having(NARROW), "native-avx2", "native-avx2"),
+        (wanting("auto"), having(UNBUILT, NARROW), "native-avx2", "native-avx2"),
+        (wanting("auto"), having(UNBUILT), "torch", "torch"),
+        (wanting("auto"), having(), "torch", "torch"),
+        (wanting("auto"), having(UNBUILT, gpus=2), "torch", "torch"),
+        # torch trains the hosts that the kernel cannot, of one group or of all
+        (wanting("auto"), having(WIDE, gpus=2), "native-avx512", "torch"),
+        (wanting("auto"), having(WIDE, blueprints=DEFAULT_BLUEPRINTS[1:]), "native-avx512", "torch"),
+        (wanting("auto", amp="bf16"), having(WIDE), "native-avx512", "torch"),
+        (wanting("auto", blueprints=("norm",)), having(WIDE), "native-avx512", "native-avx512"),
+        # as the file of an experiment on GPUs asks, which is to be the same experiment again
+        (wanting("native-avx512", "torch"), having(WIDE), "native-avx512", "torch"),
+        (wanting("native-avx512", "torch"), having(WIDE, gpus=2), "native-avx512", "torch"),
+    ],
+)
 def test_a_kernel_computes_the_policies_and_trains_the_hosts_that_it_can(
     want: AskedExperiment, there: Machine, kernel: str, hosts: str
 ) -> None:
@@ -64,10 +67,15 @@ def test_a_kernel_computes_the_policies_and_trains_the_hosts_that_it_can(
     assert kernel != "torch" or arithmetic == Arithmetic()
 
 
-@pytest.mark.parametrize(("asks", "there", "kernel"), [
-    ("auto", having(WIDE, NARROW), "native-avx512"), ("auto", having(UNBUILT), "torch"),
-    ("native-avx2", having(WIDE, NARROW), "native-avx2"), ("torch", having(WIDE), "torch"),
-])
+@pytest.mark.parametrize(
+    ("asks", "there", "kernel"),
+    [
+        ("auto", having(WIDE, NARROW), "native-avx512"),
+        ("auto", having(UNBUILT), "torch"),
+        ("native-avx2", having(WIDE, NARROW), "native-avx2"),
+        ("torch", having(WIDE), "torch"),
+    ],
+)
 def test_the_kernel_computes_policies_of_gymnasium_s_tasks(asks: str, there: Machine, kernel: str) -> None:
     cartpole = msgspec.structs.replace(TASK, name="gym:CartPole-v1", kind="gymnasium", slots=())
     there = msgspec.structs.replace(there, tasks=(cartpole,))

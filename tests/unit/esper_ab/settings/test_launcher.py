@@ -49,13 +49,16 @@ def test_what_a_program_says_is_named_as_there():
         asked_launcher({"ray_wait": "60"}, "run_ab_test")
 
 
-@pytest.mark.parametrize(("asked", "words"), [
-    ({}, ""),
-    ({"launcher": "slurm"}, "--launcher slurm"),
-    ({"launcher": "ray", "ray_wait": 60.0}, "--launcher ray --ray-wait 60"),
-    ({"ray_wait": 0.5, "transport": "tcp"}, "--transport tcp --ray-wait 0.5"),
-    ({"ray_label": {"kind": "h100", "zone": "a"}}, "--ray-label kind=h100 --ray-label zone=a"),
-])
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({}, ""),
+        ({"launcher": "slurm"}, "--launcher slurm"),
+        ({"launcher": "ray", "ray_wait": 60.0}, "--launcher ray --ray-wait 60"),
+        ({"ray_wait": 0.5, "transport": "tcp"}, "--transport tcp --ray-wait 0.5"),
+        ({"ray_label": {"kind": "h100", "zone": "a"}}, "--ray-label kind=h100 --ray-label zone=a"),
+    ],
+)
 def test_what_was_said_can_be_typed_again(asked, words):
     said = AskedLauncher(**asked)
     assert " ".join(said.words) == words

@@ -46,7 +46,8 @@ def trainer_settings(experiment: AskedExperiment) -> dict[str, dict[str, Trainer
 def test_groups_of_a_trainer_differ_in_its_settings_which_stay_as_they_were_written() -> None:
     experiment = asked(group=GROUPS, sets=("trainer.note=x y",), **PYTHON)
     assert trainer_settings(experiment) == {
-        "slow": {"note": "x y", "lr": "1e-4"}, "fast": {"note": "x y", "lr": "1e-3"},
+        "slow": {"note": "x y", "lr": "1e-4"},
+        "fast": {"note": "x y", "lr": "1e-3"},
     }
     assert (experiment.task, experiment.n_envs, experiment.steps) == ("trainer:mine", 1, 1)
     assert experiment.trainer == str(Path.cwd() / "mine.py")
@@ -61,7 +62,10 @@ def test_a_command_has_one_point_and_one_outcome_and_runs_where_it_was_typed() -
 
 
 def test_a_file_says_the_same_as_the_command_line_with_values_of_their_types(tmp_path: Path) -> None:
-    experiment = asked(toml=toml(tmp_path, """
+    experiment = asked(
+        toml=toml(
+            tmp_path,
+            """
 trainer = "mine.py"
 outcome_better = "lower"
 margin = 1.0
@@ -71,10 +75,13 @@ trainer.lr = 1e-4
 [group.fast.trainer]
 lr = 1e-3
 deep = true
-"""))
+""",
+        )
+    )
     assert experiment.trainer == str(tmp_path / "mine.py")
     assert trainer_settings(experiment) == {
-        "slow": {"note": "x y", "lr": 1e-4}, "fast": {"note": "x y", "lr": 1e-3, "deep": True},
+        "slow": {"note": "x y", "lr": 1e-4},
+        "fast": {"note": "x y", "lr": 1e-3, "deep": True},
     }
 
 
@@ -84,11 +91,17 @@ def fast_has(tmp_path: Path, value: str) -> GroupSettings:
     return by_name(asked(toml=file, trainer=COMMAND, **SAID))["fast"]
 
 
-@pytest.mark.parametrize(("value", "words"), [
-    ("nan", "expected a finite number, not nan; for a command, write the number as text, 'nan'"),
-    ("9223372036854775808", "expected a whole number from -2^63 to 2^63 - 1, not 9223372036854775808; for a command"),
-    ('"a\\u0000b"', "expected text without NUL, not 'a\\x00b'"),
-])
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("nan", "expected a finite number, not nan; for a command, write the number as text, 'nan'"),
+        (
+            "9223372036854775808",
+            "expected a whole number from -2^63 to 2^63 - 1, not 9223372036854775808; for a command",
+        ),
+        ('"a\\u0000b"', "expected text without NUL, not 'a\\x00b'"),
+    ],
+)
 def test_a_value_that_no_message_carries_is_refused_with_its_place(tmp_path: Path, value: str, words: str) -> None:
     with pytest.raises(UsageError) as refused:
         fast_has(tmp_path, value)

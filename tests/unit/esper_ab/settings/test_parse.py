@@ -36,7 +36,10 @@ def test_names_are_modes_or_controllers_can_be_renamed_and_group_alters_and_crea
     alterations = ("sparse:ppo.lr=2e-3,growth.batch_size=32", "slow:ppo.lr=1e-4")
     groups = by_name(asked("sparse", "wait", "b=minimal", group=alterations))
     assert {name: one.reward.mode for name, one in groups.items()} == {
-        "sparse": "sparse", "wait": "shaped", "b": "minimal", "slow": "shaped",
+        "sparse": "sparse",
+        "wait": "shaped",
+        "b": "minimal",
+        "slow": "shaped",
     }
     assert groups["wait"].controller.name == "wait"
     assert (groups["sparse"].ppo.lr, groups["sparse"].growth.batch_size, groups["slow"].ppo.lr) == (2e-3, 32, 1e-4)
@@ -55,19 +58,34 @@ def test_set_is_for_all_groups_and_for_the_experiment() -> None:
     assert (experiment.episodes, experiment.arithmetic.threads, experiment.telemetry) == (3, 2, False)
 
 
-@pytest.mark.parametrize(("said", "mode"), [
-    ("some/file.py:f", "HERE/some/file.py:f"), ("pkg.mod:f", "pkg.mod:f"), ("lab:f", "lab:f"),
-])
+@pytest.mark.parametrize(
+    ("said", "mode"),
+    [
+        ("some/file.py:f", "HERE/some/file.py:f"),
+        ("pkg.mod:f", "pkg.mod:f"),
+        ("lab:f", "lab:f"),
+    ],
+)
 def test_a_file_of_the_users_gets_an_absolute_path(said: str, mode: str) -> None:
     assert by_name(asked("shaped", f"mine={said}"))["mine"].reward.mode == mode.replace("HERE", str(Path.cwd()))
 
 
-@pytest.mark.parametrize("text", [
-    'groups = ["shaped", "mine={}:f"]', 'groups = ["shaped"]\n[group.mine]\nreward = "{}:f"',
-])
-@pytest.mark.parametrize(("said", "file"), [
-    ("file.py", "file.py"), ("mine", "mine.py"), ("lab.mine", "lab/mine.py"), ("lab", "lab/__init__.py"),
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        'groups = ["shaped", "mine={}:f"]',
+        'groups = ["shaped"]\n[group.mine]\nreward = "{}:f"',
+    ],
+)
+@pytest.mark.parametrize(
+    ("said", "file"),
+    [
+        ("file.py", "file.py"),
+        ("mine", "mine.py"),
+        ("lab.mine", "lab/mine.py"),
+        ("lab", "lab/__init__.py"),
+    ],
+)
 def test_a_path_or_module_of_a_file_lies_beside_it_and_other_modules_are_installed(
     tmp_path: Path, text: str, said: str, file: str
 ) -> None:
@@ -79,7 +97,9 @@ def test_a_path_or_module_of_a_file_lies_beside_it_and_other_modules_are_install
 
 
 def test_file_has_the_same_structure_and_flags_win(tmp_path: Path) -> None:
-    file = toml(tmp_path, """
+    file = toml(
+        tmp_path,
+        """
         groups = ["shaped", "b=sparse"]
         episodes = 9
         n_envs = 2
@@ -91,7 +111,8 @@ def test_file_has_the_same_structure_and_flags_win(tmp_path: Path) -> None:
         ppo.lr = 0.2
         [group.b.growth]
         batch_size = 16
-    """)
+    """,
+    )
     experiment = asked(toml=file, sets=("ppo.epochs=2",), group=("b:growth.batch_size=8",), episodes=3)
     groups = by_name(experiment)
     assert list(groups) == ["shaped", "b", "fast"]
@@ -104,18 +125,21 @@ def test_file_has_the_same_structure_and_flags_win(tmp_path: Path) -> None:
 
 
 def test_a_table_that_bears_a_modes_name_has_that_mode(tmp_path: Path) -> None:
-    same = toml(tmp_path, '[group.simplified]\nppo.lr = 0.2\n[group.b]\nppo.lr = 0.1')
+    same = toml(tmp_path, "[group.simplified]\nppo.lr = 0.2\n[group.b]\nppo.lr = 0.1")
     assert by_name(asked(toml=same))["simplified"].reward.mode == "simplified"
 
 
-@pytest.mark.parametrize(("key", "ours"), [
-    ("trainer.learning_rate", "here it is called ppo.lr"),
-    ("num_timesteps", "here it is called total_timesteps"),
-    ("trainer.num_workers", "here it is called n_envs and max_parallel"),
-    ("defaults", "Hydra's defaults list has no counterpart"),
-    ("trainer.curriculum", "there is no curriculum here; hosts learn the experiment's task"),
-    ("trainer.simulation.evaluate_interval", "here it is called eval_episodes"),
-])
+@pytest.mark.parametrize(
+    ("key", "ours"),
+    [
+        ("trainer.learning_rate", "here it is called ppo.lr"),
+        ("num_timesteps", "here it is called total_timesteps"),
+        ("trainer.num_workers", "here it is called n_envs and max_parallel"),
+        ("defaults", "Hydra's defaults list has no counterpart"),
+        ("trainer.curriculum", "there is no curriculum here; hosts learn the experiment's task"),
+        ("trainer.simulation.evaluate_interval", "here it is called eval_episodes"),
+    ],
+)
 def test_keys_of_other_trainers_are_refused_with_the_name_of_ours(key: str, ours: str) -> None:
     with pytest.raises(UsageError) as caught:
         asked(sets=(f"{key}=1",))
@@ -127,13 +151,30 @@ def test_what_a_foreign_key_is_said_to_be_here_exists() -> None:
     assert not OURS.keys() & FIELDS.keys()
 
 
-@pytest.mark.parametrize("key", [
-    "data_dir", "task", "outcome", "trainer", "trainer_folder", "name", "control", "outcome_unit", "reward.mode",
-    "reward.params.path", "controller.name", "trainer.path",
-])
-@pytest.mark.parametrize(("text", "words"), [
-    ("a:\0/b.py", "expected text without NUL"), ("\udcff", "expected text in UTF-8"),
-])
+@pytest.mark.parametrize(
+    "key",
+    [
+        "data_dir",
+        "task",
+        "outcome",
+        "trainer",
+        "trainer_folder",
+        "name",
+        "control",
+        "outcome_unit",
+        "reward.mode",
+        "reward.params.path",
+        "controller.name",
+        "trainer.path",
+    ],
+)
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a:\0/b.py", "expected text without NUL"),
+        ("\udcff", "expected text in UTF-8"),
+    ],
+)
 def test_text_that_no_file_name_or_message_can_have_is_refused_with_its_key(key: str, text: str, words: str) -> None:
     written = Assignment(key, text, f"run.toml {key}", Path("/"), is_text=False)
     with pytest.raises(UsageError, match=rf"run.toml {key}: {words}") as refused:

@@ -38,9 +38,14 @@ def test_text_of_a_flag_is_refused_or_fits_into_every_message(kind: str, flag: s
             if flag in ("controller.schedule", "growth.blueprints"):
                 asked_for[flag] = f"[{written}]"
             try:
-                asked = parse(read_request({key: value for key, value in asked_for.items() if "." not in key} | {
-                    "set": [f"{key}={value}" for key, value in asked_for.items() if "." in key],
-                }))
+                asked = parse(
+                    read_request(
+                        {key: value for key, value in asked_for.items() if "." not in key}
+                        | {
+                            "set": [f"{key}={value}" for key, value in asked_for.items() if "." in key],
+                        }
+                    )
+                )
             except UsageError:
                 continue
             assert isinstance(asked, AskedExperiment)
@@ -50,11 +55,14 @@ def test_text_of_a_flag_is_refused_or_fits_into_every_message(kind: str, flag: s
             carried(questions)
 
 
-@pytest.mark.parametrize(("flags", "said"), [
-    ({"outcome_unit": "points of the evaluation score"}, "--outcome-unit: expected at most 20 characters"),
-    ({"outcome_unit": "a\x1b[2J"}, r"--outcome-unit: expected .* without control characters and .*, not 'a\\x1b"),
-    ({"higher": "a\nb"}, r"--higher or --lower: expected a name without control characters and .*, not 'a\\nb'"),
-])
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        ({"outcome_unit": "points of the evaluation score"}, "--outcome-unit: expected at most 20 characters"),
+        ({"outcome_unit": "a\x1b[2J"}, r"--outcome-unit: expected .* without control characters and .*, not 'a\\x1b"),
+        ({"higher": "a\nb"}, r"--higher or --lower: expected a name without control characters and .*, not 'a\\nb'"),
+    ],
+)
 def test_the_flag_and_its_bound_are_named(flags: dict[str, object], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         parse(read_request(ASKED["command"] | flags))

@@ -18,8 +18,14 @@ def test_one_task_without_a_grid_is_no_question_over_parts(tmp_path):
 
 
 def test_every_task_is_a_part_at_its_share_of_alpha_with_one_look(tmp_path):
-    found = _asked(tmp_path, task="digits,gym:CartPole-v1", group=("a:ppo.lr=1e-3", "b:ppo.lr=1e-4"),
-                   margin="gym:CartPole-v1=20, digits = 1", seeds="12", alpha=0.06)
+    found = _asked(
+        tmp_path,
+        task="digits,gym:CartPole-v1",
+        group=("a:ppo.lr=1e-3", "b:ppo.lr=1e-4"),
+        margin="gym:CartPole-v1=20, digits = 1",
+        seeds="12",
+        alpha=0.06,
+    )
     assert found.alpha == 0.06
     assert [part.name for part in found.parts] == ["digits", "gym:CartPole-v1"]
     assert [part.asked.task for part in found.parts] == ["digits", "gym:CartPole-v1"]
@@ -36,7 +42,8 @@ def test_a_file_may_say_what_holds_for_one_task_only(tmp_path):
         "episodes = 9\n[group.a]\n[group.b.ppo]\nlr = 1e-3\n",
     )
     assert [(part.name, part.asked.episodes, part.asked.margin, part.asked.seeds) for part in found.parts] == [
-        ("digits", 5, 3.0, 7), ("gym:CartPole-v1", 9, 20.0, 7),
+        ("digits", 5, 3.0, 7),
+        ("gym:CartPole-v1", 9, 20.0, 7),
     ]
 
 
@@ -50,7 +57,10 @@ def test_a_list_in_a_file_names_tasks_and_flags_win(tmp_path):
 def test_a_grid_has_a_part_per_cell_in_which_all_groups_have_the_same_settings(tmp_path):
     found = _asked(tmp_path, grid=("ppo.lr=1e-4,1e-3", "episodes=2,4"), groups="shaped,simplified")
     assert [part.name for part in found.parts] == [
-        "ppo.lr=1e-4, episodes=2", "ppo.lr=1e-4, episodes=4", "ppo.lr=1e-3, episodes=2", "ppo.lr=1e-3, episodes=4",
+        "ppo.lr=1e-4, episodes=2",
+        "ppo.lr=1e-4, episodes=4",
+        "ppo.lr=1e-3, episodes=2",
+        "ppo.lr=1e-3, episodes=4",
     ]
     for part in found.parts:
         lrs = {group.settings.ppo.lr for group in part.asked.groups}
@@ -61,14 +71,17 @@ def test_a_grid_has_a_part_per_cell_in_which_all_groups_have_the_same_settings(t
 def test_a_grid_over_several_tasks_has_every_cell_of_every_task(tmp_path):
     found = _asked(tmp_path, grid=("ppo.lr=1e-4,1e-3",), task="digits,mixture", margin="digits=1,mixture=4")
     assert [(part.name, part.asked.margin) for part in found.parts] == [
-        ("digits, ppo.lr=1e-4", 1.0), ("digits, ppo.lr=1e-3", 1.0), ("mixture, ppo.lr=1e-4", 4.0),
+        ("digits, ppo.lr=1e-4", 1.0),
+        ("digits, ppo.lr=1e-3", 1.0),
+        ("mixture, ppo.lr=1e-4", 4.0),
         ("mixture, ppo.lr=1e-3", 4.0),
     ]
 
 
 def test_values_with_commas_in_brackets_are_one_value():
     assert grid(("growth.blueprints=[norm,attention],[norm]",)) == (
-        ("growth.blueprints=[norm,attention]",), ("growth.blueprints=[norm]",),
+        ("growth.blueprints=[norm,attention]",),
+        ("growth.blueprints=[norm]",),
     )
     assert grid(()) == ()
 
@@ -79,11 +92,23 @@ def test_every_part_has_a_folder_of_its_own(name):
     assert folder_of(name) != folder_of(f"{name}:")
 
 
-@pytest.mark.parametrize(("options", "group"), [
-    ({"grid": ("reward=shaped,sparse",), "groups": "simplified", "group": ("b:ppo.lr=1",)}, "simplified"),
-    ({"grid": ("trainer.lr=1,2",), "trainer": "train --seed {seed} --lr {lr}", "outcome": "wandb:x", "margin": 1.0,
-      "outcome_better": "higher", "group": ("a:trainer.lr=3", "b:trainer.n=4")}, "a"),
-])
+@pytest.mark.parametrize(
+    ("options", "group"),
+    [
+        ({"grid": ("reward=shaped,sparse",), "groups": "simplified", "group": ("b:ppo.lr=1",)}, "simplified"),
+        (
+            {
+                "grid": ("trainer.lr=1,2",),
+                "trainer": "train --seed {seed} --lr {lr}",
+                "outcome": "wandb:x",
+                "margin": 1.0,
+                "outcome_better": "higher",
+                "group": ("a:trainer.lr=3", "b:trainer.n=4"),
+            },
+            "a",
+        ),
+    ],
+)
 def test_a_setting_that_a_grid_varies_is_no_groups_own(tmp_path, options, group):
     """Else the two groups of a pair had different settings, and the cells of that group were one cell."""
     with pytest.raises(UsageError, match=f"--grid .*: group '{group}' has its own .*, but all groups in a cell"):

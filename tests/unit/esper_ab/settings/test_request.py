@@ -26,15 +26,21 @@ def varied(text: str, **options: object) -> AskedExperiment:
 def test_every_value_of_a_trainers_setting_is_a_group_and_the_first_the_control(options: dict[str, object]) -> None:
     asked = varied("lr=3e-4, 1e-3,adaptive", **options)
     assert {name: settings.trainer for name, settings in by_name(asked).items()} == {
-        "lr=3e-4": {"lr": "3e-4"}, "lr=1e-3": {"lr": "1e-3"}, "lr=adaptive": {"lr": "adaptive"},
+        "lr=3e-4": {"lr": "3e-4"},
+        "lr=1e-3": {"lr": "1e-3"},
+        "lr=adaptive": {"lr": "adaptive"},
     }
     assert asked.control == "lr=3e-4"
 
 
-@pytest.mark.parametrize(("key", "options", "values"), [
-    ("ppo.lr", {}, [1.0, 2.0]), ("trainer.lr", TRAINED, ["1", "2"]),
-    ("ppo.lr", {"task": "gym:CartPole-v1", "margin": 5.0}, [1.0, 2.0]),
-])
+@pytest.mark.parametrize(
+    ("key", "options", "values"),
+    [
+        ("ppo.lr", {}, [1.0, 2.0]),
+        ("trainer.lr", TRAINED, ["1", "2"]),
+        ("ppo.lr", {"task": "gym:CartPole-v1", "margin": 5.0}, [1.0, 2.0]),
+    ],
+)
 def test_a_key_with_a_dot_is_the_setting_of_that_name(
     key: str, options: dict[str, object], values: list[object]
 ) -> None:
@@ -48,10 +54,19 @@ def test_what_is_said_for_all_groups_holds_for_those_of_vary() -> None:
     assert [(one.ppo.lr, one.ppo.gamma) for one in groups.values()] == [(1e-3, 0.9), (3e-3, 0.9)]
 
 
-@pytest.mark.parametrize(("text", "name"), [
-    ("x=a b,c", "x=a-b"), ("x=runs/one.csv,c", "x=runs-one.csv"), ("x=(1;2),c", "x=-1-2-"), ("x=ü,c", "x=-"),
-    ("x=-1,1", "x=-1"), ("x=+1,1", "x=+1"), ("x=1e-3,1", "x=1e-3"), (f"x={'a' * 99},c", f"x={'a' * 62}"),
-])
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("x=a b,c", "x=a-b"),
+        ("x=runs/one.csv,c", "x=runs-one.csv"),
+        ("x=(1;2),c", "x=-1-2-"),
+        ("x=ü,c", "x=-"),
+        ("x=-1,1", "x=-1"),
+        ("x=+1,1", "x=+1"),
+        ("x=1e-3,1", "x=1e-3"),
+        (f"x={'a' * 99},c", f"x={'a' * 62}"),
+    ],
+)
 def test_a_name_has_of_a_value_what_a_file_name_can_have(text: str, name: str) -> None:
     assert next(iter(by_name(varied(text, **TRAINED)))) == name
 

@@ -51,9 +51,15 @@ def test_gpus_that_were_tried_in_vain_are_named_and_those_that_stay_unused_are_m
     assert "GPUs stay unused: 2 workers on the CPU, 1 thread each." in on_cpu.notes
 
 
-@pytest.mark.parametrize(("asked", "tried"), [
-    ((), ("cuda",)), (("cuda",), ("cuda",)), (("cpu:0", "cuda:1"), ("cuda:1",)), (("cpu",), ()),
-])
+@pytest.mark.parametrize(
+    ("asked", "tried"),
+    [
+        ((), ("cuda",)),
+        (("cuda",), ("cuda",)),
+        (("cpu:0", "cuda:1"), ("cuda:1",)),
+        (("cpu",), ()),
+    ],
+)
 def test_the_preflight_tries_the_gpus_that_are_asked_for_and_no_others(
     asked: tuple[str, ...], tried: tuple[str, ...]
 ) -> None:
@@ -65,14 +71,17 @@ def test_the_preflight_tries_the_gpus_that_are_asked_for_and_no_others(
 CARTPOLE = msgspec.structs.replace(TASK, name="gym:CartPole-v1", kind="gymnasium", slots=())
 
 
-@pytest.mark.parametrize(("sets", "limit", "words"), [
-    ((), 0, ""),
-    (("gym.rollout=resets",), 500, ""),
-    (("gym.rollout=resets", "gym.episode_steps=9"), 0, ""),
-    (("gym.rollout=resets",), 0, "neither the environment nor a rollout limits the length"),
-    (("gym.rollout=resets", "outcome_over=last-tenth"), 500, "a rollout in which no episode ends has no outcome"),
-    (("outcome_over=last-tenth",), 500, ""),
-])
+@pytest.mark.parametrize(
+    ("sets", "limit", "words"),
+    [
+        ((), 0, ""),
+        (("gym.rollout=resets",), 500, ""),
+        (("gym.rollout=resets", "gym.episode_steps=9"), 0, ""),
+        (("gym.rollout=resets",), 0, "neither the environment nor a rollout limits the length"),
+        (("gym.rollout=resets", "outcome_over=last-tenth"), 500, "a rollout in which no episode ends has no outcome"),
+        (("outcome_over=last-tenth",), 500, ""),
+    ],
+)
 def test_rollouts_that_are_no_episodes_need_an_outcome_and_a_limit(
     sets: tuple[str, ...], limit: int, words: str
 ) -> None:

@@ -73,9 +73,17 @@ def test_positions_that_never_occur_cost_nothing():
     assert [effect.position for effect in four.positions] == [1]
 
 
-@pytest.mark.parametrize(("gains", "positions"), [
-    ([0.0] * 6, 1), ([0.0] * 6, 2), ([0.1] * 6, 1), ([0.1] * 6, 2), ([7.3] * 6, 2), ([1.0, -3.0] * 3, 2),
-])
+@pytest.mark.parametrize(
+    ("gains", "positions"),
+    [
+        ([0.0] * 6, 1),
+        ([0.0] * 6, 2),
+        ([0.1] * 6, 1),
+        ([0.1] * 6, 2),
+        ([7.3] * 6, 2),
+        ([1.0, -3.0] * 3, 2),
+    ],
+)
 def test_no_variation_beside_the_positions_is_reported_and_never_divided_by(gains, positions):
     b = [80.1, 70.2, 60.3, 91.4, 33.3, 12.6]
     found = adjusted_difference(np.add(b, gains), b, [(0, 1), (1, 0)] * 3, positions)

@@ -44,9 +44,14 @@ def skewed(rng, size, skew):
     return (shape - rng.gamma(shape, size=size)) / shape**0.5
 
 
-@pytest.mark.parametrize(("looks", "kind"), [
-    ((10,), "one look"), ((14, 20), "several looks"), ((16, 20, 30), "several looks"),
-])
+@pytest.mark.parametrize(
+    ("looks", "kind"),
+    [
+        ((10,), "one look"),
+        ((14, 20), "several looks"),
+        ((16, 20, 30), "several looks"),
+    ],
+)
 @pytest.mark.parametrize("comparisons", [1, 4])
 def test_the_rates_come_out_again_for_plans_that_the_package_makes(looks, kind, comparisons):
     """Followed by tests/simulation, with alpha passed on; the table has looks at other shares of the pairs."""
@@ -61,9 +66,14 @@ def test_the_rates_come_out_again_for_plans_that_the_package_makes(looks, kind, 
         assert said is None or found == pytest.approx(said, abs=0.02 + 0.1 * said)
 
 
-@pytest.mark.parametrize(("share", "looks", "rate"), [
-    (0.15, (10,), 0.20), (0.15, (14, 20), 0.115), (0.05, (20,), 0.36),
-])
+@pytest.mark.parametrize(
+    ("share", "looks", "rate"),
+    [
+        (0.15, (10,), 0.20),
+        (0.15, (14, 20), 0.115),
+        (0.05, (20,), 0.36),
+    ],
+)
 def test_rare_collapses_have_the_rates_of_the_review(share, looks, rate):
     plan = LookPlan(looks="one look" if len(looks) == 1 else "several looks", first=looks[0], comparisons=1)
     rare = tail(count=round(100 * share), pairs=100, depth=45.0)
@@ -100,14 +110,17 @@ def test_nothing_is_said_of_claims_larger_than_nearly_all_false_ones():
     assert rate_of_skewness(of_skewness(2.0, 10, mean=20.0), ONE_OF_10) is None
 
 
-@pytest.mark.parametrize(("differences", "count"), [
-    ([1.0, 1.1, 0.9, 1.2, 1.0, -19.0], 1),
-    ([1.0, 1.1, 0.9, 1.2, 1.0, 19.0], None),  # on the side of the claim
-    ([1.0, 1.1, 0.9, 1.2, -19.0, -20.0], 2),
-    ([1.0, 1.1, 0.9, -18.0, -19.0, -20.0], None),  # as many as not: not rare
-    ([1.0, 2.0, 3.0, 4.0, 5.0, -2.0], None),
-    ([1.0, 1.0, 1.0, 1.0, 1.0, -19.0], None),
-])
+@pytest.mark.parametrize(
+    ("differences", "count"),
+    [
+        ([1.0, 1.1, 0.9, 1.2, 1.0, -19.0], 1),
+        ([1.0, 1.1, 0.9, 1.2, 1.0, 19.0], None),  # on the side of the claim
+        ([1.0, 1.1, 0.9, 1.2, -19.0, -20.0], 2),
+        ([1.0, 1.1, 0.9, -18.0, -19.0, -20.0], None),  # as many as not: not rare
+        ([1.0, 2.0, 3.0, 4.0, 5.0, -2.0], None),
+        ([1.0, 1.0, 1.0, 1.0, 1.0, -19.0], None),
+    ],
+)
 def test_a_far_tail_lies_further_from_the_others_than_these_from_one_another(differences, count):
     found = far_tail(np.array(differences))
     assert (found and found.count) == count

@@ -21,9 +21,13 @@ def test_paired_difference_equals_scipy(rows):
     assert result.df == len(rows) - 1
 
 
-@pytest.mark.parametrize(("a", "b", "mean", "sd", "degenerate"), [
-    ([70.1, 71.1, 72.1], [68.1, 69.1, 70.1], 2.0, 0.0, True), ([71.0], [70.0], 1.0, None, False),
-])
+@pytest.mark.parametrize(
+    ("a", "b", "mean", "sd", "degenerate"),
+    [
+        ([70.1, 71.1, 72.1], [68.1, 69.1, 70.1], 2.0, 0.0, True),
+        ([71.0], [70.0], 1.0, None, False),
+    ],
+)
 def test_without_variation_nothing_is_divided_and_one_pair_has_an_estimate_only(a, b, mean, sd, degenerate):
     found = paired_difference(a, b)
     assert (found.mean, found.sd, found.degenerate) == (pytest.approx(mean), sd, degenerate)

@@ -148,9 +148,17 @@ def test_equivalence_errs_in_one_case_of_twenty_where_all_pairs_that_disagree_fa
     assert wrong <= 0.05
 
 
-@pytest.mark.parametrize(("runs", "margin", "rate"), [
-    (15, 0.45, 0.045), (15, 0.5, 0.051), (15, 0.6, 0.061), (15, 0.7, 0.070), (20, 0.5, 0.054), (21, 0.45, 0.047),
-])
+@pytest.mark.parametrize(
+    ("runs", "margin", "rate"),
+    [
+        (15, 0.45, 0.045),
+        (15, 0.5, 0.051),
+        (15, 0.6, 0.061),
+        (15, 0.7, 0.070),
+        (20, 0.5, 0.054),
+        (21, 0.45, 0.047),
+    ],
+)
 def test_equivalence_of_unpaired_runs_errs_at_wide_margins_as_often_as_the_page_says(runs, margin, rate):
     """Exact, at a true difference of the margin, for the least favourable chances of success."""
     counts_of_ones = range(runs + 1)

@@ -5,9 +5,15 @@ import pytest
 from esper_ab.stats.resampling import batches
 
 
-@pytest.mark.parametrize(("resamples", "runs", "total"), [
-    (10_000, 1, 10_000), (10_000, 20_000, 10_000), (10_000, 40_000, 5_000), (2_000, 10**9, 500),
-])
+@pytest.mark.parametrize(
+    ("resamples", "runs", "total"),
+    [
+        (10_000, 1, 10_000),
+        (10_000, 20_000, 10_000),
+        (10_000, 40_000, 5_000),
+        (2_000, 10**9, 500),
+    ],
+)
 def test_very_many_runs_are_resampled_less_often_and_in_pieces(resamples, runs, total):
     pieces = list(batches(resamples, runs))
     assert sum(pieces) == total

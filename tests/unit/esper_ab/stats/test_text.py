@@ -27,10 +27,17 @@ def test_p_stands_on_its_side_of_the_bound(p, bound):
     assert (shown < limit) == (p < bound)
 
 
-@pytest.mark.parametrize(("p", "bound", "said"), [
-    (0.0503, 0.05, ("= 0.0503", "0.05")), (0.0497, 0.05, ("= 0.0497", "0.05")), (0.012, 0.05, ("= 0.012", "0.05")),
-    (0.3, 0.05, ("= 0.30", "0.05")), (1e-6, 0.05, ("< 0.0001", "0.05")), (8e-5, 5e-5, ("= 8e-05", "5e-05")),
-])
+@pytest.mark.parametrize(
+    ("p", "bound", "said"),
+    [
+        (0.0503, 0.05, ("= 0.0503", "0.05")),
+        (0.0497, 0.05, ("= 0.0497", "0.05")),
+        (0.012, 0.05, ("= 0.012", "0.05")),
+        (0.3, 0.05, ("= 0.30", "0.05")),
+        (1e-6, 0.05, ("< 0.0001", "0.05")),
+        (8e-5, 5e-5, ("= 8e-05", "5e-05")),
+    ],
+)
 def test_p_has_as_many_digits_as_tell_it_from_its_bound(p, bound, said):
     assert p_beside(p, bound) == said
 

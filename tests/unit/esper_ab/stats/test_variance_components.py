@@ -18,8 +18,10 @@ def drawn(rng, runs, policy_sd, episode_sd, mean=50.0):
 def test_estimates_are_unbiased_and_limits_cover(policy_sd):
     """Two sets with means of their own; four standard errors, and 80 % to four points over 2,000 draws."""
     rng, episode_sd, draws = np.random.default_rng(7), 5.0, 2_000
-    found = [components([drawn(rng, 8, policy_sd, episode_sd), drawn(rng, 5, policy_sd, episode_sd, 9.0)])
-             for _ in range(draws)]
+    found = [
+        components([drawn(rng, 8, policy_sd, episode_sd), drawn(rng, 5, policy_sd, episode_sd, 9.0)])
+        for _ in range(draws)
+    ]
     policies, eval_episodes = np.array([one.policy for one in found]), np.array([one.episode for one in found])
     assert policies.mean() == pytest.approx(policy_sd**2, abs=4 * policies.std() / draws**0.5)
     assert eval_episodes.mean() == pytest.approx(episode_sd**2, abs=4 * eval_episodes.std() / draws**0.5)
@@ -50,10 +52,17 @@ def test_all_pairs_of_three_groups_count_as_two():
     assert three.policy > 1.2 * one.policy
 
 
-@pytest.mark.parametrize("sets", [
-    [], [np.ones((2, 4))], [np.arange(3.0)[:, None]], [np.ones((5, 4))], [np.arange(5.0)[:, None] + np.zeros((5, 4))],
-    [np.full((5, 4), np.nan)],
-])
+@pytest.mark.parametrize(
+    "sets",
+    [
+        [],
+        [np.ones((2, 4))],
+        [np.arange(3.0)[:, None]],
+        [np.ones((5, 4))],
+        [np.arange(5.0)[:, None] + np.zeros((5, 4))],
+        [np.full((5, 4), np.nan)],
+    ],
+)
 def test_too_little_tells_nothing(sets):
     """No set, one degree of freedom, one episode each, nothing that varies, episodes alike, no number."""
     assert components(sets) is None

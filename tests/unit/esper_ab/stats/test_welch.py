@@ -38,7 +38,8 @@ def test_few_runs_of_a_law_with_collapses_do_not_differ_from_many_of_it(runs):
     rng = np.random.default_rng(5)
     for law in (
         lambda n: rng.normal(50.0, 1.0, n) - 20.0 * (rng.random(n) < 0.05),
-        lambda n: rng.normal(50.0, 1.0, n) - 20.0 * (rng.random(n) < 0.15), lambda n: rng.lognormal(size=n),
+        lambda n: rng.normal(50.0, 1.0, n) - 20.0 * (rng.random(n) < 0.15),
+        lambda n: rng.lognormal(size=n),
     ):
         found = [welch(*(law(n).tolist() for n in runs)).p for _ in range(400)]
         assert sum(p is not None and p <= 0.05 for p in found) <= 20
@@ -76,11 +77,14 @@ def test_skewness_is_that_of_scipy():
     assert skewness([4.0, 4.0]) is None
 
 
-@pytest.mark.parametrize(("a", "b"), [
-    ([70.0] * 8, [72.0] * 9),  # neither varies
-    ([100.0] * 9 + [60.0], [100.0] * 9 + [61.0]),  # all rests on two
-    ([70.0], [72.0, 71.0, 73.0]),  # one run has no spread
-])
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ([70.0] * 8, [72.0] * 9),  # neither varies
+        ([100.0] * 9 + [60.0], [100.0] * 9 + [61.0]),  # all rests on two
+        ([70.0], [72.0, 71.0, 73.0]),  # one run has no spread
+    ],
+)
 def test_no_test_of_what_is_no_sample(a, b):
     found = welch(a, b)
     assert (found.t, found.p, found.interval(0.05), found.degenerate) == (None, None, None, True)

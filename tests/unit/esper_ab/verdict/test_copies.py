@@ -54,8 +54,12 @@ def test_a_cap_a_floor_and_a_grid_are_no_copies(law):
     """In 200 files with such outcomes, no question is asked, and at most one file in a hundred has copies named."""
     rng = np.random.default_rng(7)
     files = [{"a": NO_COPIES[law](rng), "b": NO_COPIES[law](rng)} for _ in range(200)]
-    asked = [file for file in files for group, found in copies(file, ASKED).items()
-             if 2 * sum(found.values()) >= len(file[group])]
+    asked = [
+        file
+        for file in files
+        for group, found in copies(file, ASKED).items()
+        if 2 * sum(found.values()) >= len(file[group])
+    ]
     assert len(asked) == 0
     assert sum(bool(copies(file)) for file in files) <= 2
 
@@ -69,12 +73,17 @@ def test_a_group_that_equals_another_in_every_pair_is_a_copy_unless_outcomes_are
     assert not equal_groups([60.123], [60.123])
 
 
-@pytest.mark.parametrize(("a", "b", "near"), [
-    ([57.25001, 57.25002, 57.25003], [55.00001, 55.00002, 55.00001], True),
-    ([57.25] * 3, [55.01] * 3, True),
-    ([500.0] * 8, [9.0] * 8, False), ([1.0] * 8, [0.0] * 8, False),
-    ([57.25, 57.26, 57.27], [55.00001, 55.00002, 55.00001], False), ([57.25001], [55.00001], False),
-])
+@pytest.mark.parametrize(
+    ("a", "b", "near"),
+    [
+        ([57.25001, 57.25002, 57.25003], [55.00001, 55.00002, 55.00001], True),
+        ([57.25] * 3, [55.01] * 3, True),
+        ([500.0] * 8, [9.0] * 8, False),
+        ([1.0] * 8, [0.0] * 8, False),
+        ([57.25, 57.26, 57.27], [55.00001, 55.00002, 55.00001], False),
+        ([57.25001], [55.00001], False),
+    ],
+)
 def test_near_copies_vary_little_within_both_groups(a, b, near):
     assert near_copies(a, b) == near_copies(b, a) == near
 

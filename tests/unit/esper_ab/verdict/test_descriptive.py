@@ -5,10 +5,15 @@ import pytest
 from esper_ab.verdict.descriptive import describe
 
 
-@pytest.mark.parametrize(("a", "b", "paired"), [
-    ([1.0, 2.0, 5.0, 4.0], [3.0, 6.0, 7.0, 8.0], True), ([1.0, 2.0, 5.0, 4.0], [3.0, 6.0, 7.0], False),
-    ([0.0, 1.0, 1.0, 1.0], [0.0, 0.0, 0.0, 1.0], True), ([0.0, 1.0, 1.0, 1.0], [0.0, 0.0, 1.0], False),
-])
+@pytest.mark.parametrize(
+    ("a", "b", "paired"),
+    [
+        ([1.0, 2.0, 5.0, 4.0], [3.0, 6.0, 7.0, 8.0], True),
+        ([1.0, 2.0, 5.0, 4.0], [3.0, 6.0, 7.0], False),
+        ([0.0, 1.0, 1.0, 1.0], [0.0, 0.0, 0.0, 1.0], True),
+        ([0.0, 1.0, 1.0, 1.0], [0.0, 0.0, 1.0], False),
+    ],
+)
 def test_mann_whitney_is_beside_every_comparison(a, b, paired):
     binary = {*a, *b} <= {0.0, 1.0}
     found = describe(a, b, 0, paired=paired, binary=binary)

@@ -36,7 +36,8 @@ def unpaired(a, b):
     """Rows of runs that have names, and no seeds."""
     return [
         {"group": group, "run": f"{group}{place}", "outcome": value}
-        for group, values in (("new", a), ("old", b)) for place, value in enumerate(values)
+        for group, values in (("new", a), ("old", b))
+        for place, value in enumerate(values)
     ]
 
 
@@ -91,7 +92,8 @@ def test_copies_in_one_cluster_change_nothing(copies, pairs):
     found = rows(*drawn(pairs, 2.0))
     repeated = [
         row | {"seed": 100 * copy + int(row["seed"]), "cluster": f"c{row['seed']}"}
-        for copy in range(copies) for row in found
+        for copy in range(copies)
+        for row in found
     ]
     once, often = _found(found), _found(repeated)
     assert _words(once) == _words(often)
@@ -138,10 +140,16 @@ def test_seeds_say_whether_runs_form_pairs():
     assert "(20 and 15 runs)" in _said(_found(some, paired=False))
 
 
-@pytest.mark.parametrize(("group", "absent", "word"), [
-    ("new", 1, "INCONCLUSIVE"), ("new", 2, "INCONCLUSIVE"), ("new", 9, "INCONCLUSIVE"), ("old", 1, "BETTER"),
-    ("old", 2, "BETTER"),
-])
+@pytest.mark.parametrize(
+    ("group", "absent", "word"),
+    [
+        ("new", 1, "INCONCLUSIVE"),
+        ("new", 2, "INCONCLUSIVE"),
+        ("new", 9, "INCONCLUSIVE"),
+        ("old", 1, "BETTER"),
+        ("old", 2, "BETTER"),
+    ],
+)
 def test_a_seed_without_a_row_is_a_lost_run(group, absent, word):
     """Most programs write no row for a run that crashed. A loss of the group that looks worse weakens no claim."""
     found = [row for row in rows(*drawn(20, 5.0)) if row["group"] != group or row["seed"] < 20 - absent]
@@ -203,9 +211,15 @@ def test_lost_runs_that_form_no_pairs_count_against_the_claim():
 
 
 @pytest.mark.parametrize("paired", [True, False])
-@pytest.mark.parametrize(("a", "b", "word"), [
-    (48, 47, "INCONCLUSIVE"), (48, 10, "BETTER"), (10, 48, "WORSE"), (50, 50, "EQUIVALENT"),
-])
+@pytest.mark.parametrize(
+    ("a", "b", "word"),
+    [
+        (48, 47, "INCONCLUSIVE"),
+        (48, 10, "BETTER"),
+        (10, 48, "WORSE"),
+        (50, 50, "EQUIVALENT"),
+    ],
+)
 def test_runs_that_are_0_or_1_get_an_interval_and_an_exact_test(a, b, word, paired):
     mixed = np.random.default_rng(3)  # in no order, which would be a drift
     found = rows(*(mixed.permutation([1] * count + [0] * (50 - count)).tolist() for count in (a, b)))
@@ -215,7 +229,8 @@ def test_runs_that_are_0_or_1_get_an_interval_and_an_exact_test(a, b, word, pair
     assert one.low < one.estimate < one.high
     assert ("exact McNemar test" if paired else "Boschloo's exact test") in one.sentence
     assert "an exact test and Newcombe's interval decide" in _said(result)
-    percent = _found([row | {"outcome": 100 * row["outcome"]} for row in found], scales_of(("",), 10.0, unit="%"),
-                     paired=paired)
+    percent = _found(
+        [row | {"outcome": 100 * row["outcome"]} for row in found], scales_of(("",), 10.0, unit="%"), paired=paired
+    )
     assert _words(percent) == [(word, "")]
     assert percent.comparisons[0].low == pytest.approx(100.0 * one.low)

@@ -27,60 +27,155 @@ TINY = TWENTY + 0.0005 + 5e-5 * np.linspace(-1.0, 1.0, 20)
 SMALLER = "shaped is better than simplified, but by less than the margin of "
 SAME = "all records agree, so "
 HEADLINES = [
-    *((design(6, margin=margin), HIGH, LOW, {},
-       f"shaped is better than simplified by 4.5 points (95 % interval 3.7 to 5.2, {where} the margin of {margin:g} "
-       "points), in 6 of 6 pairs.") for margin, where in ((2.0, "beyond"), (5.0, "partly within"), (6.0, "within"))),
-    (SIX, LOW, HIGH, {},
-     "shaped is worse than simplified by 4.5 points (95 % interval 3.7 to 5.2, beyond the margin of 2 points), in 6 of "
-     "6 pairs."),
-    (SIX, WIDE, LOW, {},
-     "Not decided: shaped looks 7.3 points better than simplified, in 6 of 6 pairs, but the 95 % interval, 4.3 worse "
-     "to 18.9 better, includes 0; about 241 pairs in a new plan would show a difference of 2 points."),
-    (SIX, HIGH[:3], LOW[:3], {},
-     "Too few pairs to decide (3; 6 needed): shaped is 4.3 points above simplified, in 3 of 3 pairs."),
-    (SIX, HIGH[:1], LOW[:1], {},
-     "Too few pairs to decide (1; 6 needed): shaped is 4.9 points above simplified."),
+    *(
+        (
+            design(6, margin=margin),
+            HIGH,
+            LOW,
+            {},
+            f"shaped is better than simplified by 4.5 points (95 % interval 3.7 to 5.2, {where} the margin of {margin:g} "
+            "points), in 6 of 6 pairs.",
+        )
+        for margin, where in ((2.0, "beyond"), (5.0, "partly within"), (6.0, "within"))
+    ),
+    (
+        SIX,
+        LOW,
+        HIGH,
+        {},
+        "shaped is worse than simplified by 4.5 points (95 % interval 3.7 to 5.2, beyond the margin of 2 points), in 6 of "
+        "6 pairs.",
+    ),
+    (
+        SIX,
+        WIDE,
+        LOW,
+        {},
+        "Not decided: shaped looks 7.3 points better than simplified, in 6 of 6 pairs, but the 95 % interval, 4.3 worse "
+        "to 18.9 better, includes 0; about 241 pairs in a new plan would show a difference of 2 points.",
+    ),
+    (
+        SIX,
+        HIGH[:3],
+        LOW[:3],
+        {},
+        "Too few pairs to decide (3; 6 needed): shaped is 4.3 points above simplified, in 3 of 3 pairs.",
+    ),
+    (SIX, HIGH[:1], LOW[:1], {}, "Too few pairs to decide (1; 6 needed): shaped is 4.9 points above simplified."),
     (SIX, (), (), {}, "Nothing can be said about shaped and simplified: no pair is complete."),
-    (SIX, LOW, LOW, {"same_records": True, "same_settings": True},
-     f"shaped and simplified are the same computation: {SAME}there is nothing to compare."),
-    (SIX, LOW, LOW, {"same_records": True},
-     f"shaped and simplified did the same in all 6 pairs: {SAME}the differing settings had no effect."),
-    (SIX, LOW[:1], LOW[:1], {"same_records": True},
-     f"shaped and simplified did the same in the one pair: {SAME}the differing settings had no effect."),
-    (SIX, LOW, LOW, {},
-     "Not decided: shaped and simplified look level, but too little varies between the pairs for any test."),
-    (SIX, (100.0,) * 6, (*(100.0,) * 5, 98.0), {},
-     "Not decided: shaped looks 0.33 points better than simplified, in 1 of 6 pairs (5 tied), but 11 of 12 runs have "
-     "the outcome 100.00 %, which leaves too little spread for any test."),
-    (SIX, HIGH, LOW, {"findings": (exploded(),)},
-     "Not decided: shaped looks 4.5 points better than simplified, in 6 of 6 pairs, but the audit allows no verdict."),
-    (SIX, HIGH, LOW, {"findings": (ALIASED,)},
-     "No answer for shaped and simplified: the audit blocks the comparison."),
-    (EIGHT, HIGH, LOW, {"lost": lost((6, None, 76.0), (7, None, 75.0)), "complete": 8},
-     "Not decided: shaped looks 4.5 points better than simplified, in 6 of 6 pairs, but the lost runs could change the "
-     "answer; no worst outcome is declared for them (--outcome-range)."),
-    (SIXTEEN, (HIGH * 3)[:16], (LOW * 3)[:16], {"complete": 16},
-     f"{SMALLER}6 points: by 4.5 points (95 % interval 4.2 to 4.9), in 16 of 16 pairs."),
-    (design(20), (LEVEL * 4)[:20], (LOW * 4)[:20], {"complete": 20},
-     "shaped and simplified are equivalent within 2 points: shaped and simplified are level (90 % interval 0.05 worse "
-     "to 0.05 better, within the margin)."),
+    (
+        SIX,
+        LOW,
+        LOW,
+        {"same_records": True, "same_settings": True},
+        f"shaped and simplified are the same computation: {SAME}there is nothing to compare.",
+    ),
+    (
+        SIX,
+        LOW,
+        LOW,
+        {"same_records": True},
+        f"shaped and simplified did the same in all 6 pairs: {SAME}the differing settings had no effect.",
+    ),
+    (
+        SIX,
+        LOW[:1],
+        LOW[:1],
+        {"same_records": True},
+        f"shaped and simplified did the same in the one pair: {SAME}the differing settings had no effect.",
+    ),
+    (
+        SIX,
+        LOW,
+        LOW,
+        {},
+        "Not decided: shaped and simplified look level, but too little varies between the pairs for any test.",
+    ),
+    (
+        SIX,
+        (100.0,) * 6,
+        (*(100.0,) * 5, 98.0),
+        {},
+        "Not decided: shaped looks 0.33 points better than simplified, in 1 of 6 pairs (5 tied), but 11 of 12 runs have "
+        "the outcome 100.00 %, which leaves too little spread for any test.",
+    ),
+    (
+        SIX,
+        HIGH,
+        LOW,
+        {"findings": (exploded(),)},
+        "Not decided: shaped looks 4.5 points better than simplified, in 6 of 6 pairs, but the audit allows no verdict.",
+    ),
+    (SIX, HIGH, LOW, {"findings": (ALIASED,)}, "No answer for shaped and simplified: the audit blocks the comparison."),
+    (
+        EIGHT,
+        HIGH,
+        LOW,
+        {"lost": lost((6, None, 76.0), (7, None, 75.0)), "complete": 8},
+        "Not decided: shaped looks 4.5 points better than simplified, in 6 of 6 pairs, but the lost runs could change the "
+        "answer; no worst outcome is declared for them (--outcome-range).",
+    ),
+    (
+        SIXTEEN,
+        (HIGH * 3)[:16],
+        (LOW * 3)[:16],
+        {"complete": 16},
+        f"{SMALLER}6 points: by 4.5 points (95 % interval 4.2 to 4.9), in 16 of 16 pairs.",
+    ),
+    (
+        design(20),
+        (LEVEL * 4)[:20],
+        (LOW * 4)[:20],
+        {"complete": 20},
+        "shaped and simplified are equivalent within 2 points: shaped and simplified are level (90 % interval 0.05 worse "
+        "to 0.05 better, within the margin).",
+    ),
     # Failures in up to 14 % of the runs may be unseen. They cost 1.5 points at an outcome of 60, and 2.9 at 50.
-    *((design(20, worst=worst), (LEVEL * 4)[:20], (LOW * 4)[:20], {"complete": 20},
-       "shaped and simplified are equivalent within 2 points: shaped and simplified are level (90 % interval 0.05 "
-       f"worse to 0.05 better{said}.") for worst, said in (
-           (60.0, "), and a difference of 2 points or more is ruled out"), (50.0, ", within the margin)"),
-       )),
+    *(
+        (
+            design(20, worst=worst),
+            (LEVEL * 4)[:20],
+            (LOW * 4)[:20],
+            {"complete": 20},
+            "shaped and simplified are equivalent within 2 points: shaped and simplified are level (90 % interval 0.05 "
+            f"worse to 0.05 better{said}.",
+        )
+        for worst, said in (
+            (60.0, "), and a difference of 2 points or more is ruled out"),
+            (50.0, ", within the margin)"),
+        )
+    ),
     # A number has the digits that keep it on its side of 0 and of the margin.
-    (design(20), TWENTY + np.linspace(0.011, 0.014, 20), TWENTY, {"complete": 20},
-     f"{SMALLER}2 points: by 0.013 points (95 % interval 0.012 to 0.013), in 20 of 20 pairs."),
-    (design(20), TWENTY + np.linspace(0.001, 7.99, 20), TWENTY, {"complete": 20},
-     "shaped is better than simplified by 4.0 points (95 % interval 2.8 to 5.2, beyond the margin of 2 points), in 20 "
-     "of 20 pairs."),
-    (design(20), NEAR, TWENTY, {"complete": 20},
-     f"{SMALLER}2 points: by 1.9967 points (95 % interval 1.9938 to 1.9996), in 20 of 20 pairs."),
+    (
+        design(20),
+        TWENTY + np.linspace(0.011, 0.014, 20),
+        TWENTY,
+        {"complete": 20},
+        f"{SMALLER}2 points: by 0.013 points (95 % interval 0.012 to 0.013), in 20 of 20 pairs.",
+    ),
+    (
+        design(20),
+        TWENTY + np.linspace(0.001, 7.99, 20),
+        TWENTY,
+        {"complete": 20},
+        "shaped is better than simplified by 4.0 points (95 % interval 2.8 to 5.2, beyond the margin of 2 points), in 20 "
+        "of 20 pairs.",
+    ),
+    (
+        design(20),
+        NEAR,
+        TWENTY,
+        {"complete": 20},
+        f"{SMALLER}2 points: by 1.9967 points (95 % interval 1.9938 to 1.9996), in 20 of 20 pairs.",
+    ),
     # Three decimals would keep the limits apart, four would keep them off 0; both hold from five on.
-    (design(20), TINY, TWENTY, {"complete": 20},
-     f"{SMALLER}2 points: by 0.00050 points (95 % interval 0.00049 to 0.00051)."),
+    (
+        design(20),
+        TINY,
+        TWENTY,
+        {"complete": 20},
+        f"{SMALLER}2 points: by 0.00050 points (95 % interval 0.00049 to 0.00051).",
+    ),
 ]
 
 

@@ -35,7 +35,9 @@ def test_what_failed_gets_the_declared_worst_or_the_best_seen_and_what_was_cance
     assert (worst, best) == (10.0, 80.0)
     assert full[:2] == pairs
     assert [(pair.replicate, pair.a, pair.b) for pair in full[2:]] == [
-        (2, 10.0, 80.0), (3, 60.0, 80.0), (4, 10.0, 72.0),
+        (2, 10.0, 80.0),
+        (3, 60.0, 80.0),
+        (4, 10.0, 72.0),
     ]  # a third group's failure, replicate 5, says nothing about these two
     full, _, _ = completed(rule, pairs, halves, against_a=False)
     assert [(pair.a, pair.b) for pair in full[2:]] == [(80.0, 80.0), (60.0, 10.0), (80.0, 72.0)]
@@ -53,14 +55,17 @@ def test_where_lower_is_better_the_worst_is_high_and_the_best_low():
     assert (full[1].a, full[1].b) == (99.0, 66.0)
 
 
-@pytest.mark.parametrize(("halves", "expected"), [
-    ((half(0, None, 1.0),), None),
-    ((half(0, None, 1.0), half(1, None, 1.0)), "x"),
-    ((half(0, 1.0, None), half(1, 1.0, None)), "y"),
-    ((half(0, None, 1.0), half(1, None, 1.0), half(2, 1.0, None)), None),
-    ((half(0, None, None, failed="a"), half(1, None, None, failed="a")), "x"),
-    ((half(0, None, None, failed=""), half(1, None, None, failed="")), None),
-])
+@pytest.mark.parametrize(
+    ("halves", "expected"),
+    [
+        ((half(0, None, 1.0),), None),
+        ((half(0, None, 1.0), half(1, None, 1.0)), "x"),
+        ((half(0, 1.0, None), half(1, 1.0, None)), "y"),
+        ((half(0, None, 1.0), half(1, None, 1.0), half(2, 1.0, None)), None),
+        ((half(0, None, None, failed="a"), half(1, None, None, failed="a")), "x"),
+        ((half(0, None, None, failed=""), half(1, None, None, failed="")), None),
+    ],
+)
 def test_losses_recur_from_two_in_one_group_and_none_in_the_other(halves, expected):
     assert recurs_in("x", "y", Lost(replicates=halves)) == expected
 
@@ -98,9 +103,9 @@ def test_imputation_never_favours_the_claim_it_tests(noise, survivors, effect):
     rule = design(8, looks=(9,), worst=50.0)
     pairs = pairs_of(np.full(6, 70.0 + effect), 70.0 + np.array(noise))
     course = course_of(rule, pairs, 9)
-    gone = lost(*(
-        (6 + i, None, seen) if failed == "a" else (6 + i, seen, None) for i, (seen, failed) in enumerate(survivors)
-    ))
+    gone = lost(
+        *((6 + i, None, seen) if failed == "a" else (6 + i, seen, None) for i, (seen, failed) in enumerate(survivors))
+    )
     again = imputed(rule, pairs, course, gone)
     if course.decision == "open":
         assert again is None
@@ -120,22 +125,26 @@ def equal(worst, halves):
     return imputed(rule, pairs, course, gone), limits_with_losses(rule, pairs, course, gone), course
 
 
-@pytest.mark.parametrize(("worst", "halves", "survives"), [
-    (66.0, (half(16, None, None),), True),  # one replicate in which both failed
-    (66.0, (half(16, None, 70.0), half(17, 70.0, None)), True),
-    (30.0, (half(16, None, 70.0), half(17, 70.0, None)), False),
-    (66.0, (half(16, None, 70.0),), False),  # in one group only
-    (66.0, tuple(half(r, None, None) for r in (16, 17)), False),  # two in each
-    (None, (half(16, None, None),), False),
-])
+@pytest.mark.parametrize(
+    ("worst", "halves", "survives"),
+    [
+        (66.0, (half(16, None, None),), True),  # one replicate in which both failed
+        (66.0, (half(16, None, 70.0), half(17, 70.0, None)), True),
+        (30.0, (half(16, None, 70.0), half(17, 70.0, None)), False),
+        (66.0, (half(16, None, 70.0),), False),  # in one group only
+        (66.0, tuple(half(r, None, None) for r in (16, 17)), False),  # two in each
+        (None, (half(16, None, None),), False),
+    ],
+)
 def test_a_small_difference_survives_equal_losses_of_one_run_in_both_directions(worst, halves, survives):
     again, limits, _ = equal(worst, halves)
     assert (again.survives, again.small) == (survives, survives)
     assert (limits[0] is not None and -2.0 < limits[0] <= limits[1] < 2.0) == survives
 
 
-@pytest.mark.parametrize("halves", [(half(16, None, 73.0), half(17, 70.0, None)),
-                                    (half(16, None, 70.0), half(17, 73.0, None))])
+@pytest.mark.parametrize(
+    "halves", [(half(16, None, 73.0), half(17, 70.0, None)), (half(16, None, 70.0), half(17, 73.0, None))]
+)
 def test_the_group_whose_loss_speaks_more_against_a_small_difference_is_asked(halves):
     assert [equal(worst, halves)[0].survives for worst in (66.0, 61.0)] == [True, False]
 

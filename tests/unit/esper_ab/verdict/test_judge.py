@@ -32,13 +32,16 @@ def test_a_look_is_taken_as_soon_as_its_runs_are_there():
     assert _judged(rows(a, b)).departures == ()
 
 
-@pytest.mark.parametrize(("new", "old", "said"), [
-    (range(10), range(10), ""),
-    (range(7), range(7), "The next look is after 10 seeds: run 7, 8, 9 of new, old."),
-    ((0, 1, 3, 4, 5, 6, 7, 9), (0, 1, 3, 4, 5, 6, 7, 9), "The next look is after 6 seeds: run 2 of new, old."),
-    (range(10), range(7), "The next look is after 10 seeds: run 7, 8, 9 of old."),
-    (range(5), range(4), "The next look is after 6 seeds: run 5 of new; 4, 5 of old."),
-])
+@pytest.mark.parametrize(
+    ("new", "old", "said"),
+    [
+        (range(10), range(10), ""),
+        (range(7), range(7), "The next look is after 10 seeds: run 7, 8, 9 of new, old."),
+        ((0, 1, 3, 4, 5, 6, 7, 9), (0, 1, 3, 4, 5, 6, 7, 9), "The next look is after 6 seeds: run 2 of new, old."),
+        (range(10), range(7), "The next look is after 10 seeds: run 7, 8, 9 of old."),
+        (range(5), range(4), "The next look is after 6 seeds: run 5 of new; 4, 5 of old."),
+    ],
+)
 def test_the_next_step_asks_for_no_run_that_is_there(new, old, said):
     there = {"new": new, "old": old}
     assert _judged([row for row in rows(*drawn(10, 1.5)) if row["seed"] in there[row["group"]]]).next_step == said

@@ -103,9 +103,14 @@ def test_a_margin_of_a_success_shows_that_outcomes_are_no_successes_even_if_all_
     assert (look.p == pytest.approx(stats.binomtest(18, 18).pvalue)) == exact
 
 
-@pytest.mark.parametrize(("counts", "margin", "small"), [
-    ((10, 0, 0, 10), 10.0, False), ((10, 0, 0, 10), 17.0, True), ((10, 7, 0, 13), 40.0, False),
-])
+@pytest.mark.parametrize(
+    ("counts", "margin", "small"),
+    [
+        ((10, 0, 0, 10), 10.0, False),
+        ((10, 0, 0, 10), 17.0, True),
+        ((10, 7, 0, 13), 40.0, False),
+    ],
+)
 def test_proportions_are_close_only_if_the_pairs_that_disagree_alone_show_it(counts, margin, small):
     """Even if one group is 10 points better, all of 20 pairs agree in 12 % of experiments."""
     size = sum(counts)
@@ -149,10 +154,24 @@ def learned(ahead, n, *, effect=0.0, positions=0.0, alpha=0.05, **changes):
     return courses_of(rule, {AB: pairs_of(90.0 + d, np.full(n, 90.0))}, n)[AB].looks[-1]
 
 
-@pytest.mark.parametrize(("ahead", "n", "crossed"), [
-    (6, 7, False), (7, 8, False), (7, 7, True), (8, 8, True), (8, 9, True), (9, 11, False), (10, 13, False),
-    (11, 14, False), (12, 16, False), (14, 19, False), (10, 11, True), (11, 13, True), (15, 21, True),
-])
+@pytest.mark.parametrize(
+    ("ahead", "n", "crossed"),
+    [
+        (6, 7, False),
+        (7, 8, False),
+        (7, 7, True),
+        (8, 8, True),
+        (8, 9, True),
+        (9, 11, False),
+        (10, 13, False),
+        (11, 14, False),
+        (12, 16, False),
+        (14, 19, False),
+        (10, 11, True),
+        (11, 13, True),
+        (15, 21, True),
+    ],
+)
 def test_where_the_t_alone_errs_too_often_a_claim_also_needs_the_sign_flip_test(ahead, n, crossed):
     look = learned(ahead, n, adjusted=False)
     assert look.p <= look.bound_p

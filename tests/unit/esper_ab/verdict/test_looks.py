@@ -26,36 +26,39 @@ def without(d, replicate):
     return [None if r == replicate else x for r, x in enumerate(d)]
 
 
-@pytest.mark.parametrize(("rule", "d", "complete", "decision", "decided_at", "taken"), [
-    (design(), spread(20, 9.0), 5, "open", None, 0),
-    (design(), spread(20, 9.0), 20, "crossed", 6, 1),
-    (design(), spread(20, 1.0, 0.1), 20, "crossed", 6, 1),  # also where it is smaller than the margin
-    (design(early_stop=False), [*spread(6, 9.0), *[-40.0, 30.0] * 7], 20, "crossed", 6, 4),
-    (design(), DULL[:20], 20, "open", None, 4),
-    (design(), DULL[:14], 14, "open", None, 3),
-    (design(), [None] * 20, 20, "open", None, 4),
-    (extended(design(), 20), spread(40, 9.0), 40, "crossed", 6, 1),
-    # No difference is called small by an interim look: a group that collapses rarely looks small for a while.
-    (design(looks=(16, 20)), spread(20, 0.0, 0.1), 20, "equivalent", 20, 2),
-    # Six runs of a group that collapses in 15 % of them show no collapse in 38 % of experiments.
-    (design(boundaries=LENIENT), spread(20, 0.0, 0.01), 20, "equivalent", 20, 4),
-    # Six pairs for a difference, fifteen for equivalence, whatever was lost.
-    (design(looks=(15,)), spread(20, 0.0, 1e-3), 15, "equivalent", 15, 1),
-    (design(looks=(15,)), without(spread(20, 0.0, 1e-3), 1), 15, "open", None, 1),
-    (design(looks=(6,)), spread(20, 1e3, 1e-3), 6, "crossed", 6, 1),
-    (design(looks=(6,)), without(spread(20, 1e3, 1e-3), 1), 6, "open", None, 1),
-    (anytime(), spread(40, 0.0, 1e-3), 40, "equivalent", 25, 25),
-    (anytime(), without(spread(40, 0.0, 1e-3), 2), 40, "equivalent", 26, 26),
-    (anytime(), spread(40, 1.0, 1e-3), 40, "crossed", 6, 6),
-    (anytime(), without(spread(40, 1.0, 1e-3), 2), 40, "crossed", 7, 7),
-    # Stops for futility, which claim nothing; without them the same pairs end equivalent.
-    (design(futility=STOPS), NEAR, 20, "futile", 6, 1),
-    (design(), NEAR, 20, "equivalent", 20, 4),
-    (design(futility=STOPS), without(NEAR, 0), 10, "futile", 10, 2),
-    # Without early stop pairs to come may take a decision out of the last look, or bring it back.
-    (design(early_stop=False, adjusted=False), EARLY, 10, "crossed", 6, 2),
-    (design(early_stop=False, adjusted=False), EARLY * 2, 20, "crossed", 6, 4),
-])
+@pytest.mark.parametrize(
+    ("rule", "d", "complete", "decision", "decided_at", "taken"),
+    [
+        (design(), spread(20, 9.0), 5, "open", None, 0),
+        (design(), spread(20, 9.0), 20, "crossed", 6, 1),
+        (design(), spread(20, 1.0, 0.1), 20, "crossed", 6, 1),  # also where it is smaller than the margin
+        (design(early_stop=False), [*spread(6, 9.0), *[-40.0, 30.0] * 7], 20, "crossed", 6, 4),
+        (design(), DULL[:20], 20, "open", None, 4),
+        (design(), DULL[:14], 14, "open", None, 3),
+        (design(), [None] * 20, 20, "open", None, 4),
+        (extended(design(), 20), spread(40, 9.0), 40, "crossed", 6, 1),
+        # No difference is called small by an interim look: a group that collapses rarely looks small for a while.
+        (design(looks=(16, 20)), spread(20, 0.0, 0.1), 20, "equivalent", 20, 2),
+        # Six runs of a group that collapses in 15 % of them show no collapse in 38 % of experiments.
+        (design(boundaries=LENIENT), spread(20, 0.0, 0.01), 20, "equivalent", 20, 4),
+        # Six pairs for a difference, fifteen for equivalence, whatever was lost.
+        (design(looks=(15,)), spread(20, 0.0, 1e-3), 15, "equivalent", 15, 1),
+        (design(looks=(15,)), without(spread(20, 0.0, 1e-3), 1), 15, "open", None, 1),
+        (design(looks=(6,)), spread(20, 1e3, 1e-3), 6, "crossed", 6, 1),
+        (design(looks=(6,)), without(spread(20, 1e3, 1e-3), 1), 6, "open", None, 1),
+        (anytime(), spread(40, 0.0, 1e-3), 40, "equivalent", 25, 25),
+        (anytime(), without(spread(40, 0.0, 1e-3), 2), 40, "equivalent", 26, 26),
+        (anytime(), spread(40, 1.0, 1e-3), 40, "crossed", 6, 6),
+        (anytime(), without(spread(40, 1.0, 1e-3), 2), 40, "crossed", 7, 7),
+        # Stops for futility, which claim nothing; without them the same pairs end equivalent.
+        (design(futility=STOPS), NEAR, 20, "futile", 6, 1),
+        (design(), NEAR, 20, "equivalent", 20, 4),
+        (design(futility=STOPS), without(NEAR, 0), 10, "futile", 10, 2),
+        # Without early stop pairs to come may take a decision out of the last look, or bring it back.
+        (design(early_stop=False, adjusted=False), EARLY, 10, "crossed", 6, 2),
+        (design(early_stop=False, adjusted=False), EARLY * 2, 20, "crossed", 6, 4),
+    ],
+)
 def test_what_looks_decide(rule, d, complete, decision, decided_at, taken):
     course = courses_of(rule, {AB: made(d)}, complete)[AB]
     assert (course.decision, course.decided_at, len(course.looks)) == (decision, decided_at, taken)
@@ -133,11 +136,14 @@ def test_alpha_is_passed_on_to_later_looks():
     assert [look.bound_e for look in evidence[AC].looks] == [40.0] * 5 + [20.0] * 25
 
 
-@pytest.mark.parametrize(("rule", "first", "decision"), [
-    (anytime(comparisons=(AB, AC)), spread(30, 0.0, 0.1), "equivalent"),
-    (design((AB, AC), **LAST), spread(20, 1.5, 0.5), "crossed"),  # may still be called small
-    (design((AB, AC), futility=STOPS), NEAR, "futile"),
-])
+@pytest.mark.parametrize(
+    ("rule", "first", "decision"),
+    [
+        (anytime(comparisons=(AB, AC)), spread(30, 0.0, 0.1), "equivalent"),
+        (design((AB, AC), **LAST), spread(20, 1.5, 0.5), "crossed"),  # may still be called small
+        (design((AB, AC), futility=STOPS), NEAR, "futile"),
+    ],
+)
 def test_what_is_small_or_futile_passes_nothing_on(rule, first, decision):
     courses = courses_of(rule, {AB: made(first), AC: made(DULL[: len(first)])}, len(first))
     assert (courses[AB].decision, courses[AC].decision) == (decision, "open")

@@ -27,7 +27,8 @@ def test_a_run_without_an_outcome_is_lost_and_one_that_is_not_there_leaves_its_p
     one = _paired(found)
     assert [(pair.replicate, pair.a, pair.b) for pair in one.pairs] == [(0, 1.0, 5.0)]
     assert [(half.replicate, half.failed_a, half.failed_b) for half in one.lost.replicates] == [
-        (1, True, False), (3, False, True),
+        (1, True, False),
+        (3, False, True),
     ]
     assert one.single == ("2 of new",)
 
@@ -42,8 +43,11 @@ def test_a_failed_run_is_lost_also_without_a_run_of_the_other_group_unless_that_
 
 @pytest.mark.parametrize("form", [pair_up, sampled])
 def test_a_run_that_failed_in_a_task_is_lost_in_the_mean_also_without_runs_in_the_others(form):
-    found = [*rows([4.0, ""], [0.0, 1.0], task="far"), *rows([1.0], [1.0], task="time"),
-             {"group": "old", "seed": 1, "outcome": 2.0, "task": "time"}]
+    found = [
+        *rows([4.0, ""], [0.0, 1.0], task="far"),
+        *rows([1.0], [1.0], task="time"),
+        {"group": "old", "seed": 1, "outcome": 2.0, "task": "time"},
+    ]
     one = _paired(found, Contrast(a="new", b="old", task=MEAN), scales(1.0, ("far", "time")), form)
     assert (len(one.pairs), one.lost.a, one.lost.b) == (1, 1, 0)
 
@@ -84,8 +88,11 @@ def test_the_mean_over_tasks_counts_a_margin_of_each_alike_and_higher_is_better(
 
 
 def test_a_replicate_is_in_the_mean_only_with_all_tasks():
-    found = [*rows([4.0, 1.0, ""], [0.0, 1.0, 2.0], task="far"), *rows([1.0], [1.0], task="time"),
-             *rows([1.0], [1.0], task="time", first=2)]
+    found = [
+        *rows([4.0, 1.0, ""], [0.0, 1.0, 2.0], task="far"),
+        *rows([1.0], [1.0], task="time"),
+        *rows([1.0], [1.0], task="time", first=2),
+    ]
     one = _paired(found, Contrast(a="new", b="old", task=MEAN), scales(1.0, ("far", "time")))
     assert [pair.replicate for pair in one.pairs] == [0]
     assert one.lost.a == 1

@@ -32,9 +32,15 @@ def asked(text):
     return parse_requirement(text, GROUPS, COMPARED)
 
 
-@pytest.mark.parametrize("text", [
-    "shaped better-than", "better-than shaped", "shaped better-than worse-than simplified", "shaped better-than shaped",
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "shaped better-than",
+        "better-than shaped",
+        "shaped better-than worse-than simplified",
+        "shaped better-than shaped",
+    ],
+)
 def test_what_cannot_be_judged_is_refused(text):
     with pytest.raises(UsageError):
         asked(text)
@@ -59,24 +65,31 @@ def supported(comparison, left=A, right=B):
 BOTH = {"equivalent-to", "not-worse-than"}
 
 
-@pytest.mark.parametrize(("verdict", "forwards", "backwards"), [
-    (Verdict.BETTER, {"better-than", "not-worse-than"}, {"worse-than"}),
-    (Verdict.WORSE, {"worse-than"}, {"better-than", "not-worse-than"}),
-    (Verdict.BETTER_BELOW_MARGIN, {"better-than", *BOTH}, {"worse-than", *BOTH}),
-    (Verdict.WORSE_BELOW_MARGIN, {"worse-than", *BOTH}, {"better-than", *BOTH}),
-    (Verdict.EQUIVALENT, BOTH, BOTH),
-    (Verdict.IDENTICAL, BOTH, BOTH),
-    (Verdict.BLOCKED, set(), set()),
-    (Verdict.NO_INFERENCE, set(), set()),
-    (Verdict.INCONCLUSIVE, set(), set()),  # of six pairs
-])
+@pytest.mark.parametrize(
+    ("verdict", "forwards", "backwards"),
+    [
+        (Verdict.BETTER, {"better-than", "not-worse-than"}, {"worse-than"}),
+        (Verdict.WORSE, {"worse-than"}, {"better-than", "not-worse-than"}),
+        (Verdict.BETTER_BELOW_MARGIN, {"better-than", *BOTH}, {"worse-than", *BOTH}),
+        (Verdict.WORSE_BELOW_MARGIN, {"worse-than", *BOTH}, {"better-than", *BOTH}),
+        (Verdict.EQUIVALENT, BOTH, BOTH),
+        (Verdict.IDENTICAL, BOTH, BOTH),
+        (Verdict.BLOCKED, set(), set()),
+        (Verdict.NO_INFERENCE, set(), set()),
+        (Verdict.INCONCLUSIVE, set(), set()),  # of six pairs
+    ],
+)
 def test_what_each_verdict_supports(comparison, verdict, forwards, backwards):
     judged = replace(comparison, verdict=verdict)
     assert supported(judged) == forwards
     assert supported(judged, B, A) == backwards
-    few, none = (msgspec.structs.replace(comparison.course, looks=looks) for looks in (
-        (msgspec.structs.replace(comparison.course.looks[0], pairs=5),), (),
-    ))
+    few, none = (
+        msgspec.structs.replace(comparison.course, looks=looks)
+        for looks in (
+            (msgspec.structs.replace(comparison.course.looks[0], pairs=5),),
+            (),
+        )
+    )
     for change in ({"course": few}, {"course": none}, {"capped_by": ("It did not train.",)}):
         assert supported(replace(judged, **change)) == supported(replace(judged, **change), B, A) == set()
 
@@ -108,8 +121,10 @@ def test_not_worse_needs_a_look_of_fifteen_pairs_no_cap_and_limits_that_hold_wha
     baseline = Finding(kind="baseline", weight="caps equivalence", groups=(), sentence="Both are at chance.")
     assert supported(good) == {"not-worse-than"}
     for changed in (
-        with_look(comparison, low=1.0, high=9.0, pairs=14), with_look(comparison, low=None, high=None),
-        replace(good, findings=(baseline,)), replace(good, limits_with_losses=(None, None)),
+        with_look(comparison, low=1.0, high=9.0, pairs=14),
+        with_look(comparison, low=None, high=None),
+        replace(good, findings=(baseline,)),
+        replace(good, limits_with_losses=(None, None)),
         replace(good, limits_with_losses=(-2.1, 9.0)),
     ):
         assert supported(changed) == set()
@@ -183,14 +198,17 @@ def is_met(left, relation, right, comparisons):
     return True
 
 
-@pytest.mark.parametrize(("differences", "expected"), [
-    ((6.0, 6.0), {"better-than", "not-worse-than"}),
-    ((12.0, -6.0), set()),  # worse by three margins on one task, better on the mean
-    ((6.0, -6.0), set()),  # equivalent on the mean
-    ((12.0, 0.0), {"better-than", "not-worse-than"}),
-    ((12.0, -1.0), {"better-than", "not-worse-than"}),  # worse by less than the margin
-    ((0.0, 0.0), {"equivalent-to", "not-worse-than"}),
-])
+@pytest.mark.parametrize(
+    ("differences", "expected"),
+    [
+        ((6.0, 6.0), {"better-than", "not-worse-than"}),
+        ((12.0, -6.0), set()),  # worse by three margins on one task, better on the mean
+        ((6.0, -6.0), set()),  # equivalent on the mean
+        ((12.0, 0.0), {"better-than", "not-worse-than"}),
+        ((12.0, -1.0), {"better-than", "not-worse-than"}),  # worse by less than the margin
+        ((0.0, 0.0), {"equivalent-to", "not-worse-than"}),
+    ],
+)
 def test_of_several_tasks_a_size_is_asked_of_each_and_a_direction_of_the_mean(differences, expected):
     found, turned = on_tasks(*differences), on_tasks(*(-one for one in differences))
     assert {one for one in RELATIONS if is_met(A, one, B, found)} == expected

@@ -23,15 +23,20 @@ def _caveats(data, **options):
 
 PASTED = {"new": A[:5] * 2, "old": B[:5] * 2}
 COPIED = {"a": A, "a_copy": A, "b": B}
-ONE_RUN = {"new": [57.25 + 1e-6 * (place * 7 % 10) for place in range(10)],
-           "old": [55.00 + 1e-6 * (place * 3 % 10) for place in range(10)]}
+ONE_RUN = {
+    "new": [57.25 + 1e-6 * (place * 7 % 10) for place in range(10)],
+    "old": [55.00 + 1e-6 * (place * 3 % 10) for place in range(10)],
+}
 
 
-@pytest.mark.parametrize(("data", "said"), [
-    (PASTED, "10 of 10 outcomes of new equal another one, such as "),
-    (COPIED, "a equals a_copy to the last digit in every pair, such as "),
-    (ONE_RUN, "vary by less than a ten-thousandth of their difference"),
-])
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (PASTED, "10 of 10 outcomes of new equal another one, such as "),
+        (COPIED, "a equals a_copy to the last digit in every pair, such as "),
+        (ONE_RUN, "vary by less than a ten-thousandth of their difference"),
+    ],
+)
 def test_copies_are_asked_about_and_stay_named(data, said):
     told = _asked(data)
     assert said in told
@@ -49,12 +54,15 @@ def test_a_plan_names_copies_and_asks_nothing():
     assert "10 of 10 outcomes of new equal another one" in " ".join(one.caveats)
 
 
-@pytest.mark.parametrize(("a", "b", "said"), [
-    (sorted(A), sorted(B), "new rises and old rises from seed to seed in all 10 pairs"),
-    (sorted(A)[::-1], sorted(B)[::-1], "new falls and old falls"),
-    (sorted(A), sorted(B)[::-1], "new rises and old falls"),
-    ([*sorted(A), max(A)], [min(B), *sorted(B)], "in all 11 pairs"),
-])
+@pytest.mark.parametrize(
+    ("a", "b", "said"),
+    [
+        (sorted(A), sorted(B), "new rises and old rises from seed to seed in all 10 pairs"),
+        (sorted(A)[::-1], sorted(B)[::-1], "new falls and old falls"),
+        (sorted(A), sorted(B)[::-1], "new rises and old falls"),
+        ([*sorted(A), max(A)], [min(B), *sorted(B)], "in all 11 pairs"),
+    ],
+)
 def test_sorted_columns_are_asked_about(a, b, said):
     told = _asked({"new": a, "old": b})
     assert said in told
@@ -63,10 +71,16 @@ def test_sorted_columns_are_asked_about(a, b, said):
     assert said not in _caveats({"new": a, "old": b}, paired=False)
 
 
-@pytest.mark.parametrize(("a", "b"), [
-    (sorted(A), B), (A, sorted(B)), (sorted(A)[:7], sorted(B)[:7]),
-    ([1.0] * 4 + [2.0] * 6, sorted(B)), ([*sorted(A)[:6], *[max(A)] * 4], sorted(B)[:6] + [max(B)] * 4),
-])
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        (sorted(A), B),
+        (A, sorted(B)),
+        (sorted(A)[:7], sorted(B)[:7]),
+        ([1.0] * 4 + [2.0] * 6, sorted(B)),
+        ([*sorted(A)[:6], *[max(A)] * 4], sorted(B)[:6] + [max(B)] * 4),
+    ],
+)
 def test_a_sorted_group_and_ties_are_no_sorted_columns(a, b):
     ties = [value for value in a if a.count(value) > 1]
     assert len(set(a)) < 8 or len(set(b)) < 8 or a != sorted(a) or b != sorted(b)
@@ -116,8 +130,10 @@ def test_the_direction_of_other_outcomes_is_up(name):
 
 
 def test_all_questions_are_in_one_message():
-    told = _asked({"group": ["new"] * 10 + ["old"] * 10, "prompt": [*range(10)] * 2, "loss": sorted(A) + sorted(B)},
-                  columns={"seed": "prompt", "outcome": "loss"})
+    told = _asked(
+        {"group": ["new"] * 10 + ["old"] * 10, "prompt": [*range(10)] * 2, "loss": sorted(A) + sorted(B)},
+        columns={"seed": "prompt", "outcome": "loss"},
+    )
     for part in ("the column prompt names items", "rows=runs; the outcome is called loss", "; new rises and old rises"):
         assert part in told
     assert "\n" not in told

@@ -16,24 +16,30 @@ PAIRS = pairs_of(BETTER_A, BETTER_B)
 EQUAL = pairs_of(70.0 + SMALL, np.full(16, 70.0))
 
 
-@pytest.mark.parametrize(("looks", "said"), [
-    ((6,), "It can be decided after 6 seeds (look 1 of 1), not before."),
-    ((6, 10), "It can be decided after 6 seeds (look 1 of 2), not before."),
-    ((5, 8), "It can be decided after 5 seeds (look 1 of 2), not before."),
-    ((5,), ""),  # no look can decide
-])
+@pytest.mark.parametrize(
+    ("looks", "said"),
+    [
+        ((6,), "It can be decided after 6 seeds (look 1 of 1), not before."),
+        ((6, 10), "It can be decided after 6 seeds (look 1 of 2), not before."),
+        ((5, 8), "It can be decided after 5 seeds (look 1 of 2), not before."),
+        ((5,), ""),  # no look can decide
+    ],
+)
 def test_a_comparison_in_progress_names_the_look_that_it_waits_for(looks, said):
     text = compared(msgspec.structs.replace(design(6), looks=looks), PAIRS[:3]).sentence
     assert said in text
     assert bool(said) == ("It can be decided" in text)
 
 
-@pytest.mark.parametrize(("pairs", "high", "said"), [
-    (100, MOST_NAMED, "takes about 94 more pairs (80 % range 2 to 9994)"),
-    (100, MOST_NAMED + 1, "takes about 94 more pairs (80 % range 2 to more than 10000)"),
-    (MOST_NAMED, MOST_NAMED + 1, "takes about 9994 more pairs (80 % range 2 to more than 10000)"),
-    (MOST_NAMED + 1, MOST_NAMED + 1, "takes more than 10000 more pairs."),
-])
+@pytest.mark.parametrize(
+    ("pairs", "high", "said"),
+    [
+        (100, MOST_NAMED, "takes about 94 more pairs (80 % range 2 to 9994)"),
+        (100, MOST_NAMED + 1, "takes about 94 more pairs (80 % range 2 to more than 10000)"),
+        (MOST_NAMED, MOST_NAMED + 1, "takes about 9994 more pairs (80 % range 2 to more than 10000)"),
+        (MOST_NAMED + 1, MOST_NAMED + 1, "takes more than 10000 more pairs."),
+    ],
+)
 def test_pairs_beyond_ten_thousand_are_not_counted(pairs, high, said):
     wide = compared(design(6), pairs_of((71.0, 90.0, 70.5, 70.1, 71.8, 95.0), BETTER_B))
     needed = msgspec.structs.replace(wide.pairs_needed, pairs=pairs, low=8, high=high)
@@ -59,24 +65,57 @@ def test_the_rule_says_where_so_few_pairs_can_never_pass_the_sign_flip_test(comp
 ALL_B = tuple((r, 70.0, None) for r in range(8))
 # What a group that lost a run may not be called, and why: tests/golden/experiments.
 LOSSES = [  # rule, pairs, lost, verdict, what stood in the place of lost runs, words
-    (design(8), (), ALL_B, "NO INFERENCE", None,
-     ("NO INFERENCE (no complete pair). ", "No run of shaped and 8 runs of simplified were lost.")),
+    (
+        design(8),
+        (),
+        ALL_B,
+        "NO INFERENCE",
+        None,
+        ("NO INFERENCE (no complete pair). ", "No run of shaped and 8 runs of simplified were lost."),
+    ),
     (design(8), (), ALL_B[:1], "NO INFERENCE", None, ("(no complete pair yet)",)),
-    (design(8, worst=70.0), PAIRS, ((6, None, 70.0), (7, None, 71.0)), "BETTER", (70.0, None),
-     ("2 runs of shaped and no run of simplified were lost.", "without a partner. Losses recur in",
-      "leaves the decision standing")),
+    (
+        design(8, worst=70.0),
+        PAIRS,
+        ((6, None, 70.0), (7, None, 71.0)),
+        "BETTER",
+        (70.0, None),
+        (
+            "2 runs of shaped and no run of simplified were lost.",
+            "without a partner. Losses recur in",
+            "leaves the decision standing",
+        ),
+    ),
     (design(8), PAIRS, ((6, 76.0, None),), "BETTER", (None, 76.2), ()),
     # The better group may have lost its worst run, the other its best.
-    (design(8, worst=70.0), PAIRS, ((6, None, 76.0), (7, 70.0, None)), "INCONCLUSIVE", (70.0, 76.2),
-     ("1 run of shaped and 1 run of simplified were lost.",)),
+    (
+        design(8, worst=70.0),
+        PAIRS,
+        ((6, None, 76.0), (7, 70.0, None)),
+        "INCONCLUSIVE",
+        (70.0, 76.2),
+        ("1 run of shaped and 1 run of simplified were lost.",),
+    ),
     # The largest runs of a worse group may have died of memory: the worst outcome would favour the claim.
     (design(8), PAIRS, ((6, 70.2, None), (7, 70.4, None)), "INCONCLUSIVE", (None, 76.2), ()),
-    (design(8), PAIRS, ((6, None, 70.0), (7, None, 71.0)), "INCONCLUSIVE", (None, None),
-     ("2 runs of shaped and no run of simplified were lost. As a result, 2 of simplified were cancelled or left",)),
+    (
+        design(8),
+        PAIRS,
+        ((6, None, 70.0), (7, None, 71.0)),
+        "INCONCLUSIVE",
+        (None, None),
+        ("2 runs of shaped and no run of simplified were lost. As a result, 2 of simplified were cancelled or left",),
+    ),
     (design(20, worst=68.0), EQUAL, ((16, None, None),), "EQUIVALENT", (68.0, 70.4), ()),
     (design(20, worst=20.0), EQUAL, ((16, None, None),), "INCONCLUSIVE", (20.0, 70.4), ()),
-    (design(20, worst=68.0), EQUAL, ((16, None, 70.0),), "INCONCLUSIVE", (None, None),
-     ("a small difference is claimed only if both groups lost equally many runs, at most one each.",)),
+    (
+        design(20, worst=68.0),
+        EQUAL,
+        ((16, None, 70.0),),
+        "INCONCLUSIVE",
+        (None, None),
+        ("a small difference is claimed only if both groups lost equally many runs, at most one each.",),
+    ),
     (open_ended(worst=70.0), PAIRS, ((6, None, 70.0),), "BETTER", None, ()),
 ]
 

@@ -21,11 +21,13 @@ def drawn(better="higher"):
     rng, sign = np.random.default_rng(5), 1.0 if better == "higher" else -1.0
     runs = {
         (group, task): np.round(rng.normal(up + place, 1.0, 12), 1)
-        for place, task in enumerate(TASKS) for group, up in (("new", 0.8), ("old", 0.0))
+        for place, task in enumerate(TASKS)
+        for group, up in (("new", 0.8), ("old", 0.0))
     }
     rows = tuple(
         Observation(group=group, task=task, replicate=str(at), value=sign * float(value))
-        for (group, task), values in runs.items() for at, value in enumerate(values)
+        for (group, task), values in runs.items()
+        for at, value in enumerate(values)
     )
     return runs, Observations(source="runs.csv", pair_column="seed", rows=rows)
 

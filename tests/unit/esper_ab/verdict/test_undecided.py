@@ -30,10 +30,13 @@ def test_pairs_that_all_agree_have_their_exact_p_and_a_constant_ratio_the_advice
     assert "The outcome of shaped is 0.50 times that of simplified" in turned
 
 
-@pytest.mark.parametrize(("a", "b"), [
-    (LEVELS + LEVELS[::-1] ** 1.2, LEVELS),  # no constant ratio
-    (-LEVELS, -2.0 * LEVELS),  # negative outcomes have no logarithm
-])
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        (LEVELS + LEVELS[::-1] ** 1.2, LEVELS),  # no constant ratio
+        (-LEVELS, -2.0 * LEVELS),  # negative outcomes have no logarithm
+    ],
+)
 def test_no_logarithm_is_advised_without_a_constant_ratio_of_positive_outcomes(a, b):
     found = said(design(10), a, b)
     assert "shaped is better in all 10 pairs" in found
@@ -50,13 +53,16 @@ def test_one_collapse_in_each_group_gets_the_interquartile_mean():
 WIDE = 12.0 * np.sin(1.7 * np.arange(16.0))
 
 
-@pytest.mark.parametrize(("a", "b", "changes"), [
-    (BASE + WIDE, BASE, {}),  # an ordinary open comparison
-    (np.full(16, 70.0), np.full(16, 70.0), {}),  # equal outcomes have a ratio of 1
-    (BASE + 3.0 + SMALL - ONE_FALLS, BASE - OTHER_FALLS, {"findings": (exploded(),)}),  # the audit is the reason
-    (BASE + 3.0 + SMALL - ONE_FALLS, BASE, {}),  # the runs that fall are all of one group
-    (BASE + 3.0, BASE, {}),  # a constant difference is its own answer
-])
+@pytest.mark.parametrize(
+    ("a", "b", "changes"),
+    [
+        (BASE + WIDE, BASE, {}),  # an ordinary open comparison
+        (np.full(16, 70.0), np.full(16, 70.0), {}),  # equal outcomes have a ratio of 1
+        (BASE + 3.0 + SMALL - ONE_FALLS, BASE - OTHER_FALLS, {"findings": (exploded(),)}),  # the audit is the reason
+        (BASE + 3.0 + SMALL - ONE_FALLS, BASE, {}),  # the runs that fall are all of one group
+        (BASE + 3.0, BASE, {}),  # a constant difference is its own answer
+    ],
+)
 def test_nothing_stands_beside_other_open_comparisons(a, b, changes):
     assert said(design(16), a, b, **changes) == ""
 

@@ -30,10 +30,14 @@ def test_fractions_allow_no_margin_of_1_and_more(runs, margin):
     assert esper_ab.compare_outcomes(runs, margin=margin, scores=f"0..{margin + 1}").verdicts
 
 
-@pytest.mark.parametrize("runs", [
-    {"new": [1.0] * 6, "old": [1.0] * 6}, {"new": [0.5, 0.6, 1.01], "old": [0.5, 0.6, 0.7]},
-    {"new": [-0.01, 0.6, 0.7], "old": [0.5, 0.6, 0.7]},
-])
+@pytest.mark.parametrize(
+    "runs",
+    [
+        {"new": [1.0] * 6, "old": [1.0] * 6},
+        {"new": [0.5, 0.6, 1.01], "old": [0.5, 0.6, 0.7]},
+        {"new": [-0.01, 0.6, 0.7], "old": [0.5, 0.6, 0.7]},
+    ],
+)
 def test_other_outcomes_allow_any_margin(runs):
     assert esper_ab.compare_outcomes(runs, margin=2).verdicts
     assert esper_ab.compare_outcomes(FRACTIONS, margin=0.99).verdicts
@@ -49,9 +53,12 @@ def test_a_margin_of_a_declared_range_and_more_is_refused():
 
 
 def test_each_task_has_its_own_unit():
-    rows = {"group": ["new", "old"] * 12, "seed": [place // 2 % 6 for place in range(24)],
-            "task": ["small"] * 12 + ["large"] * 12,
-            "outcome": [value for pair in zip(*FRACTIONS.values(), strict=True) for value in pair] * 2}
+    rows = {
+        "group": ["new", "old"] * 12,
+        "seed": [place // 2 % 6 for place in range(24)],
+        "task": ["small"] * 12 + ["large"] * 12,
+        "outcome": [value for pair in zip(*FRACTIONS.values(), strict=True) for value in pair] * 2,
+    }
     rows["outcome"][12:] = [100 * value for value in rows["outcome"][12:]]
     assert esper_ab.compare_outcomes(rows, margin={"small": 0.1, "large": 10}).verdicts
     told = _refused(lambda: esper_ab.compare_outcomes(rows, margin=10))
@@ -60,8 +67,10 @@ def test_each_task_has_its_own_unit():
 
 @pytest.mark.parametrize(("margin", "said"), [(3.0, True), (0.5, False)])
 def test_a_margin_as_large_as_all_that_was_seen_is_named_beside_the_claim(margin, said):
-    runs = {"new": [60.0 + 0.05 * (place * 7 % 16) for place in range(16)],
-            "old": [60.0 + 0.05 * (place * 5 % 16) for place in range(16)]}
+    runs = {
+        "new": [60.0 + 0.05 * (place * 7 % 16) for place in range(16)],
+        "old": [60.0 + 0.05 * (place * 5 % 16) for place in range(16)],
+    }
     found = esper_ab.compare_outcomes(runs, margin=margin)
     (one,) = found.comparisons
     assert one.verdict == "EQUIVALENT"

@@ -7,18 +7,21 @@ import pytest
 from workers.commands.describe import find_gpus, gpu_problem
 
 
-@pytest.mark.parametrize(("gpu_there", "cuda_build", "usable", "pool", "words"), [
-    (False, None, 0, None, ""),
-    (True, "13.0", 1, None, ""),
-    (True, None, 0, None, "is not a CUDA build"),
-    (True, "13.0", 0, None, "finds none"),
-    (True, "13.0", 0, "GPU-abc", "finds none in CUDA_VISIBLE_DEVICES=GPU-abc"),
-    (True, "13.0", 0, "", ""),  # the user took the GPUs out of the pool
-    (True, None, 0, "-1", ""),
-    (True, "13.0", 0, "MIG-a,MIG-b", "names a MIG instance among others, but a process can see only one"),
-    (True, None, 0, "MIG-a,MIG-b", "is not a CUDA build"),
-    (True, "13.0", 0, "MIG-a", "finds none in CUDA_VISIBLE_DEVICES=MIG-a"),
-])
+@pytest.mark.parametrize(
+    ("gpu_there", "cuda_build", "usable", "pool", "words"),
+    [
+        (False, None, 0, None, ""),
+        (True, "13.0", 1, None, ""),
+        (True, None, 0, None, "is not a CUDA build"),
+        (True, "13.0", 0, None, "finds none"),
+        (True, "13.0", 0, "GPU-abc", "finds none in CUDA_VISIBLE_DEVICES=GPU-abc"),
+        (True, "13.0", 0, "", ""),  # the user took the GPUs out of the pool
+        (True, None, 0, "-1", ""),
+        (True, "13.0", 0, "MIG-a,MIG-b", "names a MIG instance among others, but a process can see only one"),
+        (True, None, 0, "MIG-a,MIG-b", "is not a CUDA build"),
+        (True, "13.0", 0, "MIG-a", "finds none in CUDA_VISIBLE_DEVICES=MIG-a"),
+    ],
+)
 def test_a_gpu_that_cannot_be_used_is_a_problem(
     gpu_there: bool, cuda_build: str | None, usable: int, pool: str | None, words: str
 ) -> None:

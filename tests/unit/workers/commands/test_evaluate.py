@@ -57,10 +57,16 @@ def test_a_kernel_that_is_not_here_is_replaced_by_torch_with_a_warning(policy: P
     assert "\n" not in warning
 
 
-@pytest.mark.parametrize(("task", "words"), [
-    ("elsewhere", "its task 'elsewhere' is not installed here; there are "),
-    ("/a/folder/env.py:make", "its task '/a/folder/env.py:make' is code, which a policy file must not cause to run"),
-])
+@pytest.mark.parametrize(
+    ("task", "words"),
+    [
+        ("elsewhere", "its task 'elsewhere' is not installed here; there are "),
+        (
+            "/a/folder/env.py:make",
+            "its task '/a/folder/env.py:make' is code, which a policy file must not cause to run",
+        ),
+    ],
+)
 def test_a_policy_file_chooses_no_task_of_its_own(policy: Path, task: str, words: str) -> None:
     rewrite(policy, task=task)
     with pytest.raises(ValueError, match=f"^{policy}: {words}"):

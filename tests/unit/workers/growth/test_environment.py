@@ -27,7 +27,12 @@ def environments(
     devices: tuple[str, ...], data: DeviceData, task: Task = TASK, steps: int = 8, kernel: HostKernel = "torch"
 ) -> GrowthEnv:
     spec = EnvSpec(
-        task=task, slots=TASK.slots, steps=steps, env_devices=devices, kernel=kernel, reward=RewardSettings(),
+        task=task,
+        slots=TASK.slots,
+        steps=steps,
+        env_devices=devices,
+        kernel=kernel,
+        reward=RewardSettings(),
         growth=GrowthSettings(batch_size=task.sizes[0] // 4),
     )
     return GrowthEnv(spec, dict.fromkeys(devices, data), Stopwatch())
@@ -68,6 +73,7 @@ def elsewhere() -> GrowthEnv:
 
 def threads(env: GrowthEnv, *alive: int) -> list[tuple[list[int], threading.Thread]]:
     """Which thread worked for which environments."""
+
     def work(bank, data, rows):
         return [(np.arange(len(rows)), threading.current_thread())]
 
@@ -104,7 +110,9 @@ def test_an_error_on_one_device_is_the_run_s(there) -> None:
 
 
 FAMILY = replace(
-    TASK, name="family", sizes=(64, 32, 32),
+    TASK,
+    name="family",
+    sizes=(64, 32, 32),
     contexts=(Context(name="few", images=(8, 16)), Context(name="all", images=(64, 64))),
 )
 

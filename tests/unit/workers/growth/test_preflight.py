@@ -16,12 +16,16 @@ def test_a_step_of_every_task_of_growth_can_be_timed(task: str) -> None:
     assert step_s(asked, torch.device("cpu")) > 0
 
 
-@pytest.mark.parametrize(("controller", "task", "blueprint", "slots", "said"), [
-    ("schedule", "synthetic", "norm", (), ""),
-    ("schedule", "synthetic", "attention", (), "no blueprint 'attention'"),
-    ("schedule", "synthetic", "norm", ("late",), "no slot 'early'; choose from late"),
-    ("nobody", "synthetic", "x", (), ""), ("schedule", "nothing", "x", (), ""),  # whoever asks will see
-])
+@pytest.mark.parametrize(
+    ("controller", "task", "blueprint", "slots", "said"),
+    [
+        ("schedule", "synthetic", "norm", (), ""),
+        ("schedule", "synthetic", "attention", (), "no blueprint 'attention'"),
+        ("schedule", "synthetic", "norm", ("late",), "no slot 'early'; choose from late"),
+        ("nobody", "synthetic", "x", (), ""),
+        ("schedule", "nothing", "x", (), ""),  # whoever asks will see
+    ],
+)
 def test_a_schedule_is_read_before_anything_starts(
     controller: str, task: str, blueprint: str, slots: tuple[str, ...], said: str
 ) -> None:

@@ -60,9 +60,13 @@ class Open(Walk):
 def environments(steps: int = 20, limit: int = 9, kind: type[Walk] = Walk, **how: Any) -> GymEnvironments:
     """`how` changes their spec."""
     known = {
-        "make": lambda: kind(limit), "codec": Codec(Walk.observation_space, Walk.action_space), "outcome": env_return,
-        "measures": lambda episode: {"length": float(len(episode.actions))}, "steps": steps,
-        "devices": ("cpu:0",) * ENVS, "keeps": True,
+        "make": lambda: kind(limit),
+        "codec": Codec(Walk.observation_space, Walk.action_space),
+        "outcome": env_return,
+        "measures": lambda episode: {"length": float(len(episode.actions))},
+        "steps": steps,
+        "devices": ("cpu:0",) * ENVS,
+        "keeps": True,
     }
     return GymEnvironments(GymSpec(**known | how), Stopwatch())
 
@@ -202,7 +206,7 @@ def test_draws_do_not_depend_on_the_length_of_a_rollout_or_on_company() -> None:
 
 @pytest.mark.parametrize("broken", [float("nan"), float("inf"), -float("inf"), 1e200])
 def test_an_outcome_that_is_no_number_is_refused_unless_a_worst_one_stands_for_it_and_for_no_other(
-    broken: float
+    broken: float,
 ) -> None:
     def judged(**how: Any) -> GymEnvironments:
         outcomes = iter([5.0, broken, 5.0, 5.0])

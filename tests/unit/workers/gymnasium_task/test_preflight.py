@@ -69,11 +69,19 @@ class Both(Unrepeatable, Curriculum):
 """
 
 
-@pytest.mark.parametrize(("name", "outcome", "repeats", "carries"), [
-    ("Normalised", "", False, True), ("Curriculum", "", False, True), ("Counts", "", True, False),
-    ("Counts", "info:level", False, True), ("Looks", "", True, False), ("make", "", True, False),
-    ("Unrepeatable", "", False, False), ("Both", "", False, False),
-])
+@pytest.mark.parametrize(
+    ("name", "outcome", "repeats", "carries"),
+    [
+        ("Normalised", "", False, True),
+        ("Curriculum", "", False, True),
+        ("Counts", "", True, False),
+        ("Counts", "info:level", False, True),
+        ("Looks", "", True, False),
+        ("make", "", True, False),
+        ("Unrepeatable", "", False, False),
+        ("Both", "", False, False),
+    ],
+)
 def test_an_environment_that_does_not_repeat_or_carries_state_from_one_reset_to_the_next_is_found(
     tmp_path: Path, name: str, outcome: str, repeats: bool, carries: bool
 ) -> None:
@@ -150,15 +158,18 @@ class Opens(Walk):
 """
 
 
-@pytest.mark.parametrize(("name", "said"), [
-    ("Shows", "reset of the environment: it shows 3 numbers, and observation_space is Box(-10.0, 10.0, (2,)"),
-    ("Nothing", "what it shows before step 2 is not finite"),
-    ("OldReset", "reset of the environment: it returned a ndarray, not (observation, info)"),
-    ("OldStep", "step of the environment: it returned 4 parts, not (observation, reward, terminated"),
-    ("Raises", "step of the environment: KeyError: 'nothing' (own.py, line "),
-    ("NoSpace", "it has no observation_space, a gymnasium.Space"),
-    ("Opens", ""),
-])
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("Shows", "reset of the environment: it shows 3 numbers, and observation_space is Box(-10.0, 10.0, (2,)"),
+        ("Nothing", "what it shows before step 2 is not finite"),
+        ("OldReset", "reset of the environment: it returned a ndarray, not (observation, info)"),
+        ("OldStep", "step of the environment: it returned 4 parts, not (observation, reward, terminated"),
+        ("Raises", "step of the environment: KeyError: 'nothing' (own.py, line "),
+        ("NoSpace", "it has no observation_space, a gymnasium.Space"),
+        ("Opens", ""),
+    ],
+)
 def test_an_environment_that_breaks_its_contract_is_named(tmp_path: Path, name: str, said: str) -> None:
     problem = ask(f"{own_file(tmp_path, BROKEN)}:{name}", "env").task_problem
     assert problem.startswith(said)

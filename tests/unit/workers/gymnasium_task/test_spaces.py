@@ -16,12 +16,18 @@ SEEN = spaces.Box(-1.0, 1.0, (2,), np.float32)
 DTYPES = st.sampled_from(["f2", "f4", "f8", ">f4", "i1", "i8", "u8", "?"])
 
 
-@pytest.mark.parametrize(("space", "sizes"), [
-    (spaces.Discrete(4), (4,)), (spaces.Discrete(3, start=-1), (3,)),
-    (spaces.MultiDiscrete([2, 5]), (2, 5)), (spaces.MultiDiscrete([3, 3], start=[1, -2]), (3, 3)),
-    (spaces.MultiDiscrete(np.array([[2, 3], [1, 4]]), start=np.array([[0, -1], [5, 2]])), (2, 3, 1, 4)),
-    (spaces.MultiBinary(3), (2, 2, 2)), (spaces.MultiBinary((2, 2)), (2, 2, 2, 2)),
-])
+@pytest.mark.parametrize(
+    ("space", "sizes"),
+    [
+        (spaces.Discrete(4), (4,)),
+        (spaces.Discrete(3, start=-1), (3,)),
+        (spaces.MultiDiscrete([2, 5]), (2, 5)),
+        (spaces.MultiDiscrete([3, 3], start=[1, -2]), (3, 3)),
+        (spaces.MultiDiscrete(np.array([[2, 3], [1, 4]]), start=np.array([[0, -1], [5, 2]])), (2, 3, 1, 4)),
+        (spaces.MultiBinary(3), (2, 2, 2)),
+        (spaces.MultiBinary((2, 2)), (2, 2, 2, 2)),
+    ],
+)
 def test_every_choice_is_an_action_of_the_space_and_none_is_left_out(space: gymnasium.Space, sizes: tuple) -> None:
     codec = Codec(SEEN, space)
     assert codec.spaces.head_sizes == sizes
@@ -111,12 +117,15 @@ def test_observations_are_flat_whatever_they_are_made_of() -> None:
     assert codec.spaces.observation_width == 7
 
 
-@pytest.mark.parametrize(("seen", "acts", "said"), [
-    (SEEN, spaces.Text(3), "Discrete, MultiDiscrete, MultiBinary and Box"),
-    (SEEN, spaces.Dict({"a": spaces.Discrete(2)}), "Discrete, MultiDiscrete, MultiBinary and Box"),
-    (spaces.Sequence(SEEN), spaces.Discrete(2), "no fixed number of entries"),
-    (SEEN, spaces.Discrete(2**40), "1099511627776 entries or choices of a space are too many"),
-])
+@pytest.mark.parametrize(
+    ("seen", "acts", "said"),
+    [
+        (SEEN, spaces.Text(3), "Discrete, MultiDiscrete, MultiBinary and Box"),
+        (SEEN, spaces.Dict({"a": spaces.Discrete(2)}), "Discrete, MultiDiscrete, MultiBinary and Box"),
+        (spaces.Sequence(SEEN), spaces.Discrete(2), "no fixed number of entries"),
+        (SEEN, spaces.Discrete(2**40), "1099511627776 entries or choices of a space are too many"),
+    ],
+)
 def test_spaces_that_no_policy_can_have_are_refused(seen: gymnasium.Space, acts: gymnasium.Space, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         Codec(seen, acts)

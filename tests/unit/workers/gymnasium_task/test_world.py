@@ -23,9 +23,14 @@ from workers.user_rewards.user_code import as_it_is
 
 PENDULUM = {"task": "gym:Pendulum-v1", "steps": 6}
 ROLLOUTS: list[dict[str, Any]] = [
-    {}, {"policy": {"memory": "none"}}, {"gym": {"rollout": "resets"}}, {"gym": {"rollout": "continues"}, "steps": 5},
-    {"gym": {"rollout": "continues"}, "steps": 5, "policy": {"memory": "none"}}, PENDULUM,
-    {"controller": "random"}, {"controller": "random", **PENDULUM},
+    {},
+    {"policy": {"memory": "none"}},
+    {"gym": {"rollout": "resets"}},
+    {"gym": {"rollout": "continues"}, "steps": 5},
+    {"gym": {"rollout": "continues"}, "steps": 5, "policy": {"memory": "none"}},
+    PENDULUM,
+    {"controller": "random"},
+    {"controller": "random", **PENDULUM},
 ]
 
 
@@ -157,10 +162,14 @@ def randomly(space: gymnasium.Space, *uniforms: float) -> tuple[np.ndarray, np.n
     return decisions, codec.given(decisions)
 
 
-@pytest.mark.parametrize(("space", "counts", "last"), [
-    (spaces.MultiDiscrete([3, 4]), [[200] * 3, [150] * 4], [2, 3]),
-    (spaces.Box(-1, 1, (1,), np.int8), [[200] * 3], [1]), (spaces.Box(0, 1, (1,), np.bool_), [[300] * 2], [1]),
-])
+@pytest.mark.parametrize(
+    ("space", "counts", "last"),
+    [
+        (spaces.MultiDiscrete([3, 4]), [[200] * 3, [150] * 4], [2, 3]),
+        (spaces.Box(-1, 1, (1,), np.int8), [[200] * 3], [1]),
+        (spaces.Box(0, 1, (1,), np.bool_), [[300] * 2], [1]),
+    ],
+)
 def test_random_actions_are_uniform_over_every_choice(space: gymnasium.Space, counts: list, last: list[int]) -> None:
     decisions, given = randomly(space, *(np.arange(600) + 0.5) / 600)
     assert [np.unique(column, return_counts=True)[1].tolist() for column in given.T] == counts
@@ -195,9 +204,14 @@ def test_a_worker_keeps_so_many_copies_of_what_a_rollout_shows(
 
 
 FACTS = GymFacts(
-    observation=np.zeros((2, 2), dtype=np.float32), action=np.zeros(2, dtype=np.int64),
-    next_observation=np.array([[1.0, 0.0], [-3.0, 0.0]], dtype=np.float32), env_reward=np.array([0.5, 2.0]),
-    terminated=np.array([False, True]), truncated=np.array([False, False]), step=np.array([1, 1]), info=({}, {}),
+    observation=np.zeros((2, 2), dtype=np.float32),
+    action=np.zeros(2, dtype=np.int64),
+    next_observation=np.array([[1.0, 0.0], [-3.0, 0.0]], dtype=np.float32),
+    env_reward=np.array([0.5, 2.0]),
+    terminated=np.array([False, True]),
+    truncated=np.array([False, False]),
+    step=np.array([1, 1]),
+    info=({}, {}),
     stepped=np.array([True, True]),
 )
 STEP = GymStep(FACTS.env_reward, lambda: FACTS)
@@ -216,17 +230,26 @@ def test_environments_by_id_and_by_file(own: Path) -> None:
     assert first.observation_space.shape == second.observation_space.shape == (2,)
 
 
-@pytest.mark.parametrize(("name", "said"), [
-    ("OWN:nobody", "no function 'nobody'; available:"), ("OWN:outcome", "must accept the arguments ()"),
-    ("OWNx:make", "importing"), ("gym:CartPol-v1", "CartPole"), ("gym:gymnasium:CartPol-v1", "CartPole"),
-    ("gym:no_such_lab:Walk-v0", "task 'gym:no_such_lab:Walk-v0': importing 'no_such_lab' failed: ModuleNotFound"),
-    ("gym::CartPole-v1", "'gym::CartPole-v1': expected gym:ID or gym:module:ID"),
-    ("gym:.lab:CartPole-v1", "'gym:.lab:CartPole-v1': expected gym:ID or gym:module:ID"),
-    ("gym:a:b:CartPole-v1", "expected gym:ID or gym:module:ID"),
-    ("gym:CartPole", "'gym:CartPole' names no version, and means another environment when a newer one is "
-                     "installed; gym:CartPole-v1 is the newest here"),
-    ("gym:gymnasium:CartPole", "; gym:gymnasium:CartPole-v1 is the newest here"),
-])
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("OWN:nobody", "no function 'nobody'; available:"),
+        ("OWN:outcome", "must accept the arguments ()"),
+        ("OWNx:make", "importing"),
+        ("gym:CartPol-v1", "CartPole"),
+        ("gym:gymnasium:CartPol-v1", "CartPole"),
+        ("gym:no_such_lab:Walk-v0", "task 'gym:no_such_lab:Walk-v0': importing 'no_such_lab' failed: ModuleNotFound"),
+        ("gym::CartPole-v1", "'gym::CartPole-v1': expected gym:ID or gym:module:ID"),
+        ("gym:.lab:CartPole-v1", "'gym:.lab:CartPole-v1': expected gym:ID or gym:module:ID"),
+        ("gym:a:b:CartPole-v1", "expected gym:ID or gym:module:ID"),
+        (
+            "gym:CartPole",
+            "'gym:CartPole' names no version, and means another environment when a newer one is "
+            "installed; gym:CartPole-v1 is the newest here",
+        ),
+        ("gym:gymnasium:CartPole", "; gym:gymnasium:CartPole-v1 is the newest here"),
+    ],
+)
 def test_what_is_no_environment_or_may_be_another_one_is_refused_in_a_line(own: Path, name: str, said: str) -> None:
     with pytest.raises(ValueError, match=re.escape(said)) as refused:
         maker(name.replace("OWN", str(own)), as_it_is)
@@ -273,9 +296,11 @@ def test_rewards_and_their_constants(own: Path) -> None:
     with pytest.raises(UserCodeFailed, match=r"failed: KeyError: 'place' \(own.py, line"):
         reward("told")
     for name, params, said in (
-        ("env", {"weight": 1.0}, "has no constants"), ("reward", {"weight": 1.0}, "no parameter for constants"),
+        ("env", {"weight": 1.0}, "has no constants"),
+        ("reward", {"weight": 1.0}, "no parameter for constants"),
         ("weighted", {"wait": 1.0}, "has no constant 'wait'; Params has weight"),
-        ("weighted", {"weight": "heavy"}, "Expected `float`"), ("untyped", {}, "annotate 'params'"),
+        ("weighted", {"weight": "heavy"}, "Expected `float`"),
+        ("untyped", {}, "annotate 'params'"),
     ):
         with pytest.raises(ValueError, match=said):
             reward(name, **params)
@@ -331,16 +356,22 @@ def test_constants_of_a_module_in_a_package_may_be_annotated(tmp_path: Path, bes
     assert sys.modules.items() >= before.items()
 
 
-@pytest.mark.parametrize(("old", "new", "said"), [
-    ("params: Params)", "params: Param)", r"of 'params' cannot be resolved: NameError: .*'Param' is not defined"),
-    ("weight: float", "weight: GymFacts", r"of Params cannot be resolved: NameError: .*'GymFacts' is not defined"),
-    ("weight: float", "weight: GymFacts", r"import the names that they use outside of `if TYPE_CHECKING:`"),
-    ("weight: float", "weight: Params | dict | Sized", r"of Params cannot be resolved: NameError"),
-    ("weight: float", "weight: Params | object()", r"of Params cannot be resolved: TypeError"),
-    ("weight: float", "weight: complex | range", r"of Params cannot be resolved: TypeError: Type unions"),
-    ("\ndef typed", "    def __post_init__(self):\n        raise KeyError(self.weight)\n\ndef typed",
-     r"Params failed: KeyError: 2.0 \(mine.py, line 11\)"),  # a check of its own
-])
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("params: Params)", "params: Param)", r"of 'params' cannot be resolved: NameError: .*'Param' is not defined"),
+        ("weight: float", "weight: GymFacts", r"of Params cannot be resolved: NameError: .*'GymFacts' is not defined"),
+        ("weight: float", "weight: GymFacts", r"import the names that they use outside of `if TYPE_CHECKING:`"),
+        ("weight: float", "weight: Params | dict | Sized", r"of Params cannot be resolved: NameError"),
+        ("weight: float", "weight: Params | object()", r"of Params cannot be resolved: TypeError"),
+        ("weight: float", "weight: complex | range", r"of Params cannot be resolved: TypeError: Type unions"),
+        (
+            "\ndef typed",
+            "    def __post_init__(self):\n        raise KeyError(self.weight)\n\ndef typed",
+            r"Params failed: KeyError: 2.0 \(mine.py, line 11\)",
+        ),  # a check of its own
+    ],
+)
 def test_names_that_only_a_type_checker_knows_are_no_concern_but_in_the_constants(
     tmp_path: Path, old: str, new: str, said: str
 ) -> None:

@@ -33,8 +33,9 @@ def test_group_norms_off_the_cpu_are_given_the_layout_that_their_kernel_takes(ta
     with Calls() as calls:
         bank.train_epoch(table, ROWS, split, orders(ENVS, 2 * BATCH))
         bank.measure(table, ROWS, split, ablate=True)
-    images = [tensor for name, tensors in calls.seen if "native_group_norm" in name for tensor in tensors
-              if tensor.dim() == 4]
+    images = [
+        tensor for name, tensors in calls.seen if "native_group_norm" in name for tensor in tensors if tensor.dim() == 4
+    ]
     assert images
     assert all(image.is_contiguous() for image in images)
 

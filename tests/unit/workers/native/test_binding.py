@@ -17,8 +17,12 @@ pytestmark = pytest.mark.skipif(not WIDTHS and not IN_CI, reason="the kernel was
 def pairs() -> list[tuple[type[ctypes.Structure], int, int]]:
     """Any two fields of a struct that could be exchanged without another field moving."""
     sizes = {struct: [ctypes.sizeof(kind) for _, kind in struct._fields_] for struct in binding.STRUCTS}
-    return [(struct, a, b) for struct, own in sizes.items() for a, b in itertools.combinations(range(len(own)), 2)
-            if own[a] == own[b]]
+    return [
+        (struct, a, b)
+        for struct, own in sizes.items()
+        for a, b in itertools.combinations(range(len(own)), 2)
+        if own[a] == own[b]
+    ]
 
 
 def loaded() -> tuple[ctypes.CDLL, int]:
@@ -64,15 +68,24 @@ class Call:
         self.host = binding.HostStruct(in_channels=2, height=4, width=4, base=4, levels=2, kernel=3, pools=1, classes=3)
         self.border = 1
         self.layers = (binding.LayerStruct * 3)(
-            binding.LayerStruct(binding.CONV, 4, 6, 3, (0,)), binding.LayerStruct(binding.NORM, 6, 6, 2, (216, 222)),
+            binding.LayerStruct(binding.CONV, 4, 6, 3, (0,)),
+            binding.LayerStruct(binding.NORM, 6, 6, 2, (216, 222)),
             binding.LayerStruct(binding.CONV, 6, 4, 1, (228,)),
         )
         self.arrays = [np.full(size, 0.1, np.float32) for size in (411, 411, 301, 301, 4, 4, 8, 8, 5 * 32)]
         at = [array.ctypes.data for array in self.arrays]
         self.seeds = (binding.SeedStruct * 2)(
             binding.SeedStruct(
-                values=at[2], momentum=at[3], layers=self.layers, n_layers=3, width=301, gate=252, gate_hidden=8,
-                join=2, trained=1, alpha=0.5,
+                values=at[2],
+                momentum=at[3],
+                layers=self.layers,
+                n_layers=3,
+                width=301,
+                gate=252,
+                gate_hidden=8,
+                join=2,
+                trained=1,
+                alpha=0.5,
             )
         )
         mean, var = binding.pointers((at[4], at[6])), binding.pointers((at[5], at[7]))
@@ -84,8 +97,10 @@ class Call:
         self.parents = [np.array([0, 0]), np.array([0, 1])]
         on = [np.array([0, 1], np.uint8), np.array([0, 0], np.uint8)]
         self.tree = binding.TreeStruct(
-            self.rows, binding.pointers(a.ctypes.data for a in self.parents),
-            binding.pointers(a.ctypes.data for a in on), 1,
+            self.rows,
+            binding.pointers(a.ctypes.data for a in self.parents),
+            binding.pointers(a.ctypes.data for a in on),
+            1,
         )
         self.kept = on
 
@@ -107,23 +122,44 @@ def test_a_call_that_is_right_is_carried_out() -> None:
 HUGE = 2**31 - 1
 BOTH = {  # what it says, and what is wrong with a call
     "a size": [
-        "host.classes = 0", "host.in_channels = -1", "host.levels = 0", "host.levels = HUGE", "host.base = 1 << 20",
-        "host.height = HUGE", "host.pools = -1", "layers[0].outputs = 0",
+        "host.classes = 0",
+        "host.in_channels = -1",
+        "host.levels = 0",
+        "host.levels = HUGE",
+        "host.base = 1 << 20",
+        "host.height = HUGE",
+        "host.pools = -1",
+        "layers[0].outputs = 0",
     ],
     "kernel": [
-        "host.kernel = 2", "host.kernel = 5", "border = HUGE", "border = -1", "layers[0].size = 5",
+        "host.kernel = 2",
+        "host.kernel = 5",
+        "border = HUGE",
+        "border = -1",
+        "layers[0].size = 5",
         "layers[2].size = 2",
     ],
     "pools": ["host.height = 1"],
     "row of parameters": [
-        "network.width = 410", "seeds[0].width = 300", "seeds[0].gate = 253", "seeds[0].gate_hidden = HUGE",
-        "layers[1].at[1] = 300", "layers[0].at[0] = -1",
+        "network.width = 410",
+        "seeds[0].width = 300",
+        "seeds[0].gate = 253",
+        "seeds[0].gate_hidden = HUGE",
+        "layers[1].at[1] = 300",
+        "layers[0].at[0] = -1",
     ],
     "kind": [
-        "layers[1].kind = 6", "layers[1].size = 4", "layers[1].size = 0", "seeds[0].join = 3", "seeds[0].n_layers = 0",
+        "layers[1].kind = 6",
+        "layers[1].size = 4",
+        "layers[1].size = 0",
+        "seeds[0].join = 3",
+        "seeds[0].n_layers = 0",
     ],
     "channels": [
-        "layers[0].inputs = 64", "layers[1].outputs = 4", "layers[1].kind = binding.TOWARDS", "seeds[0].n_layers = 2",
+        "layers[0].inputs = 64",
+        "layers[1].outputs = 4",
+        "layers[1].kind = binding.TOWARDS",
+        "seeds[0].n_layers = 2",
     ],
     "without samples": ["split.samples = 0"],
     "images": ["split.each = 31"],
@@ -133,11 +169,15 @@ TRAINING = {"a batch": ["rule.batch_size = 0", "rule.batch_size = HUGE"], "order
 MEASURING = {"configuration": ["parents[1][1] = 2", "rows[0] = 0", "tree.real = 2"]}
 
 
-@pytest.mark.parametrize(("does", "said", "wrong"), [
-    (does, said, wrong)
-    for does, own in ((Call.train, TRAINING), (Call.measure, MEASURING))
-    for said, changes in (BOTH | own).items() for wrong in changes
-])
+@pytest.mark.parametrize(
+    ("does", "said", "wrong"),
+    [
+        (does, said, wrong)
+        for does, own in ((Call.train, TRAINING), (Call.measure, MEASURING))
+        for said, changes in (BOTH | own).items()
+        for wrong in changes
+    ],
+)
 def test_what_is_wrong_is_refused_before_anything_is_computed(does, said: str, wrong: str) -> None:
     call = Call()
     exec(f"call.{wrong}", {"call": call, "HUGE": HUGE, "binding": binding})
@@ -154,6 +194,7 @@ def test_the_known_answer_depends_on_every_number_of_the_rule(width: str, monkey
     assert known_answer.known_answer(kernel) == right
     plain = binding.RuleStruct
     for a, b in itertools.combinations([name for name, kind in plain._fields_ if kind is binding.Float], 2):
+
         def exchanged(a: str = a, b: str = b, **numbers: float) -> ctypes.Structure:
             return plain(**{**numbers, a: numbers[b], b: numbers[a]})
 

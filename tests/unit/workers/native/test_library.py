@@ -50,14 +50,17 @@ def test_a_library_is_that_of_its_record_and_twice_the_same(built: Path, tmp_pat
 
 
 @needs_compiler
-@pytest.mark.parametrize(("happens", "said"), [
-    (lambda room: (room / "src" / "tiny.cpp").write_text(TINY + "\n"), "other sources"),
-    (lambda room: (room / "src" / "more.h").touch(), "other sources"),
-    (lambda room: (room / "src" / "tiny.cpp").rename(room / "src" / "small.cpp"), "other sources"),
-    (lambda room: (room / LIBRARY.with_suffix(".json")).write_text("{}"), "no build record"),
-    (lambda room: (room / LIBRARY.with_suffix(".json")).unlink(), "no build record"),
-    (lambda room: (room / LIBRARY).unlink(), "has not been built"),
-])
+@pytest.mark.parametrize(
+    ("happens", "said"),
+    [
+        (lambda room: (room / "src" / "tiny.cpp").write_text(TINY + "\n"), "other sources"),
+        (lambda room: (room / "src" / "more.h").touch(), "other sources"),
+        (lambda room: (room / "src" / "tiny.cpp").rename(room / "src" / "small.cpp"), "other sources"),
+        (lambda room: (room / LIBRARY.with_suffix(".json")).write_text("{}"), "no build record"),
+        (lambda room: (room / LIBRARY.with_suffix(".json")).unlink(), "no build record"),
+        (lambda room: (room / LIBRARY).unlink(), "has not been built"),
+    ],
+)
 def test_what_does_not_fit_together_is_not_used(built: Path, happens, said: str) -> None:
     happens(built)
     with pytest.raises(Unusable, match=said) as refused:

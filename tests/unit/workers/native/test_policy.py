@@ -265,9 +265,16 @@ def test_narrower_vectors_give_the_same_bits(narrow: ctypes.CDLL, case: Case) ->
     assert _bits(case, narrow) == _bits(case, library.load("native-avx2"))
 
 
-@pytest.mark.parametrize("wrong", [
-    {"observation_width": 0}, {"hidden": 0}, {"head_sizes": (2, 0)}, {"head_sizes": ()}, {"dimensions": 1},
-])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"observation_width": 0},
+        {"hidden": 0},
+        {"head_sizes": (2, 0)},
+        {"head_sizes": ()},
+        {"dimensions": 1},
+    ],
+)
 @pytest.mark.parametrize("memory", ["none", "lstm"])
 def test_a_network_that_cannot_be_is_refused(wrong: dict[str, Any], memory: str) -> None:
     shape = Shape(**{"observation_width": 3, "hidden": 8, "head_sizes": (2,), "memory": memory} | wrong)
@@ -275,19 +282,22 @@ def test_a_network_that_cannot_be_is_refused(wrong: dict[str, Any], memory: str)
         NativePolicy(shape, RngPath(0), library.load(BUILT[0]))
 
 
-@pytest.mark.parametrize("named", [
-    lambda batch: {"observations": batch.observations[:, :, :-1].copy()},
-    lambda batch: {"observations": batch.observations.astype(np.float64)},
-    lambda batch: {"observations": np.asfortranarray(batch.observations)},
-    lambda batch: {"actions": batch.actions.astype(np.float64)},
-    lambda batch: {"actions": np.where(batch.valid[..., None], 3, 0)},
-    lambda batch: {"actions": np.where(batch.valid[..., None], -1, 0)},
-    lambda batch: {"masks": batch.masks[..., :-1].copy()},
-    lambda batch: {"valid": np.zeros_like(batch.valid)},
-    lambda batch: {"valid": batch.valid.astype(np.int64)},
-    lambda batch: {"returns": batch.returns[:-1].copy()},
-    lambda batch: {"memory": batch.memory[:1].copy()},
-])
+@pytest.mark.parametrize(
+    "named",
+    [
+        lambda batch: {"observations": batch.observations[:, :, :-1].copy()},
+        lambda batch: {"observations": batch.observations.astype(np.float64)},
+        lambda batch: {"observations": np.asfortranarray(batch.observations)},
+        lambda batch: {"actions": batch.actions.astype(np.float64)},
+        lambda batch: {"actions": np.where(batch.valid[..., None], 3, 0)},
+        lambda batch: {"actions": np.where(batch.valid[..., None], -1, 0)},
+        lambda batch: {"masks": batch.masks[..., :-1].copy()},
+        lambda batch: {"valid": np.zeros_like(batch.valid)},
+        lambda batch: {"valid": batch.valid.astype(np.int64)},
+        lambda batch: {"returns": batch.returns[:-1].copy()},
+        lambda batch: {"memory": batch.memory[:1].copy()},
+    ],
+)
 def test_arrays_that_do_not_fit_are_refused_before_any_work(named: Callable[[Any], dict[str, Any]]) -> None:
     _, policy = networks(_HEADS, 5)
     batch, before = batch_of(_CASE), policy._flat.tobytes()
@@ -302,9 +312,16 @@ def test_arrays_that_do_not_fit_are_refused_before_any_work(named: Callable[[Any
     assert policy.steps == 0
 
 
-@pytest.mark.parametrize(("rows", "width", "memory", "writeable", "choices"), [
-    (0, 3, 8, True, 2), (2, 4, 8, True, 2), (2, 3, 7, True, 2), (2, 3, 8, False, 2), (2, 3, 8, True, 1),
-])
+@pytest.mark.parametrize(
+    ("rows", "width", "memory", "writeable", "choices"),
+    [
+        (0, 3, 8, True, 2),
+        (2, 4, 8, True, 2),
+        (2, 3, 7, True, 2),
+        (2, 3, 8, False, 2),
+        (2, 3, 8, True, 1),
+    ],
+)
 def test_a_step_that_does_not_fit_is_refused(rows: int, width: int, memory: int, writeable: bool, choices: int) -> None:
     _, policy = networks(_HEADS, 5)
     state = np.zeros((2, rows, memory), np.float32)
@@ -325,7 +342,13 @@ def test_heads_are_chosen_in_order_and_once() -> None:
     assert choose(0, 1) == choose(0, 2) == 3
     policy.values(np.zeros((4, 3), np.float32), state)
     assert [choose(1, 1), choose(0, 3), choose(0, 0), choose(0, 1), choose(0, 1), choose(1, 1), choose(2, 1)] == [
-        3, 3, 3, 0, 3, 0, 3,
+        3,
+        3,
+        3,
+        0,
+        3,
+        0,
+        3,
     ]
     assert (log_probs < 0.0).all()
     policy.evaluate(batch_of(_CASE))  # takes the step's place

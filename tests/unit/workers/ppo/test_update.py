@@ -42,8 +42,11 @@ def random_batch(key: int = 0) -> Batch:
     numbers = {name: rng.standard_normal((STEPS, ENVS)) for name in ("values", "advantages", "returns")}
     return Batch(
         observations=rng.standard_normal((STEPS, ENVS, WIDTH)).astype(np.float32),
-        actions=np.where(masks.any(-1), masks.argmax(-1), 0), masks=masks,
-        log_probs=-rng.random((STEPS, ENVS)) * 3, valid=valid, **numbers,
+        actions=np.where(masks.any(-1), masks.argmax(-1), 0),
+        masks=masks,
+        log_probs=-rng.random((STEPS, ENVS)) * 3,
+        valid=valid,
+        **numbers,
     )
 
 

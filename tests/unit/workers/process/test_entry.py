@@ -32,11 +32,15 @@ def test_a_worker_accepts_the_gpus_of_its_lane_and_no_others(lane: Lane) -> None
             check_gpus(lane, others)
 
 
-@pytest.mark.parametrize(("error", "summary", "again", "stops"), [
-    (UserCodeFailed("reward mode 'm.py:r' failed\nand more"), "reward mode 'm.py:r' failed", False, False),
-    (ScriptFailed("train.py ended with exit status 1"), "train.py ended with exit status 1", True, False),
-    (CodeChanged("train.py: changed"), "train.py: changed", False, True), (KeyError("x"), "KeyError: 'x'", True, False),
-])
+@pytest.mark.parametrize(
+    ("error", "summary", "again", "stops"),
+    [
+        (UserCodeFailed("reward mode 'm.py:r' failed\nand more"), "reward mode 'm.py:r' failed", False, False),
+        (ScriptFailed("train.py ended with exit status 1"), "train.py ended with exit status 1", True, False),
+        (CodeChanged("train.py: changed"), "train.py: changed", False, True),
+        (KeyError("x"), "KeyError: 'x'", True, False),
+    ],
+)
 def test_what_a_users_code_did_is_told_without_our_traceback_and_whether_another_attempt_may_help(
     error: Exception, summary: str, again: bool, stops: bool
 ) -> None:
@@ -75,10 +79,14 @@ def test_a_run_that_does_not_fit_its_gpu_is_not_started_again_and_says_what_need
     assert "Tried to allocate 2.00 GiB" in said.traceback
 
 
-@pytest.mark.parametrize(("told", "found"), [
-    ({}, "expandable_segments:True"), ({"PYTORCH_CUDA_ALLOC_CONF": "backend:native"}, None),
-    ({"PYTORCH_ALLOC_CONF": "backend:native"}, None),
-])
+@pytest.mark.parametrize(
+    ("told", "found"),
+    [
+        ({}, "expandable_segments:True"),
+        ({"PYTORCH_CUDA_ALLOC_CONF": "backend:native"}, None),
+        ({"PYTORCH_ALLOC_CONF": "backend:native"}, None),
+    ],
+)
 def test_the_allocator_of_a_gpu_is_told_to_expand_unless_it_was_told_something(
     monkeypatch: pytest.MonkeyPatch, told: dict[str, str], found: str | None
 ) -> None:

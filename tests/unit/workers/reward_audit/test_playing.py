@@ -40,8 +40,10 @@ def together() -> Recorded:
 
 def done(recorded: Recorded) -> list[tuple[object, ...]]:
     """What was decided: all that is measured but accuracies and losses."""
-    return [tuple(value for name, value in host.measures.items() if not name.endswith(("accuracy", "loss")))
-            for host in recorded.hosts]
+    return [
+        tuple(value for name, value in host.measures.items() if not name.endswith(("accuracy", "loss")))
+        for host in recorded.hosts
+    ]
 
 
 def test_each_decides_as_alone(together: Recorded) -> None:

@@ -45,10 +45,15 @@ def reference(tmp_path_factory) -> list[str]:
     return digests(make_session(), tmp_path_factory.mktemp("reference"))
 
 
-@pytest.mark.parametrize("change", [
-    {"group": "another"}, {"telemetry": False}, {"log_file": "logs/x.log", "experiment_digest": "ff"},
-    {"eval_reward_modes": ("sparse",)},
-])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"group": "another"},
+        {"telemetry": False},
+        {"log_file": "logs/x.log", "experiment_digest": "ff"},
+        {"eval_reward_modes": ("sparse",)},
+    ],
+)
 def test_names_telemetry_and_company_change_nothing(change, reference, tmp_path) -> None:
     found = digests(make_session(**change), tmp_path)
     assert found[:2] == reference[:2]
@@ -116,9 +121,14 @@ def test_a_saved_policy_repeats_its_evaluation(tmp_path) -> None:
     assert outcomes(other) != outcomes(evaluation.episodes)
 
 
-@pytest.mark.parametrize(("name", "said"), [
-    ("x.pt", "is no policy file"), (".", r"is a folder; name the \.pt files in it"), ("absent.pt", "no policy file"),
-])
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("x.pt", "is no policy file"),
+        (".", r"is a folder; name the \.pt files in it"),
+        ("absent.pt", "no policy file"),
+    ],
+)
 def test_a_file_that_is_no_policy_is_refused(tmp_path, name, said) -> None:
     (tmp_path / "x.pt").write_bytes(b"not a policy")
     with pytest.raises(ValueError, match=said):

@@ -180,10 +180,18 @@ def test_without_an_intact_generation_a_run_begins_anew(tmp_path: Path) -> None:
     assert taken(tmp_path, ()) == (0, [], ())
 
 
-@pytest.mark.parametrize("file", [
-    "/etc/passwd", "../../x.pt", "checkpoints/b/0/1.pt", "checkpoints/a/0/2.pt", "checkpoints/a/0/2.2.pt",
-    "checkpoints/a/0/1.x.pt", "checkpoints/a/0/../0/1.pt",
-])
+@pytest.mark.parametrize(
+    "file",
+    [
+        "/etc/passwd",
+        "../../x.pt",
+        "checkpoints/b/0/1.pt",
+        "checkpoints/a/0/2.pt",
+        "checkpoints/a/0/2.2.pt",
+        "checkpoints/a/0/1.x.pt",
+        "checkpoints/a/0/../0/1.pt",
+    ],
+)
 def test_only_the_runs_own_files_are_opened(file: str, tmp_path: Path) -> None:
     (offered,) = generations(tmp_path, b"one")
     milestone, found, (sentence,) = taken(tmp_path, (msgspec.structs.replace(offered, file=file),))

@@ -28,9 +28,7 @@ MEASURE = Measure(name="outcome", label="score", better="higher")
 def silent(what: str) -> None: ...
 
 
-def rehearse(
-    question: TrainerQuestion, measure: Measure = MEASURE, limits: IdleLimits = IDLE_LIMITS
-) -> TrainerFacts:
+def rehearse(question: TrainerQuestion, measure: Measure = MEASURE, limits: IdleLimits = IDLE_LIMITS) -> TrainerFacts:
     return rehearsal.rehearse(question, measure, silent, limits)
 
 
@@ -46,18 +44,26 @@ def of_command(tmp_path: Path, lr: str = "1", **changes: Any) -> Any:
 
 def tried(tmp_path: Path, fault: str, **changes: Any) -> Tried:
     given = {
-        "question": trainers.question(trainers.python_file(tmp_path), tmp_path), "settings": {"fault": fault},
-        "rng": RngPath(0), "folder": str(tmp_path), "gpu": False, "last": 2, "keep": str(tmp_path / "state"),
+        "question": trainers.question(trainers.python_file(tmp_path), tmp_path),
+        "settings": {"fault": fault},
+        "rng": RngPath(0),
+        "folder": str(tmp_path),
+        "gpu": False,
+        "last": 2,
+        "keep": str(tmp_path / "state"),
     }
     return attempt(Trial(**given | changes), "cpu")
 
 
-@pytest.mark.parametrize(("fault", "expected"), [
-    ("", (True, "exactly")),
-    ("resumes otherwise", (True, "resumes")),
-    ("ignores its state", (True, "anew")),
-    ("does not repeat", (False, "resumes")),
-])
+@pytest.mark.parametrize(
+    ("fault", "expected"),
+    [
+        ("", (True, "exactly")),
+        ("resumes otherwise", (True, "resumes")),
+        ("ignores its state", (True, "anew")),
+        ("does not repeat", (False, "resumes")),
+    ],
+)
 def test_a_rehearsal_tells_what_a_trainer_does(tmp_path: Path, fault: str, expected: tuple[bool, str]) -> None:
     whole, again = tried(tmp_path, fault), tried(tmp_path, fault)
     resumed = tried(tmp_path, fault, first=1, state_file=str(tmp_path / "state0"), keep="")
@@ -83,13 +89,16 @@ def evaluating(tmp_path: Path, outcome: str, **changes: Any) -> Any:
     return rehearse(trainers.question(str(path), tmp_path, **changes))
 
 
-@pytest.mark.parametrize(("outcome", "points", "resumption", "alike"), [
-    ('state["x"] + bool(LEFT)', 3, "resumes", False),
-    ('state["x"] + bool(LEFT)', 1, "anew", False),
-    ('state["x"] + float((run.folder / "kept").read_text())', 3, "exactly", True),  # a run keeps its folder
-    ('state["x"] + random.SystemRandom().random()', 3, "resumes", True),  # it does not repeat anywhere
-    ('state["x"] + (run.point == 2)', 3, "resumes", False),  # a run that is taken up for it begins where it ends
-])
+@pytest.mark.parametrize(
+    ("outcome", "points", "resumption", "alike"),
+    [
+        ('state["x"] + bool(LEFT)', 3, "resumes", False),
+        ('state["x"] + bool(LEFT)', 1, "anew", False),
+        ('state["x"] + float((run.folder / "kept").read_text())', 3, "exactly", True),  # a run keeps its folder
+        ('state["x"] + random.SystemRandom().random()', 3, "resumes", True),  # it does not repeat anywhere
+        ('state["x"] + (run.point == 2)', 3, "resumes", False),  # a run that is taken up for it begins where it ends
+    ],
+)
 def test_an_evaluation_that_needs_what_training_left_is_found(
     tmp_path: Path, outcome: str, points: int, resumption: str, alike: bool
 ) -> None:
@@ -128,10 +137,16 @@ def test_a_command_is_rehearsed_with_the_variables_of_a_run(tmp_path: Path) -> N
     assert (rehearsed["CUDA_VISIBLE_DEVICES"], rehearsed["CUBLAS_WORKSPACE_CONFIG"]) == ("", ":4096:8")
 
 
-@pytest.mark.parametrize(("visible", "uuids", "gpu", "seen"), [
-    ("", "ab", "", ""), ("", "ab", "cuda", "GPU-a"), ("", "ab", "cuda:1", "GPU-b"), ("", "ab", "cuda:7", ""),
-    ("MIG-7", "a", "cuda", "MIG-7"),  # an instance has a name of its own
-])
+@pytest.mark.parametrize(
+    ("visible", "uuids", "gpu", "seen"),
+    [
+        ("", "ab", "", ""),
+        ("", "ab", "cuda", "GPU-a"),
+        ("", "ab", "cuda:1", "GPU-b"),
+        ("", "ab", "cuda:7", ""),
+        ("MIG-7", "a", "cuda", "MIG-7"),  # an instance has a name of its own
+    ],
+)
 def test_a_rehearsal_sees_the_first_gpu_of_the_pool_and_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, visible: str, uuids: str, gpu: str, seen: str
 ) -> None:
@@ -196,11 +211,17 @@ def test_a_command_that_idles_with_its_result_is_ended_and_its_result_counts_whe
     assert (found.problem, found.ends_idle, found.repeats) == ("", True, True)
 
 
-@pytest.mark.parametrize(("code", "limits", "said"), [
-    (PAUSES, IdleLimits(without_result_s=0.1), r"used no CPU time and wrote nothing for 0\.1 s, so it was ended"),
-    ("import os, signal; os.kill(os.getpid(), signal.SIGSTOP)", IdleLimits(with_result_s=0.1),
-     r"was stopped by a signal \(SIGSTOP or the like\)"),
-])
+@pytest.mark.parametrize(
+    ("code", "limits", "said"),
+    [
+        (PAUSES, IdleLimits(without_result_s=0.1), r"used no CPU time and wrote nothing for 0\.1 s, so it was ended"),
+        (
+            "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)",
+            IdleLimits(with_result_s=0.1),
+            r"was stopped by a signal \(SIGSTOP or the like\)",
+        ),
+    ],
+)
 def test_a_trainer_that_does_nothing_is_ended(tmp_path: Path, code: str, limits: IdleLimits, said: str) -> None:
     command, path = trainers.command(tmp_path), Path(trainers.python_file(tmp_path))
     (tmp_path / "train.py").write_text(code)
@@ -209,26 +230,35 @@ def test_a_trainer_that_does_nothing_is_ended(tmp_path: Path, code: str, limits:
         assert re.search(said, rehearse(trainers.question(reference, tmp_path), limits=limits).problem)
 
 
-@pytest.mark.parametrize(("measure", "said"), [
-    (Measure(name="outcome", label="r", better="higher", low=10.0, high=20.0), r"r was [\d.]+ .*-range 10\.\.20;"),
-    (Measure(name="outcome", label="r", better="lower", high=0.5), r"r was [\d.]+ .*outside --outcome-range \.\.0\.5;"),
-])
+@pytest.mark.parametrize(
+    ("measure", "said"),
+    [
+        (Measure(name="outcome", label="r", better="higher", low=10.0, high=20.0), r"r was [\d.]+ .*-range 10\.\.20;"),
+        (
+            Measure(name="outcome", label="r", better="lower", high=0.5),
+            r"r was [\d.]+ .*outside --outcome-range \.\.0\.5;",
+        ),
+    ],
+)
 def test_an_outcome_outside_the_declared_range_is_refused(tmp_path: Path, measure: Measure, said: str) -> None:
     groups = {"a": {"lr": "1"}}
     for reference in (trainers.command(tmp_path), trainers.python_file(tmp_path)):
         assert re.search(said, rehearse(trainers.question(reference, tmp_path, groups=groups), measure).problem)
 
 
-@pytest.mark.parametrize(("command", "files"), [
-    ("python train.py train.py ./conf.yaml /etc/passwd no.py {out}", ("train.py", "conf.yaml")),
-    ("./train.py --seed {seed}", ("train.py",)),
-    ("train.py {seed}", ()),  # a program of that name is looked for elsewhere
-    ("python train.py --config=conf.yaml --out={out}", ("train.py", "conf.yaml")),
-    ("python -m train {seed}", ("train.py",)),
-    ("python -m lab.train {seed}", ("lab/train.py",)),
-    ("python -m lab {seed}", ("lab/__main__.py",)),
-    ("python train.py --conf={conf} {seed}", ("train.py", "conf.yaml", "more.yaml")),  # of any group
-])
+@pytest.mark.parametrize(
+    ("command", "files"),
+    [
+        ("python train.py train.py ./conf.yaml /etc/passwd no.py {out}", ("train.py", "conf.yaml")),
+        ("./train.py --seed {seed}", ("train.py",)),
+        ("train.py {seed}", ()),  # a program of that name is looked for elsewhere
+        ("python train.py --config=conf.yaml --out={out}", ("train.py", "conf.yaml")),
+        ("python -m train {seed}", ("train.py",)),
+        ("python -m lab.train {seed}", ("lab/train.py",)),
+        ("python -m lab {seed}", ("lab/__main__.py",)),
+        ("python train.py --conf={conf} {seed}", ("train.py", "conf.yaml", "more.yaml")),  # of any group
+    ],
+)
 def test_the_files_of_a_command_are_those_below_the_folder_where_it_runs(
     tmp_path: Path, command: str, files: tuple[str, ...]
 ) -> None:

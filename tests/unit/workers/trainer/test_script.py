@@ -42,11 +42,17 @@ def test_the_words_output_and_errors_of_a_script_go_to_the_log(tmp_path: Path) -
     assert output == ["one", "two"]
 
 
-@pytest.mark.parametrize(("code", "said"), [
-    ("print('step 7'); raise ValueError('lr must be positive')", r"ended with exit status 1: .*: lr must be positive$"),
-    ("open(FOLDER, 'w')", r"IsADirectoryError.*; \{out\} is a folder: .* \{out\}/result.json"),
-    ("raise SystemExit(3)", "exit status 3: it wrote nothing"),
-])
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (
+            "print('step 7'); raise ValueError('lr must be positive')",
+            r"ended with exit status 1: .*: lr must be positive$",
+        ),
+        ("open(FOLDER, 'w')", r"IsADirectoryError.*; \{out\} is a folder: .* \{out\}/result.json"),
+        ("raise SystemExit(3)", "exit status 3: it wrote nothing"),
+    ],
+)
 def test_a_script_that_fails_is_reported_with_its_last_lines(tmp_path: Path, code: str, said: str) -> None:
     (tmp_path / "run.log").write_text("of an earlier life\n")
     with pytest.raises(script.ScriptFailed, match=f"(?s){said}") as failed:
@@ -97,8 +103,12 @@ from workers.trainer.idling import Watch
 words, shell = [sys.executable, "-c", {code!r}], users_shell.of_this_process()
 script.run_script(words, "/", {{}}, (Path({str(tmp_path)!r}), "run.log"), Watch(), shell)
 """
-    pid = os.spawnve(os.P_NOWAIT, sys.executable, [sys.executable, "-c", worker],
-                     {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    pid = os.spawnve(
+        os.P_NOWAIT,
+        sys.executable,
+        [sys.executable, "-c", worker],
+        {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
     running = os.pidfd_open(int(fifo.read_text()))
     os.kill(pid, 9)
     os.waitpid(pid, 0)
@@ -153,18 +163,20 @@ assert isinstance(callback, BaseCallback) and callback._on_step() is True
 """
 LIBRARIES = {
     "tensorboardX.py": "class SummaryWriter:\n    def add_scalar(self, tag, value, step): ...\n",
-    "stable_baselines3/common/callbacks.py":
-        "class BaseCallback:\n    def __init__(self, verbose=0): self.verbose = verbose\n",
+    "stable_baselines3/common/callbacks.py": "class BaseCallback:\n    def __init__(self, verbose=0): self.verbose = verbose\n",
 }
 
 
-@pytest.mark.parametrize(("code", "key", "outcome"), [
-    pytest.param(STEPS, "return", 20.0, id="the last one that is logged"),
-    pytest.param(STEPS, "eval.score", 2.5, id="also inside of others"),
-    pytest.param(PARTS, "ret", 1.0, id="parts can be imported, called, subclassed and caught"),
-    pytest.param(TENSORBOARD, "charts/episodic_return", 12.5, id="a scalar of a synced writer"),
-    pytest.param(CALLBACK, "ret", 2.0, id="the callback for stable-baselines is one of its and does nothing"),
-])
+@pytest.mark.parametrize(
+    ("code", "key", "outcome"),
+    [
+        pytest.param(STEPS, "return", 20.0, id="the last one that is logged"),
+        pytest.param(STEPS, "eval.score", 2.5, id="also inside of others"),
+        pytest.param(PARTS, "ret", 1.0, id="parts can be imported, called, subclassed and caught"),
+        pytest.param(TENSORBOARD, "charts/episodic_return", 12.5, id="a scalar of a synced writer"),
+        pytest.param(CALLBACK, "ret", 2.0, id="the callback for stable-baselines is one of its and does nothing"),
+    ],
+)
 def test_what_a_script_gives_to_wandb_is_its_outcome(tmp_path: Path, code: str, key: str, outcome: float) -> None:
     for name, text in LIBRARIES.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -227,55 +239,66 @@ def test_a_key_of_a_json_file_is_the_outcome_also_inside_of_others(
         assert left(out, f"a.json:{key}", json.dumps(written)) == value
 
 
-@pytest.mark.parametrize(("source", "text", "outcome"), [
-    ("a.csv:x", "x,note\n1.5,\"two\nlines\"\n2.5,first\u2028half\n", 2.5),  # only ends of lines end a row
-    ("a.json:x", '\ufeff{"x": 3.5}', 3.5), ("a.csv:x", "\ufeffx,y\n3.5,1\n", 3.5),  # a byte order mark is no text
-    ("a.json:x", f'{{"x": {-(10**400)}}}', -math.inf),
-    # Stable-Baselines3: monitor.csv, and progress.csv, whose last row has no evaluation.
-    ("a.csv:r", '#{"t_start": 1.5, "env_id": "Pendulum-v1"}\nr,l,t\n-825.1,200,0.1\n-640.5,200,0.2\n', -640.5),
-    ("a.csv:eval/mean", "time,eval/mean,rollout\n1,,5\n2,7.5,\n3,8.5,\n4,,6\n", 8.5),
-    ("a.csv:#step", "#step,x\n1,2\n", 1.0),
-    ("a.json:solved", '{"solved": true}', 1.0),
-    ("a.json:solved", '{"solved": false}', 0.0),
-    ("a.csv:solved", "solved\nTrue\nfalse\n", 0.0),
-])
+@pytest.mark.parametrize(
+    ("source", "text", "outcome"),
+    [
+        ("a.csv:x", 'x,note\n1.5,"two\nlines"\n2.5,first\u2028half\n', 2.5),  # only ends of lines end a row
+        ("a.json:x", '\ufeff{"x": 3.5}', 3.5),
+        ("a.csv:x", "\ufeffx,y\n3.5,1\n", 3.5),  # a byte order mark is no text
+        ("a.json:x", f'{{"x": {-(10**400)}}}', -math.inf),
+        # Stable-Baselines3: monitor.csv, and progress.csv, whose last row has no evaluation.
+        ("a.csv:r", '#{"t_start": 1.5, "env_id": "Pendulum-v1"}\nr,l,t\n-825.1,200,0.1\n-640.5,200,0.2\n', -640.5),
+        ("a.csv:eval/mean", "time,eval/mean,rollout\n1,,5\n2,7.5,\n3,8.5,\n4,,6\n", 8.5),
+        ("a.csv:#step", "#step,x\n1,2\n", 1.0),
+        ("a.json:solved", '{"solved": true}', 1.0),
+        ("a.json:solved", '{"solved": false}', 0.0),
+        ("a.csv:solved", "solved\nTrue\nfalse\n", 0.0),
+    ],
+)
 def test_an_outcome_is_read_from_odd_text(tmp_path: Path, source: str, text: str, outcome: float) -> None:
     assert left(tmp_path, source, text) == outcome
 
 
-@pytest.mark.parametrize(("source", "text", "words"), [
-    ("a.json:x", '{"y": 1, "z": {"x": 2}}', "a.json: no key 'x'; available keys: y, z.x"),
-    ("a.json:x.z", '{"x": 1}', "no key 'x.z'"),
-    ("a.json:x", '{"x": [1]}', "x is list, not a number"),
-    ("a.json:x", '{"x": ', "a.json: not JSON"),
-    ("a.csv:x", "y,z\n1,2\n", "no column 'x'; available columns: y, z"),
-    ("a.csv:x", "x\n", "no rows"),
-    ("a.csv:y", "x,y\n1\n", "the last row has 1 cells, the header 2"),
-    ("a.csv:y", "x,y\n1,\n2, \n", "y is empty in every row"),
-    ("a.csv:y", "x,y\n1\n2,\n", "row 2 from the end has 1 cells, the header 2"),
-    ("a.csv:y", "x,y\n1,2\n2,none\n", "y is 'none', not a number"),
-    ("a.csv:y", '#{"t": 1}\nx\n1\n', "no column 'y'; available columns: x"),
-    ("a.csv:y", '#{"t": 1}\n', "no column 'y'; available columns: #{"),
-    ("a.csv:x", "x,y,x\n1,2,3\n", "the column name 'x' occurs twice"),
-    ("a.csv:x", 'x,y\n1,"2', "a.csv: not CSV: unexpected end of data"),
-    ("a.csv:x", "x\n1_0\n", "x is '1_0', not a number"),
-    ("a.csv:x", "x\n\u0663.5\n", "x is '\u0663.5', not a number"),
-    ("a.json:x", '{"x": "0.5"}', "x is the text '0.5', not a number; write it without quotes"),
-    ("a.json:x", '{"x": 1, "x": 2}', "a.json: not JSON: the key 'x' occurs twice"),
-    ("a.csv:x", "", "no column 'x'; available columns: nothing"),
-    ("a.csv:x", f"x\n{'y' * 200_000}\n", "a.csv: not CSV: field larger"),
-    ("a.json:x", f'{{"x": 1{"0" * 5000}}}', "a.json: not JSON"),
-    ("a.json:x", "[" * 100_000, "a.json: not JSON"),
-])
+@pytest.mark.parametrize(
+    ("source", "text", "words"),
+    [
+        ("a.json:x", '{"y": 1, "z": {"x": 2}}', "a.json: no key 'x'; available keys: y, z.x"),
+        ("a.json:x.z", '{"x": 1}', "no key 'x.z'"),
+        ("a.json:x", '{"x": [1]}', "x is list, not a number"),
+        ("a.json:x", '{"x": ', "a.json: not JSON"),
+        ("a.csv:x", "y,z\n1,2\n", "no column 'x'; available columns: y, z"),
+        ("a.csv:x", "x\n", "no rows"),
+        ("a.csv:y", "x,y\n1\n", "the last row has 1 cells, the header 2"),
+        ("a.csv:y", "x,y\n1,\n2, \n", "y is empty in every row"),
+        ("a.csv:y", "x,y\n1\n2,\n", "row 2 from the end has 1 cells, the header 2"),
+        ("a.csv:y", "x,y\n1,2\n2,none\n", "y is 'none', not a number"),
+        ("a.csv:y", '#{"t": 1}\nx\n1\n', "no column 'y'; available columns: x"),
+        ("a.csv:y", '#{"t": 1}\n', "no column 'y'; available columns: #{"),
+        ("a.csv:x", "x,y,x\n1,2,3\n", "the column name 'x' occurs twice"),
+        ("a.csv:x", 'x,y\n1,"2', "a.csv: not CSV: unexpected end of data"),
+        ("a.csv:x", "x\n1_0\n", "x is '1_0', not a number"),
+        ("a.csv:x", "x\n\u0663.5\n", "x is '\u0663.5', not a number"),
+        ("a.json:x", '{"x": "0.5"}', "x is the text '0.5', not a number; write it without quotes"),
+        ("a.json:x", '{"x": 1, "x": 2}', "a.json: not JSON: the key 'x' occurs twice"),
+        ("a.csv:x", "", "no column 'x'; available columns: nothing"),
+        ("a.csv:x", f"x\n{'y' * 200_000}\n", "a.csv: not CSV: field larger"),
+        ("a.json:x", f'{{"x": 1{"0" * 5000}}}', "a.json: not JSON"),
+        ("a.json:x", "[" * 100_000, "a.json: not JSON"),
+    ],
+)
 def test_an_outcome_that_cannot_be_read_says_what_is_there(tmp_path: Path, source: str, text: str, words: str) -> None:
     with pytest.raises(ValueError, match=words.replace(".", r"\.").replace("[", r"\[")):
         left(tmp_path, source, text)
 
 
-@pytest.mark.parametrize(("name", "text"), [
-    ("result.json", '{"return": 2.5}'), ("log.csv", "step,return\n1,9\n2,2.5\n"),
-    ("deep/down/eval.json", '{"return": 2.5}'),
-])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("result.json", '{"return": 2.5}'),
+        ("log.csv", "step,return\n1,9\n2,2.5\n"),
+        ("deep/down/eval.json", '{"return": 2.5}'),
+    ],
+)
 def test_a_name_alone_is_of_the_only_file_that_may_have_it(tmp_path: Path, name: str, text: str) -> None:
     file = tmp_path / name
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -296,10 +319,15 @@ def test_a_name_alone_needs_its_file_where_there_are_several(tmp_path: Path) -> 
     assert found == [1.0, 2.0, 3.0]
 
 
-@pytest.mark.parametrize(("other", "text"), [
-    ("config.json", '{"lr": 0.1}'), ("log.csv", "step,loss\n1,2\n"), ("config.json", "{ // no JSON"),
-    ("log.csv", 'step,loss\n1,"2'),
-])
+@pytest.mark.parametrize(
+    ("other", "text"),
+    [
+        ("config.json", '{"lr": 0.1}'),
+        ("log.csv", "step,loss\n1,2\n"),
+        ("config.json", "{ // no JSON"),
+        ("log.csv", 'step,loss\n1,"2'),
+    ],
+)
 def test_of_several_files_the_only_one_with_the_name_is_taken(tmp_path: Path, other: str, text: str) -> None:
     (tmp_path / other).write_text(text)
     (tmp_path / "result.csv").write_text('#{"of": "a monitor"}\nreturn\n2.5\n')
@@ -321,12 +349,15 @@ def test_where_no_file_has_the_name_all_are_named(tmp_path: Path) -> None:
         read_outcome(read_source("return"), tmp_path)
 
 
-@pytest.mark.parametrize(("source", "there", "said"), [
-    ("return", (), r"left no \.json or \.csv file in \{out\}; it left nothing"),
-    ("return", ("model.pt",), r"it left model\.pt"),
-    ("a.json:x", ("sub/model.pt",), r"left no a\.json in \{out\}; it left sub/model\.pt"),
-    ("wandb:x", (), "logged no number 'x' with wandb"),
-])
+@pytest.mark.parametrize(
+    ("source", "there", "said"),
+    [
+        ("return", (), r"left no \.json or \.csv file in \{out\}; it left nothing"),
+        ("return", ("model.pt",), r"it left model\.pt"),
+        ("a.json:x", ("sub/model.pt",), r"left no a\.json in \{out\}; it left sub/model\.pt"),
+        ("wandb:x", (), "logged no number 'x' with wandb"),
+    ],
+)
 def test_where_there_is_no_outcome_it_says_what_is_there(
     tmp_path: Path, source: str, there: tuple[str, ...], said: str
 ) -> None:

@@ -95,9 +95,15 @@ def test_a_trainer_that_would_begin_anew_has_a_state_at_its_end_only(tmp_path: P
     assert not session.stateless
 
 
-@pytest.mark.parametrize(("value", "said"), [
-    ('float("nan")', "nan"), ("1e200", r"1e\+200"), ("-1e41", r"-1e\+41"), ("10**400", "inf"),
-])
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ('float("nan")', "nan"),
+        ("1e200", r"1e\+200"),
+        ("-1e41", r"-1e\+41"),
+        ("10**400", "inf"),
+    ],
+)
 def test_an_outcome_that_is_no_number_is_the_worst_one_or_an_error(tmp_path: Path, value: str, said: str) -> None:
     how = {"old": 'float("nan") if fault == "breaks" else x', "new": value}
     record = python(tmp_path, {}, worst=-5.0, **how).train(0, quiet, quiet)
@@ -115,11 +121,14 @@ def test_a_copy_that_was_changed_is_not_trained(tmp_path: Path) -> None:
         open_session(spec, tmp_path, "cpu", ("",))
 
 
-@pytest.mark.parametrize(("changes", "words"), [
-    ({"eval_episodes": 4}, "evaluate returned 3 outcomes; 4 are planned"),
-    ({"old": ', "Loss/train": -x', "new": ""}, "point 0 has the metrics none in addition to the outcome, but"),
-    ({"old": "run.points)", "new": "2)"}, r"ended before point 2 of 3; it must yield run.points"),
-])
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"eval_episodes": 4}, "evaluate returned 3 outcomes; 4 are planned"),
+        ({"old": ', "Loss/train": -x', "new": ""}, "point 0 has the metrics none in addition to the outcome, but"),
+        ({"old": "run.points)", "new": "2)"}, r"ended before point 2 of 3; it must yield run.points"),
+    ],
+)
 def test_a_run_that_is_not_as_planned_says_so(tmp_path: Path, changes: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         trained(python(tmp_path, {}, **changes), tmp_path)

@@ -82,22 +82,25 @@ def test_a_users_file_may_hold_dataclasses_and_shadows_no_module(user_file):
 OTHER = "def other(facts, settings): pass\n"
 
 
-@pytest.mark.parametrize(("mode", "text", "said"), [
-    ("shapd", "", r"no reward mode 'shapd': did you mean 'shaped'\? choose from .*shaped"),
-    ("zzz", "", r"no reward mode 'zzz': choose from .*path/to/file\.py:function or module:function"),
-    ("_loss", "", "no reward mode '_loss'"),
-    ("mine.py", OTHER, "no reward mode 'mine.py'.*file.py:function"),
-    (":reward", "", "expected path/to/file.py:function"),
-    ("shaped:", "", "expected path/to/file.py:function"),
-    ("nowhere.py:reward", "", "no file '/.*nowhere.py'"),
-    ("no.such.module:reward", "", "importing 'no.such.module' failed: ModuleNotFoundError: No module named 'no'"),
-    ("workers.rewards.sparse:rewards", "", "no function 'rewards'; available: reward$"),
-    ("mine.py:reward", OTHER, "no function 'reward'; available: other$"),
-    ("mine.py:reward", "reward = 3\n", "no function 'reward'; available: none$"),
-    ("mine.py:reward", "def reward(facts): pass\n", r"must accept the arguments \(facts, settings\)"),
-    ("mine.py:reward", "def reward(\n", "running mine.py failed: SyntaxError"),
-    ("mine.py:reward", "import nothing_of_the_kind\n", "running mine.py failed: ModuleNotFoundError"),
-])
+@pytest.mark.parametrize(
+    ("mode", "text", "said"),
+    [
+        ("shapd", "", r"no reward mode 'shapd': did you mean 'shaped'\? choose from .*shaped"),
+        ("zzz", "", r"no reward mode 'zzz': choose from .*path/to/file\.py:function or module:function"),
+        ("_loss", "", "no reward mode '_loss'"),
+        ("mine.py", OTHER, "no reward mode 'mine.py'.*file.py:function"),
+        (":reward", "", "expected path/to/file.py:function"),
+        ("shaped:", "", "expected path/to/file.py:function"),
+        ("nowhere.py:reward", "", "no file '/.*nowhere.py'"),
+        ("no.such.module:reward", "", "importing 'no.such.module' failed: ModuleNotFoundError: No module named 'no'"),
+        ("workers.rewards.sparse:rewards", "", "no function 'rewards'; available: reward$"),
+        ("mine.py:reward", OTHER, "no function 'reward'; available: other$"),
+        ("mine.py:reward", "reward = 3\n", "no function 'reward'; available: none$"),
+        ("mine.py:reward", "def reward(facts): pass\n", r"must accept the arguments \(facts, settings\)"),
+        ("mine.py:reward", "def reward(\n", "running mine.py failed: SyntaxError"),
+        ("mine.py:reward", "import nothing_of_the_kind\n", "running mine.py failed: ModuleNotFoundError"),
+    ],
+)
 def test_what_cannot_be_found(user_file, monkeypatch, mode, text, said):
     monkeypatch.chdir(user_file(text).parent)
     with pytest.raises(ValueError, match=said) as caught:
@@ -111,17 +114,20 @@ def test_any_numbers_will_do(user_file, body):
     assert (values.dtype, values.tolist()) == (np.float64, [1.0, 1.0])
 
 
-@pytest.mark.parametrize(("body", "problem"), [
-    ("facts.nothing", r"failed: AttributeError: .*'nothing' \(mine\.py, line 3\)$"),
-    ("np.zeros(7)", r"returned shape \(7,\) float64, not \(3,\) float64$"),
-    ("facts.val_acc + 1j", r"returned shape \(3,\) complex128, not \(3,\) float64$"),
-    ("None", r"returned shape \(\) object, not \(3,\) float64$"),
-    ("facts.acc_delta", r"is not finite at step 1: \[nan, nan, nan\]; .*\(at step 1: acc_delta and loss_delta\)$"),
-    ("np.where(facts.seeds.present[:, 0], np.inf, 0.0)", r"is not finite at step 12: \[inf, inf, inf\]$"),
-    ("np.full(3, 1e200)", r"is beyond 1e\+40 at step 1: \[1e\+200, 1e\+200, 1e\+200\]$"),
-    ("np.nan_to_num(facts.acc_delta)", "^$"),
-    ("facts.seeds.present[:, 1] * 1.0", "^$"),
-])
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        ("facts.nothing", r"failed: AttributeError: .*'nothing' \(mine\.py, line 3\)$"),
+        ("np.zeros(7)", r"returned shape \(7,\) float64, not \(3,\) float64$"),
+        ("facts.val_acc + 1j", r"returned shape \(3,\) complex128, not \(3,\) float64$"),
+        ("None", r"returned shape \(\) object, not \(3,\) float64$"),
+        ("facts.acc_delta", r"is not finite at step 1: \[nan, nan, nan\]; .*\(at step 1: acc_delta and loss_delta\)$"),
+        ("np.where(facts.seeds.present[:, 0], np.inf, 0.0)", r"is not finite at step 12: \[inf, inf, inf\]$"),
+        ("np.full(3, 1e200)", r"is beyond 1e\+40 at step 1: \[1e\+200, 1e\+200, 1e\+200\]$"),
+        ("np.nan_to_num(facts.acc_delta)", "^$"),
+        ("facts.seeds.present[:, 1] * 1.0", "^$"),
+    ],
+)
 def test_a_users_function_is_called_before_anything_is_spent(user_file, body, problem):
     path = user_file(f"import numpy as np\ndef mine(facts, settings):\n    return {body}\n")
     found = user_reward(f"{path}:mine", 2, lambda doing: None)
@@ -141,8 +147,11 @@ def kept(reference: str, experiment_dir: Path):
 PACKAGES = {  # the first file has the reward
     "beside": {"mine.py": "import prices\nPRICE = prices.PRICE" + REWARD, "prices.py": "PRICE = 1\n"},
     "package": {
-        "own/mine.py": "from .prices import PRICE\n" + REWARD, "own/__init__.py": "", "own/deep/__init__.py": "",
-        "own/prices.py": "from own.deep.constants import PRICE\n", "own/deep/constants.py": "PRICE = 1\n",
+        "own/mine.py": "from .prices import PRICE\n" + REWARD,
+        "own/__init__.py": "",
+        "own/deep/__init__.py": "",
+        "own/prices.py": "from own.deep.constants import PRICE\n",
+        "own/deep/constants.py": "PRICE = 1\n",
     },
     "folder without __init__": {"mine.py": "from deep.prices import PRICE\n" + REWARD, "deep/prices.py": "PRICE = 1\n"},
     "named as a library": {"random.py": "import random\nPRICE = 1\nassert random.random() < 1\n" + REWARD},
@@ -227,13 +236,19 @@ def test_runs_in_threads_do_not_disturb_one_another(tmp_path):
 
 
 LATE = {  # the reward's file, and the files beside it; each is imported when the reward is called
-    "statement": {"mine.py": "import base\n\ndef reward(facts, settings):\n    import prices\n"
-                             "    assert prices.base is base\n    return facts.val_acc * 0 + prices.PRICE\n"},
-    "function": {"mine.py": "from importlib import import_module as get\nimport base\n\ndef reward(facts, settings):\n"
-                            "    assert get('base') is base\n    return facts.val_acc * 0 + get('prices').PRICE\n"},
-    "package": {"own/mine.py": "from . import base\n\ndef reward(facts, settings):\n    from . import prices\n"
-                               "    assert prices.base is base\n    return facts.val_acc * 0 + prices.PRICE\n",
-                "own/__init__.py": ""},
+    "statement": {
+        "mine.py": "import base\n\ndef reward(facts, settings):\n    import prices\n"
+        "    assert prices.base is base\n    return facts.val_acc * 0 + prices.PRICE\n"
+    },
+    "function": {
+        "mine.py": "from importlib import import_module as get\nimport base\n\ndef reward(facts, settings):\n"
+        "    assert get('base') is base\n    return facts.val_acc * 0 + get('prices').PRICE\n"
+    },
+    "package": {
+        "own/mine.py": "from . import base\n\ndef reward(facts, settings):\n    from . import prices\n"
+        "    assert prices.base is base\n    return facts.val_acc * 0 + prices.PRICE\n",
+        "own/__init__.py": "",
+    },
 }
 
 

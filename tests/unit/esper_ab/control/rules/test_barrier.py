@@ -182,10 +182,13 @@ def test_a_report_of_something_that_is_recorded_changes_nothing(mode, deaths, da
             assert barrier.arrived(state, run, milestone) == (state, ())
 
 
-@pytest.mark.parametrize(("event", "milestone", "why"), [
-    (barrier.arrived, 1, "arrived at milestone 1 but was released from -1"),
-    (barrier.rejoined, 3, "cannot return to milestone 3"),
-])
+@pytest.mark.parametrize(
+    ("event", "milestone", "why"),
+    [
+        (barrier.arrived, 1, "arrived at milestone 1 but was released from -1"),
+        (barrier.rejoined, 3, "cannot return to milestone 3"),
+    ],
+)
 def test_nobody_is_where_it_cannot_be(event, milestone, why):
     state, _ = barrier.arrived(barrier.begin("lockstep", RUNS, LAST), "a/0", 0)
     with pytest.raises(ValueError, match=why):

@@ -10,9 +10,15 @@ from esper_ab.journal.fold import begin
 PLAN = fake_plans.plan(episodes=2)
 
 
-@pytest.mark.parametrize(("milestone", "stopping", "released"), [
-    (1, False, True), (1, True, False), (3, False, True), (3, True, True),
-])
+@pytest.mark.parametrize(
+    ("milestone", "stopping", "released"),
+    [
+        (1, False, True),
+        (1, True, False),
+        (3, False, True),
+        (3, True, True),
+    ],
+)
 def test_a_stop_holds_back_what_begins_work_and_nothing_else(milestone, stopping, released):
     history = begin(started(PLAN))
     blocks, (block,) = BlocksInProgress(), history.blocks

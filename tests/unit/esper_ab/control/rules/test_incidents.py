@@ -41,11 +41,17 @@ def hello(**about):
     return Hello(**{**said, "sources": "", **about})
 
 
-@pytest.mark.parametrize(("began", "continued", "worker", "warns"), [
-    ("x", (), "x", False), ("x", (), "y", True), ("x", ("y",), "y", False), ("x", ("y",), "x", True),
-    ("x", (), "", False),  # a worker that cannot tell
-    ("", (), "y", False),  # a coordinator that could not tell
-])
+@pytest.mark.parametrize(
+    ("began", "continued", "worker", "warns"),
+    [
+        ("x", (), "x", False),
+        ("x", (), "y", True),
+        ("x", ("y",), "y", False),
+        ("x", ("y",), "x", True),
+        ("x", (), "", False),  # a worker that cannot tell
+        ("", (), "y", False),  # a coordinator that could not tell
+    ],
+)
 def test_a_worker_that_runs_other_code_than_its_coordinator_is_a_warning(began, continued, worker, warns):
     warning = incidents.other_code(hello(sources=worker), "cpu:0", history_of(began, *continued))
     assert bool(warning) == warns
@@ -53,26 +59,34 @@ def test_a_worker_that_runs_other_code_than_its_coordinator_is_a_warning(began, 
     assert not warns or expected in warning
 
 
-@pytest.mark.parametrize(("greeted", "has_run", "stands", "sign", "where"), [
-    (False, False, NOWHERE, None, "before it was ready for a run"),
-    (False, True, NOWHERE, None, "before it was ready for a run"),
-    (True, False, NOWHERE, None, "between runs"),
-    (True, True, 1, None, "while run a/0 waited at the barrier after episode 0"),
-    (True, True, NOWHERE, TRAINS, "in warm-up of run a/0 (last sign: train, step 7)"),
-    (True, True, 0, TRAINS, "in episode 0 of run a/0 (last sign: train, step 7)"),
-    (True, True, 1, TRAINS, "in episode 1 of run a/0 (last sign: train, step 7)"),
-    (True, True, 2, TRAINS, "in evaluation of run a/0 (last sign: train, step 7)"),
-])
+@pytest.mark.parametrize(
+    ("greeted", "has_run", "stands", "sign", "where"),
+    [
+        (False, False, NOWHERE, None, "before it was ready for a run"),
+        (False, True, NOWHERE, None, "before it was ready for a run"),
+        (True, False, NOWHERE, None, "between runs"),
+        (True, True, 1, None, "while run a/0 waited at the barrier after episode 0"),
+        (True, True, NOWHERE, TRAINS, "in warm-up of run a/0 (last sign: train, step 7)"),
+        (True, True, 0, TRAINS, "in episode 0 of run a/0 (last sign: train, step 7)"),
+        (True, True, 1, TRAINS, "in episode 1 of run a/0 (last sign: train, step 7)"),
+        (True, True, 2, TRAINS, "in evaluation of run a/0 (last sign: train, step 7)"),
+    ],
+)
 def test_where_a_worker_was(greeted, has_run, stands, sign, where):
     worker = WorkerState(order=ORDER, greeted=greeted)
     assert incidents.whereabouts(worker, run() if has_run else None, stands, sign) == where
 
 
-@pytest.mark.parametrize(("silence", "said"), [
-    (None, "waited at the barrier after episode 0: Ctrl-C stops at once"),
-    (Laggard(worker="w00/1", last=TRAINS, silent_s=41.0, limit_s=60.0),
-     "(last sign: train, step 7): silent for 41 s, killed after 60 s; Ctrl-C stops at once"),
-])
+@pytest.mark.parametrize(
+    ("silence", "said"),
+    [
+        (None, "waited at the barrier after episode 0: Ctrl-C stops at once"),
+        (
+            Laggard(worker="w00/1", last=TRAINS, silent_s=41.0, limit_s=60.0),
+            "(last sign: train, step 7): silent for 41 s, killed after 60 s; Ctrl-C stops at once",
+        ),
+    ],
+)
 def test_a_stop_names_the_worker_that_it_waits_for(silence, said):
     text = incidents.stop_waits(WorkerState(order=ORDER, greeted=True), run(), 1, silence)
     assert text.startswith(f"stopping; waiting for worker {ORDER.identity} on cpu:0, ")
@@ -86,13 +100,17 @@ def test_every_damaged_checkpoint_that_a_worker_passed_over_is_an_entry():
     assert entries == [Incident(category="damaged_checkpoint", run_name="a/0", detail=what) for what in ready.damaged]
 
 
-@pytest.mark.parametrize(("before", "now", "said"), [
-    (None, ("n1", "GPU-1"), ""), (("n1", "GPU-1"), ("n1", "GPU-1"), ""),
-    (("n1", "GPU-1"), ("n2", "GPU-2"), "cpu:0 has moved from n1 GPU-1 to n2 GPU-2, of the same kind"),
-    (("n1", "GPU-1"), ("n1", "GPU-2"), "cpu:0 has moved from n1 GPU-1 to n1 GPU-2, of the same kind"),
-    (("n1", ""), ("n2", ""), "cpu:0 has moved from n1 to n2, of the same kind"),
-    (("", "GPU-1"), ("n2", "GPU-2"), ""),  # recorded before hosts were
-])
+@pytest.mark.parametrize(
+    ("before", "now", "said"),
+    [
+        (None, ("n1", "GPU-1"), ""),
+        (("n1", "GPU-1"), ("n1", "GPU-1"), ""),
+        (("n1", "GPU-1"), ("n2", "GPU-2"), "cpu:0 has moved from n1 GPU-1 to n2 GPU-2, of the same kind"),
+        (("n1", "GPU-1"), ("n1", "GPU-2"), "cpu:0 has moved from n1 GPU-1 to n1 GPU-2, of the same kind"),
+        (("n1", ""), ("n2", ""), "cpu:0 has moved from n1 to n2, of the same kind"),
+        (("", "GPU-1"), ("n2", "GPU-2"), ""),  # recorded before hosts were
+    ],
+)
 @pytest.mark.parametrize("spec", [None, SPEC])
 def test_a_lane_that_stands_for_another_device_than_before_is_an_entry(before, now, said, spec):
     history = history_of()
@@ -122,17 +140,28 @@ def test_failed_environments_are_counted_and_named():
     assert "evaluation episodes failed" in entry.detail
 
 
-@pytest.mark.parametrize(("change", "words"), [
-    ({"ratio_max": 10.1}, "10.1 times as likely; lower ppo.lr"), ({"ratio_max": 9.9}, ""),
-    ({"first_ratio_error": 0.01}, "differs from 1 by 1.0e-02"),
-    ({"entropy": 1e-6}, "entropy collapsed"),
-    ({"grad_norm": None}, "not finite"), ({"policy_loss": None}, "not finite"),
-    ({"clip_fraction": 0.75}, "75 % of the probability ratios were clipped"), ({"clip_fraction": 0.4}, ""),
-    ({"explained_variance": -0.5, "value_loss": 0.8}, "explained variance -0.50, value loss 0.80"),
-    ({"explained_variance": -0.5, "value_loss": 0.4}, ""),  # off by a scale, yet nearer than the mean of all returns
-    ({"explained_variance": 0.1, "value_loss": 3.0}, ""), ({"explained_variance": None, "value_loss": 3.0}, ""),
-    ({"first_ratio_error": None, "entropy": None, "ratio_max": None, "clip_fraction": None}, ""), ({}, ""),
-])
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"ratio_max": 10.1}, "10.1 times as likely; lower ppo.lr"),
+        ({"ratio_max": 9.9}, ""),
+        ({"first_ratio_error": 0.01}, "differs from 1 by 1.0e-02"),
+        ({"entropy": 1e-6}, "entropy collapsed"),
+        ({"grad_norm": None}, "not finite"),
+        ({"policy_loss": None}, "not finite"),
+        ({"clip_fraction": 0.75}, "75 % of the probability ratios were clipped"),
+        ({"clip_fraction": 0.4}, ""),
+        ({"explained_variance": -0.5, "value_loss": 0.8}, "explained variance -0.50, value loss 0.80"),
+        (
+            {"explained_variance": -0.5, "value_loss": 0.4},
+            "",
+        ),  # off by a scale, yet nearer than the mean of all returns
+        ({"explained_variance": 0.1, "value_loss": 3.0}, ""),
+        ({"explained_variance": None, "value_loss": 3.0}, ""),
+        ({"first_ratio_error": None, "entropy": None, "ratio_max": None, "clip_fraction": None}, ""),
+        ({}, ""),
+    ],
+)
 def test_pathologies_of_an_update(change, words):
     entries = list(confounders(later(**change)))
     assert len(entries) == bool(words)

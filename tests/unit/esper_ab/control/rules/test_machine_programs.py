@@ -29,10 +29,13 @@ def deaths_of(world):
     return [event.run_name for event in incidents if event.category == "worker_death"]
 
 
-@pytest.mark.parametrize(("broken", "died"), [
-    ("ab", ["a/0", "b/0"]),  # both runs of the first seed
-    ("b", ["b/0", "b/0", "b/1"]),  # every run of one group: the first is tried again, then comes the next seed
-])
+@pytest.mark.parametrize(
+    ("broken", "died"),
+    [
+        ("ab", ["a/0", "b/0"]),  # both runs of the first seed
+        ("b", ["b/0", "b/0", "b/1"]),  # every run of one group: the first is tried again, then comes the next seed
+    ],
+)
 def test_a_program_that_fails_alike_in_a_second_run_ends_the_experiment_and_costs_no_seed(broken, died):
     world = failing({f"{group}/{seed}" for group in broken for seed in range(6)}, fake_plans.plan(seeds=6))
     assert deaths_of(world) == died

@@ -20,11 +20,14 @@ def recorded_up_to(milestone):
     return history.runs[SPEC.ref.name]
 
 
-@pytest.mark.parametrize(("recorded", "stands", "milestone", "why"), [
-    (1, NOWHERE, 2, "reports episode 1 of a/0, but warm-up comes next"),  # a record before it is ready
-    (1, 0, 2, "reports episode 1 of a/0, but episode 0 comes next"),
-    (2, 1, 3, "reports evaluation of a/0, but episode 1 comes next"),
-])
+@pytest.mark.parametrize(
+    ("recorded", "stands", "milestone", "why"),
+    [
+        (1, NOWHERE, 2, "reports episode 1 of a/0, but warm-up comes next"),  # a record before it is ready
+        (1, 0, 2, "reports episode 1 of a/0, but episode 0 comes next"),
+        (2, 1, 3, "reports evaluation of a/0, but episode 1 comes next"),
+    ],
+)
 def test_nobody_reports_a_point_out_of_turn(recorded, stands, milestone, why):
     with pytest.raises(Rejected, match=why):
         arrival(recorded_up_to(recorded), stands, milestone, report_of(SPEC, milestone))

@@ -64,18 +64,22 @@ NOT_EACH = "did not evaluate each of the 2 planned"
 ELSE, WITHOUT = replace(EPISODES[0], actions="greedy", episode=9), replace(EPISODES[0].outcome, outcome=None)
 
 
-@pytest.mark.parametrize(("report", "why"), [
-    (report_of(OTHER, 1), "but was assigned"),
-    (changed(report_of(SPEC, 1), run=OTHER.ref), "sent a record of"),
-    (changed(report_of(SPEC, 1), episode=2), "sent episode 2 of 2"),
-    (changed(report_of(SPEC, 1), episode=-1), "sent episode -1 of 2"),
-    (changed(report_of(SPEC, 1), envs=()), r"environments \[\] instead of 0 to 1, each exactly once"),
-    (changed(report_of(SPEC, 1), envs=(*report_of(SPEC, 1).record.envs,) * 2), "0 to 1, each exactly once"),
-    (evaluated(*EPISODES[:-1]), NOT_EACH), (evaluated(*EPISODES, EPISODES[0]), NOT_EACH),
-    (evaluated(*EPISODES, ELSE), NOT_EACH),
-    (evaluated(replace(EPISODES[0], outcome=WITHOUT), *EPISODES[1:]), "evaluated environment 0 without an outcome"),
-    (with_env(report_of(SPEC, 1), measures={"speed": 1.0}), "measured speed instead of val_accuracy, "),
-])
+@pytest.mark.parametrize(
+    ("report", "why"),
+    [
+        (report_of(OTHER, 1), "but was assigned"),
+        (changed(report_of(SPEC, 1), run=OTHER.ref), "sent a record of"),
+        (changed(report_of(SPEC, 1), episode=2), "sent episode 2 of 2"),
+        (changed(report_of(SPEC, 1), episode=-1), "sent episode -1 of 2"),
+        (changed(report_of(SPEC, 1), envs=()), r"environments \[\] instead of 0 to 1, each exactly once"),
+        (changed(report_of(SPEC, 1), envs=(*report_of(SPEC, 1).record.envs,) * 2), "0 to 1, each exactly once"),
+        (evaluated(*EPISODES[:-1]), NOT_EACH),
+        (evaluated(*EPISODES, EPISODES[0]), NOT_EACH),
+        (evaluated(*EPISODES, ELSE), NOT_EACH),
+        (evaluated(replace(EPISODES[0], outcome=WITHOUT), *EPISODES[1:]), "evaluated environment 0 without an outcome"),
+        (with_env(report_of(SPEC, 1), measures={"speed": 1.0}), "measured speed instead of val_accuracy, "),
+    ],
+)
 def test_a_report_that_cannot_be_right_is_rejected(report, why):
     with pytest.raises(Rejected, match=why):
         milestone_of(report, SPEC, fake_plans.OPEN)
@@ -88,10 +92,14 @@ def test_an_outcome_is_within_its_range_and_may_be_missing_in_a_rollout():
         milestone_of(with_env(report_of(SPEC, 1), outcome=300.0), SPEC, MEASURES)
 
 
-@pytest.mark.parametrize(("change", "why"), [
-    ({"protocol": PROTOCOL + 1}, "speaks protocol"), ({"incarnation": 1}, "calls itself w00/1"),
-    ({"uuids": ("GPU-2",)}, "has devices"),
-])
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"protocol": PROTOCOL + 1}, "speaks protocol"),
+        ({"incarnation": 1}, "calls itself w00/1"),
+        ({"uuids": ("GPU-2",)}, "has devices"),
+    ],
+)
 def test_a_worker_that_is_not_the_one_ordered_is_rejected(change, why):
     check_hello(HELLO, ORDER)
     with pytest.raises(Rejected, match=why):

@@ -15,11 +15,14 @@ def shown(*scored: object) -> dict[str, Table]:
     return {table.title: table for table in tables(findings_of(make_reward_audit(OUTCOMES, list(scored))))}  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("returns", "words"), [
-    (OUTCOMES, "of 4 random schedules it prefers the best one, 50.0 %"),
-    ([-value for value in OUTCOMES], "(20.0 %) is worse than one chosen blindly (35.0 %); the best has 50.0 %"),
-    ([9.0, 1.0, 2.0, 3.0, 4.0, 3.0], "has 40.0 %, 10.0 points less than the best"),
-])
+@pytest.mark.parametrize(
+    ("returns", "words"),
+    [
+        (OUTCOMES, "of 4 random schedules it prefers the best one, 50.0 %"),
+        ([-value for value in OUTCOMES], "(20.0 %) is worse than one chosen blindly (35.0 %); the best has 50.0 %"),
+        ([9.0, 1.0, 2.0, 3.0, 4.0, 3.0], "has 40.0 %, 10.0 points less than the best"),
+    ],
+)
 def test_the_sentence_says_what_the_favourite_is_worth(returns: list[float], words: str) -> None:
     (sentence,) = sentences(findings_of(make_reward_audit(OUTCOMES, {"mine": returns})))
     assert sentence.startswith("mine: ")

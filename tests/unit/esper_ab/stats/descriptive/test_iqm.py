@@ -26,7 +26,12 @@ def test_bootstrap_intervals_are_those_of_scipy_but_for_resampling():
         return stats.trim_mean(x, 0.25, axis=axis) - stats.trim_mean(y, 0.25, axis=axis)
 
     expected = stats.bootstrap(
-        (a, b), difference, paired=True, vectorized=True, method="percentile", n_resamples=20_000,
+        (a, b),
+        difference,
+        paired=True,
+        vectorized=True,
+        method="percentile",
+        n_resamples=20_000,
         rng=np.random.default_rng(9),
     )
     result = iqm_difference(a, b, np.random.default_rng(10))

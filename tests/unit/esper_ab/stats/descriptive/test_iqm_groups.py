@@ -20,8 +20,12 @@ def test_means_and_limits_are_those_of_scipy_but_for_resampling(sizes):
     for runs, mean, limits in ((a, found.a, (found.low_a, found.high_a)), (b, found.b, (found.low_b, found.high_b))):
         assert mean == pytest.approx(stats.trim_mean(runs, 0.25))
         expected = stats.bootstrap(
-            (runs,), lambda x, axis: stats.trim_mean(x, 0.25, axis=axis), vectorized=True, method="percentile",
-            n_resamples=20_000, rng=np.random.default_rng(9),
+            (runs,),
+            lambda x, axis: stats.trim_mean(x, 0.25, axis=axis),
+            vectorized=True,
+            method="percentile",
+            n_resamples=20_000,
+            rng=np.random.default_rng(9),
         ).confidence_interval
         assert limits == pytest.approx((expected.low, expected.high), abs=0.06 * (expected.high - expected.low))
 

@@ -40,10 +40,14 @@ def test_many_runs_are_exact_up_to_ten_thousand_combinations(n, m, exact):
     assert found.p == pytest.approx(stats.mannwhitneyu(a, b, method="exact").pvalue, abs=1e-12 if exact else 1e-3)
 
 
-@pytest.mark.parametrize(("a", "b", "kind"), [
-    (range(3), range(3, 6), "(exact)"), (range(3), range(2, 5), "(normal approximation, corrected for ties)"),
-    (range(101), range(101, 202), "(normal approximation, many runs)"),
-])
+@pytest.mark.parametrize(
+    ("a", "b", "kind"),
+    [
+        (range(3), range(3, 6), "(exact)"),
+        (range(3), range(2, 5), "(normal approximation, corrected for ties)"),
+        (range(101), range(101, 202), "(normal approximation, many runs)"),
+    ],
+)
 def test_the_line_names_the_kind_of_p(a, b, kind):
     assert kind in STATISTIC.show(STATISTIC.of(list(a), list(b), 0), beside())
 

@@ -20,7 +20,11 @@ def of_scipy(a, b, resamples):
 
     sides = np.array(a), np.array(b)
     return stats.permutation_test(
-        sides, difference, vectorized=True, n_resamples=resamples, alternative="two-sided",
+        sides,
+        difference,
+        vectorized=True,
+        n_resamples=resamples,
+        alternative="two-sided",
         rng=np.random.default_rng(2),
     ).pvalue
 

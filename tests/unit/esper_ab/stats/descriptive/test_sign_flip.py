@@ -24,8 +24,10 @@ def test_sign_flip_knows_no_side_and_no_order(rows, random):
 def test_sign_flip_equals_plain_enumeration(rows):
     a, b = columns(rows)
     d = [x - y for x, y in rows]
-    patterns = [abs(math.fsum(s * x for s, x in zip(signs, d, strict=True)))
-                for signs in itertools.product((1, -1), repeat=len(d))]
+    patterns = [
+        abs(math.fsum(s * x for s, x in zip(signs, d, strict=True)))
+        for signs in itertools.product((1, -1), repeat=len(d))
+    ]
     observed = abs(math.fsum(d))
     expected = sum(total >= observed - 1e-10 for total in patterns) / len(patterns)
     result = sign_flip(a, b)

@@ -65,8 +65,10 @@ def test_what_is_not_trained_does_not_change(kernel: HostKernel) -> None:
 def test_every_ablation_is_what_a_bank_without_that_seed_would_show() -> None:
     bank, table = make_bank(3)
     for env, slot, blueprint, alpha, algorithm in (
-        (0, 0, 5, 0.7, Algorithm.ADD), (0, 1, 2, 1.0, Algorithm.MULTIPLY),
-        (1, 1, 4, 0.3, Algorithm.GATE), (2, 0, 6, 1.0, Algorithm.ADD),
+        (0, 0, 5, 0.7, Algorithm.ADD),
+        (0, 1, 2, 1.0, Algorithm.MULTIPLY),
+        (1, 1, 4, 0.3, Algorithm.GATE),
+        (2, 0, 6, 1.0, Algorithm.ADD),
     ):
         plant(bank, table, env, slot, blueprint, alpha=alpha, algorithm=algorithm)
     data = device_data(torch.float64)

@@ -58,10 +58,19 @@ def test_contributions_by_hand() -> None:
     active = np.array([[True, True, False], [False, False, False], [True, True, True]])
     plan = plan_pass(active, ablate=True)
     table = {  # (environment, slots that are on): accuracy
-        (0, 0b111): 80.0, (0, 0b110): 70.0, (0, 0b101): 65.0, (0, 0b100): 40.0,
+        (0, 0b111): 80.0,
+        (0, 0b110): 70.0,
+        (0, 0b101): 65.0,
+        (0, 0b100): 40.0,
         (1, 0b111): 33.0,
-        (2, 0b111): 90.0, (2, 0b110): 80.0, (2, 0b101): 85.0, (2, 0b011): 89.0,
-        (2, 0b001): 60.0, (2, 0b010): 50.0, (2, 0b100): 45.0, (2, 0b000): 40.0,
+        (2, 0b111): 90.0,
+        (2, 0b110): 80.0,
+        (2, 0b101): 85.0,
+        (2, 0b011): 89.0,
+        (2, 0b001): 60.0,
+        (2, 0b010): 50.0,
+        (2, 0b100): 45.0,
+        (2, 0b000): 40.0,
     }
     accuracy = np.array([table[key >> 3, key & 7] for key in plan.keys.tolist()])
     contribution, off, interaction = contributions(active, accuracy, plan)

@@ -28,10 +28,17 @@ def unexplained(one: Case, width: str) -> list[str]:
     return [str(found) for found in compared(one, width) if found.kind == "UNEXPLAINED"]
 
 
-@pytest.mark.parametrize(("mode", "numbers"), [
-    ("normal", range(16)), ("ragged", range(8)),
-    ("scales", (*range(8), 911295, 940219)),  # the kernel once summed all pixels and channels of a seed in one chain
-])
+@pytest.mark.parametrize(
+    ("mode", "numbers"),
+    [
+        ("normal", range(16)),
+        ("ragged", range(8)),
+        (
+            "scales",
+            (*range(8), 911295, 940219),
+        ),  # the kernel once summed all pixels and channels of a seed in one chain
+    ],
+)
 def test_what_differs_from_torch_by_more_than_rounding_is_explained_by_one_flip(mode: str, numbers: range) -> None:
     """Every parameter, momentum, moment and loss of any network, seeds and batch: scripts/fuzz_kernel has more."""
     for number in numbers:
@@ -86,10 +93,19 @@ def test_moments_do_not_cancel_where_a_mean_moves_far(width: str) -> None:
 ROWED = torch.zeros(3, 4)
 
 
-@pytest.mark.parametrize("tensor", [
-    ROWED.double(), ROWED.half(), ROWED.T.contiguous().T, ROWED[:, :3], ROWED[:, ::2], ROWED.to("meta"), ROWED[0],
-    ROWED[None],
-])
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        ROWED.double(),
+        ROWED.half(),
+        ROWED.T.contiguous().T,
+        ROWED[:, :3],
+        ROWED[:, ::2],
+        ROWED.to("meta"),
+        ROWED[0],
+        ROWED[None],
+    ],
+)
 def test_only_rows_of_float32_side_by_side_on_a_processor_have_addresses(tensor: torch.Tensor) -> None:
     assert _Rows(ROWED, 4).address(2) == ROWED[2].data_ptr()
     with pytest.raises(ValueError, match="contiguous rows of 4"):

@@ -63,8 +63,9 @@ def test_a_level_is_conv_norm_pool_and_relu(
     x = random(6, side, side, 1 if shared else HOSTS, 3, rng_seed=4)
     y = level_forward(x, p, spec, 0, moments, training=training)
     images = x.expand(-1, -1, -1, HOSTS, -1).permute(3, 0, 4, 1, 2)
-    found = [plain(images[n], [leaf[n] for leaf in leaves], own.mean[n], own.var[n], pools, training)
-             for n in range(HOSTS)]
+    found = [
+        plain(images[n], [leaf[n] for leaf in leaves], own.mean[n], own.var[n], pools, training) for n in range(HOSTS)
+    ]
     expected = torch.stack(found).permute(1, 3, 4, 0, 2)
     torch.testing.assert_close(y, expected, rtol=1e-10, atol=1e-10)
     g = random(*y.shape, rng_seed=9)

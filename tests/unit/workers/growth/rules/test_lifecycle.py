@@ -61,10 +61,15 @@ def test_a_fossil_with_too_little_contribution_does_not_count_as_contributing() 
     assert (lifecycle.fossilized[0], lifecycle.contributing[0]) == (1, 0)
 
 
-@pytest.mark.parametrize(("changes", "advances", "fossilizes"), [
-    ({}, [True, True, False], True), ({"epochs_in_stage": 2}, [False] * 3, True),
-    ({"contribution": 0.99}, [True, True, False], False), ({"acc_at_stage_start": 29.6}, [False, True, False], True),
-])
+@pytest.mark.parametrize(
+    ("changes", "advances", "fossilizes"),
+    [
+        ({}, [True, True, False], True),
+        ({"epochs_in_stage": 2}, [False] * 3, True),
+        ({"contribution": 0.99}, [True, True, False], False),
+        ({"acc_at_stage_start": 29.6}, [False, True, False], True),
+    ],
+)
 def test_strict_gates(changes: dict[str, float], advances: list[bool], fossilizes: bool) -> None:
     """Of a seed in training, one that blends, and one that holds."""
     lifecycle = make_lifecycle(gates="strict")
@@ -237,9 +242,7 @@ def test_execution_of_several_environments_is_that_of_each_alone() -> None:
             assert rows == state(game.lifecycle)
 
 
-@given(
-    st.integers(0, 2**32 - 1), st.sampled_from(["permissive", "strict"]), st.integers(0, 3), st.integers(1, 25)
-)
+@given(st.integers(0, 2**32 - 1), st.sampled_from(["permissive", "strict"]), st.integers(0, 3), st.integers(1, 25))
 @settings(max_examples=30)
 def test_random_play_never_raises_and_counts_add_up(rng_seed: int, gates: str, max_seeds: int, steps: int) -> None:
     rng = np.random.default_rng(rng_seed)

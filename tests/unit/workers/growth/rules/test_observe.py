@@ -29,9 +29,10 @@ class Layout:
 
 def layout(n_slots: int, n_blueprints: int) -> Layout:
     """Return the layout for `n_blueprints` enabled ones: width base + S * (slot + telemetry)."""
-    blocks = [(BASE, -1), *(
-        (features, slot) for features in (_slot_features(n_blueprints), TELEMETRY) for slot in range(n_slots)
-    )]
+    blocks = [
+        (BASE, -1),
+        *((features, slot) for features in (_slot_features(n_blueprints), TELEMETRY) for slot in range(n_slots)),
+    ]
     ends = np.cumsum([feature.width for features, _ in blocks for feature in features])
     base, slots, end = {}, [{} for _ in range(n_slots)], iter(ends.tolist())
     mine = np.zeros((n_slots, ends[-1]), dtype=bool)
@@ -60,7 +61,10 @@ def test_empty_slots_are_zeros_and_the_first_observation_is_known() -> None:
     assert (seen.dtype, seen.shape) == (np.float32, (WHERE.width,))
     assert not seen[WHERE.mine.any(axis=0)].any()
     expected = {
-        "progress": [1 / 25], "val_acc": [0.3], "acc_history": [0, 0, 0, 0, 0.3], "loss_delta": [0],
+        "progress": [1 / 25],
+        "val_acc": [0.3],
+        "acc_history": [0, 0, 0, 0, 0.3],
+        "loss_delta": [0],
         "val_loss": [np.log(3.0) / np.log(21.0)],
     }
     assert {name: seen[WHERE.base[name]].tolist() for name in expected} == {
@@ -95,10 +99,21 @@ def test_slot_features_say_what_they_are_called() -> None:
     game.follow([born, *[decision(op=Op.ADVANCE, slot=1)] * 2])
     seen = game.view(4).observation[0]
     expected = {
-        "present": [1], "stage": [0, 0, 1, 0, 0, 0, 0], "alpha_target": [0.7], "germination_target": [0.7],
+        "present": [1],
+        "stage": [0, 0, 1, 0, 0, 0, 0],
+        "alpha_target": [0.7],
+        "germination_target": [0.7],
         "alpha": [0.14],  # one of five linear ticks
-        "ramp_up": [1], "ramp_down": [0], "blending_out": [0], "ramp_left": [0.5], "measured": [1], "fresh": [1],
-        "style": [0, 0, 0, 1, 0], "blueprint": [0, 1, 0], "age": [0.15], "epochs_in_stage": [0.05],
+        "ramp_up": [1],
+        "ramp_down": [0],
+        "blending_out": [0],
+        "ramp_left": [0.5],
+        "measured": [1],
+        "fresh": [1],
+        "style": [0, 0, 0, 1, 0],
+        "blueprint": [0, 1, 0],
+        "age": [0.15],
+        "epochs_in_stage": [0.05],
     }
     found = {name: seen[WHERE.slots[1][name]].tolist() for name in expected}
     assert found == {name: pytest.approx(values, abs=1e-4) for name, values in expected.items()}

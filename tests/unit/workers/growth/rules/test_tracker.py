@@ -13,8 +13,13 @@ from workers.vocabulary import Stage
 def reading(loss: list[float], acc: list[float]) -> Measurement:
     shape = (len(loss), 1)
     return Measurement(
-        train_loss=np.array(loss) + 0.1, train_acc=np.array(acc) + 1.0, val_loss=np.array(loss), val_acc=np.array(acc),
-        all_off_acc=np.array(acc), contribution=np.full(shape, np.nan), interaction_sum=np.zeros(shape),
+        train_loss=np.array(loss) + 0.1,
+        train_acc=np.array(acc) + 1.0,
+        val_loss=np.array(loss),
+        val_acc=np.array(acc),
+        all_off_acc=np.array(acc),
+        contribution=np.full(shape, np.nan),
+        interaction_sum=np.zeros(shape),
         finite=np.ones(shape[0], dtype=bool),
     )
 
@@ -41,12 +46,17 @@ def test_plateau_counts_epochs_below_half_a_point(accs: list[float], plateau: in
     assert follow([2.0] * len(accs), accs).plateau_epochs[0] == plateau
 
 
-@pytest.mark.parametrize(("losses", "latched"), [
-    ([2.0, 1.99, 1.98, 1.97], True), ([2.0, 1.99, 1.98], False), ([2.0, 2.0, 2.0, 2.0], True),
-    ([2.0, 1.99, 1.98, 1.99, 1.98, 1.97], False),  # got worse once
-    ([2.0, 1.99, 1.98, 1.9, 1.89, 1.88], False),  # improved by more than 3 % once
-    ([2.0, 1.99, 1.98, 1.97, 5.0, 1.0], True),  # never unlatches
-])
+@pytest.mark.parametrize(
+    ("losses", "latched"),
+    [
+        ([2.0, 1.99, 1.98, 1.97], True),
+        ([2.0, 1.99, 1.98], False),
+        ([2.0, 2.0, 2.0, 2.0], True),
+        ([2.0, 1.99, 1.98, 1.99, 1.98, 1.97], False),  # got worse once
+        ([2.0, 1.99, 1.98, 1.9, 1.89, 1.88], False),  # improved by more than 3 % once
+        ([2.0, 1.99, 1.98, 1.97, 5.0, 1.0], True),  # never unlatches
+    ],
+)
 def test_stabilisation_latch(losses: list[float], latched: bool) -> None:
     assert follow(losses, [30.0] * len(losses)).stabilized[0] == latched
 
@@ -68,15 +78,18 @@ def test_a_stopped_environment_keeps_its_signals() -> None:
     assert signals.acc_history[1, -2] == 30.0
 
 
-@pytest.mark.parametrize(("stage", "alpha", "contribution", "serial", "expected"), [
-    ((4, 6, 3), (1, 0.1, 1), (-9, 5, -9), (2, 0, 1), 1),  # highest stage
-    ((4, 4, 4), (0.2, 0.5, 0.7), (-9, -9, 5), (2, 1, 0), 2),  # then highest alpha
-    ((4, 4, 4), (0.5, 0.5, 0.5), (1, -2, 3), (2, 0, 1), 1),  # then most negative contribution
-    ((4, 4, 3), (0.5, 0.5, 1), (np.nan, 8, 0), (2, 0, 1), 1),  # an unmeasured one loses
-    ((4, 4, 4), (0.5, 0.5, 0.5), (1, 1, 1), (0, 5, 1), 1),  # then the youngest
-    ((1, 9, 1), (0, 0, 0), (np.nan,) * 3, (-1, 3, -1), -1),  # nobody
-    ((3, 9, 1), (0, 0, 0), (np.nan,) * 3, (0, 3, -1), 0),  # a cooling slot holds nobody
-])
+@pytest.mark.parametrize(
+    ("stage", "alpha", "contribution", "serial", "expected"),
+    [
+        ((4, 6, 3), (1, 0.1, 1), (-9, 5, -9), (2, 0, 1), 1),  # highest stage
+        ((4, 4, 4), (0.2, 0.5, 0.7), (-9, -9, 5), (2, 1, 0), 2),  # then highest alpha
+        ((4, 4, 4), (0.5, 0.5, 0.5), (1, -2, 3), (2, 0, 1), 1),  # then most negative contribution
+        ((4, 4, 3), (0.5, 0.5, 1), (np.nan, 8, 0), (2, 0, 1), 1),  # an unmeasured one loses
+        ((4, 4, 4), (0.5, 0.5, 0.5), (1, 1, 1), (0, 5, 1), 1),  # then the youngest
+        ((1, 9, 1), (0, 0, 0), (np.nan,) * 3, (-1, 3, -1), -1),  # nobody
+        ((3, 9, 1), (0, 0, 0), (np.nan,) * 3, (0, 3, -1), 0),  # a cooling slot holds nobody
+    ],
+)
 def test_summary_seed(stage: tuple, alpha: tuple, contribution: tuple, serial: tuple, expected: int) -> None:
     table = SeedTable.empty(1, 3)
     table.stage[0], table.alpha[0], table.contribution[0], table.serial[0] = stage, alpha, contribution, serial
