@@ -14,8 +14,11 @@ from simulation.procedure import ALPHA, Rule, signed
 from esper_ab.stats.error_rates import LookPlan, far_tail, rate_of_skewness, rate_of_tail
 from esper_ab.verdict.shapes import SAID_FROM
 
-PAGE, BEGIN, END = ROOT / "docs" / "evidence" / "rates.md", "<!-- shapes tables -->\n", "<!-- /shapes tables -->"
-EXPERIMENTS, PATHS = 20_000, 400_000
+PAGE = ROOT / "docs" / "evidence" / "rates.md"
+BEGIN = "<!-- shapes tables -->\n"
+END = "<!-- /shapes tables -->"
+EXPERIMENTS = 20_000
+PATHS = 400_000
 LAWS: dict[str, Law] = {
     "skewness 2": skewed(2.0),
     "skewness 3.5": skewed(3.5),
@@ -94,7 +97,8 @@ def _tasks() -> Iterable[str]:
     yield from _head(["law", "seeds", *(f"{count} task{'s' if count > 1 else ''}" for count in TASKS)])
     for number, name in enumerate(names):
         for looks in ((10,), (14, 20)):
-            rule, rates = Rule(looks, paths=PATHS), []
+            rule = Rule(looks, paths=PATHS)
+            rates = []
             for count in TASKS:
                 rng = np.random.default_rng([RNG_SEED, 2, number])
                 share = ALPHA / (count + 1 if count > 1 else 1)
@@ -152,7 +156,8 @@ def _bimodal() -> Iterable[str]:
     )
     yield from _head(["pairs", "one of each pair", "rule", "-0.9", "rule", "0", "rule", "power, 1 SD", "2 SD"])
     for pairs in (6, 7, 8, 9, 10, 11, 13, 14, 16, 19):
-        rng, cells = np.random.default_rng([RNG_SEED, 4, pairs]), []
+        rng = np.random.default_rng([RNG_SEED, 4, pairs])
+        cells = []
         for opposite in (1.0, 0.95, 0.5):
             first = rng.random((EXPERIMENTS, pairs)) < 0.5
             other = np.where(rng.random(first.shape) < opposite, ~first, first)

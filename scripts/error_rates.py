@@ -33,7 +33,9 @@ SHARES = (0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.3)
 DEPTHS = (5.0, 10.0, 25.0, 50.0)
 LARGE = 3.5  # skewness whose false claims tell how large a false claim may be
 NORMAL, FALSE = 0.8, 0.99  # quantiles: of the skewness of normal differences, of the size of false claims
-EXPERIMENTS, PATHS, RNG_SEED = 20_000, 200_000, 58
+EXPERIMENTS = 20_000
+PATHS = 200_000
+RNG_SEED = 58
 MOST = round(1.4 * PAIRS[-1])
 
 Law = Callable[[np.random.Generator, tuple[int, int]], Floats]
@@ -93,12 +95,16 @@ def samples() -> tuple[list[list[float]], list[float], list[float]]:
     The median skewness of samples that are falsely claimed to lie above 0, the skewness that most of the claims about
     normal differences do not exceed, and the mean in SDs that hardly any false claim about a skewed law exceeds.
     """
-    medians, usual, largest = [], [], []
+    medians = []
+    usual = []
+    largest = []
     for pairs in PAIRS:
-        rng, of_laws = np.random.default_rng([RNG_SEED, pairs]), []
+        rng = np.random.default_rng([RNG_SEED, pairs])
+        of_laws = []
         for law in SKEWNESS:
             d = skewed(law)(rng, (2 * EXPERIMENTS, pairs))
-            t, skew = t_values(d), skewness_against(d)
+            t = t_values(d)
+            skew = skewness_against(d)
             false = crossings(t, Rule((pairs,), paths=PATHS), 1)[0] > 0.0
             of_laws.append(round(float(np.median(skew[false])), 3) if law else 0.0)
             if not law:

@@ -44,14 +44,18 @@ def main() -> int:
 def decode_many(rng: random.Random, count: int) -> None:
     """Decode `count` frames as the coordinator would; any result except a message or ProtocolError ends the script."""
     outcomes: Counter[str] = Counter()
-    seconds, longest, done, before = 0.0, 0.0, 0, 0
+    seconds = 0.0
+    longest = 0.0
+    done = 0
+    before = 0
     while done < count:
         frames = list(hostile.frames(rng, min(_BATCH, count - done)))
         for frame in frames:
             began = time.perf_counter()
             outcomes[outcome(frame)] += 1
             took = time.perf_counter() - began
-            seconds, longest = seconds + took, max(longest, took)
+            seconds = seconds + took
+            longest = max(longest, took)
         done += len(frames)
         if not before and done >= _WARM * count:
             before = peak_bytes()

@@ -34,7 +34,8 @@ def main() -> int:
 
 def fuzz(mode: str, asked: argparse.Namespace) -> int:
     """Run all cases of a mode; return 1 if one is unexplained."""
-    counts, began = dict.fromkeys(kernel_cases.KINDS, 0), time.monotonic()
+    counts = dict.fromkeys(kernel_cases.KINDS, 0)
+    began = time.monotonic()
     for number in itertools.count(asked.first):
         if number - asked.first >= asked.cases if asked.seconds is None else time.monotonic() - began > asked.seconds:
             break

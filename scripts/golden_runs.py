@@ -170,7 +170,8 @@ def _drawing(means: Mapping[str, float], sd: float, drift: float, faults: str) -
         moved = drift * spec.ref.replicate if spec.ref.group_id == first else 0.0
         return 50.0 + means[spec.ref.group_id] + shared + own + moved
 
-    kept, fake_worker.accuracy = fake_worker.accuracy, drawn
+    kept = fake_worker.accuracy
+    fake_worker.accuracy = drawn
     os.environ[fake_worker.FAULT_VARIABLE] = faults
     try:
         yield

@@ -38,7 +38,8 @@ ROOMS = {
     "ppo": "workers/ppo",
 }
 SCORES = LISTS / "scores.toml"
-_SIZE, _RNG_SEED = 200, 38
+_SIZE = 200
+_RNG_SEED = 38
 _LOADED_BEFORE = ("numpy", "scipy.special", "scipy.stats", "msgspec", "hypothesis.strategies")
 _NEEDS_TORCH = {"growth-rules", "ppo"}
 _STATISTICAL = {"verdict", "design", "stats"}
@@ -66,7 +67,8 @@ def main() -> None:
 def try_room(room: str, sample: int) -> list[Mutant]:
     file = LISTS / f"{room}.json"
     mutants = read(file)
-    tried, began = mutants[:sample], time.monotonic()
+    tried = mutants[:sample]
+    began = time.monotonic()
     places = [(mutant, locate(ROOT, mutant)) for mutant in tried]
     for mutant, place in places:
         mutant.result = "" if place else GONE
@@ -99,13 +101,17 @@ class _Work:
     """The mutants of a room: first those that can be tried in the child that collects the tests, then the rest."""
 
     def __init__(self, places: list[tuple[Mutant, Located]], files: list[Path], tell: Any, say: Any) -> None:
-        self._places, self._files, self._tell, self._say = places, files, tell, say
+        self._places = places
+        self._files = files
+        self._tell = tell
+        self._say = say
 
     def run(self) -> None:
         answer = in_child(self._collected, _FOREVER_S)
         seen = msgspec.convert(answer["seen"], dict[str, Seen])
         for (mutant, _), (result, by) in zip(self._places, answer["results"], strict=True):
-            mutant.result, mutant.by = result, by
+            mutant.result = result
+            mutant.by = by
         for mutant, place in self._places:
             if not mutant.result:
                 run_late(mutant, place, self._files, seen)

@@ -232,9 +232,11 @@ def draw_shaping(experiment_dir: Path) -> None:
     from esper_ab.report.figures import style
     from esper_ab.report.figures.catalogue import figure
 
-    found, parts = content(load(experiment_dir).history), []
+    found = content(load(experiment_dir).history)
+    parts = []
     for name in ("own-reward", "curves"):
-        drawn, buffer = figure(name, found), io.BytesIO()
+        drawn = figure(name, found)
+        buffer = io.BytesIO()
         assert drawn is not None, "every run has ended"
         with style.look():
             drawn.savefig(buffer, format="png", dpi=90, transparent=False)

@@ -19,7 +19,8 @@ def error_of(index: int) -> str:
 
 def main() -> None:
     build = f"CUDA {torch.version.cuda}" if torch.version.cuda else "ROCm" if torch.version.hip else "the CPU"
-    usable, failing = [], []
+    usable = []
+    failing = []
     for index in range(torch.cuda.device_count() if torch.version.cuda else 0):
         if error := error_of(index):
             failing.append(error)

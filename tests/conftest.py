@@ -86,7 +86,8 @@ def _torch_as_it_was():
     if torch is None:
         yield
         return
-    mode, fill = torch.get_deterministic_debug_mode(), torch.utils.deterministic.fill_uninitialized_memory
+    mode = torch.get_deterministic_debug_mode()
+    fill = torch.utils.deterministic.fill_uninitialized_memory
     cublas = os.environ.get("CUBLAS_WORKSPACE_CONFIG")
     yield
     torch.set_deterministic_debug_mode(mode)

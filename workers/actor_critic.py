@@ -64,7 +64,8 @@ def orthogonal(rows: int, columns: int, gain: float, rng: RngPath) -> Floats:
 
 def initial_weights(shape: Shape, rng: RngPath) -> Weights:
     """Return the weights of a fresh network; they depend only on its sizes and `rng`."""
-    hidden, found = shape.hidden, dict[str, Floats]()
+    hidden = shape.hidden
+    found = dict[str, Floats]()
 
     def linear(name: str, inputs: int, outputs: int, gain: float, path: RngPath) -> None:
         found[f"{name}.weight"] = orthogonal(outputs, inputs, gain, path / "weight")
@@ -83,7 +84,8 @@ def initial_weights(shape: Shape, rng: RngPath) -> Weights:
         found["lstm.bias_hh_l0"] = np.zeros(4 * hidden)
         norm("norm")
     for group, heads in enumerate(shape.groups):
-        name, path = f"actor.{group}", rng / "group" / heads.start
+        name = f"actor.{group}"
+        path = rng / "group" / heads.start
         linear(f"{name}.inner", hidden, hidden, _INNER_GAIN, path / "inner")
         for head in range(min(heads.start, CONDITIONING_HEADS)):
             size = shape.head_sizes[head]  # rows of root mean square 1, like the features that they are added to
@@ -210,7 +212,8 @@ class ActorCritic(ABC):
 
         This is the output-preserving half of Pop-Art (van Hasselt et al. 2016, arXiv:1602.07714).
         """
-        weight, bias = self.weights["value_out.weight"], self.weights["value_out.bias"]
+        weight = self.weights["value_out.weight"]
+        bias = self.weights["value_out.bias"]
         weight *= scale
         bias *= scale
         bias += shift

@@ -41,7 +41,9 @@ def flaw(values: Floats) -> str:
         return ""
     if (np.abs(values) <= LARGEST_OUTCOME).all():  # False for NaN, too
         return ""
-    return f"is beyond {LARGEST_OUTCOME:g}" if np.isfinite(values).all() else "is not finite"
+    if np.isfinite(values).all():
+        return f"is beyond {LARGEST_OUTCOME:g}"
+    return "is not finite"
 
 
 class ReadOnlyArrays:

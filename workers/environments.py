@@ -198,7 +198,8 @@ class Stopwatch:
 
     def lap(self) -> Timing:
         """Return the times since the last lap, and start the next."""
-        start, self._start = self._start, time.monotonic()
+        start = self._start
+        self._start = time.monotonic()
         spent = {f"{name}_s": phase.spent_s for name, phase in self._phases.items()}
         for phase in self._phases.values():
             phase.spent_s = 0.0
@@ -268,7 +269,10 @@ class Kind(ABC):
         raise ValueError(f"no controller {spec.settings.controller.name!r} for {spec.task}")
 
     def world(self, path: Path, spec: RunSpec, importable: Collection[str], device: str) -> World:
-        """Return the world of the policy at `path`; ValueError if that would run code outside the modules `importable`."""
+        """Return the world of the policy at `path`.
+
+        ValueError if that would run code outside the modules `importable`.
+        """
         raise ValueError(f"{path}: its task {spec.task!r} is code, which a policy file must not cause to run")
 
     def summary(self, episodes: Sequence[EnvEpisode]) -> tuple[dict[str, Any], str]:

@@ -54,7 +54,9 @@ def pbrs(seeds: SeedFacts, before: Floats, settings: RewardSettings) -> Floats:
 
 def birth_bonus(settings: RewardSettings) -> float:
     """Return the bonus paid at once for a germination: pbrs_weight * gamma * P(GERMINATED); 0 if disabled."""
-    return 0.0 if settings.disable_pbrs else settings.pbrs_weight * settings.gamma * _OF_STAGE[Stage.GERMINATED]
+    if settings.disable_pbrs:
+        return 0.0
+    return settings.pbrs_weight * settings.gamma * _OF_STAGE[Stage.GERMINATED]
 
 
 def before_with_birth(seeds: SeedFacts) -> Floats:
@@ -127,8 +129,10 @@ def ratio_penalty(seeds: SeedFacts, settings: RewardSettings) -> Floats:
     """
     if settings.disable_anti_gaming:
         return np.zeros_like(seeds.contribution)
-    contribution, improvement = seeds.contribution, seeds.total_improvement
-    threshold, penalty = settings.hacking_ratio_threshold, settings.prune_good_seed_penalty
+    contribution = seeds.contribution
+    improvement = seeds.total_improvement
+    threshold = settings.hacking_ratio_threshold
+    penalty = settings.prune_good_seed_penalty
     clear = improvement > max(settings.improvement_safe_threshold, 1e-8)
     ratio = np.divide(contribution, improvement, out=np.zeros_like(contribution), where=clear)
     excess = np.where(ratio > threshold, -np.minimum(-penalty, 0.1 * (ratio - threshold) / threshold), 0.0)
@@ -209,7 +213,8 @@ def _set_alpha_target(seeds: SeedFacts, settings: RewardSettings) -> Floats:
 
 
 def _fossilize(seeds: SeedFacts, settings: RewardSettings) -> Floats:
-    contribution, improvement = seeds.contribution, seeds.total_improvement
+    contribution = seeds.contribution
+    improvement = seeds.total_improvement
     harmful = -0.5 - np.minimum(0.2 * np.abs(improvement), 1.0)
     disguised = (contribution > 0.1) & (improvement < -0.2)
     settled = np.minimum(1.0, seeds.epochs_in_stage / _SETTLED_EPOCHS)
@@ -224,7 +229,8 @@ def _fossilize(seeds: SeedFacts, settings: RewardSettings) -> Floats:
 
 
 def _prune(seeds: SeedFacts, settings: RewardSettings) -> Floats:
-    contribution, loss = seeds.contribution, settings.prune_good_seed_penalty
+    contribution = seeds.contribution
+    loss = settings.prune_good_seed_penalty
     useful = np.maximum(loss - 0.05 * contribution, 3.0 * loss)
     price = first_of(
         (~seeds.present, _PRUNE_NOTHING_PENALTY),
@@ -287,5 +293,8 @@ def _stage_bonus(facts: StepFacts, settings: RewardSettings) -> Floats:
 
 def _terminal(facts: StepFacts, settings: RewardSettings) -> Floats:
     span = settings.baseline_loss - settings.target_loss
-    reached = (settings.baseline_loss - facts.val_loss) / span if span != 0 else np.ones_like(facts.val_loss)
+    if span != 0:
+        reached = (settings.baseline_loss - facts.val_loss) / span
+    else:
+        reached = np.ones_like(facts.val_loss)
     return settings.terminal_loss_weight * np.clip(reached, 0.0, 1.0)

@@ -87,7 +87,8 @@ def conditions(history: History) -> str:
 
 def facts_of(history: History) -> Facts:
     """Return what the records say besides outcomes: audit findings, and which groups are the same computation."""
-    pairs, plan = pairs_in(followed(history)), history.plan
+    pairs = pairs_in(followed(history))
+    plan = history.plan
     return Facts(
         scope=conditions(history),
         findings=tuple(audit(history, pairs)),

@@ -123,8 +123,10 @@ def _aliased(history: History, contrast: Contrast, places: Places) -> Iterator[F
 
 def _remedy(history: History, contrast: Contrast, places: Places) -> str:
     """Say whether more replicates or a different order would separate an aliased comparison from its positions."""
-    experiment, n_sets = history.plan.experiment, len(history.plan.lanes) // len(history.plan.experiment.groups)
-    names, more = [group.name for group in experiment.groups], dict(places)
+    experiment = history.plan.experiment
+    n_sets = len(history.plan.lanes) // len(history.plan.experiment.groups)
+    names = [group.name for group in experiment.groups]
+    more = dict(places)
     if experiment.order == "fixed":
         return "An experiment with `--order balanced` would separate them; more seeds would not."
     for replicate in range(history.replicates, history.replicates + 2 * len(names) * n_sets):
@@ -140,7 +142,7 @@ def _remedy(history: History, contrast: Contrast, places: Places) -> str:
 
 
 def _position_balance(history: History, contrast: Contrast, places: Places) -> Iterator[Finding]:
-    """Report unequal start positions if their effects are not adjusted for, so that only balance cancels these effects."""
+    """Report unequal start positions if their effects are not adjusted for and only balance cancels them."""
     unneeded = history.design.adjusted or history.design.positions_drawn or not history.design.positions_matter
     if unneeded or len(places) < 2:  # with one pair there is nothing to balance
         return

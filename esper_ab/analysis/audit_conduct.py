@@ -90,10 +90,14 @@ def _throughput(groups: Sequence[Conduct]) -> Iterator[Finding]:
 
 
 def _cold(group: Conduct) -> Iterator[Finding]:
-    first, ratio = group.first_episode_s, group.first_over_rest
+    first = group.first_episode_s
+    ratio = group.first_over_rest
     if first is None or ratio is None or ratio < COLD_FIRST_EPISODE or group.warm_up_s == 0.0:
         return  # not slow, or there was no warm-up that could have been too short
-    warm = "" if group.warm_up_s is None else f" after a warm-up of {significant(group.warm_up_s, 3)} s"
+    if group.warm_up_s is None:
+        warm = ""
+    else:
+        warm = f" after a warm-up of {significant(group.warm_up_s, 3)} s"
     yield note_on(
         "cold start",
         f"{group.group}: the first episode took {significant(first, 3)} s{warm}, "

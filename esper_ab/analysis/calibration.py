@@ -65,6 +65,7 @@ def _resolvable(known: Known, replicates: int, alpha: float) -> float:
 
 def _spread(x: Floats) -> Spread:
     """Return the spread of finite values [runs], at least two."""
-    sd, df = float(np.std(x, ddof=1)), x.size - 1
+    sd = float(np.std(x, ddof=1))
+    df = x.size - 1
     low, high = sd_limits(sd, df, 0.95)
     return Spread(runs=int(x.size), mean=math.fsum(x) / x.size, sd=sd, low=low, high=high)

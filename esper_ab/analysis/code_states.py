@@ -65,7 +65,8 @@ def telling(codes: Sequence[Mapping[str, str]]) -> str:
 
 def named(code: Mapping[str, str]) -> str:
     """Describe a state: "commit 0123456789ab with changes (sources 5a5a)"; outside a checkout, the sources only."""
-    sources, commit = f"sources {code.get('sources', 'unknown')}", code.get("commit", "")
+    sources = f"sources {code.get('sources', 'unknown')}"
+    commit = code.get("commit", "")
     if not commit:
         return sources
     return f"commit {commit[:12]}{' with changes' if code.get('dirty') == 'yes' else ''} ({sources})"

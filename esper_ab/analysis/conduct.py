@@ -53,7 +53,9 @@ def conduct(history: History) -> tuple[Conduct, ...]:
 
 def evaluated_envs(run: RunHistory) -> list[EnvEpisode]:
     """Return every evaluation episode of every environment, sampled and greedy."""
-    return [played.outcome for played in run.evaluation.episodes] if run.evaluation else []
+    if run.evaluation:
+        return [played.outcome for played in run.evaluation.episodes]
+    return []
 
 
 def learners(history: History) -> dict[str, list[RunHistory]]:

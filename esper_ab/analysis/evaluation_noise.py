@@ -71,7 +71,8 @@ def _with_costs(history: History, found: Components | None) -> EvaluationNoise |
         return None
     trained_s = math.fsum(math.fsum(run.columns.known("total_s")) for run, _ in done)
     evaluated_s = math.fsum(evaluation.timing.total_s for _, evaluation in done)
-    trained, evaluated = len(done) * experiment.episodes * experiment.n_envs, sum(len(one.episodes) for _, one in done)
+    trained = len(done) * experiment.episodes * experiment.n_envs
+    evaluated = sum(len(one.episodes) for _, one in done)
     if min(trained_s, evaluated_s) <= 0.0:
         return None
     return EvaluationNoise(

@@ -47,7 +47,8 @@ def _near(
 
     `baseline`: the outcome of the baseline by replicate, in percent.
     """
-    margin, near = history.design.margin, dict[str, str]()
+    margin = history.design.margin
+    near = dict[str, str]()
     for group in contrast.groups:
         ends = _outcomes(history, group, baseline)
         if not ends:

@@ -31,7 +31,8 @@ def _gain(one: RunOutcome, baseline: float | None) -> float | None:
 
 def kept_share(one: RunOutcome) -> float | None:
     """Return the share of fossilised seeds among fossilised and pruned seeds; None if there are no such seeds."""
-    kept, pruned = one.measures["fossilized"], one.measures["pruned"]
+    kept = one.measures["fossilized"]
+    pruned = one.measures["pruned"]
     if kept is None or pruned is None or kept + pruned == 0:
         return None
     return kept / (kept + pruned)

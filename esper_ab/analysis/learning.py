@@ -47,7 +47,7 @@ def learning(history: History, outcomes: Mapping[str, RunOutcome]) -> tuple[Lear
 
 
 def unsettled(design: Design, learned: Iterable[Learning]) -> list[str]:
-    """Return the groups whose policies are still near uniform, or do much better with greedy than with sampled actions."""
+    """Return the groups whose policies are near uniform, or do much better with greedy than with sampled actions."""
     return [
         one.group
         for one in learned

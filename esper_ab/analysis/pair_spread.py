@@ -41,7 +41,8 @@ def known_from_pairs(history: History, name: str) -> Known:
     if not df:
         raise UsageError(f"--experiment {name}: estimating a spread needs at least two finished seeds; give --sd-run")
     square = math.fsum(float(np.sum((sample - sample.mean()) ** 2)) for sample in samples)
-    sd, noise = math.sqrt(square / df), noise_of_pairs(history)
+    sd = math.sqrt(square / df)
+    noise = noise_of_pairs(history)
     known = check_varied(
         Known(
             source=f"{len(groups)} groups of {name}",
@@ -52,7 +53,10 @@ def known_from_pairs(history: History, name: str) -> Known:
         )
     )
     pooled = sum(one_df for _, one_df in residuals)
-    sd_pairs = math.sqrt(math.fsum(one**2 * one_df for one, one_df in residuals) / pooled) if pooled else 0.0
+    if pooled:
+        sd_pairs = math.sqrt(math.fsum(one**2 * one_df for one, one_df in residuals) / pooled)
+    else:
+        sd_pairs = 0.0
     if not sd_pairs:
         return known
     rho = 1.0 - sd_pairs**2 / (2.0 * sd**2)
@@ -86,4 +90,6 @@ def residual_sd(design: Design, pairs: Sequence[Pair]) -> tuple[float, int]:
     positions = design.positions if design.adjusted else 1
     sides = [(pair.position_a, pair.position_b) for pair in pairs]
     found = adjusted_difference([pair.a for pair in pairs], [pair.b for pair in pairs], sides, positions)
-    return (0.0, 0) if found is None or found.sd is None else (found.sd, int(found.df))
+    if found is None or found.sd is None:
+        return (0.0, 0)
+    return (found.sd, int(found.df))

@@ -31,8 +31,12 @@ CLIPPED_SHARE = 0.5
 UNINFORMED_VALUE_LOSS = 0.5
 UNTRAINED_UPDATES = 10  # a critic that explains nothing after fewer updates is untrained, not collapsed
 
-NO_STEP, RATIO_MISMATCH, RATIO_EXPLOSION = "no step", "ratio mismatch", "ratio explosion"
-RATIO_COLLAPSE, ENTROPY_COLLAPSE, VALUE_COLLAPSE = "ratio collapse", "entropy collapse", "value collapse"
+NO_STEP = "no step"
+RATIO_MISMATCH = "ratio mismatch"
+RATIO_EXPLOSION = "ratio explosion"
+RATIO_COLLAPSE = "ratio collapse"
+ENTROPY_COLLAPSE = "entropy collapse"
+VALUE_COLLAPSE = "value collapse"
 
 
 def pathologies(record: EpisodeRecord) -> dict[str, str]:
@@ -87,7 +91,9 @@ def _found(of: Callable[[str], Any], *, learns: Any, chose: Any, episodes: Any) 
 
     `of`: returns a number of the update by name; NaN where it is absent, which compares false except with !=.
     """
-    loss, norm, entropy = of("policy_loss"), of("grad_norm"), of("entropy")
+    loss = of("policy_loss")
+    norm = of("grad_norm")
+    entropy = of("entropy")
     return {
         NO_STEP: learns & ((loss != loss) | (norm != norm)),
         RATIO_EXPLOSION: of("ratio_max") >= RATIO_ALARM,

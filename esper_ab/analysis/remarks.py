@@ -68,7 +68,8 @@ def _greedy(history: History, learning: Sequence[Learning]) -> Iterator[str]:
 
 
 def _fixed_above(history: History, outcomes: Mapping[str, RunOutcome], learning: Sequence[Learning]) -> Iterator[str]:
-    design, learners = history.design, {one.group for one in learning}
+    design = history.design
+    learners = {one.group for one in learning}
     means = {
         group: found
         for group in history.groups

@@ -17,7 +17,10 @@ from esper_ab.trackers.settings import Tracking
 
 
 def arguments(function: str, given: Mapping[str, Any], declared: type) -> dict[str, Any]:
-    """Convert the arguments `given` to `function` to the types in the TypedDict `declared`; UsageError if that fails."""
+    """Convert the arguments `given` to `function` to the types in the TypedDict `declared`.
+
+    UsageError if that fails.
+    """
     kinds = get_type_hints(declared, include_extras=True)
     for name in given:
         if name not in kinds:

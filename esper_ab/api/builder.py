@@ -52,7 +52,11 @@ class ExperimentBuilder:
         `ppo__lr=1e-3` and `overrides={"ppo.lr": 1e-3}` are equivalent. `tags` and `run` are for trackers.
         """
         own = _once(overrides, settings, f"variant {name!r}")
-        tags = list(tags) if isinstance(tags, list | tuple) else tags  # `build` refuses anything else
+        # `build` refuses anything else
+        if isinstance(tags, list | tuple):
+            tags = list(tags)
+        else:
+            tags = tags
         return self._with(variants=[*self.so_far.variants, ABVariant(name, description, own, tags, run)])
 
     def set_runs_per_variant(self, runs: int) -> ExperimentBuilder:
@@ -96,7 +100,8 @@ class ExperimentBuilder:
 
 def _once(overrides: Settings | None, settings: Settings, where: str) -> Settings:
     """Merge the settings in `overrides` with those in keywords, by dotted key; UsageError if both set the same key."""
-    told, more = dotted({} if overrides is None else overrides), dotted(settings)
+    told = dotted({} if overrides is None else overrides)
+    more = dotted(settings)
     for key in told.keys() & more.keys():
         raise UsageError(f"{where}: {key} is set twice")
     return {**told, **more}

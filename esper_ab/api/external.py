@@ -1,4 +1,4 @@
-"""Python functions for outcomes of runs done elsewhere: explore them, or judge them by a plan written before the runs."""
+"""Python functions for outcomes of runs done elsewhere: explore them, or judge them by a plan made before them."""
 
 from __future__ import annotations
 
@@ -123,10 +123,12 @@ def compare_outcomes(
 
 def explored(observations: Observations, asked: Asked) -> OutcomeVerdicts:
     """Compare all groups; `asked` holds the arguments of `compare_outcomes` by name."""
-    scales, rule = _scales(observations.tasks, asked), _rule(asked)
+    scales = _scales(observations.tasks, asked)
+    rule = _rule(asked)
     scores = asked.get("scores", "")
     check_units(scales, observations, ranges_of(observations.tasks, scores))
-    paired, rows = asked.get("paired"), asked.get("rows")
+    paired = asked.get("paired")
+    rows = asked.get("rows")
     questions = (
         *on_items(observations, rows),
         *on_direction(observations.outcome_column, asked),
@@ -191,13 +193,19 @@ def judge_outcomes(
     `scores` gives the outcomes that score 0 and 1 in performance profiles, as one text "WORST..TARGET" or one per task.
     """
     with _python_errors():
-        held = plan if isinstance(plan, AnalysisPlan) else read_plan(path_of("plan", plan, "a plan or "))
+        if isinstance(plan, AnalysisPlan):
+            held = plan
+        else:
+            held = read_plan(path_of("plan", plan, "a plan or "))
         folders = _folders(data)
         if folders and (columns or groups):
             raise UsageError("columns and groups apply to a table; experiment directories have no columns")
         for _, folder in folders:
             refuse_joint(folder, "judge_outcomes", by_task=True)
-        observations = read_experiments(folders, held.scales) if folders else _observations(data, columns, groups)
+        if folders:
+            observations = read_experiments(folders, held.scales)
+        else:
+            observations = _observations(data, columns, groups)
         return judged(held, observations, scores)
 
 

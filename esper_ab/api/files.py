@@ -133,7 +133,10 @@ def _run_guarded(path: Path, action: Callable[[], Made]) -> Made:
         lines = [line for frame, line in frames if frame.f_code.co_filename == str(path)]
         where = f"{path}:{lines[-1]}" if lines else str(path)
         first = (str(error).splitlines() or [""])[0]
-        said = first if isinstance(error, EsperError) else f"{type(error).__name__}: {first}".removesuffix(": ")
+        if isinstance(error, EsperError):
+            said = first
+        else:
+            said = f"{type(error).__name__}: {first}".removesuffix(": ")
         raise UsageError(visible_line(f"{where}: {said}", _MESSAGE_CHARS)) from None
 
 
@@ -163,7 +166,9 @@ def _explain_nothing(path: Path, named: dict[str, Any], module: ModuleType) -> s
 
 def _place(path: Path, value: object) -> str:
     """Return the path, with the line number if `value` is a function."""
-    return f"{path}:{value.__code__.co_firstlineno}" if isinstance(value, FunctionType) else str(path)
+    if isinstance(value, FunctionType):
+        return f"{path}:{value.__code__.co_firstlineno}"
+    return str(path)
 
 
 def _make(path: Path, symbol: str, value: Any) -> tuple[DeclaredExperiment, AskedExperiment]:

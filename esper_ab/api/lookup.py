@@ -16,7 +16,10 @@ class NoSuchName(UsageError, KeyError):
 
 
 class ByPair(dict[tuple[str, str], Found]):
-    """A mapping from (a, b) to a value for a - b; an unknown pair raises NoSuchName, which lists the pairs that exist."""
+    """A mapping from (a, b) to a value for a - b.
+
+    An unknown pair raises NoSuchName, which lists the pairs that exist.
+    """
 
     def __missing__(self, pair: object) -> Found:
         listed = ", ".join(f"{a} - {b}" for a, b in self) or "none"

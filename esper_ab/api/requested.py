@@ -60,7 +60,8 @@ def parse_declaration(experiment: ABExperiment, folder: Path) -> DeclaredExperim
 
 
 def _check_variants(experiment: ABExperiment) -> None:
-    where, names = f"experiment {experiment.name!r}", []
+    where = f"experiment {experiment.name!r}"
+    names = []
     for variant in experiment.variants:
         if not isinstance(variant, ABVariant):
             raise UsageError(f"{where}: a variant must be an ABVariant, not {variant!r}")
@@ -130,7 +131,10 @@ def tracking_of(experiment: ABExperiment) -> Tracking:
 
 
 def about(experiment: ABExperiment) -> dict[str, Any]:
-    """Return the author's remarks, which affect nothing, for the [record] table of experiment.toml; `launch` skips it."""
+    """Return the author's remarks, which affect nothing, for the [record] table of experiment.toml.
+
+    `launch` skips it.
+    """
     variants = {
         variant.name: {"description": variant.description, "tags": list(variant.tags), "run": variant.run}
         for variant in experiment.variants

@@ -134,7 +134,8 @@ def early_end(failure: EsperError | None, path: Path, history: History) -> str:
 
 
 def _result(path: Path, run: RunHistory, content: Content) -> RunResult:
-    evaluation, outcome = run.evaluation, content.outcomes[run.ref.name]
+    evaluation = run.evaluation
+    outcome = content.outcomes[run.ref.name]
     success = evaluation is not None and len(run.columns) == run.spec.episodes
     seconds = [*run.columns.of("total_s"), *([evaluation.timing.total_s] if evaluation else [])]
     rewards = {f"reward.{mode}": value for mode, value in outcome.rewards.items()}
@@ -157,7 +158,10 @@ def _why(run: RunHistory, history: History) -> str:
         kinds = _DEATHS if run.failed else ("cancelled",)
         return _last(entries, kinds) or _last(entries, ("dropped_pair",)) or "its seed was given up"
     ended = history.ended
-    how = f"the experiment {ended.status}" if ended and ended.detail else "the experiment did not end"
+    if ended and ended.detail:
+        how = f"the experiment {ended.status}"
+    else:
+        how = "the experiment did not end"
     return f"{'not finished' if run.started else 'not started'}; {how}"
 
 

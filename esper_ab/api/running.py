@@ -101,7 +101,8 @@ def run_ab_test(
     )
     own = {key: told.pop(key) for key in AskedLauncher.__struct_fields__ if key in told}
     declared = parse_declaration(experiment, Path.cwd())
-    watched, retries = told.get("verbose", False), told["max_retries"] if told["retry_failed_runs"] else 0
+    watched = told.get("verbose", False)
+    retries = told["max_retries"] if told["retry_failed_runs"] else 0
     failure: EsperError | None = None
     with spelled(in_python()):
         launcher = make_launcher(AskedLauncher(**own))
@@ -148,7 +149,8 @@ def _check_process(launcher: Launcher) -> None:
 
 def _limited(asked: AskedExperiment, told: Mapping[str, Any]) -> AskedExperiment:
     """Apply the name and the limit on parallel runs from the call; UsageError if the arguments conflict."""
-    most, name = told["max_parallel_runs"], told.get("name", "")
+    most = told["max_parallel_runs"]
+    name = told.get("name", "")
     if not told["parallel_runs"] and (most or 1) > 1:
         raise UsageError(f"max_parallel_runs={most} contradicts parallel_runs=False, which trains one run at a time")
     if name:

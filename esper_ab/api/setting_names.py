@@ -40,11 +40,18 @@ def _flattened(settings: Settings, above: str) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """Convert paths to text, and numbers of NumPy and the like to Python numbers, also in lists; keep all other values."""
+    """Convert paths to text, and numbers of NumPy and the like to Python numbers, also in lists.
+
+    Keep all other values.
+    """
     if isinstance(value, list | tuple):
-        return type(value)(map(plain, value)) if type(value) in (list, tuple) else value
+        if type(value) in (list, tuple):
+            return type(value)(map(plain, value))
+        return value
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if isinstance(value, numbers.Integral) and not isinstance(value, bool):
         return int(value)
-    return float(value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else value
+    if isinstance(value, numbers.Real) and not isinstance(value, bool):
+        return float(value)
+    return value

@@ -17,7 +17,8 @@ def in_python(names: Mapping[str, str] = ARGUMENTS) -> Spelling:
     """
 
     def spell(setting: Setting) -> str:
-        name, value = names.get(setting.key, setting.key), setting.value
+        name = names.get(setting.key, setting.key)
+        value = setting.value
         if value is None:
             return name
         shown = list(value) if isinstance(value, tuple) else value

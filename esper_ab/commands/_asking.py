@@ -31,7 +31,8 @@ _TRACKING = ("track", "wandb_mode", "wandb_entity", "wandb_project")
 
 def read_what(options: Flags) -> tuple[DeclaredExperiment, Request]:
     """Read WHAT (an experiment file, a Python trainer or a command) and the flags; UsageError if either is invalid."""
-    what, declared = options["what"], DeclaredExperiment()
+    what = options["what"]
+    declared = DeclaredExperiment()
     if what is None:
         return declared, read_request(options)
     path = Path(what)
@@ -61,7 +62,7 @@ def read_what(options: Flags) -> tuple[DeclaredExperiment, Request]:
 
 @contextmanager
 def completed(command: str) -> Iterator[None]:
-    """Turn a Missing error into one UsageError that lists the missing decisions and shows the command with their flags."""
+    """Turn Missing into one UsageError that lists the missing decisions and shows the command with their flags."""
     try:
         yield
     except Missing as error:
@@ -121,7 +122,10 @@ def tracking_of(options: Flags, declared: Tracking) -> Tracking:
 
     Raises UsageError if a tracker is unknown or cannot be used.
     """
-    names = split_commas(options["track"], "--track") if options["track"] is not None else _tracked(declared)
+    if options["track"] is not None:
+        names = split_commas(options["track"], "--track")
+    else:
+        names = _tracked(declared)
     unknown = [name for name in names if name not in NAMES]
     if unknown:
         raise UsageError(f"--track {unknown[0]}: no such tracker; choose from {', '.join(NAMES)}")

@@ -32,7 +32,11 @@ def examine(experiment_dir: Path) -> Findings:
     history, damage, repairable = fold_intact(reading)
     if not history and not damage and not user:
         damage = "no event was recorded; launch the experiment again under the same name"
-    behind = 1 if reading.torn_bytes and not user else 0  # a line still being written may be whole by now
+    # a line still being written may be whole by now
+    if reading.torn_bytes and not user:
+        behind = 1
+    else:
+        behind = 0
     if damage:
         with open_to_read(experiment_dir / JOURNAL_NAME) as file:
             file.seek(reading.intact_bytes)
@@ -57,7 +61,8 @@ def examine(experiment_dir: Path) -> Findings:
 
 def _count_lines(file: BinaryIO) -> int:
     """Return the number of lines from here on, including an unfinished last one, however long they are."""
-    count, last = 0, b"\n"
+    count = 0
+    last = b"\n"
     while part := file.read(_PART_BYTES):
         count += part.count(b"\n")
         last = part[-1:]
@@ -69,7 +74,8 @@ def fold_intact(reading: Reading) -> tuple[History | None, str, bool]:
 
     Return the history, the damage ("" if there is none), and whether cutting the journal would repair it.
     """
-    damage, helps = "", False
+    damage = ""
+    helps = False
 
     def until_damaged() -> Iterator[AnyEvent]:
         nonlocal damage, helps
@@ -78,12 +84,16 @@ def fold_intact(reading: Reading) -> tuple[History | None, str, bool]:
         except OtherVersion as error:
             damage = str(error)
         except JournalError as error:
-            damage, helps = str(error).partition("; the ")[0], reading.lines > 0
+            damage = str(error).partition("; the ")[0]
+            helps = reading.lines > 0
 
     events = until_damaged()
     try:
         return fold(events, keeps_records=False), damage, helps
     except Inconsistent as error:
         deque(events, maxlen=0)  # read to the end, because damage in a later line is what we report
-        foreign = f"its lines are intact, but {error}, so it is not a journal of this tool" if reading.lines else ""
+        if reading.lines:
+            foreign = f"its lines are intact, but {error}, so it is not a journal of this tool"
+        else:
+            foreign = ""
         return None, damage or foreign, False

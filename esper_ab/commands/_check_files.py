@@ -51,7 +51,10 @@ def _run_faults(experiment_dir: Path, run: RunHistory, *, checkpoints: bool) -> 
         if milestone != newest and not (experiment_dir / one.file).is_file():
             continue
         if what := _wrong(experiment_dir / one.file, one.sha256, one.size_bytes):
-            use = "resume starts from an earlier checkpoint" if run.expected else "it is no longer needed"
+            if run.expected:
+                use = "resume starts from an earlier checkpoint"
+            else:
+                use = "it is no longer needed"
             yield one.file, f"checkpoint {milestone} of {run.ref.name}: {what}; {use}"
 
 
@@ -68,7 +71,10 @@ def _copy_faults(
 
 
 def _wrong(path: Path, sha256: str, size_bytes: int | None) -> str:
-    """Describe how a file differs from the recorded sha256 and size (None: any size). Returns "" if the file matches."""
+    """Describe how a file differs from the recorded sha256 and size (None: any size).
+
+    Returns "" if the file matches.
+    """
     if not path.is_file():
         return "missing"
     try:
@@ -80,4 +86,6 @@ def _wrong(path: Path, sha256: str, size_bytes: int | None) -> str:
             found = hashlib.file_digest(content, "sha256").hexdigest()
     except OSError as error:
         return f"cannot be read: {error.strerror}"
-    return "" if found == sha256 else f"its sha256 is {found[:12]}…, but {sha256[:12]}… was recorded"
+    if found == sha256:
+        return ""
+    return f"its sha256 is {found[:12]}…, but {sha256[:12]}… was recorded"

@@ -206,7 +206,10 @@ def invoke(command: click.Command, args: Sequence[str], program: str) -> int:
     except click.ClickException as error:
         refused = getattr(error, "ctx", None)
         path = refused.command_path if refused is not None else program  # as in "esper-ab launch"
-        said = unknown_option(error) if isinstance(error, click.NoSuchOption) else error.format_message()
+        if isinstance(error, click.NoSuchOption):
+            said = unknown_option(error)
+        else:
+            said = error.format_message()
         hint = f" (see `{path} --help`)" if isinstance(error, click.UsageError) else ""
         return _report(" ".join(said.split()) + hint, UsageError.exit_code, args)
     except (KeyboardInterrupt, click.Abort):

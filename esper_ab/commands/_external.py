@@ -87,7 +87,10 @@ def external_options(*names: str) -> Decorator:
 
 
 def columns_of(text: str) -> dict[str, str]:
-    """Parse --columns into a mapping from our column names to those of the file; UsageError for a bad or repeated name."""
+    """Parse --columns into a mapping from our column names to those of the file.
+
+    UsageError for a bad or repeated name.
+    """
     found: dict[str, str] = {}
     for part in text.split(",") if text else ():
         ours, equals, theirs = (piece.strip() for piece in part.partition("="))
@@ -113,7 +116,9 @@ def as_in_python(flags: Flags) -> dict[str, Any]:
 def status_of(comparisons: Iterable[Comparison]) -> int:
     """Return the exit status: NOTHING_ANSWERED if there is no comparison about which anything could be said."""
     unanswered = (Verdict.NO_INFERENCE, Verdict.BLOCKED)
-    return NOTHING_ANSWERED if all(one.verdict in unanswered for one in comparisons) else 0
+    if all(one.verdict in unanswered for one in comparisons):
+        return NOTHING_ANSWERED
+    return 0
 
 
 def printed(found: OutcomeVerdicts, *, figure: Path | None, json: bool, verbose: bool) -> str:
@@ -129,4 +134,6 @@ def printed(found: OutcomeVerdicts, *, figure: Path | None, json: bool, verbose:
         from esper_ab.report.figures.external import external_figure, write_figure  # as above
 
         write_figure(external_figure(found), figure)
-    return external_json(found) + "\n" if json else typeable(render_text(external_report(found), whole=verbose))
+    if json:
+        return external_json(found) + "\n"
+    return typeable(render_text(external_report(found), whole=verbose))

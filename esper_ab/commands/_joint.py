@@ -19,7 +19,8 @@ from esper_ab.readers.status import status, status_text
 
 def status_joint(directory: Path, *, json: bool) -> None:
     """Print the progress of every part as text or, with `json`, as JSON."""
-    found, plan = read_joint(directory), read_plan(directory / PLAN_NAME)
+    found = read_joint(directory)
+    plan = read_plan(directory / PLAN_NAME)
     if json:
         parts = [
             {"part": part.name, **(msgspec.to_builtins(status(folder)) if begun(folder) else {"state": "planned"})}

@@ -49,4 +49,6 @@ def _ask(source: str, question: OpenQuestion) -> Setting:
 
 
 def _option(answer: Setting) -> tuple[str, Any]:
-    return ("paired", _PAIRED[answer.key]) if answer.key in _PAIRED else (answer.key, answer.value)
+    if answer.key in _PAIRED:
+        return ("paired", _PAIRED[answer.key])
+    return (answer.key, answer.value)

@@ -42,8 +42,10 @@ class Removable:
 
 def removable(experiment_dir: Path, history: History) -> Removable:
     """Find removable files in an experiment directory that no process holds."""
-    state, folder = state_of(history, held=False), experiment_dir / CHECKPOINTS
-    files, kept = [*_temporary(experiment_dir), *_checkpoints(folder, history)], ""
+    state = state_of(history, held=False)
+    folder = experiment_dir / CHECKPOINTS
+    files = [*_temporary(experiment_dir), *_checkpoints(folder, history)]
+    kept = ""
     if state != "finished":
         kept = f"; it is {state}, so files that `{shell_command('resume', experiment_dir)}` needs were kept"
     elif (experiment_dir / CONSOLE_NAME).is_file():

@@ -22,7 +22,10 @@ def unknown_option(error: click.NoSuchOption) -> str:
     from esper_ab.settings.foreign_keys import OURS
 
     said = f"no option {error.option_name}"
-    known = [flag for parameter in error.ctx.command.params for flag in parameter.opts] if error.ctx else []
+    if error.ctx:
+        known = [flag for parameter in error.ctx.command.params for flag in parameter.opts]
+    else:
+        known = []
     if today := flag_today(error.option_name, known):
         return f"{said}; {today}"
     same = [

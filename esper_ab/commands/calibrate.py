@@ -98,7 +98,8 @@ def command(mode: str | None, runs: int, seeds: int, **options: Any) -> None:
     from esper_ab.design.calibration_text import calibration_text
     from esper_ab.execution.calibration import calibrate
 
-    (planned,), typed = job.parts, click.get_current_context().meta[ARGUMENTS]
+    (planned,) = job.parts
+    typed = click.get_current_context().meta[ARGUMENTS]
     again = shell_command("calibrate", *typed, *(("--name", job.directory.name) if planned.generated else ()))
     named = planned.plan.design.measures.margin is not None or request.said("margin") is not None
     found = calibrate(
@@ -115,7 +116,9 @@ def _plan(mode: str | None, runs: int, options: Flags, request: Request) -> Job:
         raise UsageError(f"--runs {runs}: must be even, as in --runs 20")
     if mode is not None and ("," in mode or "=" in mode):
         raise UsageError(f"--mode {mode}: expected one reward mode or controller, as in --mode shaped")
-    pairs, trainer, gym = runs // 2, request.said("trainer"), kind_of_task(request.said("task") or "") == GYMNASIUM
+    pairs = runs // 2
+    trainer = request.said("trainer")
+    gym = kind_of_task(request.said("task") or "") == GYMNASIUM
     if trainer and mode is not None:
         raise UsageError(f"--mode {mode}: a trainer has no modes; use its settings, as in --set trainer.lr=1e-3")
     # The settings of both groups, in the notation of --groups.

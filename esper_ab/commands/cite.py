@@ -32,7 +32,9 @@ def command(experiment_dir: Path | None) -> None:
     loaded = load_experiment(experiment_dir)
     click.echo(f"\n% plan {loaded.history.plan.digest}")
     for one in loaded.comparisons:
-        a, b, found = one.question.a.translate(_SPECIAL), one.question.b.translate(_SPECIAL), one
+        a = one.question.a.translate(_SPECIAL)
+        b = one.question.b.translate(_SPECIAL)
+        found = one
         low, high, _ = found.at_look
         shown = "---" if found.estimate is None else f"${found.estimate:+.3g}$"
         span = "---" if low is None or high is None else f"$[{low:.3g}, {high:.3g}]$"

@@ -71,7 +71,8 @@ def _show_beside(sources: Sequence[Source], *, json: bool, verbose: bool) -> int
     from esper_ab.report.replications import replications_json, replications_report
     from esper_ab.report.text import render_text
 
-    found, differs = [(name, content(history, place=name)) for name, history in sources], remarks(sources)
+    found = [(name, content(history, place=name)) for name, history in sources]
+    differs = remarks(sources)
     if json:
         click.echo(replications_json(found, differs))
     else:

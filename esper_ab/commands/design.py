@@ -67,7 +67,8 @@ def command(out: Path, dry_run: bool, json: bool, **asked: Any) -> None:
     named = {name: _names(asked[name]) for name in ("tasks", "cells") if asked[name]}
     asked |= {"looks": _looks(asked["looks"]), "early_stop": not asked["no_early_stop"]}
     told = as_in_python(asked | {"tasks": (), "cells": ()} | named)
-    groups, seeds = _names(asked["groups"]), _seeds(asked["seeds"], asked["choose"])
+    groups = _names(asked["groups"])
+    seeds = _seeds(asked["seeds"], asked["choose"])
     try:
         plan = designed(groups, seeds, told)
     except Unanswered as error:

@@ -113,7 +113,10 @@ def describe_diagnoses(diagnoses: list[Diagnosis], *, whole: bool = False) -> st
         if diagnosis.remedy:
             lines.append(f"{'':<7}  {'':<{width}}  -> {visible_line(diagnosis.remedy)}")
     levels = Counter(diagnosis.level for diagnosis in diagnoses)
-    end = "an experiment would be refused or would fail here" if levels["problem"] else "experiments can run here"
+    if levels["problem"]:
+        end = "an experiment would be refused or would fail here"
+    else:
+        end = "experiments can run here"
     counts = f"{counted(levels['problem'], 'problem')}, {counted(levels['warning'], 'warning')}"
     checks = counted(levels["ok"], "check")
     return "\n".join((*lines, f"{checks} passed, {counts}: {end}"))

@@ -101,7 +101,8 @@ def describe_other_code(policies: Sequence[str]) -> list[str]:
 
     Policies outside their experiment directory, and those whose journal cannot be read, are skipped.
     """
-    here, lines = provenance.code(), []
+    here = provenance.code()
+    lines = []
     for experiment_dir, history, asked in _by_experiment(policies):
         there = [state.code for state in code_states(history) if asked.keys() & set(state.runs)]
         key = telling([here, *there])

@@ -26,7 +26,8 @@ from esper_ab.settings.reward_audit import make_question as make_audit_question
 
 _OPS = ("germinated", "advanced", "fossilised", "pruned")
 _AUDIT = RewardAuditQuestion(rewards=())
-_DECODER, _TEXT = msgspec.json.Decoder(SoloAnswer), msgspec.json.Decoder(str)
+_DECODER = msgspec.json.Decoder(SoloAnswer)
+_TEXT = msgspec.json.Decoder(str)
 
 
 @click.group(cls=CommandGroup, epilog=epilog("esper-ab growth rewards shaped sparse", "esper-ab growth fetch cifar10"))
@@ -101,7 +102,8 @@ def rewards(out: Path | None, json: bool, slots: str, assignments: tuple[str, ..
     if json:
         click.echo(execution.encode(reward_audit).decode().strip())
     else:
-        data, page = folder / execution.FILE_NAME, folder / execution.PAGE_NAME
+        data = folder / execution.FILE_NAME
+        page = folder / execution.PAGE_NAME
         click.echo(f"{typeable(render_text(document, whole=True))}\nreward audit: {data}\npage: {page}")
 
 
@@ -207,7 +209,10 @@ def describe_answer(asked: SoloQuestion, answer: SoloAnswer) -> str:
 
 
 def _line(host: Host) -> str:
-    settled = "never settled" if host.settled_step is None else f"settled at step {host.settled_step}"
+    if host.settled_step is None:
+        settled = "never settled"
+    else:
+        settled = f"settled at step {host.settled_step}"
     seeds = "; ".join(map(_life, host.seeds)) or (
         f"no seed module: {host.unsettled_steps} steps not settled, {host.improving_steps} without a plateau"
     )

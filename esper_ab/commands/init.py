@@ -45,7 +45,10 @@ def command(file: Path, force: bool, json: bool) -> None:
         raise UsageError(f"{file}: the file name must end in .toml or .py, as in experiment.toml")
     # Turn the file's stem into a valid name for an experiment directory.
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", file.stem).strip("-_.")[:_NAME_CHARS] or "experiment"
-    content = python_file(name) if file.suffix == ".py" else toml_file("" if name == file.stem else name)
+    if file.suffix == ".py":
+        content = python_file(name)
+    else:
+        content = toml_file("" if name == file.stem else name)
     try:
         (write_below if force else create_below)(file.parent, file.name, content.encode())
     except FileExistsError:
@@ -123,7 +126,8 @@ def python_file(name: str) -> str:
 
 
 def _about_groups() -> tuple[str, ...]:
-    rewards, controllers = catalog.names("workers.rewards"), catalog.names("workers.controllers")
+    rewards = catalog.names("workers.rewards")
+    controllers = catalog.names("workers.controllers")
     return (
         f"One group per training setup. Reward modes: {', '.join(rewards)}.",
         f"Controllers that do not learn: {', '.join(controllers)}.",
@@ -146,7 +150,10 @@ def _about(section: str) -> str:
 
 def _words(field: Field) -> str:
     """Describe a setting by the help of its flag, if the setting has a flag, and by its allowed values."""
-    allowed = f"one of {', '.join(catalog.names('workers.tasks'))}" if field.key == "task" else _allowed(field)
+    if field.key == "task":
+        allowed = f"one of {', '.join(catalog.names('workers.tasks'))}"
+    else:
+        allowed = _allowed(field)
     has_flag = not (field.of_group or field.flag.startswith("no_"))
     return " ".join(filter(None, (flag_help().get(field.flag) if has_flag else "", allowed)))
 
@@ -155,7 +162,9 @@ def _allowed(field: Field) -> str:
     """Describe the allowed values (choices or bounds) of a setting. Returns "" if they are clear from its default."""
     if get_origin(field.type) is Literal:
         choices = get_args(field.type)
-        return " | ".join(map(str, choices)) if len(choices) > 1 else "the only value"
+        if len(choices) > 1:
+            return " | ".join(map(str, choices))
+        return "the only value"
     if get_origin(field.type) is tuple:
         return ""
     bounds = [
@@ -168,7 +177,8 @@ def _allowed(field: Field) -> str:
 
 
 def _toml_lines(field: Field) -> list[str]:
-    name, words = field.key.rpartition(".")[2], _words(field)
+    name = field.key.rpartition(".")[2]
+    words = _words(field)
     if field.default is None:  # TOML has no null, so there is nothing to uncomment
         return [f"# {part}" for part in wrap(f"{name}: {words}", _WIDTH - 2)]
     return _lines(field.key, f"{name} = {json_module.dumps(field.default, ensure_ascii=False)}", words, _WIDTH)
@@ -186,4 +196,6 @@ def _lines(key: str, setting: str, words: str, width: int) -> list[str]:
     if not words:
         return [line]
     together = f"{line}  # {words}"
-    return [together] if len(together) <= width else [*(f"# {part}" for part in wrap(words, width - 2)), line]
+    if len(together) <= width:
+        return [together]
+    return [*(f"# {part}" for part in wrap(words, width - 2)), line]

@@ -45,7 +45,8 @@ def command(**options: Any) -> None:
     from esper_ab.live.on_stderr import Narration
     from esper_ab.verdict.requirement import parse_requirement
 
-    json, dry_run = options["json"], options["dry_run"]
+    json = options["json"]
+    dry_run = options["dry_run"]
     fallback = None if dry_run else outlive_terminal()
     asked = read_job(options)
     if fallback is not None:

@@ -107,12 +107,15 @@ def _about(a: str, b: str, verdict: str) -> str:
 def _local(wall_time: str) -> str:
     """Return a wall time in this machine's time zone."""
     try:
-        return f"{datetime.fromisoformat(wall_time).astimezone():%Y-%m-%d %H:%M:%S}" if wall_time else ""
+        if wall_time:
+            return f"{datetime.fromisoformat(wall_time).astimezone():%Y-%m-%d %H:%M:%S}"
+        return ""
     except (ValueError, OverflowError):  # a date in year 1 or 9999 can overflow in another time zone
         return wall_time
 
 
 def _cells(one: Listed) -> tuple[str, ...]:
     done = "" if one.done is None else f"{int(100 * one.done)} %"
-    last, said = _local(one.last_event), one.problem or _came_out(one.verdicts)
+    last = _local(one.last_event)
+    said = one.problem or _came_out(one.verdicts)
     return tuple(map(visible_line, (one.experiment_dir, one.state, done, last, ",".join(one.groups), said)))

@@ -58,7 +58,7 @@ def command(experiment_dir: Path, name: str, follow: bool, json: bool) -> None:
 
 
 def sources(experiment_dir: Path, history: History) -> dict[str, Path]:
-    """Return the path of each log by name (runs in plan order, workers, console), whether or not the file exists yet."""
+    """Return the path of each log by name (runs in plan order, workers, console), also of files that do not exist."""
     files = {name: experiment_dir / run.spec.log_file for name, run in history.runs.items()}
     known = set(files.values())
     files |= {path.stem: path for path in sorted((experiment_dir / LOGS).glob("*.log")) if path not in known}

@@ -37,6 +37,11 @@ def command(experiment_dir: Path, sql: str, json: bool, csv: bool, limit_s: floa
     """
     if json and csv:
         raise click.UsageError("--json and --csv exclude each other")
-    render = query_json if json else query_csv if csv else query_text
+    if json:
+        render = query_json
+    elif csv:
+        render = query_csv
+    else:
+        render = query_text
     answer = render(query(experiment_dir, sql, limit_s))
     click.echo(visible(answer) if sys.stdout.isatty() else answer)  # a file gets the CSV unescaped

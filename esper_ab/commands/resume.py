@@ -52,7 +52,8 @@ def command(experiment_dir: Path, seeds: int | None, requirements: tuple[str, ..
     # Imported here, so that --help needs no numpy, scipy or zmq.
     from esper_ab.execution.going_on import check_resumable, resume
 
-    json, allowed = options["json"], options["allow_changed_code"]
+    json = options["json"]
+    allowed = options["allow_changed_code"]
     if options["dry_run"] and seeds is None:
         raise click.UsageError("--dry-run needs --seeds")
     added = check_resumable(experiment_dir, seeds, requirements, allow_changed_code=allowed)

@@ -64,7 +64,8 @@ def end(experiment_dir: Path, by: Holder, *, now: bool) -> None:
     With `now`, send a second signal once the first has been handled; two signals at once would be merged into one.
     """
     reading = follow(experiment_dir / JOURNAL_NAME)
-    process, left = _process(experiment_dir, by), _LEAVE_POLLS
+    process = _process(experiment_dir, by)
+    left = _LEAVE_POLLS
     _heeded(reading)
     _interrupt(process)
     while left:

@@ -39,7 +39,8 @@ def remove_older(root: Path, file: str) -> None:
 
     `file` is relative to `root`. The newest GENERATIONS milestones are kept.
     """
-    folder, written = Path(file).parent, _NAME.fullmatch(Path(file).name)
+    folder = Path(file).parent
+    written = _NAME.fullmatch(Path(file).name)
     assert written is not None, "it has the name of a checkpoint"
     for old in (root / folder).glob("*.pt"):
         named = _NAME.fullmatch(old.name)

@@ -89,7 +89,10 @@ def _unpack(data: bytes, limits: WireLimits) -> Any:
     size = len(data)
     if size > LARGEST_BYTES:
         raise ProtocolError(f"{size} bytes, but {LARGEST_BYTES} are the limit")
-    count = {} if size <= _SHORT_BYTES else dict.fromkeys(("list_hook", "object_hook"), _counting(size))
+    if size <= _SHORT_BYTES:
+        count = {}
+    else:
+        count = dict.fromkeys(("list_hook", "object_hook"), _counting(size))
     try:
         return msgpack.unpackb(
             data,

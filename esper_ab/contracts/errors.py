@@ -65,7 +65,8 @@ def as_flag(setting: Setting) -> str:
     """Spell a setting for the command line: `--n-envs 2`, `--slots early late`, `--set ppo.minibatches=2`."""
     if setting.assigned:
         return f"--set {setting.key}={setting.value}"
-    flag, value = _NO_FLAGS.get(setting.key) or f"--{setting.key.replace('_', '-')}", setting.value
+    flag = _NO_FLAGS.get(setting.key) or f"--{setting.key.replace('_', '-')}"
+    value = setting.value
     if value is None:
         return flag
     if setting.key == "outcome":

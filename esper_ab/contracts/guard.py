@@ -23,7 +23,8 @@ import sys
 
 ORPHANED = 70  # exit status of a process that exits because the process it works for has ended
 _NO_PROGRAM = 127
-_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36  # linux/prctl.h
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+_PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 _READ_BYTES = 64 << 10
 
 
@@ -49,7 +50,8 @@ def limit_softly(number: int, soft: int) -> None:
 def guard(inherited: str, words: list[str]) -> int:
     """Run a program until it ends or stdin is closed, kill everything that it started, and return its exit status."""
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)  # orphans become children of this process, not of init
-    this, program = os.getpid(), os.fork()
+    this = os.getpid()
+    program = os.fork()
     if not program:
         _become(inherited, words, this)
     _thread.start_new_thread(_kill_at_the_end_of_stdin, (os.pidfd_open(program),))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-GROWTH, GYMNASIUM, TRAINER = "growth", "gymnasium", "trainer"
-GYM_PREFIX, TRAINER_PREFIX = "gym:", "trainer:"
+GROWTH = "growth"
+GYMNASIUM = "gymnasium"
+TRAINER = "trainer"
+GYM_PREFIX = "gym:"
+TRAINER_PREFIX = "trainer:"
 INFO_PREFIX = "info:"  # of an outcome that is an entry of the last step's info
 ENV_REWARD = "env"  # reward mode: the environment's own reward
 REWARDS: dict[str, tuple[str, ...]] = {GYMNASIUM: (ENV_REWARD,), TRAINER: ()}  # for kinds without a folder of rewards

@@ -18,7 +18,8 @@ def check_margin(outcome: Measure, margin: float, task: str = "", declared: tupl
     """
     low, high = (min(declared), max(declared)) if declared else (outcome.low, outcome.high)
     if low is None and high is None and outcome.unit == "%":
-        low, high = 0.0, 100.0
+        low = 0.0
+        high = 100.0
     if low is not None and high is not None and margin >= high - low:
         raise UsageError(
             f"{_margin(margin, task)}: outcomes range from {low:g} to {high:g}, so no difference is larger; give the "

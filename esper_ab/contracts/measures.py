@@ -14,7 +14,8 @@ from esper_ab.contracts.settings import Settings
 MeasureName = Annotated[str, Meta(pattern=r"\A[a-z][a-z0-9_]{0,63}\Z")]
 _PRINTABLE = r"\A[^\x00-\x1f\x7f$]*\Z"  # a dollar sign would start a formula in figures
 PRINTABLE_WORDS = "without control characters and without $"
-LABEL_CHARS, UNIT_CHARS = 60, 20
+LABEL_CHARS = 60
+UNIT_CHARS = 20
 Words = Annotated[str, Meta(min_length=1, max_length=LABEL_CHARS, pattern=_PRINTABLE)]
 Unit = Annotated[str, Meta(max_length=UNIT_CHARS, pattern=_PRINTABLE)]
 # Names of columns and numbers that every experiment has; a measure with such a name would hide the column or number.

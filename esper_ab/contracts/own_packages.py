@@ -70,7 +70,12 @@ def child_command(module: str, *arguments: str, outlives: bool = False, elsewher
     Unless `outlives` is true, the child exits when the thread that started it ends, so the thread must wait for the
     child. `elsewhere`: not this process but another one will start the child, perhaps on another machine.
     """
-    parent = 0 if outlives else _WHOEVER if elsewhere else os.getpid()
+    if outlives:
+        parent = 0
+    elif elsewhere:
+        parent = _WHOEVER
+    else:
+        parent = os.getpid()
     return [sys.executable, "-P", str(Path(__file__).absolute()), str(parent), module, *arguments]
 
 
@@ -95,7 +100,8 @@ def nothing_of_the_user() -> Iterator[None]:
     A child starts as `python -c`, and receives the parent's sys.path a little later. Until then, a queue.py in the
     working directory would hide the one in the standard library. So the children start in Python's safe-path mode.
     """
-    main, safe = sys.modules["__main__"], os.environ.get(_SAFE_PATH)
+    main = sys.modules["__main__"]
+    safe = os.environ.get(_SAFE_PATH)
     sys.modules["__main__"] = ModuleType("__main__")
     os.environ[_SAFE_PATH] = "1"
     try:
@@ -160,7 +166,9 @@ def _leave(error: BaseException | None) -> None:
 
 def _main() -> None:
     """Run like `python -m MODULE ARGUMENT…` with our packages, and exit when the parent exits."""
-    starter, parent, module = os.getppid(), int(sys.argv.pop(1)), sys.argv.pop(1)
+    starter = os.getppid()
+    parent = int(sys.argv.pop(1))
+    module = sys.argv.pop(1)
     found = importlib.util.find_spec("esper_ab")
     if found is None or found.origin is None or Path(found.origin).resolve().parents[1] != _ROOT.resolve():
         sys.path.insert(0, str(_ROOT))  # for a checkout that is not installed; processes spawned from here need it, too

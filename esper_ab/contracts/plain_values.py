@@ -31,7 +31,9 @@ def expected_instead(value: object) -> str:
 
 def as_text(value: object) -> str:
     """Return the value of a setting as text: text unchanged, any other value as JSON."""
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    if isinstance(value, str):
+        return value
+    return msgspec.json.encode(value).decode()
 
 
 def whole_number(text: str) -> int | None:

@@ -21,4 +21,6 @@ def end_told(status: int, said: Sequence[str]) -> str:
 
 def how_ended(status: int) -> str:
     """Describe how a process ended; as in subprocess, a negative `status` means a signal."""
-    return f"was killed by {name_of_signal(-status)}" if status < 0 else f"ended with exit status {status}"
+    if status < 0:
+        return f"was killed by {name_of_signal(-status)}"
+    return f"ended with exit status {status}"

@@ -7,7 +7,9 @@ import os
 
 def usable_cores() -> int:
     """Return the number of cores that this process may use, or of all cores if the system has no CPU affinity."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def process_started(pid: int) -> float | None:

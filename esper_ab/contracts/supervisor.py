@@ -26,7 +26,8 @@ ORPHANED = 70  # exit status after the end of input, as in guard.py, which this 
 NOT_STARTED = 126  # status of a worker whose process could not be started, as in a shell
 _COMPLAINT_BYTES = 64 << 10  # number of last bytes kept of standard error
 _READ_BYTES = 64 << 10
-_TICK_S, _GAP_S = 1.0, 5.0
+_TICK_S = 1.0
+_GAP_S = 5.0
 
 
 def end_of(file: int) -> bytes:
@@ -43,7 +44,8 @@ class Supervisor:
     """
 
     def __init__(self, folder: str, say: Callable[[bytes], object]) -> None:
-        self._folder, self._say = folder, say
+        self._folder = folder
+        self._say = say
         self._workers: dict[str, subprocess.Popen[bytes]] = {}
 
     def do(self, message: Any) -> None:
@@ -102,7 +104,9 @@ def supervise() -> NoReturn:
     may have been sent before the suspension, to a worker that has since been given up and must not write to the log.
     """
     supervisor = Supervisor(str(Path.cwd()), _print)
-    ticked, stood_still, rest = time.monotonic(), -math.inf, b""
+    ticked = time.monotonic()
+    stood_still = -math.inf
+    rest = b""
     while True:
         ready, _, _ = select.select([0], [], [], _TICK_S)
         now = time.monotonic()

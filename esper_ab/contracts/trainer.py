@@ -18,7 +18,9 @@ from esper_ab.contracts.records import Count, FileBelow, Number, Seconds
 
 TrainerValue = bool | int | float | str
 Resumption = Literal["exactly", "resumes", "anew"]
-SEED, OUT, PORT = "seed", "out", "port"
+SEED = "seed"
+OUT = "out"
+PORT = "port"
 FILLED = (SEED, OUT, PORT)  # placeholders that every run fills in itself
 _NAME = r"[A-Za-z_][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*"  # "lr", "learning-rate", "algo.lr"
 _PLACEHOLDER = re.compile(rf"\{{({_NAME})\}}")

@@ -19,7 +19,9 @@ def visible_line(text: str, limit: int | None = None) -> str:
     A text that is longer than `limit` characters is cut and gets an ellipsis.
     """
     shown = _escaped(text[:limit], keep="")
-    return shown if limit is None or max(len(text), len(shown)) <= limit else f"{shown[:limit]}…"
+    if limit is None or max(len(text), len(shown)) <= limit:
+        return shown
+    return f"{shown[:limit]}…"
 
 
 def visible_json(data: bytes) -> str:

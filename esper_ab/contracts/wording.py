@@ -48,7 +48,9 @@ def named(pairs: Sequence[tuple[str, str]]) -> str:
 
 def listed(names: Sequence[str]) -> str:
     """Join names: "a", "a and b", "a, b and c"."""
-    return " and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else "".join(names)
+    if len(names) > 1:
+        return " and ".join((", ".join(names[:-1]), names[-1]))
+    return "".join(names)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

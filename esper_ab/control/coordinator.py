@@ -33,7 +33,9 @@ class Coordinator:
     """Performs one experiment, whether it is new or continues the history of an earlier coordinator."""
 
     def __init__(self, sink: EventSink, hub: Hub, fleet: Fleet, limits: Limits) -> None:
-        self._sink, self._hub, self._fleet = sink, hub, fleet
+        self._sink = sink
+        self._hub = hub
+        self._fleet = fleet
         self._limits = limits
         self._endings: dict[str, tuple[commands.EndWorker, str]] = {}  # by lane: the command, and how the worker ended
         self._machine = ExperimentMachine(sink.history, limits, time.monotonic())
@@ -65,7 +67,8 @@ class Coordinator:
             raise error
 
     def _take(self, incoming: Incoming, signals: CaughtSignals) -> None:
-        machine, now = self._machine, time.monotonic()
+        machine = self._machine
+        now = time.monotonic()
         match incoming:
             case Received(identity, message):
                 if isinstance(message, Hello):

@@ -38,7 +38,8 @@ def needed(workers: int, each: int, beside: int) -> int:
 
 def check(workers: int, each: int, beside: int) -> None:
     """Raise UsageError if this process may not open as many descriptors as `workers` workers need."""
-    wanted, hard = needed(workers, each, beside), resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    wanted = needed(workers, each, beside)
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     if wanted > hard:
         raise UsageError(
             f"{workers} workers need {wanted} file descriptors, but this process may open {hard}: raise the hard limit "

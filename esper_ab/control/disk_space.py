@@ -29,7 +29,8 @@ class DiskSpaceWait:
     """Waits while the experiment's disk is full, and tells the user when the wait begins and when it ends."""
 
     def __init__(self, experiment_dir: Path, tell: Callable[[str], None]) -> None:
-        self._experiment_dir, self._tell = experiment_dir, tell
+        self._experiment_dir = experiment_dir
+        self._tell = tell
         self._lack = f"no space on the disk of {experiment_dir}"
         self._go_on = "run the command again"  # until this process has recorded something
         self._limit_s = Limits().disk_full_s
@@ -40,7 +41,8 @@ class DiskSpaceWait:
     @contextmanager
     def heeding(self, signals: CaughtSignals, limit_s: float) -> Iterator[None]:
         """Inside this context, poll signals during a wait. From now on, a wait lasts at most `limit_s`."""
-        self._signals, self._limit_s = signals, limit_s
+        self._signals = signals
+        self._limit_s = limit_s
         try:
             yield
         finally:
@@ -52,7 +54,8 @@ class DiskSpaceWait:
         Raises DiskFull after the limit, and Interrupted on Ctrl-C or SIGTERM. Raises JournalError at once, because
         waiting cannot repair the journal.
         """
-        began, waiting = time.monotonic(), False
+        began = time.monotonic()
+        waiting = False
         while True:
             try:
                 write()

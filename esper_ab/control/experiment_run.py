@@ -126,7 +126,9 @@ def _mended_trainer(experiment_dir: Path, history: History) -> list[events.AnyEv
         facts = msgspec.structs.replace(facts, sha256=history.mended.sha256)
     sha256 = mended(experiment_dir, facts, history.plan.experiment.trainer)
     before = tuple(name for name, run in history.runs.items() if len(run.columns))
-    return [events.TrainerMended(sha256=sha256, before=before)] if sha256 else []
+    if sha256:
+        return [events.TrainerMended(sha256=sha256, before=before)]
+    return []
 
 
 def _here() -> dict[str, dict[str, str]]:
@@ -225,7 +227,8 @@ def reserved(launcher: Launcher, lanes: Sequence[Lane]) -> Iterator[None]:
 
 def _execute(experiment_dir: Path, launcher: Launcher, sink: EventSink, limits: Limits) -> None:
     experiment_dir = experiment_dir.absolute()  # users' code may change the current directory, even of this process
-    plan, limits = sink.history.plan, limits.across_nodes() if launcher.nodes else limits
+    plan = sink.history.plan
+    limits = limits.across_nodes() if launcher.nodes else limits
     by_incarnation = sorted(sink.history.workers, key=lambda worker: worker.incarnation)
     started_before = {worker.worker: worker.incarnation for worker in by_incarnation}  # the last incarnation of each
     shell = users_shell.of_this_process()  # here, because `room_for` raises a limit

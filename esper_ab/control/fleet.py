@@ -38,7 +38,9 @@ _KILL_S = 2.0  # time for the kernel to end a killed process; a thread is abando
 class _Nobody:
     """Stands in for a worker that could not be started."""
 
-    name, pid, sentinel = "", 0, -1
+    name = ""
+    pid = 0
+    sentinel = -1
     exitcode: int | None = None
     keys: KeyExchange | None = None
     ended_how = ""
@@ -137,7 +139,10 @@ class Fleet:
             self._waves.over(handle.order.lane.name)
 
     def end(self, handle: WorkerHandle, grace_s: float) -> None:
-        """Ask the worker to end, and kill it after `grace_s`. Returns at once; `ended` reports when the worker is gone."""
+        """Ask the worker to end, and kill it after `grace_s`.
+
+        Returns at once; `ended` reports when the worker is gone.
+        """
         self._hub.send(handle.identity, Stop(reason="another worker replaces this one"))
         self._unwatch(handle)
         self._waves.over(handle.order.lane.name)
@@ -164,7 +169,8 @@ class Fleet:
             self._stuck.append(worker)
             return True
         worker.kill()
-        ending.killed, ending.deadline = True, now + _KILL_S
+        ending.killed = True
+        ending.deadline = now + _KILL_S
         return False
 
     def restart(self, handle: WorkerHandle) -> None:
@@ -344,4 +350,6 @@ def ending(handle: WorkerHandle) -> str:
         return handle.worker.ended_how
     if exitcode is None or exitcode >= 0:
         return how_ended(exitcode or 0)
-    return handle.oom.ending(-exitcode) if handle.oom else f"{how_ended(exitcode)} on {handle.order.node}"
+    if handle.oom:
+        return handle.oom.ending(-exitcode)
+    return f"{how_ended(exitcode)} on {handle.order.node}"

@@ -55,7 +55,10 @@ Incoming = Received | BadMessage | Readable
 
 
 class Hub:
-    """The coordinator's socket. It binds on construction. Its files are in a directory that only this user may enter."""
+    """The coordinator's socket.
+
+    It binds on construction. Its files are in a directory that only this user may enter.
+    """
 
     def __init__(self, transport: Transport = "ipc", address: str = "127.0.0.1", peers: int = 1) -> None:
         """`address`: for tcp, the address of the interface to listen on, at any free port. `peers`: how many to expect.

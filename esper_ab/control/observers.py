@@ -50,8 +50,12 @@ class ObserverThread:
         self._untold = [event for event in self._untold if isinstance(event, kind)]
 
     def tell(self) -> None:
-        """Queue the noted events as one batch and return at once. Queueing them one by one would slow down every write."""
-        events, self._untold = self._untold, []
+        """Queue the noted events as one batch and return at once.
+
+        Queueing them one by one would slow down every write.
+        """
+        events = self._untold
+        self._untold = []
         if not events:
             return
         if self._told - self._passed_on >= _PROGRESS_BACKLOG:

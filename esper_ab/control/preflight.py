@@ -69,7 +69,8 @@ def examine(
         why = error
     told = complaint.decode(errors="replace").splitlines()
     said = [line for line in told if line.strip() and not line.startswith(DOING)]
-    ended, doing = visible_line(end_told(child.returncode or 0, said)), _last_doing(told)
+    ended = visible_line(end_told(child.returncode or 0, said))
+    doing = _last_doing(told)
     own = [*questions.user_rewards, questions.trainer.reference if questions.trainer else questions.task]
     if any(reference in doing for reference in own if ":" in reference or questions.trainer):
         raise UsageError(f"your code ended the preflight, which was {doing}: the process {ended}")
@@ -94,13 +95,15 @@ def examine_here(questions: Questions, launcher: Launcher, meanwhile: Callable[[
 
 def _awaited(child: Errand, began: float, limit_s: float) -> tuple[bytes, bytes]:
     """Return the preflight's stdout and stderr; after the limit, raise WorkerHung with the last step."""
-    say_at, longest_s = _SAY_S, limit_s
+    say_at = _SAY_S
+    longest_s = limit_s
     while True:
         try:
             return child.communicate(timeout=_LOOK_S)
         except subprocess.TimeoutExpired as error:
             told = (error.stderr or b"").decode(errors="replace").splitlines()
-        waited_s, longest_s = time.monotonic() - began, max(longest_s, limit_s * crowding())
+        waited_s = time.monotonic() - began
+        longest_s = max(longest_s, limit_s * crowding())
         if waited_s > longest_s:
             raise WorkerHung(f"the preflight gave no answer within {longest_s:.0f} s; it was still {_last_doing(told)}")
         if waited_s > say_at:
@@ -126,7 +129,10 @@ def expected_bytes(env_episodes: int) -> int:
 
 
 def check_experiment_dir(experiment_dir: Path, needed_bytes: int, *, taken_over: bool = False) -> None:
-    """Raise UsageError unless `experiment_dir` is new (or `taken_over`), can be created and has room. Creates nothing."""
+    """Raise UsageError unless `experiment_dir` is new (or `taken_over`), can be created and has room.
+
+    Creates nothing.
+    """
     if expected := expected_instead(str(experiment_dir)):
         what = f"cannot create {str(experiment_dir)!r}"
         raise UsageError(f"{what}: expected {expected}; choose another with ", Setting("output_dir"))

@@ -21,7 +21,8 @@ class RunFolders:
 
     def __init__(self, experiment_dir: Path, plan: Plan, blocks: Sequence[Block]) -> None:
         """`blocks`: all blocks planned so far."""
-        self._experiment_dir, self._plan = experiment_dir, plan
+        self._experiment_dir = experiment_dir
+        self._plan = plan
         self._specs = {spec.ref.name: spec for block in blocks for spec in block.runs}
 
     def observe(self, event: Observed) -> None:

@@ -76,7 +76,8 @@ def futility_p(
     """
     process = t_process(sides, positions, looks)
     usable = np.array([look in process.looks and look < looks[-1] for look in looks])
-    shares, found = np.array(spent)[usable[:-1]], np.zeros(len(looks))
+    shares = np.array(spent)[usable[:-1]]
+    found = np.zeros(len(looks))
     if shares.size:
         found[usable] = _solve(_paths_with_small_p(process, shares, rng, paths, tails=1), shares, paths)
     return tuple(float(p) for p in found)
@@ -88,7 +89,8 @@ def _paths_with_small_p(process: TProcess, largest: Floats, rng: Generator, path
     `largest` [looks] has upper bounds on the thresholds. (Since p_k <= c_k implies a rejection by look k, which has
     probability s_k, c_k <= s_k.)
     """
-    looks, df = largest.size, np.asarray(process.df)[: largest.size, None]
+    looks = largest.size
+    df = np.asarray(process.df)[: largest.size, None]
     bounds = t_isf(largest[:, None] / tails, df)
     kept = []
     for start in range(0, paths, _CHUNK):

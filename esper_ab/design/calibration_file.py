@@ -104,8 +104,11 @@ def check_belongs(calibration: Calibration, experiment: ResolvedExperiment, code
         apart = min((_apart(calibration, group) for group in experiment.groups), key=len)
     if apart:
         raise UsageError(f"--calibration does not fit this experiment: {'; '.join(apart)}; calibrate again")
-    there, now = calibration.code.get("sources", "unknown"), code.get("sources", "unknown")
-    return () if there == now else (f"The code has changed since the calibration (from {there} to {now}).",)
+    there = calibration.code.get("sources", "unknown")
+    now = code.get("sources", "unknown")
+    if there == now:
+        return ()
+    return (f"The code has changed since the calibration (from {there} to {now}).",)
 
 
 def _apart(calibration: Calibration, group: Group) -> list[str]:

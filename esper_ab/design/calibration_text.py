@@ -15,7 +15,9 @@ _WIDTH = 100
 
 def calibration_text(found: Calibration) -> str:
     """Describe all results of a calibration, in lines of at most 100 characters."""
-    s, outcome, digits = found.spread, found.outcome, digits_for(found.margin)
+    s = found.spread
+    outcome = found.outcome
+    digits = digits_for(found.margin)
     mean = outcome.value(f"{s.mean:.{digits - 1}f}")
     lines = [
         found.sentence,

@@ -72,7 +72,8 @@ def identified(blocks: Sequence[Mapping[Hashable, Place]]) -> bool:
     groups = {group: index for index, group in enumerate(dict.fromkeys(group for block in blocks for group in block))}
     basis: dict[tuple[int, int], dict[tuple[int, int], int]] = {}  # by leading column; columns of groups come last
     columns: dict[Hashable, tuple[int, int]] = {}
-    seen, contrasts = set(), 0
+    seen = set()
+    contrasts = 0
     for block in blocks:
         (first, there), *others = block.items()
         for group, place in others:
@@ -98,7 +99,8 @@ def _leads(basis: dict[tuple[int, int], dict[tuple[int, int], int]], row: dict[t
             basis[lead] = row
             return lead[0] == 1
         other = basis[lead]
-        mine, its = row[lead], other[lead]
+        mine = row[lead]
+        its = other[lead]
         row = {
             column: value
             for column in row.keys() | other.keys()

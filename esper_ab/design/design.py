@@ -150,7 +150,9 @@ def default_looks(replicates: int) -> tuple[int, ...]:
 
 def looks_of(experiment: ExperimentSettings) -> tuple[int, ...]:
     """Return the requested or default looks; an open-ended plan has none."""
-    return () if experiment.open_ended else experiment.looks or default_looks(experiment.seeds)
+    if experiment.open_ended:
+        return ()
+    return experiment.looks or default_looks(experiment.seeds)
 
 
 def comparisons(experiment: ExperimentSettings) -> tuple[Contrast, ...]:
@@ -246,14 +248,16 @@ def make_design(
     `positions_matter`: whether a record may depend on its lane or start order; if not, nothing is adjusted for.
     `worst`: the declared worst outcome, if there is one.
     """
-    compared, positions = comparisons(experiment), len(experiment.groups)
+    compared = comparisons(experiment)
+    positions = len(experiment.groups)
     looks = looks_of(experiment) if compared else ()  # no run waits for a look at which nothing is decided
     first = looks[0] if looks else LEAST_PAIRS
     # Effects of positions aliased with the groups cannot be removed; the audit then says so and blocks the verdict.
     numbers = {group.name: index for index, group in enumerate(experiment.groups)}
     numbered = [tuple(numbers[name] for name in order) for order in orders[:first]]
     adjusted = positions_matter and adjusts(numbered, first)
-    boundaries, futility = tuple[Boundary, ...](), None
+    boundaries = tuple[Boundary, ...]()
+    futility = None
     if looks and looks[-1] >= LEAST_PAIRS:
         sides = tuple((order.index(compared[0].a), order.index(compared[0].b)) for order in orders)
         columns = positions if adjusted else 1
@@ -312,7 +316,10 @@ def rule(design: Design) -> str:
     said = [_at_looks(design)] if design.boundaries else []
     if design.anytime_after is not None:
         shared = len(design.comparisons) > 1
-        share = f" times the {len(design.comparisons)} comparisons that share alpha" if shared else ""
+        if shared:
+            share = f" times the {len(design.comparisons)} comparisons that share alpha"
+        else:
+            share = ""
         since = f"after {design.anytime_after} seeds, " if design.anytime_after else ""
         first = f" from the {LEAST_PAIRS}th on" if design.anytime_after < LEAST_PAIRS else ""
         evidence = f"decided at an e-value of {design.evidence:g}{share}"
@@ -321,9 +328,19 @@ def rule(design: Design) -> str:
         return "none: nothing is compared with one group"
     if not said:
         return f"none: a verdict needs at least {LEAST_PAIRS} seeds"
-    kind = "adjusted for device and order" if design.adjusted else "not adjusted for device and order"
-    kind = kind if design.positions_matter else "not adjusted for device and order, which cannot matter here"
-    kind = f", {kind}" if design.outcome_over != "given" else ""  # the positions of runs done elsewhere are unknown
+    if design.adjusted:
+        kind = "adjusted for device and order"
+    else:
+        kind = "not adjusted for device and order"
+    if design.positions_matter:
+        kind = kind
+    else:
+        kind = "not adjusted for device and order, which cannot matter here"
+    # the positions of runs done elsewhere are unknown
+    if design.outcome_over != "given":
+        kind = f", {kind}"
+    else:
+        kind = ""
     test = f"paired t{kind}" if design.test == "t" else "Welch's t"
     return f"{test}; {'; '.join(said)}"
 

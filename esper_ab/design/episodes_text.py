@@ -21,9 +21,11 @@ def next_text(noise: EvaluationNoise) -> str:
     eval_episodes = noise.next_eval_episodes
     if eval_episodes == noise.components.eval_episodes:
         return f"--eval-episodes {eval_episodes}, as used here, has the least variance x cost"
-    variance, cost = noise.variance_times(eval_episodes), noise.cost_times(eval_episodes)
+    variance = noise.variance_times(eval_episodes)
+    cost = noise.cost_times(eval_episodes)
     more = eval_episodes > noise.components.eval_episodes  # then the variance is an upper bound
-    pairs, compute = _change(variance, "fewer", limit=more), _change(variance * cost, "less", limit=more)
+    pairs = _change(variance, "fewer", limit=more)
+    compute = _change(variance * cost, "less", limit=more)
     least = f" (a verdict needs {LEAST_PAIRS})" if variance < 1.0 else ""
     return (
         f"--eval-episodes {eval_episodes}: {'at most ' if more else ''}{variance:.2f} times the variance at {cost:.2f} "
@@ -33,5 +35,10 @@ def next_text(noise: EvaluationNoise) -> str:
 
 def _change(times: float, smaller: str, *, limit: bool) -> str:
     """Return a factor as a change in percent; if `limit` is true, the factor is an upper bound."""
-    bound = "" if not limit else "at least " if times <= 1.0 else "at most "
+    if not limit:
+        bound = ""
+    elif times <= 1.0:
+        bound = "at least "
+    else:
+        bound = "at most "
     return f"{bound}{100 * abs(1.0 - times):.0f} % {smaller if times <= 1.0 else 'more'}"

@@ -46,7 +46,8 @@ def power(sd: float, margin: float, pairs: int, alpha: float, columns: int = 1, 
     df = pairs - columns
     if df < 1 or alpha <= 0.0:
         return 0.0
-    bound, shift = float(t_isf(alpha / 2.0, df)), margin * math.sqrt(pairs) / sd
+    bound = float(t_isf(alpha / 2.0, df))
+    shift = margin * math.sqrt(pairs) / sd
     # The far tail is omitted, because it would only add rejections in the wrong direction.
     if not (signed and needs_signs(pairs, alpha)):
         return float(nct_sf(bound, df, shift))
@@ -126,7 +127,8 @@ def _least(sd: float, margin: float, p_bound: PBound, columns: int) -> int:
         low += 1
     high = 2 * low
     while not enough(high) and high < _MOST:
-        low, high = high, high * 2
+        low = high
+        high = high * 2
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle + 1, high)

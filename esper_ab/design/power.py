@@ -100,7 +100,9 @@ class PairSpread(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def limits(self) -> tuple[float, float] | None:
         """The 80 % limits of `sd`; None if its degrees of freedom are unknown."""
-        return None if self.sd_low is None or self.sd_high is None else (self.sd_low, self.sd_high)
+        if self.sd_low is None or self.sd_high is None:
+            return None
+        return (self.sd_low, self.sd_high)
 
 
 class PowerTable(PairSpread, frozen=True, kw_only=True):
@@ -187,8 +189,10 @@ class Simulation:
         if not self.scheme.nominal_p:
             return 0.0
         if self._draws is None:  # noncentral t; the tail in the wrong direction does not count
-            (df,), (information,) = self.scheme.process.df, self.scheme.process.information
-            p, pairs = self.scheme.nominal_p[0], self.scheme.replicates
+            (df,) = self.scheme.process.df
+            (information,) = self.scheme.process.information
+            p = self.scheme.nominal_p[0]
+            pairs = self.scheme.replicates
             if needs_signs(pairs, p):
                 return power_of_one_look(1.0, effect, pairs, p, pairs - df)
             return float(nct_sf(float(t_isf(p / 2.0, df)), df, effect * math.sqrt(information)))
@@ -223,9 +227,11 @@ class Simulation:
         """The effect that has 80 % power, in SDs of the differences; None if the plan decides nothing."""
         if not self.scheme.nominal_p:
             return None
-        low, high = 0.0, 1.0 / math.sqrt(self.scheme.replicates)
+        low = 0.0
+        high = 1.0 / math.sqrt(self.scheme.replicates)
         while self.power(high) < POWER:
-            low, high = high, 2.0 * high
+            low = high
+            high = 2.0 * high
         for _ in range(_BISECTIONS):
             middle = 0.5 * (low + high)
             low, high = (low, middle) if self.power(middle) >= POWER else (middle, high)
@@ -262,7 +268,10 @@ def power_tables_of(
         raise ValueError(f"power needs margin > 0, not {question.margin}")
     simulations = []
     for count in replicates:
-        asked = question.looks if question.looks and question.looks[-1] == count else default_looks(count)
+        if question.looks and question.looks[-1] == count:
+            asked = question.looks
+        else:
+            asked = default_looks(count)
         simulations.append(Simulation(scheme(count, asked, question), rng))
     return tuple(
         PowerTable(
@@ -288,7 +297,10 @@ def replicates_needed(
 
 
 def _row(simulation: Simulation, spread: PairSpread, margin: float) -> PowerRow:
-    scheme, smallest, sd, limits = simulation.scheme, simulation.smallest_effect, spread.sd, spread.limits
+    scheme = simulation.scheme
+    smallest = simulation.smallest_effect
+    sd = spread.sd
+    limits = spread.limits
     return PowerRow(
         replicates=scheme.replicates,
         looks=scheme.looks,
@@ -335,9 +347,13 @@ def _least(effect: float, question: PowerQuestion, rng: Generator) -> int | None
 
 def _first(holds: Callable[[int], bool], start: int, most: int) -> int | None:
     """Return the smallest n >= start with holds(n), by doubling and bisection; None if it exceeds `most`."""
-    low, high, step = start - 1, start, 1
+    low = start - 1
+    high = start
+    step = 1
     while not holds(high):
-        low, high, step = high, high + step, 2 * step
+        low = high
+        high = high + step
+        step = 2 * step
         if low >= most:
             return None
         high = min(high, most)

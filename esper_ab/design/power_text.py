@@ -28,7 +28,8 @@ _FEW_PATHS = 10_000  # for one line of a plan; standard error of a power of 0.8:
 
 def power_text(found: PowerAnswer) -> str:
     """Return an answer as text: the number of seeds, two sentences per pair correlation, then the table."""
-    known, question = found.known, found.tables[0].question
+    known = found.known
+    question = found.tables[0].question
     df = f", {known.df} degrees of freedom" if known.df else ""
     margin = with_unit(f"{question.margin:g}", known.unit)
     needed = sorted({table.needed.replicates or MOST_NAMED + 1 for table in found.tables})
@@ -52,7 +53,8 @@ def power_text(found: PowerAnswer) -> str:
 
 def _on_episodes(found: PowerAnswer, margin: str) -> list[str]:
     """Describe the effect of changing the number of evaluation episodes; [] if the evaluation noise is unknown."""
-    eval_episodes, table = found.eval_episodes, found.tables[0]
+    eval_episodes = found.eval_episodes
+    table = found.tables[0]
     if eval_episodes is None or found.known.noise is None:
         return []
     lines = [
@@ -63,9 +65,14 @@ def _on_episodes(found: PowerAnswer, margin: str) -> list[str]:
     ]
     if eval_episodes.best == eval_episodes.eval_episodes:
         return [*lines, f"  {next_text(found.known.noise)}."]
-    before, after = table.needed.replicates, eval_episodes.needed.replicates
-    sd, seen = significant(eval_episodes.sd, 3), significant(table.sd, 3)
-    compute = f", {after * eval_episodes.cost_times / before:.2f} times the compute" if before and after else ""
+    before = table.needed.replicates
+    after = eval_episodes.needed.replicates
+    sd = significant(eval_episodes.sd, 3)
+    seen = significant(table.sd, 3)
+    if before and after:
+        compute = f", {after * eval_episodes.cost_times / before:.2f} times the compute"
+    else:
+        compute = ""
     return [
         *lines,
         f"  With --eval-episodes {eval_episodes.best} the SD of differences is {sd} instead of {seen}, and "
@@ -87,7 +94,10 @@ def _resolves(row: PowerRow, unit: str) -> str:
         return f"{counted(row.replicates, 'seed')} are too few for a verdict, which needs {LEAST_PAIRS}."
     looks = ", ".join(map(str, row.looks))
     smallest = with_unit(significant(row.smallest), unit)
-    short = f" EQUIVALENT needs {LEAST_EQUIVALENCE_PAIRS} pairs." if row.replicates < LEAST_EQUIVALENCE_PAIRS else ""
+    if row.replicates < LEAST_EQUIVALENCE_PAIRS:
+        short = f" EQUIVALENT needs {LEAST_EQUIVALENCE_PAIRS} pairs."
+    else:
+        short = ""
     return (
         f"{row.replicates} seeds (looks at {looks}) find a difference of {smallest}"
         f"{_range(row.smallest_low, row.smallest_high)} with 80 % power, and a difference of the margin with "
@@ -121,7 +131,9 @@ def _needs(needed: ReplicatesNeeded, margin: str) -> str:
 
 
 def _range(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f" (80 % range {significant(low)} to {significant(high)})"
+    if low is None or high is None:
+        return ""
+    return f" (80 % range {significant(low)} to {significant(high)})"
 
 
 def table_lines(tables: Sequence[PowerTable], unit: str) -> list[str]:

@@ -43,7 +43,9 @@ def t_process(sides: Sides, positions: int, looks: Sequence[int]) -> TProcess:
     adjustment). `looks` are ascending numbers of replicates. A look is left out if no degree of freedom remains or tau
     is aliased with position effects.
     """
-    kept, information, df = [], [], []
+    kept = []
+    information = []
+    df = []
     for look in looks:
         matrix = design_matrix(sides[:look], positions)
         left = look - int(np.linalg.matrix_rank(matrix))
@@ -69,7 +71,8 @@ def draw(process: TProcess, paths: int, rng: Generator) -> Draws:
 def t_values(process: TProcess, draws: Draws, effect: float = 0.0) -> Floats:
     """Return t for every look and path, [looks, paths], assuming that tau is `effect` standard deviations of a pair."""
     t = np.empty_like(draws.normal)
-    along, square = np.zeros(draws.normal.shape[1]), np.zeros(draws.normal.shape[1])
+    along = np.zeros(draws.normal.shape[1])
+    square = np.zeros(draws.normal.shape[1])
     steps = zip(_gains(process), process.information, process.df, strict=True)
     for look, (gain, information, df) in enumerate(steps):
         square += draws.rest[look]

@@ -63,7 +63,8 @@ def _show_joint(directory: Path, texts: Sequence[str], form: str) -> None:
     from esper_ab.report.joint import render_joint_brief, render_joint_json, write_joint_report
     from esper_ab.report.text import render_text
 
-    joint, plan = read_joint(directory), read_plan(directory / PLAN_NAME)
+    joint = read_joint(directory)
+    plan = read_plan(directory / PLAN_NAME)
     with waiting("writing the report"):
         result = judge_directory(directory, joint, plan)
         document = write_joint_report(directory, result)

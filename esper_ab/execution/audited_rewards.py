@@ -66,7 +66,8 @@ def _apart(reward_audit: RewardAudit, experiment: ResolvedExperiment, learning: 
 
 def _is(scored: Scored, reward: RewardSettings, codes: Mapping[str, str]) -> bool:
     """Whether `reward` is the reward in `scored`, with equal constants and the same mode or function code."""
-    mine, own = reward.mode, scored.reward.settings
+    mine = reward.mode
+    own = scored.reward.settings
     if replace(own, mode=mine) != reward:
         return False
     sha256 = codes.get(mine, "")

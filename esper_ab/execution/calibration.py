@@ -73,7 +73,8 @@ def _try_determinism(planned: PlannedExperiment, launcher: Launcher, again: str)
         episodes=min(planned.asked.episodes, _DETERMINISM_EPISODES),
         eval_episodes=planned.asked.n_envs,
     )
-    experiment_dir, machine = planned.experiment_dir / small.name, planned.machine
+    experiment_dir = planned.experiment_dir / small.name
+    machine = planned.machine
     plan, cost = plan_on(machine, small, small.name, Beforehand().eval_episodes(small))
     trial = PlannedExperiment(asked=small, machine=machine, plan=plan, cost=cost, experiment_dir=experiment_dir)
     _carry_on(trial, launcher, watched=False, again=again)

@@ -91,7 +91,8 @@ class PlannedExperiment:
         """A sentence on the difference that the plan can detect; "" if it cannot be computed before training."""
         from esper_ab.design.power_text import KnownSD, design_power_line  # needs scipy, which --help does not
 
-        calibration, sd = self.known.calibration, self.plan.run_sd
+        calibration = self.known.calibration
+        sd = self.plan.run_sd
         if sd is None and calibration is not None:
             sd = calibration.spread.sd
         measured = known_sd_of_pairs(self.plan.experiment)
@@ -276,7 +277,8 @@ def carry_out(
     from esper_ab.control import experiment_run
     from esper_ab.journal.file import Journal
 
-    plan, experiment_dir = planned.plan, planned.experiment_dir
+    plan = planned.plan
+    experiment_dir = planned.experiment_dir
     check_launcher(launcher, plan.lanes, planned.machine.devices)
     with experiment_run.reserved(launcher, plan.lanes), ExitStack() as stack:
         if is_leftover(experiment_dir):

@@ -155,7 +155,8 @@ def _resume_joint(
 
 def _check_here(history: History, launcher: Launcher, experiment_dir: Path) -> None:
     """Raise UsageError if the plan's devices or its arithmetic are not available for the remaining runs."""
-    experiment, lanes = history.plan.experiment, history.plan.lanes
+    experiment = history.plan.experiment
+    lanes = history.plan.lanes
     own_kernel = experiment.arithmetic.kernel != "torch"  # torch's version is checked by the audit
     placed = bool(launcher.nodes) or any(any(lane.titles) for lane in lanes)
     if not (own_kernel or placed):

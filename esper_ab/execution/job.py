@@ -97,7 +97,9 @@ def plan_job(asked: AskedJob, launcher: Launcher, pattern: str = _PATTERN, *, on
     `pattern` is for a generated name. With `only_plan`, the modules that carry out a plan are not imported, because
     this process will not need them.
     """
-    parts, machines, names = asked.parts.parts, dict[bytes, Machine](), dict[str, str]()
+    parts = asked.parts.parts
+    machines = dict[bytes, Machine]()
+    names = dict[str, str]()
     if several := len(parts) > 1:
         pattern = f"{{task}}-and-{len(parts) - 1}-more-{{time}}"
     directory = execution.choose_directory(asked.output_dir, asked.parts.name, parts[0].asked.task, pattern)
@@ -130,7 +132,8 @@ def _together(job: Job, asked: Parts) -> Job:
     from esper_ab.verdict.analysis_plan import Rule, make_plan  # --help does not need it
     from esper_ab.verdict.scale import Scale  # as above
 
-    first, parts = job.parts[0].plan.experiment, list(zip(asked.parts, job.parts, strict=True))
+    first = job.parts[0].plan.experiment
+    parts = list(zip(asked.parts, job.parts, strict=True))
     scales = tuple(
         Scale(task=part.name, outcome=design.outcome, margin=design.margin, worst=design.worst)
         for part, design in ((part, one.plan.design) for part, one in parts)
@@ -166,7 +169,8 @@ def _scores(told: str, plan: AnalysisPlan) -> dict[str, tuple[float, float]]:
         return ranges_of(plan.tasks, told_by_task(told))
     found = {}
     for scale in plan.scales:
-        low, high = scale.outcome.low, scale.outcome.high
+        low = scale.outcome.low
+        high = scale.outcome.high
         if low is None or high is None:
             return {}
         found[scale.task] = (low, high) if scale.outcome.sign > 0.0 else (high, low)
@@ -214,7 +218,7 @@ def encode(job: Job) -> bytes:
 
 
 def excesses(cost: Estimate, there: Room) -> tuple[str, ...]:
-    """Return a sentence if the estimated time exceeds a day, and one if the estimated memory exceeds what is available."""
+    """Return a sentence if the estimated time exceeds a day, and one if the estimated memory exceeds the available."""
     found = []
     if cost.duration_s > _DAY_S:
         found.append(f"it is estimated to take {cost.duration_s / _DAY_S:.1f} days")

@@ -15,14 +15,19 @@ from esper_ab.contracts.reward_audit import SCHEMA, RewardAudit, RewardAuditAnsw
 from esper_ab.execution.child import answer_of
 from esper_ab.settings.option_file import load_option_file
 
-FILE_NAME, PAGE_NAME = "reward_audit.json", "reward_audit.html"
+FILE_NAME = "reward_audit.json"
+PAGE_NAME = "reward_audit.html"
 _MODULE = "workers.commands.rewards"
 _SHOWN = 12  # digits of the digest in a folder's name
-_DECODER, _ANSWER = msgspec.json.Decoder(RewardAudit), msgspec.json.Decoder(RewardAuditAnswer)
+_DECODER = msgspec.json.Decoder(RewardAudit)
+_ANSWER = msgspec.json.Decoder(RewardAuditAnswer)
 
 
 def audit(question: RewardAuditQuestion) -> RewardAudit:
-    """Play the behaviours and score them in a child process; UsageError, with a one-line message, if the child refuses."""
+    """Play the behaviours and score them in a child process.
+
+    UsageError, with a one-line message, if the child refuses.
+    """
     own = ", ".join(one.settings.mode for one in question.rewards if ":" in one.settings.mode)
     answer = answer_of(_MODULE, question, _ANSWER, code=own)
     code = sources()

@@ -55,7 +55,8 @@ def mount_of(folder: Path, mounts: Sequence[Mount]) -> Mount:
 
 def file_system(folder: Path, mount: Mount) -> Diagnosis:
     """Report whether the file system suits the journal's lock (flock) and its fdatasync after every record."""
-    what, options = f"{folder} is on {mount.fstype} ({mount.mountpoint})", set(mount.opts.split(","))
+    what = f"{folder} is on {mount.fstype} ({mount.mountpoint})"
+    options = set(mount.opts.split(","))
     if mount.fstype == "lustre" and not {"flock", "localflock"} & options:
         return problem(
             "file system",
@@ -88,7 +89,9 @@ def room(folder: Path, needed_bytes: int) -> Diagnosis:
     remedy = "free some space, `esper-ab tidy` finished runs, or choose another folder with --output-dir"
     if free_bytes < needed_bytes:
         return problem("disk", what, remedy)
-    return ok("disk", what) if free_bytes >= _LITTLE_BYTES else warning("disk", what, remedy)
+    if free_bytes >= _LITTLE_BYTES:
+        return ok("disk", what)
+    return warning("disk", what, remedy)
 
 
 def _tried(folder: Path) -> Iterator[Diagnosis]:
@@ -122,7 +125,8 @@ def _sync_s(descriptor: int) -> list[float]:
 
 def sync_time(taken_s: list[float]) -> Diagnosis:
     """Report the median and the longest time of an fdatasync."""
-    median_s, worst_s = statistics.median(taken_s), max(taken_s)
+    median_s = statistics.median(taken_s)
+    worst_s = max(taken_s)
     what = f"median {significant(1e3 * median_s)} ms, worst {significant(1e3 * worst_s)} ms of {len(taken_s)}"
     if median_s > _SLOW_S:
         return warning("fsync", f"{what}; every record waits that long", "keep runs on a local disk with --output-dir")

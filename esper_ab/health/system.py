@@ -9,7 +9,8 @@ from importlib.metadata import distributions, version
 
 from esper_ab.health.diagnosis import Diagnosis, ok, problem, warning
 
-_FEW_FILES, _FEW_PROCESSES = 1024, 256
+_FEW_FILES = 1024
+_FEW_PROCESSES = 256
 _LEAST_BYTES = 3 << 29  # of address space: loading the libraries and training networks took 1.1 GB
 
 

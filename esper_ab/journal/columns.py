@@ -120,7 +120,8 @@ class Columns:
 
     def _numbers_of(self, record: EpisodeRecord) -> list[float | None]:
         """Return the numbers of one episode in the order of _keys."""
-        envs, ppo = record.envs, record.ppo
+        envs = record.envs
+        ppo = record.ppo
         numbers: list[float | None] = [
             len(envs),
             _mean([env.outcome for env in envs]),

@@ -119,7 +119,8 @@ class Journal:
         except BaseException:
             journal._lock.close()
             raise
-        journal._n, journal._prev = reading.lines, reading.last_crc
+        journal._n = reading.lines
+        journal._prev = reading.last_crc
         journal._size = journal._committed = whole
         return journal, past
 
@@ -180,7 +181,10 @@ class Journal:
             raise self._cannot_write(error) from error
 
     def commit(self) -> None:
-        """Write all queued lines and force them to disk with one fdatasync. Raises DiskFull or JournalError on failure."""
+        """Write all queued lines and force them to disk with one fdatasync.
+
+        Raises DiskFull or JournalError on failure.
+        """
         self.write()
         try:
             getattr(os, "fdatasync", os.fsync)(self._file)  # faster, but not every system has it
@@ -222,7 +226,8 @@ class Journal:
         """
         if self._doubtful:
             os.ftruncate(self._file, self._committed)
-            self._size, self._written = self._committed, 0
+            self._size = self._committed
+            self._written = 0
             self._doubtful = False
 
     def _check_alone(self) -> None:
@@ -233,7 +238,10 @@ class Journal:
                 "experiment again"
             )
         if found.st_size != self._size or not found.st_nlink:
-            is_now = f"has {found.st_size} bytes instead of {self._size}" if found.st_nlink else "was replaced"
+            if found.st_nlink:
+                is_now = f"has {found.st_size} bytes instead of {self._size}"
+            else:
+                is_now = "was replaced"
             check = shell_command("tidy", self.experiment_dir, "--check")
             raise JournalError(
                 f"{self._path} was changed by other code, perhaps a reward function: the file {is_now}; `{check}` "
@@ -385,7 +393,10 @@ def check_there(path: Path) -> None:
     if not path.is_file():
         beside = [one.parent.name for one in path.parent.parent.glob(f"*/{path.name}")]
         close = [str(path.parent.with_name(name)) for name in get_close_matches(path.parent.name, beside, n=1)]
-        hint = f"did you mean {close[0]}?" if close else f"an experiment directory holds {path.name}"
+        if close:
+            hint = f"did you mean {close[0]}?"
+        else:
+            hint = f"an experiment directory holds {path.name}"
         raise UsageError(f"no journal at {path}; {hint}")
 
 

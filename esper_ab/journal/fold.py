@@ -212,7 +212,8 @@ class History:
             if entry.confounder is not msgspec.UNSET:
                 run.confounders.add(entry.confounder)
             if entry.category in ("dropped_pair", "cancelled"):
-                run.lost, run.failed = True, entry.category == "dropped_pair"
+                run.lost = True
+                run.failed = entry.category == "dropped_pair"
         self.incidents.append(entry)
 
     def _take_mended(self, event: events.TrainerMended) -> None:
@@ -234,7 +235,8 @@ class History:
         self.blocks.extend(event.extension.blocks)
         for block in event.extension.blocks:
             for spec in block.runs:
-                left_out, columns = spec.ref.group_id in gone, Columns(self.design.measures.names)
+                left_out = spec.ref.group_id in gone
+                columns = Columns(self.design.measures.names)
                 self.runs[spec.ref.name] = RunHistory(spec=spec, columns=columns, left_out=left_out)
 
 

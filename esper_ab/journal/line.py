@@ -59,7 +59,8 @@ def stamp_text(stamp: datetime) -> str:
 
 def written(n: int, prev: str, stamp: datetime, event: AnyEvent) -> tuple[bytes, str]:
     """Encode one line; return it and its CRC, which is the `prev` of the next line."""
-    when, what = stamp_text(stamp).encode(), msgspec.json.encode(event)
+    when = stamp_text(stamp).encode()
+    what = msgspec.json.encode(event)
     body = b'{"n":%d,"prev":"%s","t":"%s","event":%s' % (n, prev.encode(), when, what)
     tail = _TAIL % zlib.crc32(body)
     return body + tail, tail[_CRC_IN_TAIL].decode()
@@ -71,7 +72,9 @@ def wrong_tail(data: bytes) -> str:
         return ""
     digits = data[_CRC_IN_TAIL].decode(errors="replace")
     is_tail = data[-_TAIL_BYTES:] == b',"crc":"%s"}\n' % digits.encode()
-    return "its CRC does not match its contents" if is_tail else "it does not end with a CRC"
+    if is_tail:
+        return "its CRC does not match its contents"
+    return "it does not end with a CRC"
 
 
 def lost_newline(data: bytes) -> bool:
@@ -93,7 +96,9 @@ def other_writer(data: bytes) -> str:
         origin = _decode_first(data).event
     except UNREADABLE:
         return ""
-    return "" if origin.schema == SCHEMA else f"esper_ab {origin.versions.get('esper_ab', 'of another version')}"
+    if origin.schema == SCHEMA:
+        return ""
+    return f"esper_ab {origin.versions.get('esper_ab', 'of another version')}"
 
 
 def event_of(data: bytes) -> AnyEvent | None:

@@ -33,7 +33,8 @@ def load(experiment_dir: Path) -> Loaded:
 
     Raises UsageError if there is no journal or no event, and JournalError for damage before the journal's end.
     """
-    held, path = holder(experiment_dir) is not None, experiment_dir / JOURNAL_NAME
+    held = holder(experiment_dir) is not None
+    path = experiment_dir / JOURNAL_NAME
     reading = read(path)
     first = next(reading, None)
     if first is None and reading.torn_bytes and not held:

@@ -38,7 +38,8 @@ from esper_ab.contracts.process_start import process_started
 from esper_ab.contracts.regular_file import NotRegular, open_regular
 from esper_ab.contracts.unreadable import UNREADABLE
 
-LOCK_NAME, JOURNAL_NAME = ".lock", "events.jsonl"
+LOCK_NAME = ".lock"
+JOURNAL_NAME = "events.jsonl"
 _MODE = 0o600  # of `.lock`; anyone who can read it can lock it
 _TRIES = 10  # because a process that only checks the lock holds it for an instant
 _TRY_S = 0.02
@@ -57,13 +58,17 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
     ray_job: str = ""  # the id that `ray job submit` gave its job; "" if none
 
     def __str__(self) -> str:
-        return f"process {self.pid} on {self.host} since {self.since}" if self.pid else "another process"
+        if self.pid:
+            return f"process {self.pid} on {self.host} since {self.since}"
+        return "another process"
 
 
 def ray_job(told: str) -> str:
     """Return the job id from the environment variable that Ray sets for a job's command; "" if it sets none."""
     try:
-        return _decode_job(os.fsencode(told)).metadata.get("job_submission_id", "") if told else ""
+        if told:
+            return _decode_job(os.fsencode(told)).metadata.get("job_submission_id", "")
+        return ""
     except UNREADABLE:
         return ""
 
@@ -72,7 +77,8 @@ class _RayJob(msgspec.Struct):
     metadata: dict[str, str] = {}
 
 
-_decode_holder, _decode_job = msgspec.json.Decoder(Holder).decode, msgspec.json.Decoder(_RayJob).decode
+_decode_holder = msgspec.json.Decoder(Holder).decode
+_decode_job = msgspec.json.Decoder(_RayJob).decode
 _UNKNOWN = Holder(pid=0, host="", started=0, since="")
 
 
@@ -255,6 +261,8 @@ def _named(descriptor: int) -> Holder:
     line = os.pread(descriptor, 1000, 0).partition(b"\n")[0]
     own = line.rpartition(b" ")[0]
     try:
-        return _decode_holder(own) if line + b"\n" == _checked(own) else _UNKNOWN
+        if line + b"\n" == _checked(own):
+            return _decode_holder(own)
+        return _UNKNOWN
     except UNREADABLE:
         return _UNKNOWN

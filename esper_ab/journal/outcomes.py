@@ -45,7 +45,9 @@ def mean_known(values: Iterable[float]) -> float | None:
 
 
 def _finite_mean(values: list[float]) -> float | None:
-    return math.fsum(values) / len(values) if values and all(map(math.isfinite, values)) else None
+    if values and all(map(math.isfinite, values)):
+        return math.fsum(values) / len(values)
+    return None
 
 
 def ends_of(column: Sequence[float]) -> Ends:
@@ -83,7 +85,10 @@ def outcome_of(run: RunHistory, declared: str) -> float | None:
 
 
 def entropy_change(run: RunHistory) -> float | None:
-    """Return the policy entropy of the last tenth of episodes minus that of the first, nats; None below two episodes."""
+    """Return the policy entropy of the last tenth of episodes minus that of the first, nats.
+
+    None below two episodes.
+    """
     columns = run.columns
     entropies = [value for value, learns in zip(columns.of("entropy"), columns.of("learns"), strict=True) if learns]
     if len(entropies) < 2:

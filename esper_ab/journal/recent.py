@@ -64,7 +64,8 @@ def differences_now(history: History) -> tuple[DifferenceNow, ...]:
     """
     if not history.looks and history.design.anytime_after is None:
         return ()
-    declared, outcomes = history.design.outcome_over, dict[tuple[str, int], float]()
+    declared = history.design.outcome_over
+    outcomes = dict[tuple[str, int], float]()
     for run in history.runs.values():
         if (value := outcome_of(run, declared)) is not None:
             outcomes[run.ref.group_id, run.ref.replicate] = value

@@ -157,7 +157,8 @@ class Launcher:
 
     def __init__(self, entry: str = "", transport: Transport | None = None) -> None:
         """Raises UsageError if the launcher cannot start workers here."""
-        self.entry, self.transport = entry or self.entry, transport or self.transport
+        self.entry = entry or self.entry
+        self.transport = transport or self.transport
         if self.needs_tcp and self.transport != "tcp":
             raise UsageError(f"launcher {self.name}: {_NEEDS_TCP}")
         self._devices: dict[str, Device] = {}
@@ -219,7 +220,10 @@ class Launcher:
         return msgspec.structs.replace(order, lane=lane, node=devices[0].node)
 
     def start(self, order: WorkerOrder) -> Worker:
-        """Start a worker and return at once; its Hello or its end follows. Raises OSError if no worker can start now."""
+        """Start a worker and return at once; its Hello or its end follows.
+
+        Raises OSError if no worker can start now.
+        """
         raise NotImplementedError
 
 

@@ -35,10 +35,12 @@ class Actor:
     """
 
     def __init__(self, folder: str) -> None:
-        self._folder, self._complaint = folder, os.memfd_create("complaint")
+        self._folder = folder
+        self._complaint = os.memfd_create("complaint")
         self._supervisor = Supervisor(folder, self._say)
         self._supervising = ThreadPoolExecutor(1)  # the only thread on which the supervisor works
-        self._done, self._said = 0, b""
+        self._done = 0
+        self._said = b""
         self._changed = threading.Condition()
 
     def place(self) -> tuple[str, int, list[str]]:
@@ -130,7 +132,9 @@ class RaySupervisor:
     """A supervisor in an actor that has reported where it runs."""
 
     def __init__(self, ray: Any, actor: Any, pid: int) -> None:
-        self._ray, self._actor, self.pid = ray, actor, pid
+        self._ray = ray
+        self._actor = actor
+        self.pid = pid
         self._written = 0  # lines
 
     def lines(self) -> Iterator[bytes]:
@@ -168,7 +172,9 @@ class RayErrand:
     """A command in an actor of its own."""
 
     def __init__(self, ray: Any, actor: Any, node: str, command: Sequence[str], line: bytes) -> None:
-        self._ray, self._actor, self._node = ray, actor, node
+        self._ray = ray
+        self._actor = actor
+        self._node = node
         self.returncode: int | None = None
         self._end = actor.run.remote(list(command), line, child_environment({}))
 

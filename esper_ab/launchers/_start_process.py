@@ -44,7 +44,10 @@ class StartedProcess:
         self.spawned_because = ""  # why it was not forked; "" if it was
 
     def fileno(self) -> int:
-        """Return the descriptor that becomes readable, and stays so, when a started process has ended; -1 once closed."""
+        """Return the descriptor that becomes readable, and stays so, when a started process has ended.
+
+        -1 once closed.
+        """
         return self._answers.fileno()
 
     def await_start(self, timeout_s: float = _LONGEST_IMPORT_S) -> None:
@@ -122,7 +125,8 @@ class StartedProcess:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
             raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
-        self.pid, self.spawned_because = pid, why
+        self.pid = pid
+        self.spawned_because = why
         (self._pidfd,) = descriptors
 
     def _end_after_the_start_process(self) -> None:

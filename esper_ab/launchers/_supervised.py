@@ -90,7 +90,8 @@ class PipedSupervisor:
             raise
         assert self._process.stdin is not None, "a pipe"
         assert self._process.stdout is not None, "a pipe"
-        self._stdin, self._stdout = self._process.stdin, self._process.stdout
+        self._stdin = self._process.stdin
+        self._stdout = self._process.stdout
         self.pid = self._process.pid
 
     def lines(self) -> Iterator[bytes]:
@@ -243,7 +244,8 @@ class _NodeKeys(KeyExchange):
 
     def __init__(self, worker: NodeWorker, supervisor: NodeSupervisor) -> None:
         self.descriptor = supervisor.sentinel
-        self._worker, self._supervisor = worker, supervisor
+        self._worker = worker
+        self._supervisor = supervisor
 
     def public(self) -> str | None:
         return self._worker.said
@@ -259,9 +261,12 @@ class NodeWorker:
     """A process that a node's supervisor has started."""
 
     def __init__(self, supervisor: NodeSupervisor, order: WorkerOrder) -> None:
-        self._supervisor, self.order = supervisor, order
-        self.name, self.sentinel = order.identity, supervisor.sentinel
-        self.pid, self.ended_how = supervisor.pid, ""
+        self._supervisor = supervisor
+        self.order = order
+        self.name = order.identity
+        self.sentinel = supervisor.sentinel
+        self.pid = supervisor.pid
+        self.ended_how = ""
         self.exitcode: int | None = None
         self.suspect = False  # its supervisor was told to end it
         self.said: str | None = None  # its public key, once it has sent its first line
@@ -269,7 +274,8 @@ class NodeWorker:
 
     def end(self, exitcode: int, how: str) -> None:
         """Record that the worker has ended; call it with the supervisor's lock held."""
-        self.ended_how, self.exitcode = how, exitcode
+        self.ended_how = how
+        self.exitcode = exitcode
         if self.said is None:
             self.said = ""
 

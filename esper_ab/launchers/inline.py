@@ -35,7 +35,8 @@ class InlineWorker:
     ended_how = ""
 
     def __init__(self, order: WorkerOrder, entry: str) -> None:
-        self._order, self._entry = order, entry
+        self._order = order
+        self._entry = entry
         self.name = order.identity
         self.pid = os.getpid()
         self.exitcode: int | None = None
@@ -111,7 +112,7 @@ class InlineLauncher(Launcher):
     entry = "workers.process.entry:main_in_thread"
 
     def __init__(self, entry: str = "", transport: Transport | None = None) -> None:
-        """Raises UsageError if this process has imported a package `workers` that is not the one with the entry point."""
+        """Raises UsageError if this process has imported another package `workers` than that of the entry point."""
         super().__init__(entry, transport)
         try:
             claim(self.entry.partition(":")[0])
@@ -140,7 +141,7 @@ class InlineLauncher(Launcher):
             add_working_directory()
 
     def release(self) -> None:
-        """Change back to the directory remembered by `reserve`, because later paths may be relative to that directory."""
+        """Change back to the directory remembered by `reserve`, because later paths may be relative to it."""
         if self._directory:
             os.chdir(self._directory)
         if self._is_importable and self._directory in sys.path:

@@ -79,7 +79,8 @@ class RayLauncher(Launcher):
         seconds to wait for free resources. Raises UsageError if Ray is not installed or there is no such cluster.
         """
         super().__init__(entry, transport)
-        self._wait_s, self._labels = ray_wait, dict(ray_label or {})
+        self._wait_s = ray_wait
+        self._labels = dict(ray_label or {})
         self._ray = _connected(ray_address or os.environ.get("RAY_ADDRESS", ""))
         self.address: str = self._ray.util.get_node_ip_address()
         self._names = self._find_nodes()
@@ -140,7 +141,10 @@ class RayLauncher(Launcher):
         if self._group is not None and list(self._lanes) == [lane.name for lane in lanes]:
             return
         self.release()
-        selector = {"bundle_label_selector": [self._labels] * len(bundles(lanes))} if self._labels else {}
+        if self._labels:
+            selector = {"bundle_label_selector": [self._labels] * len(bundles(lanes))}
+        else:
+            selector = {}
         self._group = self._ray.util.placement_group(bundles(lanes), strategy="PACK", **selector)
         try:
             self._await_group(lanes)
@@ -155,8 +159,12 @@ class RayLauncher(Launcher):
             raise
 
     def _await_group(self, lanes: Sequence[Lane]) -> None:
-        """Wait until Ray has granted the group. After a time limit, raises UsageError, which names the free resources."""
-        began, said = time.monotonic(), False
+        """Wait until Ray has granted the group.
+
+        After a time limit, raises UsageError, which names the free resources.
+        """
+        began = time.monotonic()
+        said = False
         who = f"{counted(len(lanes), 'lane')}, {lanes[0].name} to {lanes[-1].name},"
         while not self._group.wait(_LOOK_S):
             waited_s = time.monotonic() - began
@@ -174,7 +182,8 @@ class RayLauncher(Launcher):
 
     def _room(self) -> str:
         """Say how much of the cluster is free."""
-        free, all_ = self._ray.available_resources(), self._ray.cluster_resources()
+        free = self._ray.available_resources()
+        all_ = self._ray.cluster_resources()
         kinds = [kind for kind in ("CPU", "GPU") if all_.get(kind)]
         return ", ".join(f"{free.get(kind, 0):.0f} of {all_[kind]:.0f} {kind}s are free" for kind in kinds)
 
@@ -233,7 +242,8 @@ class _LaneSupervisor:
 
     def __init__(self, ray: Any, begin: Callable[[], Any]) -> None:
         """`begin` makes an actor."""
-        self._ray, self._begin = ray, begin
+        self._ray = ray
+        self._begin = begin
         self._renew()
 
     def _renew(self) -> None:
@@ -306,7 +316,8 @@ def _connect(ray: Any, address: str) -> None:
     if folder is not None:
         own = {"include_dashboard": False, "object_store_memory": _STORE_BYTES, "_temp_dir": str(folder)}
         atexit.register(_end, ray, folder)
-    before, files = dict(os.environ), resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    before = dict(os.environ)
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     try:
         ray.init(address or "local", log_to_driver=False, logging_level="ERROR", **own)
     except Exception as error:  # noqa: BLE001  Ray raises all kinds, the base class among them
@@ -371,7 +382,10 @@ def uuids_of(dealt: Sequence[str], visible: str | None, there: Sequence[str]) ->
     Ray names GPUs as they are named in CUDA_VISIBLE_DEVICES of their node (`visible`) or, if this variable is not set,
     by number. `there`: the UUIDs that the preflight found on the node, in order.
     """
-    listed = [str(number) for number in range(len(there))] if visible is None else visible.replace(" ", "").split(",")
+    if visible is None:
+        listed = [str(number) for number in range(len(there))]
+    else:
+        listed = visible.replace(" ", "").split(",")
     by_call = dict(zip(listed, there, strict=False))  # a node may offer fewer than it sees
     return [by_call.get(one, one) for one in dealt if by_call.get(one, one) in there]
 
@@ -387,7 +401,9 @@ def _gpus(devices: Sequence[str]) -> int:
 
 def _part(whole: float, count: int) -> float:
     """Return one of `count` equal parts that together do not exceed `whole`; a part of 1 or more is an integer."""
-    return whole // count if whole >= count else whole * _PARTS // count / _PARTS
+    if whole >= count:
+        return whole // count
+    return whole * _PARTS // count / _PARTS
 
 
 LAUNCHER: LauncherFactory = RayLauncher

@@ -61,7 +61,9 @@ def rich_console() -> Console:
     """
     from rich.console import Console
 
-    return Console() if sys.stdout.isatty() else Console(force_terminal=False, color_system=None)
+    if sys.stdout.isatty():
+        return Console()
+    return Console(force_terminal=False, color_system=None)
 
 
 def outlive_terminal(experiment_dir: Path | None = None) -> Fallback:

@@ -24,7 +24,8 @@ _LOOKS, _POLL_S = 240, 0.25  # how often to look for a report, and the pause bet
 
 def follow_view(experiment_dir: Path) -> None:
     """Show the experiment in this terminal until it ends; Ctrl-C ends the viewer, and the experiment continues."""
-    viewer, console = Viewer(experiment_dir), rich_console()
+    viewer = Viewer(experiment_dir)
+    console = rich_console()
     try:
         if viewer.state == "running" and not console.is_terminal:
             click.echo(typeable(status_text(experiment_dir)))  # the current state, since the next line may take a while
@@ -36,7 +37,8 @@ def follow_view(experiment_dir: Path) -> None:
                     view.tick()
         await_report(experiment_dir, viewer)
     except KeyboardInterrupt:
-        again, end = shell_command("status", experiment_dir, "--follow"), shell_command("stop", experiment_dir)
+        again = shell_command("status", experiment_dir, "--follow")
+        end = shell_command("stop", experiment_dir)
         click.echo(typeable(f"\nview closed; the experiment continues. To follow it again: {again}; to stop it: {end}"))
         return
     click.echo(typeable(_last_words(experiment_dir, viewer) if console.is_terminal else status_text(experiment_dir)))
@@ -84,7 +86,8 @@ def _line(experiment_dir: Path, viewer: Viewer) -> bytes:
 
 
 def _last_words(experiment_dir: Path, viewer: Viewer) -> str:
-    name, ended = viewer.history.plan.experiment.name, viewer.history.ended
+    name = viewer.history.plan.experiment.name
+    ended = viewer.history.ended
     if viewer.state == "finished":
         told = [line for one in reported(experiment_dir, viewer.history)[0] for line in one.lines]
         report = shell_command("report", experiment_dir)

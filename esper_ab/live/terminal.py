@@ -132,7 +132,8 @@ class LiveView:
     def _leave_a_dead_terminal(self) -> None:
         """Switch to plain lines without colours once the terminal is gone (live/console.py writes them to a file)."""
         if self._live.is_started and not self._redraws:
-            self._console.is_interactive, self._console.no_color = False, True
+            self._console.is_interactive = False
+            self._console.no_color = True
             with suppress(OSError):
                 self._live.update(Text(""))
                 self._live.stop()
@@ -191,7 +192,8 @@ class LiveView:
         done = min(self._done(), total)  # work that a restart repeats is counted twice
         pace = (done - self._before) / max(now - self._began, 1e-9)  # episodes per second
         left = f", about {_duration((total - done) / pace)} left" if pace > 0 else ""
-        where, differences = _milestone_name(event, history), "; ".join(_differences(history))
+        where = _milestone_name(event, history)
+        differences = "; ".join(_differences(history))
         so_far = f" | {differences} ({DIFFERENCE_LABEL})" if differences else ""
         self._tell(f"{where} | {groups}{so_far} | {100 * done / total:.0f} %{left}")
 
@@ -214,7 +216,9 @@ def _fraction(spec: RunSpec, progress: messages.Progress) -> float:
     """Return how much work was done since the last milestone, counted in episodes."""
     if progress.phase == "evaluate":
         return min(progress.step / spec.steps, evaluation_work(spec))
-    return min(progress.step / spec.steps, 1.0) if progress.phase == "train" else 0.0
+    if progress.phase == "train":
+        return min(progress.step / spec.steps, 1.0)
+    return 0.0
 
 
 def _milestone_name(event: MilestoneReleased, history: History) -> str:
@@ -225,7 +229,10 @@ def _milestone_name(event: MilestoneReleased, history: History) -> str:
 
 
 def _table(history: History, width: int) -> Table:
-    """Build the table of groups. Columns are as wide as their longest word; narrow terminals omit the last two columns."""
+    """Build the table of groups.
+
+    Columns are as wide as their longest word; narrow terminals omit the last two columns.
+    """
     columns = [name or history.outcome.title for name in (_COLUMNS if width >= _WIDE else _COLUMNS[:-2])]
     digits = history.design.digits - (history.design.margin >= 1.0)
     table = Table(
@@ -267,7 +274,8 @@ def _differences(history: History) -> list[str]:
 
 def _in_line(history: History, group: str) -> str:
     """Return the range of a group's outcomes so far; if it has no outcome yet, return its current training outcome."""
-    design, digits = history.design, history.design.digits - (history.design.margin >= 1.0)
+    design = history.design
+    digits = history.design.digits - (history.design.margin >= 1.0)
     outcomes = [outcome_of(run, design.outcome_over) for run in history.of_group(group)]
     if known := sorted(value for value in outcomes if value is not None):
         span = " to ".join(dict.fromkeys(_number(end, digits) for end in (known[0], known[-1])))
@@ -283,4 +291,8 @@ def _number(value: float | None, digits: int) -> str:
 def _duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
+    if hours:
+        return f"{hours} h {minutes} min"
+    if minutes:
+        return f"{minutes} min {rest} s"
+    return f"{rest} s"

@@ -46,7 +46,8 @@ def make_plan(
     """
     check_design(experiment)  # first, because the number of lane sets depends on the comparisons and looks
     task = machine.task(experiment.task)
-    digest, matter = digest_of(experiment, machine), bool(positions_could_matter_by(experiment, machine))
+    digest = digest_of(experiment, machine)
+    matter = bool(positions_could_matter_by(experiment, machine))
     sets = _lane_sets(experiment, machine, positions_matter=matter)
     templates = {group.name: _run_spec(experiment, machine, digest, group) for group in experiment.groups}
     blocks = _blocks(experiment, templates, sets, range(experiment.seeds))
@@ -98,7 +99,8 @@ def _blocks(
     """Return a block for each of `replicates`, using the lane sets in turn; `templates` has one RunSpec per group."""
     blocks = []
     for replicate in replicates:
-        groups, lanes = positions(experiment, replicate, len(sets)), sets[replicate % len(sets)]
+        groups = positions(experiment, replicate, len(sets))
+        lanes = sets[replicate % len(sets)]
         specs = [templates[experiment.groups[group].name] for group in groups]
         runs = tuple(_placed(spec, replicate, lane) for spec, lane in zip(specs, lanes, strict=True))
         blocks.append(Block(replicate=replicate, runs=runs))
@@ -122,7 +124,8 @@ def _placed(template: RunSpec, replicate: int, lane: Lane) -> RunSpec:
 
 def positions(experiment: ResolvedExperiment, replicate: int, n_sets: int) -> tuple[int, ...]:
     """Return each position's group in the block of `replicate`, given that blocks use `n_sets` lane sets in turn."""
-    n_groups, (turn, lane_set) = len(experiment.groups), divmod(replicate, n_sets)
+    n_groups = len(experiment.groups)
+    (turn, lane_set) = divmod(replicate, n_sets)
     if experiment.order == "fixed":
         return tuple(range(n_groups))
     if experiment.order == "shuffled":
@@ -150,7 +153,8 @@ def _lane_sets(experiment: ResolvedExperiment, machine: Machine, *, positions_ma
 
     The number of sets is limited so that each gets enough blocks to separate group effects from lane effects.
     """
-    n_groups, per_run = len(experiment.groups), experiment.devices_per_run
+    n_groups = len(experiment.groups)
+    per_run = experiment.devices_per_run
     devices = {device.name: device for device in machine.devices}
     pool = experiment.devices
     units = [pool[i : i + per_run] for i in range(0, len(pool) - per_run + 1, per_run)]
@@ -172,7 +176,8 @@ def _sets_at_once(experiment: ResolvedExperiment, most: int) -> int:
     Each set must have enough blocks by the first look. Unless positions are drawn at random or fixed on purpose, each
     comparison must be separable from lane effects at every look.
     """
-    n_groups, replicates = len(experiment.groups), experiment.seeds
+    n_groups = len(experiment.groups)
+    replicates = experiment.seeds
     looks = [look for look in looks_of(experiment) or range(LEAST_PAIRS, replicates + 1) if look >= LEAST_PAIRS]
     first = looks[0] if looks else replicates
     most = min(most, max(1, first // blocks_needed(n_groups)))
@@ -220,7 +225,9 @@ def _refuse_too_few(experiment: ResolvedExperiment, n_units: int, each: int) -> 
 
     `each` is the number of runs of a block that train at the same time.
     """
-    n_groups, per_run, there = len(experiment.groups), experiment.devices_per_run, len(experiment.devices)
+    n_groups = len(experiment.groups)
+    per_run = experiment.devices_per_run
+    there = len(experiment.devices)
     if per_run > experiment.n_envs:
         raise UsageError(
             Setting("devices_per_run", per_run),

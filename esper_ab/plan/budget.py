@@ -11,7 +11,8 @@ EVIDENCE = "docs/evidence/learning.md"
 ENOUGH_EPISODES = 960  # training episodes (episodes x environments) of a run, so that few pairs tell rewards apart
 # SD of the paired differences of shaped and simplified, in points. Those of other pairs of rewards are 4.7 to 6.1 below
 # that budget, and 0.8 to 1.8 at it.
-_SD_BELOW, _SD_FROM = 5.5, 1.4
+_SD_BELOW = 5.5
+_SD_FROM = 1.4
 
 
 def enough_episodes(experiment: ResolvedExperiment) -> int | None:

@@ -32,7 +32,8 @@ def where(plan: Plan, machine: Machine) -> str:
 
 def unused_gpus(plan: Plan, machine: Machine) -> str:
     """Count the GPUs that no run uses, with the flag or the reason: "2 GPUs unused (--devices cuda)"; "" if none."""
-    used, pool = _used(plan), plan.experiment.devices
+    used = _used(plan)
+    pool = plan.experiment.devices
     unused = [name for name in machine.names("cuda") if name not in used]
     if not unused:
         return ""
@@ -40,7 +41,9 @@ def unused_gpus(plan: Plan, machine: Machine) -> str:
     kind = kind_of(plan.experiment.task)
     if kind.on_cores:
         return f"{said} ({kind.words} run on the CPU)"
-    return f"{said} (--devices cuda)" if any(name not in pool for name in unused) else said
+    if any(name not in pool for name in unused):
+        return f"{said} (--devices cuda)"
+    return said
 
 
 def environments_per_device(plan: Plan) -> str:

@@ -36,7 +36,9 @@ _WORKER_BYTES = 400 << 20  # Python, torch, its threads
 _COPIES = 7  # most copies of a rollout's observations in a worker that learns from them
 # Matrices of hidden x hidden in a policy: three of the heads and one of the critic, and eight of the LSTM. The peak
 # memory of a worker is 13 copies of them (measured with 1,024 and 2,048 hidden units, with and without LSTM).
-_MATRICES, _LSTM_MATRICES, _POLICY_COPIES = 4, 8, 13
+_MATRICES = 4
+_LSTM_MATRICES = 8
+_POLICY_COPIES = 13
 _SHORT_S = 10  # estimates are no more precise than this
 _DECISION_S = 1e-3  # a policy's decision for all environments, with its share of the update
 
@@ -76,7 +78,8 @@ def estimate(experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Mac
         return _of_environments(experiment, lanes, machine, task)
     batch = min(group.settings.growth.batch_size for group in experiment.groups)
     on_gpu = any(device.startswith("cuda") for lane in lanes for device in lane.devices)
-    speed, devices = machine.multiply_adds_per_s, experiment.devices_per_run
+    speed = machine.multiply_adds_per_s
+    devices = experiment.devices_per_run
     basis = f"rough: {speed / 1e9:.1f} billion multiply-adds per second measured, hosts assumed to be bare"
     if on_gpu:
         step_s = devices * max(device.step_s for device in machine.devices)  # one process launches kernels for all

@@ -119,7 +119,8 @@ def _settings(experiment: ResolvedExperiment) -> dict[str, Any]:
     """Return the settings that the task's kind reads, as nested tables that `read_toml` accepts."""
     tree: dict[str, Any] = msgspec.to_builtins(experiment)
     del tree["arithmetic"]["kernel_build"]  # detected, not requested
-    groups, kind = tree.pop("groups"), kind_of_task(experiment.task)
+    groups = tree.pop("groups")
+    kind = kind_of_task(experiment.task)
     _leave_out_unread(tree, EXPERIMENT_FIELDS, kind)
     tree["groups"] = [group["name"] for group in groups]
     tree["group"] = {group["name"]: group["settings"] for group in groups}
@@ -157,7 +158,9 @@ def _toml(tree: dict[str, Any], above: tuple[str, ...] = ()) -> Iterator[str]:
 
 
 def _key(name: str) -> str:
-    return name if _BARE_KEY.fullmatch(name) else json.dumps(name, ensure_ascii=False)
+    if _BARE_KEY.fullmatch(name):
+        return name
+    return json.dumps(name, ensure_ascii=False)
 
 
 def make_experiment_directory(

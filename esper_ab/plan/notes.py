@@ -35,7 +35,8 @@ _FEW = 4  # action dimensions named in a sentence
 def estimand(experiment: ResolvedExperiment, machine: Machine) -> str:
     """State the estimand in one sentence; docs/statistics.md gives the reasons."""
     task = machine.task(experiment.task)
-    outcome, trained = task.measures.outcome, task.kind == TRAINER
+    outcome = task.measures.outcome
+    trained = task.kind == TRAINER
     part = of_training(experiment.outcome_over, *(["points"] if trained else []))
     whose = "" if trained else " of the trained policy"
     measured = f"{outcome.label}, averaged over {part}," if part else f"{outcome.label}{whose}"
@@ -43,14 +44,17 @@ def estimand(experiment: ResolvedExperiment, machine: Machine) -> str:
     split = f", on the task's fixed test split of {task.sizes[2]} samples" if task.sizes[2] else ""
     if len(experiment.groups) == 1:
         return f"Mean {measured.removesuffix(',')} over seeds{split}; {outcome.better} is better."
-    seeds = "over separate seeds for each group" if experiment.unpaired else "over the same seeds for both groups"
+    if experiment.unpaired:
+        seeds = "over separate seeds for each group"
+    else:
+        seeds = "over the same seeds for both groups"
     return f"Mean difference in {measured} between two groups{unit}, {seeds}{split}; {outcome.better} is better."
 
 
 def limits(
     experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[Lane], *, positions_matter: bool
 ) -> tuple[str, ...]:
-    """Return the notes that are shown first: limits of the plan's verdicts, the most important first, and of its speed."""
+    """Return the notes that are shown first: limits of the plan's verdicts, by importance, and of its speed."""
     facts = machine.trainer
     return (
         *((own.found(facts, experiment.trainer),) if facts is not None and not _as_wished(facts) else ()),
@@ -92,9 +96,14 @@ def _on_quick_look(experiment: ResolvedExperiment, machine: Machine, lanes: Sequ
 
 def _on_max_parallel(experiment: ResolvedExperiment, lanes: Sequence[Lane]) -> Iterator[str]:
     """Yield a note if fewer runs train at the same time than --max-parallel allows, with the reason."""
-    n_groups, asked = len(experiment.groups), experiment.max_parallel
+    n_groups = len(experiment.groups)
+    asked = experiment.max_parallel
     sets = len(lanes) // n_groups
-    together = 1 if experiment.takes_turns else n_groups  # runs of a block that train at the same time
+    # runs of a block that train at the same time
+    if experiment.takes_turns:
+        together = 1
+    else:
+        together = n_groups
     if not asked or sets * together >= asked:
         return
     units = len(experiment.devices) // experiment.devices_per_run
@@ -164,7 +173,8 @@ def _on_inference(experiment: ResolvedExperiment, n_lanes: int, *, positions_mat
 
 def _on_order(experiment: ResolvedExperiment, n_lanes: int) -> Iterator[str]:
     """Yield notes on how evenly groups are balanced over devices and start orders."""
-    n_groups, replicates = len(experiment.groups), experiment.seeds
+    n_groups = len(experiment.groups)
+    replicates = experiment.seeds
     full = cycle(n_groups) * (n_lanes // n_groups)
     if experiment.order == "balanced" and draws_positions(n_groups):
         yield (
@@ -188,7 +198,10 @@ def _on_differences(experiment: ResolvedExperiment, machine: Machine) -> Iterato
     for axes, pairs in alike.items():
         them = capital(named(pairs))
         if not axes:
-            equal = "with independent randomness" if experiment.unpaired else "their records must be identical"
+            if experiment.unpaired:
+                equal = "with independent randomness"
+            else:
+                equal = "their records must be identical"
             if machine.trainer is not None and not machine.trainer.repeats:
                 equal = "their records differ by chance alone, because the trainer does not repeat"
             yield f"{them} do not differ in any setting that they use (A/A): {equal}."
@@ -284,7 +297,8 @@ def _on_devices(
     experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[Lane], idle: Sequence[str]
 ) -> Iterator[str]:
     cpu_lanes = [lane for lane in lanes if lane.devices[0].startswith("cpu:")]
-    threads, cores = experiment.arithmetic.threads, len(machine.names("cpu"))
+    threads = experiment.arithmetic.threads
+    cores = len(machine.names("cpu"))
     if cpu_lanes:
         unused = "GPUs stay unused" if machine.names("cuda") or machine.gpu_problem else "No GPU"
         yield f"{unused}: {counted(len(cpu_lanes), 'worker')} on the CPU, {counted(threads, 'thread')} each."
@@ -302,7 +316,8 @@ def _on_devices(
             + (
                 "The CPU devices of a run take turns, so this tests the code path but saves no time."
                 if cpu_lanes
-                else "One process launches the kernels of all GPUs in turn, so this saves time only if kernels take longer "
+                else "One process launches the kernels of all GPUs in turn, so this saves time only if "
+                "kernels take longer "
                 "than their launch: with large networks or hundreds of environments."
             )
         )

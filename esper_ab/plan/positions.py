@@ -22,7 +22,9 @@ def positions_could_matter_by(experiment: ResolvedExperiment, machine: Machine) 
         return f"the environments of {experiment.task} do not come from a package"
     task = next((task for task in machine.tasks if task.name == experiment.task), None)
     if task is not None and not task.repeats:
-        return "the environments carry state across resets" if task.carries else "the environments do not repeat"
+        if task.carries:
+            return "the environments carry state across resets"
+        return "the environments do not repeat"
     if ":" in experiment.outcome.removeprefix("info:"):
         return f"the outcome {experiment.outcome} is a user's function"
     if foreign:

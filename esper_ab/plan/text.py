@@ -26,8 +26,12 @@ WIDTH = 100  # longest line of a wrapped sentence, in characters
 
 def question(plan: Plan) -> str:
     """Return the question that an experiment answers, in one sentence."""
-    outcome, asked = plan.design.outcome, plan.experiment
-    what = f"{outcome.label} of {called(asked.trainer)}" if asked.trainer else f"the {outcome.label} on {asked.task}"
+    outcome = plan.design.outcome
+    asked = plan.experiment
+    if asked.trainer:
+        what = f"{outcome.label} of {called(asked.trainer)}"
+    else:
+        what = f"the {outcome.label} on {asked.task}"
     compared = plan.design.comparisons
     if not compared:  # the journal has one group
         return f"What is {what} with {listed([group.name for group in asked.groups])}?"
@@ -45,7 +49,8 @@ def short_text(
     Notes on limits of the verdicts follow; `plan_text` has the rest. `power` is the line on the detectable difference.
     """
     asked = plan.experiment
-    n_groups, n_runs = len(asked.groups), len(asked.groups) * asked.seeds
+    n_groups = len(asked.groups)
+    n_runs = len(asked.groups) * asked.seeds
     first = "At first " if asked.open_ended else ""
     devices = _devices(plan, machine)
     lines = (
@@ -69,7 +74,8 @@ def _devices(plan: Plan, machine: Machine) -> str:
 
 def _cost(plan: Plan, estimate: Estimate) -> str:
     """Return a clause on the duration and its source, and on the CPU's duration if that is at most half as long."""
-    facts, basis = plan.trainer, "a rough estimate"
+    facts = plan.trainer
+    basis = "a rough estimate"
     if facts is not None:
         run_s = facts.point_s * plan.experiment.episodes + facts.evaluate_s
         basis = f"rehearsed: {duration(run_s).removeprefix('about ')} a run"
@@ -80,23 +86,31 @@ def _cost(plan: Plan, estimate: Estimate) -> str:
 
 def _takes(estimate: Estimate) -> str:
     """Return how long the plan takes: "about 2 min to 5 min"; once, if both ends are the same in words."""
-    shortest, longest = duration(estimate.duration_s), duration(max(estimate.longest_s, estimate.duration_s))
-    return shortest if longest == shortest else f"{shortest} to {longest.removeprefix('about ')}"
+    shortest = duration(estimate.duration_s)
+    longest = duration(max(estimate.longest_s, estimate.duration_s))
+    if longest == shortest:
+        return shortest
+    return f"{shortest} to {longest.removeprefix('about ')}"
 
 
 def _decides(plan: Plan) -> str:
     """Return a sentence on the looks at which a plan decides, and on the plan's error rate."""
-    design, seeds = plan.design, plan.experiment.seeds
+    design = plan.design
+    seeds = plan.experiment.seeds
     if not design.comparisons:
         return ALONE
     if plan.experiment.unpaired or (plan.experiment.order == "fixed" and design.positions_matter):
         return "Decides nothing; the note explains why."
-    margin, alpha = f"margin {design.margin_words}", f"{100.0 * design.alpha:g} %"
+    margin = f"margin {design.margin_words}"
+    alpha = f"{100.0 * design.alpha:g} %"
     if design.anytime_after is not None:
         return f"Can decide after any seed from the {LEAST_PAIRS}th on, at {alpha} in all; {margin}."
     if seeds < LEAST_PAIRS:
         return f"Decides nothing: a verdict needs {LEAST_PAIRS} seeds; {margin}."
-    short = f" EQUIVALENT would need {LEAST_EQUIVALENCE_PAIRS} seeds." if seeds < LEAST_EQUIVALENCE_PAIRS else ""
+    if seeds < LEAST_EQUIVALENCE_PAIRS:
+        short = f" EQUIVALENT would need {LEAST_EQUIVALENCE_PAIRS} seeds."
+    else:
+        short = ""
     when = f"once, after {seeds} seeds"
     if len(design.looks) > 1:
         when = f"after {', '.join(map(str, design.looks[:-1]))} or {design.looks[-1]} seeds"
@@ -152,7 +166,8 @@ def plan_text(
 def _size(asked: ResolvedExperiment) -> str:
     """Describe the training and the evaluation of one run."""
     if asked.trainer:
-        points, outcomes = counted(asked.episodes, "point"), counted(asked.eval_episodes, "outcome")
+        points = counted(asked.episodes, "point")
+        outcomes = counted(asked.eval_episodes, "outcome")
         return f"{points} of {asked.trainer}; evaluation: {outcomes}"
     if asked.slots:
         more = f", slots {', '.join(asked.slots)}"

@@ -73,8 +73,12 @@ def keep_trainer(experiment_dir: Path, facts: TrainerFacts, reference: str) -> N
 
     A command's files are not copied, but they must not have changed either.
     """
-    command, root = is_command(reference), Path(facts.root)
-    target = root if command else folder_below(experiment_dir, folder_of(TRAINER_FOLDER, facts.sha256))
+    command = is_command(reference)
+    root = Path(facts.root)
+    if command:
+        target = root
+    else:
+        target = folder_below(experiment_dir, folder_of(TRAINER_FOLDER, facts.sha256))
     if not copy_code(root, facts.files, facts.sha256, target):
         written = "; a command must write its results below {out}" if command else ""
         raise UsageError(f"{', '.join(facts.files)} changed while the experiment was planned; launch it again{written}")
@@ -82,11 +86,16 @@ def keep_trainer(experiment_dir: Path, facts: TrainerFacts, reference: str) -> N
 
 def found(facts: TrainerFacts, reference: str) -> str:
     """Return the results of the rehearsal in one or more sentences."""
-    repeats = "repeats to the bit" if facts.repeats else "does not repeat: the same seed gave different numbers"
+    if facts.repeats:
+        repeats = "repeats to the bit"
+    else:
+        repeats = "does not repeat: the same seed gave different numbers"
     short = f", shortened by {facts.shortened}" if facts.shortened else ""
-    what, watched = "trainer", ""
+    what = "trainer"
+    watched = ""
     if is_command(reference):
-        what, watched = "command", " It names no file in its folder, so changes of its code would go unnoticed."
+        what = "command"
+        watched = " It names no file in its folder, so changes of its code would go unnoticed."
         if facts.files:
             files = ", ".join(facts.files)
             watched = f" A run starts only if {files} has not changed since; other files are not checked."

@@ -38,5 +38,7 @@ def cell_text(cell: object) -> str:
         return ""
     if isinstance(cell, Real) and not isinstance(cell, Integral):
         value = float(cell)
-        return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
+        if value.is_integer() and abs(value) < 2**53:
+            return str(int(value))
+        return repr(value)
     return str(cell).strip()

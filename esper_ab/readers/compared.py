@@ -114,7 +114,8 @@ def _unequal(condition: _Condition) -> Iterator[str]:
     runs = {run.ref.replicate: digests_of(run) for run in its_history.of_group(called)}
     for source, history, name in condition.members[1:]:
         for run in history.of_group(name):
-            here, there = digests_of(run), runs.get(run.ref.replicate, {})
+            here = digests_of(run)
+            there = runs.get(run.ref.replicate, {})
             where = next((place for place in here if place in there and here[place] != there[place]), None)
             if where is not None:
                 yield (
@@ -153,7 +154,9 @@ def _line(key: str, values: Mapping[str, str]) -> Iterator[str]:
 
 def _facts(history: History) -> dict[str, str]:
     """Return, by key and as text, the facts that must agree so that a replicate means the same in all directories."""
-    experiment, started, outcome = history.plan.experiment, history.started, history.outcome
+    experiment = history.plan.experiment
+    started = history.started
+    outcome = history.outcome
     found = {
         "rng_seed": str(experiment.rng_seed),
         "eval_episodes": str(experiment.eval_episodes),

@@ -27,7 +27,8 @@ def add_conclusions(connection: DuckDBPyConnection, comparisons: Sequence[Compar
     """Create the tables `comparisons` and `pairs`, one row per comparison and per pair, in the order of the design."""
     connection.execute(_CONCLUDED)
     for one in comparisons:
-        question, course = one.question, one.course
+        question = one.question
+        course = one.course
         flip, hedges, improvement, correlation = map(
             one.descriptive.get, ("sign_flip", "hedges_g", "improvement", "correlation")
         )

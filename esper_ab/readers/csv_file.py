@@ -27,7 +27,8 @@ def read_csv(file: Path, names: Mapping[str, str] | None = None, groups: Sequenc
     if text.lstrip()[:1] in ("{", "["):
         raise UsageError(f"{file} is JSON; expected a CSV file with a header line such as group,seed,outcome")
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    numbers, rows = [], []
+    numbers = []
+    rows = []
     try:
         header = [name.strip() for name in next(reader, [])]
         _check_header(file, header)
@@ -35,7 +36,10 @@ def read_csv(file: Path, names: Mapping[str, str] | None = None, groups: Sequenc
             if not any(cell.strip() for cell in cells):
                 continue
             if len(cells) != len(header):
-                at = f"column {header[len(cells)]}" if len(cells) < len(header) else f"after column {header[-1]}"
+                if len(cells) < len(header):
+                    at = f"column {header[len(cells)]}"
+                else:
+                    at = f"after column {header[-1]}"
                 raise UsageError(
                     f"{file}, row {reader.line_num}, {at}: the row has {len(cells)} cells, the header {len(header)}"
                 )

@@ -33,7 +33,8 @@ class _PlanFile(Settings, frozen=True, kw_only=True):
     sha256: str  # of `plan` as written, without spaces
 
 
-_decode_file, _decode_plan = msgspec.json.Decoder(_PlanFile).decode, msgspec.json.Decoder(AnalysisPlan).decode
+_decode_file = msgspec.json.Decoder(_PlanFile).decode
+_decode_plan = msgspec.json.Decoder(AnalysisPlan).decode
 
 
 def make_external_plan(

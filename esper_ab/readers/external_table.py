@@ -64,7 +64,10 @@ def observations_of(
     notes: tuple[str, ...] = ()
     if pair_column:
         rows, notes = one_name_per_seed(rows, pair_column)
-        why = f"{listed(items)} {'names' if len(items) == 1 else 'name'} items: {ITEMS}" if items else "one row per run"
+        if items:
+            why = f"{listed(items)} {'names' if len(items) == 1 else 'name'} items: {ITEMS}"
+        else:
+            why = "one row per run"
         _check_once(source, rows, "replicate", used[pair_column], why)
     return Observations(
         source=source,
@@ -103,10 +106,17 @@ def _columns(source: str, columns: Mapping[str, Sequence[object]], names: Mappin
     if missing := [name for name in needed if name not in used]:
         if {"group", "outcome"} <= {*missing}:
             ask_for_groups(source, {name: columns[name] for name in others if name not in used.values()})
-        lacks, flag = " or ".join(map(repr, missing)), ",".join(f"{name}=NAME" for name in missing)
-        unpaired = "; if runs are not paired, run=NAME in place of seed=NAME" if "seed" in missing else ""
+        lacks = " or ".join(map(repr, missing))
+        flag = ",".join(f"{name}=NAME" for name in missing)
+        if "seed" in missing:
+            unpaired = "; if runs are not paired, run=NAME in place of seed=NAME"
+        else:
+            unpaired = ""
         items = [name for name in columns if names_items(name)] if "seed" in missing else []
-        not_runs = f"; {listed(items)} {'names' if len(items) == 1 else 'name'} items, not runs" if items else ""
+        if items:
+            not_runs = f"; {listed(items)} {'names' if len(items) == 1 else 'name'} items, not runs"
+        else:
+            not_runs = ""
         raise UsageError(f"{source} has no column {lacks}; {has}; say which with --columns {flag}{unpaired}{not_runs}")
     if len(pairs) > 1:
         chosen = [column for column in pairs if column in named]
@@ -126,7 +136,10 @@ def meaning(name: str) -> str:
 
 
 def _ours(source: str, columns: Sequence[str]) -> dict[str, str]:
-    """Map our name to the source's name for each known column. Raises UsageError if two columns have the same meaning."""
+    """Map our name to the source's name for each known column.
+
+    Raises UsageError if two columns have the same meaning.
+    """
     found: dict[str, str] = {}
     for theirs in columns:
         ours = meaning(theirs)

@@ -18,7 +18,8 @@ def check_groups(source: str, column: str, rows: Sequence[Observation]) -> None:
     alone = [group for group, count in counts.items() if count == 1]
     if len(counts) <= _MOST_GROUPS or 2 * len(alone) <= len(rows):
         return
-    named, example = visible_line(column), visible_line(alone[0], 40)
+    named = visible_line(column)
+    example = visible_line(alone[0], 40)
     raise UsageError(
         f"{source}, column {named}: it would make nearly every row a group of its own ({len(counts)} groups in "
         f"{len(rows)} rows, such as {example}); as group, name the column that tells which setting a run had"

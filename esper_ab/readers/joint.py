@@ -87,11 +87,13 @@ def judge_directory(directory: Path, joint: Joint, plan: AnalysisPlan, rng_seed:
 
     `rng_seed`: the seed of the bootstraps; if None, the seed is derived from the plan's digest.
     """
-    histories, states = dict[str, tuple[Path, History]](), list[PartNow]()
+    histories = dict[str, tuple[Path, History]]()
+    states = list[PartNow]()
     planned = len(plan.groups) * len(plan.replicates)
     for part in joint.parts:
         folder = directory / part.folder
-        state, done = "planned", 0
+        state = "planned"
+        done = 0
         if begun(folder):
             loaded = load(folder)
             histories[part.name] = folder, loaded.history

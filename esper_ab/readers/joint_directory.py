@@ -25,7 +25,8 @@ from esper_ab.contracts.settings import Settings
 from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.journal.lock import holder
 
-JOINT_NAME, PLAN_NAME = "joint.json", "plan.json"
+JOINT_NAME = "joint.json"
+PLAN_NAME = "plan.json"
 
 
 class JointPart(Settings, frozen=True, kw_only=True):
@@ -53,7 +54,10 @@ def is_joint(directory: Path) -> bool:
 
 
 def write_joint(directory: Path, joint: Joint, settings: dict[str, str]) -> None:
-    """Write the parts, after their plan; `settings`: text of experiment.toml by the part's folder. Raises UsageError."""
+    """Write the parts, after their plan; `settings`: text of experiment.toml by the part's folder.
+
+    Raises UsageError.
+    """
     for folder, text in settings.items():
         write_below(directory, f"{folder}.toml", text.encode())
     write_below(directory, JOINT_NAME, msgspec.json.format(msgspec.json.encode(joint), indent=1) + b"\n")

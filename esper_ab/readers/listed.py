@@ -51,7 +51,8 @@ def _look(experiment_dir: Path) -> Listed:
         empty = "unreadable" if isinstance(error, OSError) else "empty"
         state = "damaged" if isinstance(error, JournalError) else empty
         return Listed(experiment_dir=str(experiment_dir), state=state, problem=str(error))
-    history, state = loaded.history, state_of(loaded.history, held=loaded.held)
+    history = loaded.history
+    state = state_of(loaded.history, held=loaded.held)
     counted = [run for run in history.runs.values() if not (run.left_out or run.lost)]
     units = sum(run.spec.episodes + evaluation_work(run.spec) for run in counted)
     done = sum(len(run.columns) + evaluation_work(run.spec) * (run.evaluation is not None) for run in counted)

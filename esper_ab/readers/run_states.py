@@ -29,7 +29,8 @@ def without_crashed(
     states = [str(cell).strip().lower() for cell in columns.get(name, ())]
     if not states or not {*states} <= _DONE | _LOST | _GOING_ON:
         return list(rows), ()
-    found, lost = list[Observation](), list[Observation]()
+    found = list[Observation]()
+    lost = list[Observation]()
     for row, state in zip(rows, states, strict=True):
         if state in _GOING_ON:
             raise UsageError(

@@ -108,7 +108,9 @@ def query(experiment_dir: Path, sql: str, limit_s: float = LIMIT_S) -> QueryResu
 
 def _rows(result: DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of a result, fetched in pieces; raises UsageError if there are too many, or too large ones."""
-    rows, text_bytes, at_once = 0, 0, 1
+    rows = 0
+    text_bytes = 0
+    at_once = 1
     while piece := result.fetchmany(at_once):
         size = sum(len(value) for row in piece for value in row if isinstance(value, str | bytes))
         at_once = min(2 * at_once, _ROWS_AT_ONCE) if size < _PIECE_BYTES else 1
@@ -145,7 +147,7 @@ def viewed(experiment_dir: Path, lines: int, measures: TaskMeasures) -> DuckDBPy
 
 
 def _views(measures: TaskMeasures) -> str:
-    """Return views.sql with a column per declared measure, and with the outcome under its second name, if it has one."""
+    """Return views.sql with a column per declared measure, and the outcome under its second name, if it has one."""
     text = resources.files("esper_ab.readers").joinpath("views.sql").read_text(encoding="utf-8")
     quoted = [f'"{name}"' for name in measures.names]
     second = _SECOND_NAMES.get(measures.outcome.name)
@@ -161,7 +163,7 @@ def _views(measures: TaskMeasures) -> str:
 
 
 def _file_name(journal: Path) -> str:
-    """Return a path to the journal without DuckDB's pattern characters, if necessary via a descriptor that stays open."""
+    """Return a path to the journal without DuckDB's pattern characters, if needed via a descriptor that stays open."""
     path = str(journal.absolute())
     if not set(_GLOB) & set(path):
         return path
@@ -216,7 +218,10 @@ def query_text(answer: QueryResult) -> str:
         for line in lines
     ]
     text.insert(1, "  ".join("-" * width for width in widths))
-    cut = f"; the first {_ROWS_SHOWN} are shown (all: --json or --csv)" if len(answer.rows) > _ROWS_SHOWN else ""
+    if len(answer.rows) > _ROWS_SHOWN:
+        cut = f"; the first {_ROWS_SHOWN} are shown (all: --json or --csv)"
+    else:
+        cut = ""
     return "\n".join([*text, f"({counted(len(answer.rows), 'row')}{cut})"])
 
 
@@ -246,18 +251,26 @@ def _plain(value: Any) -> Any:
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
         return {key if isinstance(key, str) else _written(key): _plain(item) for key, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value
 
 
 def _written(value: Any) -> str:
     """Return a value as it is written in SQL and JSON, without Python syntax."""
     if isinstance(value, dict | list | tuple | bool):
         return _json(value)
-    return value.decode("ascii", "backslashreplace") if isinstance(value, bytes) else str(value)
+    if isinstance(value, bytes):
+        return value.decode("ascii", "backslashreplace")
+    return str(value)
 
 
 def _cell(value: Any) -> str:
-    return "NULL" if value is None else f"{value:.6g}" if isinstance(value, float) else visible_line(_written(value))
+    if value is None:
+        return "NULL"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return visible_line(_written(value))
 
 
 def one_line(error: Exception) -> str:

@@ -160,10 +160,14 @@ def _lines(experiment_dir: Path, found: Status) -> Iterator[str]:
 
 
 def _so_far(found: Status) -> Iterator[str]:
-    outcome, digits = found.measured, digits_for(found.margin)
+    outcome = found.measured
+    digits = digits_for(found.margin)
     of_mean = digits - (found.margin >= 1.0)
     for group in found.groups:
-        recent = "not yet" if group.outcome is None else outcome.value(f"{group.outcome:.{of_mean}f}")
+        if group.outcome is None:
+            recent = "not yet"
+        else:
+            recent = outcome.value(f"{group.outcome:.{of_mean}f}")
         yield f"  {group.group}: recent {outcome.label} {recent}"
     lower = "; lower is better" if outcome.sign < 0.0 else ""
     for item in found.differences:

@@ -65,7 +65,8 @@ def ask_for_groups(source: str, columns: Mapping[str, Sequence[object]]) -> None
             source,
             [
                 OpenQuestion(
-                    f"it has no columns 'group' and 'outcome'; if each row is a seed, and {listed(likely)} are the groups",
+                    f"it has no columns 'group' and 'outcome'; if each row is a seed, and {listed(likely)} "
+                    f"are the groups",
                     (Setting("groups", likely),),
                 )
             ],

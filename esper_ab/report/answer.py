@@ -34,7 +34,10 @@ def _on_runs(content: Content) -> Iterator[str]:
     plan = content.history.plan
     keys = [one.key for one in plan.differences]
     more = f" and {len(keys) - 3} more settings" if len(keys) > 3 else ""
-    differ = f" The groups differ in {listed(keys) if not more else ', '.join(keys[:3])}{more}." if keys else ""
+    if keys:
+        differ = f" The groups differ in {listed(keys) if not more else ', '.join(keys[:3])}{more}."
+    else:
+        differ = ""
     shared = " The runs of a seed share no random numbers." if plan.experiment.unpaired else ""
     if said := f"{content.state.sentence if content.state.complete else ''}{differ}{shared}":
         yield said.strip()
@@ -54,7 +57,8 @@ def _on_audit(content: Content) -> str:
 
 def next_steps(content: Content) -> tuple[Item, ...]:
     """Return the next steps, the most useful one first."""
-    word, place = content.state.word, content.place
+    word = content.state.word
+    place = content.place
     if word == "in progress":
         return (Item("It is still running; follow it.", shell_command("status", place, "--follow")),)
     if word in ("stale", "interrupted", "failed"):
@@ -68,7 +72,9 @@ def _resume(content: Content) -> str:
     """Return what to do before and with an experiment that has not finished."""
     if not content.history.plan.experiment.trainer:
         return "Resume it from its checkpoints."
-    return "Fix what failed, then resume it." if content.state.word == "failed" else "Resume it."
+    if content.state.word == "failed":
+        return "Fix what failed, then resume it."
+    return "Resume it."
 
 
 def _after(content: Content) -> Iterator[Item]:
@@ -171,10 +177,12 @@ def _longer(content: Content, why: str, episodes: int | None = None) -> Item:
 def _more_spread(content: Content) -> Iterator[Item]:
     """If most pairs have equal outcomes, yield a step that makes runs differ. A run of one episode has no curve."""
     curve = content.experiment.episodes > 1
-    less, training = "after less training (--episodes) or " if curve else "", ""
+    less = "after less training (--episodes) or " if curve else ""
+    training = ""
     command = ""
     if curve and content.design.outcome_over == "evaluation":
-        training, command = ", or compare training itself", _anew(content, "training", "--outcome-over", "curve-mean")
+        training = ", or compare training itself"
+        command = _anew(content, "training", "--outcome-over", "curve-mean")
     yield Item(
         "Most pairs have equal outcomes, and so would most further pairs: compare "
         f"{less}on {kind_of(content).harder}{training}.",
@@ -239,10 +247,15 @@ def reproduction(content: Content) -> tuple[str, ...]:
 
     `git checkout` must run in a checkout of the code; the other lines run anywhere.
     """
-    history, lines = content.history, []
-    code, experiment = history.started.code, history.plan.experiment
+    history = content.history
+    lines = []
+    code = history.started.code
+    experiment = history.plan.experiment
     if code.get("commit"):
-        altered = "; the local changes that were there are not in it" if code.get("dirty") == "yes" else ""
+        if code.get("dirty") == "yes":
+            altered = "; the local changes that were there are not in it"
+        else:
+            altered = ""
         lines.append(f"git checkout {shlex.quote(code['commit'])}  # in a checkout of esper_ab{altered}")
     again = f"{content.place}-again"
     lines.append(shell_command("launch", f"{content.place}/experiment.toml", "--output-dir", again))

@@ -86,4 +86,6 @@ def printed(report: Report, form: str) -> str:
         return render_markdown(report.document).rstrip()
     folder = report.experiment_dir
     brief = render_brief(replace(report.content, place=str(folder)), str(folder / PAGE))
-    return brief if form == "brief" else f"{render_text(report.document, whole=True)}\n{brief}"
+    if form == "brief":
+        return brief
+    return f"{render_text(report.document, whole=True)}\n{brief}"

@@ -77,9 +77,13 @@ def content(history: History, *, held: bool = True, place: str = "EXPERIMENT") -
 def _state(history: History, place: str, *, held: bool) -> State:
     runs = history.runs.values()
     finished = sum(run.evaluation is not None for run in runs)
-    left_out, lost = sum(run.left_out for run in runs), sum(run.lost for run in runs)
+    left_out = sum(run.left_out for run in runs)
+    lost = sum(run.lost for run in runs)
     started = len(runs) - left_out
-    spared = f"; {left_out} more were not needed, because their comparisons were decided" if left_out else ""
+    if left_out:
+        spared = f"; {left_out} more were not needed, because their comparisons were decided"
+    else:
+        spared = ""
     dropped = f"; {lost} {'was' if lost == 1 else 'were'} given up after failures" if lost else ""
     done = f"{finished} of {started} runs are evaluated{dropped}{spared}"
     if history.ended is None and held:
@@ -87,7 +91,8 @@ def _state(history: History, place: str, *, held: bool) -> State:
     if history.ended is None:
         on = shell_command("resume", place)
         return State("stale", f"Its coordinator died before the end; `{on}` continues it: {done}.")
-    status, detail = history.ended.status, history.ended.detail
+    status = history.ended.status
+    detail = history.ended.detail
     if status == "finished" and finished == started:
         return State("finished", f"Finished: all {started} runs are evaluated{spared}.")
     because = f" ({detail})" if detail else ""

@@ -31,7 +31,9 @@ class State:
     @property
     def warning(self) -> str:
         """The start of the warning: "INCOMPLETE (stale)"."""
-        return "INCOMPLETE" if self.word == "incomplete" else f"INCOMPLETE ({self.word})"
+        if self.word == "incomplete":
+            return "INCOMPLETE"
+        return f"INCOMPLETE ({self.word})"
 
 
 @dataclass(frozen=True)

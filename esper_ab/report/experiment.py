@@ -26,7 +26,10 @@ from esper_ab.report.verdicts import alone, verdicts
 
 
 def experiment_report(content: Content) -> Document:
-    """Return the report of an experiment, before any layout; the first screen has everything but the folded sections."""
+    """Return the report of an experiment, before any layout.
+
+    The first screen has everything but the folded sections.
+    """
     plan = content.history.plan
     return Document(
         title=content.title,

@@ -39,7 +39,8 @@ _RANKED = 20  # groups in a list
 def external_report(result: Answer) -> Document:
     """Return the report of runs done elsewhere, before any layout."""
     how = "Rule" if result.plan else "Rule, chosen after the runs"
-    every, shown = tables(result), 1 + bool(result.profiles)
+    every = tables(result)
+    shown = 1 + bool(result.profiles)
     return Document(
         rest="the same command with -v",
         nodes=(
@@ -110,8 +111,10 @@ def external_document(result: Answer) -> dict[str, Any]:
 
 def render_plan(plan: AnalysisPlan, file: str) -> str:
     """Describe a plan that was written to `file`: the runs to do, the looks, and the rule."""
-    design, tasks = plan.design, [task for task in plan.tasks if task]
-    first, last = plan.replicates[0], plan.replicates[-1]
+    design = plan.design
+    tasks = [task for task in plan.tasks if task]
+    first = plan.replicates[0]
+    last = plan.replicates[-1]
     runs = len(plan.groups) * len(plan.replicates) * len(plan.scales)
     margins = ", ".join(
         f"{f'{scale.task}: ' if scale.task else ''}{scale.outcome.difference(f'{scale.margin:g}')} "
@@ -138,7 +141,10 @@ def render_plan(plan: AnalysisPlan, file: str) -> str:
         for scale in plan.scales
         if scale.worst is not None
     ]
-    lost = f" Lost runs of a group that is called better count as {', '.join(worsts)}." if worsts else ""
+    if worsts:
+        lost = f" Lost runs of a group that is called better count as {', '.join(worsts)}."
+    else:
+        lost = ""
     parts += [paragraph(f"Margin: {margins}.{lost}", ""), paragraph(rule_sentence(design), "")]
     if design.boundaries:
         parts.append(written(_looks_to_come(plan)))
@@ -184,12 +190,15 @@ def compared_in(result: Answer, task: str) -> list[Comparison]:
 
 def heading(task: str) -> str:
     """Return the heading of a task, or of the mean over tasks."""
-    return "mean over the named tasks, in units of each task's margin" if task == MEAN else task
+    if task == MEAN:
+        return "mean over the named tasks, in units of each task's margin"
+    return task
 
 
 def verdicts(result: Answer, task: str) -> Verdicts:
     """Return the verdicts in one task."""
-    compared, mark = compared_in(result, task), "exploratory " if result.exploratory else ""
+    compared = compared_in(result, task)
+    mark = "exploratory " if result.exploratory else ""
     if result.exploratory and len(compared) > 1 and all(one.verdict is Verdict.NO_INFERENCE for one in compared):
         card = Card(f"{mark}{Verdict.NO_INFERENCE}", _too_few(result, task, compared))
         return Verdicts((card,), compared[0].question.scope, where=heading(task))
@@ -199,7 +208,8 @@ def verdicts(result: Answer, task: str) -> Verdicts:
 
 def _too_few(result: Answer, task: str, compared: Sequence[Comparison]) -> str:
     """Say, for several comparisons of which none has enough runs, what is missing, how they look, and what to do."""
-    observations, design = result.observations, compared[0].design
+    observations = result.observations
+    design = compared[0].design
     seeds = observations.pair_column != POSITION and compared[0].samples is None
     unit = observations.pair_column if seeds else "run"
     values = {group: _values(result, group, task) for group in result.design.groups}
@@ -225,13 +235,17 @@ def _values(result: Answer, group: str, task: str) -> list[float]:
 
 def _groups(result: Answer) -> Table:
     """Build the table of every group's outcomes."""
-    cells, rows = result.observations.cells, list[tuple[str, ...]]()
+    cells = result.observations.cells
+    rows = list[tuple[str, ...]]()
     for scale in result.scales:
         digits = digits_for(scale.margin)
         for group in result.design.groups:
             runs = [run for key, run in cells.items() if key[:2] == (group, scale.task)]
             values = [run.value for run in runs if run.value is not None]
-            title = scale.outcome.title if not scale.task else f"{scale.task}, {scale.outcome.title}"
+            if not scale.task:
+                title = scale.outcome.title
+            else:
+                title = f"{scale.task}, {scale.outcome.title}"
             rows.append(
                 (
                     group,
@@ -260,7 +274,10 @@ def _profiles(result: Answer) -> Table:
         (one.group, cell(one.interquartile_mean), cell(one.optimality_gap), str(one.runs)) for one in result.profiles
     )
     few = min(one.runs for one in result.profiles) < HONEST_FROM
-    honest = f" With fewer than {HONEST_FROM} runs per task, their coverage is below 95 %." if few else ""
+    if few:
+        honest = f" With fewer than {HONEST_FROM} runs per task, their coverage is below 95 %."
+    else:
+        honest = ""
     return Table(
         "Scores over all tasks",
         rows=rows,
@@ -276,7 +293,10 @@ def _improvements(result: Answer) -> Table:
         for one in result.improvements
     )
     few = min(one.runs for one in result.improvements) < HONEST_FROM
-    honest = f" With fewer than {HONEST_FROM} runs per task, their coverage is below 95 %." if few else ""
+    if few:
+        honest = f" With fewer than {HONEST_FROM} runs per task, their coverage is below 95 %."
+    else:
+        honest = ""
     return Table(
         "Probability of improvement over all tasks",
         rows=rows,

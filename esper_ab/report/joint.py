@@ -106,9 +106,13 @@ def _state(result: JointResult) -> State | None:
     """Return the warning about an incomplete result; None if the result is complete."""
     if result.complete:
         return None
-    done, planned = sum(now.runs for now in result.parts), sum(now.of_runs for now in result.parts)
+    done = sum(now.runs for now in result.parts)
+    planned = sum(now.of_runs for now in result.parts)
     over = all(now.state == "finished" for now in result.parts)
-    rest = "the seeds of the others were given up" if over else "a look is taken when all parts are done"
+    if over:
+        rest = "the seeds of the others were given up"
+    else:
+        rest = "a look is taken when all parts are done"
     return State("incomplete", f"{done} of {planned} runs are evaluated; {rest}.")
 
 

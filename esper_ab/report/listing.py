@@ -30,4 +30,6 @@ def write_listing(folder: Path, page: Path, *, refresh_s: int = 0) -> None:
 def _report(one: Listed, page: Path) -> str:
     """Return the address of an experiment's report, seen from `page`; "" while there is none."""
     report = Path(one.experiment_dir) / PAGE
-    return quote(os.path.relpath(report, page.parent)) if report.is_file() else ""
+    if report.is_file():
+        return quote(os.path.relpath(report, page.parent))
+    return ""

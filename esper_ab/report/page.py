@@ -69,7 +69,9 @@ def fill_template(name: str, **values: object) -> str:
 
 def _shown(value: object) -> object:
     """Escape control and bidirectional characters in strings that are not markup."""
-    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return visible(value)
+    return value
 
 
 def read_part(name: str) -> str:

@@ -36,7 +36,9 @@ _OF_SETTINGS = groups.differences_table, trust.facts_table, trust.versions_table
 
 def sections(content: Content) -> list[Section]:
     """Return the sections in reading order."""
-    compared, audited, plan = content.comparisons, content.analysis.reward_audit, content.history.plan
+    compared = content.comparisons
+    audited = content.analysis.reward_audit
+    plan = content.history.plan
     rule = f"Rule, declared before the first run: {rule_sentence(content.design)}"
     nodes: dict[tuple[str, str], Iterable[Node]] = {
         ("decides", "What decides"): (

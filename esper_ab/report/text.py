@@ -35,7 +35,9 @@ def render_text(document: Document, *, whole: bool = False) -> str:
 
 def warned(state: State | None) -> list[str]:
     """Return the warning about an incomplete report as a paragraph."""
-    return [] if state is None or state.complete else [paragraph(f"{state.warning}. {state.sentence}", "")]
+    if state is None or state.complete:
+        return []
+    return [paragraph(f"{state.warning}. {state.sentence}", "")]
 
 
 def written(node: Node, *, whole: bool = True) -> str:
@@ -73,7 +75,9 @@ def next_step(step: Item) -> str:
 
 def _block(node: Paragraphs) -> str:
     title = [node.title.upper()] if node.title and node.paragraphs else []
-    mark, indent, hanging = "! " * (node.look == "caveat"), "  " * bool(node.title), "  " * bool(node.look)
+    mark = "! " * (node.look == "caveat")
+    indent = "  " * bool(node.title)
+    hanging = "  " * bool(node.look)
     return "\n".join((*title, *(paragraph(f"{mark}{text}", indent, hanging) for text in node.paragraphs)))
 
 

@@ -36,7 +36,8 @@ _LAST = (
 
 def render_verdict(content: Content) -> bytes:
     """Render indented JSON, keys in a fixed order, ending in a newline."""
-    history, analysis = content.history, content.analysis
+    history = content.history
+    analysis = content.analysis
     plan = history.plan
     document = {
         "schema": VERDICT_SCHEMA,
@@ -119,7 +120,8 @@ def _reward_audit(found: RewardAuditFindings | None) -> dict[str, Any] | None:
 
 def comparison_json(comparison: Comparison) -> dict[str, Any]:
     """Return the object of one comparison."""
-    question, course = comparison.question, comparison.course
+    question = comparison.question
+    course = comparison.course
     return {
         "a": question.a,
         "b": question.b,

@@ -25,7 +25,8 @@ def alone(content: Content) -> tuple[Paragraphs, ...]:
     """Return the answer of an experiment with one group: its mean, and that nothing is compared."""
     if content.design.comparisons or len(content.groups) != 1:
         return ()
-    (group,), outcome = content.groups, content.design.outcome
+    (group,) = content.groups
+    outcome = content.design.outcome
     ends = [one.outcome for one in content.of_group(group) if one.outcome is not None]
     mean = f"{group}: {outcome.label} {content.design.value(fmean(ends))}, mean of {counted(len(ends), 'run')}. "
     return (Paragraphs((f"{mean if ends else ''}{ALONE}",)),)

@@ -102,7 +102,9 @@ def of_group(key: str) -> bool:
 
 def split_commas(text: str, origin: str) -> list[str]:
     """Split at commas outside brackets and quotes, and strip the pieces; UsageError if a bracket or quote is open."""
-    pieces, piece, open_until = [], "", ""
+    pieces = []
+    piece = ""
+    open_until = ""
     for char in text:
         if open_until:
             open_until = "" if char == open_until else open_until
@@ -128,7 +130,9 @@ def read_assignment(text: str, origin: str) -> Assignment:
 
 
 def _unquote(text: str) -> str:
-    return text[1:-1] if len(text) >= 2 and text[0] == text[-1] and text[0] in "\"'" else text
+    if len(text) >= 2 and text[0] == text[-1] and text[0] in "\"'":
+        return text[1:-1]
+    return text
 
 
 def _read_value(text: str, kind: Any, origin: str) -> object:
@@ -137,7 +141,9 @@ def _read_value(text: str, kind: Any, origin: str) -> object:
         if not (text.startswith("[") and text.endswith("]")):
             raise UsageError(f"{origin}: expected a list, as in [a,b], not {text!r}")
         inner = text[1:-1].strip()
-        return [_unquote(piece) for piece in split_commas(inner, origin)] if inner else []
+        if inner:
+            return [_unquote(piece) for piece in split_commas(inner, origin)]
+        return []
     if kind is bool and text not in ("true", "false"):
         raise UsageError(f"{origin}: expected true or false, not {text!r}")
     base = get_args(kind)[0] if get_origin(kind) is not Literal and get_args(kind) else kind
@@ -161,8 +167,12 @@ def convert_value(assignment: Assignment) -> Any:
         return _constant(assignment)
     if assignment.key.startswith(TRAINER):
         return _own_value(assignment)
-    field, value = FIELDS[assignment.key], assignment.value
-    raw = _read_value(value, field.type, assignment.origin) if isinstance(value, str) and assignment.is_text else value
+    field = FIELDS[assignment.key]
+    value = assignment.value
+    if isinstance(value, str) and assignment.is_text:
+        raw = _read_value(value, field.type, assignment.origin)
+    else:
+        raw = value
     try:
         result = msgspec.convert(raw, type=field.bounded, strict=not assignment.is_text)
     except msgspec.ValidationError as error:
@@ -222,13 +232,17 @@ def _constant(assignment: Assignment) -> bool | int | float | str:
 
 def _own_value(assignment: Assignment) -> bool | int | float | str:
     """Return a trainer's own setting as written; text is converted by the preflight, which finds out the type."""
-    key, value, origin = assignment.key, assignment.value, assignment.origin
+    key = assignment.key
+    value = assignment.value
+    origin = assignment.origin
     name = key.removeprefix(TRAINER)
     if not (name.isidentifier() or names_placeholder(name)):
         raise UsageError(f"{origin}: {key!r} is not a trainer's setting; write {TRAINER}NAME, as in trainer.lr")
     if not isinstance(value, bool | int | float | str):
         raise UsageError(f"{origin}: expected true or false, a number or text, not {value!r}")
-    return _unquote(value) if isinstance(value, str) and assignment.is_text else value
+    if isinstance(value, str) and assignment.is_text:
+        return _unquote(value)
+    return value
 
 
 def _words(kind: Any) -> str:

@@ -82,7 +82,8 @@ def choose_eval_episodes(asked: AskedExperiment, own: EvaluationNoise | None = N
     if asked.outcome_over != "evaluation":
         return _choice(asked.n_envs, "the outcome is measured on training episodes")
     if own is not None:
-        eval_episodes, found = own.best(asked.episodes, asked.n_envs), own.components
+        eval_episodes = own.best(asked.episodes, asked.n_envs)
+        found = own.components
         share = found.episode / eval_episodes / found.variance(eval_episodes)
         return _choice(
             eval_episodes,

@@ -93,7 +93,9 @@ class SettingsKind:
         return ()
 
     def _check_group(self, name: str, settings: GroupSettings) -> None:
-        reward, controller, here = settings.reward, settings.controller, f"group {name!r}"
+        reward = settings.reward
+        controller = settings.controller
+        here = f"group {name!r}"
         if not is_user_reward(reward.mode):
             refuse_unknown("reward mode", reward.mode, self.rewards, f"{here}: ")
         refuse_unknown("controller", controller.name, ("ppo", *self.controllers), f"{here}: ")

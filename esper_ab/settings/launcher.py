@@ -35,7 +35,10 @@ class AskedLauncher(msgspec.Struct, frozen=True, kw_only=True):
         """The options as command-line flags."""
         words: list[str] = []
         for key, value in said(self).items():
-            pairs = [f"{one}={other}" for one, other in value.items()] if isinstance(value, dict) else [value]
+            if isinstance(value, dict):
+                pairs = [f"{one}={other}" for one, other in value.items()]
+            else:
+                pairs = [value]
             for one in pairs:
                 words += [f"--{key.replace('_', '-')}", f"{one:g}" if isinstance(one, float) else str(one)]
         return tuple(words)

@@ -112,7 +112,9 @@ def _named(text: str, request: Request, kind: SettingsKind) -> _Asked:
     if not text.strip():
         raise UsageError(Setting("groups"), ": a name is missing; separate names by commas, as in shaped,wait")
     if text in request.tables or text in request.altered:  # "lr=1e-3", from --vary
-        name, equals, meaning = text, "", ""
+        name = text
+        equals = ""
+        meaning = ""
     else:
         name, equals, meaning = (part.strip() for part in text.partition("="))
     if not equals and ":" in name:

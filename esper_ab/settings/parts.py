@@ -51,12 +51,15 @@ class Parts:
 def folder_of(name: str) -> str:
     """Return a part's folder name: the part's name or, if that name is invalid, a sanitised name with a hash."""
     plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-._")[:_LONGEST_FOLDER] or "part"
-    return plain if plain == name else f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+    if plain == name:
+        return plain
+    return f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
 def parse_parts(request: Request) -> Parts | None:
     """Return the parts of a joint experiment; None for one task without a grid. Raises UsageError as `parse` does."""
-    tasks, cells = _tasks(request), grid(request.grid)
+    tasks = _tasks(request)
+    cells = grid(request.grid)
     if len(tasks) < 2 and not cells:
         _refuse_for_one(tasks, request)
         return None
@@ -131,7 +134,10 @@ def _tasks(request: Request) -> tuple[str, ...]:
     """Return the tasks named on the command line or, if none are named there, in the file; () if neither names any."""
     one = request.common.get("task")
     if one is not None and "," in one.value:
-        right = f"--task {one.value}" if one.origin.startswith("--") else f"task = {json.dumps(one.value.split(','))}"
+        if one.origin.startswith("--"):
+            right = f"--task {one.value}"
+        else:
+            right = f"task = {json.dumps(one.value.split(','))}"
         raise UsageError(f"{one.origin}: to name several tasks, write {right}")
     tasks = request.tasks or ((one.value,) if one else tuple(request.by_task))
     for task in request.by_task:

@@ -104,7 +104,8 @@ class Request:
 def _varied(text: str, trainer: str) -> dict[str, list[Assignment]]:
     """Parse --vary KEY=V1,V2,… into one group KEY=VALUE per value; with a trainer, KEY needs no `trainer.` prefix."""
     key, equals, values = (part.strip() for part in text.partition("="))
-    origin, found = f"--vary {text}", dict[str, list[Assignment]]()
+    origin = f"--vary {text}"
+    found = dict[str, list[Assignment]]()
     pieces = split_commas(values, origin) if equals and key else []
     if len(pieces) < 2 or not all(pieces):
         raise UsageError(f"{origin}: expected a key and at least two values, as in lr=3e-4,1e-3")
@@ -168,7 +169,9 @@ def request(
     `assignments` has the texts of --set, as in "ppo.lr=1e-3". `flags` has the values of all other flags by key. `vary`
     is the text of --vary, as in "lr=3e-4,1e-3".
     """
-    said, common, by_task = dict(flags or {}), list(file.common), dict(file.tasks)
+    said = dict(flags or {})
+    common = list(file.common)
+    by_task = dict(file.tasks)
     margins = str(said.pop("margin")) if isinstance(said.get("margin"), str) else ""
     tasks = _task_names(said.get("task"), file)
     if "task" in said:
@@ -258,7 +261,10 @@ def _check_key(assignment: Assignment, *, in_group: bool, free: bool) -> None:
             " for all groups",
         )
     known = [name for name, one in FIELDS.items() if one.of_group or not in_group]
-    own = f"if it is a setting of your trainer, write {TRAINER}{key}" if free and "." not in key else ""
+    if free and "." not in key:
+        own = f"if it is a setting of your trainer, write {TRAINER}{key}"
+    else:
+        own = ""
     hint = own or foreign(key) or which_setting(key, [*known, *SHORT])
     if key.startswith(TRAINER) and not foreign(key):
         hint = "such keys are settings of your own trainer, but this experiment has none"
@@ -283,11 +289,13 @@ def read_flags(options: Mapping[str, Any]) -> dict[str, object]:
     """Return the settings given by flags, by key; UsageError for an invalid list or number."""
     found: dict[str, object] = {}
     for key, setting in FIELDS.items():
-        value, negates = options.get(setting.flag), setting.flag.startswith("no_")
+        value = options.get(setting.flag)
+        negates = setting.flag.startswith("no_")
         if key == "seeds" or value is None or (value is False and (negates or not setting.default)):
             continue  # a 0 is kept here and refused later
         found[key] = False if negates else _flag_value(setting, value)
-    higher, lower = options.get("higher"), options.get("lower")
+    higher = options.get("higher")
+    lower = options.get("lower")
     if higher and lower:
         raise UsageError("--higher and --lower exclude each other, because one outcome decides")
     if higher or lower:
@@ -303,7 +311,9 @@ def _flag_value(setting: Field, value: Any) -> object:
         return value
     if setting.key not in _LISTS:
         pieces = split_commas(value, flag)
-        return [_whole(piece, flag) for piece in pieces] if setting.key == "looks" else pieces
+        if setting.key == "looks":
+            return [_whole(piece, flag) for piece in pieces]
+        return pieces
     names = [piece for piece in str(value).split(",") if piece]
     if not names:
         raise UsageError(f"{flag}: name at least one, as in {_LISTS[setting.key]}, or omit the flag for all of them")
@@ -322,7 +332,9 @@ def _seeds(seeds: str | None, most: int | None) -> dict[str, object]:
     if seeds is None or seeds != "auto":
         if most is not None:
             raise UsageError("--max needs --seeds auto; --seeds N is already a maximum")
-        return {} if seeds is None else {"seeds": _whole(seeds, "--seeds", " or auto")}
+        if seeds is None:
+            return {}
+        return {"seeds": _whole(seeds, "--seeds", " or auto")}
     return {"open_ended": True} if most is None else {"seeds": most}
 
 
@@ -358,8 +370,10 @@ def read_toml(path: Path) -> FileSettings:
             f"{path}: the settings do not match the hash in [record], so they were edited, or the file is damaged; "
             "if you edited a copy on purpose, delete its [record] table"
         )
-    groups, launcher = tree.pop("groups", []), tree.pop("launcher", {})
-    tables, tasks = tree.pop("group", {}), tree.pop("tasks", {})
+    groups = tree.pop("groups", [])
+    launcher = tree.pop("launcher", {})
+    tables = tree.pop("group", {})
+    tasks = tree.pop("tasks", {})
     if not isinstance(groups, list) or not all(isinstance(name, str) for name in groups):
         raise UsageError(f'{path}: groups must be a list of names, as in ["shaped", "simplified"]')
     for word, found in (("group", tables), ("tasks", tasks)):

@@ -47,7 +47,8 @@ def _resolve_margin(experiment: AskedExperiment, task: TaskFacts) -> float:
 
     Also raises UsageError if the margin is at least as large as the range of the outcome.
     """
-    margin, outcome = experiment.margin or task.measures.margin, task.measures.outcome
+    margin = experiment.margin or task.measures.margin
+    outcome = task.measures.outcome
     if margin is None:
         unit = f" (unit: {outcome.apart})" if outcome.apart else ""
         raise UsageError(

@@ -1,1 +1,4 @@
-"""Statistics, one per file: arrays in, frozen results out. Independent of journals, files and experiment directories."""
+"""Statistics, one per file: arrays in, frozen results out.
+
+Independent of journals, files and experiment directories.
+"""

@@ -49,7 +49,10 @@ class AdjustedDifference(msgspec.Struct, frozen=True, kw_only=True):
         return (self.sd is not None or self.name != "") and self.t is None
 
     def interval(self, p: float) -> tuple[float, float] | None:
-        """Return the interval of values of tau that the t-test does not reject at two-sided `p`; None if there is no t."""
+        """Return the interval of values of tau that the t-test does not reject at two-sided `p`.
+
+        None if there is no t.
+        """
         if self.se is None:
             return None
         half = float(t_isf(p / 2.0, self.df)) * self.se
@@ -57,12 +60,16 @@ class AdjustedDifference(msgspec.Struct, frozen=True, kw_only=True):
 
     def log_evidence(self) -> float | None:
         """Return the natural log of the e-value of the anytime-valid t-test; None if there is no t."""
-        return None if self.t is None else log_evidence(self.t, self.df, self.information)
+        if self.t is None:
+            return None
+        return log_evidence(self.t, self.df, self.information)
 
     def anytime_interval(self, evidence: float) -> tuple[float, float] | None:
         """Return the interval of differences whose e-value is below `evidence`; None if the interval is unbounded."""
         se = self.se
-        return None if se is None else anytime_interval(self.mean, se, self.df, self.information, evidence)
+        if se is None:
+            return None
+        return anytime_interval(self.mean, se, self.df, self.information, evidence)
 
 
 def design_matrix(sides: Sequence[tuple[int, int]], positions: int) -> Floats:
@@ -99,7 +106,8 @@ def adjusted_difference(
     x, y = two(a, b)
     if len(sides) != x.size:
         raise ValueError(f"there must be one side per pair, not {len(sides)} sides and {x.size} pairs")
-    d, matrix = x - y, design_matrix(sides, positions)
+    d = x - y
+    matrix = design_matrix(sides, positions)
     if not estimable(matrix):
         return None
     # [q, q]; positions that never occur get zero

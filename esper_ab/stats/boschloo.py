@@ -50,7 +50,8 @@ class _Tables:
 
     def probability(self, angles: Floats) -> Floats:
         """Return their probability at chances of success sin(angle / 2)^2, 0 < angle < pi [angles]."""
-        hit, miss = 2.0 * np.log(np.sin(angles / 2.0))[:, None], 2.0 * np.log(np.cos(angles / 2.0))[:, None]
+        hit = 2.0 * np.log(np.sin(angles / 2.0))[:, None]
+        miss = 2.0 * np.log(np.cos(angles / 2.0))[:, None]
         of_a, of_b = (
             np.exp(ways + np.arange(runs + 1) * hit + np.arange(runs, -1, -1) * miss)
             for runs, ways in zip(self.runs, self.ways, strict=True)
@@ -59,15 +60,21 @@ class _Tables:
 
     def largest(self, low: float, high: float) -> float:
         """Return the largest probability between two angles, where there is one maximum, by golden section."""
-        near, far = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-        at_near, at_far = self._at(near), self._at(far)
+        near = high - _GOLDEN * (high - low)
+        far = low + _GOLDEN * (high - low)
+        at_near = self._at(near)
+        at_far = self._at(far)
         for _ in range(_SECTIONS):
             if at_near >= at_far:
-                high, far, at_far = far, near, at_near
+                high = far
+                far = near
+                at_far = at_near
                 near = high - _GOLDEN * (high - low)
                 at_near = self._at(near)
             else:
-                low, near, at_near = near, far, at_far
+                low = near
+                near = far
+                at_near = at_far
                 far = low + _GOLDEN * (high - low)
                 at_far = self._at(far)
         return max(at_near, at_far)
@@ -78,7 +85,8 @@ class _Tables:
 
 def _fisher(ways_a: Floats, ways_b: Floats) -> Floats:
     """Return Fisher's two-sided p of all tables [n + 1, m + 1]; given: the logs of the binomial coefficients."""
-    n, m = len(ways_a) - 1, len(ways_b) - 1
+    n = len(ways_a) - 1
+    m = len(ways_b) - 1
     p = np.empty((n + 1, m + 1))
     for total in range(n + m + 1):
         a = np.arange(max(0, total - m), min(n, total) + 1)

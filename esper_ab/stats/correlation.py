@@ -37,5 +37,6 @@ def _constant(values: Floats) -> bool:
 
 def pearson(a: Floats, b: Floats) -> float:
     """Return Pearson's r. Sums are rounded exactly, so r does not depend on the order of the observations."""
-    da, db = a - math.fsum(a) / a.size, b - math.fsum(b) / b.size
+    da = a - math.fsum(a) / a.size
+    db = b - math.fsum(b) / b.size
     return min(1.0, max(-1.0, math.fsum((da / norm(da)) * (db / norm(db)))))

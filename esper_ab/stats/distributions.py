@@ -62,7 +62,8 @@ def nct_limits(t: float, df: int, level: float) -> tuple[float, float]:
 def _shift_at(t: float, df: int, below: float) -> float:
     """Return the shift of a noncentral T with P(T <= t) = `below`, by bisection; P falls as the shift grows."""
     cdf = _special().nctdtr
-    low, high = -10.0, t + 10.0
+    low = -10.0
+    high = t + 10.0
     while cdf(df, high, t) > below:
         high += high - t
     for _ in range(_BISECTIONS):

@@ -43,15 +43,18 @@ def drift(pairs: Sequence[Pair], positions: int) -> Drift | None:
     matrix = design_matrix([(pair.position_a, pair.position_b) for pair in ordered], positions)
     time = np.array([float(pair.replicate) for pair in ordered])
     basis = np.linalg.svd(matrix, full_matrices=False)[0][:, : np.linalg.matrix_rank(matrix)]
-    left, clock = d - basis @ (basis.T @ d), time - basis @ (basis.T @ time)
+    left = d - basis @ (basis.T @ d)
+    clock = time - basis @ (basis.T @ time)
     df = d.size - basis.shape[1] - 1
-    within, unit = float(clock @ clock), float(np.max(np.abs(left)))
+    within = float(clock @ clock)
+    unit = float(np.max(np.abs(left)))
     if df < 1 or within < 1e-9 or unit <= resolution(a, b):
         return None
     left /= unit
     slope = float(clock @ left) / within
     rest = max(float(left @ left) - slope**2 * within, 0.0) / df
     p = float(2.0 * t_sf(abs(slope) / math.sqrt(rest / within), df)) if rest > 0.0 else 0.0
-    r, n = float(left[1:] @ left[:-1]) / float(left @ left), d.size
+    r = float(left[1:] @ left[:-1]) / float(left @ left)
+    n = d.size
     z = (r + 1.0 / n) * n * math.sqrt(n - 1.0) / (n - 2.0)
     return Drift(slope=slope * unit, slope_p=p, autocorrelation=r, autocorrelation_p=float(norm_sf(z)))

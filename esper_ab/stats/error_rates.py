@@ -72,7 +72,8 @@ def far_tail(differences: Floats) -> Tail | None:
     """
     ordered = np.sort(differences)
     for count in range(1, ordered.size // _RARE + 1):
-        tail, others = ordered[:count], ordered[count:]
+        tail = ordered[:count]
+        others = ordered[count:]
         sd = float(others.std(ddof=1))
         if sd > 0.0 and others[0] - tail[-1] > others[-1] - others[0]:
             return Tail(
@@ -84,7 +85,8 @@ def far_tail(differences: Floats) -> Tail | None:
 def rate_of_tail(tail: Tail, plan: LookPlan) -> float:
     """Return the error rate of `plan` for a group that collapses as often and as deeply as the tail."""
     rates = _of_plan(table.COLLAPSES, plan)  # [shares, depths]
-    shares, depths = np.log(table.SHARES), np.log(table.DEPTHS)
+    shares = np.log(table.SHARES)
+    depths = np.log(table.DEPTHS)
     at_share = _between(shares, np.log(tail.count / tail.pairs), rates)
     return float(_between(depths, np.log(tail.depth), at_share)) / 100.0
 

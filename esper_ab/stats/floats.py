@@ -18,7 +18,8 @@ def floats(values: ArrayLike) -> Floats:
 
 def two(a: ArrayLike, b: ArrayLike) -> tuple[Floats, Floats]:
     """Return a and b as arrays; ValueError if they are not one-dimensional, finite and of equal length."""
-    x, y = floats(a), floats(b)
+    x = floats(a)
+    y = floats(b)
     if x.ndim != 1 or x.shape != y.shape:
         raise ValueError(f"values must be two lists of equal length, not {x.shape} and {y.shape}")
     if not (np.isfinite(x).all() and np.isfinite(y).all()):

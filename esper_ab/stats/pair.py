@@ -43,20 +43,16 @@ Data = Sequence[Pair] | Samples  # of one comparison; only `verdict.look.effect_
 
 def before(data: Data, replicates: int) -> tuple[Pair, ...] | Samples:
     """Return the pairs of the first `replicates` replicates, in order; for unpaired data, return all runs."""
-    return (
-        data
-        if isinstance(data, Samples)
-        else tuple(sorted((pair for pair in data if pair.replicate < replicates), key=lambda pair: pair.replicate))
-    )
+    if isinstance(data, Samples):
+        return data
+    return tuple(sorted((pair for pair in data if pair.replicate < replicates), key=lambda pair: pair.replicate))
 
 
 def outcomes(data: Data) -> tuple[list[float], list[float]]:
     """Return the outcomes of both groups."""
-    return (
-        (list(data.a), list(data.b))
-        if isinstance(data, Samples)
-        else ([pair.a for pair in data], [pair.b for pair in data])
-    )
+    if isinstance(data, Samples):
+        return (list(data.a), list(data.b))
+    return ([pair.a for pair in data], [pair.b for pair in data])
 
 
 def resolution(*outcomes: ArrayLike) -> float:
@@ -67,7 +63,9 @@ def resolution(*outcomes: ArrayLike) -> float:
     """
     sizes = np.abs(np.vstack(outcomes)).max(axis=0, initial=0.0)
     sizes = np.sort(sizes[sizes > 0.0])
-    return max(_TINY, _SAME * float(sizes[(sizes.size - 1) // 4])) if sizes.size else 0.0
+    if sizes.size:
+        return max(_TINY, _SAME * float(sizes[(sizes.size - 1) // 4]))
+    return 0.0
 
 
 def rounding(a: ArrayLike, b: ArrayLike) -> Floats:
@@ -76,7 +74,8 @@ def rounding(a: ArrayLike, b: ArrayLike) -> Floats:
     It is `resolution` or, for outcomes computed with 32-bit floats, 2^-20 of the pair's larger outcome; of the latter
     at most a thousandth of the difference, so that near copies, whose differences are that small, keep their spread.
     """
-    x, y = floats(a), floats(b)
+    x = floats(a)
+    y = floats(b)
     of_outcomes = _ROUNDED * np.maximum(np.abs(x), np.abs(y))
     of_difference = _OF_DIFFERENCE * np.abs(x - y)
     return np.maximum(resolution(x, y), np.minimum(of_outcomes, of_difference))
@@ -86,8 +85,10 @@ def alike(a: ArrayLike, b: ArrayLike) -> int:
     """Return the size of the largest set of differences of a, b [pairs] that are one amount but for `rounding`."""
     if not np.size(a):
         return 0
-    differences, half = floats(np.subtract(a, b)), rounding(a, b) / 2.0
-    lows, highs = np.sort(differences - half), np.sort(differences + half)
+    differences = floats(np.subtract(a, b))
+    half = rounding(a, b) / 2.0
+    lows = np.sort(differences - half)
+    highs = np.sort(differences + half)
     ended = np.searchsorted(highs, lows, side="left")  # intervals that end before each low
     return int(np.max(np.arange(1, lows.size + 1) - ended))
 
@@ -117,5 +118,6 @@ def degenerate(a: ArrayLike, b: ArrayLike) -> bool:
     because a claim would then depend on these few, or on a standard deviation of 0. Differences that vary only by
     `rounding` count as equal.
     """
-    count, most = np.size(a), alike(a, b)
+    count = np.size(a)
+    most = alike(a, b)
     return count > 1 and 2 * most > count and count - most < LEAST_PAIRS

@@ -44,7 +44,8 @@ class Proportions(msgspec.Struct, frozen=True, kw_only=True):
 
         Where few pairs disagree, Newcombe's alone is too narrow, because it takes the correlation as known.
         """
-        (low, high), both = self.newcombe(p), self.ones_both
+        (low, high) = self.newcombe(p)
+        both = self.ones_both
         if not both:
             return low, high
         alone = msgspec.structs.replace(self, ones_a=self.ones_a - both, ones_b=self.ones_b - both, ones_both=0)
@@ -52,9 +53,12 @@ class Proportions(msgspec.Struct, frozen=True, kw_only=True):
 
     def newcombe(self, p: float) -> tuple[float, float]:
         """Return Newcombe's interval at the level 1 - `p`."""
-        z, phi = float(norm_isf(p / 2.0)), self._phi()
-        share_a, share_b = self.ones_a / self.runs_a, self.ones_b / self.runs_b
-        (low_a, high_a), (low_b, high_b) = wilson(share_a, self.runs_a, z), wilson(share_b, self.runs_b, z)
+        z = float(norm_isf(p / 2.0))
+        phi = self._phi()
+        share_a = self.ones_a / self.runs_a
+        share_b = self.ones_b / self.runs_b
+        (low_a, high_a) = wilson(share_a, self.runs_a, z)
+        (low_b, high_b) = wilson(share_b, self.runs_b, z)
         below, above = (
             self.one * math.sqrt(max(x * x - 2.0 * phi * x * y + y * y, 0.0))
             for x, y in ((share_a - low_a, high_b - share_b), (high_a - share_a, share_b - low_b))
@@ -65,13 +69,17 @@ class Proportions(msgspec.Struct, frozen=True, kw_only=True):
         """Return the correlation within pairs; a positive correlation is corrected for continuity."""
         if self.ones_both is None:
             return 0.0
-        n, above = self.runs_a, self.runs_a * self.ones_both - self.ones_a * self.ones_b
+        n = self.runs_a
+        above = self.runs_a * self.ones_both - self.ones_a * self.ones_b
         scale = math.sqrt(self.ones_a * (n - self.ones_a)) * math.sqrt(self.ones_b * (n - self.ones_b))
-        return (min(above, 0.0) or max(above - n / 2.0, 0.0)) / scale if scale else 0.0
+        if scale:
+            return (min(above, 0.0) or max(above - n / 2.0, 0.0)) / scale
+        return 0.0
 
     def log_evidence(self) -> float:
         """Return the natural log of the e-value of the discordant pairs."""
-        x, y = self.ones_a - (self.ones_both or 0), self.ones_b - (self.ones_both or 0)
+        x = self.ones_a - (self.ones_both or 0)
+        y = self.ones_b - (self.ones_both or 0)
         mixed = math.lgamma(x + 0.5) + math.lgamma(y + 0.5) - math.lgamma(x + y + 1) - math.log(math.pi)
         return mixed + (x + y) * math.log(2.0)
 
@@ -81,23 +89,32 @@ class Proportions(msgspec.Struct, frozen=True, kw_only=True):
         The latter is taken at half the error, because looks after every pair at one level err too often. Return None if
         the t interval is unbounded, as it is for one pair.
         """
-        n, apart = self.runs_a, self.ones_a + self.ones_b - 2 * (self.ones_both or 0)
+        n = self.runs_a
+        apart = self.ones_a + self.ones_b - 2 * (self.ones_both or 0)
         variance = max(self.one**2 * apart - n * self.mean**2, 0.0) / max(n - 1, 1)
         found = anytime_interval(self.mean, math.sqrt(variance / n), n - 1, float(n), evidence)
         low, high = self.interval(0.5 / evidence)
-        return None if found is None else (min(low, found[0]), max(high, found[1]))
+        if found is None:
+            return None
+        return (min(low, found[0]), max(high, found[1]))
 
 
 def proportions(a: Sequence[float], b: Sequence[float], one: float, *, paired: bool) -> Proportions:
     """Compare a [n] and b [m], whose values are all 0 or `one`; n, m > 0, and n = m if `paired`."""
-    x, y, n, m = a.count(one), b.count(one), len(a), len(b)
+    x = a.count(one)
+    y = b.count(one)
+    n = len(a)
+    m = len(b)
     if paired:
         both = sum(one_a == one_b == one for one_a, one_b in zip(a, b, strict=True))
-        name, p = "exact McNemar test", _mcnemar(x - both, y - both)
+        name = "exact McNemar test"
+        p = _mcnemar(x - both, y - both)
     elif n * m <= _MOST_TABLES:
-        name, p = "Boschloo's exact test", boschloo(x, n, y, m)
+        name = "Boschloo's exact test"
+        p = boschloo(x, n, y, m)
     else:
-        name, p = "Fisher's exact test", _fisher(x, n, y, m)
+        name = "Fisher's exact test"
+        p = _fisher(x, n, y, m)
     return Proportions(
         name=name,
         ones_a=x,
@@ -127,7 +144,8 @@ def _fisher(x: int, n: int, y: int, m: int) -> float:
 
 def wilson(share: float, n: int, z: float) -> tuple[float, float]:
     """Return Wilson's limits for a proportion of `share` in n runs; the interval always contains `share`."""
-    scale, half = 1.0 + z * z / n, z * math.sqrt(share * (1.0 - share) / n + (z / (2.0 * n)) ** 2)
+    scale = 1.0 + z * z / n
+    half = z * math.sqrt(share * (1.0 - share) / n + (z / (2.0 * n)) ** 2)
     centre = share + z * z / (2.0 * n)
     return min(share, (centre - half) / scale), max(share, (centre + half) / scale)
 
@@ -137,6 +155,8 @@ def share_limits(count: int, n: int, missed: float) -> tuple[float, float]:
 
     Clopper & Pearson (1934), Biometrika 26, 404-413.
     """
-    fewer, more = n - count + 1, count + 1
-    below, above = f_ppf(missed / 2.0, 2 * count, 2 * fewer), f_ppf(1.0 - missed / 2.0, 2 * more, 2 * (n - count))
+    fewer = n - count + 1
+    more = count + 1
+    below = f_ppf(missed / 2.0, 2 * count, 2 * fewer)
+    above = f_ppf(1.0 - missed / 2.0, 2 * more, 2 * (n - count))
     return 1.0 / (1.0 + fewer / (count * float(below))), 1.0 / (1.0 + (n - count) / (more * float(above)))

@@ -41,7 +41,7 @@ def best_of_n(scores: ArrayLike, outcomes: ArrayLike) -> Floats:
 
 
 def regret(scores: ArrayLike, outcomes: ArrayLike) -> float:
-    """Return the best outcome minus the outcome of the candidate with the highest score (in a tie, the mean outcome)."""
+    """Return the best outcome minus that of the candidate with the highest score (in a tie, the mean outcome)."""
     score, outcome = _pair(scores, outcomes)
     return float(outcome.max() - outcome[score == score.max()].mean())
 

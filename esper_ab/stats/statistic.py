@@ -60,5 +60,6 @@ class Statistic(Generic[Result]):
         if len(a) < 2 or (a == b and not self.of_equal):
             return None
         if self.orders and lower:
-            a, b = [-value for value in a], [-value for value in b]
+            a = [-value for value in a]
+            b = [-value for value in b]
         return self.compute(a, b, np.random.default_rng(rng_seed))

@@ -45,13 +45,20 @@ def digits_apart(values: Iterable[float], marks: Iterable[float], least: int) ->
 
 def percent(level: float) -> str:
     """Format a probability as "95 %", "98.3 %", "99.952 %"; a value below 1 is never shown as 100 %."""
-    digits = 3 if level >= 1.0 or not 100.0 * level >= 99.95 else 2 - math.floor(math.log10(1.0 - level))
+    if level >= 1.0 or not 100.0 * level >= 99.95:
+        digits = 3
+    else:
+        digits = 2 - math.floor(math.log10(1.0 - level))
     return f"{100 * level:.{digits}g} %"
 
 
 def p_text(p: float) -> str:
     """Format p with a relation sign and two significant digits: "= 0.031", "< 0.0001"."""
-    return f"< {_LEAST_P:.4f}" if p < _LEAST_P else f"= {p:.2g}" if p < 0.1 else f"= {p:.2f}"
+    if p < _LEAST_P:
+        return f"< {_LEAST_P:.4f}"
+    if p < 0.1:
+        return f"= {p:.2g}"
+    return f"= {p:.2f}"
 
 
 def p_beside(p: float, bound: float) -> tuple[str, str]:

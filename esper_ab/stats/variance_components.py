@@ -18,7 +18,8 @@ from esper_ab.stats.floats import floats
 from esper_ab.stats.pair import ROUNDING
 
 LEVEL = 0.8  # confidence of the share's two limits (two-sided), and of the ratio's limit (one-sided)
-_LEAST_DF, _LEAST_EVAL_EPISODES = 2, 2
+_LEAST_DF = 2
+_LEAST_EVAL_EPISODES = 2
 
 
 def components(sets: Sequence[ArrayLike], independent: int | None = None) -> Components | None:
@@ -32,12 +33,11 @@ def components(sets: Sequence[ArrayLike], independent: int | None = None) -> Com
     values = [floats(one) for one in sets]
     if not values or values[0].shape[1] < _LEAST_EVAL_EPISODES or not all(np.isfinite(x).all() for x in values):
         return None
-    runs, eval_episodes, counted = (
-        sum(len(x) for x in values),
-        values[0].shape[1],
-        (independent or len(values)) / len(values),
-    )
-    df, df_episode = round((runs - len(values)) * counted), round(runs * (eval_episodes - 1) * counted)
+    runs = sum(len(x) for x in values)
+    eval_episodes = values[0].shape[1]
+    counted = (independent or len(values)) / len(values)
+    df = round((runs - len(values)) * counted)
+    df_episode = round(runs * (eval_episodes - 1) * counted)
     if df < _LEAST_DF:
         return None
     means = [x.mean(axis=1) for x in values]
@@ -47,7 +47,8 @@ def components(sets: Sequence[ArrayLike], independent: int | None = None) -> Com
     within: float = squares / (runs * (eval_episodes - 1))
     if min(within, between) <= (ROUNDING * max(float(np.max(np.abs(x))) for x in values)) ** 2:
         return None
-    f, tail = between / within, (1.0 - LEVEL) / 2.0
+    f = between / within
+    tail = (1.0 - LEVEL) / 2.0
 
     def share_at(probability: float) -> float:
         return float(f_ppf(probability, df, df_episode)) / f

@@ -56,7 +56,8 @@ def welch(a: Sequence[float], b: Sequence[float]) -> AdjustedDifference | None:
     runs = len(a), len(b)
     spreads = [norm(floats(side) - np.mean(side)) for side in (a, b)]
     each = [spread / math.sqrt(n * (n - 1)) for spread, n in zip(spreads, runs, strict=True)]  # se of the mean
-    own, n_all = math.hypot(*each), sum(runs)
+    own = math.hypot(*each)
+    n_all = sum(runs)
     df = 1.0 / math.fsum((one / own) ** 4 / (n - 1) for one, n in zip(each, runs, strict=True))
     common = math.hypot(*spreads) * math.sqrt(n_all / math.prod(runs) / (n_all - 2))
     skewed = any(abs(skewness(side) or 0.0) > _SKEWED for side in (a, b))

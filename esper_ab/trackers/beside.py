@@ -41,7 +41,8 @@ class Trackers:
     """Observer that starts the trackers once there is a journal to follow, and warns if a tracker has failed."""
 
     def __init__(self, experiment_dir: Path, tracking: Tracking) -> None:
-        self._experiment_dir, self._tracking = experiment_dir, tracking
+        self._experiment_dir = experiment_dir
+        self._tracking = tracking
         self._started: str | None = None  # marks the progress of the processes started here; "": none could be started
         self._unheard = set(wanted(tracking))  # trackers that have not failed so far
 
@@ -157,7 +158,9 @@ def _outcome(experiment_dir: Path, name: Name, status: int, started: str) -> Tra
     progress = read_progress(experiment_dir, name, started)
     if progress is None or (status and not progress.detail):
         return TrackerProgress(state="failed", detail=f"its process ended with status {status}")
-    return msgspec.structs.replace(progress, state="failed") if status else progress
+    if status:
+        return msgspec.structs.replace(progress, state="failed")
+    return progress
 
 
 def _wait(experiment_dir: Path, name: Name, child: subprocess.Popen[bytes], started: str) -> int:

@@ -107,8 +107,10 @@ class Fold:
         # Imported here, because scipy would cost each tracker's process a second and, as long as the run lasts, memory.
         from esper_ab.analysis.analyse import analyse
 
-        history, analysis = self.history, analyse(self.history)
-        ended, outcome = history.ended, history.outcome
+        history = self.history
+        analysis = analyse(self.history)
+        ended = history.ended
+        outcome = history.outcome
         assert ended is not None
         words: dict[str, str] = {}
         numbers: dict[str, float | None] = {}

@@ -37,7 +37,8 @@ class _Work:
     """Runs one tracker and keeps its progress file."""
 
     def __init__(self, experiment_dir: Path, name: Name, started: str) -> None:
-        self._experiment_dir, self._name = experiment_dir, name
+        self._experiment_dir = experiment_dir
+        self._name = name
         before = read_progress(experiment_dir, name)
         where = before.where if before else ""
         self._progress = TrackerProgress(state="starting", where=where, pid=os.getpid(), started=started)

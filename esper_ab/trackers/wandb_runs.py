@@ -34,7 +34,9 @@ class WandbRuns:
     """Tracker for Weights & Biases, as defined in `trackers/fold.py`."""
 
     def __init__(self, experiment_dir: Path, name: str, date: str, tracking: Tracking) -> None:
-        self._experiment_dir, self._name, self._tracking = experiment_dir, name, tracking
+        self._experiment_dir = experiment_dir
+        self._name = name
+        self._tracking = tracking
         named = _NOT_IN_A_PROJECT.sub("_", f"ab_test_{name}")[: PROJECT_CHARS - len(date) - 1]
         self._project = tracking.wandb_project or f"{named}_{date}"
         self._to = "/".join((tracking.wandb, tracking.wandb_entity, self._project))

@@ -105,8 +105,10 @@ def design_over(groups: Sequence[str], replicates: int, scales: Sequence[Scale],
     if len(tasks) > 1:
         tasks.append(MEAN)
     compared = tuple(one for task in tasks for one in contrasts(groups, rule.control, task))
-    looks, sides = rule.looks or default_looks(replicates), ((0, 1),) * replicates
-    bounded, whole = replicates >= LEAST_PAIRS, scales[0] if len(scales) == 1 else OF_MEAN
+    looks = rule.looks or default_looks(replicates)
+    sides = ((0, 1),) * replicates
+    bounded = replicates >= LEAST_PAIRS
+    whole = scales[0] if len(scales) == 1 else OF_MEAN
     futility = futility_of(rule.futility, sides, 1, looks) if bounded and rule.futility else None
     return Design(
         outcome_over="given",

@@ -42,7 +42,8 @@ def caveats(evidence: Evidence) -> tuple[str, ...]:
 
 
 def _on_progress(evidence: Evidence) -> Iterator[str]:
-    planned, done = evidence.question.planned, len(evidence.pairs)
+    planned = evidence.question.planned
+    done = len(evidence.pairs)
     if evidence.course.finished or done >= planned:
         return
     only = " Only planned looks give a verdict: looking at other times and stopping at a good moment raises "
@@ -53,7 +54,8 @@ def _on_progress(evidence: Evidence) -> Iterator[str]:
 
 def _on_later(evidence: Evidence) -> Iterator[str]:
     """Give the mean of the pairs after the decision, and say whether they contradict it."""
-    course, difference = evidence.course, evidence.design.difference
+    course = evidence.course
+    difference = evidence.design.difference
     later = course.later
     if not later:
         return
@@ -86,7 +88,8 @@ def _on_rows(evidence: Evidence) -> Iterator[str]:
     yield from (finding.sentence for finding in evidence.findings if finding.kind == ROWS)
     if question.recorded or evidence.samples is None or evidence.verdict not in CLAIMS:
         return
-    samples, lost = evidence.samples, evidence.lost
+    samples = evidence.samples
+    lost = evidence.lost
     counts = {question.a: len(samples.a) + lost.a, question.b: len(samples.b) + lost.b}
     if counts[question.a] != counts[question.b]:
         fewer, more = sorted(counts, key=lambda group: counts[group])
@@ -102,7 +105,8 @@ def _on_margin(evidence: Evidence) -> Iterator[str]:
     if evidence.verdict not in CLAIMS or evidence.question.task == MEAN:
         return
     if max(values) - min(values) <= evidence.design.margin:
-        low, high = evidence.design.value(min(values)), evidence.design.value(max(values))
+        low = evidence.design.value(min(values))
+        high = evidence.design.value(max(values))
         yield (
             f"The margin of {evidence.design.margin_words} is at least as large as the spread of all outcomes "
             f"({low} to {high}): check its unit, unless the outcome varies so little."
@@ -125,7 +129,8 @@ def _on_data(evidence: Evidence) -> Iterator[str]:
 
 
 def _on_design(evidence: Evidence) -> Iterator[str]:
-    question, course = evidence.question, evidence.course
+    question = evidence.question
+    course = evidence.course
     design = question.design
     if not question.paired:
         yield "Unpaired: the runs of a seed share no randomness, so their pairing is arbitrary."
@@ -134,7 +139,10 @@ def _on_design(evidence: Evidence) -> Iterator[str]:
     if not design.positions_matter:
         yield _POSITIONS
     elif design.positions > 1 and not design.adjusted and evidence.used > 1:
-        why = "too few pairs at the first look" if design.too_few_to_adjust else "not estimable in this order"
+        if design.too_few_to_adjust:
+            why = "too few pairs at the first look"
+        else:
+            why = "not estimable in this order"
         yield f"Not adjusted for device and start order: {why}."
     if course.standing == "futile":
         yield "Stopped for futility: further pairs might have shown anything, including EQUIVALENT."
@@ -175,7 +183,8 @@ def warnings(evidence: Evidence) -> tuple[str, ...]:
 
 def beside(evidence: Evidence) -> Beside:
     """Return the facts about the comparison that its descriptive statistics may use."""
-    question, verdict = evidence.question, evidence.verdict
+    question = evidence.question
+    verdict = evidence.verdict
     return Beside(
         a=question.a,
         b=question.b,
@@ -202,10 +211,13 @@ def _on_numbers(evidence: Evidence) -> Iterator[str]:
 
 def _coarse(evidence: Evidence) -> Iterator[str]:
     """Explain why all pairs have the same difference, unless outcomes vary from seed to seed and it does not."""
-    a, b, look = evidence.question.a, evidence.question.b, "look for a coarse or saturated outcome"
+    a = evidence.question.a
+    b = evidence.question.b
+    look = "look for a coarse or saturated outcome"
     recorded = evidence.question.recorded  # by workers, whose seeds were seen to matter before the first run
     though = ", though their records differ" if recorded else ""
-    first, value = evidence.pairs[0], evidence.design.value
+    first = evidence.pairs[0]
+    value = evidence.design.value
     if evidence.constant and not evidence.unmoved:
         return
     if evidence.constant:

@@ -27,7 +27,10 @@ class Unseen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def unseen(design: Design, data: Data, course: Course) -> Unseen | None:
-    """Take the last look again with one more collapsed run; None if there is no claim. `data` includes the look's runs."""
+    """Take the last look again with one more collapsed run; None if there is no claim.
+
+    `data` includes the look's runs.
+    """
     if course.standing not in ("crossed", "equivalent"):
         return None
     look = course.looks[-1]
@@ -48,6 +51,8 @@ def _collapsed(used: tuple[Pair, ...] | Samples, worst: float, *, of_a: bool) ->
     For unpaired runs, add only the run with the worst outcome.
     """
     if isinstance(used, Samples):
-        return Samples(a=(*used.a, worst), b=used.b) if of_a else Samples(a=used.a, b=(*used.b, worst))
+        if of_a:
+            return Samples(a=(*used.a, worst), b=used.b)
+        return Samples(a=used.a, b=(*used.b, worst))
     mean = math.fsum(pair.b if of_a else pair.a for pair in used) / len(used)
     return *used, msgspec.structs.replace(used[0], a=worst if of_a else mean, b=mean if of_a else worst)

@@ -80,15 +80,20 @@ def compare(
 
 def _numbers(question: Question, data: tuple[Pair, ...] | Samples, course: Course) -> Numbers:
     """Compute all numbers that follow from the runs and the looks."""
-    design, last = question.design, course.last
+    design = question.design
+    last = course.last
     used = data if last is None else before(data, last.replicates)
-    effect, (a, b), paired = effect_of(design, used), outcomes(used), not isinstance(used, Samples)
-    t, several = None if isinstance(effect, Proportions) else effect, len(used) > 1 and a != b
+    effect = effect_of(design, used)
+    (a, b) = outcomes(used)
+    paired = not isinstance(used, Samples)
+    t = None if isinstance(effect, Proportions) else effect
+    several = len(used) > 1 and a != b
     level = 1.0 - (last.alpha if last else question.alpha)
     plain = paired_difference(a, b, level) if used and paired and t is effect else None
     bound = last.equivalence_p if last else None
     tost = equivalence(t, design.margin, bound) if t and bound and several else None
-    found, shown = spread(effect), plain if effect is None else effect
+    found = spread(effect)
+    shown = plain if effect is None else effect
     return Numbers(
         question=question,
         course=course,
@@ -107,7 +112,9 @@ def _numbers(question: Question, data: tuple[Pair, ...] | Samples, course: Cours
 
 def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Finding, ...]) -> Comparison:
     """Apply the losses and the audit to the numbers."""
-    question, course, pairs = numbers.question, numbers.course, numbers.pairs
+    question = numbers.question
+    course = numbers.course
+    pairs = numbers.pairs
     again = imputed(question.design, numbers.data, course, lost)
     caps = [finding.sentence for finding in findings if finding.weight == "caps"]
     baselines = [finding.sentence for finding in findings if finding.weight == "caps equivalence"]
@@ -127,9 +134,15 @@ def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Fin
     elif len(numbers.data) < LEAST_PAIRS and (caps or not identical):
         verdict = Verdict.NO_INFERENCE
     low, high, level = _equivalence_interval(numbers) if verdict is Verdict.EQUIVALENT else numbers.at_look
-    most = None if question.open_ended else max(len(numbers.data), question.planned - len(lost.replicates))
+    if question.open_ended:
+        most = None
+    else:
+        most = max(len(numbers.data), question.planned - len(lost.replicates))
     found = spread(numbers.effect)
-    smallest = smallest_difference(question, course, found, most) if found and most is not None else None
+    if found and most is not None:
+        smallest = smallest_difference(question, course, found, most)
+    else:
+        smallest = None
     undecided = verdict is Verdict.INCONCLUSIVE and not caps and course.finished
     return Comparison(
         **vars(numbers),
@@ -161,8 +174,12 @@ def _seen(numbers: Numbers, *, identical: bool, small: bool) -> Verdict:
     if numbers.course.standing == "crossed":
         better = Verdict.BETTER_BELOW_MARGIN if small else Verdict.BETTER
         worse = Verdict.WORSE_BELOW_MARGIN if small else Verdict.WORSE
-        return better if numbers.course.direction * numbers.question.sign > 0.0 else worse
-    return Verdict.EQUIVALENT if numbers.course.standing == "equivalent" else Verdict.INCONCLUSIVE
+        if numbers.course.direction * numbers.question.sign > 0.0:
+            return better
+        return worse
+    if numbers.course.standing == "equivalent":
+        return Verdict.EQUIVALENT
+    return Verdict.INCONCLUSIVE
 
 
 def _kind(numbers: Numbers, low: float | None, high: float | None, smallest: float | None) -> Kind | None:
@@ -178,6 +195,7 @@ def _kind(numbers: Numbers, low: float | None, high: float | None, smallest: flo
 
 def _equivalence_interval(numbers: Numbers) -> DifferenceInterval:
     """Return the interval that EQUIVALENT rests on, at the comparison's initial share of alpha."""
-    last, alpha = numbers.course.looks[-1], numbers.question.alpha
+    last = numbers.course.looks[-1]
+    alpha = numbers.question.alpha
     level = numbers.level_at(alpha if numbers.proportions else 2.0 * alpha)
     return last.equivalence_low, last.equivalence_high, level

@@ -40,7 +40,9 @@ def next_step(plan: AnalysisPlan, observations: Observations, followed: Courses)
 def listed_short(names: Sequence[str]) -> str:
     """Join names; if there are many, show the first names and count the rest."""
     more = len(names) - _SHOWN
-    return f"{', '.join(names[:_SHOWN])}, and {more} more" if more > 0 else ", ".join(names)
+    if more > 0:
+        return f"{', '.join(names[:_SHOWN])}, and {more} more"
+    return ", ".join(names)
 
 
 def listed_runs(rows: Sequence[Observation]) -> str:
@@ -49,7 +51,10 @@ def listed_runs(rows: Sequence[Observation]) -> str:
 
 
 def _foreign(plan: AnalysisPlan, observations: Observations) -> Iterator[str]:
-    """Yield a line per kind of name (group, task, replicate) with names outside the plan. Rows with them are ignored."""
+    """Yield a line per kind of name (group, task, replicate) with names outside the plan.
+
+    Rows with them are ignored.
+    """
     for what, column, planned in (
         ("group", [row.group for row in observations.rows], plan.groups),
         ("task", [row.task for row in observations.rows], plan.tasks),

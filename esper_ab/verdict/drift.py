@@ -19,7 +19,8 @@ def drifting(design: Design, contrast: Contrast, pairs: Sequence[Pair], remedy: 
 
     `remedy`: how to repeat the experiment, as a sentence.
     """
-    seen, said = drift(pairs, design.positions if design.adjusted else 1), []
+    seen = drift(pairs, design.positions if design.adjusted else 1)
+    said = []
     if seen is None:
         return
     level = _UNUSUAL / (2 * len(design.comparisons))

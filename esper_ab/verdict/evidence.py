@@ -76,7 +76,8 @@ class Numbers:
     @property
     def at_look(self) -> DifferenceInterval:
         """The interval of the last look that has a bound; before the first such look, an uncorrected interval."""
-        question, last = self.question, self.last_look
+        question = self.question
+        last = self.last_look
         if last is not None and (last.bound_p is not None or last.bound_e is not None):
             return last.low, last.high, self.level_at(last.alpha)
         found = self.effect.interval(question.alpha) if self.effect is not None else None
@@ -96,8 +97,11 @@ class Numbers:
         At the last look, with confidence 1 - alpha, the simultaneous intervals of all comparisons contain their true
         differences.
         """
-        last, level = self.last_look, Level(confidence=1.0 - self.design.alpha, kind="simultaneous ")
-        return (None, None, level) if last is None else (last.simultaneous_low, last.simultaneous_high, level)
+        last = self.last_look
+        level = Level(confidence=1.0 - self.design.alpha, kind="simultaneous ")
+        if last is None:
+            return (None, None, level)
+        return (last.simultaneous_low, last.simultaneous_high, level)
 
     @property
     def futility(self) -> DifferenceInterval:
@@ -126,11 +130,15 @@ class Numbers:
 
     def counted(self, pairs: int) -> str:
         """Format a number of pairs, as in "8 pairs"; for unpaired runs, all of which count, as in "5 and 40 runs"."""
-        return n_pairs(pairs) if self.samples is None else f"{len(self.samples.a)} and {len(self.samples.b)} runs"
+        if self.samples is None:
+            return n_pairs(pairs)
+        return f"{len(self.samples.a)} and {len(self.samples.b)} runs"
 
     def worded(self, text: str) -> str:
         """Return the text, with "pairs" replaced by "runs" if the runs are unpaired. The text must contain no names."""
-        return text.replace("pairs", "runs") if self.samples is not None else text
+        if self.samples is not None:
+            return text.replace("pairs", "runs")
+        return text
 
     @property
     def degenerate(self) -> bool:
@@ -145,7 +153,9 @@ class Numbers:
         if plain is None or plain.sd != 0.0 or self.proportions is not None:
             return ""
         sides = outcomes(self.pairs[: self.used])
-        return self.design.difference(plain.mean) if abs(plain.mean) > resolution(*sides) else ""
+        if abs(plain.mean) > resolution(*sides):
+            return self.design.difference(plain.mean)
+        return ""
 
     @property
     def unmoved(self) -> bool:
@@ -169,7 +179,8 @@ class Numbers:
 
         "" if the last look already had enough pairs, or if its interval is not inside the margin.
         """
-        look, design = self.last_look, self.design
+        look = self.last_look
+        design = self.design
         if look is None or look.equivalence_low is None or look.equivalence_high is None:
             return ""
         if not -design.margin < look.equivalence_low <= look.equivalence_high < design.margin:
@@ -192,7 +203,10 @@ class Numbers:
         if look.pairs not in BACKED_BY_SIGNS or self.samples is not None or not 0.0 < look.p <= look.bound_p:
             return ""
         flip = self.descriptive["sign_flip"]
-        found = "" if flip is None or flip.p is None or self.design.adjusted else f"p {p_text(flip.p)}, "
+        if flip is None or flip.p is None or self.design.adjusted:
+            found = ""
+        else:
+            found = f"p {p_text(flip.p)}, "
         needed = f"with {n_pairs(look.pairs)} a claim also needs the exact sign-flip test"
         return f"{needed} ({found}{look.alpha:.3g} required)"
 
@@ -203,7 +217,8 @@ class Numbers:
         The failures have the largest rate that may be unseen and the declared worst outcome, or a worse one that was
         seen. None if no worst outcome is declared, or no run is used.
         """
-        worst, sides = self.worst, outcomes(self.samples or self.pairs[: self.used])
+        worst = self.worst
+        sides = outcomes(self.samples or self.pairs[: self.used])
         if worst is None or not self.used:
             return None
         of_a, of_b = (unseen_rate(self.used) * abs(fsum(side) / len(side) - worst) for side in sides)
@@ -212,8 +227,11 @@ class Numbers:
     @property
     def worst(self) -> float | None:
         """The declared worst outcome, or a worse one that was seen; None if none is declared."""
-        declared, sides = self.design.worst, outcomes(self.samples or self.pairs[: self.used])
-        return None if declared is None else self.design.outcome.worst((declared, *sides[0], *sides[1]))
+        declared = self.design.worst
+        sides = outcomes(self.samples or self.pairs[: self.used])
+        if declared is None:
+            return None
+        return self.design.outcome.worst((declared, *sides[0], *sides[1]))
 
     @property
     def last_look(self) -> Look | None:

@@ -40,10 +40,14 @@ def explore(
     explored = _explored(observations, paired, rows)
     plan = _plan(explored, scales, rule, paired=paired, rows=rows)
     if not any(pairing.pairs for pairing in pairings_of(plan, explored).values()):
-        source, column = observations.source, observations.pair_column
+        source = observations.source
+        column = observations.pair_column
         if all(row.value is None for row in observations.rows):
             raise UsageError(f"{source}: no row has an outcome, so nothing can be compared")
-        both = f"no {column} has an outcome in two groups" if plan.paired else "no two groups have outcomes"
+        if plan.paired:
+            both = f"no {column} has an outcome in two groups"
+        else:
+            both = "no two groups have outcomes"
         raise UsageError(f"{source}: {both}, so nothing can be compared")
     return judge(plan, explored, rng_seed=rng_seed)
 
@@ -74,7 +78,9 @@ def _plan(
     observations: Observations, scales: Sequence[Scale], rule: Rule, *, paired: bool | None, rows: str | None
 ) -> AnalysisPlan:
     """Make the plan with one look at all pairs, or at all runs if they are unpaired."""
-    groups, order, source = observations.groups, observations.replicates, observations.source
+    groups = observations.groups
+    order = observations.replicates
+    source = observations.source
     if len(groups) < 2:
         raise UsageError(f"{source}: there is only one group, {groups[0]}; a comparison needs two")
     if len(groups) > _MOST_GROUPS and not rule.control:
@@ -83,7 +89,8 @@ def _plan(
             Setting("control", "GROUP"),
         )
     rule = Rule(control=rule.control, alpha=rule.alpha, looks=(len(order),))
-    plan, unpaired = make_plan(groups, order, scales, rule), paired is False  # as the user says
+    plan = make_plan(groups, order, scales, rule)  # as the user says
+    unpaired = paired is False  # as the user says
     if not unpaired:
         _check_positions(observations)
     if paired is None:

@@ -24,7 +24,10 @@ class Finding(msgspec.Struct, frozen=True):
     sentence: str  # one sentence, ending in a full stop
 
     def touches(self, a: str, b: str) -> bool:
-        """True if the finding concerns `a` against `b`; a finding on two groups concerns only the comparison of both."""
+        """True if the finding concerns `a` against `b`.
+
+        A finding on two groups concerns only the comparison of both.
+        """
         return set(self.groups) <= {a, b}
 
 

@@ -18,7 +18,8 @@ from esper_ab.verdict.evidence import Evidence
 from esper_ab.verdict.shapes import tails_beyond_margin
 from esper_ab.verdict.verdict import CLAIMS, DIFFERENT, Verdict
 
-_ZERO, _BOUND = "the interval includes 0", "the test has not reached its bound"
+_ZERO = "the interval includes 0"
+_BOUND = "the test has not reached its bound"
 _EARLY = "it is too early to call the difference smaller than the margin"
 _NO_SPREAD = "too little varies between the pairs for any test"
 
@@ -29,7 +30,8 @@ def headline(evidence: Evidence) -> str:
     For runs done elsewhere, the sentence ends with the unit that was counted, because only the author of the runs knows
     whether rows are runs.
     """
-    said, unit = _answer(evidence), evidence.question.unit
+    said = _answer(evidence)
+    unit = evidence.question.unit
     if not unit or not evidence.used:
         return said
     a, b = map(len, outcomes(evidence.samples or evidence.pairs[: evidence.used]))
@@ -38,8 +40,10 @@ def headline(evidence: Evidence) -> str:
 
 
 def _answer(evidence: Evidence) -> str:
-    verdict, question = evidence.verdict, evidence.question
-    a, b = question.a, question.b
+    verdict = evidence.verdict
+    question = evidence.question
+    a = question.a
+    b = question.b
     if verdict is Verdict.INCONCLUSIVE:
         return _open(evidence)
     if verdict is Verdict.EQUIVALENT:
@@ -57,7 +61,9 @@ def headline_of(pairs: Sequence[tuple[str, str]], evidence: Evidence) -> str:
 
     `evidence`: the evidence on any one of the comparisons.
     """
-    them, verdict, one = named(pairs), evidence.verdict, len(pairs) == 1
+    them = named(pairs)
+    verdict = evidence.verdict
+    one = len(pairs) == 1
     if verdict is Verdict.BLOCKED:
         return f"No answer for {them}: the audit blocks the comparison{'' if one else 's; its table says why'}."
     if verdict is Verdict.NO_INFERENCE:
@@ -69,7 +75,10 @@ def headline_of(pairs: Sequence[tuple[str, str]], evidence: Evidence) -> str:
         them = them if one else capital(them)
         if evidence.question.same_settings:
             return f"{them} are the same computation: all records agree, so there is nothing to compare."
-        where = "the one pair" if len(evidence.pairs) == 1 else f"all {n_pairs(len(evidence.pairs))}"
+        if len(evidence.pairs) == 1:
+            where = "the one pair"
+        else:
+            where = f"all {n_pairs(len(evidence.pairs))}"
         return f"{them} did the same in {where}: all records agree, so the differing settings had no effect."
     why = _why(evidence)
     return f"Not decided{_yet(evidence)} for {them}: {'the intervals include 0' if why == _ZERO else why}."
@@ -77,12 +86,15 @@ def headline_of(pairs: Sequence[tuple[str, str]], evidence: Evidence) -> str:
 
 def alike(evidence: Evidence) -> tuple[str, ...]:
     """Return the key by which `headline_of` groups comparisons in one sentence; the key () is never grouped."""
-    return () if evidence.verdict in CLAIMS else (evidence.verdict, headline_of([("a", "b")], evidence))
+    if evidence.verdict in CLAIMS:
+        return ()
+    return (evidence.verdict, headline_of([("a", "b")], evidence))
 
 
 def _equivalent(evidence: Evidence) -> str:
     """Say that a difference is small, and that a large one is ruled out only if no rare failure can hide one."""
-    question, margin = evidence.question, evidence.design.margin_words
+    question = evidence.question
+    margin = evidence.design.margin_words
     said = f"{question.a} and {question.b} are equivalent within {margin}: {_ahead(evidence)}"
     tails = [tail for tail, _ in tails_beyond_margin(evidence)]
     if tails:
@@ -95,10 +107,15 @@ def _equivalent(evidence: Evidence) -> str:
 
 
 def _decided(evidence: Evidence) -> str:
-    question, ahead = evidence.question, evidence.course.direction * evidence.question.sign > 0
+    question = evidence.question
+    ahead = evidence.course.direction * evidence.question.sign > 0
     small = evidence.verdict in (Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN)
     words = question.design.margin_words
-    margin = words if words == "1 margin" else f"the margin of {words}"  # of a mean over tasks, or of one outcome
+    # of a mean over tasks, or of one outcome
+    if words == "1 margin":
+        margin = words
+    else:
+        margin = f"the margin of {words}"
     but = f", but by less than {margin}: by " if small else " by "
     where = "" if small else f", {_beside_margin(evidence)} {margin}"
     size = f"{evidence.design.outcome.difference(_size(evidence))}{_bracketed(evidence, where)}"
@@ -107,8 +124,14 @@ def _decided(evidence: Evidence) -> str:
 
 def _beside_margin(evidence: Evidence) -> str:
     """Return where the interval lies, with 0 outside it: a difference inside the margin is not worth acting on."""
-    low, high, margin = evidence.low or 0.0, evidence.high or 0.0, evidence.design.margin
-    return "beyond" if max(low, -high) > margin else "partly within" if max(-low, high) > margin else "within"
+    low = evidence.low or 0.0
+    high = evidence.high or 0.0
+    margin = evidence.design.margin
+    if max(low, -high) > margin:
+        return "beyond"
+    if max(-low, high) > margin:
+        return "partly within"
+    return "within"
 
 
 def _open(evidence: Evidence) -> str:
@@ -133,12 +156,16 @@ def _open(evidence: Evidence) -> str:
 
 def _would_decide(evidence: Evidence, why: str) -> str:
     """Say how many pairs would show a difference of the margin, if more pairs are needed for a decision."""
-    anew, here = evidence.pairs_anew, evidence.pairs_needed
+    anew = evidence.pairs_anew
+    here = evidence.pairs_needed
     pairs = min((one.pairs for one in (here, anew) if one is not None), default=0)
     lacking = why in (_ZERO, _BOUND) and evidence.course.finished
     if not lacking or not evidence.used < pairs <= MOST_NAMED:
         return ""
-    where = " in a new plan" if anew is not None and here is not None and anew.pairs < here.pairs else ""
+    if anew is not None and here is not None and anew.pairs < here.pairs:
+        where = " in a new plan"
+    else:
+        where = ""
     return f"; about {pairs} pairs{where} would show a difference of {evidence.design.margin_words}"
 
 
@@ -175,9 +202,12 @@ def _drifts(evidence: Evidence) -> str:
 
 def _why_open(evidence: Evidence) -> str:
     """Return the reason that follows from the interval."""
-    low, high = evidence.low, evidence.high
+    low = evidence.low
+    high = evidence.high
     if low is None or high is None:
-        return _NO_SPREAD if evidence.degenerate else "these pairs give no interval"
+        if evidence.degenerate:
+            return _NO_SPREAD
+        return "these pairs give no interval"
     if low <= 0.0 <= high:
         return _EARLY if evidence.small_from else _ZERO
     if evidence.last_look is None:
@@ -195,7 +225,8 @@ def _ahead(evidence: Evidence) -> str:
 
 
 def _seen(evidence: Evidence, equal: str, verb: str, than: tuple[str, str], sign: float) -> str:
-    question, estimate = evidence.question, evidence.estimate
+    question = evidence.question
+    estimate = evidence.estimate
     assert estimate is not None
     if _equal(evidence):
         return f"{question.a} and {question.b} {equal}"
@@ -215,10 +246,12 @@ def _size(evidence: Evidence, value: float | None = None) -> str:
     """
     value = evidence.estimate if value is None else value
     numbers = [number for number in (evidence.estimate, evidence.low, evidence.high) if number is not None]
-    digits, margin = evidence.design.digits, evidence.design.margin
+    digits = evidence.design.digits
+    margin = evidence.design.margin
     if min(map(abs, numbers), default=0.0) >= 10.0 ** (2 - digits):
         digits -= 1
-    marks, apart = (-margin, 0.0, margin), list[tuple[tuple[float, ...], tuple[float, ...]]]()
+    marks = (-margin, 0.0, margin)
+    apart = list[tuple[tuple[float, ...], tuple[float, ...]]]()
     if evidence.low is not None and evidence.high is not None:
         apart.append(((evidence.low, evidence.high), (*marks, (evidence.low + evidence.high) / 2.0)))
     if evidence.verdict in CLAIMS and evidence.estimate is not None:
@@ -230,7 +263,8 @@ def _size(evidence: Evidence, value: float | None = None) -> str:
 
 def _wins(evidence: Evidence) -> str:
     """Return ", in 5 of 6 pairs": how many differences have the sign of the estimate, and how many pairs tie."""
-    estimate, used = evidence.estimate, evidence.pairs[: evidence.used]
+    estimate = evidence.estimate
+    used = evidence.pairs[: evidence.used]
     if len(used) < 2 or estimate is None or _equal(evidence):
         return ""
     ahead = sum(pair.a > pair.b if estimate > 0 else pair.a < pair.b for pair in used)
@@ -253,7 +287,8 @@ def _span(evidence: Evidence) -> str:
     """Format the interval from the view of the first group: "3.8 to 7.9", "1.8 worse to 17.6 better"."""
     assert evidence.low is not None
     assert evidence.high is not None
-    low, high = evidence.low, evidence.high
+    low = evidence.low
+    high = evidence.high
     if low > 0.0 or high < 0.0:
         near, far = sorted((abs(low), abs(high)))
         return f"{_size(evidence, near)} to {_size(evidence, far)}"

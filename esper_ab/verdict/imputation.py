@@ -40,7 +40,7 @@ class Imputed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def recurs_in(a: str, b: str, lost: Lost) -> str | None:
-    """Return the group whose runs failed at least twice while the other group's never did: the group is a likely cause."""
+    """Return the group whose runs failed at least twice, if the other group's never did: it is a likely cause."""
     if lost.a >= _RECURS and lost.b == 0:
         return a
     return b if lost.b >= _RECURS and lost.a == 0 else None
@@ -74,7 +74,9 @@ def completed(
             return value
         if failed and given is None:
             raise ValueError("no worst outcome is declared")
-        return given if given is not None and (failed or not own) else math.fsum(own) / len(own)
+        if given is not None and (failed or not own):
+            return given
+        return math.fsum(own) / len(own)
 
     found = tuple(
         Pair(
@@ -90,7 +92,8 @@ def completed(
     if not isinstance(data, Samples):
         return (*data, *found), given_a, given_b
     both = list(zip(found, halves, strict=True))  # each has one lost run and no partner
-    more_a, more_b = (pair.a for pair, half in both if half.failed_a), (pair.b for pair, half in both if half.failed_b)
+    more_a = (pair.a for pair, half in both if half.failed_a)
+    more_b = (pair.b for pair, half in both if half.failed_b)
     return Samples(a=(*data.a, *more_a), b=(*data.b, *more_b)), given_a, given_b
 
 
@@ -102,7 +105,8 @@ def imputed(design: Design, data: Data, course: Course, lost: Lost) -> Imputed |
     if not course.claimed:
         return None
     look = course.looks[-1]
-    lost, seen = lost.before(look.replicates), before(data, look.replicates)
+    lost = lost.before(look.replicates)
+    seen = before(data, look.replicates)
     if not lost.a and not lost.b:
         return None
     both = _both(design, look, seen, lost)
@@ -149,7 +153,8 @@ def limits_with_losses(design: Design, data: Data, course: Course, lost: Lost) -
     if not course.looks or course.looks[-1].low is None:
         return None, None
     look = course.looks[-1]
-    lost, seen = lost.before(look.replicates), before(data, look.replicates)
+    lost = lost.before(look.replicates)
+    seen = before(data, look.replicates)
     both = ((look, None, None),) if not lost.a and not lost.b else _both(design, look, seen, lost)
     if both is None or any(one.low is None or one.high is None for one, _, _ in both):
         return None, None
@@ -160,7 +165,10 @@ _Again = tuple[Look, float | None, float | None]  # a look taken again, and the 
 
 
 def _both(design: Design, look: Look, data: Data, lost: Lost) -> tuple[_Again, _Again] | None:
-    """Take the look again with losses counted against each group in turn; None if losses rule out claiming equivalence."""
+    """Take the look again with losses counted against each group in turn.
+
+    None if losses rule out claiming equivalence.
+    """
     if design.worst is None or lost.a != lost.b or lost.a > 1:
         return None
     first, second = (_again(design, look, data, lost, against_a=against_a) for against_a in (True, False))

@@ -53,7 +53,10 @@ def judge(plan: AnalysisPlan, observations: Observations, *, rng_seed: int | Non
     at = ", ".join(f"{one.group} at {one.cell}" for one in tuned.choices)
     within = f", each group at its best of {', '.join(plan.cells)} ({at})" if at else ""
     answer = _judged(plan, tuned.observations, rng_seed, within)
-    wait = "" if tuned.choices else "Nothing can be judged: every run on the seeds for choosing a cell was lost."
+    if tuned.choices:
+        wait = ""
+    else:
+        wait = "Nothing can be judged: every run on the seeds for choosing a cell was lost."
     if tuned.missing:
         wait = f"Cells must be chosen before anything is judged; missing runs: {listed_runs(tuned.missing)}."
     unused = f"Not used, because other cells were chosen: {listed_runs(tuned.unused)}."
@@ -66,7 +69,7 @@ def judge(plan: AnalysisPlan, observations: Observations, *, rng_seed: int | Non
 
 
 def _named_as_planned(plan: AnalysisPlan, observations: Observations) -> Observations:
-    """Spell each seed as the plan does, with a note if the source spells any differently: 7, 07 and 7.0 are one seed."""
+    """Spell each seed as the plan does, with a note if the source spells it differently: 7, 07, 7.0 are one seed."""
     planned = (*plan.choosing, *plan.replicates)
     by_key = {seed_key(name): name for name in reversed(planned)}
     names = {
@@ -90,9 +93,13 @@ def _refuse_foreign(plan: AnalysisPlan, observations: Observations) -> None:
     source = observations.source
     if not observations.pair_column:
         raise UsageError(f"{source}: a plan pairs runs by seed, so a column 'seed', 'pair' or 'replicate' is needed")
-    tasks, order = plan.cells or plan.tasks, (*plan.choosing, *plan.replicates)
+    tasks = plan.cells or plan.tasks
+    order = (*plan.choosing, *plan.replicates)
     if not any(row.group in plan.groups and row.task in tasks and row.replicate in order for row in observations.rows):
-        named = f"; {'cells' if plan.cells else 'tasks'}: {', '.join(tasks)}" if tasks != ("",) else "; no tasks"
+        if tasks != ("",):
+            named = f"; {'cells' if plan.cells else 'tasks'}: {', '.join(tasks)}"
+        else:
+            named = "; no tasks"
         raise UsageError(
             f"{source}: no run is in the plan (groups: {', '.join(plan.groups)}; seeds or pairs: {listed_short(order)}"
             f"{named})"
@@ -148,7 +155,8 @@ def _planned(plan: AnalysisPlan, observations: Observations) -> Observations:
 def _question(
     plan: AnalysisPlan, observations: Observations, contrast: Contrast, pairing: Pairing, rng_seed: int, within: str
 ) -> Question:
-    explored, facts = observations.exploratory, (observations.facts or {}).get(contrast.task)
+    explored = observations.exploratory
+    facts = (observations.facts or {}).get(contrast.task)
     many = len(pairing.pairs) + (len(pairing.lost.replicates) if pairing.lost.paired else 0)
     return Question(
         a=contrast.a,
@@ -203,12 +211,15 @@ def _of_records(plan: AnalysisPlan, observations: Observations, contrast: Contra
 def _of_data(
     plan: AnalysisPlan, observations: Observations, followed: Courses, contrast: Contrast
 ) -> Iterator[Finding]:
-    """Yield the findings that follow from the outcomes: pairs that are dependent, and differences that drift over time."""
+    """Yield the findings that follow from the outcomes: pairs that are dependent, and differences that drift."""
     pairing = followed.pairings[contrast]
     if observations.facts is None:
         yield from on_rows(observations, pairing, contrast, plan.replicates)
     for unit in pairing.clusters[:1] if not observations.exploratory else ():
-        more = f", and so do {len(pairing.clusters) - 1} other sets of them" if pairing.clusters[1:] else ""
+        if pairing.clusters[1:]:
+            more = f", and so do {len(pairing.clusters) - 1} other sets of them"
+        else:
+            more = ""
         where = f" in {contrast.task}" if contrast.task else ""
         yield Finding(
             kind=CLUSTERS,

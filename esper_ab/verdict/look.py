@@ -76,7 +76,8 @@ def _one(design: Design, seen: Set[float]) -> float | None:
 
     A margin of at least that value shows that outcomes other than 0 or 1 are possible.
     """
-    outcome, ones = design.outcome, (100.0, 1.0) if design.outcome.unit == "%" else (1.0,)
+    outcome = design.outcome
+    ones = (100.0, 1.0) if design.outcome.unit == "%" else (1.0,)
     likely = (one for one in ones if outcome.high in (None, one) and design.margin < one)
     return next((one for one in likely if seen <= {0.0, one}), None)
 
@@ -93,7 +94,9 @@ def take_look(design: Design, replicates: int, data: Data, n_open: int) -> Look:
     """Test the pairs of the first `replicates` replicates at the bounds while `n_open` comparisons share alpha."""
     used = before(data, replicates)
     effect = None if _mixed_up(design, used) else effect_of(design, used)
-    pairs, margin, least = len(used), design.margin, design.least_small(replicates)
+    pairs = len(used)
+    margin = design.margin
+    least = design.least_small(replicates)
     anytime = design.anytime_after is not None and replicates > design.anytime_after
     asked, reached, intervals = (_anytime if anytime else _planned)(design, replicates, effect, n_open)
     interval, simultaneous, equal = intervals
@@ -147,7 +150,8 @@ def _planned(design: Design, replicates: int, effect: Effect | None, n_open: int
 
 def _anytime(design: Design, replicates: int, effect: Effect | None, n_open: int) -> _Tested:
     """Test at the bounds of the anytime-valid rule."""
-    bound, first = design.evidence * n_open, design.evidence * len(design.comparisons)
+    bound = design.evidence * n_open
+    first = design.evidence * len(design.comparisons)
     log_e = effect.log_evidence() if effect else None
     asked = {"bound_e": bound, "e": None if log_e is None else math.exp(min(log_e, _LARGEST_LOG))}
     reached = log_e is not None and log_e >= math.log(bound)
@@ -164,7 +168,10 @@ def _with_futility(look: Look, effect: Effect | None, stop: float, margin: float
 
 
 def _interval(effect: Effect | None, p: float, *, one_sided: bool = False) -> Interval:
-    """Return the differences that the test does not reject at `p`; if `one_sided`, that neither one-sided test rejects."""
+    """Return the differences that the test does not reject at `p`.
+
+    If `one_sided`, that neither one-sided test rejects.
+    """
     p *= 1.0 + (one_sided and not isinstance(effect, Proportions))  # for which an interval at twice p errs too often
     return effect.interval(p) if p and effect and effect.p is not None else None
 

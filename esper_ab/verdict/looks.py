@@ -54,7 +54,9 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
 
         Reports use the numbers of the last look, so no claim appears next to an estimate that contradicts it.
         """
-        return self.decision if not self.claimed or self.upheld_by(self.looks[-1]) else "open"
+        if not self.claimed or self.upheld_by(self.looks[-1]):
+            return self.decision
+        return "open"
 
     def upheld_by(self, look: Look) -> bool:
         """True if `look`, which is the last look or a retake of it with different runs, supports the claim."""
@@ -146,7 +148,9 @@ def _take(design: Design, replicates: int, tracks: list[_Track]) -> None:
 
 def _decide(track: _Track, look: Look, decision: LookDecision, n_open: int) -> None:
     track.looks.append(look)
-    track.decision, track.decided_at, track.held = decision, look.replicates, n_open
+    track.decision = decision
+    track.decided_at = look.replicates
+    track.held = n_open
     if decision == "crossed" and look.mean:
         track.direction = 1 if look.mean > 0.0 else -1
 
@@ -208,7 +212,8 @@ def _with_later(course: Course, existing: Sequence[Pair]) -> Course:
 
 def pairings_of(plan: AnalysisPlan, observations: Observations) -> dict[Contrast, Pairing]:
     """Form the pairs of exploratory observations, or two samples if the runs are unpaired."""
-    cells, absent_lost = observations.cells, not observations.partners_left_out
+    cells = observations.cells
+    absent_lost = not observations.partners_left_out
     if not plan.paired:
         return {one: sampled(cells, one, plan.scales, plan.replicates) for one in plan.design.comparisons}
     return {
@@ -229,7 +234,8 @@ def _looked(
     plan: AnalysisPlan, pairings: Mapping[Contrast, Pairing], ready: Mapping[Contrast, int]
 ) -> tuple[int, Mapping[Contrast, Course]]:
     """Take one look after another; return the number of replicates at the last look, and the courses."""
-    design, complete = plan.design, 0
+    design = plan.design
+    complete = 0
     own = {contrast: plan.design_of(contrast) for contrast in pairings}
     data = {contrast: pairing.pairs for contrast, pairing in pairings.items()}
     while True:

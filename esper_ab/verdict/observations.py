@@ -120,7 +120,7 @@ def seed_key(name: str) -> str:
 
 
 def names_items(column: str) -> bool:
-    """True if a column of this name probably names items of a run, such as prompts: "question", "doc_id", "Episodes"."""
+    """True if a column of this name probably names items of a run, as prompts: "question", "doc_id", "Episodes"."""
     words = [word for word in re.split(r"[^a-z]+", column.lower()) if word and word not in _NUMBERED]
     return bool(words) and words[-1].removesuffix("s") in _ITEM_WORDS
 
@@ -128,7 +128,9 @@ def names_items(column: str) -> bool:
 def item_word(name: str) -> str:
     """Return the word for items that a numbered name begins with: "prompt" for "prompt07"; "" if there is none."""
     word = re.fullmatch(r"([A-Za-z]+)s?[^A-Za-z]*[0-9]+", name)
-    return word[1].lower().removesuffix("s") if word and names_items(word[1]) else ""
+    if word and names_items(word[1]):
+        return word[1].lower().removesuffix("s")
+    return ""
 
 
 def is_integer(text: str) -> bool:

@@ -55,14 +55,16 @@ def pair_up(
         runs_a, runs_b = (
             runs_of(cells, group, contrast.task, scales, replicate, partial=not planned) for group in contrast.groups
         )
-        a, b = _value(runs_a, contrast.task, scales), _value(runs_b, contrast.task, scales)
+        a = _value(runs_a, contrast.task, scales)
+        b = _value(runs_b, contrast.task, scales)
         at_a, at_b = (runs[0].place if runs else None for runs in (runs_a, runs_b))
         at_a, at_b = (0, 1) if at_a is None or at_b is None else (at_a, at_b)
         if a is not None and b is not None:
             pairs.append(Pair(replicate=place, a=a, b=b, position_a=at_a, position_b=at_b))
             clusters[place] = {run.cluster for run in (*runs_a, *runs_b) if run.cluster}
             continue
-        failed_a, failed_b = _failed(runs_a), _failed(runs_b)
+        failed_a = _failed(runs_a)
+        failed_b = _failed(runs_b)
         for group in _absent(cells, contrast, scales, replicate) if absent_lost else ():
             absent.append(f"{replicate} of {group}")
             failed_a = failed_a or group == contrast.a
@@ -126,7 +128,9 @@ def runs_of(
     """
     names = [scale.task for scale in scales] if task == MEAN else [task]
     found = tuple(run for name in names if (run := cells.get((group, name, replicate))))
-    return found if len(found) == len(names) or (partial and _failed(found)) else ()
+    if len(found) == len(names) or (partial and _failed(found)):
+        return found
+    return ()
 
 
 def _absent(cells: Cells, contrast: Contrast, scales: Sequence[Scale], replicate: str) -> list[str]:
@@ -169,7 +173,8 @@ def _units(pairs: Sequence[Pair], clusters: Mapping[int, set[str]]) -> list[list
 
     for replicate, names in clusters.items():
         for cluster in sorted(names):
-            here, there = root(replicate), root(cluster)
+            here = root(replicate)
+            there = root(cluster)
             if here != there:
                 above[here] = there
     units: dict[str | int, list[Pair]] = {}

@@ -18,7 +18,8 @@ from esper_ab.verdict.observations import Observations
 
 Ranges = Mapping[str, tuple[float, float]]  # task -> (worst, target)
 HONEST_FROM = 10  # runs per task from which a bootstrap is honest
-_RESAMPLES, _TAILS = 2_000, (0.025, 0.975)
+_RESAMPLES = 2_000
+_TAILS = (0.025, 0.975)
 _STEPS = 100
 
 

@@ -47,7 +47,8 @@ def parse_requirement(text: str, groups: Sequence[str], comparisons: Iterable[Co
         raise UsageError(
             f'--fail-unless "{text}": expected GROUP RELATION GROUP, as in {EXAMPLE}; relations: {", ".join(RELATIONS)}'
         )
-    left, right = " ".join(words[: at[0]]), " ".join(words[at[0] + 1 :])
+    left = " ".join(words[: at[0]])
+    right = " ".join(words[at[0] + 1 :])
     for name in (left, right):
         if name not in groups:
             raise UsageError(f'--fail-unless "{text}": no group {name!r}; {did_you_mean(name, groups)}')
@@ -66,12 +67,17 @@ def require(requirements: Iterable[Requirement], comparisons: Sequence[Compariso
     - equivalent-to, not-worse-than: hold on every task, whatever the mean.
     - better-than, worse-than: hold on the mean, and no task has the opposite verdict beyond the margin.
     """
-    failed, notes = list[str](), list[str]()
+    failed = list[str]()
+    notes = list[str]()
     for requirement in requirements:
         names = {requirement.left, requirement.right}
         between = [item for item in comparisons if {item.question.a, item.question.b} == names]
         tasks = [item for item in between if item.question.task != MEAN]
-        deciding = tasks if requirement.relation in _ABOUT_SIZE else between[-1:]  # the mean is the last one
+        # the mean is the last one
+        if requirement.relation in _ABOUT_SIZE:
+            deciding = tasks
+        else:
+            deciding = between[-1:]
         against = [_failing(requirement, item) for item in deciding if not holds(requirement, item)]
         if requirement.relation not in _ABOUT_SIZE and len(tasks) > 1:
             against += [_failing(requirement, item) for item in tasks if _opposite(requirement, item)]
@@ -102,7 +108,9 @@ def _opposite(requirement: Requirement, comparison: Comparison) -> bool:
 
 def _unseen(requirement: Requirement, comparison: Comparison) -> str:
     """Say what failures that struck no run could cost, although a requirement holds; "" if less than the margin."""
-    look, design, question = comparison.last_look, comparison.design, comparison.question
+    look = comparison.last_look
+    design = comparison.design
+    question = comparison.question
     if look is None or comparison.verdict == Verdict.IDENTICAL:
         return ""
     where = f" on {question.task}" if question.task else ""
@@ -142,7 +150,8 @@ def holds(requirement: Requirement, comparison: Comparison) -> bool:
     look = comparison.last_look
     if look is None or look.pairs < LEAST_PAIRS or comparison.capped_by:
         return False
-    verdict, forwards = comparison.verdict, comparison.question.a == requirement.left
+    verdict = comparison.verdict
+    forwards = comparison.question.a == requirement.left
     if requirement.relation in ("better-than", "worse-than"):
         return verdict.startswith("BETTER" if (requirement.relation == "better-than") == forwards else "WORSE")
     if verdict in SMALL:
@@ -158,7 +167,8 @@ def holds(requirement: Requirement, comparison: Comparison) -> bool:
 
 def _too_few(requirement: Requirement, comparison: Comparison) -> str:
     """Say how many pairs a requirement needs if there are too few; else ""."""
-    look, counted = comparison.last_look, n_pairs(len(comparison.pairs))
+    look = comparison.last_look
+    counted = n_pairs(len(comparison.pairs))
     if look is not None and look.pairs >= LEAST_PAIRS:
         if requirement.relation in RELATIONS[:2] or look.pairs >= LEAST_EQUIVALENCE_PAIRS:
             return ""
@@ -168,9 +178,11 @@ def _too_few(requirement: Requirement, comparison: Comparison) -> str:
 
 def _not_worse(comparison: Comparison, *, forwards: bool) -> bool:
     """True if, in an open comparison, the last look's repeated interval excludes the margin on the relevant side."""
-    look, (low, high) = comparison.last_look, comparison.limits_with_losses
+    look = comparison.last_look
+    (low, high) = comparison.limits_with_losses
     near_baseline = any(finding.weight == "caps equivalence" for finding in comparison.findings)
     if look is None or low is None or high is None or look.pairs < LEAST_EQUIVALENCE_PAIRS or near_baseline:
         return False
-    margin, sign = comparison.design.margin, comparison.question.sign * (1.0 if forwards else -1.0)
+    margin = comparison.design.margin
+    sign = comparison.question.sign * (1.0 if forwards else -1.0)
     return (low if sign > 0.0 else -high) > -margin

@@ -1,4 +1,7 @@
-"""What only the user can say about rows of unknown origin: whether they are runs, and which outcomes are better. Pure."""
+"""What only the user can say about rows of unknown origin: whether they are runs, and which outcomes are better.
+
+Pure.
+"""
 
 from __future__ import annotations
 

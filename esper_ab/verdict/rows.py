@@ -73,7 +73,8 @@ def copied(contrast: Contrast, pairing: Pairing, chance: float) -> Iterator[tupl
     a, b = outcomes(pairing.pairs)
     where = f" in {contrast.task}" if contrast.task else ""
     for group, found in copies({contrast.a: a, contrast.b: b}, chance).items():
-        runs, most = len(a if group == contrast.a else b), found.most_common(1)[0]
+        runs = len(a if group == contrast.a else b)
+        most = found.most_common(1)[0]
         total = sum(found.values())
         yield (
             f"{total} of {runs} outcomes of {group}{where} equal another one, such as {most[0]:g} in {most[1]} rows",
@@ -86,7 +87,8 @@ def copied(contrast: Contrast, pairing: Pairing, chance: float) -> Iterator[tupl
     if near_copies(a, b):
         yield (
             (
-                f"the {counted(len(a), 'outcome')} of {contrast.a} and the {len(b)} of {contrast.b}{where} vary by less "
+                f"the {counted(len(a), 'outcome')} of {contrast.a} and the {len(b)} of {contrast.b}{where} "
+                f"vary by less "
                 "than a ten-thousandth of their difference, as one run under several seeds does"
             ),
             True,

@@ -34,7 +34,9 @@ def extendable(question: Question, course: Course) -> bool:
 
 def needed_here(question: Question, course: Course, found: Spread) -> PairsNeeded:
     """Return how many pairs the margin needs in this plan or, if it is too small, in an extension, where possible."""
-    (sd, df, columns), design, bound = found, question.design, _bound(question, course)
+    (sd, df, columns) = found
+    design = question.design
+    bound = _bound(question, course)
     needed = pairs_needed(sd, df, design.margin, bound, columns)
     if callable(bound) or needed.pairs <= question.planned or not (design.boundaries and extendable(question, course)):
         return needed  # if no extension is possible: the pairs of a longer plan
@@ -63,7 +65,7 @@ def smallest_difference(question: Question, course: Course, found: Spread, most:
 
 
 def _bound(question: Question, course: Course) -> PBound:
-    """Return the bound on p at the end of the plan, which depends on the number of pairs under the anytime-valid rule."""
+    """Return the bound on p at the end of the plan; under the anytime-valid rule it depends on the number of pairs."""
     design = question.design
     if design.anytime_after is None:
         return _planned_bound(question, course)
@@ -83,6 +85,9 @@ def _held(question: Question, course: Course) -> float:
 
 
 def _anytime_p(pairs: int, evidence: float) -> float:
-    """Return the p-value of the t for which `pairs` pairs in a balanced plan have the e-value `evidence`; 0.0 if none."""
+    """Return the p-value of the t for which `pairs` pairs in a balanced plan have the e-value `evidence`.
+
+    0.0 if none.
+    """
     found = anytime_interval(0.0, 1.0, pairs - 1, float(pairs), evidence)
     return 0.0 if found is None else 2.0 * float(t_sf(found[1], pairs - 1))

@@ -27,7 +27,9 @@ def interval(evidence: Evidence) -> str:
 def limits_text(limits: DifferenceInterval, design: Design) -> str:
     """Return limits with their level, as in "95 % repeated interval -0.40 to +3.20", or "no interval"."""
     low, high, level = limits
-    return "no interval" if low is None or high is None else f"{level} {span(low, high, design)}"
+    if low is None or high is None:
+        return "no interval"
+    return f"{level} {span(low, high, design)}"
 
 
 def span(low: float, high: float, design: Design) -> str:
@@ -56,7 +58,10 @@ def _signs(design: Design) -> str:
         return ""
     share = design.alpha / len(design.comparisons)
     never = any(smallest_p(look) > share for look in backed)
-    unless = ", unless so few pairs can never reach that comparison's share of alpha" if never else ""
+    if never:
+        unless = ", unless so few pairs can never reach that comparison's share of alpha"
+    else:
+        unless = ""
     return f" and, with {BACKED}, the exact sign-flip test agrees{unless}"
 
 
@@ -71,13 +76,18 @@ def _when_small(design: Design) -> str:
 
 def _early(evidence: Evidence) -> str:
     """Say from when the difference could be claimed to be smaller than the margin."""
-    return f"Calling it smaller than the margin takes {evidence.small_from}." if evidence.small_from else ""
+    if evidence.small_from:
+        return f"Calling it smaller than the margin takes {evidence.small_from}."
+    return ""
 
 
 def sentence(evidence: Evidence) -> str:
     """Write the verdict and the numbers that it rests on; `headline` is the plain version."""
-    verdict, question = evidence.verdict, evidence.question
-    a, b, n = question.a, question.b, evidence.counted(len(evidence.pairs))
+    verdict = evidence.verdict
+    question = evidence.question
+    a = question.a
+    b = question.b
+    n = evidence.counted(len(evidence.pairs))
     if verdict is Verdict.BLOCKED:
         why = " ".join(finding.sentence for finding in evidence.findings if finding.weight == "blocks")
         return f"BLOCKED ({n}). {why} There is no verdict on {a} and {b}."
@@ -94,25 +104,27 @@ def sentence(evidence: Evidence) -> str:
 def _head(evidence: Evidence) -> str:
     assert evidence.estimate is not None
     design = evidence.design
-    margin, lower = design.margin, "" if design.outcome.sign > 0.0 else " (lower is better)"
+    margin = design.margin
+    lower = "" if design.outcome.sign > 0.0 else " (lower is better)"
     marks = (-margin, 0.0, margin) if evidence.verdict in CLAIMS else ()
     digits = digits_apart((evidence.estimate,), marks, design.digits)
     return f"{evidence.question.a} - {evidence.question.b} = {design.difference(evidence.estimate, digits)}{lower}"
 
 
 def _no_inference(evidence: Evidence) -> str:
-    a, b = evidence.question.a, evidence.question.b
+    a = evidence.question.a
+    b = evidence.question.b
     if evidence.estimate is None:
         yet = " yet" if len(evidence.lost.replicates) < evidence.question.planned else ""
         none = f"no complete pair{yet}" if evidence.design.test == "t" else "a group without runs"
         return f"NO INFERENCE ({none}). Nothing can be said about {a} and {b}."
-    sd, design = evidence.question.run_sd, evidence.design
+    sd = evidence.question.run_sd
+    design = evidence.design
     how = f" (--seeds {LEAST_PAIRS})" if evidence.question.recorded else ""
-    spread = (
-        "The spread between runs of one group is unknown without a calibration"
-        if sd is None
-        else f"Runs of one group have a standard deviation of about {design.size(sd)} (calibration)"
-    )
+    if sd is None:
+        spread = "The spread between runs of one group is unknown without a calibration"
+    else:
+        spread = f"Runs of one group have a standard deviation of about {design.size(sd)} (calibration)"
     return (
         f"NO INFERENCE (1 pair). {_head(evidence)}. These are two runs. {spread}. "
         f"A verdict needs at least {LEAST_PAIRS} pairs{how}."
@@ -120,7 +132,8 @@ def _no_inference(evidence: Evidence) -> str:
 
 
 def _decided(evidence: Evidence) -> str:
-    question, n = evidence.question, evidence.counted(evidence.used)
+    question = evidence.question
+    n = evidence.counted(evidence.used)
     margin = question.design.margin_words
     numbers = f"{_head(evidence)}, {interval(evidence)}, {_test(evidence)}{_when(evidence)}{_of_last(evidence)}."
     if evidence.verdict is Verdict.EQUIVALENT:
@@ -139,11 +152,17 @@ def _decided(evidence: Evidence) -> str:
 
 def _test(evidence: Evidence) -> str:
     """Write the deciding statistic of the last look, with its bound."""
-    look, kind = evidence.last_look, evidence.test
+    look = evidence.last_look
+    kind = evidence.test
     if look is not None and look.bound_e is not None:
         reached = "no e-value" if look.e is None else f"e-value {look.e:.3g}"
         return f"{reached} ({look.bound_e:g} required)"
-    p = look.p if look is not None else evidence.effect.p if evidence.effect else None
+    if look is not None:
+        p = look.p
+    elif evidence.effect:
+        p = evidence.effect.p
+    else:
+        p = None
     if p is None:
         return f"no {kind}"
     if look is None or look.bound_p is None:
@@ -154,7 +173,8 @@ def _test(evidence: Evidence) -> str:
 
 def _when(evidence: Evidence) -> str:
     """Name the look that decided the comparison; "" in a design with a single look."""
-    at, design = evidence.course.decided_at, evidence.design
+    at = evidence.course.decided_at
+    design = evidence.design
     if at is None or (len(design.looks) < 2 and design.anytime_after is None):
         return ""
     return f", decided {_after(design, at)}"
@@ -162,7 +182,8 @@ def _when(evidence: Evidence) -> str:
 
 def _of_last(evidence: Evidence) -> str:
     """Say that the numbers are from a look after the deciding one; "" if they are not."""
-    at, look = evidence.course.decided_at, evidence.last_look
+    at = evidence.course.decided_at
+    look = evidence.last_look
     if look is None or at in (None, look.replicates):
         return ""
     return f"; these numbers and their bound are from the look {_after(evidence.design, look.replicates)}"
@@ -178,12 +199,18 @@ def _undecided(evidence: Evidence) -> str:
     finished = evidence.course.finished
     planned = "" if finished or evidence.most_pairs is None else f" of {evidence.question.planned}"
     so_far = "" if finished else " so far"
-    there = f"{len(evidence.pairs)}{planned} pairs" if planned else evidence.counted(len(evidence.pairs))
+    if planned:
+        there = f"{len(evidence.pairs)}{planned} pairs"
+    else:
+        there = evidence.counted(len(evidence.pairs))
     said = f"{evidence.verdict}{so_far} ({there}). "
     if evidence.estimate is None:
         said += "At the last look no pair was complete."
     else:
-        at = "" if evidence.used == len(evidence.data) else f"At the last look, with {n_pairs(evidence.used)}: "
+        if evidence.used == len(evidence.data):
+            at = ""
+        else:
+            at = f"At the last look, with {n_pairs(evidence.used)}: "
         said += f"{at}{_head(evidence)}{_shown(evidence)}"
     if evidence.unaudited not in (Verdict.NO_INFERENCE, Verdict.INCONCLUSIVE) and evidence.capped_by:
         alone = f"From the {evidence.worded('pairs')} alone the verdict would be {evidence.unaudited}"
@@ -207,7 +234,8 @@ def _ruled_out(evidence: Evidence) -> str:
     """Name the kind of INCONCLUSIVE and the differences that the interval excludes; "" if there is no such kind."""
     if evidence.inconclusive is None:
         return ""
-    beyond, design = "", evidence.design
+    beyond = ""
+    design = evidence.design
     if evidence.low is not None and evidence.high is not None:
         beyond = f" the interval excludes differences beyond {design.size(max(abs(evidence.low), abs(evidence.high)))}"
     if evidence.inconclusive == "bounded":
@@ -221,7 +249,8 @@ def _ruled_out(evidence: Evidence) -> str:
 
 def _stopped(evidence: Evidence, beyond: str) -> str:
     """Write why a look stopped a comparison for futility, with the interval used."""
-    design, at = evidence.design, _when(evidence).removeprefix(", decided")
+    design = evidence.design
+    at = _when(evidence).removeprefix(", decided")
     within = f"the {limits_text(evidence.futility, design)} lies inside +-{design.margin_words}"
     said = f"Stopped for futility{at}: {within}, so a difference that large is unlikely; this claims nothing"
     return f"{said}, but{beyond}." if beyond else f"{said}."
@@ -229,7 +258,8 @@ def _stopped(evidence: Evidence, beyond: str) -> str:
 
 def _shown(evidence: Evidence) -> str:
     """Write the result so far of an open comparison, and which results cannot come from so few runs."""
-    n, same = evidence.counted(evidence.used), alike(*outcomes(evidence.pairs[: evidence.used]))
+    n = evidence.counted(evidence.used)
+    same = alike(*outcomes(evidence.pairs[: evidence.used]))
     constant = evidence.degenerate and same == evidence.used
     if evidence.used < LEAST_PAIRS:
         shown = f". If the differences are normal, {interval(evidence)}; this assumption cannot be checked with {n}."
@@ -237,9 +267,13 @@ def _shown(evidence: Evidence) -> str:
             shown = f" in all {n}: without spread there is no interval." if constant else "."
         elif evidence.plain is None:
             shown = f", {interval(evidence)}, {_test(evidence)}."
-        alpha, least = evidence.design.alpha, smallest_p(evidence.used)
+        alpha = evidence.design.alpha
+        least = smallest_p(evidence.used)
         so = f", so no verdict at {percent(alpha)} can be given" if least > alpha else ""
-        exact = f" The strongest exact result possible with {n} is p = {least:.2g}{so}." if evidence.pairs else ""
+        if evidence.pairs:
+            exact = f" The strongest exact result possible with {n} is p = {least:.2g}{so}."
+        else:
+            exact = ""
         return shown + exact + evidence.worded(f" A verdict needs at least {LEAST_PAIRS} pairs.")
     lacking = "no test, no interval and no verdict"
     if evidence.constant:
@@ -256,7 +290,10 @@ def _shown(evidence: Evidence) -> str:
     if (last.mean is None) if last is not None else evidence.effect is None:
         return ", not adjusted: group and order cannot be separated in these pairs, so the look decides nothing."
     if evidence.effect is not None and evidence.effect.degenerate:
-        little = "apart from device and order nothing varies between pairs" if evidence.pairs else "too little varies"
+        if evidence.pairs:
+            little = "apart from device and order nothing varies between pairs"
+        else:
+            little = "too little varies"
         return f": {little}, so there is {lacking}."
     if evidence.low is None:
         return f", {_test(evidence)}; at this bound {n} give no interval."
@@ -265,7 +302,8 @@ def _shown(evidence: Evidence) -> str:
 
 def _next_look(evidence: Evidence) -> str:
     """Name the next look that can decide an open comparison; "" if none is left."""
-    course, design = evidence.course, evidence.design
+    course = evidence.course
+    design = evidence.design
     if course.finished:
         return ""
     coming = looks_to_come(evidence)
@@ -286,7 +324,9 @@ def looks_to_come(evidence: Evidence) -> list[int]:
 
 def _more(evidence: Evidence) -> str:
     """Write how many pairs a clear answer takes, and whether the plan can still reach them."""
-    needed, most, there = evidence.pairs_needed, evidence.most_pairs, len(evidence.pairs)
+    needed = evidence.pairs_needed
+    most = evidence.most_pairs
+    there = len(evidence.pairs)
     design = evidence.design
     if needed is None or evidence.course.standing == "futile":
         return ""
@@ -318,5 +358,8 @@ def _about(needed: PairsNeeded, there: int) -> tuple[str, str]:
     """Return how many pairs are missing if `there` exist, and the 80 % range of that number; "" above MOST_NAMED."""
     if needed.pairs > MOST_NAMED:
         return f"more than {MOST_NAMED}", ""
-    high = f"{max(0, needed.high - there)}" if needed.high <= MOST_NAMED else f"more than {MOST_NAMED}"
+    if needed.high <= MOST_NAMED:
+        high = f"{max(0, needed.high - there)}"
+    else:
+        high = f"more than {MOST_NAMED}"
     return f"about {needed.pairs - there}", f"80 % range {max(0, needed.low - there)} to {high}"

@@ -44,7 +44,8 @@ def _cancelled(question: Question, lost: Lost) -> str:
 
 
 def on_losses(evidence: Evidence) -> list[str]:
-    lost, question = evidence.lost, evidence.question
+    lost = evidence.lost
+    question = evidence.question
     if not lost.replicates:
         return []
     said = f"{_losses(question, lost.a, lost.b)}.{_cancelled(question, lost)}"
@@ -52,7 +53,10 @@ def on_losses(evidence: Evidence) -> list[str]:
     if cause is not None:
         said += f" Losses recur in {cause} only, so they count as caused by it."
     if evidence.imputed is not None and evidence.imputed.mean is not None:
-        outcome = "leaves the decision standing" if evidence.imputed.survives else "overturns the decision"
+        if evidence.imputed.survives:
+            outcome = "leaves the decision standing"
+        else:
+            outcome = "overturns the decision"
         imputation = _imputation(question, evidence.imputed)
         said += f" {imputation[0].upper()}{imputation[1:]} {outcome}."
     return [said[0].upper() + said[1:]]
@@ -60,7 +64,8 @@ def on_losses(evidence: Evidence) -> list[str]:
 
 def on_collapse(evidence: Evidence) -> list[str]:
     """Say which failures a claim could have missed."""
-    unseen, n = evidence.unseen, evidence.counted(evidence.used)
+    unseen = evidence.unseen
+    n = evidence.counted(evidence.used)
     if unseen is None:
         return []
     missed = f"With {n}, a failure in up to {percent(round(unseen.rate, 2))} of a group's runs may be unseen"

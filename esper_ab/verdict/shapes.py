@@ -82,7 +82,8 @@ def _on_tail(evidence: Evidence, tail: Tail, sign: float) -> str:
 
 def _on_rate(evidence: Evidence, rate: float, like: str) -> str:
     """Say how often such a plan is wrong about differences of this shape."""
-    alpha, several = evidence.design.alpha, len(evidence.design.comparisons) > 1
+    alpha = evidence.design.alpha
+    several = len(evidence.design.comparisons) > 1
     where = "with as many pairs, tasks and groups" if several else "with as many pairs"
     at = "" if alpha == _SIMULATED_ALPHA else f" (at an alpha of {percent(_SIMULATED_ALPHA)})"
     return (

@@ -36,7 +36,10 @@ class TaskImprovement(msgspec.Struct, frozen=True, kw_only=True):
 def task_improvements(
     observations: Observations, scales: Sequence[Scale], pairs: Sequence[tuple[str, str]], rng_seed: int
 ) -> tuple[TaskImprovement, ...]:
-    """Return the improvement of a over b for every (a, b) of `pairs` with 1 to 500 runs in each task; () for one task."""
+    """Return the improvement of a over b for every (a, b) of `pairs` with 1 to 500 runs in each task.
+
+    () for one task.
+    """
     if len(scales) < 2:
         return ()
     runs: dict[tuple[str, str], list[float]] = {}

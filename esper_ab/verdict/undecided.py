@@ -59,7 +59,8 @@ def _on_ratio(evidence: Evidence, pairs: Sequence[Pair]) -> str:
     mean = float(np.mean(logs))
     if sd > _STEADY or abs(mean) <= _CLEAR * sd:
         return ""
-    a, b = evidence.question.a, evidence.question.b
+    a = evidence.question.a
+    b = evidence.question.b
     low, high = np.exp([logs.min(), logs.max()])
     return (
         f"The outcome of {a} is {np.exp(mean):.2f} times that of {b} ({low:.2f} to {high:.2f} in all pairs): if ratios "

@@ -34,7 +34,8 @@ class Norm(nn.Module):
 
     def __init__(self, c: int) -> None:
         super().__init__()
-        self.norm, self.scale = _norm(c), nn.Parameter(torch.zeros(1))
+        self.norm = _norm(c)
+        self.scale = nn.Parameter(torch.zeros(1))
 
     def forward(self, x: Tensor) -> Tensor:
         # torch 2.13's group norm crashes in its backward on a channels-last input that needs no gradient
@@ -47,7 +48,8 @@ class Attention(nn.Module):
     def __init__(self, c: int) -> None:
         super().__init__()
         hidden = max(1, c // 4)
-        self.squeeze, self.excite = nn.Linear(c, hidden, bias=False), nn.Linear(hidden, c)
+        self.squeeze = nn.Linear(c, hidden, bias=False)
+        self.excite = nn.Linear(hidden, c)
 
     def forward(self, x: Tensor) -> Tensor:
         return x * torch.sigmoid(self.excite(F.silu(self.squeeze(x.mean((2, 3))))))[:, :, None, None]
@@ -86,7 +88,9 @@ class Seed(nn.Module):
     def __init__(self, blueprint: str, c: int, stage: int, alpha: float, algorithm: int) -> None:
         super().__init__()
         self.module = BLUEPRINTS[blueprint](c)
-        self.stage, self.alpha, self.algorithm = stage, alpha, algorithm
+        self.stage = stage
+        self.alpha = alpha
+        self.algorithm = algorithm
         self.gate: nn.Sequential | None = None
         if algorithm == Algorithm.GATE and stage != Stage.TRAINING:
             hidden = max(8, c // 4)
@@ -178,9 +182,11 @@ class Loop:
 
     def train_epoch(self, x: Tensor, y: Tensor, order: Tensor) -> tuple[Tensor, Tensor]:
         """x [N,C,H,W], y [N], order [n, samples] -> mean loss [n] and accuracy in percent [n]."""
-        losses, hits = [], []
+        losses = []
+        hits = []
         for env, forward in enumerate(self.hosts):
-            loss_sum, correct = torch.zeros((), dtype=x.dtype), torch.zeros((), dtype=torch.int64)
+            loss_sum = torch.zeros((), dtype=x.dtype)
+            correct = torch.zeros((), dtype=torch.int64)
             for batch in order[env].split(self._settings.batch_size):
                 labels = y[batch]
                 logits = forward(x[batch])

@@ -55,7 +55,8 @@ def cell(blocks: int, runs: int, n_envs: int, episodes: int) -> dict[str, Any]:
     of_block = {spec.ref.name: block.replicate for block in plan.blocks for spec in block.runs}
     waits = [wait for found in rounds for wait in _waits(found, of_block)]
     whole = [max(found["released"].values()) - min(found["sent"].values()) for found in rounds]
-    core, least_core = [found["coordinator_s"] for found in rounds], [found["coordinator_s"] for found in least]
+    core = [found["coordinator_s"] for found in rounds]
+    least_core = [found["coordinator_s"] for found in least]
     return {
         "blocks": blocks,
         "runs": runs,
@@ -82,9 +83,11 @@ def _rounds(plan: Plan, workers: int, work: Callable[[Path, Fleet], None]) -> tu
 
 def _minimal(plan: Plan, folder: Path, fleet: Fleet) -> None:
     """Carry out a plan with the least work: only types are checked, and nothing but the reports is journalled."""
-    journal, socket = Journal(folder), zmq.Context.instance().socket(zmq.ROUTER)
+    journal = Journal(folder)
+    socket = zmq.Context.instance().socket(zmq.ROUTER)
     socket.bind(endpoint := f"ipc://{folder}/minimal")
-    specs, workers = {}, []
+    specs = {}
+    workers = []
     for lane, spec in zip(plan.lanes, [spec for block in plan.blocks for spec in block.runs], strict=True):
         order = WorkerOrder(
             endpoint=endpoint,
@@ -98,14 +101,16 @@ def _minimal(plan: Plan, folder: Path, fleet: Fleet) -> None:
         specs[order.identity.encode()] = spec
         workers.append(fleet.start(order))
     arrived: dict[tuple[int, int], list[bytes]] = defaultdict(list)  # by block and milestone
-    at, last = dict.fromkeys(specs, 0), plan.experiment.episodes + 2
+    at = dict.fromkeys(specs, 0)
+    last = plan.experiment.episodes + 2
     while min(at.values()) < last:
         socket.poll()
         due: list[tuple[int, list[bytes]]] = []
         with suppress(zmq.Again):
             while True:
                 identity, data = socket.recv_multipart(zmq.NOBLOCK)
-                message, spec = _decode(data), specs[identity]
+                message = _decode(data)
+                spec = specs[identity]
                 if isinstance(message, Hello):
                     socket.send_multipart([identity, encode(Assign(spec=spec))])
                     continue

@@ -20,7 +20,8 @@ from esper_ab.contracts.worker_order import WorkerOrder
 from esper_ab.launchers import Launcher, Node, Transport
 from esper_ab.launchers._supervised import DESCRIPTORS, NodeSupervisor, NodeWorker, PipedSupervisor
 
-_HERE, _ROOT = Path(__file__).resolve().parents[1], Path(__file__).resolve().parents[2]
+_HERE = Path(__file__).resolve().parents[1]
+_ROOT = Path(__file__).resolve().parents[2]
 _PROGRAM = (
     f"import sys; sys.path[:0] = [{str(_HERE)!r}, {str(_ROOT)!r}]; "
     "from benchmarks.fake_node import main; main(sys.argv[1])"

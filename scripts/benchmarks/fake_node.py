@@ -54,7 +54,9 @@ class Meeting:
     """A barrier between processes: a file with a count for each process."""
 
     def __init__(self, file: Path, index: int) -> None:
-        self._file, self._index, self._count = file, index, 0
+        self._file = file
+        self._index = index
+        self._count = 0
 
     @staticmethod
     def make(file: Path, processes: int) -> None:
@@ -94,7 +96,8 @@ class Fake:
             self.socket.setsockopt(zmq.CURVE_SERVERKEY, order.server_key.encode())
             self.socket.setsockopt(zmq.CURVE_PUBLICKEY, public)
             self.socket.setsockopt(zmq.CURVE_SECRETKEY, secret)
-        self._order, self._draw = order, draw
+        self._order = order
+        self._draw = draw
         self.spec: RunSpec | None = None
         self.data = b""
 
@@ -157,7 +160,9 @@ class _Supervisor:
                     if not self._hear():
                         return found
                     continue
-                fake, data, now = self._by_socket[one], one.recv(), time.monotonic()
+                fake = self._by_socket[one]
+                data = one.recv()
+                now = time.monotonic()
                 message = decode_from_coordinator(data)
                 if isinstance(message, Assign):
                     fake.spec = message.spec
@@ -198,12 +203,14 @@ def main(told_as_json: str) -> None:
     """Start when told, take part in every round, record all times, and stay until the end."""
     told = msgspec.json.decode(told_as_json, type=Node)
     os.sched_setaffinity(0, told.cores)
-    supervisor, meeting = _Supervisor(told), Meeting(Path(told.meeting), told.index)
+    supervisor = _Supervisor(told)
+    meeting = Meeting(Path(told.meeting), told.index)
     meeting.arrive()
     clock = (~told.coordinator << 3) | 2  # clock_getcpuclockid(3): core time of all threads of the process
     assigned = supervisor.until(told.workers, Assign)
     started = {"at": max(assigned.values()), "coordinator_s": time.clock_gettime(clock)}
-    fakes, rounds = list(supervisor.fakes.values()), []
+    fakes = list(supervisor.fakes.values())
+    rounds = []
     for milestone in range(max(fake.spec.episodes for fake in fakes if fake.spec) + 2):
         for fake in fakes:
             fake.prepare(milestone)

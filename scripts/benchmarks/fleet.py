@@ -17,9 +17,11 @@ from benchmarks.fake_fleet import Fleet
 from benchmarks.machine import FEW
 from esper_ab.control import experiment_run
 
-RUNS, FEWER_RUNS = (1_000, 4_000, 10_000), (1_000,)
+RUNS = (1_000, 4_000, 10_000)
+FEWER_RUNS = (1_000,)
 _RUNS_OF_NODE = 500
-_N_ENVS, _EPISODES = 4, 3
+_N_ENVS = 4
+_EPISODES = 3
 GOAL = {"start_s": 300.0, "release_s": 5.0, "memory_mib": 2048.0}  # of 10,000 runs on one free core
 
 
@@ -44,7 +46,8 @@ def cell(runs: int, runs_of_node: int = _RUNS_OF_NODE) -> dict[str, Any]:
     plan = coordination.plan_of(runs // 2, 2, _N_ENVS, _EPISODES)
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
         fleet = Fleet(pools=-(-runs // runs_of_node), workers=runs, transport="tcp")
-        before, cpu = _memory_mib(), time.process_time()
+        before = _memory_mib()
+        cpu = time.process_time()
         began = time.monotonic()
         experiment_run.run(plan, Path(folder), fleet, ())
         found = fleet.results()

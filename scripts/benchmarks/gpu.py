@@ -14,7 +14,8 @@ from benchmarks.worlds import BATCH_SIZES, Case, World, build
 from esper_ab.contracts.settings import Arithmetic, GrowthSettings
 from workers.devices.by_torch import pin
 
-ENVS, FEWER_ENVS = (16, 64, 256), (16,)
+ENVS = (16, 64, 256)
+FEWER_ENVS = (16,)
 GPU = "cuda:0"
 ROUNDED = 1e-3  # relative difference of an epoch's losses between GPU and CPU, in float32
 _BATCHES = 2  # of an epoch: 256 hosts of 32x32x3 take half a second each on a core

@@ -70,7 +70,8 @@ def training(case: Case, repeats: int, gflops: Callable[[], float]) -> dict[str,
         "native": assert_equal(checked, torch.float32, ROUNDED, by),
     }
     world = build(case)
-    order, loop = torch.from_numpy(world.order), world.loop()
+    order = torch.from_numpy(world.order)
+    loop = world.loop()
     peaks: list[float] = []
     works = {
         "native": build(case, kernel=by).bank_epoch,
@@ -79,7 +80,8 @@ def training(case: Case, repeats: int, gflops: Callable[[], float]) -> dict[str,
         "peak": lambda: peaks.append(gflops()),
     }
     laps = interleaved(works, repeats)
-    flops, peak = flops_per_step(case), spread(peaks[1:])["median"]
+    flops = flops_per_step(case)
+    peak = spread(peaks[1:])["median"]
     ways = [name for name in works if name != "peak"]
     return {
         "case": asdict(case),

@@ -40,7 +40,8 @@ class Lap:
 
 def timed(work: Callable[[], Any]) -> Lap:
     """Run once. Core time excludes other processes on a busy machine; wall time includes them."""
-    wall, core = time.perf_counter(), time.thread_time()
+    wall = time.perf_counter()
+    core = time.thread_time()
     work()
     return Lap(time.thread_time() - core, time.perf_counter() - wall)
 
@@ -64,7 +65,8 @@ def fma_rounds() -> Callable[[], int]:
         command = [os.environ.get("CXX", "g++"), "-O3", "-march=native", "-shared", "-fPIC", "-o", made, source]
         subprocess.run(command, check=True)
         rounds = ctypes.CDLL(str(made)).fma_rounds
-    rounds.restype, rounds.argtypes = ctypes.c_long, [ctypes.c_long, ctypes.c_void_p]
+    rounds.restype = ctypes.c_long
+    rounds.argtypes = [ctypes.c_long, ctypes.c_void_p]
 
     return lambda: int(_FMA_ROUNDS * rounds(_FMA_ROUNDS, np.empty(16, np.float32).ctypes.data))
 

@@ -14,7 +14,8 @@ from esper_ab.plan.estimate import Rates
 from workers.growth.preflight import task_facts
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE, DATA = ROOT / "docs/evidence/scaling.md", ROOT / "docs/evidence/benchmarks"
+PAGE = ROOT / "docs/evidence/scaling.md"
+DATA = ROOT / "docs/evidence/benchmarks"
 BATCHES = {"digits": 64, "cifar10": 32}  # of scripts/bench
 TRIED = {  # of each way of training hosts
     "NATIVE": [
@@ -67,7 +68,8 @@ def episodes_table(episodes: list[dict[str, Any]], speed: float) -> list[str]:
     """Return a table of measured and estimated episode times."""
     rows = []
     for one in episodes:
-        said, was = predicted(one, speed, getattr(estimate, way(one))), one["seconds"]["median"]
+        said = predicted(one, speed, getattr(estimate, way(one)))
+        was = one["seconds"]["median"]
         rows.append(
             [
                 hosts_of(one["case"]),
@@ -169,7 +171,8 @@ def between(page: str, mark: str, text: str) -> str:
     """Return `page` with the text between <!-- mark --> and <!-- /mark --> replaced; ValueError if the marks are
     missing.
     """
-    begin, end = f"<!-- {mark} -->", f"<!-- /{mark} -->"
+    begin = f"<!-- {mark} -->"
+    end = f"<!-- /{mark} -->"
     head, found, rest = page.partition(begin)
     _, closed, tail = rest.partition(end)
     if not (found and closed):

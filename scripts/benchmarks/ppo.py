@@ -21,7 +21,11 @@ from workers.native import library
 from workers.run.session import Session
 
 TASKS = ("CartPole-v1", "Acrobot-v1", "Pendulum-v1")
-N_ENVS, STEPS, MINIBATCHES, EPOCHS, HIDDEN = 8, 128, 4, 4, 64
+N_ENVS = 8
+STEPS = 128
+MINIBATCHES = 4
+EPOCHS = 4
+HIDDEN = 64
 ROLLOUTS = {"none": 8, "lstm": 2}  # of a round
 OTHERS = {"none": ("stable_baselines3", "sbx"), "lstm": ("sb3_contrib",)}
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"}
@@ -43,7 +47,9 @@ def _case(task: str, memory: str, repeats: int, sb3: str) -> dict[str, Any]:
             seconds = play(ROLLOUTS[memory])
             if repeat:  # the first fills caches, and compiles
                 took[name].append(seconds)
-    steps, ours, alone = ROLLOUTS[memory] * N_ENVS * STEPS, took.pop("ours"), took.pop("alone")
+    steps = ROLLOUTS[memory] * N_ENVS * STEPS
+    ours = took.pop("ours")
+    alone = took.pop("alone")
     ratios = {"environment alone ÷ ours": spread(np.divide(ours, alone))}
     ratios |= {f"ours ÷ {other}": spread(np.divide(seconds, ours)) for other, seconds in took.items()}
     print(task, memory, {name: round(ratio["median"], 2) for name, ratio in ratios.items()}, flush=True)
@@ -104,7 +110,8 @@ def _alone(task: str) -> Callable[[int], float]:
 
 def _other(python: str, library: str, task: str) -> Callable[[int], float]:
     """Start other_ppo.py in another interpreter, with the sizes above."""
-    code, numbers = Path(__file__).with_name("other_ppo.py").read_text(), (N_ENVS, STEPS, MINIBATCHES, EPOCHS, HIDDEN)
+    code = Path(__file__).with_name("other_ppo.py").read_text()
+    numbers = (N_ENVS, STEPS, MINIBATCHES, EPOCHS, HIDDEN)
     child = subprocess.Popen(
         [python, "-c", code, library, task, *map(str, numbers)],
         stdin=subprocess.PIPE,

@@ -114,7 +114,9 @@ def write(experiment_dir: Path, records: int, *, telemetry: bool, n_envs: int = 
         telemetry=telemetry,
         early_stop=False,
     )
-    prev, total, waiting = "00000000", 0, []
+    prev = "00000000"
+    total = 0
+    waiting = []
     stamp = b'"t":"2026-01-31T10:15:00.123+00:00"'
     with (experiment_dir / JOURNAL_NAME).open("wb") as file:
         for n, event in enumerate(_events(plan)):
@@ -163,7 +165,8 @@ def _events(plan: Plan) -> Iterator[bytes]:
 def _template(spec: RunSpec, record: EpisodeRecord) -> tuple[bytes, bytes, bytes]:
     """Return the JSON of an episode event without run, episode and digest."""
     whole = msgspec.json.encode(EpisodeRecorded(record=record))
-    ref, digest = msgspec.json.encode(spec.ref), record.digest.encode()
+    ref = msgspec.json.encode(spec.ref)
+    digest = record.digest.encode()
     begin, _, rest = whole.partition(ref)
     _, _, rest = rest.partition(b',"episode":0')
     middle, _, end = rest.partition(digest)

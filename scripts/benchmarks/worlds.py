@@ -80,7 +80,8 @@ def task_of(name: str) -> Task:
 def build(case: Case, dtype: torch.dtype = torch.float32, kernel: HostKernel = "torch", device: str = "cpu") -> World:
     """Build fresh hosts; the seed in `slot` of `env` has blueprint (env + 3·slot) mod 7 or conv_light, and algorithm
     (env + slot) mod 3."""
-    task, n = task_of(case.task), case.n_envs
+    task = task_of(case.task)
+    n = case.n_envs
     rng = (_ROOT / "data").generator()
     x = rng.standard_normal((case.samples, *task.image), dtype=np.float32)
     split = DeviceSplit.of(Split(x=x, y=rng.integers(0, task.host.classes, case.samples)), torch.device(device), dtype)
@@ -107,7 +108,8 @@ def _plain(world: World, env: int) -> Host:
         norm.running_var.copy_(moments.var[env])
     table = world.table
     for slot in range(world.case.live_seeds):
-        index, channels = int(table.blueprint[env, slot]), world.task.host.base << slot
+        index = int(table.blueprint[env, slot])
+        channels = world.task.host.base << slot
         state = int(table.stage[env, slot]), float(table.alpha[env, slot]), int(table.algorithm[env, slot])
         seed = Seed(world.case.settings.blueprints[index], channels, *state).to(world.x.dtype)
         fill(seed_parameters(seed), world.bank._seeds[slot, index].values[env])
@@ -145,16 +147,19 @@ def flops_per_step(case: Case) -> float:
     Forward, kernel gradient and input gradient count the same; the first layer, and a seed's first convolution, whose
     input is detached, need no input gradient. For a single pixel, only a kernel's centre counts.
     """
-    task, settings = task_of(case.task), case.settings
+    task = task_of(case.task)
+    settings = case.settings
     _, height, _ = task.image
     total = 0.0
     for env in range(case.n_envs):
-        side, into = height, task.host.in_channels
+        side = height
+        into = task.host.in_channels
         for level in range(task.host.levels):
             out = task.host.base << level
             taps = task.host.kernel**2 if side > 1 else 1
             total += 2.0 * side * side * into * out * taps * (2 if level == 0 else 3)
-            side, into = (side // 2 if level < task.host.pools else side), out
+            side = side // 2 if level < task.host.pools else side
+            into = out
             if level < case.live_seeds:
                 name = settings.blueprints[case.blueprint(env, level)]
                 kernels = [s for s in catalog.entry("workers.blueprints", name, "BLUEPRINT").params(out)]

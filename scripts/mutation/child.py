@@ -68,7 +68,8 @@ def _answer(work: Callable[[], Any], sender: int, cpu_s: float) -> None:
 
 def _read(receiver: int, wall_s: float) -> bytes | None:
     """Return everything the child writes until it closes the pipe; None on timeout."""
-    ends, answer = time.monotonic() + wall_s, b""
+    ends = time.monotonic() + wall_s
+    answer = b""
     while (left := ends - time.monotonic()) > 0:
         if select.select([receiver], [], [], left)[0]:
             piece = os.read(receiver, 1 << 16)

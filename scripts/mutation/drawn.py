@@ -23,7 +23,10 @@ ROOT = Path(__file__).resolve().parents[2]
 LISTS = ROOT / "tests" / "golden" / "mutants"
 PACKAGES = ("esper_ab", "workers")
 _LONGEST = 160  # characters of a segment: a longer one is soon edited
-KILLED, SURVIVED, NOT_REACHED, GONE = "killed", "survived", "not reached", "gone"
+KILLED = "killed"
+SURVIVED = "survived"
+NOT_REACHED = "not reached"
+GONE = "gone"
 
 
 class Mutant(msgspec.Struct, omit_defaults=True):
@@ -55,7 +58,8 @@ def draw(root: Path, room: str, size: int, rng_seed: int) -> list[Mutant]:
     rng = random.Random(rng_seed)
     found: dict[tuple[str, str, str, str, int], Mutant] = {}
     for path in modules(root, room):
-        tree, name = ast.parse(path.read_text(encoding="utf-8")), str(path.relative_to(root))
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        name = str(path.relative_to(root))
         for function, scope in scopes.scopes(tree).items():
             for mutant in _of_scope(name, function, scope, rng):
                 found[msgspec.structs.astuple(mutant)[:5]] = mutant

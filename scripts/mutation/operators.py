@@ -74,14 +74,16 @@ def _removed(node: ast.stmt) -> Iterator[tuple[str, str]]:
 
 def _statement(node: ast.stmt) -> str:
     """Return the text by which a statement is found again: shortened if it raises or is long."""
-    text, short = ast.unparse(node), shortened(node)
+    text = ast.unparse(node)
+    short = shortened(node)
     return ast.unparse(short) if short is not None and (isinstance(node, ast.Raise) or len(text) > _LONGEST) else text
 
 
 def _changed(holder: ast.AST, parent: ast.AST | list, field: str | int, new: object) -> Iterator[tuple[str, str]]:
     """Return the source of `holder` before and after setting one of its fields to `new`; the field is restored."""
     fields = parent if isinstance(parent, list) else vars(parent)
-    before, old = ast.unparse(holder), fields[field]
+    before = ast.unparse(holder)
+    old = fields[field]
     fields[field] = new
     after = ast.unparse(holder)
     fields[field] = old

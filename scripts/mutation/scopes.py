@@ -99,7 +99,8 @@ def key(node: ast.AST) -> str:
 
 def shortened(node: ast.AST) -> ast.AST | None:
     """Return a statement with `...` for its message or value, so that the statement is found after text changes."""
-    short, rest = None, ast.Constant(...)
+    short = None
+    rest = ast.Constant(...)
     match node:
         case ast.Raise(exc=ast.Call(func=function)):
             short = ast.Raise(ast.Call(function, [rest], []))
@@ -124,7 +125,8 @@ def occurrences(scope: Scope, before: str, after: str) -> list[Place]:
     piece = parsed(before)
     if isinstance(piece, ast.expr) and isinstance(parsed(after), ast.stmt):
         piece = ast.Expr(piece)
-    wanted, kind = key(piece), type(piece)
+    wanted = key(piece)
+    kind = type(piece)
     return [place for place in places(scope) if type(place.node) is kind and _is(place.node, wanted)]
 
 

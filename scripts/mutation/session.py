@@ -109,7 +109,8 @@ class Room:
             return
         names = self._order(mutant, located, outermost)
         if not names:
-            mutant.result, mutant.by = NOT_REACHED, ""
+            mutant.result = NOT_REACHED
+            mutant.by = ""
         else:
             decide(mutant, lambda: self._run(names, located, there))
         if mutant.result == "":  # it cannot be put in place
@@ -184,7 +185,10 @@ class _Once:
     """A pytest plugin that runs `tests` until one fails."""
 
     def __init__(self, tests: dict[str, Seen], first: str) -> None:
-        self._tests, self._first, self.failed, self.ran = tests, first, "", False
+        self._tests = tests
+        self._first = first
+        self.failed = ""
+        self.ran = False
 
     @pytest.hookimpl(trylast=True)
     def pytest_configure(self, config: pytest.Config) -> None:
@@ -215,10 +219,12 @@ def run_tests(files: list[Path], plugin: object) -> None:
 
 def _look(items: list[pytest.Item]) -> Iterator[tuple[str, bool, float, list[Function]]]:
     """Run the tests in a child without a mutant; fixtures entered for one test may serve its whole file."""
-    results, shared = [], set()
+    results = []
+    shared = set()
     with _own_cache():
         for item, following in zip(items, [*items[1:], None], strict=True):
-            called, began = _Called(), time.process_time()
+            called = _Called()
+            began = time.process_time()
             called.begin()
             reports = runtestprotocol(item, log=False, nextitem=following)
             entered = called.end()
@@ -296,7 +302,8 @@ def _module_code(located: Located) -> types.CodeType:
 
 def _code_of(located: Located, name: str) -> types.CodeType:
     """Return the mutated code of a function; if a name occurs several times, the last one counts, as in Python."""
-    waiting, found = [_module_code(located)], []
+    waiting = [_module_code(located)]
+    found = []
     while waiting:
         code = waiting.pop(0)
         found += [code] if code.co_qualname == name else []

@@ -61,9 +61,11 @@ def problems(found: dict[str, Any]) -> list[str]:
 
 def render(found: dict[str, Any]) -> list[str]:
     """Return a table of epochs, and what took longest."""
-    rows, longest = [], []
+    rows = []
+    longest = []
     for cell in found["cells"]:
-        hosts, n_envs = hosts_of(cell["case"]), cell["case"]["n_envs"]
+        hosts = hosts_of(cell["case"])
+        n_envs = cell["case"]["n_envs"]
         launches = cell["launches"] / cell["case"]["batches"]
         busy = f"{100 * cell['busy_share']:.0f} %" if found["real"] else "missing"
         rows.append(

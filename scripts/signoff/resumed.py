@@ -59,7 +59,10 @@ def _killed(machine: Machine, command: list[str]) -> dict[str, bool]:
 
 
 def _wait(machine: Machine, coordinator: subprocess.Popen[bytes], episodes: int, incarnation: int) -> int | None:
-    """Wait for so many records of one run and a worker's start; return the worker's process id, None if all has ended."""
+    """Wait for so many records of one run and a worker's start.
+
+    Return the worker's process id, None if all has ended.
+    """
     journal = machine.folder / "killed" / JOURNAL_NAME
     while coordinator.poll() is None:
         time.sleep(_POLL_S)

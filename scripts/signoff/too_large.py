@@ -34,7 +34,8 @@ def measure(machine: Machine) -> dict[str, Any]:
     This process's next epoch is compared with that of a twin which had the GPU to itself.
     """
     case = GpuCase(task="digits", n_envs=16 if machine.real else 2, live_seeds=3, batches=2)
-    twin, mine = on_gpu(case), on_gpu(case)
+    twin = on_gpu(case)
+    mine = on_gpu(case)
     for world in (twin, mine):
         world.bank_epoch()
     expected = [part.tolist() for part in twin.bank_epoch()]

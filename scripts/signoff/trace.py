@@ -39,7 +39,8 @@ def _range(events: list[dict[str, Any]], window: str) -> tuple[float, float]:
 
 def covered(events: list[dict[str, Any]]) -> float:
     """Return the microseconds in which at least one of the events lasted."""
-    total, until = 0.0, float("-inf")
+    total = 0.0
+    until = float("-inf")
     for event in sorted(events, key=lambda one: one["ts"]):
         end = event["ts"] + event["dur"]
         total += max(0.0, end - max(until, event["ts"]))

@@ -31,7 +31,8 @@ def load(name: str) -> Blueprint:
 
 def grown(name: str, shape: tuple[int, int, int], rows: int = 3) -> tuple[Blueprint, Stack, torch.Tensor]:
     """A blueprint, seeds of it, and positive features like those after a ReLU, [B, H, W, rows, C]."""
-    blueprint, (h, w, c) = load(name), shape
+    blueprint = load(name)
+    (h, w, c) = shape
     rng = np.random.default_rng(7)
     stack = Stack((*blueprint.params(c), *gate_params(c)), rows, torch.device("cpu"), torch.float64)
     births([(stack, slice(None), rng.random((rows, stack.width)))])

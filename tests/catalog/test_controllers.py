@@ -46,7 +46,8 @@ def test_every_decision_of_whole_episodes_is_valid(name: str, gates: str, max_se
 
 
 def test_an_episode_depends_neither_on_the_one_before_nor_on_randomness_of_its_own(name: str) -> None:
-    used, fresh = make(name), make(name)
+    used = make(name)
+    fresh = make(name)
     assert isinstance(used, Controller)
     play(used, 1)
     np.random.seed(0)
@@ -56,7 +57,8 @@ def test_an_episode_depends_neither_on_the_one_before_nor_on_randomness_of_its_o
 
 
 def test_stopped_environments_wait(name: str) -> None:
-    controller, rng = make(name), np.random.default_rng(0)
+    controller = make(name)
+    rng = np.random.default_rng(0)
     game = Episode(make_lifecycle(ENVS), rng)
     controller.begin_episode(ENVS)
     game.lifecycle.stop(np.array([True, False, True, False]))
@@ -172,7 +174,8 @@ def test_a_controller_needs_one_of_its_blueprints(name: str, enabled: str, compl
 
 def steady(name: str, steps: int, max_seeds: int = 0, drift: float = 0.0, **always: float) -> Episode:
     """The episode of one host whose losses are always the same, or whose seeds always contribute the same."""
-    controller, game = make(name), Episode(make_lifecycle(1, steps, max_seeds=max_seeds), np.random.default_rng(0))
+    controller = make(name)
+    game = Episode(make_lifecycle(1, steps, max_seeds=max_seeds), np.random.default_rng(0))
     controller.begin_episode(1)
     for step in range(1, steps + 1):
         reading = measure(game.lifecycle, game.rng)
@@ -205,7 +208,8 @@ def test_heuristic_fills_slot_after_slot_with_what_contributes() -> None:
 def test_heuristic_prunes_what_does_not_contribute_and_rests_after_it() -> None:
     game = settled(contribution=0.4)
     assert game.lifecycle.fossilized[0] == 0
-    prunes, births = changes(game, "pruned"), changes(game, "germinated")
+    prunes = changes(game, "pruned")
+    births = changes(game, "germinated")
     assert len(prunes) >= 2
     gaps = [birth.step - prune.step for prune, birth in zip(prunes, births[1:], strict=False)]
     assert gaps == [heuristic.EMBARGO_STEPS] * len(gaps)

@@ -143,7 +143,8 @@ def test_a_worker_that_runs_has_no_status_and_shows_its_stacks(made: Launcher, f
         # Workers of one node share a sentinel, which shows that one has said its key, too.
         assert made.nodes or not select.select([worker.sentinel], [], [], 0.0)[0]
         worker.dump_stacks()
-        log, deadline = folder / "logs" / "waits.log", time.monotonic() + PATIENCE_S
+        log = folder / "logs" / "waits.log"
+        deadline = time.monotonic() + PATIENCE_S
         while "launched.py" not in log.read_text() and time.monotonic() < deadline:
             select.select([worker.sentinel], [], [], 0.05)
         assert "launched.py" in log.read_text()
@@ -200,7 +201,8 @@ def test_without_a_free_descriptor_a_start_is_an_oserror_and_the_next_one_works(
         pass
     with launcher(name) as fresh:
         starting = fresh if made.nodes else made  # on nodes, only the first worker takes any
-        before, (soft, hard) = descriptors(), resource.getrlimit(resource.RLIMIT_NOFILE)
+        before = descriptors()
+        (soft, hard) = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
         try:
             with pytest.raises(OSError, match="Too many open files"):

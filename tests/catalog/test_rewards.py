@@ -61,7 +61,8 @@ def test_entries_of_empty_slots_do_not_matter(reward):
     garbage |= dict.fromkeys(("total_improvement", "acc_at_germination"), -np.inf)
     for settings, op in product(VARIANTS, range(6)):
         decided = {"potential_before": [1.0, 0.0, 5.5], "op": op, "slot": -1 if op == 0 else 1}
-        clean, dirty = make_facts((2, 3), 25, **decided), make_facts((2, 3), 25, **decided, **garbage)
+        clean = make_facts((2, 3), 25, **decided)
+        dirty = make_facts((2, 3), 25, **decided, **garbage)
         np.testing.assert_array_equal(reward(dirty, settings), reward(clean, settings))
 
 

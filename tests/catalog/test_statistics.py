@@ -67,7 +67,8 @@ def _flat(built: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 
 def beside_each_other(statistic: Statistic[Any], rows: Rows, others: Rows) -> Iterator[tuple[str, Any, dict[str, Any]]]:
     """Name and value of every number of `rows` with all of `others`; for both it is defined, or for none."""
-    there, here = of(statistic, rows), of(statistic, others)
+    there = of(statistic, rows)
+    here = of(statistic, others)
     assert (there is None) == (here is None)
     for name, value in numbers(there).items():
         yield name, value, numbers(here)
@@ -183,7 +184,8 @@ def _drawn(statistic: Statistic[Any]) -> bool:
 def _change(name: str, there: Mapping[str, Any]) -> float:
     """By how much a number may change with the generator: a twentieth of its interval, or 0.01 of a drawn p."""
     side = name[-2:] if name.endswith(("_a", "_b")) else ""
-    low, high = there.get(f"low{side}"), there.get(f"high{side}")
+    low = there.get(f"low{side}")
+    high = there.get(f"high{side}")
     if low is not None and high is not None:
         return 0.05 * (high - low)
     return 0.01 if name == "p" and not there["exact"] else 0.0

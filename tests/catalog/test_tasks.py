@@ -64,7 +64,8 @@ def test_splits_have_declared_sizes_and_shapes(task: Task, tmp_path: Path) -> No
 
 
 def test_splits_are_the_same_every_time(task: Task, tmp_path: Path) -> None:
-    first, second = load(task, tmp_path)[0], load(task, tmp_path)[0]
+    first = load(task, tmp_path)[0]
+    second = load(task, tmp_path)[0]
     for a, b in zip(parts(first), parts(second), strict=True):
         assert np.array_equal(a.x, b.x)
         assert np.array_equal(a.y, b.y)
@@ -128,7 +129,8 @@ def packed_cifar(folder: Path, sha256: str = "", size_bytes: int = 0) -> Archive
     with tarfile.open(packed, "w:gz") as tar:
         tar.add(folder / "source" / "cifar-10-batches-bin", "cifar-10-batches-bin")
     data = packed.read_bytes()
-    sha256, size_bytes = sha256 or hashlib.sha256(data).hexdigest(), size_bytes or len(data)
+    sha256 = sha256 or hashlib.sha256(data).hexdigest()
+    size_bytes = size_bytes or len(data)
     return replace(ARCHIVE, url=packed.as_uri(), sha256=sha256, size_bytes=size_bytes)
 
 

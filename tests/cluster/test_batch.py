@@ -51,7 +51,8 @@ def test_an_experiment_that_is_preempted_goes_on_and_ends_as_on_one_machine(clus
     esper_ab(tmp_path, "launch", *flags, "--name", "alone", "--quiet")
     alone = conducted.events_of(tmp_path / "experiments" / "alone")
     (tmp_path / "other.sh").write_text("#!/bin/bash\nsleep 3\n")
-    made, there = script(tmp_path, "2", f"export PYTHONPATH={ROOT}", *flags), f"--chdir={tmp_path}"
+    made = script(tmp_path, "2", f"export PYTHONPATH={ROOT}", *flags)
+    there = f"--chdir={tmp_path}"
     job = cluster.submit(made, "--partition=main", "--exclusive", there)
     journal = tmp_path / "experiments" / "lab" / "events.jsonl"
     cluster.wait(lambda: journal.exists() and b'"released"' in journal.read_bytes(), PATIENCE_S)

@@ -147,7 +147,8 @@ def test_workers_outlive_a_coordinator_that_stands_still_and_go_on(cluster, tmp_
 
 
 def test_who_finds_no_room_waits_for_a_limited_time_and_is_named(cluster, capfd):
-    holding, waiting = launcher(), launcher(ray_wait=12.0)
+    holding = launcher()
+    waiting = launcher(ray_wait=12.0)
     holding.reserve(SMALLER.lanes)
     try:
         with pytest.raises(UsageError) as raised:

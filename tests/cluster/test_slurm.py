@@ -81,7 +81,8 @@ def test_an_srun_that_is_killed_takes_the_workers_of_its_node_with_it(allocation
     events = conducted.run(tmp_path / "run", PLAN, watcher, launcher=made)
     assert conducted.counts(events) == {"worker_death": 2, "restart": 2}
     assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
-    node, started = watcher.struck.node, conducted.of(WorkerStarted, events)
+    node = watcher.struck.node
+    started = conducted.of(WorkerStarted, events)
     deaths = conducted.incidents(events, "worker_death")
     assert all(f"was lost with its supervisor on {node}" in death.detail for death in deaths)
     assert {one.node for one in started if one.incarnation == 2} == {node}

@@ -72,7 +72,8 @@ def test_command_lines_parse(page, line):
 
 
 def test_toml_parses(tmp_path):
-    path, blocks = tmp_path / "example.toml", _blocks("toml")
+    path = tmp_path / "example.toml"
+    blocks = _blocks("toml")
     assert blocks
     for _, block in blocks:
         tomllib.loads(block)

@@ -29,8 +29,10 @@ def test_a_python_trainer_resumes_to_the_same_bits(tmp_path, name, outcome, metr
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # those of packages that are not ours
         whole = open_session(spec, tmp_path, "cpu", ("",))
-        first, kept = whole.train(0, quiet, quiet), state_bytes.to_bytes(whole.state())
-        second, evaluated = whole.train(1, quiet, quiet), whole.evaluate(tmp_path, quiet)
+        first = whole.train(0, quiet, quiet)
+        kept = state_bytes.to_bytes(whole.state())
+        second = whole.train(1, quiet, quiet)
+        evaluated = whole.evaluate(tmp_path, quiet)
         again = open_session(spec, tmp_path, "cpu", ("",))
         again.resume(state_bytes.from_bytes(kept))
         assert again.train(1, quiet, quiet).digest == second.digest != first.digest

@@ -31,7 +31,8 @@ class FaultyFiles:
     """In place of three calls of `os`, for the file of a journal; the others pass."""
 
     def __init__(self, path, draw):
-        self._path, self._draw = path, draw
+        self._path = path
+        self._draw = draw
         self._real = {name: getattr(os, name) for name in ("write", "fdatasync", "ftruncate")}
         self.synced = 0  # bytes that a power cut leaves
 
@@ -107,7 +108,8 @@ def test_what_is_committed_is_there_once_and_in_order_whatever_the_files_do(tmp_
     folder = tmp_path_factory.mktemp("faulty")
     journal = Journal(folder, lambda: datetime(2026, 1, 1, tzinfo=UTC))
     faulty = FaultyFiles(folder / JOURNAL_NAME, data.draw)
-    appended, committed = [], 0
+    appended = []
+    committed = 0
     for act in [*data.draw(st.lists(st.sampled_from(ACTS), max_size=25)), "crash"]:
         gone = act == "crash"
         if act == "append":
@@ -126,5 +128,6 @@ def test_what_is_committed_is_there_once_and_in_order_whatever_the_files_do(tmp_
             found, journal = after_a_power_cut(folder, faulty, journal)
             assert len(found) >= committed
             assert found == appended[: len(found)]
-            appended, committed = found, len(found)
+            appended = found
+            committed = len(found)
     journal.close()

@@ -34,7 +34,8 @@ def entry(number):
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_nothing_is_written_to_a_journal_that_somebody_else_has_changed(tmp_path, change):
-    journal, path = Journal(tmp_path), tmp_path / JOURNAL_NAME
+    journal = Journal(tmp_path)
+    path = tmp_path / JOURNAL_NAME
     journal.append(entry(0))
     journal.commit()
     CHANGES[change](path)
@@ -50,7 +51,9 @@ def test_nothing_is_written_to_a_journal_that_somebody_else_has_changed(tmp_path
 
 
 def test_an_experiment_whose_journal_a_worker_writes_to_ends_at_once_and_can_be_gone_on_with(tmp_path, monkeypatch):
-    plan, calm, experiment_dir = fake_plans.plan(episodes=3), tmp_path / "calm", tmp_path / "run"
+    plan = fake_plans.plan(episodes=3)
+    calm = tmp_path / "calm"
+    experiment_dir = tmp_path / "run"
     for folder in (calm, experiment_dir):
         folder.mkdir()
     experiment_run.run(plan, calm, LAUNCHER, ())
@@ -69,8 +72,10 @@ def test_an_experiment_whose_journal_a_worker_writes_to_ends_at_once_and_can_be_
 
 def test_an_experiment_whose_directory_is_moved_stops_and_is_gone_on_with_at_its_new_place(tmp_path, monkeypatch):
     """Nothing is written to the folder that takes its place."""
-    plan, calm = fake_plans.plan(episodes=3), tmp_path / "calm"
-    experiment_dir, moved = tmp_path / "run", tmp_path / "moved"
+    plan = fake_plans.plan(episodes=3)
+    calm = tmp_path / "calm"
+    experiment_dir = tmp_path / "run"
+    moved = tmp_path / "moved"
     for folder in (calm, experiment_dir):
         folder.mkdir()
     experiment_run.run(plan, calm, LAUNCHER, ())

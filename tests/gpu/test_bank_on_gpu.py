@@ -16,9 +16,11 @@ pytestmark = [
     pytest.mark.gpu,
     pytest.mark.filterwarnings("default"),  # torch warns that its search for waits is a prototype, and of much else
 ]
-CPU, GPU = torch.device("cpu"), torch.device("cuda:0")
+CPU = torch.device("cpu")
+GPU = torch.device("cuda:0")
 BF16 = pytest.param("bf16", marks=pytest.mark.bf16)
-ROWS, SAMPLES = np.arange(ENVS), 2 * BATCH
+ROWS = np.arange(ENVS)
+SAMPLES = 2 * BATCH
 every_task = pytest.mark.parametrize("task", [synthetic.TASK, digits.TASK, cifar10.TASK], ids=lambda task: task.name)
 
 
@@ -124,7 +126,8 @@ def test_an_overflow_in_float16_concerns_its_own_environment_alone() -> None:
 @pytest.mark.parametrize("amp", [BF16, "fp16"])
 @pytest.mark.usefixtures("pinned")
 def test_half_precision_trains_as_float32_nearly(task: Task, amp: str) -> None:
-    half, single = crowded(task, GPU, SAMPLES, amp=amp), crowded(task, GPU, SAMPLES)
+    half = crowded(task, GPU, SAMPLES, amp=amp)
+    single = crowded(task, GPU, SAMPLES)
     if half[0].loss_scales is not None:
         half[0].loss_scales.scale.fill_(64.0)  # so that no step is skipped
     np.testing.assert_allclose(epoch(*half), epoch(*single), rtol=0.02)

@@ -169,7 +169,8 @@ def test_two_equal_groups_of_which_a_worker_dies_once(tmp_path: Path, gpus: Env,
         hosts = [played.outcome.outcome for played in episodes if played.actions == row["actions"]]
         assert row["held_out_accuracy"] == float(np.mean(hosts))
 
-    again, lines = tmp_path / "again", (tmp_path / "run" / JOURNAL_NAME).read_bytes().splitlines(keepends=True)
+    again = tmp_path / "again"
+    lines = (tmp_path / "run" / JOURNAL_NAME).read_bytes().splitlines(keepends=True)
     events = list(read(tmp_path / "run" / JOURNAL_NAME))
     first = next(at for at, event in enumerate(events) if isinstance(event, EpisodeRecorded))
     shutil.copytree(tmp_path / "run", again)

@@ -31,8 +31,10 @@ pytestmark = [
     pytest.mark.gpus(2),
     pytest.mark.usefixtures("deterministic"),
 ]
-ENVS, STEPS = 16, 10
-OWN, OTHER = torch.device("cuda:1"), 0
+ENVS = 16
+STEPS = 10
+OWN = torch.device("cuda:1")
+OTHER = 0
 BF16 = pytest.param("bf16", marks=pytest.mark.bf16)
 Counted = Callable[..., int]
 
@@ -56,13 +58,17 @@ def environments(amp: str = "off") -> GrowthEnv:
 @pytest.mark.parametrize("amp", ["off", BF16, "fp16"])
 def test_a_decision_waits_twice_however_many_environments_there_are(counted: Counted, amp: str) -> None:
     """Once for the losses of an epoch and once for those of its validation; nothing else comes back."""
-    env, rng = environments(amp), np.random.default_rng(0)
-    view, births = env.begin(paths_below(RngPath(0), ENVS)), 0
+    env = environments(amp)
+    rng = np.random.default_rng(0)
+    view = env.begin(paths_below(RngPath(0), ENVS))
+    births = 0
     for _ in range(STEPS - 1):
-        decisions, before = random_decisions(view.masks, rng), (counted("waits"), counted("downloads"))
+        decisions = random_decisions(view.masks, rng)
+        before = (counted("waits"), counted("downloads"))
         births += int((decisions[:, HEADS.index("op")] == Op.GERMINATE).sum())
         view = env.step(decisions)[1]
-        waits, downloads = counted("waits") - before[0], counted("downloads") - before[1]
+        waits = counted("waits") - before[0]
+        downloads = counted("downloads") - before[1]
         assert (waits, downloads) == (2, 2)
     assert births > ENVS
     assert len(set(env.lifecycle.table.blueprint.flatten().tolist())) > 3
@@ -115,7 +121,8 @@ def records(session: Session, *episodes: int) -> list[Any]:
 
 def test_an_episode_waits_twice_per_step_and_an_update_never(counted: Counted) -> None:
     """The policy is on the CPU. At its end, an episode also waits once, for its held-out accuracies."""
-    session, at_update = made(OWN, "off"), []
+    session = made(OWN, "off")
+    at_update = []
     records(session, 0)  # loads kernels
     before = counted("waits"), counted("downloads")
     session.train(1, quiet, lambda _step: at_update.extend([counted("waits"), counted("downloads"), counted("calls")]))
@@ -126,7 +133,8 @@ def test_an_episode_waits_twice_per_step_and_an_update_never(counted: Counted) -
 def test_a_run_touches_no_gpu_but_its_own(counted: Counted, tmp_path: Path) -> None:
     """Neither torch's default one, nor the CPU where both would be mixed: that is an error."""
     before = counted("calls", OTHER), counted("bytes", OTHER)
-    session, own = made(OWN, "off"), counted("calls")
+    session = made(OWN, "off")
+    own = counted("calls")
     session.warm_up(quiet)
     records(session, 0)
     (tmp_path / "policies" / "a").mkdir(parents=True)
@@ -139,8 +147,11 @@ def test_a_run_touches_no_gpu_but_its_own(counted: Counted, tmp_path: Path) -> N
 @pytest.mark.parametrize("amp", [BF16, "fp16"])
 def test_a_run_goes_on_from_its_checkpoint_on_another_gpu(amp: str) -> None:
     """To the bits of one that was not interrupted."""
-    whole, first, second = made(OWN, amp), made(torch.device("cuda:0"), amp), made(OWN, amp)
-    expected, begun = records(whole, 0, 1), records(first, 0)
+    whole = made(OWN, amp)
+    first = made(torch.device("cuda:0"), amp)
+    second = made(OWN, amp)
+    expected = records(whole, 0, 1)
+    begun = records(first, 0)
     second.resume(state_bytes.from_bytes(state_bytes.to_bytes(first.state())))
     assert [*begun, *records(second, 1)] == expected
 

@@ -141,7 +141,8 @@ def _literal_averages(source: str) -> list[int]:
     lines = []
     for node in nodes(source):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-            a, b = _share(node.left), _share(node.right)
+            a = _share(node.left)
+            b = _share(node.right)
             if a is not None and b is not None and abs(a + b - 1.0) < 1e-9:
                 lines.append(node.lineno)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("lerp", "lerp_"):

@@ -183,7 +183,8 @@ def unexplained(source: str) -> list[int]:
         for node in ast.walk(function):
             if isinstance(node, ast.Import | ast.ImportFrom):
                 module = node.module if isinstance(node, ast.ImportFrom) else node.names[0].name
-                above, own = lines[node.lineno - 2].strip(), lines[node.lineno - 1]
+                above = lines[node.lineno - 2].strip()
+                own = lines[node.lineno - 1]
                 if above.startswith("#") or "#" in own or explained == node.lineno:
                     explained = (node.end_lineno or node.lineno) + 1
                 elif (module or "").partition(".")[0] not in LIBRARIES:

@@ -135,7 +135,8 @@ def judging() -> Walk:
 
 def training() -> Walk:
     """Train a policy of the growth task for one episode."""
-    session, episodes = make_session(), iter(range(2))
+    session = make_session()
+    episodes = iter(range(2))
     return walk_of(lambda: session.train(next(episodes), quiet, quiet))
 
 

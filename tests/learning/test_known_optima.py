@@ -13,7 +13,10 @@ ENVS = 16
 class Bandit:
     """Every step shows one of four contexts; its five arms pay 1, 0.8, … 0.2 on average, in an order of its own."""
 
-    steps, width, head_sizes, optimum = 8, 4, (5,), 8.0
+    steps = 8
+    width = 4
+    head_sizes = (5,)
+    optimum = 8.0
 
     def __init__(self, table_key: int) -> None:
         rng = np.random.default_rng(table_key)
@@ -36,7 +39,10 @@ class Bandit:
 class Memory:
     """A cue at step 0; five steps later the only decision: name it. Without memory: a third."""
 
-    steps, width, head_sizes, optimum = 6, 4, (3,), 1.0
+    steps = 6
+    width = 4
+    head_sizes = (3,)
+    optimum = 1.0
 
     def begin(self, rng: np.random.Generator) -> None:
         self.cue = rng.integers(0, 3, ENVS)
@@ -64,7 +70,10 @@ class Conditional:
     (given for a forced one) and 1/2 for the blueprint. Heads blind to op and slot: at most 3/4 for the free slot.
     """
 
-    steps, width, head_sizes, optimum = 4, 1, (3, 3, 4), 4.0
+    steps = 4
+    width = 1
+    head_sizes = (3, 3, 4)
+    optimum = 4.0
     best_slot = np.array([0, 2, 1])
     best_blueprint = np.array([3, 1, 0])
 
@@ -109,7 +118,8 @@ def play(agent: PPOAgent, problem: Problem, rng: np.random.Generator, greedy: bo
 
 def learn(problem: Problem, episodes: int, rng_seed: int = 0, **ppo: float) -> float:
     """Train from scratch, then the share of the optimum that the frozen, greedy policy reaches in 20 fresh episodes."""
-    path, sizes = run_path(rng_seed, 0), problem.head_sizes
+    path = run_path(rng_seed, 0)
+    sizes = problem.head_sizes
     agent = make_agent(
         problem.width,
         tuple(map(str, range(len(sizes)))),

@@ -14,7 +14,8 @@ from esper_ab.contracts.records import PPOUpdate
 from workers.environments import Cut
 from workers.ppo.agent import PPOAgent
 
-CHOICES, EPISODES = 3, 6
+CHOICES = 3
+EPISODES = 6
 Pay = Callable[["Toy", np.ndarray, int, int], np.ndarray]
 
 
@@ -47,7 +48,8 @@ class Toy:
 
     def learn(self, agent: PPOAgent, episodes: range) -> tuple[list[list[list[int]]], list[PPOUpdate]]:
         """Actions and updates of some episodes."""
-        actions, updates = [], []
+        actions = []
+        updates = []
         for episode in episodes:
             actions.append(self.play(agent, episode))
             updates.append(agent.finish_episode(episode))
@@ -57,7 +59,8 @@ class Toy:
         return np.ones((len(chosen), CHOICES), dtype=bool)
 
     def _cut(self, episode: int) -> Cut:
-        never, seen = np.zeros(self.envs, dtype=bool), self._observe(np.random.default_rng(1000 + episode), self.steps)
+        never = np.zeros(self.envs, dtype=bool)
+        seen = self._observe(np.random.default_rng(1000 + episode), self.steps)
         return Cut(truncated=~never, last=seen, restarted=never, goes_on=never)
 
     def _observe(self, rng: np.random.Generator, step: int) -> np.ndarray:
@@ -100,7 +103,8 @@ def weights(agent: PPOAgent, part: str = "") -> dict[str, list[float]]:
 
 def in_units_of(update: PPOUpdate, unit: float) -> PPOUpdate:
     """`update` as it would be if rewards were counted in `unit`."""
-    mean, std = update.return_mean / unit, update.advantage_std / unit
+    mean = update.return_mean / unit
+    std = update.advantage_std / unit
     return msgspec.structs.replace(update, return_mean=mean, advantage_std=std)
 
 
@@ -118,7 +122,8 @@ def test_whatever_is_paid_a_power_of_two_changes_nothing(
     pay: Pay, power: int, rng_seed: int, offset: float, cut_short: bool, steps: int, envs: int
 ):
     toy = Toy(pay, offset=offset, steps=steps, envs=envs, cut_short=cut_short)
-    plain, scaled = fresh_agent(rng_seed, hidden=8, epochs=2), fresh_agent(rng_seed, hidden=8, epochs=2)
+    plain = fresh_agent(rng_seed, hidden=8, epochs=2)
+    scaled = fresh_agent(rng_seed, hidden=8, epochs=2)
     actions, updates = toy.learn(plain, range(4))
     same, scaled_updates = replace(toy, scale=2.0**power).learn(scaled, range(4))
     assert same == actions
@@ -159,7 +164,8 @@ def test_equal_returns_prefer_no_action(reward: float, steps: int, envs: int, rn
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
 def test_the_first_merge_leaves_the_value_head_and_later_ones_leave_its_meaning(scale: float):
-    agent, toy = fresh_agent(lr=1e-12), Toy(every_step, scale=scale, offset=-3.0)
+    agent = fresh_agent(lr=1e-12)
+    toy = Toy(every_step, scale=scale, offset=-3.0)
     before = weights(agent, "value_out.weight")
     toy.learn(agent, range(1))
     assert weights(agent, "value_out.weight") == before
@@ -169,7 +175,8 @@ def test_the_first_merge_leaves_the_value_head_and_later_ones_leave_its_meaning(
     def value() -> float:
         return float(agent.returns.denormalise(agent.policy.values(seen, agent.policy.initial_memory(1)))[0])
 
-    known, std = value(), agent.returns.std
+    known = value()
+    std = agent.returns.std
     replace(toy, offset=2.0).learn(agent, range(1, 2))
     assert agent.returns.std > 1.5 * std
     assert value() == pytest.approx(known, abs=1e-5 * std)

@@ -42,7 +42,8 @@ def findings(experiment_dir):
 
 
 def test_resume_by_other_code_is_refused_before_anything_is_written(stopped, edit):
-    before, there = (stopped / JOURNAL_NAME).read_bytes(), provenance.sources()
+    before = (stopped / JOURNAL_NAME).read_bytes()
+    there = provenance.sources()
     edit()
     with pytest.raises(UsageError) as caught:
         experiment_run.resume(stopped, THREADS, ())

@@ -26,7 +26,9 @@ from esper_ab.journal.outcomes import outcomes
 def test_one_block_from_start_to_end_with_what_costs_nothing_on_the_way(tmp_path, monkeypatch, caplog):
     """A record in several chunks, one that is sent twice, a flipped bit, and an observer that fails."""
     monkeypatch.setenv(FAULT_VARIABLE, "large:a/0:1,twice:b/0:3,slip:b/0:1")
-    plan, watcher, failing = fake_plans.plan(), Watcher(), Watcher(lambda event: 1 / 0)
+    plan = fake_plans.plan()
+    watcher = Watcher()
+    failing = Watcher(lambda event: 1 / 0)
     with caplog.at_level(logging.ERROR):
         events = run(tmp_path, plan, failing, watcher)
     assert isinstance(events[0], ExperimentStarted)
@@ -70,7 +72,8 @@ def test_workers_that_leave_the_directory_as_hydra_does_lose_nothing_where_it_wa
     hello = fake_worker.hello
     monkeypatch.setattr(fake_worker, "hello", lambda order: os.chdir(tempfile.gettempdir()) or hello(order))
     monkeypatch.chdir(tmp_path)
-    there, plan = Path("wandering"), fake_plans.plan()
+    there = Path("wandering")
+    plan = fake_plans.plan()
     there.mkdir()
     with ExitStack() as stack:
         events = run(there, plan, *make_observers(stack, there, plan, None, watched=False))
@@ -81,7 +84,8 @@ def test_workers_that_leave_the_directory_as_hydra_does_lose_nothing_where_it_wa
 
 
 def test_ctrl_c_once_finishes_the_barrier_in_progress_and_says_how_to_go_on_in_the_same_way(tmp_path, monkeypatch):
-    before, plan = signal.getsignal(signal.SIGINT), fake_plans.plan(episodes=40, seeds=2)
+    before = signal.getsignal(signal.SIGINT)
+    plan = fake_plans.plan(episodes=40, seeds=2)
     monkeypatch.setattr(THREADS, "flags", ("--launcher", "inline"))
     with pytest.raises(Interrupted, match="after the current barrier") as caught:
         run(tmp_path, plan, PressCtrlC(1))

@@ -71,7 +71,8 @@ class Neighbour:
 
     def __init__(self, folder, then=lambda: None):
         self.notices = []
-        self._folder, self._then = folder, then
+        self._folder = folder
+        self._then = then
         self.filled = False
 
     def observe(self, event):

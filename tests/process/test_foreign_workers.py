@@ -81,7 +81,8 @@ class Folder:
     """A working directory with traps, and whether one was sprung."""
 
     def __init__(self, path: Path, *traps: str) -> None:
-        self.path, self._marker = path, path / "executed"
+        self.path = path
+        self._marker = path / "executed"
         for trap in traps:
             (path / trap).parent.mkdir(exist_ok=True)
             (path / trap).write_text(TRAP.format(marker=str(self._marker)))

@@ -39,7 +39,10 @@ ONE_MORE_THREAD = (
 class Supervised(Launcher):
     """Workers beside a supervisor, as Slurm's and Ray's are, on this machine."""
 
-    name, transport, descriptors, own_descriptors = "supervised", "tcp", 1, DESCRIPTORS
+    name = "supervised"
+    transport = "tcp"
+    descriptors = 1
+    own_descriptors = DESCRIPTORS
     nodes = (Node(name="n0", cores=2),)
 
     def __init__(self) -> None:

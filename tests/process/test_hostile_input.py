@@ -106,7 +106,8 @@ def test_a_secret_is_nowhere_but_in_its_process(tmp_path):
     """Neither in the order, the journal and the logs, nor in what ps shows of a process."""
     script = tmp_path / "watching.py"
     script.write_text(SECRETS)
-    run, told = tmp_path / "run", tmp_path / "told"
+    run = tmp_path / "run"
+    told = tmp_path / "told"
     run.mkdir()
     told.mkdir()
     done = python(script, run, CONFESS_TO=str(told))

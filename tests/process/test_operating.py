@@ -121,7 +121,8 @@ class Terminal:
 
 @pytest.mark.parametrize("controlling", [True, False], ids=["sighup", "only-eio"])
 def test_a_run_whose_terminal_hangs_up_goes_on_to_the_same_records(tmp_path, environment, undisturbed, controlling):
-    experiment_dir, terminal = tmp_path / "run", Terminal(controlling=controlling)
+    experiment_dir = tmp_path / "run"
+    terminal = Terminal(controlling=controlling)
     process = start(experiment_dir, EPISODES, environment, **terminal.as_streams)
     try:
         eventually(lambda: under_way(experiment_dir) and b"held-out" in terminal.shown)

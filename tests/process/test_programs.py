@@ -31,7 +31,8 @@ def calibrated(tmp_path_factory) -> Path:
 
 @pytest.mark.slow
 def test_calibrate_trains_independent_runs_on_all_lanes_and_checks_determinism(calibrated):
-    found, history = load_calibration(calibrated), load(calibrated).history
+    found = load_calibration(calibrated)
+    history = load(calibrated).history
     digests = {run.evaluation.digest for run in history.runs.values() if run.evaluation}
     assert len(digests) == found.spread.runs == 4  # no two runs share randomness
     assert {run.ref.device for run in history.runs.values()} == {"cpu:0", "cpu:1"}
@@ -55,7 +56,8 @@ def test_a_calibration_that_was_interrupted_goes_on_when_the_command_is_given_ag
         lines = (calibrated / JOURNAL_NAME).read_bytes().splitlines(keepends=True)
         (again / JOURNAL_NAME).write_bytes(b"".join(lines[: len(lines) // 2]))
     command("calibrate", "--runs", "4", "--episodes", "2", *SMALL, "--output-dir", str(tmp_path))
-    found, whole = load_calibration(again), load_calibration(calibrated)
+    found = load_calibration(again)
+    whole = load_calibration(calibrated)
     assert (found.spread, found.deterministic) == (whole.spread, whole.deterministic)
 
 

@@ -58,7 +58,8 @@ def test_a_worker_that_fails_at_every_point_in_turn_costs_nothing_and_is_told_of
 def test_a_process_that_is_killed_or_hangs_is_started_again_and_none_is_left(tmp_path, monkeypatch):
     before = run(tmp_path / "undisturbed", fake_plans.plan(seeds=2))
     monkeypatch.setenv(FAULT_VARIABLE, "die:b/0:0:1,hang:a/0:2:1,die:b/0:2:2,die:a/1:0:2,die:b/1:3:3")
-    watcher, launcher = Watcher(), LocalLauncher("support.fake_worker:main")
+    watcher = Watcher()
+    launcher = LocalLauncher("support.fake_worker:main")
     limits = Limits(floor_s=1.0, start_up_s=60.0)
     events = run(tmp_path / "run", fake_plans.plan(seeds=2), watcher, launcher=launcher, limits=limits)
     assert records(events) == records(before)

@@ -55,7 +55,8 @@ def damage(experiment_dir, name):
 
 def test_what_was_damaged_is_done_again_and_has_to_be_the_same(tmp_path, monkeypatch):
     """Else it is an alarm, and what was recorded first stays."""
-    whole, stopped = run(tmp_path / "whole", fake_plans.plan(episodes=4)), tmp_path / "stopped"
+    whole = run(tmp_path / "whole", fake_plans.plan(episodes=4))
+    stopped = tmp_path / "stopped"
     with pytest.raises(Interrupted):
         run(stopped, fake_plans.plan(episodes=4), PressCtrlC(0))
     milestones = {name: damage(stopped, name) for name in ("a/0", "b/0")}
@@ -97,7 +98,8 @@ def test_extending_a_finished_plan_goes_on_where_it_ended_under_the_stricter_rul
         extend(short, lambda history: extension(short, history, 6), THREADS, ())
     assert conducted.events_of(short) == before
     extend(short, lambda history: extension(short, history, 9), THREADS, ())
-    history, events = load(short).history, conducted.events_of(short)
+    history = load(short).history
+    events = conducted.events_of(short)
     assert (history.replicates, history.ended.status) == (9, "finished")
     assert len(of(ExperimentContinued, events)) == 1
     assert {(one.worker, one.incarnation) for one in of(WorkerStarted, events)} >= {("w00", 1), ("w00", 2)}
@@ -116,7 +118,9 @@ def test_extending_a_finished_plan_goes_on_where_it_ended_under_the_stricter_rul
 def test_coordinators_killed_one_after_the_other_lose_and_double_nothing(tmp_path, sockets):
     episodes = 150
     whole = run(tmp_path / "whole", fake_plans.plan(episodes=episodes))
-    expected, experiment_dir, recorded = records(whole), tmp_path / "run", {}
+    expected = records(whole)
+    experiment_dir = tmp_path / "run"
+    recorded = {}
     experiment_dir.mkdir()
     size = (tmp_path / "whole" / JOURNAL_NAME).stat().st_size
     for share in (0.2, 0.6, 2.0):

@@ -92,7 +92,8 @@ def test_other_rewards_change_no_play_and_a_constant_scales_what_it_should(made,
     assert other.answer.behaviours == made[1].answer.behaviours
     assert other.digest != made[1].digest
     assert (folder / "reward-audits" / f"synthetic-{other.digest[:12]}" / "reward_audit.json").exists()
-    before, doubled = made[1].answer.scored[2].returns, other.answer.scored[1].returns
+    before = made[1].answer.scored[2].returns
+    doubled = other.answer.scored[1].returns
     assert doubled == tuple(tuple(2 * value for value in hosts) for hosts in before)
 
 

@@ -29,7 +29,8 @@ def reward(facts, settings):
         {how}
     return np.nan_to_num(facts.acc_delta)
 """
-RAISES, DIES = 'raise RuntimeError("the planted failure")', "os.kill(os.getpid(), signal.SIGKILL)"
+RAISES = 'raise RuntimeError("the planted failure")'
+DIES = "os.kill(os.getpid(), signal.SIGKILL)"
 
 
 def fragile(folder: Path, failures: int, runs: int, how: str = DIES) -> ABExperiment:

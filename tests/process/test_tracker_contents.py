@@ -66,7 +66,8 @@ def test_tensorboard_holds_the_journal(filled, history):
 
 @pytest.mark.slow
 def test_twice_is_once(filled):
-    before, folders = held(filled), sorted(path.name for path in (filled / "wandb").glob("offline-*"))
+    before = held(filled)
+    folders = sorted(path.name for path in (filled / "wandb").glob("offline-*"))
     track(filled)
     assert held(filled) == before
     assert sorted(path.name for path in (filled / "wandb").glob("offline-*")) == folders  # not written anew

@@ -219,7 +219,8 @@ def evaluate(run, state):
 
 def test_a_worker_that_is_killed_changes_no_record(tmp_path):
     """The trainer of one run kills its own process, once; a run in the rehearsal has another folder."""
-    path, died = tmp_path / "killed.py", tmp_path / "died"
+    path = tmp_path / "killed.py"
+    died = tmp_path / "died"
     path.write_text(KILLED)
     arguments = (str(path), "--higher", "outcome", "--groups", "a,b", "--seeds", "1", "--set", f"trainer.died={died}")
     killed = launched(tmp_path, "killed", *arguments, launcher="local")

@@ -32,7 +32,8 @@ esac
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("command", ["launch", pytest.param("doctor", marks=pytest.mark.slow)])
 def test_the_node_and_the_folder_are_named(command, tmp_path):
-    folder, programs = tmp_path / "shared", tmp_path / "bin"
+    folder = tmp_path / "shared"
+    programs = tmp_path / "bin"
     folder.mkdir()
     programs.mkdir()
     for name, text in (("srun", SRUN), ("scontrol", SCONTROL)):

@@ -3,7 +3,8 @@
 import pytest
 from support import users_shell
 
-REHEARSALS, RUNS = 3, 2
+REHEARSALS = 3
+RUNS = 2
 
 
 @pytest.mark.parametrize("launcher", ["local", "inline"])

@@ -67,7 +67,8 @@ def test_a_message_each_way(hub, link):
 
 def test_a_worker_with_nothing_to_do_sleeps(link, monkeypatch):
     """Also after the time at which a report would be sent again, when there is none."""
-    polls, poll = [], zmq.Socket.poll
+    polls = []
+    poll = zmq.Socket.poll
     monkeypatch.setattr(zmq.Socket, "poll", lambda *args: polls.append(args) or poll(*args))
     assert link.receive(0.5) is None
     assert 0 < len(polls) <= 0.5 / 0.05 + 2

@@ -52,7 +52,9 @@ def events_of_all_kinds() -> list[AnyEvent]:
 
 def rewritten(experiment_dir: Path, pattern: bytes, by: bytes) -> None:
     """Every line with `by` for the pattern, and right CRCs."""
-    path, prev, lines = experiment_dir / JOURNAL_NAME, b"00000000", []
+    path = experiment_dir / JOURNAL_NAME
+    prev = b"00000000"
+    lines = []
     before = path.read_bytes()
     for line in before.splitlines():
         body = line[: line.rindex(b',"crc"')].replace(line[line.index(b'"prev":"') + 8 :][:8], prev, 1)

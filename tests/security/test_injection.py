@@ -44,7 +44,8 @@ def evil_events():
     shapes = {"a": journals.Shape(accuracy=74.0, mode=mode), "b": journals.Shape(mode="simplified")}
     started, *events = journals.Synthetic(groups=shapes).events()
     plan = msgspec.structs.replace(started.plan, notes=(EVIL,))
-    code, machine = {"commit": EVIL, "dirty": "yes"}, {"cpu": EVIL}
+    code = {"commit": EVIL, "dirty": "yes"}
+    machine = {"cpu": EVIL}
     started = msgspec.structs.replace(started, plan=plan, code=code, machine=machine, versions={"torch": EVIL})
     entry = Incident(category="worker_death", run_name="a/0", episode=1, detail=EVIL)
     return [started, *events[:-1], entry, ExperimentEnded(status="failed", detail=EVIL)]
@@ -78,7 +79,8 @@ class Tags(HTMLParser):
 
 
 def test_a_page_has_no_markup_but_its_own(report):
-    page, tags = render_page(report), Tags()
+    page = render_page(report)
+    tags = Tags()
     tags.feed(page)
     assert not {tag for tag, _ in tags.found} & {"img", "iframe", "object", "form"}
     assert [attributes for tag, attributes in tags.found if tag == "script"] == [{}]
@@ -185,7 +187,8 @@ def test_names_that_would_be_paths_or_markup_are_refused(name):
 
 @pytest.mark.parametrize("where", ["../../home/x.pt", "/etc/passwd", "a/../x", "checkpoints//x", "a\n", ".x", ""])
 def test_a_worker_cannot_name_a_file_elsewhere(where):
-    finished, evaluated = report_of(SPEC, 1), report_of(SPEC, 3)
+    finished = report_of(SPEC, 1)
+    evaluated = report_of(SPEC, 3)
     checkpoint = Checkpoint(milestone=1, file=where, sha256="0" * 64, size_bytes=1)
     for message in (
         msgspec.structs.replace(finished, checkpoint=checkpoint),

@@ -179,7 +179,8 @@ def _holds(events: Sequence[AnyEvent], tree: Any) -> list[AnyEvent] | None:
 @pytest.mark.parametrize("number", range(0, 9, 3))
 def test_no_reading_command_follows_a_name_in_a_journal(tmp_path, names, caught, number):
     """All strings that the types and the fold let pass, at once."""
-    name, events = names[number], journals.Synthetic(replicates=2, episodes=2).events()
+    name = names[number]
+    events = journals.Synthetic(replicates=2, episodes=2).events()
     own = TrainerOrder(
         reference="own.py",
         directory="d",
@@ -191,14 +192,16 @@ def test_no_reading_command_follows_a_name_in_a_journal(tmp_path, names, caught,
         out="o",
         resumes=True,
     )
-    tree, filled = msgspec.to_builtins(events[0]), 0
+    tree = msgspec.to_builtins(events[0])
+    filled = 0
     code = RewardCode(reference="own.py:f", folder="f", file="own.py", sha256="")
     for orders in tree["plan"]["blocks"][0]["runs"]:
         orders |= {"reward_code": [msgspec.to_builtins(code)], "trainer": msgspec.to_builtins(own)}
     for path in _places(tree):
         changed = _with(tree, path, name)
         if not {"lanes", "device"} & set(path) and _holds(events, changed):  # which have to fit each other
-            tree, filled = changed, filled + 1
+            tree = changed
+            filled = filled + 1
     assert filled > 20
     folder = journals.write(tmp_path / "received", _holds(events, tree))
     for command, *rest in READERS:

@@ -12,19 +12,24 @@ Counts = NDArray[np.int64]
 def wilson(successes: Counts, n: Floats, z: float) -> tuple[Floats, Floats]:
     """Score interval of a proportion."""
     p = successes / n
-    middle, half = p + z**2 / (2 * n), z * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
+    middle = p + z**2 / (2 * n)
+    half = z * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
     return (middle - half) / (1 + z**2 / n), (middle + half) / (1 + z**2 / n)
 
 
 def paired_interval(both: Counts, first: Counts, second: Counts, neither: Counts, z: float) -> tuple[Floats, Floats]:
     """Method 10 of Newcombe 1998 (Stat Med 17:2635); `first`: pairs in which only the first succeeded."""
     n = (both + first + second + neither).astype(float)
-    a, b = both + first, both + second
+    a = both + first
+    b = both + second
     root = np.sqrt(a * (n - a) * b * (n - b))
     cross = both * neither - first * second * 1.0
     corrected = np.where(cross > 0, np.maximum(cross - n / 2, 0), cross)
     phi = np.divide(corrected, root, out=np.zeros_like(root), where=root > 0)
-    p, q, (p_low, p_high), (q_low, q_high) = a / n, b / n, wilson(a, n, z), wilson(b, n, z)
+    p = a / n
+    q = b / n
+    (p_low, p_high) = wilson(a, n, z)
+    (q_low, q_high) = wilson(b, n, z)
 
     def reach(x: Floats, y: Floats) -> Floats:
         return np.sqrt(np.maximum(x**2 - 2 * phi * x * y + y**2, 0))

@@ -75,7 +75,8 @@ def collapsing(
     rng: np.random.Generator, size: tuple[int, int, int], correlation: float, rate: float, depth: float
 ) -> tuple[Floats, Bools]:
     """Normal outcomes, every group with a mean of 0, and which runs collapsed: none of the last group."""
-    x, hit = latent(rng, size, correlation), rng.random(size) < rate
+    x = latent(rng, size, correlation)
+    hit = rng.random(size) < rate
     hit[:, -1] = False
     x[:, :-1] += depth * (rate - hit[:, :-1])
     return x, hit

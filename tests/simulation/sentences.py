@@ -56,7 +56,8 @@ def check(rng_seed: int, number: int) -> tuple[Counter[str], list[str]]:
 
 def drawn(rng: np.random.Generator) -> Comparison:
     """One comparison: any kind of design, of outcomes, of losses, of findings."""
-    rule, kind = _design(rng), rng.random()
+    rule = _design(rng)
+    kind = rng.random()
     if kind < 0.15:
         return _unpaired(rng, rule)
     if kind < 0.35:
@@ -84,7 +85,8 @@ def _compared(
 
 def _unpaired(rng: np.random.Generator, rule: Design) -> Comparison:
     """Runs that form no pairs."""
-    d, b = _differences(rng), rng.standard_normal(int(rng.integers(1, 27)))
+    d = _differences(rng)
+    b = rng.standard_normal(int(rng.integers(1, 27)))
     rule = msgspec.structs.replace(
         rule,
         test="welch",
@@ -102,8 +104,10 @@ def _unpaired(rng: np.random.Generator, rule: Design) -> Comparison:
 
 def _counted(rng: np.random.Generator, rule: Design) -> Comparison:
     """Pairs of runs that came to 0 or 1, or to 0 or 100 %, of two chances, with a correlation."""
-    one, n = float(rng.choice([1.0, 100.0])), int(rng.integers(1, 27))
-    luck, same = rng.random((2, n)), rng.random(n) < rng.choice([0.0, 0.9])
+    one = float(rng.choice([1.0, 100.0]))
+    n = int(rng.integers(1, 27))
+    luck = rng.random((2, n))
+    same = rng.random(n) < rng.choice([0.0, 0.9])
     luck[1, same] = luck[0, same]
     ends = one * (luck < rng.choice([0.0, 0.1, 0.5, 0.95, 1.0], (2, 1)))
     outcome = msgspec.structs.replace(rule.outcome, unit="%" if one == 100.0 else "", low=None, high=None)
@@ -178,7 +182,8 @@ def _of_counts(found: Comparison) -> Iterator[str]:
 
 def _of_the_stop(found: Comparison) -> Iterator[str]:
     """A stop for futility claims nothing, is said once and everywhere, and prints an interval inside the margin."""
-    stopped, margin = found.course.decision == "futile", found.question.design.margin
+    stopped = found.course.decision == "futile"
+    margin = found.question.design.margin
     if stopped and found.verdict in CLAIMED:
         yield f"{found.verdict} of what was stopped for futility"
     if (found.inconclusive == "futile") != (stopped and found.verdict is Verdict.INCONCLUSIVE and not found.capped_by):
@@ -197,7 +202,10 @@ def _of_the_stop(found: Comparison) -> Iterator[str]:
 
 
 def _of_numbers(found: Comparison) -> Iterator[str]:
-    verdict, estimate, low, high = found.verdict, found.estimate, found.low, found.high
+    verdict = found.verdict
+    estimate = found.estimate
+    low = found.low
+    high = found.high
     margin = found.question.design.margin
     if None not in (estimate, low, high) and not low <= estimate <= high:
         yield f"the estimate {estimate} is outside of its interval {low} to {high}"
@@ -215,7 +223,8 @@ def _of_numbers(found: Comparison) -> Iterator[str]:
 
 
 def _of_losses(found: Comparison) -> Iterator[str]:
-    verdict, few = found.verdict, len(found.data) < LEAST_PAIRS
+    verdict = found.verdict
+    few = len(found.data) < LEAST_PAIRS
     if (verdict is Verdict.NO_INFERENCE) != (few and verdict not in (Verdict.BLOCKED, Verdict.IDENTICAL)):
         yield f"{verdict} with {len(found.data)} pairs"
     if found.imputed is not None and verdict in CLAIMED and not found.imputed.survives:
@@ -223,7 +232,8 @@ def _of_losses(found: Comparison) -> Iterator[str]:
 
 
 def _of_the_sentence(found: Comparison) -> Iterator[str]:
-    verdict, margin = found.verdict, found.question.design.margin
+    verdict = found.verdict
+    margin = found.question.design.margin
     if not found.sentence.startswith(str(verdict)):
         yield f"{verdict} begins with {found.sentence[:20]}"
     printed = _INTERVAL.search(found.sentence)
@@ -241,7 +251,8 @@ def _of_the_sentence(found: Comparison) -> Iterator[str]:
     if (verdict in UP and not min(low, estimate) > 0.0) or (verdict in DOWN and not max(high, estimate) < 0.0):
         yield f"{verdict} prints {estimate}, {low} to {high}"
     if verdict in BELOW and (at_once := _ALL_AT_ONCE.search(found.sentence)):
-        low, high = float(at_once[1]), float(at_once[2])
+        low = float(at_once[1])
+        high = float(at_once[2])
     if verdict in SMALL and not -margin < low <= high < margin:
         yield f"{verdict} within {margin} prints {low} to {high}"
 
@@ -254,7 +265,9 @@ def _rounded(printed: Sequence[str], values: Sequence[float]) -> Iterator[str]:
 
 
 def _of_the_headline(found: Comparison) -> Iterator[str]:
-    verdict, margin, said = found.verdict, found.question.design.margin, found.headline
+    verdict = found.verdict
+    margin = found.question.design.margin
+    said = found.headline
     starts = {**dict.fromkeys(UP, f"{A} is better than {B}"), **dict.fromkeys(DOWN, f"{A} is worse than {B}")}
     starts |= {Verdict.EQUIVALENT: f"{A} and {B} are equivalent", Verdict.INCONCLUSIVE: "Not decided"}
     starts |= {Verdict.NO_INFERENCE: ("Nothing ", "Too few ")}
@@ -271,7 +284,8 @@ def _of_the_headline(found: Comparison) -> Iterator[str]:
     low = float(span[2]) * (-1.0 if span[3] else 1.0)
     high = float(span[4]) * (-1.0 if span[5] == " worse" else 1.0)
     spread = low < high or found.high - found.low < _POINT
-    inside, clear = -margin < low and high < margin, low > 0.0
+    inside = -margin < low and high < margin
+    clear = low > 0.0
     if (verdict in (*UP, *DOWN) and not (clear and spread)) or (verdict in SMALL and not (inside and spread)):
         yield f"{verdict} beside {low} to {high}: {said}"
     if "includes 0" in said and not low <= 0.0 <= high:
@@ -280,7 +294,8 @@ def _of_the_headline(found: Comparison) -> Iterator[str]:
 
 def _of_requirements(found: Comparison) -> Iterator[str]:
     """A requirement holds only where verdict, estimate and interval say so; the stronger implies the weaker."""
-    margin, verdict = found.question.design.margin, found.verdict
+    margin = found.question.design.margin
+    verdict = found.verdict
     for left, right, sign in ((A, B, 1.0), (B, A, -1.0)):
         held = {one for one in RELATIONS if holds(Requirement(left=left, relation=one, right=right), found)}
         better, worse = (UP, DOWN) if sign > 0 else (DOWN, UP)

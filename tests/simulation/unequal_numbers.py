@@ -41,13 +41,17 @@ LAWS: dict[str, Draw] = {name: of_shape(name) for name in SHAPES} | {
 
 def t_and_df(a: Floats, b: Floats) -> tuple[dict[str, Floats], Floats]:
     """Welch's t of a [experiments, n] against b [experiments, m >= n] by every rule, and its degrees of freedom."""
-    n, m = a.shape[1], b.shape[1]
-    var_a, var_b = a.var(axis=1, ddof=1), b.var(axis=1, ddof=1)
-    of_a, of_b = var_a / n, var_b / m
+    n = a.shape[1]
+    m = b.shape[1]
+    var_a = a.var(axis=1, ddof=1)
+    var_b = b.var(axis=1, ddof=1)
+    of_a = var_a / n
+    of_b = var_b / m
     own = np.sqrt(of_a + of_b)
     df = (of_a + of_b) ** 2 / (of_a**2 / (n - 1) + of_b**2 / (m - 1))
     common = np.sqrt(((n - 1) * var_a + (m - 1) * var_b) / (n + m - 2) * (1 / n + 1 / m))
-    larger, either = skewed(b), skewed(a) | skewed(b)
+    larger = skewed(b)
+    either = skewed(a) | skewed(b)
     difference = a.mean(axis=1) - b.mean(axis=1)
     floor = np.maximum(own, common)
     errors = {
@@ -76,7 +80,8 @@ def rates(
     The SD of the larger group is `sd` times that of the smaller one, whose mean is higher by `up` of its SDs.
     """
     rng = np.random.default_rng([*numbers, round(100 * sd)])
-    (few, many), (n, m) = laws, numbers
+    (few, many) = laws
+    (n, m) = numbers
     found, df = t_and_df(few(rng, (EXPERIMENTS, n)) + up, sd * many(rng, (EXPERIMENTS, m)))
     return {
         name: (

@@ -35,7 +35,8 @@ def fisher(n: int, m: int) -> Floats:
 
 def score(n: int, m: int) -> Floats:
     """[n + 1, m + 1] minus |z| of the difference with a pooled share, the statistic of Barnard's test."""
-    x, y = np.arange(n + 1)[:, None], np.arange(m + 1)[None, :]
+    x = np.arange(n + 1)[:, None]
+    y = np.arange(m + 1)[None, :]
     share = (x + y) / (n + m)
     spread = np.sqrt(share * (1 - share) * (1 / n + 1 / m))
     return -np.abs(np.divide(x / n - y / m, spread, out=np.zeros((n + 1, m + 1)), where=spread > 0))
@@ -55,8 +56,11 @@ def unconditional(statistic: Floats) -> Floats:
 
 def excludes_0(n: int, m: int, bound: float) -> Bools:
     """[n + 1, m + 1] whether Newcombe's interval excludes 0."""
-    a, b, z = np.arange(n + 1)[:, None], np.arange(m + 1)[None, :], z_of(np.float64(bound))
-    (low_a, high_a), (low_b, high_b) = wilson(a, np.float64(n), z), wilson(b, np.float64(m), z)
+    a = np.arange(n + 1)[:, None]
+    b = np.arange(m + 1)[None, :]
+    z = z_of(np.float64(bound))
+    (low_a, high_a) = wilson(a, np.float64(n), z)
+    (low_b, high_b) = wilson(b, np.float64(m), z)
     apart = a / n - b / m
     below = apart - np.hypot(a / n - low_a, high_b - b / m)
     above = apart + np.hypot(high_a - a / n, b / m - low_b)
@@ -87,7 +91,8 @@ def runs_needed(first: float, second: float) -> list[str]:
 def main() -> None:
     print(f"| runs | bound | false claims: {', '.join(TESTS)} | power at 0.9 and 0.5 | at 0.5 and 0.9 |")
     print("|---|---|---|---|---|")
-    up, down = np.array([0.9]), np.array([0.5])
+    up = np.array([0.9])
+    down = np.array([0.5])
     for bound in (0.05, 0.05 / 3):
         for n, m in NUMBERS:
             found = claims(n, m, bound).values()

@@ -34,7 +34,8 @@ def test_plans_have_the_same_looks():
 
 
 def test_bounds_are_calibrated_alike():
-    looks, alphas = (10, 14, 20), (0.05, 0.05 / 3)
+    looks = (10, 14, 20)
+    alphas = (0.05, 0.05 / 3)
     found = find_bounds([(0, 1)] * looks[-1], 1, looks, alphas)
     for k in range(len(looks)):
         mine = Rule(looks, paths=500_000).nominal(k, np.array(alphas))
@@ -88,7 +89,9 @@ def worded(equivalent, direction, small):
 
 @pytest.mark.parametrize("name", RULES)
 def test_the_product_comes_to_the_same_words_and_intervals(name):
-    rule, rng, seen = RULES[name], np.random.default_rng([36, *name.encode()]), Counter()
+    rule = RULES[name]
+    rng = np.random.default_rng([36, *name.encode()])
+    seen = Counter()
     for number in range(60):
         groups = int(rng.integers(2, 5))
         of = comparisons(groups, against=bool(rng.integers(2)))
@@ -111,7 +114,9 @@ def test_the_product_comes_to_the_same_words_and_intervals(name):
 
 @pytest.mark.parametrize("worst", [None, 20.0, 49.5])
 def test_lost_runs_leave_the_same_words(worst):
-    rule, rng, seen = RULES["20"], np.random.default_rng(37), Counter()
+    rule = RULES["20"]
+    rng = np.random.default_rng(37)
+    seen = Counter()
     asked = plan(rule, [(0, 1)], worst=worst)
     (contrast,) = asked.comparisons
     for number in range(40):

@@ -48,7 +48,8 @@ def test_no_difference_is_called_small_where_crashes_may_have_replaced_collapses
 
 def test_no_group_is_better_whose_differences_drift():
     """Runs in clock order, each group autocorrelated; only the column `order` says so, never the number of a seed."""
-    runs, replace = read_csv(FILES / "drift.csv"), msgspec.structs.replace
+    runs = read_csv(FILES / "drift.csv")
+    replace = msgspec.structs.replace
     ordered = [replace(row, order=int(row.replicate)) for row in runs.rows]
     unknown, drifts = (
         explore(replace(runs, rows=tuple(rows)), scales_of(("",), 2.0), Rule()).comparisons[0]

@@ -28,7 +28,8 @@ def killed_at(experiment_dir, sockets, size, what):
         text=True,
         start_new_session=True,
     )
-    journal, deadline = experiment_dir / JOURNAL_NAME, time.monotonic() + PATIENCE_S
+    journal = experiment_dir / JOURNAL_NAME
+    deadline = time.monotonic() + PATIENCE_S
     while process.poll() is None:
         assert time.monotonic() < deadline
         if journal.exists() and journal.stat().st_size >= size:

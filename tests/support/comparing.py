@@ -15,7 +15,8 @@ from workers.growth.measures import MEASURES
 
 # nominal p of the looks, t-calibrated: 0.05 at once; 6, 10 of 10 (docs/internals/verdict-rules.md)
 NOMINAL = {6: (0.05,), 8: (0.05,), 10: (0.0076, 0.0455), 16: (0.05,), 20: (0.05,)}
-A, B = "shaped", "simplified"
+A = "shaped"
+B = "simplified"
 
 
 def design(replicates: int, comparisons: int = 1, **changes: object) -> Design:
@@ -68,7 +69,8 @@ def compared(
     lost = lost or Lost()
     if complete is None:
         complete = len(pairs) + len(lost.replicates)
-    same_records, findings = changes.pop("same_records", False), changes.pop("findings", ())
+    same_records = changes.pop("same_records", False)
+    findings = changes.pop("findings", ())
     asked = Question(a=A, b=B, design=rule, planned=max(rule.looks, default=complete), scope="task t, 5 steps")
     course = courses_of(rule, {rule.comparisons[0]: pairs}, complete)[rule.comparisons[0]]
     return compare(
@@ -97,7 +99,8 @@ def lost(*halves):
     )
 
 
-BETTER_A, BETTER_B = (75.0, 76.2, 74.1, 75.7, 76.0, 74.4), (70.1, 72.0, 70.3, 70.0, 71.7, 70.4)
+BETTER_A = (75.0, 76.2, 74.1, 75.7, 76.0, 74.4)
+BETTER_B = (70.1, 72.0, 70.3, 70.0, 71.7, 70.4)
 SMALL = np.array([0.3, -0.2, 0.1, -0.4, 0.2, -0.1, 0.05, -0.25, 0.35, -0.15, 0.25, -0.3, 0.15, -0.05, 0.4, -0.35])
 
 

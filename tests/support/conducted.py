@@ -41,7 +41,9 @@ class Striking(Watcher):
 
     def __init__(self, strike, run="c/0"):
         super().__init__(self._look)
-        self._strike, self._run, self.struck = strike, run, None
+        self._strike = strike
+        self._run = run
+        self.struck = None
 
     def _look(self, event):
         if isinstance(event, EpisodeRecorded) and event.record.run.name == self._run and event.record.episode == 1:

@@ -57,7 +57,8 @@ from workers.process.link import Link
 from workers.storage import durable
 from workers.storage.durable import Damaged
 
-FAULT_VARIABLE, SCRIBBLE_VARIABLE = "FAKE_FAULT", "SCRIBBLE_IN"
+FAULT_VARIABLE = "FAKE_FAULT"
+SCRIBBLE_VARIABLE = "SCRIBBLE_IN"
 TIMING = Timing(total_s=0.0, train_s=0.0, validate_s=0.0, decide_s=0.0, update_s=0.0)
 
 

@@ -160,7 +160,8 @@ def _one_life(experiment_dir: Path, around: dict[str, str], now: tuple[list[Blow
     with (experiment_dir.parent / f"{experiment_dir.name}.stderr").open("ab") as errors:
         process = subprocess.Popen(command, env=children.environment(**around), stderr=errors, start_new_session=True)
     try:
-        begun, patience_s = time.monotonic(), _PATIENCE_S
+        begun = time.monotonic()
+        patience_s = _PATIENCE_S
         while process.poll() is None:
             patience_s = max(patience_s, _PATIENCE_S * crowding())
             assert time.monotonic() < begun + patience_s, f"life {life} did not end within {patience_s:.0f} s"

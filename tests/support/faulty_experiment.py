@@ -21,7 +21,8 @@ def main(run_dir: str, life: str, floor_s: str) -> int:
     from support import fault_world, planted_death
 
     planted_death.install(f"coordinator/{life}")
-    experiment_dir, launcher = Path(run_dir), LocalLauncher("support.planted_death:worker")
+    experiment_dir = Path(run_dir)
+    launcher = LocalLauncher("support.planted_death:worker")
     limits = Limits(floor_s=float(floor_s), start_up_s=15.0)
     try:
         if (experiment_dir / JOURNAL_NAME).exists():

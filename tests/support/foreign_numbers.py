@@ -96,7 +96,8 @@ def replaced(tree: Any, place: Place, value: Any) -> Any:
 def write_chain(folder: Path, changed: Sequence[Any]) -> Path:
     """Write a journal with these events, whose CRCs are right; return its folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    prev, lines = FIRST_PREV, []
+    prev = FIRST_PREV
+    lines = []
     for n, tree in enumerate(changed):
         event = json.dumps(tree).replace(f'"{_RAW}1e400"', "1e400")
         body = f'{{"n":{n},"prev":"{prev}","t":"2026-01-01T00:00:00.000+00:00","event":{event}'.encode()
@@ -118,7 +119,8 @@ def is_accepted(folder: Path) -> bool:
 def wrong(folder: Path, command: Sequence[str], outside: Path) -> str:
     """Run a command on a journal; return what is wrong with its end, or "" if nothing is."""
     more = ("--out", str(outside)) if command[0] == "export" else ()
-    out, err = io.StringIO(), io.StringIO()
+    out = io.StringIO()
+    err = io.StringIO()
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             status = invoke(cli.group, [command[0], str(folder), *command[1:], *more], "esper-ab")

@@ -91,7 +91,8 @@ def of_experiment(directory: Path) -> dict[str, Any]:
 
 def of_joint(directory: Path) -> dict[str, Any]:
     """Golden of a joint experiment, with one of each part."""
-    joint, plan = read_joint(directory), read_plan(directory / PLAN_NAME)
+    joint = read_joint(directory)
+    plan = read_plan(directory / PLAN_NAME)
     result = judge_directory(directory, joint, plan, SEED)
     folders = {part.name: directory / part.folder for part in joint.parts if begun(directory / part.folder)}
     parts = {name: of_experiment(folder) for name, folder in folders.items()}
@@ -240,7 +241,8 @@ def _plan_of(plan: Mapping[str, Any]) -> AnalysisPlan:
 
 def _outcomes_of(golden: Mapping[str, Any]) -> Observations:
     """As from a data frame."""
-    plan, rows = golden["plan"], _rows(golden)
+    plan = golden["plan"]
+    rows = _rows(golden)
     used = [name for name in COLUMNS if any(row[name] is not None for row in rows) and name not in ("item", "status")]
     names = {"pair": plan["pair_column"]} | _OURS
     columns = {names.get(name, name): [row[name] for row in rows] for name in used if name != "place"}

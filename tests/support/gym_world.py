@@ -74,7 +74,8 @@ class Walk(gymnasium.Env[np.ndarray, int]):
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
         super().reset(seed=seed)
-        self.place, self.steps = float(self.np_random.uniform(-0.5, 0.5)), 0
+        self.place = float(self.np_random.uniform(-0.5, 0.5))
+        self.steps = 0
         return self._seen(), {}
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:

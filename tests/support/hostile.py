@@ -150,7 +150,8 @@ def send_all(endpoint, identity, found, keys=None):
 
 def raw(endpoint, data):
     """Write `data` and read until the other end is silent or hangs up."""
-    got, (host, _, port) = b"", endpoint.removeprefix("tcp://").rpartition(":")
+    got = b""
+    (host, _, port) = endpoint.removeprefix("tcp://").rpartition(":")
     with socket.create_connection((host, int(port)), timeout=5) as plain:
         plain.settimeout(0.3)
         try:

@@ -59,7 +59,8 @@ def _begin_or_remember(command: Sequence[str], line: bytes) -> Answered | Child:
 
 def esper_ab(*args: str | Path, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
     """Called in `folder`; exit status and output. What a command does to its process for good is taken back."""
-    words, (out, error) = list(map(str, args)), (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+    words = list(map(str, args))
+    (out, error) = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
     hang_up = signal.getsignal(signal.SIGHUP)
     try:
         with (

@@ -71,7 +71,8 @@ class Shape:
 
     @property
     def settings(self) -> GroupSettings:
-        controller, reward = ControllerSettings(name=self.controller), RewardSettings(mode=self.mode)
+        controller = ControllerSettings(name=self.controller)
+        reward = RewardSettings(mode=self.mode)
         return GroupSettings(controller=controller, ppo=self.ppo, reward=reward)
 
 
@@ -197,7 +198,8 @@ class Synthetic:
     def _env(self, spec: RunSpec, env: int, level: float, rng: np.random.Generator) -> EnvEpisode:
         shape = self.groups[spec.ref.group_id]
         grows = shape.controller != "wait"
-        low, high = self.measures.outcome.low, self.measures.outcome.high
+        low = self.measures.outcome.low
+        high = self.measures.outcome.high
         outcome = float(np.clip(level + rng.normal(0, 2.0), None if low is None else low + 10.0, high))
         fossilized = int(rng.integers(0, 3)) if grows else 0
         growth = {
@@ -229,7 +231,8 @@ class Synthetic:
         )
 
     def episode(self, spec: RunSpec, episode: int) -> EpisodeRecord:
-        shape, rng = self.groups[spec.ref.group_id], self._generator(spec, episode)
+        shape = self.groups[spec.ref.group_id]
+        rng = self._generator(spec, episode)
         learns = shape.controller == "ppo"
         progress = 1 - np.exp(-3 * (episode + 1) / self.episodes) if learns else 1.0
         level = 33.0 + (shape.accuracy - 33.0) * progress
@@ -293,7 +296,8 @@ class Synthetic:
         return tuple(listed)
 
     def evaluation(self, spec: RunSpec) -> EvaluationRecord:
-        shape, rng = self.groups[spec.ref.group_id], self._generator(spec, -1)
+        shape = self.groups[spec.ref.group_id]
+        rng = self._generator(spec, -1)
         level = shape.accuracy + rng.normal(0, 1.5)
         episodes = tuple(
             EvaluatedEpisode(
@@ -360,7 +364,8 @@ def failed_run(kept: int = 3) -> list[AnyEvent]:
         for at, event in enumerate(events)
         if isinstance(event, EpisodeRecorded) and event.record.episode == 1
     }
-    shaped, simplified = second[f"shaped/{kept}"], second[f"simplified/{kept}"]
+    shaped = second[f"shaped/{kept}"]
+    simplified = second[f"simplified/{kept}"]
     incident = Incident(category="worker_death", run_name=f"simplified/{kept}", episode=1, detail="exit code -9")
     ended = ExperimentEnded(status="failed", detail=f"worker w1 died in simplified/{kept}")
     return [*events[: min(shaped, simplified)], events[shaped], incident, ended]

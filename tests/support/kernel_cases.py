@@ -83,7 +83,8 @@ def grown(host: HostSpec, sides: tuple[int, int], seeds: list[Seed], batch: int)
     """Two networks with drawn parameters and momenta, the seeds dealt out to their slots."""
     host = replace(host, pools=min(host.pools, host.levels))
     task = replace(DIGITS, host=host, image=(host.in_channels, *sides), slots=tuple(map(str, range(host.levels))))
-    table, rule = SeedTable.empty(2, host.levels), GrowthSettings(batch_size=batch, weight_decay=0.01)
+    table = SeedTable.empty(2, host.levels)
+    rule = GrowthSettings(batch_size=batch, weight_decay=0.01)
     bank = Bank(task, task.slots, np.arange(2), rule, torch.zeros(()))
     bank._blueprints = BLUEPRINTS
     bank.begin_episode([env_path(env) for env in range(2)])
@@ -106,7 +107,8 @@ def precise(bank: Bank) -> Bank:
     bank = copy.deepcopy(bank)
     bank._dtype = bank._computed = torch.float64
     for stack in (bank.host, *bank._seeds.values()):
-        stack.values, stack.momentum = stack.values.double(), stack.momentum.double()
+        stack.values = stack.values.double()
+        stack.momentum = stack.momentum.double()
     bank.statistics = [BatchStatistics(s.mean.double(), s.var.double()) for s in bank.statistics]
     return bank
 
@@ -162,7 +164,8 @@ class Case:
 
     def nearby(self, number: int) -> Case:
         """The same with parameters that differ in the fifth digit: as well conditioned, with other rounding errors."""
-        bank, draws = copy.deepcopy(self.bank), torch.Generator().manual_seed(number)
+        bank = copy.deepcopy(self.bank)
+        draws = torch.Generator().manual_seed(number)
         for stack in (bank.host, *bank._seeds.values()):
             stack.values *= 1.0 + 1e-5 * torch.randn(stack.values.shape, generator=draws)
         return replace(self, bank=bank)
@@ -176,7 +179,8 @@ def drawn(mode: str, rng_seed: int) -> Case:
     """A case by its number: `normal` like data of a task, `scales` of any size and centre, `ragged` in odd batches."""
     draws = np.random.default_rng([rng_seed, *mode.encode()])
     pick = lambda *choices: choices[draws.integers(len(choices))]  # noqa: E731
-    ragged, scales = mode == "ragged", mode == "scales"
+    ragged = mode == "ragged"
+    scales = mode == "scales"
     host = HostSpec(
         in_channels=int(draws.integers(1, 4)),
         base=pick(4, 6, 8),
@@ -225,12 +229,15 @@ class Kinks(TorchFunctionMode):
         """`flipped`: the number of a call, and the place of an input of a ReLU or of a window of a pool."""
         super().__init__()
         self.found: list[tuple[float, tuple[int, int]]] = []  # margin, in root mean squares of its channel; place
-        self._flipped, self._nearest, self._calls = flipped, nearest, 0
+        self._flipped = flipped
+        self._nearest = nearest
+        self._calls = 0
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         if func not in (F.relu, F.max_pool2d):
             return func(*args, **(kwargs or {}))
-        call, x = self._calls, args[0]
+        call = self._calls
+        x = args[0]
         self._calls += 1
         chosen = self._flipped[1] if self._flipped and self._flipped[0] == call else None
         return self._relu(call, x, chosen) if func is F.relu else self._pool(call, x, chosen)
@@ -244,7 +251,8 @@ class Kinks(TorchFunctionMode):
 
     def _pool(self, call: int, x: torch.Tensor, chosen: int | None) -> torch.Tensor:
         b, c, height, width = x.shape
-        tall, wide = height // 2, width // 2
+        tall = height // 2
+        wide = width // 2
         windows = x[:, :, : 2 * tall, : 2 * wide].reshape(b, c, tall, 2, wide, 2).permute(0, 1, 2, 4, 3, 5).flatten(4)
         values, places = windows.detach().topk(2)
         self._note(call, values[..., 0] - values[..., 1], x.detach())
@@ -305,7 +313,9 @@ class Compared:
 def compared(case: Case, kernel: HostKernel) -> Iterator[Compared]:
     """Both networks, trained by the kernel and by torch in float32, against float64."""
     kinks = Kinks()
-    reference, theirs, mine = case.in_float64(kinks), case.by_torch(), case.by_kernel(kernel)
+    reference = case.in_float64(kinks)
+    theirs = case.by_torch()
+    mine = case.by_kernel(kernel)
     for network in range(2):
         rows = slice(network, network + 1)
         found = Compared(network, difference(mine, reference, rows), difference(theirs, reference, rows))

@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 from esper_ab.design.design import Boundary, Contrast, extended
 from support import comparing
 
-AB, AC, BC = Contrast(a="a", b="b"), Contrast(a="a", b="c"), Contrast(a="b", b="c")
+AB = Contrast(a="a", b="b")
+AC = Contrast(a="a", b="c")
+BC = Contrast(a="b", b="c")
 NOMINAL = {  # of looks 6, 10, 14, 20, by comparisons open; near the calibrated ones
     1: (8.5e-5, 0.0030, 0.0131, 0.0435),
     2: (7.6e-6, 0.00072, 0.0049, 0.0222),

@@ -64,7 +64,10 @@ class SimulatedWorker:
     def receive(self, message):
         match message:
             case Assign():
-                self.assign, self.at, self.working, self.said = message, None, True, []
+                self.assign = message
+                self.at = None
+                self.working = True
+                self.said = []
             case Release() if message.run_name == self.run and message.milestone == self.at and not self.working:
                 self.working = message.milestone <= self.assign.spec.episodes
                 if not self.working:
@@ -72,7 +75,8 @@ class SimulatedWorker:
             case Cancel() if message.run_name == self.run:
                 if self.working and self.at is not None:
                     self.report()  # was on its way
-                self.assign, self.working = None, False
+                self.assign = None
+                self.working = False
 
     def hello(self):
         self.greeted = True
@@ -89,7 +93,8 @@ class SimulatedWorker:
         )
 
     def progress(self):
-        spec, (_, milestone) = self.assign.spec, self.next
+        spec = self.assign.spec
+        (_, milestone) = self.next
         return Progress(run=spec.ref, milestone=milestone, step=1, phase=phase_of(spec, milestone))
 
     def starts(self):
@@ -97,13 +102,16 @@ class SimulatedWorker:
         return [one.milestone for one in self.assign.checkpoints] + [0]
 
     def ready(self, milestone):
-        self.at, self.working = milestone, False
+        self.at = milestone
+        self.working = False
         return self._say(Ready(run=self.assign.spec.ref, warm_up_s=0.0, milestone=milestone))
 
     def report(self):
         """The next piece of work, done."""
-        self.at, self.working = self.at + 1, False
-        spec, milestone = self.assign.spec, self.at
+        self.at = self.at + 1
+        self.working = False
+        spec = self.assign.spec
+        milestone = self.at
         saved = checkpoint(self.run, milestone) if milestone <= spec.episodes else None
         return self._say(report_of(spec, milestone, saved))
 
@@ -120,7 +128,9 @@ class World:
 
     def __init__(self, plan, events=(), limits=None, at_once=100):
         """`at_once`: workers that may be starting."""
-        self.plan, self.at_once, self.waves = plan, at_once, Waves(at_once)
+        self.plan = plan
+        self.at_once = at_once
+        self.waves = Waves(at_once)
         self.journal = [*events] or [started(plan)]
         self.recorded = fold(self.journal)  # what a reader of the journal would see
         self.durable = fold(self.journal)  # what would be left after a power cut
@@ -290,7 +300,8 @@ class World:
             self.hear(worker, worker.report())
         elif action == "out of turn":
             specs = [spec for block in self.recorded.blocks for spec in block.runs]
-            spec, milestone = choices.one(specs), 1 + choices.number(self.plan.experiment.episodes + 1)
+            spec = choices.one(specs)
+            milestone = 1 + choices.number(self.plan.experiment.episodes + 1)
             if (spec.ref.name, milestone) != worker.next:
                 self.hear(worker, report_of(spec, milestone))
 
@@ -298,7 +309,8 @@ class World:
         self.now += seconds
         self.lacking = max(0, self.lacking - 1)
         if not self.lacking:
-            due, self.delayed = self.delayed, []
+            due = self.delayed
+            self.delayed = []
             for lane in due:
                 self.waves.ask(lane)
         for check in (self.machine.check_ended, self.machine.check_silent, self.machine.end_round):

@@ -86,7 +86,8 @@ class Fixed:
     """Masks [B, heads, widest head] that depend on no choice."""
 
     def __init__(self, masks: np.ndarray, shape: Shape) -> None:
-        self._masks, self._sizes = masks, shape.head_sizes
+        self._masks = masks
+        self._sizes = shape.head_sizes
 
     def mask(self, head: int, chosen: np.ndarray) -> np.ndarray:
         return self._masks[:, head, : self._sizes[head]]
@@ -101,11 +102,14 @@ def write(wide: WidePolicy, policy: NativePolicy) -> None:
 
 def batch_of(case: Case) -> Batch:
     """Random numbers of every kind; some heads unused; what is seen after the end is zero."""
-    rng, sizes, shape = np.random.default_rng(case.key), case.shape, (case.steps, case.sequences)
+    rng = np.random.default_rng(case.key)
+    sizes = case.shape
+    shape = (case.steps, case.sequences)
     lengths = rng.integers(0, case.steps + 1, case.sequences) if case.ragged else np.full(case.sequences, case.steps)
     lengths[0] = case.steps
     valid = np.arange(case.steps)[:, None] < lengths
-    masks, actions = None, rng.standard_normal((*shape, sizes.dimensions)) / 2
+    masks = None
+    actions = rng.standard_normal((*shape, sizes.dimensions)) / 2
     if sizes.head_sizes:
         fits = np.arange(max(sizes.head_sizes)) < np.array(sizes.head_sizes)[:, None]
         masks = fits & (rng.random((*shape, *fits.shape)) < (0.6 if case.masked else 1.0))

@@ -18,10 +18,12 @@ import zmq
 
 from esper_ab.contracts.worker_order import WorkerOrder
 
-VARIABLE, LOG_VARIABLE = "NEMESIS", "NEMESIS_LOG"
+VARIABLE = "NEMESIS"
+LOG_VARIABLE = "NEMESIS_LOG"
 PLACES = ("journal write", "journal sync", "checkpoint write", "checkpoint sync", "checkpoint rename", "send")
 # and, of workers that have policies: "policy write", "policy sync", "policy rename"
-_WRITE, _SYNC = os.write, (os.fsync, os.fdatasync)
+_WRITE = os.write
+_SYNC = (os.fsync, os.fdatasync)
 
 
 class Death(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,7 +64,9 @@ def install(identity: str) -> None:
 
 class _Planted:
     def __init__(self, identity: str, death: Death) -> None:
-        self._identity, self._death, self._calls = identity, death, 0
+        self._identity = identity
+        self._death = death
+        self._calls = 0
         self._process = os.getpid()  # forked children have deaths of their own
 
     def wrap(self) -> None:

@@ -117,9 +117,11 @@ def take_envs(facts, index):
 
 def _golden_potential_before(seed, settings):
     """Phi_prev of the golden cases: of one epoch earlier, or of the end of the previous stage."""
-    stage, epochs = seed["stage"], seed["epochs_in_stage"] - 1
+    stage = seed["stage"]
+    epochs = seed["epochs_in_stage"] - 1
     if epochs < 0:
-        stage, epochs = seed["previous_stage"], seed["previous_epochs_in_stage"]
+        stage = seed["previous_stage"]
+        epochs = seed["previous_epochs_in_stage"]
     return STAGE_POTENTIAL.get(stage, 0.0) + min(epochs * settings.epoch_progress_bonus, settings.max_progress_bonus)
 
 

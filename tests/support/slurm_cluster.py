@@ -99,7 +99,8 @@ class SlurmCluster:
         self.close()
 
     def _configure(self) -> None:
-        host, ports = socket.gethostname(), _free_ports(1 + len(NODES))
+        host = socket.gethostname()
+        ports = _free_ports(1 + len(NODES))
         (self.folder / "state").mkdir()
         text = _CONF.format(folder=self.folder, host=host, controller=ports[0], socket=self.folder / "munge.socket")
         for name, port in zip(NODES, ports[1:], strict=True):

@@ -20,7 +20,8 @@ from workers.run.session import Session
 from workers.tasks.synthetic import TASK
 from workers.vocabulary import Algorithm, Stage
 
-ENVS, BATCH = 15, 16  # of a crowded bank
+ENVS = 15  # of a crowded bank
+BATCH = 16  # of a crowded bank
 
 
 @functools.cache
@@ -85,7 +86,8 @@ def crowded(
     table = SeedTable.empty(ENVS, len(task.slots))
     for env in range(ENVS - 1):
         for slot in range(1 + env % len(task.slots)):
-            blueprint, algorithm = (env + 3 * slot) % 7, (env // 2 + slot) % len(Algorithm)
+            blueprint = (env + 3 * slot) % 7
+            algorithm = (env // 2 + slot) % len(Algorithm)
             plant(bank, table, env, slot, blueprint, alpha=0.5 * (env % 3), algorithm=algorithm)
     table.stage[4, 0], table.frozen[6, 0] = Stage.FOSSILIZED, True
     bank.settle()

@@ -10,8 +10,11 @@ from support.children import python
 
 PATIENCE_S = 600.0  # libraries that load in seconds take minutes on a machine that is fifteen times overloaded
 SMALL = journals.Synthetic(replicates=2, episodes=3, n_envs=2, steps=10, eval_episodes=2)
-_HEADER_BYTES, _BLOCK_BYTES = 7, 32768
-_FULL, _FIRST, _LAST = 1, 2, 4
+_HEADER_BYTES = 7
+_BLOCK_BYTES = 32768
+_FULL = 1
+_FIRST = 2
+_LAST = 4
 
 
 def track(experiment_dir, *flags):
@@ -26,7 +29,9 @@ def wandb_records(path):
     """The records of one .wandb file: a header, then chunks as in LevelDB's log, 32 KiB a block."""
     from wandb.proto.wandb_internal_pb2 import Record
 
-    data, at, whole = path.read_bytes(), _HEADER_BYTES, b""
+    data = path.read_bytes()
+    at = _HEADER_BYTES
+    whole = b""
     assert data[:4] == b":W&B"
     while at + _HEADER_BYTES <= len(data):
         left = _BLOCK_BYTES - at % _BLOCK_BYTES

@@ -95,7 +95,8 @@ def question(reference: str, folder: Path, **changes: Any) -> TrainerQuestion:
 
 def spec(reference: str, experiment_dir: Path, settings: dict[str, Any], **changes: Any) -> RunSpec:
     """Orders of a run, with the copy of a Python trainer that a plan would have made in `experiment_dir`."""
-    path, single = Path(reference), is_command(reference)
+    path = Path(reference)
+    single = is_command(reference)
     files = ("train.py",) if single else (path.name,)
     if not single:
         (experiment_dir / "copy").mkdir(exist_ok=True)

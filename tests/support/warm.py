@@ -24,7 +24,8 @@ from support import children
 
 _MODULES = tuple(f"workers.commands.{name}" for name in ("describe", "try_trainer", "evaluate", "heuristic", "rewards"))
 _PROGRAM = ["-P", own_packages.__file__]
-_MOST_BYTES, _PDEATHSIG = 1 << 18, 1
+_MOST_BYTES = 1 << 18
+_PDEATHSIG = 1
 _STARTING = threading.Lock()
 _address = ""  # of the server, also in what it forks
 # Variables that are read before anything else, as they were then: a child for which others are wanted is not forked.
@@ -36,7 +37,8 @@ def _server() -> str:
     global _address
     with _STARTING:
         if not _address:
-            _address, (ours, theirs) = f"esper_ab-warm-{os.getpid()}", socket.socketpair()
+            _address = f"esper_ab-warm-{os.getpid()}"
+            (ours, theirs) = socket.socketpair()
             ours.detach()  # closed by the end of this process alone
             with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening, theirs:
                 listening.bind(f"\0{_address}")
@@ -74,7 +76,8 @@ class Popen(subprocess.Popen):
         request = json.dumps([args[2], args[4:], given, str(cwd or Path.cwd())]).encode()
         assert len(request) < _MOST_BYTES
         socket.send_fds(self._ended, [request], fds)
-        self.pid, self._child_created = int(self._ended.recv(64)), True
+        self.pid = int(self._ended.recv(64))
+        self._child_created = True
         self._close_pipe_fds(*pipes)
 
     def _try_wait(self, wait_flags: int) -> tuple[int, int]:

@@ -45,7 +45,9 @@ def find_gpus(
 
     The GPUs in `asked` are tested and, if they fail, left out. The first GPU that works is also timed.
     """
-    gpus, tried, broken = list[Device](), 0, list[str]()
+    gpus = list[Device]()
+    tried = 0
+    broken = list[str]()
     for index, (name, facts) in enumerate(seen):
         gpu = Device(
             name=f"cuda:{index}",
@@ -133,7 +135,8 @@ def describe(questions: Questions) -> Machine:
         seen = seen_gpus(pool)  # only now: a trainer's rehearsal had the GPUs to itself
         gpus, unusable = find_gpus(questions.gpus, seen, functools.partial(kind.step_s, questions))
     except RuntimeError as error:
-        gpus, unusable = [], f"CUDA does not start: {error}"
+        gpus = []
+        unusable = f"CUDA does not start: {error}"
     memory_bytes = psutil.virtual_memory().total
     cores = [Device(name=f"cpu:{i}", title="", uuid="", memory_bytes=memory_bytes) for i in range(usable_cores())]
     return Machine(

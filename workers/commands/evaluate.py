@@ -58,14 +58,17 @@ def _possible(planned: Arithmetic, device: str) -> tuple[Arithmetic, str]:
     """Return the run's arithmetic as far as this machine supports it, and why the run's kernel is unusable, or ""."""
     found, problem = possible(planned)
     if device != "cpu" and found.host_kernel != "torch":
-        found, problem = msgspec.structs.replace(found, hosts="torch"), f"hosts are on {device}"
+        found = msgspec.structs.replace(found, hosts="torch")
+        problem = f"hosts are on {device}"
     told = f"evaluated by torch instead of {planned.kernel}, so numbers differ from the run's"
     return found, problem and f"{told}: {problem}"
 
 
 def answer(asked: PoliciesQuestion) -> PoliciesAnswer:
     """Evaluate saved policies with frozen normalisers; return means over environments and episodes."""
-    rows, lines, warnings = list[dict[str, Any]](), list[str](), list[str]()
+    rows = list[dict[str, Any]]()
+    lines = list[str]()
+    warnings = list[str]()
     for path in map(Path, asked.policies):
         pin(policy_file.load(path).spec.arithmetic)
         spec, played, warning = evaluate_file(path, asked)

@@ -25,7 +25,8 @@ _CHUNK_BYTES = 1 << 20
 
 def _download(archive: Archive, target: Path) -> None:
     """Download `archive` to `target` and verify it; ValueError if the download fails or is not the published file."""
-    digest, size = hashlib.sha256(), 0
+    digest = hashlib.sha256()
+    size = 0
     try:
         with urllib.request.urlopen(archive.url, timeout=_TIMEOUT_S) as source, target.open("wb") as file:
             while piece := source.read(_CHUNK_BYTES):

@@ -117,7 +117,8 @@ def _seeds(events: list[SeedEvent]) -> tuple[Seed, ...]:
 
 
 def _seed(events: list[SeedEvent]) -> Seed:
-    birth, last = events[0], events[-1]
+    birth = events[0]
+    last = events[-1]
     ended = last.event in ("fossilized", "pruned")
     return Seed(
         slot=birth.slot,

@@ -25,7 +25,10 @@ def tried(trial: Trial) -> Tried:
     try:
         return attempt(trial, "cuda:0" if trial.gpu else "cpu")
     except USER_FAULTS as error:
-        where = line_of(error, module.load(asked.reference)[0].train) if not isinstance(error, ValueError) else ""
+        if not isinstance(error, ValueError):
+            where = line_of(error, module.load(asked.reference)[0].train)
+        else:
+            where = ""
         raise ValueError(f"{one_line(error)}{where}") from error
 
 

@@ -77,7 +77,8 @@ class Heuristic(Controller[DecisionView]):
 
     def _wish_germination(self, wishes: Ints, view: DecisionView, free: Bools, place: Ints) -> None:
         """Set GERMINATE in `wishes` where no seed is live (`free` [E]) and the host is stable but not improving."""
-        signals, available = view.signals, view.table.available
+        signals = view.signals
+        available = view.table.available
         rested = view.step - self._last_prune >= EMBARGO_STEPS
         stuck = signals.stabilized & (signals.plateau_epochs >= PLATEAU_EPOCHS)
         now = free & rested & stuck & available.any(axis=1) & (view.step >= MIN_STEP)
@@ -109,7 +110,8 @@ def _target_slot(view: DecisionView, live: Bools) -> Ints:
 
 def _care(view: DecisionView, slot: Ints) -> Ints:
     """Return the op [E] for the live seed in `slot` [E]; meaningless where there is no seed."""
-    table, envs = view.table, np.arange(len(slot))
+    table = view.table
+    envs = np.arange(len(slot))
     stage = table.stage[envs, slot]
     contribution = table.contribution[envs, slot]
     fallen = view.signals.val_acc - table.acc_at_stage_start[envs, slot] < -PRUNE_DROP_POINTS

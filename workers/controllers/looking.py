@@ -55,7 +55,8 @@ class Looking(Controller[DecisionView]):
 
 def _place(view: DecisionView) -> Ints:
     """Return the slot [E] indicated by the losses of a host without seeds."""
-    signals, last = view.signals, len(view.slots) - 1
+    signals = view.signals
+    last = len(view.slots) - 1
     blind = signals.train_loss > BLIND_NATS
     few = signals.val_loss - signals.train_loss > FEW_NATS
     return np.where(blind, 0, np.where(few, last, last // 2 + last % 2))

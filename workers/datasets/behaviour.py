@@ -13,7 +13,8 @@ from workers.vocabulary import ALPHA_TARGETS, STYLES, TEMPOS
 Choice = TypeVar("Choice")
 End = Literal["hold", "fossilise", "prune"]
 _ENDS: tuple[End, ...] = ("hold", "fossilise", "prune")
-_LATEST_BIRTH, _LATEST_PRUNE = 10, 20  # steps
+_LATEST_BIRTH = 10  # steps
+_LATEST_PRUNE = 20  # steps
 _STAGES = 3  # advances from germinated to holding
 _LIVES_OF_PRUNED = (1, 9, 17)  # steps: a pruned slot is free again after 7
 _GIVES_UP = 4  # steps after germination
@@ -46,7 +47,10 @@ class SeedLife:
     def words(self) -> str:
         """Return a short description for a table."""
         ends = {"hold": "kept", "fossilise": "fossilised", "prune": f"pruned at {self.end_step}"}
-        what = ends[self.end] if self.alpha_target == 1.0 or self.end == "prune" else "blends for ever"
+        if self.alpha_target == 1.0 or self.end == "prune":
+            what = ends[self.end]
+        else:
+            what = "blends for ever"
         target = "" if self.alpha_target == 1.0 else f" to alpha {self.alpha_target}"
         return f"{self.slot} {self.blueprint} at {self.step}{target}, {what}"
 
@@ -122,7 +126,7 @@ class Behaviours:
         return Behaviour(name=name, lives=lives)
 
     def vary(self, name: str, parent: Behaviour, rng: np.random.Generator) -> Behaviour:
-        """Return a variation of `parent`: a life is added or removed, or one or all properties of a life are redrawn."""
+        """Return a variation of `parent`: a life is added or removed, or properties of a life are redrawn."""
         return Behaviour(name=name, lives=self._varied(parent.lives, rng))
 
     def _varied(self, lives: tuple[SeedLife, ...], rng: np.random.Generator) -> tuple[SeedLife, ...]:

@@ -147,7 +147,8 @@ class SampleDraws:
 
     def gratings(self, labels: Ints, classes: int, cycles: tuple[float, float], side: int) -> Floats:
         """Return sine gratings [n, side, side] whose orientation is the label; `cycles`: fewest and most per image."""
-        n, angle = len(labels), labels * (np.pi / classes)
+        n = len(labels)
+        angle = labels * (np.pi / classes)
         frequency = cycles[0] + (cycles[1] - cycles[0]) * self.uniform("cycles", n)
         phase = 2 * np.pi * self.uniform("phase", n)
         row, column = np.mgrid[:side, :side] / side
@@ -173,6 +174,7 @@ def load_digits(data_dir: str = "") -> Splits:
     if data_dir:
         raise ValueError(f"the digits ship with the package; data_dir {data_dir!r} would be ignored, so leave it out")
     with np.load(FILE) as file:
-        images, labels = file["images"], file["labels"].astype(np.int64)
+        images = file["images"]
+        labels = file["labels"].astype(np.int64)
     x = ((images[:, None] / _MAX - _MEAN) / _STD).astype(np.float32)
     return splits_of(x, labels, DIGITS_SIZES, "digits")

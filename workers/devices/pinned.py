@@ -36,7 +36,9 @@ def determinism(arithmetic: ProcessArithmetic) -> dict[str, str]:
 
     Without this setting, cuBLAS may vary the order of sums, and torch raises an error.
     """
-    return {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"} if arithmetic.deterministic else {}
+    if arithmetic.deterministic:
+        return {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
+    return {}
 
 
 def names_in_worker(names: Iterable[str]) -> dict[str, str]:

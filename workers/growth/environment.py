@@ -136,7 +136,8 @@ class GrowthEnv:
 
         A missing percentage counts as 0: an environment that diverged in its first epoch has no measurement.
         """
-        lifecycle, signals = self.lifecycle, self._signals
+        lifecycle = self.lifecycle
+        signals = self._signals
         percent = (float(values[i]) for values in (signals.val_acc, signals.best_val_acc))
         counts = (
             self.host_params,
@@ -239,7 +240,9 @@ class GrowthEnv:
     def _measure(self) -> Measurement:
         shape = (self.n_envs, len(self.spec.slots))
         out = {name: np.full(self.n_envs, np.nan) for name in ("train_loss", "train_acc", "val_loss", "val_acc")}
-        off, contribution, interaction = np.full(self.n_envs, np.nan), np.full(shape, np.nan), np.zeros(shape)
+        off = np.full(self.n_envs, np.nan)
+        contribution = np.full(shape, np.nan)
+        interaction = np.zeros(shape)
         with self._stopwatch.phase("train"):
             trained = self._on_every_context(self._train, self.alive)
         for envs, (loss, accuracy) in trained:
@@ -287,7 +290,8 @@ class GrowthEnv:
                 yield own, at
 
     def _train(self, bank: Bank, data: list[DeviceData], rows: Ints) -> list[tuple[Ints, tuple[Floats, Floats]]]:
-        envs, table = bank.envs[rows], self.lifecycle.table
+        envs = bank.envs[rows]
+        table = self.lifecycle.table
         order = self._shares.among(envs, self._orders[bank].of(self.epoch, envs, last=self.epoch == self.steps))
         return [
             (at, bank.train_epoch(table, rows[at], own.train, order[at]))

@@ -54,14 +54,17 @@ def probe(questions: Questions, doing: Callable[[str], None]) -> AboutTask:
 def task_facts(task: Task) -> TaskFacts:
     """Return a task's sizes and costs, computed from its host's shape."""
     side_h, side_w = task.image[1:]
-    before, total, values = task.host.in_channels, 0, 0
+    before = task.host.in_channels
+    total = 0
+    values = 0
     for level in range(task.host.levels):
         after = task.host.base << level
         total += before * after * task.host.kernel**2 * side_h * side_w
         values += after * side_h * side_w
         before = after
         if level < task.host.pools:
-            side_h, side_w = side_h // 2, side_w // 2
+            side_h = side_h // 2
+            side_w = side_w // 2
     return TaskFacts(
         name=task.name,
         title=task.title,
@@ -105,10 +108,13 @@ def _problem(check: Callable[[], object]) -> str:
 def step_s(questions: Questions, device: torch.device) -> float:
     """Return the seconds of one optimiser step of hosts with a seed in every slot; blueprints differ, as in a run."""
     task: Task = entry("workers.tasks", questions.task, "TASK")
-    images, rows = min(questions.batch_size, task.sizes[0]), np.arange(questions.hosts)
+    images = min(questions.batch_size, task.sizes[0])
+    rows = np.arange(questions.hosts)
     shown = Split(x=np.zeros((images, *task.image), np.float32), y=np.zeros(images, np.int64))
-    settings, split = GrowthSettings(batch_size=images), DeviceSplit.of(shown, device, torch.float32)
-    bank, table = Bank(task, task.slots, rows, settings, split.x), SeedTable.empty(len(rows), len(task.slots))
+    settings = GrowthSettings(batch_size=images)
+    split = DeviceSplit.of(shown, device, torch.float32)
+    bank = Bank(task, task.slots, rows, settings, split.x)
+    table = SeedTable.empty(len(rows), len(task.slots))
     bank.begin_episode([RngPath(0) / int(row) for row in rows])
     for row, slot in np.ndindex(table.stage.shape):
         table.stage[row, slot], table.blueprint[row, slot] = Stage.TRAINING, (row + slot) % len(settings.blueprints)

@@ -84,7 +84,9 @@ class Shares:
 
     def among(self, envs: Ints, orders: Ints) -> Ints:
         """Return the samples of the contexts of `envs` [n], in the orders [n, N] of an epoch."""
-        return np.take_along_axis(self._samples[envs], orders, axis=1) if self._contexts else orders
+        if self._contexts:
+            return np.take_along_axis(self._samples[envs], orders, axis=1)
+        return orders
 
 
 def _share(task: Task, path: RngPath) -> tuple[int, Ints]:
@@ -111,7 +113,8 @@ class Orders:
 
     def begin(self, paths: Mapping[int, RngPath]) -> None:
         """Start a new episode, with an address for every environment."""
-        self._paths, self._next = dict(paths), None
+        self._paths = dict(paths)
+        self._next = None
 
     def of(self, step: int, envs: Ints, *, last: bool) -> Ints:
         """Return a permutation of the samples for each of `envs`, [n, samples].

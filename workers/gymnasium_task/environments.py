@@ -73,7 +73,8 @@ class GymStep:
 
         `build` must be called before the next step.
         """
-        self.env_reward, self._build = env_reward, build
+        self.env_reward = env_reward
+        self._build = build
 
     @cached_property
     def facts(self) -> GymFacts:
@@ -134,7 +135,10 @@ class _Place:
 
     def __init__(self, spec: GymSpec, seen: Floats32) -> None:
         """Create the environment; `seen` [width], a row of the caller's array, holds its current observation."""
-        self.env, self.seen, self._codec, self._keeps = spec.make(), seen, spec.codec, spec.keeps
+        self.env = spec.make()
+        self.seen = seen
+        self._codec = spec.codec
+        self._keeps = spec.keeps
         self._repeats = spec.repeats
         whole = self.env.unwrapped
         if id(whole) in _in_use:
@@ -152,7 +156,8 @@ class _Place:
             raise  # the worker retries when the disk is full
         except USER_FAULTS as error:
             raise _failed("reset", self.env.reset, error, repeats=self._repeats) from error
-        self.seed, self.over = seed, False
+        self.seed = seed
+        self.over = False
         self.decisions: list[list[float]] = []  # since the reset, if the next rollout may go on
         self.episode = GymEpisode(observations=[self.seen.copy()] if self._keeps else [])
 
@@ -164,7 +169,8 @@ class _Place:
                 _parts(returned, _OF_STEP)
             observation, reward, terminated, truncated, info = returned
             self.seen[:] = self._codec.flat(observation)
-            earned, told = float(reward), _apart(dict(info)) if info else {}
+            earned = float(reward)
+            told = _apart(dict(info)) if info else {}
             over = bool(terminated or truncated)
         except OSError:
             raise
@@ -177,7 +183,9 @@ class _Place:
         episode.env_rewards.append(earned)
         episode.info = told
         if over:
-            episode.terminated, episode.truncated, self.over = bool(terminated), bool(truncated), True
+            episode.terminated = bool(terminated)
+            episode.truncated = bool(truncated)
+            self.over = True
         return earned
 
 
@@ -206,7 +214,10 @@ def close(env: Env) -> None:
 def _parts(returned: Any, names: tuple[str, ...]) -> tuple[Any, ...]:
     """Return a tuple that an environment returned; ValueError unless it has the parts `names`."""
     if not isinstance(returned, tuple) or len(returned) != len(names):
-        found = f"{len(returned)} parts" if isinstance(returned, tuple) else f"a {type(returned).__name__}"
+        if isinstance(returned, tuple):
+            found = f"{len(returned)} parts"
+        else:
+            found = f"a {type(returned).__name__}"
         raise ValueError(f"it returned {found}, not ({', '.join(names)}), as Gymnasium's environments do")
     return returned
 
@@ -224,18 +235,21 @@ class GymEnvironments:
     """The Gymnasium environments of one run: call `begin`, then `step` until none is alive."""
 
     def __init__(self, spec: GymSpec, stopwatch: Stopwatch) -> None:
-        self._spec, self._stopwatch = spec, stopwatch
+        self._spec = spec
+        self._stopwatch = stopwatch
         self.n_envs = len(spec.devices)
         self._now = np.zeros((self.n_envs, spec.codec.spaces.observation_width), dtype=np.float32)
         self._places = [_Place(spec, row) for row in self._now]
 
     def begin(self, paths: Sequence[RngPath]) -> GymSeen:
         """Start a rollout: reset all environments except those that continue their episode."""
-        self._paths, self._step = paths, 1
+        self._paths = paths
+        self._step = 1
         self._resets = [0] * self.n_envs
         self._ended: list[list[GymEpisode]] = [[] for _ in paths]
         self._steps_done = [0] * self.n_envs
-        self._alive, self._living = all_true(self.n_envs), list(enumerate(self._places))
+        self._alive = all_true(self.n_envs)
+        self._living = list(enumerate(self._places))
         for env, place in enumerate(self._places):
             if not place.going_on:
                 self._reset(env)
@@ -253,9 +267,12 @@ class GymEnvironments:
 
     def step(self, decisions: Decisions) -> tuple[Happened[GymStep], GymSeen]:
         """Step every live environment; if a rollout may contain several episodes, reset environments that ended."""
-        spec, before = self._spec, self._seen
-        rewards, actions = np.zeros(self.n_envs), spec.codec.actions(decisions)
-        over, rows = self._step == spec.steps, decisions.tolist() if spec.continues else None
+        spec = self._spec
+        before = self._seen
+        rewards = np.zeros(self.n_envs)
+        actions = spec.codec.actions(decisions)
+        over = self._step == spec.steps
+        rows = decisions.tolist() if spec.continues else None
         with self._stopwatch.phase("train"):
             for env, place in self._living:
                 rewards[env] = place.step(actions[env])
@@ -264,7 +281,8 @@ class GymEnvironments:
                     place.decisions.append(rows[env])
         observed = after = self._now.copy()
         episodes = [place.episode for place in self._places]  # before any reset
-        ended, cut = all_false(self.n_envs), None
+        ended = all_false(self.n_envs)
+        cut = None
         if over:
             ended, cut = self._cut(observed)
             self._end(ended, cut)
@@ -289,7 +307,9 @@ class GymEnvironments:
 
     def _cut(self, observed: Floats32) -> tuple[Bools, Cut]:
         """Return a mask [E] of the environments whose episode or rollout ended with this step, and how each ended."""
-        spec, alive, last = self._spec, self._alive, self._step == self._spec.steps
+        spec = self._spec
+        alive = self._alive
+        last = self._step == self._spec.steps
         episodes = [place.episode for place in self._places]
         terminated = alive & np.array([episode.terminated for episode in episodes])
         over = alive & np.array([episode.terminated or episode.truncated for episode in episodes])
@@ -366,10 +386,12 @@ class GymEnvironments:
         self._living = [one for one, alive in zip(enumerate(self._places), self._alive.tolist(), strict=True) if alive]
 
     def _end_of(self, env: int) -> EnvEpisode:
-        spec, episodes = self._spec, self._ended[env]
+        spec = self._spec
+        episodes = self._ended[env]
         measures = [spec.measures(episode) for episode in episodes]  # first: a user's outcome may write into an episode
         outcomes = [float(spec.outcome(episode)) for episode in episodes]
-        worst, failed = spec.worst, not all(map(countable, outcomes))
+        worst = spec.worst
+        failed = not all(map(countable, outcomes))
         if failed and worst is None:
             raise UserCodeFailed(
                 f"the outcome of environment {env} is not a number from -{LARGEST_OUTCOME:g} to {LARGEST_OUTCOME:g}: "

@@ -49,7 +49,10 @@ def probe(questions: Questions, names: AboutTask) -> AboutTask:
 def _references(questions: Questions) -> list[tuple[str, str]]:
     """Return (purpose, reference) for every user function that the question names."""
     task = [] if questions.task.startswith(GYM_PREFIX) else [("task", questions.task)]
-    outcome = [("outcome", questions.outcome)] if ":" in questions.outcome.removeprefix("info:") else []
+    if ":" in questions.outcome.removeprefix("info:"):
+        outcome = [("outcome", questions.outcome)]
+    else:
+        outcome = []
     return [*task, *outcome, *(("reward mode", mode) for mode in questions.user_rewards)]
 
 
@@ -71,12 +74,14 @@ def _played(questions: Questions, names: AboutTask, folder: Path) -> AboutTask:
         steps=_LIMIT,
         devices=("cpu:0",) * 2,
     )
-    environments, look = GymEnvironments(spec, Stopwatch()), _Look(questions, load)
+    environments = GymEnvironments(spec, Stopwatch())
+    look = _Look(questions, load)
     shown, ends, took_s = _episode(environments, look)
     if look.unusable:
         raise ValueError(look.unusable)
     repeats, carries = _behaviour(shown, environments, GymEnvironments(spec, Stopwatch()))
-    declared, steps = _measures(questions), sum(end.steps for end in ends)
+    declared = _measures(questions)
+    steps = sum(end.steps for end in ends)
     for end in ends:
         if end.outcome is not None and not declared.outcome.possible(end.outcome):
             what = f"outcome {questions.outcome!r}" if questions.outcome else "the return"
@@ -161,7 +166,9 @@ def _episode(
 
     Return the sha256 of the episode's facts and results, the results, and the seconds that the episode took.
     """
-    controller, sha, began = RandomActions(), hashlib.sha256(), time.perf_counter()
+    controller = RandomActions()
+    sha = hashlib.sha256()
+    began = time.perf_counter()
     seen = environments.begin([RngPath(0) / "preflight" / env for env in range(environments.n_envs)])
     took_s = time.perf_counter() - began
     while seen.alive.any():
@@ -178,7 +185,8 @@ def _episode(
 
 
 def _measures(questions: Questions) -> TaskMeasures:
-    outcome, declared = questions.outcome, RETURN
+    outcome = questions.outcome
+    declared = RETURN
     if outcome:
         label = outcome.rpartition(":")[2]
         name = "outcome_" + "".join(c if c.isascii() and c.isalnum() else "_" for c in label.lower())

@@ -24,7 +24,8 @@ class Codec:
     def __init__(self, observations: gymnasium.Space[Any], actions: gymnasium.Space[Any]) -> None:
         if not observations.is_np_flattenable:
             raise ValueError(f"observations {observations} have no fixed number of entries; a policy here needs one")
-        self._observations, self._actions = observations, actions
+        self._observations = observations
+        self._actions = actions
         self._plain = isinstance(observations, gymnasium.spaces.Box)
         self.box = isinstance(actions, gymnasium.spaces.Box)
         sizes = () if self.box else _head_sizes(actions)
@@ -44,7 +45,8 @@ class Codec:
         self.integers = False  # a box of whole numbers
         if isinstance(actions, gymnasium.spaces.Box):
             self.integers = actions.dtype.kind in _INTEGERS
-            self._least, self._most = _inside(actions.low, least=True), _inside(actions.high, least=False)
+            self._least = _inside(actions.low, least=True)
+            self._most = _inside(actions.high, least=False)
             self.low = np.where(actions.bounded_below.ravel(), self._least, -np.inf)
             self.high = np.where(actions.bounded_above.ravel(), self._most, np.inf)
 

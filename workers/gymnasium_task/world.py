@@ -206,12 +206,17 @@ class GymWorld:
     """The environments of one run, created as its RunSpec specifies."""
 
     def __init__(self, spec: RunSpec, loader: Load = as_it_is) -> None:
-        self._spec, self._load, gym = spec, loader, spec.settings.gym
+        self._spec = spec
+        self._load = loader
+        gym = spec.settings.gym
         self._make = maker(spec.task, loader)
         self._codec, _ = codec_of(self._make)
         self._outcome = outcome_of(spec.outcome, loader)
         self.spaces = self._codec.spaces
-        self.evaluation_steps = spec.steps if gym.rollout == "episodes" else gym.episode_steps or NO_LIMIT
+        if gym.rollout == "episodes":
+            self.evaluation_steps = spec.steps
+        else:
+            self.evaluation_steps = gym.episode_steps or NO_LIMIT
 
     def environments(
         self, reward: RewardSettings, steps: int, n_envs: int, stopwatch: Stopwatch, *, whole: bool
@@ -252,7 +257,8 @@ class RandomActions(Controller[GymSeen]):
             choices: Ints = np.minimum((uniforms * sizes).astype(np.int64), sizes - 1)
             return choices
         bounded = np.isfinite(box.low) & np.isfinite(box.high)
-        low, high = np.where(bounded, box.low, 0.0), np.where(bounded, box.high, 0.0)
+        low = np.where(bounded, box.low, 0.0)
+        high = np.where(bounded, box.high, 0.0)
         normal = torch.special.ndtri(torch.from_numpy(np.maximum(uniforms, 2.0**-54))).numpy()
         even = np.floor(uniforms * (high - low + 1.0)) if box.integers else (high - low) * uniforms
         numbers: Floats = np.where(bounded, low + even, normal)

@@ -37,8 +37,13 @@ class GrowthWorld:
     def __init__(self, spec: RunSpec, task: Task, data: dict[str, DeviceData], loader: Load = as_it_is) -> None:
         """Create the world; Unusable if the kernel that `spec` asks for is not available here."""
         library.check(spec.arithmetic)
-        self._spec, self._task, self._data, self._load = spec, task, data, loader
-        slots, blueprints, policy = len(spec.slots), len(spec.settings.growth.blueprints), spec.settings.policy
+        self._spec = spec
+        self._task = task
+        self._data = data
+        self._load = loader
+        slots = len(spec.slots)
+        blueprints = len(spec.settings.growth.blueprints)
+        policy = spec.settings.policy
         bias = {
             Op.WAIT: policy.bias_wait,
             Op.GERMINATE: policy.bias_germinate,
@@ -95,7 +100,9 @@ class Growth(Kind):
     def step_s(self, questions: Questions, device: str) -> float:
         """Return the seconds of one optimiser step of the hosts; 0 if there are no hosts to time."""
         asked = questions.hosts and questions.task in catalog.names("workers.tasks")
-        return preflight.step_s(questions, torch.device(device)) if asked else 0.0
+        if asked:
+            return preflight.step_s(questions, torch.device(device))
+        return 0.0
 
     def runs(self, lane: Lane, experiment_dir: Path) -> Callable[[RunSpec], Session]:
         """Return a function that creates a run.
@@ -112,7 +119,8 @@ class Growth(Kind):
             return {name: uploaded[device] for name, device in devices.items()}
 
         def session(spec: RunSpec) -> Session:
-            task, loader = _task(spec.task), as_planned(spec.reward_code, experiment_dir)
+            task = _task(spec.task)
+            loader = as_planned(spec.reward_code, experiment_dir)
             return Session(spec, GrowthWorld(spec, task, data(task, spec.data_dir), loader))
 
         return session
@@ -136,7 +144,8 @@ class Growth(Kind):
             name: float(np.mean([one.measures[name] for one in episodes]))
             for name in ("params_added", "fossilized", "pruned")
         }
-        accuracy, diverged = float(np.mean([one.outcome for one in episodes])), sum(one.failed for one in episodes)
+        accuracy = float(np.mean([one.outcome for one in episodes]))
+        diverged = sum(one.failed for one in episodes)
         words = (
             f"held-out accuracy {accuracy:.2f} %, {means['params_added']:.0f} parameters added, "
             f"{means['fossilized']:.1f} fossilised, {means['pruned']:.1f} pruned, {diverged} diverged"

@@ -20,7 +20,8 @@ class Trainer(Kind):
 
     def preflight(self, questions: Questions, doing: Callable[[str], None]) -> AboutTask:
         """Rehearse the trainer if the questions name one; the measures are those that the rehearsal found."""
-        question, outcome = questions.trainer, questions.trainer_outcome
+        question = questions.trainer
+        outcome = questions.trainer_outcome
         names = AboutTask(rewards=REWARDS[TRAINER], controllers=CONTROLLERS[TRAINER])
         if question is None or outcome is None:
             return names

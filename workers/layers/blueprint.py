@@ -62,7 +62,9 @@ class Blueprint:
 
     def delta(self, x: Tensor, p: Params) -> Tensor:
         """Return s(x) − x, of the shape and precision of x."""
-        return chained(self.residual, x, p) if self.residual else self.forward(x, p) - x
+        if self.residual:
+            return chained(self.residual, x, p)
+        return self.forward(x, p) - x
 
 
 @dataclass(frozen=True)
@@ -135,7 +137,9 @@ def pooled(x: Tensor) -> Tensor:
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Return the linear layer's output [N,B,O] for x [N,B,I], weight [N,I,O], bias [N,O]."""
-    return torch.bmm(x, weight) if bias is None else torch.baddbmm(bias.unsqueeze(1), x, weight)
+    if bias is None:
+        return torch.bmm(x, weight)
+    return torch.baddbmm(bias.unsqueeze(1), x, weight)
 
 
 def spread(values: Tensor, like: Tensor) -> Tensor:

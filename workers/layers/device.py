@@ -29,7 +29,10 @@ def room(device: torch.device) -> int:
     """
     if is_cpu(device):
         return _CACHED_BYTES
-    whole = torch.cuda.get_device_properties(device).total_memory if device.type == "cuda" else _UNKNOWN_BYTES
+    if device.type == "cuda":
+        whole = torch.cuda.get_device_properties(device).total_memory
+    else:
+        whole = _UNKNOWN_BYTES
     return int(whole // PIECE)
 
 

@@ -140,7 +140,9 @@ class _GroupNorm(torch.autograd.Function):
 
 
 def _layout(image: Tensor) -> torch.memory_format:
-    return torch.channels_last if _device.is_cpu(image.device) else torch.contiguous_format
+    if _device.is_cpu(image.device):
+        return torch.channels_last
+    return torch.contiguous_format
 
 
 def _extents(image: Tensor) -> tuple[int, int, int]:

@@ -16,7 +16,10 @@ from workers.arrays import Floats, Ints
 from workers.layers.blueprint import Blueprint, Conv, Excite, Layer, Norm, ParamSpec, Relu, Towards
 from workers.layers.operations import norm_groups
 
-Pointer, Int, Float, Long = ctypes.c_void_p, ctypes.c_int32, ctypes.c_float, ctypes.c_int64
+Pointer = ctypes.c_void_p
+Int = ctypes.c_int32
+Float = ctypes.c_float
+Long = ctypes.c_int64
 
 CONV, DEPTHWISE, NORM, RELU, TOWARDS, EXCITE = range(6)  # EsperLayerKind
 _NO_MEMORY = 1
@@ -166,7 +169,9 @@ class Workspaces:
     """
 
     def __init__(self, library: ctypes.CDLL, host: HostStruct, border: int) -> None:
-        self._library, self._host, self._border = library, host, border
+        self._library = library
+        self._host = host
+        self._border = border
         self._free: queue.SimpleQueue[int] = queue.SimpleQueue()
 
     def train(
@@ -230,7 +235,8 @@ def chain_of(blueprint: Blueprint, channels: int) -> tuple[ctypes.Array[LayerStr
     specs = {spec.name: spec for spec in blueprint.params(channels)}
     ends = accumulate(spec.size for spec in specs.values())
     at = {name: end - specs[name].size for name, end in zip(specs, ends, strict=True)}
-    layers, into = [], channels
+    layers = []
+    into = channels
     for layer in blueprint.residual:
         found = _layer(layer, into, specs, at)
         layers.append(found)

@@ -76,7 +76,8 @@ class Unusable(RuntimeError):
 
     def __init__(self, problem: str, remedy: str = REMEDY) -> None:
         super().__init__(problem, remedy)
-        self.problem, self.remedy = problem, remedy
+        self.problem = problem
+        self.remedy = remedy
 
     def __str__(self) -> str:
         return "; ".join(filter(None, (self.problem, self.remedy)))

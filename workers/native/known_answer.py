@@ -21,8 +21,12 @@ from workers.native.binding import CONV, DEPTHWISE, EXCITE, NORM, RELU, TOWARDS,
 from workers.vocabulary import Algorithm
 
 _HOST = binding.HostStruct(in_channels=2, height=6, width=5, base=4, levels=2, kernel=3, pools=1, classes=3)
-_SAMPLES, _EACH, _BATCH = 45, 2 * 6 * 5, 19
-_HOST_WIDTH, _FIRST_WIDTH, _SECOND_WIDTH = 72 + 8 + 288 + 16 + 24 + 3, 81 + 4 * 8 + 8 + 8 + 1, 592
+_SAMPLES = 45
+_EACH = 2 * 6 * 5
+_BATCH = 19
+_HOST_WIDTH = 72 + 8 + 288 + 16 + 24 + 3
+_FIRST_WIDTH = 81 + 4 * 8 + 8 + 8 + 1
+_SECOND_WIDTH = 592
 # A gated chain over 4 channels, and a fossil of a 3x3 convolution over 8.
 _FIRST = (
     (DEPTHWISE, 4, 4, 3, (0,)),
@@ -38,12 +42,16 @@ _ROWS, _PARENTS, _ON, _REAL = (2, 3), ([0, 0], [0, 1, 1]), ([0, 1], [1, 0, 1]), 
 
 def known_answer(library: ctypes.CDLL) -> str:
     """Return the sha256 of losses, hits, moments and parameters after one epoch; ValueError if the kernel fails."""
-    images, host = _numbers(0, _SAMPLES * _EACH, 1.5, 0.5), _numbers(1, _HOST_WIDTH, 0.5, 0.0)
-    first, second = _numbers(2, _FIRST_WIDTH, 0.5, 0.1), _numbers(3, _SECOND_WIDTH, 0.3, 0.0)
+    images = _numbers(0, _SAMPLES * _EACH, 1.5, 0.5)
+    host = _numbers(1, _HOST_WIDTH, 0.5, 0.0)
+    first = _numbers(2, _FIRST_WIDTH, 0.5, 0.1)
+    second = _numbers(3, _SECOND_WIDTH, 0.3, 0.0)
     momenta = [np.zeros_like(row) for row in (host, first, second)]
-    mean, var = [np.zeros(c, np.float32) for c in (4, 8)], [np.ones(c, np.float32) for c in (4, 8)]
+    mean = [np.zeros(c, np.float32) for c in (4, 8)]
+    var = [np.ones(c, np.float32) for c in (4, 8)]
     steps = np.arange(_SAMPLES)
-    labels, order = 5 * steps % _HOST.classes, (7 * steps + 3) % _SAMPLES
+    labels = 5 * steps % _HOST.classes
+    order = (7 * steps + 3) % _SAMPLES
     seeds = (binding.SeedStruct * 2)(
         binding.SeedStruct(
             values=first.ctypes.data,
@@ -81,9 +89,12 @@ def known_answer(library: ctypes.CDLL) -> str:
         batch_size=_BATCH, host_lr=0.05, seed_lr=0.04, momentum=0.9, weight_decay=5e-4, max_grad_norm=1.0
     )
     split = binding.SplitStruct(images=images.ctypes.data, labels=labels.ctypes.data, samples=_SAMPLES, each=_EACH)
-    parents, on = [np.array(row) for row in _PARENTS], [np.array(row, np.uint8) for row in _ON]
+    parents = [np.array(row) for row in _PARENTS]
+    on = [np.array(row, np.uint8) for row in _ON]
     tree = binding.TreeStruct(rows=(binding.Int * 2)(*_ROWS), parents=_pointers(parents), on=_pointers(on), real=_REAL)
-    measured, loss, right = np.zeros(2), np.zeros(1), np.zeros(_ROWS[-1], np.int64)
+    measured = np.zeros(2)
+    loss = np.zeros(1)
+    right = np.zeros(_ROWS[-1], np.int64)
     workspaces = binding.Workspaces(library, _HOST, border=1)
     workspaces.train(rule, network, split, order, measured)
     workspaces.measure(network, split, tree, right, loss)

@@ -180,15 +180,19 @@ class NativePolicy(ActorCritic):
 
     def evaluate(self, batch: Batch) -> Outputs:
         """Apply the network as `ActorCritic` says."""
-        given, count = self._places(batch), int(np.count_nonzero(batch.valid))
+        given = self._places(batch)
+        count = int(np.count_nonzero(batch.valid))
         outputs = Outputs(np.empty(count), np.empty((count, self._decisions)), np.empty(count))
         _checked(self._library.esper_policy_evaluate(self._handle, given, *(part.ctypes.data for part in outputs)))
         return outputs
 
     def learn(self, batch: Batch, sequences: Ints, rule: UpdateRule) -> Learnt:
         """Take one step as `ActorCritic` says."""
-        given, learnt, count = self._places(batch), _Learnt(), len(sequences)
-        at, how = _at(sequences, _INT, (count,)), _Rule(**vars(rule))
+        given = self._places(batch)
+        learnt = _Learnt()
+        count = len(sequences)
+        at = _at(sequences, _INT, (count,))
+        how = _Rule(**vars(rule))
         _checked(self._library.esper_policy_learn(self._handle, given, at, count, how, self.steps, learnt))
         numbers = {name: getattr(learnt, name) for name in _NUMBERS.split()}
         self.steps += learnt.end == _STEPPED
@@ -209,8 +213,10 @@ class NativePolicy(ActorCritic):
 
     def _fit(self, rows: int) -> None:
         """Allocate inputs and outputs for `rows` environments, for reuse: asking numpy for an address takes 1 us."""
-        shape, width = (rows, self._decisions), self.shape.observation_width
-        self._seen, self._uniforms = np.empty((rows, width), dtype=np.float32), np.empty(shape)
+        shape = (rows, self._decisions)
+        width = self.shape.observation_width
+        self._seen = np.empty((rows, width), dtype=np.float32)
+        self._uniforms = np.empty(shape)
         self._actions: NDArray[Any] = np.empty(shape, dtype=self._kind)
         self._log_probs, self._values = np.empty((2, rows))
         outputs = (array.ctypes.data for array in (self._actions, self._log_probs, self._values))
@@ -223,7 +229,8 @@ class NativePolicy(ActorCritic):
             return self._given
         shape = batch.valid.shape
         numbers = (_at(array, _DOUBLE, shape) for array in (batch.log_probs, batch.advantages, batch.returns))
-        masks, memory = batch.masks, batch.memory
+        masks = batch.masks
+        memory = batch.memory
         self._given = _Arrays(
             *shape,
             _at(batch.observations, _FLOAT, (*shape, self.shape.observation_width)),
@@ -241,10 +248,12 @@ def known_answer(library: ctypes.CDLL) -> str:
     """Return the sha256 of decisions, evaluations and updates of small policies of every kind, on fixed numbers."""
     whole = hashlib.sha256()
     for shape in _ANSWERING:
-        policy, size = NativePolicy(shape, RngPath(0), library), (_ANSWERED_STEPS, _ANSWERED_SEQUENCES)
+        policy = NativePolicy(shape, RngPath(0), library)
+        size = (_ANSWERED_STEPS, _ANSWERED_SEQUENCES)
         policy._flat[0] = _numbers(policy._flat.shape[1:])
         policy.changed()
-        seen, memory = _numbers((*size, shape.observation_width), 3.0), _numbers((2, size[1], shape.hidden))
+        seen = _numbers((*size, shape.observation_width), 3.0)
+        memory = _numbers((2, size[1], shape.hidden))
         masks = _numbers((*size, policy._decisions, policy._widest)) < 0.2
         uniforms = _numbers((size[1], policy._decisions)).astype(np.float64) + 0.5
         source = None if shape.dimensions else _Fixed(masks[0], shape.head_sizes)
@@ -273,13 +282,15 @@ class _Fixed:
     """Masks that depend on no choice."""
 
     def __init__(self, masks: Bools, sizes: tuple[int, ...]) -> None:
-        self._masks, self._sizes = masks, sizes
+        self._masks = masks
+        self._sizes = sizes
 
     def mask(self, head: int, chosen: Ints) -> Bools:
         return self._masks[:, head, : self._sizes[head]]
 
 
-_ANSWERED_STEPS, _ANSWERED_SEQUENCES = 9, 7
+_ANSWERED_STEPS = 9
+_ANSWERED_SEQUENCES = 7
 _ANSWERING = (
     Shape(observation_width=5, hidden=19, head_sizes=(3, 2, 4, 2)),
     Shape(observation_width=18, hidden=33, dimensions=3, memory="none"),

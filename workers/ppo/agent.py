@@ -72,8 +72,10 @@ class PPOAgent(Controller[Seen]):
         """Clear the memory, except for environments that continue, and drop steps that were not learnt from."""
         going_on = None if self.frozen else self._kept
         self._memory = self.policy.initial_memory(n_envs) if going_on is None else going_on
-        self._first, self._kept = self._memory.copy(), self._kept if self.frozen else None
-        self._alive, self._all_alive = all_true(n_envs), True
+        self._first = self._memory.copy()
+        self._kept = self._kept if self.frozen else None
+        self._alive = all_true(n_envs)
+        self._all_alive = True
         self._buffer = RolloutBuffer()
 
     def forget(self, envs: Bools) -> None:
@@ -148,7 +150,10 @@ class PPOAgent(Controller[Seen]):
             self.spec.rng / "minibatch-order" / episode,
         )
         self.observations.merge(rollout.raw[rollout.valid])
-        heads = dict(zip(self.spec.head_names, update.heads.values(), strict=True)) if update.heads else {}
+        if update.heads:
+            heads = dict(zip(self.spec.head_names, update.heads.values(), strict=True))
+        else:
+            heads = {}
         mean = finite(float(returns[rollout.valid].mean()))
         return msgspec.structs.replace(update, advantage_std=finite(advantage_std), return_mean=mean, heads=heads)
 
@@ -176,11 +181,15 @@ class PPOAgent(Controller[Seen]):
         return agent
 
     def _live(self, alive: Bools) -> None:
-        self._alive, self._all_alive = alive, bool(alive.all())
+        self._alive = alive
+        self._all_alive = bool(alive.all())
 
     def _known(self, observation: Floats32) -> Floats32:
         """Return the observation, with zeros for environments that are done: a diverged host's values are arbitrary."""
-        raw = observation if self._all_alive else np.where(self._alive[:, None], observation, np.float32(0.0))
+        if self._all_alive:
+            raw = observation
+        else:
+            raw = np.where(self._alive[:, None], observation, np.float32(0.0))
         if not all_finite(raw):
             env, column = np.argwhere(~np.isfinite(raw))[0]
             raise ValueError(f"environment {env} observes {raw[env, column]} in column {column}")
@@ -188,7 +197,9 @@ class PPOAgent(Controller[Seen]):
 
     def _seen(self, raw: Floats32) -> Floats32:
         """Return the network's input for raw observations [E, width]."""
-        return self.observations.normalise(raw) if self.spec.policy.normalise_observations else raw
+        if self.spec.policy.normalise_observations:
+            return self.observations.normalise(raw)
+        return raw
 
     def _last_values(self, cut: Cut) -> Floats:
         """Return values [E], in the critic's units, of the last observations of truncated episodes; 0 for others."""
@@ -203,7 +214,8 @@ class PPOAgent(Controller[Seen]):
         As long as all returns have been equal (std 0), the critic's output has no unit and is not rescaled. Otherwise
         the noise of an untrained critic would persist, multiplied by the unit of the reward.
         """
-        mean, std = self.returns.mean, self.returns.std
+        mean = self.returns.mean
+        std = self.returns.std
         self.returns.moments.merge(returns[:, None])
         if std != 0.0 and self.returns.std != 0.0:
             self.policy.rescale_values(std / self.returns.std, (mean - self.returns.mean) / self.returns.std)
@@ -221,7 +233,8 @@ class PPOAgent(Controller[Seen]):
         }
         memory = self._first if self._first.any() else None
         if self.spec.policy.memory == "none":
-            arrays, memory = of_steps(arrays, rollout.valid), None
+            arrays = of_steps(arrays, rollout.valid)
+            memory = None
         elif rollout.starts.any():
             arrays, column, first = cut_sequences(arrays, rollout.starts)
             if memory is not None:

@@ -91,12 +91,16 @@ class ReturnNormaliser:
         if self.moments.count == 0:
             return 0.0
         std = float(self.moments.std[0])
-        return 0.0 if std <= rounding(max(abs(self.mean), std), self.moments.count) else std
+        if std <= rounding(max(abs(self.mean), std), self.moments.count):
+            return 0.0
+        return std
 
     def normalise(self, returns: Floats) -> Floats:
         """Convert from reward units to the critic's units."""
         std = self.std
-        return np.zeros_like(returns) if std == 0.0 else (returns - self.mean) / std
+        if std == 0.0:
+            return np.zeros_like(returns)
+        return (returns - self.mean) / std
 
     def denormalise(self, values: Floats) -> Floats:
         """Convert from the critic's units to reward units."""

@@ -74,7 +74,9 @@ class RolloutBuffer:
         if not all_finite(rewards):
             step, env = np.argwhere(~np.isfinite(rewards))[0]
             raise ValueError(f"non-finite reward at step {step}: {rewards[step, env]} of environment {env}")
-        bootstrap, truncated, starts = np.zeros(rewards.shape), all_false(valid.shape), all_false(valid.shape)
+        bootstrap = np.zeros(rewards.shape)
+        truncated = all_false(valid.shape)
+        starts = all_false(valid.shape)
         for at, (cut, beyond) in self._cuts.items():
             truncated[at] = cut.truncated & valid[at]
             bootstrap[at] = np.where(truncated[at], beyond, 0.0)
@@ -110,7 +112,8 @@ def gae(rewards: Floats, values: Floats, dones: Bools, gamma: float, lam: float)
     continues = 1.0 - dones.astype(np.float64)
     next_values = np.concatenate([values[1:], np.zeros_like(values[:1])])
     deltas = rewards + gamma * continues * next_values - values
-    decay, advantages = gamma * lam * continues, deltas.copy()
+    decay = gamma * lam * continues
+    advantages = deltas.copy()
     for step in reversed(range(len(deltas) - 1)):
         advantages[step] += decay[step] * advantages[step + 1]
     return advantages, advantages + values

@@ -41,7 +41,8 @@ from workers.ppo.distributions import (
     sample,
 )
 
-ADAM_BETAS, ADAM_EPS = (0.9, 0.999), 1e-5
+ADAM_BETAS = (0.9, 0.999)
+ADAM_EPS = 1e-5
 
 
 class TorchPolicy(ActorCritic):
@@ -165,11 +166,13 @@ class TorchPolicy(ActorCritic):
 
     def _outputs(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
         """Return log-probabilities [N], entropies [N, heads] and values [N] of the valid steps, float64."""
-        valid, memory = batch["valid"], batch.get("memory")
+        valid = batch["valid"]
+        memory = batch.get("memory")
         if memory is None:
             memory = torch.from_numpy(self.initial_memory(valid.shape[1]))
         features = self.features(batch["observations"], memory)[0][valid]
-        masks, actions = batch["masks"][valid] if "masks" in batch else self._fitting, batch["actions"][valid]
+        masks = batch["masks"][valid] if "masks" in batch else self._fitting
+        actions = batch["actions"][valid]
         return *self._measured(self.logits(features, actions), masks, actions), self._values(features)
 
     def _measured(self, logits: Tensor, masks: Tensor, actions: Tensor) -> tuple[Tensor, Tensor]:
@@ -183,16 +186,25 @@ class TorchPolicy(ActorCritic):
         self, features: Tensor, masks: Masks | None, uniforms: Floats | None
     ) -> tuple[Decisions, Bools, Tensor]:
         """Return actions [E, heads], with masks and logits [E, heads, widest head]."""
-        sizes, n_envs = self.shape.head_sizes, len(features)
-        actions, valid, logits = int_zeros((n_envs, len(sizes))), all_false((n_envs, len(sizes), max(sizes))), []
+        sizes = self.shape.head_sizes
+        n_envs = len(features)
+        actions = int_zeros((n_envs, len(sizes)))
+        valid = all_false((n_envs, len(sizes), max(sizes)))
+        logits = []
         for group, heads in enumerate(self.shape.groups):
             logits.append(self._group(group, features, torch.from_numpy(actions)))
             bounds = np.cumsum([sizes[head] for head in heads])
             for head, part in zip(heads, np.split(logits[-1].numpy(), bounds[:-1], 1), strict=True):
-                mask = all_true(part.shape) if masks is None else masks.mask(head, actions[:, :head])
+                if masks is None:
+                    mask = all_true(part.shape)
+                else:
+                    mask = masks.mask(head, actions[:, :head])
                 valid[:, head, : sizes[head]] = mask
                 weights = choice_weights(part)
-                drawn = most_probable(weights, mask) if uniforms is None else sample(weights, mask, uniforms[:, head])
+                if uniforms is None:
+                    drawn = most_probable(weights, mask)
+                else:
+                    drawn = sample(weights, mask, uniforms[:, head])
                 actions[:, head] = drawn
         return actions, valid, pad_heads(torch.cat(logits, -1), sizes)
 
@@ -201,7 +213,10 @@ class TorchPolicy(ActorCritic):
     ) -> tuple[Decisions, Bools, Tensor]:
         """Return actions [E, dimensions], no masks, and the parameters from which the actions were drawn."""
         parameters = self.logits(features, features)
-        actions = parameters[..., 0].double() if uniforms is None else normal_sample(parameters, uniforms)
+        if uniforms is None:
+            actions = parameters[..., 0].double()
+        else:
+            actions = normal_sample(parameters, uniforms)
         return actions.numpy(), all_false(0), parameters
 
     def _group(self, group: int, features: Tensor, actions: Tensor) -> Tensor:
@@ -218,7 +233,8 @@ class TorchPolicy(ActorCritic):
         return functional.linear(x, self._tensors[f"{name}.weight"], self._tensors[f"{name}.bias"])
 
     def _norm(self, name: str, x: Tensor) -> Tensor:
-        weight, bias = self._tensors[f"{name}.weight"], self._tensors[f"{name}.bias"]
+        weight = self._tensors[f"{name}.weight"]
+        bias = self._tensors[f"{name}.bias"]
         return functional.layer_norm(x, weight.shape, weight, bias)
 
 

@@ -45,7 +45,8 @@ def ppo_update(policy: ActorCritic, batch: Batch, settings: PPOSettings, rule: U
     """
     before = _diagnose(policy, batch)
     seen: list[Learnt] = []
-    epochs_done, stopped_by_kl = 0, False
+    epochs_done = 0
+    stopped_by_kl = False
     for sequences, last_of_epoch in _minibatches(batch, settings, rng):
         seen.append(policy.learn(batch, sequences, rule))
         stopped_by_kl = seen[-1].kl > rule.target_kl
@@ -72,7 +73,10 @@ def _diagnose(policy: ActorCritic, batch: Batch) -> PPOUpdate:
     now = policy.evaluate(batch)
     ratio_error = np.abs(np.exp(now.log_probs - batch.log_probs[batch.valid]) - 1.0).max()
     sizes = np.array(policy.shape.head_sizes, dtype=np.int64)
-    counts = np.tile(sizes, (len(now.values), 1)) if batch.masks is None else batch.masks[batch.valid].sum(-1)
+    if batch.masks is None:
+        counts = np.tile(sizes, (len(now.values), 1))
+    else:
+        counts = batch.masks[batch.valid].sum(-1)
     uses = _head_uses(now.entropies, counts) if len(sizes) else ()
     return PPOUpdate(
         entropy=finite(float(now.entropies.sum(-1).mean())),

@@ -35,7 +35,8 @@ BEFORE_FORK = (
     "workers.native.binding",
     "psutil",
 )
-_DRIVER, _DRIVER_CHARS = Path("/proc/driver/nvidia/version"), 200
+_DRIVER = Path("/proc/driver/nvidia/version")
+_DRIVER_CHARS = 200
 _SUMMARY_CHARS = 500
 _TRACEBACK_CHARS = 20_000
 
@@ -79,7 +80,10 @@ def _serve(
     )
     try:
         uses_torch = order.needs_torch or any(order.lane.uuids)  # torch checks the GPUs of a lane
-        titles = prepare(order.lane, order.arithmetic) if uses_torch else ("",) * len(order.lane.devices)
+        if uses_torch:
+            titles = prepare(order.lane, order.arithmetic)
+        else:
+            titles = ("",) * len(order.lane.devices)
         from workers.process.loop import serve
 
         torch_version = _torch_version() if order.needs_torch else ""

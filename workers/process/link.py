@@ -50,7 +50,9 @@ class LinkWatch:
         """Start the thread; it calls `end` after `lost_after_s` without a connection, or if connecting is refused."""
         socket.setsockopt(zmq.HEARTBEAT_IVL, int(beat_s * 1000))
         socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, UNANSWERED_MS)
-        self._socket, self._lost_after_s, self._end = socket, lost_after_s, end
+        self._socket = socket
+        self._lost_after_s = lost_after_s
+        self._end = end
         self._monitor = socket.get_monitor_socket(_EVENTS)
         self._thread = threading.Thread(target=self._watch, name="link watch", daemon=True)
         self._thread.start()
@@ -170,7 +172,8 @@ class Link:
 
         While waiting, it resends Hello every 30 s, because orders are lost when a connection breaks.
         """
-        self._kept, self._milestone = self._hello, -1
+        self._kept = self._hello
+        self._milestone = -1
         return self.receive()
 
     def receive(self, timeout_s: float | None = None) -> messages.CoordinatorMessage | None:
@@ -188,7 +191,10 @@ class Link:
                 resend_at = now + self._resend_after_s
             wait_s = min(resend_at, deadline or math.inf) - now
             if self._waiting or self._socket.poll(max(0, int(wait_s * 1000) + 1)):
-                message = self._waiting.popleft() if self._waiting else decode_from_coordinator(self._socket.recv())
+                if self._waiting:
+                    message = self._waiting.popleft()
+                else:
+                    message = decode_from_coordinator(self._socket.recv())
                 if isinstance(message, messages.Ping):
                     self.send(messages.Pong())
                 elif self._is_new(message):
@@ -224,7 +230,9 @@ class Link:
     def _milestone_of(self, message: messages.Ready | messages.EpisodeFinished | messages.Evaluated) -> int:
         if isinstance(message, messages.Ready):
             return message.milestone
-        return message.record.episode + 1 if isinstance(message, messages.EpisodeFinished) else self._milestone + 1
+        if isinstance(message, messages.EpisodeFinished):
+            return message.record.episode + 1
+        return self._milestone + 1
 
     def _is_mine(self, run: str) -> bool:
         return self.run is not None and run == self.run.name
@@ -234,7 +242,9 @@ class Link:
         if isinstance(message, messages.Assign) and self._is_mine(message.spec.ref.name):
             return False
         if isinstance(message, messages.Assign):
-            self.run, self._kept, self._milestone = message.spec.ref, b"", -1
+            self.run = message.spec.ref
+            self._kept = b""
+            self._milestone = -1
         if isinstance(message, messages.Cancel) and self._is_mine(message.run_name):
             self._kept = b""
         if not isinstance(message, messages.Release):

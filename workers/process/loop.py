@@ -103,7 +103,8 @@ def _how_much(spec: worker_order.RunSpec) -> str:
         ),
         default=(0, 0),
     )
-    taken, smaller = f"{peak / 2**30:.1f} GiB of {total / 2**30:.1f} GiB", kind_of(spec.task).smaller
+    taken = f"{peak / 2**30:.1f} GiB of {total / 2**30:.1f} GiB"
+    smaller = kind_of(spec.task).smaller
     return f"{spec.ref.device}: the run took up to {taken}; {smaller} less"
 
 
@@ -118,7 +119,8 @@ def _run(link: Link, order: worker_order.WorkerOrder, assigned: messages.Assign,
     _await_release(link, spec, start)
     for episode in range(start, spec.episodes):
         milestone = episode + 1
-        on_step, on_update = _progress(link, spec, milestone, "train"), _progress(link, spec, milestone, "update")
+        on_step = _progress(link, spec, milestone, "train")
+        on_update = _progress(link, spec, milestone, "update")
         record = session.train(episode, on_step, on_update)
         saved = _save(link, session, order, milestone)
         link.send(messages.EpisodeFinished(run=spec.ref, record=record, checkpoint=saved))
@@ -155,7 +157,8 @@ def _take_up(folder: Path, session: AnySession, assigned: messages.Assign) -> tu
 
 def _save(link: Link, session: AnySession, order: worker_order.WorkerOrder, milestone: int) -> Checkpoint | None:
     """Save the session's state, if any, before the record is sent, so that every record has its checkpoint."""
-    data, spec = session.checkpoint(), session.spec
+    data = session.checkpoint()
+    spec = session.spec
     if data is None:
         return None
     link.send(messages.Progress(run=spec.ref, milestone=milestone, step=spec.steps, phase="save"))

@@ -21,7 +21,8 @@ from esper_ab.contracts.worker_order import Lane
 from workers.devices import pinned
 
 _STDERR = 2  # a descriptor, whatever it leads to
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # mallopt(3)
+_M_TRIM_THRESHOLD = -1  # mallopt(3)
+_M_MMAP_THRESHOLD = -3  # mallopt(3)
 # By the suffixes and prefixes that builds of OpenBLAS have; numpy brings a build with both.
 _SET_OPENBLAS_THREADS = (
     "openblas_set_num_threads",
@@ -119,7 +120,9 @@ def forked_children_end_with_it() -> None:
     thread may end long before the process. Programs started with exec are not covered. A child that returns from a
     reward function would continue as a second worker; `Link` ends such a child.
     """
-    process, main, by_main = os.getpid(), threading.get_native_id(), False
+    process = os.getpid()
+    main = threading.get_native_id()
+    by_main = False
 
     def note() -> None:
         nonlocal by_main

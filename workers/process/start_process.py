@@ -43,7 +43,7 @@ _MOST_DESCRIPTORS = 8  # of a request
 
 
 class StartRequest(msgspec.Struct, frozen=True):
-    """A process to start: it calls `function` ("module:name") with `words` and the descriptors given with the request."""
+    """A process to start: it calls `function` ("module:name") with `words` and the descriptors of the request."""
 
     name: str
     function: str
@@ -130,7 +130,10 @@ class Starter:
         return True
 
     def _keep_spare(self) -> None:
-        """Open a descriptor that the next request's socket may take the place of. Raises OSError if there is no room."""
+        """Open a descriptor that the next request's socket may take the place of.
+
+        Raises OSError if there is no room.
+        """
         if self._spare is None:
             self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
 

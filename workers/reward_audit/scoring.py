@@ -133,7 +133,9 @@ def audit(question: RewardAuditQuestion, arithmetic: Arithmetic, data: DeviceDat
     rewards = [_load(reward, len(slots)) for reward in question.rewards]
     world = _world(question, arithmetic, data, task, slots)
     by_accuracy = _found(world, _last_accuracy, _ACCURACY) if question.searched else None
-    size, references, hosts = question.hosts, len(world.offered.reference), world.recorded.hosts
+    size = question.hosts
+    references = len(world.offered.reference)
+    hosts = world.recorded.hosts
     return RewardAuditAnswer(
         arithmetic=arithmetic,
         torch_version=str(torch.__version__),
@@ -228,7 +230,8 @@ def _scored(world: _World, reward: _Loaded) -> Scored:
 
 def _found(world: _World, function: RewardFunction, settings: RewardSettings) -> FoundBehaviour:
     """Search on the behaviours' hosts, starting from the random schedules; replay the result on different hosts."""
-    question, path = world.question, run_path(world.question.rng_seed, 0) / "reward_audit"
+    question = world.question
+    path = run_path(world.question.rng_seed, 0) / "reward_audit"
 
     def grade(behaviours: Sequence[Behaviour]) -> Floats:
         return world.means(score(world.play(behaviours, question.hosts, path / "host"), function, settings))
@@ -249,7 +252,9 @@ def _found(world: _World, function: RewardFunction, settings: RewardSettings) ->
 
 def _last_accuracy(facts: StepFacts, settings: RewardSettings) -> Floats:
     """Return validation accuracy at the last step as the reward: it is the outcome as far as a policy may know it."""
-    return facts.val_acc if facts.step == facts.steps else np.zeros(len(facts.op))
+    if facts.step == facts.steps:
+        return facts.val_acc
+    return np.zeros(len(facts.op))
 
 
 def _played(behaviour: Behaviour, kind: Literal["reference", "random"], hosts: Sequence[EnvEpisode]) -> Played:

@@ -54,7 +54,8 @@ def step_through(
     seen = env.begin(paths)
     on_step(seen.step)
     decider.exclude(~seen.alive)
-    sums, deciding = {mode: np.zeros(env.n_envs) for mode in rewards}, stopwatch.phase("decide")
+    sums = {mode: np.zeros(env.n_envs) for mode in rewards}
+    deciding = stopwatch.phase("decide")
     alive = np.count_nonzero(seen.alive)
     while alive:
         with deciding:
@@ -68,7 +69,8 @@ def step_through(
                     sums[mode][happened.ended] += happened.penalty[happened.ended]
             own = next(iter(earned.values())) if earned else np.zeros(env.n_envs)
             decider.reward(own if happened.penalty is None else own + happened.penalty, happened.ended, happened.cut)
-        seen, alive = after, np.count_nonzero(after.alive)
+        seen = after
+        alive = np.count_nonzero(after.alive)
         if alive:
             on_step(seen.step)
     return sums

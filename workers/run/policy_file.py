@@ -35,7 +35,8 @@ class SavedPolicy:
         """Return the policy as a controller, frozen with its normaliser; `greedy` has no effect without an agent."""
         if self.agent is None:
             return kind_of(self.spec.task).controller(self.spec)
-        self.agent.frozen, self.agent.greedy = True, greedy
+        self.agent.frozen = True
+        self.agent.greedy = greedy
         return self.agent
 
 
@@ -66,7 +67,10 @@ def load(path: str | Path) -> SavedPolicy:
         spec = msgspec.convert(state["spec"], RunSpec)
         if state["format"] != FORMAT:
             raise ValueError(f"format {state['format']}")
-        agent = None if state["agent"] is None else PPOAgent.from_state(state["agent"], possible(spec.arithmetic)[0])
+        if state["agent"] is None:
+            agent = None
+        else:
+            agent = PPOAgent.from_state(state["agent"], possible(spec.arithmetic)[0])
     except durable.FOREIGN as error:
         reason = durable.reason(error)
         raise ValueError(f"{str(path)!r} is not a policy saved by this version of esper_ab: {reason}") from None

@@ -56,8 +56,10 @@ class Session:
         The outcome is not computed, because a user's outcome function gets only complete episodes.
         """
         self._stopwatch.lap()  # excludes making the environments, and restoring a checkpoint
-        agent, stopwatch = None if self.agent is None else self._fresh_agent(), Stopwatch()
-        steps, own = min(WARM_UP_STEPS, self.spec.steps), self.spec.settings.reward
+        agent = None if self.agent is None else self._fresh_agent()
+        stopwatch = Stopwatch()
+        steps = min(WARM_UP_STEPS, self.spec.steps)
+        own = self.spec.settings.reward
         env = self._world.environments(own, steps, self.spec.n_envs, stopwatch, whole=True)
         paths = paths_below(self._path / "warm-up", env.n_envs)
         step_through(env, paths, self._decider(agent), self._rewards, stopwatch, on_step)
@@ -116,7 +118,10 @@ class Session:
         mine = self.state()
         if mine is None or mine.keys() != state.keys():
             raise ValueError("it was written for a different run")
-        agent = None if self.agent is None else PPOAgent.from_state(state["agent"], self.spec.arithmetic)
+        if self.agent is None:
+            agent = None
+        else:
+            agent = PPOAgent.from_state(state["agent"], self.spec.arithmetic)
         if agent is not None and self.agent is not None and agent.spec != self.agent.spec:
             raise ValueError("it was written for a different run")
         goes_on = self._env.take_up(state)
@@ -150,7 +155,8 @@ class Session:
 
         Episodes are scored in every mode with default constants. A policy without probabilities has no greedy actions.
         """
-        spec, found = self.spec, list[EvaluatedEpisode]()
+        spec = self.spec
+        found = list[EvaluatedEpisode]()
         kinds: list[tuple[Literal["sampled", "greedy"], tuple[int, ...]]]
         kinds = [("sampled", episode_sizes(spec.eval_episodes, spec.n_envs))]
         if policy.agent:
@@ -190,7 +196,9 @@ class Session:
         )
 
     def _decider(self, agent: PPOAgent | None) -> Controller[Any]:
-        return kind_of(self.spec.task).controller(self.spec) if agent is None else agent
+        if agent is None:
+            return kind_of(self.spec.task).controller(self.spec)
+        return agent
 
     def _policy_bytes(self) -> bytes:
         if self.agent is None:

@@ -87,7 +87,10 @@ def take_up(
     """
     damaged: list[str] = []
     for checkpoint in offered:
-        file = checkpoint.file if is_file_of(run, checkpoint) else file_of(run, checkpoint.milestone)
+        if is_file_of(run, checkpoint):
+            file = checkpoint.file
+        else:
+            file = file_of(run, checkpoint.milestone)
         try:
             if file != checkpoint.file:
                 where = f"is the state file of run {run.name} after episode {checkpoint.milestone - 1}"

@@ -20,7 +20,9 @@ _SIDE = 12
 _CLASSES = 4
 _SIZES = (512, 256, 256)  # of each context
 _CYCLES = (2.5, 3.5)  # per image, of a grating
-_GRATING_NOISE, _MARKS_NOISE, _LEVEL_NOISE = 1.0, 0.5, 0.1  # standard deviations
+_GRATING_NOISE = 1.0  # standard deviations
+_MARKS_NOISE = 0.5  # standard deviations
+_LEVEL_NOISE = 0.1  # standard deviations
 _MARK = 1.6  # amplitude of the bright and of the dark pixel
 _DISTANCE = (7, 8)  # pixels between them in the direction of the class
 _ASIDE = 2  # pixels between them in the other direction, at most
@@ -50,7 +52,9 @@ def _relation(labels: Ints, draws: _Draws) -> Floats:
     near = draws.whole("near", 0, _SIDE - 1 - distance, n)  # along the direction of the class
     aside = draws.whole("aside", _ASIDE, _SIDE - 1 - _ASIDE, n)
     other = aside + draws.whole("offset", -_ASIDE, _ASIDE, n)
-    images, every, upright = draws.noise(_MARKS_NOISE, n), np.arange(n), labels % 2 == 1
+    images = draws.noise(_MARKS_NOISE, n)
+    every = np.arange(n)
+    upright = labels % 2 == 1
     for mark, along, across in ((_MARK, near, aside), (-_MARK, near + distance, other)):
         along = np.where(labels < 2, along, _SIDE - 1 - along)  # the opposite direction
         images[every, np.where(upright, along, across), np.where(upright, across, along)] += mark

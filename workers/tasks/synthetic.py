@@ -16,7 +16,8 @@ _NOISE = 1.0  # uniform in ±_NOISE around a grating of amplitude 1
 def load(data_dir: str = "") -> Splits:
     """Generate noisy sine gratings of random phase and frequency, x [N, 1, 8, 8]; ValueError if a data_dir is given."""
     refuse_folder("synthetic", data_dir)
-    draws, total = SampleDraws("synthetic"), sum(_SIZES)
+    draws = SampleDraws("synthetic")
+    total = sum(_SIZES)
     labels = np.arange(total) % _CLASSES
     noise = _NOISE * (2 * draws.uniform("noise", total, _SIDE, _SIDE) - 1)
     std = np.sqrt(1 / 2 + _NOISE**2 / 3)  # of a sine wave and of the uniform noise on it

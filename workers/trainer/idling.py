@@ -54,7 +54,10 @@ class Watch:
         `tell` is called every 10 s that the program does nothing.
         """
         self.on_sign = on_sign
-        self._paths, self.limits, self._has_result, self._tell = paths, limits, has_result, tell
+        self._paths = paths
+        self.limits = limits
+        self._has_result = has_result
+        self._tell = tell
         self._since: _Snapshot | None = None
         self._written: list[tuple[str, int, int]] = []  # file, size in bytes, time in ns; of a program that idles
         self._told_s = 0.0
@@ -65,9 +68,11 @@ class Watch:
             return ""
         tree = _tree(pid)
         now = _snapshot(tree)
-        since, limits = self._since, self.limits
+        since = self._since
+        limits = self.limits
         if since is None or self._has_computed(since, now) or self._has_written():
-            self._since, self._told_s = now, 0.0
+            self._since = now
+            self._told_s = 0.0
             return ""
         idle_s = now.at - since.at
         if idle_s - self._told_s >= _TELL_S:
@@ -85,7 +90,8 @@ class Watch:
 
     def _has_written(self) -> bool:
         """Whether files have changed since the last call; a folder may hold many, so a busy program's are not read."""
-        before, self._written = self._written, sorted(entry for path in self._paths for entry in _files(path))
+        before = self._written
+        self._written = sorted(entry for path in self._paths for entry in _files(path))
         return self._written != before
 
 

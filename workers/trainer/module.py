@@ -85,11 +85,15 @@ class PythonTrainer:
 
     def settings(self, values: Mapping[str, TrainerValue]) -> TrainerSettings:
         """Return the settings with `values` replacing defaults; text is converted to the field's type."""
-        typed, types = {}, self.types
+        typed = {}
+        types = self.types
         for name, value in values.items():
             if name not in types:
                 close = difflib.get_close_matches(name, types, n=1)
-                hint = f"did you mean {close[0]}?" if close else f"available settings: {', '.join(types) or 'none'}"
+                if close:
+                    hint = f"did you mean {close[0]}?"
+                else:
+                    hint = f"available settings: {', '.join(types) or 'none'}"
                 raise ValueError(f"no setting trainer.{name}; {hint}")
             try:
                 typed[name] = msgspec.convert(value, types[name], strict=not isinstance(value, str))
@@ -124,7 +128,8 @@ def load(path: str) -> tuple[PythonTrainer, UserCode]:
 
 def as_planned(order: TrainerOrder, experiment_dir: Path) -> PythonTrainer:
     """Execute the copy that was made for the plan; ValueError if the copy is unusable or has changed."""
-    what, reference = f"trainer {Path(order.reference).name}", f"{order.reference}:"  # of the whole file
+    what = f"trainer {Path(order.reference).name}"  # of the whole file
+    reference = f"{order.reference}:"  # of the whole file
     code = RewardCode(reference=reference, folder=order.folder, file=order.files[0], sha256=order.sha256)
     return _of(user_code.load_planned(what, code, experiment_dir), what)
 
@@ -228,5 +233,8 @@ def _check_plain(value: Any, where: str) -> None:
             _check_plain(item, f"{where}[{index}]")
     elif type(value) not in _PLAIN and not isinstance(value, torch.Tensor):
         kind = f"{type(value).__module__}.{type(value).__qualname__}"
-        remedy = "torch.from_numpy(array) or float(number)" if kind.startswith("numpy.") else "tensors and builtins"
+        if kind.startswith("numpy."):
+            remedy = "torch.from_numpy(array) or float(number)"
+        else:
+            remedy = "tensors and builtins"
         raise ValueError(f"{where} is {kind}, which cannot be restored without running code; use {remedy}")

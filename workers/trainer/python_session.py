@@ -56,7 +56,8 @@ class PythonSession(TrainerSession):
                 f"point {episode} has the metrics {', '.join(sorted(names)) or 'none'} in addition to the outcome, but "
                 f"the first had {planned}; yield the same metrics at every point"
             )
-        self.point, self.done = episode + 1, done
+        self.point = episode + 1
+        self.done = done
         return self._record(episode, found[self.order.outcome], found, began)
 
     def _outcomes(self, done: bytes, on_step: OnStep) -> list[float]:

@@ -80,7 +80,8 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
 
 def attempt(trial: Trial, device: str) -> Tried:
     """Train and evaluate; ValueError if the trainer breaks a rule. The trainer's own exceptions are not caught."""
-    question, data = trial.question, Path(trial.state_file).read_bytes() if trial.state_file else b""
+    question = trial.question
+    data = Path(trial.state_file).read_bytes() if trial.state_file else b""
     trainer, _ = module.load(question.reference)
     run = Run(
         settings=trainer.settings(trial.settings),
@@ -93,7 +94,9 @@ def attempt(trial: Trial, device: str) -> Tried:
         point=trial.first,
         given=module.restored(data) if data else None,
     )
-    began, points, found = time.perf_counter(), trainer.train(run), list[dict[str, str]]()
+    began = time.perf_counter()
+    points = trainer.train(run)
+    found = list[dict[str, str]]()
     for number in range(trial.first, trial.last):
         metrics, data = module.next_point(points, number, run, question.outcome)
         if found and found[0].keys() != metrics.keys():
@@ -200,10 +203,12 @@ def _of_python(question: TrainerQuestion, measure: Measure, doing: Doing, limits
     trainer, code = module.load(question.reference)
     settings = _settings_of_groups(trainer, question)
     short = module.flat(trainer.settings({**next(iter(settings.values())), **question.rehearsal}))
-    last, pins = min(2, question.points), _pins(question)
+    last = min(2, question.points)
+    pins = _pins(question)
     gpu = bool(pins["CUDA_VISIBLE_DEVICES"])
     with scratch_folder() as folder:
-        states, trained = str(Path(folder, "state")), "trained"
+        states = str(Path(folder, "state"))
+        trained = "trained"
 
         def trial(seed: int, words: str, *, first: int = 0, keep: str = "", within: str = "") -> Tried:
             doing(f"rehearsing {Path(question.reference).name}, {words}")
@@ -235,7 +240,8 @@ def _of_python(question: TrainerQuestion, measure: Measure, doing: Doing, limits
             whole, again, other = (part.result() for part in parts)
             evaluated = pool.submit(trial, 0, "its evaluation alone", first=last, within=trained)
             went_on = pool.submit(trial, 0, "from a state", first=1) if last > 1 else None
-            alone, resumed = _evaluated(evaluated), went_on.result() if went_on else None
+            alone = _evaluated(evaluated)
+            resumed = went_on.result() if went_on else None
         seeds, repeats = _seeds_and_repeats(whole, other, again, question.outcome, trial)
     refuse_impossible(itertools.chain(*(numbers[question.outcome] for numbers in seeds)), measure)
     refuse_no_effect(seeds, repeats, question.outcome, "draw everything from run.seed(…)")
@@ -276,7 +282,10 @@ def _rng(question: TrainerQuestion, seed: int) -> RngPath:
 
 def _pins(question: TrainerQuestion) -> dict[str, str]:
     """Return the environment variables of a run's process: arithmetic and, if the run needs a GPU, which GPU."""
-    names = [name for name, _ in seen_gpus(os.environ.get("CUDA_VISIBLE_DEVICES"))] if question.gpu else []
+    if question.gpu:
+        names = [name for name, _ in seen_gpus(os.environ.get("CUDA_VISIBLE_DEVICES"))]
+    else:
+        names = []
     seen = {f"cuda:{index}": name for index, name in enumerate(names)}
     own = names[:1] if question.gpu == "cuda" else [seen.get(question.gpu, "")]
     return pinned.variables(own, Arithmetic(threads=question.threads, deterministic=question.deterministic))
@@ -288,7 +297,8 @@ def _tried(trial: Trial, pins: Mapping[str, str], limits: IdleLimits) -> Tried:
     Raises ValueError with the fault that the process reports or, if the process crashes, with the last line of output.
     """
     command = child_command("workers.commands.try_trainer")
-    name, watch = Path(trial.question.reference).name, Watch(paths=(Path(trial.folder),), limits=limits)
+    name = Path(trial.question.reference).name
+    watch = Watch(paths=(Path(trial.folder),), limits=limits)
     with child_of(command, msgspec.json.encode(trial), {**os.environ, **pins}) as child:
         while True:
             try:
@@ -318,7 +328,8 @@ class _Command:
 
     def outcome(self, seed: int, words: str) -> float:
         """Run the command to its end, and return its outcome; ValueError if it fails or does not end by itself."""
-        question, source = self.question, read_source(self.question.outcome)
+        question = self.question
+        source = read_source(self.question.outcome)
         settings = {**next(iter(question.groups.values())), **question.rehearsal}
         step = f"rehearsing the command with {words}"
         self.doing(step)
@@ -394,13 +405,15 @@ def named_files(command: str, directory: str, groups: Iterable[Mapping[str, Trai
     A word names a file by itself, after an equals sign (`--config=FILE`) or as a module (`-m train`). The program
     counts only if given as a path, because a bare name is looked up on PATH.
     """
-    root, named = Path(directory).resolve(), list[str]()
+    root = Path(directory).resolve()
+    named = list[str]()
     for settings in groups:
         filled = {name: settings.get(name, f"{{{name}}}") for name in placeholders(command)}
         program, *words = fill(command, filled)
         named += [program] if "/" in program else []
         for before, word in pairwise((program, *words)):
-            behind, module = word.partition("=")[2], word.replace(".", "/")
+            behind = word.partition("=")[2]
+            module = word.replace(".", "/")
             named += [word, *([behind] if behind else [])]
             named += [f"{module}.py", f"{module}/__main__.py"] if before == "-m" else []
     paths = [(root / name).resolve() for name in named if "{" not in name and (root / name).is_file()]

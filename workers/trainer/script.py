@@ -43,7 +43,8 @@ def read_outcome(source: OutcomeSource, out: Path) -> float:
     """Return the number to which `source` refers below the folder `out`; it need not be finite. True is 1, False 0."""
     if source.wandb:
         return _of_wandb(source.key, out / WANDB_FILE)
-    file, key = source.path or _file_with(source.key, out), source.key
+    file = source.path or _file_with(source.key, out)
+    key = source.key
     text = _text(file, out)
     if file.endswith(".csv"):
         cell = _of_csv(file, key, text)
@@ -92,7 +93,10 @@ def _file_with(key: str, out: Path) -> str:
         raise ValueError(f"the script left no .json or .csv file in {{out}}; it left {_list(there)}")
     if len(found) == 1:
         return found[0]
-    having = [name for name in found if _has(key, name, out)] if len(found) <= _MOST_SEARCHED else []
+    if len(found) <= _MOST_SEARCHED:
+        having = [name for name in found if _has(key, name, out)]
+    else:
+        having = []
     if len(having) == 1:
         return having[0]
     example = min(having or found, key=lambda name: name.endswith(".csv"))  # a JSON is likelier to hold a final number
@@ -204,7 +208,9 @@ def _of_wandb(key: str, file: Path) -> float:
 
 def _list(names: Iterable[str]) -> str:
     names = list(names)
-    return ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "") if names else "nothing"
+    if names:
+        return ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
+    return "nothing"
 
 
 _LOOK_S = 1.0  # between two liveness checks

@@ -30,7 +30,9 @@ def _apart(values: Sequence[float]) -> float:
         return 0.0
     if not all(map(math.isfinite, values)):
         return math.inf
-    return (max(values) - min(values)) / max(map(abs, values), default=1.0) if any(values) else 0.0
+    if any(values):
+        return (max(values) - min(values)) / max(map(abs, values), default=1.0)
+    return 0.0
 
 
 def is_in_doubt(seeds: Sequence[Numbers], repeats: Sequence[Numbers], outcome: str) -> bool:
@@ -48,7 +50,8 @@ def refuse_no_effect(seeds: Sequence[Numbers], repeats: Sequence[Numbers], outco
     """Raise ValueError if the seed does not matter; the message ends with `remedy`."""
     if not is_in_doubt(seeds, repeats, outcome):
         return
-    n_seeds, first = len(seeds), seeds[0][outcome][-1]
+    n_seeds = len(seeds)
+    first = seeds[0][outcome][-1]
     if apart(seeds, outcome) == 0.0:
         found = f"{n_seeds} seeds gave the same result ({outcome} {first:g})"
     else:

@@ -55,7 +55,9 @@ class TrainerSession(ABC):
 
     def __init__(self, spec: RunSpec, experiment_dir: Path) -> None:
         assert spec.trainer is not None, "the run has a trainer"
-        self.spec, self.order, self.root = spec, spec.trainer, experiment_dir
+        self.spec = spec
+        self.order = spec.trainer
+        self.root = experiment_dir
         self.path = run_path(spec.rng_seed, spec.ref.replicate, spec.rng_label) / "trainer"
         self.point = 0  # number of points done
         self.done: bytes | None = None  # the state after these points
@@ -115,7 +117,8 @@ class TrainerSession(ABC):
         if saved.format != STATE_FORMAT:
             raise ValueError(f"format {saved.format}, expected {STATE_FORMAT}")
         self._begin_at(saved.point, saved.state)
-        self.point, self.done = saved.point, saved.state
+        self.point = saved.point
+        self.done = saved.state
 
     @abstractmethod
     def _begin_at(self, point: int, done: bytes) -> None:
@@ -123,7 +126,8 @@ class TrainerSession(ABC):
 
     def _end(self, outcome: float, measures: dict[str, float | None]) -> EnvEpisode:
         """Return the record of an outcome; if the outcome is not finite, it is replaced by the worst outcome."""
-        failed, worst = not countable(outcome), self.order.worst
+        failed = not countable(outcome)
+        worst = self.order.worst
         if failed and worst is None:
             raise UserCodeFailed(
                 f"the outcome is {outcome}, not a number from -{LARGEST_OUTCOME:g} to {LARGEST_OUTCOME:g}; "
@@ -165,12 +169,14 @@ class CommandSession(TrainerSession):
         super().__init__(spec, experiment_dir)
         self._source = read_source(self.order.outcome)
         self._pins = pinned.variables(uuids, spec.arithmetic)
-        self._shell, self._limits = users_shell.current(), limits if self.order.ends_idle else NEVER
+        self._shell = users_shell.current()
+        self._limits = limits if self.order.ends_idle else NEVER
         check_files(self.order)
 
     def train(self, episode: int, on_step: OnStep, on_update: OnStep) -> EpisodeRecord:
         """Run the command in its own empty folder and read its outcome."""
-        began, signs = time.perf_counter(), itertools.count(1)
+        began = time.perf_counter()
+        signs = itertools.count(1)
         out = script.fresh_folder(self.root, self.order.out).resolve()
         seed = script.seed_at(self.path)
         watch = Watch(
@@ -193,7 +199,8 @@ class CommandSession(TrainerSession):
             outcome = read_outcome(self._source, out)
         except ValueError as error:
             raise script.ScriptFailed(str(error), without_particulars(str(error))) from None
-        self.point, self.done = 1, repr(outcome).encode()
+        self.point = 1
+        self.done = repr(outcome).encode()
         return self._record(episode, outcome, {}, began)
 
     def _begin_at(self, point: int, done: bytes) -> None:

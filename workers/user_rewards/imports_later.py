@@ -78,7 +78,8 @@ class _AsBefore(Loader):
     """Loads a module that has already been executed."""
 
     def __init__(self, module: ModuleType) -> None:
-        self._module, self._spec = module, module.__spec__
+        self._module = module
+        self._spec = module.__spec__
 
     def create_module(self, _spec: ModuleSpec) -> ModuleType:
         return self._module

@@ -32,7 +32,10 @@ def find_reward(mode: str, load: Load = as_it_is) -> RewardFunction:
     "module:function" (installed). A user's file is loaded once per call of this function and may import modules from
     its own folder. Raises ValueError, with a message that names the mode, if there is no such function.
     """
-    function = function_at(f"reward mode {mode!r}", mode, load, _CALL)[1] if ":" in mode else _of_catalog(mode)
+    if ":" in mode:
+        function = function_at(f"reward mode {mode!r}", mode, load, _CALL)[1]
+    else:
+        function = _of_catalog(mode)
 
     @wraps(function)
     def checked(facts: StepFacts, settings: RewardSettings) -> Floats:
@@ -51,7 +54,8 @@ def _of_catalog(mode: str) -> RewardFunction:
     raise ValueError(f"no reward mode {mode!r}: {hint}choose from {', '.join(names)}, or {_FORMS}")
 
 
-_ENVS, _STEPS = 3, 25
+_ENVS = 3
+_STEPS = 25
 
 
 def rehearse(function: RewardFunction, mode: str, n_slots: int) -> bool:
@@ -65,7 +69,10 @@ def rehearse(function: RewardFunction, mode: str, n_slots: int) -> bool:
         same = same and np.array_equal(values, again)
         if wrong := flaw(values):
             early = step == 1 and np.isnan(values).any()
-            first = "; facts that are not yet measured are NaN (at step 1: acc_delta and loss_delta)" if early else ""
+            if early:
+                first = "; facts that are not yet measured are NaN (at step 1: acc_delta and loss_delta)"
+            else:
+                first = ""
             raise ValueError(f"reward mode {mode!r} {wrong} at step {step}: {values.tolist()}{first}")
     return same
 
@@ -91,7 +98,10 @@ def _facts(step: int, n_slots: int) -> StepFacts:
         acc_at_germination=np.where(grown, 40.0, np.nan),
         potential_before=of_seeds(3.5),
     )
-    op = np.array([Op.WAIT, Op.GERMINATE, Op.PRUNE], dtype=np.int64) if step > 1 else int_zeros(_ENVS)
+    if step > 1:
+        op = np.array([Op.WAIT, Op.GERMINATE, Op.PRUNE], dtype=np.int64)
+    else:
+        op = int_zeros(_ENVS)
     size = np.full(_ENVS, 1000, dtype=np.int64)
     added = of_seeds(200).sum(axis=1)
     return StepFacts(

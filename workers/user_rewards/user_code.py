@@ -73,7 +73,8 @@ def load_copy(what: str, place: str, folder: Path, file: str) -> UserCode:
 
     A file outside any package gets the original's `__file__`, so that it finds data next to the original.
     """
-    original, folder = Path(place), folder.resolve()
+    original = Path(place)
+    folder = folder.resolve()
     root = original.parents[len(Path(file).parts) - 1]
     with _importable(folder, instead_of=root) as beside:
         module = _execute(what, folder / file, folder, original)
@@ -120,7 +121,9 @@ def as_planned(codes: Iterable[RewardCode], folder: Path) -> Load:
 
     def planned(what: str, reference: str) -> ModuleType:
         code = by_reference.get(reference)
-        return load_planned(what, code, folder) if code else as_it_is(what, reference)
+        if code:
+            return load_planned(what, code, folder)
+        return as_it_is(what, reference)
 
     return planned
 
@@ -169,7 +172,10 @@ def one_line(error: BaseException) -> str:
 
 def line_of(error: BaseException, function: Callable[..., object]) -> str:
     """Return the line of `function`'s file that raised the error, as " (mine.py, line 7)"; "" if no line did."""
-    file = inspect.unwrap(function).__code__.co_filename if hasattr(inspect.unwrap(function), "__code__") else ""
+    if hasattr(inspect.unwrap(function), "__code__"):
+        file = inspect.unwrap(function).__code__.co_filename
+    else:
+        file = ""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
     return f" ({Path(file).name}, line {lines[-1]})" if file and lines else ""
 
@@ -234,7 +240,9 @@ def _execute(what: str, path: Path, root: Path, shown: Path) -> ModuleType:
     """Execute a file as a module of its package, or on its own with `shown` as its `__file__`."""
     name = ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
     in_package = path.parent != root
-    return load_module(what, name) if in_package and _is_of(root, name) else _load_alone(what, path, shown)
+    if in_package and _is_of(root, name):
+        return load_module(what, name)
+    return _load_alone(what, path, shown)
 
 
 def _is_of(root: Path, name: str) -> bool:
@@ -255,7 +263,9 @@ def _importable(root: Path, instead_of: Path) -> Iterator[dict[str, ModuleType]]
     beside: dict[str, ModuleType] = {}
     with _LOADING:
         imports_later.forget()
-        path, bytecode, before = list(sys.path), sys.dont_write_bytecode, dict(sys.modules)
+        path = list(sys.path)
+        bytecode = sys.dont_write_bytecode
+        before = dict(sys.modules)
         for name in _lying_in(instead_of, before):
             del sys.modules[name]
         shown = [entry for entry in path if Path(entry).resolve() != instead_of]
@@ -281,7 +291,10 @@ def _lying_in(root: Path, modules: Mapping[str, ModuleType]) -> list[str]:
 
     def lies_there(module: ModuleType) -> bool:
         file = getattr(module, "__file__", None)
-        places = [file] if isinstance(file, str) else [str(entry) for entry in getattr(module, "__path__", ())]
+        if isinstance(file, str):
+            places = [file]
+        else:
+            places = [str(entry) for entry in getattr(module, "__path__", ())]
         return any(place.startswith(here) and not place.startswith(below) for place in places)
 
     others = [name for name in modules if name.partition(".")[0] not in _NEVER_FORGOTTEN]

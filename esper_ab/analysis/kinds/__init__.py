@@ -15,7 +15,8 @@ from esper_ab.verdict.finding import Finding
 
 def episodes_said(experiment: ResolvedExperiment) -> str:
     """Describe a run's training budget in episodes, steps and environments."""
-    trained, steps = counted(experiment.episodes, "episode"), counted(experiment.steps, "step")
+    trained = counted(experiment.episodes, "episode")
+    steps = counted(experiment.steps, "step")
     return f"{trained} of {steps} in {counted(experiment.n_envs, 'environment')}"
 
 

@@ -15,7 +15,8 @@ from esper_ab.verdict.finding import Finding
 
 
 def _findings(history: History, pairs: Pairs) -> Iterator[Finding]:
-    facts, reference = history.plan.trainer, history.plan.experiment.trainer
+    facts = history.plan.trainer
+    reference = history.plan.experiment.trainer
     if facts is not None:
         yield Finding("rehearsal", "notes", (), found(facts, reference))
     if history.mended is not None:
@@ -24,8 +25,8 @@ def _findings(history: History, pairs: Pairs) -> Iterator[Finding]:
             "notes",
             (),
             (
-                f"The trainer's files were changed after the rehearsal, before a seed was complete; the new ones were not "
-                f"rehearsed. {_made_before(history.mended)}"
+                f"The trainer's files were changed after the rehearsal, before a seed was complete; the new ones were "
+                f"not rehearsed. {_made_before(history.mended)}"
             ),
         )
 

@@ -64,7 +64,10 @@ def begin(mode: Mode, runs: tuple[str, ...], last: int) -> BarrierState:
 
 
 def arrived(state: BarrierState, run: str, milestone: int) -> Advanced:
-    """Note that the run's work up to `milestone` is recorded. Raises ValueError if the run was not released that far."""
+    """Note that the run's work up to `milestone` is recorded.
+
+    Raises ValueError if the run was not released that far.
+    """
     at = state.positions[run]
     if milestone <= at.arrived:
         return state, ()

@@ -58,8 +58,12 @@ class BlocksInProgress:
         return heard
 
     def arrived(self, run: RunHistory, milestone: int) -> None:
-        """Move the run to a milestone. If the run counted as dead, this arrival means that a new worker continues it."""
-        block, name = run.ref.replicate, run.ref.name
+        """Move the run to a milestone.
+
+        If the run counted as dead, this arrival means that a new worker continues it.
+        """
+        block = run.ref.replicate
+        name = run.ref.name
         position = self._barriers[block].positions[name]
         if position.dead:
             self._take(block, barrier.rejoined(self._barriers[block], name, min(position.arrived, milestone)))

@@ -55,7 +55,10 @@ class Deaths:
         self._of_lane.pop(lane, None)
 
     def gave_up(self, reason: str) -> bool:
-        """Count a replicate given up; True if too many were given up for this reason. Numbers in reasons are ignored."""
+        """Count a replicate given up; True if too many were given up for this reason.
+
+        Numbers in reasons are ignored.
+        """
         alike = _without_numbers(reason)
         self._reasons[alike] += 1
         return self._reasons[alike] >= DROPS

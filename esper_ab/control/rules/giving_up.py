@@ -46,8 +46,11 @@ class GivingUp:
         liveness: Liveness,
         deaths: Deaths,
     ) -> None:
-        self._history, self._out = history, out
-        self._blocks, self._workers, self._liveness = blocks, workers, liveness
+        self._history = history
+        self._out = out
+        self._blocks = blocks
+        self._workers = workers
+        self._liveness = liveness
         self._deaths = deaths
         self._aside: list[Dropped] = []
 

@@ -80,7 +80,8 @@ def reported(report: Report, run: RunHistory) -> Iterator[AnyEvent]:
 
 def inexact(run: RunHistory, milestone: int, how: str) -> Incident:
     """Return an incident: a milestone was reached again with a different result. The first record stays."""
-    episode, detail = episode_at(run.spec, milestone), f"{stage(run.spec, milestone)} was {how} a different result"
+    episode = episode_at(run.spec, milestone)
+    detail = f"{stage(run.spec, milestone)} was {how} a different result"
     return Incident(category="inexact_resume", run_name=run.ref.name, episode=episode, detail=detail)
 
 
@@ -94,7 +95,10 @@ def stop_begins(by: str) -> Incident:
 def stop_waits(worker: WorkerState, run: RunHistory, stands: int, silence: Laggard | None) -> str:
     """Say which worker a stop waits for. This is a warning and not an incident, because it affects no result."""
     where = whereabouts(worker, run, stands, silence.last if silence else None)
-    until = f"silent for {silence.silent_s:.0f} s, killed after {silence.limit_s:.0f} s; " if silence else ""
+    if silence:
+        until = f"silent for {silence.silent_s:.0f} s, killed after {silence.limit_s:.0f} s; "
+    else:
+        until = ""
     return f"stopping; waiting for {worker.title}, {where}: {until}Ctrl-C stops at once"
 
 
@@ -108,7 +112,10 @@ def ended_together(by: str, worker: WorkerState, where: str) -> Interrupted:
 
 def died(run: RunHistory, deaths: int) -> str:
     """Say how often a run died, and after which record."""
-    where = f"after {stage(run.spec, run.recorded)}" if run.recorded > NOWHERE else "before the end of its warm-up"
+    if run.recorded > NOWHERE:
+        where = f"after {stage(run.spec, run.recorded)}"
+    else:
+        where = "before the end of its warm-up"
     return f"{run.ref.name} died {times(deaths)} {where}"
 
 
@@ -141,7 +148,10 @@ def program_failed(
 
 def restart(worker: WorkerState, run: RunHistory | None) -> Incident:
     name, recorded = (run.ref.name, run.recorded) if run else ("", 0)
-    begins = f"continue {name} after {stage(run.spec, recorded)}" if run and recorded > 0 else f"begin {name} again"
+    if run and recorded > 0:
+        begins = f"continue {name} after {stage(run.spec, recorded)}"
+    else:
+        begins = f"begin {name} again"
     goes_on = f" to {begins}" if run else ""
     return Incident(category="restart", run_name=name, detail=f"{worker.title} was started{goes_on}")
 
@@ -166,7 +176,9 @@ def whereabouts(worker: WorkerState, run: RunHistory | None, stands: int, sign: 
     `stands`: the milestone it last reported; `sign`: its last sign of life, None if it owed none.
     """
     if run is None or not worker.greeted:
-        return "between runs" if worker.greeted else "before it was ready for a run"
+        if worker.greeted:
+            return "between runs"
+        return "before it was ready for a run"
     if sign is None:
         return f"while run {run.ref.name} waited at the barrier after {stage(run.spec, stands)}"
     return f"in {stage(run.spec, stands + 1)} of run {run.ref.name} (last sign: {sign.phase}, step {sign.step})"

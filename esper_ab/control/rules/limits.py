@@ -26,7 +26,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     deaths: int = 3
 
     def across_nodes(self) -> Limits:
-        """Return limits for workers on nodes that a scheduler allocates: the loss of a node is noticed within a minute."""
+        """Return limits for workers on nodes of a scheduler: the loss of a node is noticed within a minute."""
         return msgspec.structs.replace(self, ping_s=20.0, ended_together=True)
 
     def of_steps(self, step_s: float) -> Limits:

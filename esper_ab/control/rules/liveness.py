@@ -19,7 +19,10 @@ import msgspec
 
 from esper_ab.control.rules.limits import Limits
 
-START_UP, ASSIGNED, WARM_UP, PING = "start-up", "assigned", "warm-up", "ping"
+START_UP = "start-up"
+ASSIGNED = "assigned"
+WARM_UP = "warm-up"
+PING = "ping"
 _DONE_ONCE = (START_UP, ASSIGNED, WARM_UP)
 _INTERVALS_KEPT = 64  # per phase: few enough that the median follows a change of pace within an episode or two
 
@@ -104,7 +107,8 @@ class Liveness:
         `crowding`: the factor by which load may slow a process down now, at least 1.
         """
         self._crowding = crowding
-        gap, self._checked = now - self._checked, now
+        gap = now - self._checked
+        self._checked = now
         if gap > self._limits.pause_s:
             self._owing = {worker: (sign, at + gap) for worker, (sign, at) in self._owing.items()}
         limits = {phase: self._limit_s(phase) for phase in {sign.phase for sign, _ in self._owing.values()}}

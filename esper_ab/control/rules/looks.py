@@ -45,12 +45,16 @@ def look_due(history: History) -> bool:
 
 def _likely(history: History) -> bool:
     """True if the runs that the next look needs are final. This check is cheap, as it runs after every block."""
-    looked, design = _looked_at(history), history.design
+    looked = _looked_at(history)
+    design = history.design
     after_planned = None if design.anytime_after is None else looked + 1
     following = next((look for look in design.looks if look > looked), after_planned)
     if following is None or following > len(history.blocks):
         return False
-    over = {one for look in history.looks for one in (*look.decided, *look.futile)} if design.early_stop else set()
+    if design.early_stop:
+        over = {one for look in history.looks for one in (*look.decided, *look.futile)}
+    else:
+        over = set()
     needed = {group for one in design.comparisons if one not in over for group in (one.a, one.b)}
     last = history.blocks[following - 1]
     return not any(history.runs[spec.ref.name].expected for spec in last.runs if spec.ref.group_id in needed)
@@ -70,7 +74,8 @@ def _to_take(history: History, now: Courses) -> list[int]:
 
 
 def _taken(history: History, now: Courses) -> list[LookTaken]:
-    courses, since = now.courses, _looked_at(history)
+    courses = now.courses
+    since = _looked_at(history)
     taken: list[LookTaken] = []
     for look in _to_take(history, now):
         stopped = [one for one in courses if since < (courses[one].decided_at or 0) <= look]

@@ -37,7 +37,8 @@ class ExperimentMachine:
 
     def __init__(self, history: History, limits: Limits, now: float) -> None:
         """`history`: that of a new experiment, or of one that another machine began. This machine adds events to it."""
-        self._history, self._limits = history, limits
+        self._history = history
+        self._limits = limits
         self._liveness = Liveness(limits, now)
         self._deaths = Deaths(limits.deaths)
         self._workers = Workers()
@@ -62,7 +63,9 @@ class ExperimentMachine:
         """Return why the experiment is incomplete although nothing is in progress; None if it is complete."""
         if self._stopped_by and any_expected(self._history):
             return incidents.stopped(self._stopped_by)
-        return WorkerFailed(NOTHING_LEFT) if nothing_left(self._history) else None
+        if nothing_left(self._history):
+            return WorkerFailed(NOTHING_LEFT)
+        return None
 
     # --- what happens ---
 
@@ -79,7 +82,10 @@ class ExperimentMachine:
         return self._out.taken()
 
     def start_delayed(self, order: worker_order.WorkerOrder, lack: str) -> tuple[Command, ...]:
-        """Note that a worker could not be started for lack of a resource. It owes no sign of life until it is started."""
+        """Note that a worker could not be started for lack of a resource.
+
+        It owes no sign of life until it is started.
+        """
         worker = self._workers.ordered(order, tried=True)
         self._out.record(incidents.start_delayed(worker, lack, self._limits.start_up_s))
         return self._out.taken()
@@ -199,7 +205,8 @@ class ExperimentMachine:
         if self._stopped_by and self._limits.ended_together:  # the scheduler kills workers, too: no failure of a run
             self._out.do(commands.Fail(incidents.ended_together(self._stopped_by, worker, where)))
             return self._out.taken()
-        line, log = f"{worker.title} {how}, {where}", log or worker.traceback
+        line = f"{worker.title} {how}, {where}"
+        log = log or worker.traceback
         kind = WorkerHung if hung else WorkerFailed
         charged = run is not None and worker.greeted and run.evaluation is None and not blameless
         if run is not None and charged and (cause := failures.cause_of(worker, run, hung=hung)):

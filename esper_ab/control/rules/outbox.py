@@ -29,5 +29,6 @@ class Outbox:
 
     def taken(self) -> tuple[Command, ...]:
         """Return all queued commands and empty the outbox."""
-        taken, self._commands = tuple(self._commands), []
+        taken = tuple(self._commands)
+        self._commands = []
         return taken

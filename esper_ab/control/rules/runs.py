@@ -19,7 +19,8 @@ from esper_ab.plan.trainer_code import mended_order
 
 def barrier_of(block: Block, plan: Plan) -> barrier.BarrierState:
     """Return the block's barrier before any run has arrived; runs that take turns do so in the plan's start order."""
-    experiment, runs = plan.experiment, tuple(spec.ref.name for spec in block.runs)
+    experiment = plan.experiment
+    runs = tuple(spec.ref.name for spec in block.runs)
     last = experiment.episodes + 1
     if experiment.placement in ("alternate", "sequence"):
         return barrier.begin(experiment.placement, runs, last)
@@ -32,7 +33,8 @@ _CHECKPOINTS_OFFERED = 3  # a worker keeps two generations, and one may have bee
 
 def assignment(run: RunHistory, mended: TrainerMended | None) -> Assign:
     """Return the orders for a worker that continues the run from its last record, with the trainer as it is now."""
-    newest, spec = tuple(reversed(run.checkpoints))[:_CHECKPOINTS_OFFERED], run.spec
+    newest = tuple(reversed(run.checkpoints))[:_CHECKPOINTS_OFFERED]
+    spec = run.spec
     if mended is not None and spec.trainer is not None:
         spec = msgspec.structs.replace(spec, trainer=mended_order(spec.trainer, mended.sha256))
     return Assign(spec=spec, milestone=max(0, run.recorded), checkpoints=newest)
@@ -44,7 +46,8 @@ def arrival(run: RunHistory, stands: int, milestone: int, report: Report) -> Lit
     `stands`: the last milestone that the run's current worker has reported. "again": an earlier worker reported the
     milestone; "repeat": this worker did. Raises Rejected if the worker cannot be at that milestone.
     """
-    name, ready = run.ref.name, isinstance(report, Ready)
+    name = run.ref.name
+    ready = isinstance(report, Ready)
     if ready and stands == NOWHERE:
         if milestone > max(0, run.recorded):
             ends = f"the records end after {max(0, run.recorded)}"
@@ -72,7 +75,11 @@ def episode_at(spec: RunSpec, milestone: int) -> int | None:
 
 def stage(spec: RunSpec, milestone: int) -> str:
     """Name the work that ends at `milestone`, for incidents and errors."""
-    return f"episode {milestone - 1}" if 1 <= milestone <= spec.episodes else "evaluation" if milestone else "warm-up"
+    if 1 <= milestone <= spec.episodes:
+        return f"episode {milestone - 1}"
+    if milestone:
+        return "evaluation"
+    return "warm-up"
 
 
 def event_of(report: Report) -> RunReady | EpisodeRecorded | RunEvaluated:
@@ -101,4 +108,6 @@ def in_progress(history: History, block: Block) -> tuple[RunHistory, ...]:
     runs = tuple(run for spec in block.runs if not (run := history.runs[spec.ref.name]).left_out)
     if not begun(history, block) or given_up(history, block):
         return ()
-    return runs if any(run.released <= run.spec.episodes for run in runs) else ()
+    if any(run.released <= run.spec.episodes for run in runs):
+        return runs
+    return ()

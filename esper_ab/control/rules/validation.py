@@ -67,7 +67,8 @@ def _check_measures(report: EpisodeFinished | Evaluated, declared: TaskMeasures)
 
     A training rollout in which no episode ended has no outcome.
     """
-    record, names = report.record, declared.names
+    record = report.record
+    names = declared.names
     envs = record.envs if isinstance(record, records.EpisodeRecord) else [played.outcome for played in record.episodes]
     for env in envs:
         if tuple(env.measures) != names:

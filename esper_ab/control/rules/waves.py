@@ -13,7 +13,7 @@ AT_ONCE = 256
 
 
 class Waves:
-    """Lanes whose workers wait for their turn to start, first come first served, and lanes whose workers are starting."""
+    """Lanes whose workers wait for their turn to start, first come first served, and lanes whose workers start."""
 
     def __init__(self, at_once: int) -> None:
         self._at_once = at_once

@@ -43,8 +43,10 @@ class WorkerState:
     def failed(self, message: Failed) -> None:
         """Note the worker's own report that it cannot continue."""
         self.fault = f"reported an error: {visible_line(message.summary, _SUMMARY_CHARS)}"
-        self.traceback, self.cause = message.traceback, message.cause
-        self.hopeless, self.stops = not message.again, message.stops
+        self.traceback = message.traceback
+        self.cause = message.cause
+        self.hopeless = not message.again
+        self.stops = message.stops
         self.told = not message.traceback
 
     @property
@@ -91,6 +93,7 @@ class Workers:
         worker = WorkerState(order=order, tried=tried)
         if before is not None:
             del self._by_identity[before.identity]
-            worker.run, worker.again = before.run, before.again or before.tried
+            worker.run = before.run
+            worker.again = before.again or before.tried
         self._by_lane[worker.lane] = self._by_identity[worker.identity] = worker
         return worker

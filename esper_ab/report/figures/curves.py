@@ -39,7 +39,8 @@ class Words:
 
 def outcome(content: Content) -> Drawing | None:
     """Plot the outcome of every training episode. None if no run has two episodes."""
-    evaluated, measured = content.design.outcome_over == "evaluation", content.design.outcome
+    evaluated = content.design.outcome_over == "evaluation"
+    measured = content.design.outcome
     words = Words(
         "curves",
         "Learning curves",
@@ -59,7 +60,8 @@ def entropy(content: Content) -> Drawing | None:
             "entropy",
             "Entropy of the policy",
             label="entropy per decision, nats",
-            caption="Joint entropy over valid actions, before each update. It falls as the policy becomes more certain. "
+            caption="Joint entropy over valid actions, before each update. It falls as the policy becomes "
+            "more certain. "
             "Thin: single runs. Band: the middle half of the runs.",
         ),
         lambda columns: columns.of("entropy"),
@@ -105,7 +107,8 @@ def _curves(content: Content, words: Words, value: Value) -> Drawing | None:
 
 def plot_runs(axes: Axes, index: int, by_replicate: Mapping[int, Floats], singly: frozenset[int], most: int) -> None:
     """Plot each run of the replicates in `singly`, and the mean and the band of the middle half of all runs."""
-    colour, curves = style.colour(index), list(by_replicate.values())
+    colour = style.colour(index)
+    curves = list(by_replicate.values())
     alpha = 0.35 if len(curves) <= 8 else 0.2
     for replicate in sorted(singly & by_replicate.keys()):
         drawn = _line(axes, binned(by_replicate[replicate], most), color=colour, linewidth=0.8, alpha=alpha)
@@ -152,7 +155,8 @@ def mean_curve(curves: Sequence[Floats]) -> Floats:
     """Return the mean curve; each episode is averaged over the runs that have reached it."""
     points = np.concatenate(curves)
     episodes = points[:, 0].astype(np.int64)
-    total, count = np.bincount(episodes, points[:, 1]), np.bincount(episodes)
+    total = np.bincount(episodes, points[:, 1])
+    count = np.bincount(episodes)
     there = np.flatnonzero(count)
     return np.column_stack((there, total[there] / count[there]))
 
@@ -196,7 +200,9 @@ def heads(content: Content) -> Drawing | None:
 
 
 def _head_entropy(head: str, columns: Columns) -> Sequence[float]:
-    return columns.head(head)[0] if head in columns.heads else [math.nan] * len(columns)
+    if head in columns.heads:
+        return columns.head(head)[0]
+    return [math.nan] * len(columns)
 
 
 def panels(content: Content, words: Words, values: Mapping[str, Value], *, unit: bool = False) -> Drawing | None:

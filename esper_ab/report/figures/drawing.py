@@ -52,7 +52,8 @@ class Drawing:
 
 def not_drawn(content: Content) -> str:
     """Return a caption's sentence on the runs that are not drawn one by one; "" if all are."""
-    every, drawn = len({block.replicate for block in content.history.blocks}), len(drawn_singly(content))
+    every = len({block.replicate for block in content.history.blocks})
+    drawn = len(drawn_singly(content))
     if drawn == every:
         return ""
     return f" Drawn one by one: {drawn} of {every} seeds, evenly spaced. Everything else includes every run."
@@ -61,7 +62,9 @@ def not_drawn(content: Content) -> str:
 def shortened(name: str, most: int = 28) -> str:
     """Cut a name longer than `most` characters in the middle, to keep the plot's width; tables show the whole name."""
     name = visible_line(name)
-    return name if len(name) <= most else f"{name[: most // 2]}\u2026{name[-(most // 2 - 1) :]}"
+    if len(name) <= most:
+        return name
+    return f"{name[: most // 2]}\u2026{name[-(most // 2 - 1) :]}"
 
 
 def difference(question: Question, most: int) -> str:

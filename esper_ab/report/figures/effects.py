@@ -31,7 +31,8 @@ def interval_rows(
     shown = [-margin, margin, *(estimate for estimate, _ in rows), *also]
     whole = [*shown, *(end for _, interval in rows if interval for end in interval)]
     room, air = (share * (max(shown) - min(shown)) for share in (_ROOM, _AIR))
-    left, right = max(min(whole), min(shown) - room) - air, min(max(whole), max(shown) + room) + air
+    left = max(min(whole), min(shown) - room) - air
+    right = min(max(whole), max(shown) + room) + air
     axes.set_xlim(left, right)
     for row, (estimate, interval) in enumerate(rows):
         if interval:
@@ -84,7 +85,8 @@ def _ticks(axes: Axes, row: int, item: Comparison, groups: Sequence[str]) -> Non
     if not groups:
         axes.plot([pair.a - pair.b for pair in pairs], [row] * len(pairs), "|", **look)
         return
-    a, b = groups.index(item.question.a), groups.index(item.question.b)
+    a = groups.index(item.question.a)
+    b = groups.index(item.question.b)
     for pair in pairs:
         style.mark(axes.plot([pair.a - pair.b], [row], "|", **look), token(pair.replicate, a, b))
 

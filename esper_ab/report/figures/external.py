@@ -48,18 +48,25 @@ def external_figure(result: Answer) -> Figure:
 
 def write_figure(figure: Figure, path: Path) -> None:
     """Write a figure in the format of the file name's extension. Raises UsageError if the format is not in FORMATS."""
-    form, buffer = path.suffix.removeprefix("."), io.BytesIO()
+    form = path.suffix.removeprefix(".")
+    buffer = io.BytesIO()
     if form not in FORMATS:
         raise UsageError(f"{path}: expected a name that ends in one of .{', .'.join(FORMATS)}")
     with style.look():
-        metadata = {} if form == "png" else {"Date": None} if form == "svg" else {"CreationDate": None}
+        if form == "png":
+            metadata = {}
+        elif form == "svg":
+            metadata = {"Date": None}
+        else:
+            metadata = {"CreationDate": None}
         figure.savefig(buffer, format=form, dpi=110, metadata=metadata, transparent=False)
     write_below(path.parent, path.name, buffer.getvalue())
 
 
 def _rows(axes: Axes, shown: Sequence[Comparison], *, exploratory: bool) -> None:
     interval_rows(axes, [_in_margins(one) for one in shown], 1.0)
-    names, words = [], []
+    names = []
+    words = []
     for item in shown:
         of_task = f"{shortened(item.question.task, 18)}: " if item.question.task else ""
         names.append(f"{of_task}{difference(item.question, 14)}")

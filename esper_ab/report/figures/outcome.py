@@ -25,7 +25,8 @@ def outcomes(content: Content) -> Drawing | None:
     }
     if not any(ends.values()):
         return None
-    design, values = content.design, {group: list(found.values()) for group, found in ends.items()}
+    design = content.design
+    values = {group: list(found.values()) for group, found in ends.items()}
     digits = design.digits - (design.margin >= 1.0)
     part = averaged(content)
     one = f"the mean of {part}" if part else "one trained policy"

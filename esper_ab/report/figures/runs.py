@@ -26,7 +26,8 @@ def drawn_singly(content: Content) -> frozenset[int]:
 def tips(content: Content) -> dict[str, str]:
     """Return the tooltips by mark: one for every run that has an outcome, and one for every pair."""
     design = content.design
-    places, value = {group: place for place, group in enumerate(content.groups)}, design.value
+    places = {group: place for place, group in enumerate(content.groups)}
+    value = design.value
     return {
         token(run.run.replicate, place): f"{group}, seed {run.run.replicate}: {value(run.outcome)}"
         for group, place in places.items()

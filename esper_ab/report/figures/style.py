@@ -20,7 +20,11 @@ from matplotlib.figure import Figure
 
 from esper_ab.contracts.visible import visible_line
 
-INK, MUTED, GRID, BAND, CARD = "#1c1d20", "#5d6068", "#dcdcd6", "#efeee6", "#ffffff"
+INK = "#1c1d20"
+MUTED = "#5d6068"
+GRID = "#dcdcd6"
+BAND = "#efeee6"
+CARD = "#ffffff"
 # Colours of groups; further groups repeat them with the next line style and marker.
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#b0548a", "#b07d00", "#3b8fc2")
 MOST_COLOURS = len(_COLOURS)
@@ -113,15 +117,18 @@ def arrange(figure: Figure) -> None:
     above = _LINE * any(one.get_title("left") or one.yaxis.get_major_formatter().get_offset() for one in figure.axes)
     below = _LINE * (1 + any(one.get_xlabel() for one in figure.axes))
     right = max((_widest(beside.yaxis, 6.6) for one in figure.axes for beside in one.child_axes), default=0.0)
-    left, bottom = max(lefts) + _LINE * bool(figure.get_supylabel()), below + _LINE * bool(figure.get_supxlabel())
-    near, far = (left + _PAD) / width, 1.0 - (right + 2 * _PAD) / width
-    low, high = (
-        (bottom + _PAD) / height,
+    left = max(lefts) + _LINE * bool(figure.get_supylabel())
+    bottom = below + _LINE * bool(figure.get_supxlabel())
+    near = (left + _PAD) / width
+    far = 1.0 - (right + 2 * _PAD) / width
+    low = (bottom + _PAD) / height
+    high = (
         1.0
         - (above + _PAD) / height
-        - sum(one.get_window_extent().height / figure.bbox.height for one in figure.legends),
+        - sum(one.get_window_extent().height / figure.bbox.height for one in figure.legends)
     )
-    across, down = max(lefts[1:], default=0.0) + 3 * _PAD, above + below + _PAD  # between two panels
+    across = max(lefts[1:], default=0.0) + 3 * _PAD  # between two panels
+    down = above + below + _PAD  # between two panels
     rows, columns = figure.axes[0].get_subplotspec().get_gridspec().get_geometry()  # type: ignore[union-attr]
     figure.subplots_adjust(
         left=near,

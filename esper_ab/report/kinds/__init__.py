@@ -26,7 +26,8 @@ def declared_rows(content: Content) -> tuple[Row, ...]:
 
 def episodes_said(experiment: ResolvedExperiment) -> dict[str, str]:
     """Describe how much a run is trained and evaluated, for kinds of task that have episodes."""
-    steps, evaluated = counted(experiment.steps, "step"), counted(experiment.eval_episodes, "episode")
+    steps = counted(experiment.steps, "step")
+    evaluated = counted(experiment.eval_episodes, "episode")
     return {
         "episodes": f"{experiment.episodes} of {steps}, {counted(experiment.n_envs, 'environment')}",
         "evaluation": f"{evaluated} per run, sampled actions; the first of each environment also greedy",

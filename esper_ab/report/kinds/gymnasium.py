@@ -29,7 +29,9 @@ def _training(content: Content) -> tuple[Table, ...]:
 
 def _change(ends: Ends, digits: int = 1) -> str:
     first, last = ends
-    return NONE if first is None or last is None else f"{number(first, digits)} → {number(last, digits)}"
+    if first is None or last is None:
+        return NONE
+    return f"{number(first, digits)} → {number(last, digits)}"
 
 
 KIND = TableKind(harder="longer episodes (--steps, or gym.episode_steps)", training=_training)

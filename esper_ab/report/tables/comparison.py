@@ -28,7 +28,8 @@ def overview_table(design: Design, comparisons: Sequence[Comparison]) -> Table:
 
     The deciding interval of each row has its own level; the simultaneous intervals hold all at once.
     """
-    digits, unit = design.digits, f", {design.outcome.apart}" if design.outcome.apart else ""
+    digits = design.digits
+    unit = f", {design.outcome.apart}" if design.outcome.apart else ""
     rows = tuple(
         (
             _difference(item),
@@ -171,11 +172,14 @@ def _within(design: Design, low: float, high: float) -> str:
 
 
 def _span(design: Design, low: float | None, high: float | None) -> str:
-    return NONE if low is None or high is None else sentences.span(low, high, design)
+    if low is None or high is None:
+        return NONE
+    return sentences.span(low, high, design)
 
 
 def _plain(comparison: Comparison) -> Iterator[Row]:
-    plain, design = comparison.plain, comparison.design
+    plain = comparison.plain
+    design = comparison.design
     if plain is not None:
         within = span(plain.low, plain.high, design.digits)
         limits = f", {percent(plain.level)} interval {within}" if plain.low is not None else ""
@@ -200,7 +204,8 @@ def _equivalence(comparison: Comparison) -> Iterator[Row]:
 
 
 def _budget(comparison: Comparison) -> Iterator[Row]:
-    needed, smallest = comparison.pairs_needed, comparison.smallest_resolvable
+    needed = comparison.pairs_needed
+    smallest = comparison.smallest_resolvable
     design = comparison.design
     if needed is not None:
         text = f"{needed.pairs} (80 % range {needed.low} to {needed.high})"
@@ -209,12 +214,19 @@ def _budget(comparison: Comparison) -> Iterator[Row]:
             text = f"{text} with an extension; {anew.pairs} ({anew.low} to {anew.high}) in a new plan"
         yield f"pairs for {design.margin_words}, 80 % power", text
     if smallest is not None:
-        within = f"within {n_pairs(comparison.most_pairs)}" if comparison.most_pairs is not None else "in this plan"
+        if comparison.most_pairs is not None:
+            within = f"within {n_pairs(comparison.most_pairs)}"
+        else:
+            within = "in this plan"
         yield "smallest difference resolvable", f"{design.size(smallest)} {within}, 80 % power, at the SD seen here"
     if comparison.lost.replicates:
-        a, b = comparison.question.a, comparison.question.b
+        a = comparison.question.a
+        b = comparison.question.b
         alone_a, alone_b = comparison.lost.cancelled
-        without = f"; without a partner: {alone_a} of {a}, {alone_b} of {b}" if comparison.lost.paired else ""
+        if comparison.lost.paired:
+            without = f"; without a partner: {alone_a} of {a}, {alone_b} of {b}"
+        else:
+            without = ""
         yield "runs lost", f"{comparison.lost.a} of {a}, {comparison.lost.b} of {b}{without}"
     imputed = comparison.imputed
     if imputed is not None:
@@ -268,25 +280,34 @@ def _test(look: Look) -> tuple[str, str]:
 def _decided(look: Look) -> str:
     if look.futile:
         return "stopped for futility"
-    return "crossed" if look.crossed else "equivalent" if look.equivalent else "open"
+    if look.crossed:
+        return "crossed"
+    if look.equivalent:
+        return "equivalent"
+    return "open"
 
 
 def outcomes_table(content: Content) -> Table:
     """Build the table of outcomes by replicate; a single comparison's table includes the differences."""
     ends = {group: {one.run.replicate: one.outcome for one in content.of_group(group)} for group in content.groups}
     only = content.comparisons[0].question if len(content.comparisons) == 1 else None
-    design, rows = content.design, []
+    design = content.design
+    rows = []
     for replicate in sorted({replicate for found in ends.values() for replicate in found}):
         values = {group: found.get(replicate) for group, found in ends.items()}
         if all(value is None for value in values.values()):
             continue
         cells = [str(replicate), *(number(value, design.digits) for value in values.values())]
         if only is not None:
-            a, b = values[only.a], values[only.b]
+            a = values[only.a]
+            b = values[only.b]
             cells.append(signed(None if a is None or b is None else a - b, design.digits))
         rows.append(tuple(cells))
     unpaired = content.experiment.unpaired
-    shared = "Every run has its own randomness." if unpaired else "A seed's runs share their randomness."
+    if unpaired:
+        shared = "Every run has its own randomness."
+    else:
+        shared = "A seed's runs share their randomness."
     return Table(
         "Outcomes by seed",
         ("seed", *content.groups, *((f"{only.a} - {only.b}",) if only is not None else ())),

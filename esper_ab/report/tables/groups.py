@@ -20,7 +20,8 @@ from esper_ab.stats.text import digits_for
 def _rows(content: Content) -> Iterator[Row]:
     """Yield the rows of the groups' measures; rows of this kind of task come between rows that all kinds share."""
     design = content.design
-    outcome, unit = design.outcome, f", {design.outcome.unit}" if design.outcome.unit else ""
+    outcome = design.outcome
+    unit = f", {design.outcome.unit}" if design.outcome.unit else ""
     if design.outcome_over != "evaluation":  # else the next row shows it
         yield f"outcome{unit}", lambda run: run.outcome, design.digits
     yield outcome.title, lambda run: run.evaluated, design.digits
@@ -33,7 +34,8 @@ def _rows(content: Content) -> Iterator[Row]:
 
 def results_table(content: Content) -> Table:
     """Build the table of outcomes, with one row per group: the number of runs with an outcome, mean and SD."""
-    design, rows = content.design, list[tuple[str, ...]]()
+    design = content.design
+    rows = list[tuple[str, ...]]()
     for group in content.groups:
         outcomes = [run.outcome for run in content.of_group(group)]
         known = len(outcomes) - outcomes.count(None)
@@ -49,7 +51,8 @@ def groups_table(content: Content) -> Table:
 
     Measures that no group has are left out.
     """
-    kind, rows = kind_of(content), list[tuple[str, ...]]()
+    kind = kind_of(content)
+    rows = list[tuple[str, ...]]()
     for label, measure, digits in _rows(content):
         found = [[measure(run) for run in content.of_group(group)] for group in content.groups]
         sizes = [abs(value) for values in found for value in values if value]

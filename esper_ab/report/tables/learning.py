@@ -9,10 +9,12 @@ from esper_ab.report.tables.table import Table, number, percent
 
 def learning_table(content: Content) -> Table:
     """Build the table of limits on learning, with one column and one sentence per learning group."""
-    groups, design = content.analysis.learning, content.design
+    groups = content.analysis.learning
+    design = content.design
     if not groups:
         return Table("What limits the learning")
-    head, title = groups[0].head, design.outcome.title
+    head = groups[0].head
+    title = design.outcome.title
     entropy: LearningRow = (
         f"entropy of the {head} head, % of a random choice",
         lambda one: number(percent(one.head_entropy), 0),

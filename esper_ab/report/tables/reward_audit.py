@@ -26,7 +26,8 @@ def tables(found: RewardAuditFindings) -> tuple[Table, ...]:
 
 def made_from(found: RewardAuditFindings) -> str:
     """Describe the behaviours that were played, in one sentence."""
-    asked, answer = found.reward_audit.question, found.reward_audit.answer
+    asked = found.reward_audit.question
+    answer = found.reward_audit.answer
     references = sum(one.kind == "reference" for one in answer.behaviours)
     return (
         f"{references} reference behaviours and {asked.schedules} random schedules of {asked.steps} steps, each on "
@@ -42,7 +43,9 @@ def sentences(found: RewardAuditFindings) -> tuple[str, ...]:
 
 def _sentence(reward: RewardFindings, found: RewardAuditFindings) -> str:
     n = len(found.own_curve)
-    own, best, any_one = reward.curve[-1], found.own_curve[-1], reward.curve[0]
+    own = reward.curve[-1]
+    best = found.own_curve[-1]
+    any_one = reward.curve[0]
     lost = best - own
     if lost < 0.05:
         told = f"of {n} random schedules it prefers the best one, {own:.1f} %"
@@ -107,7 +110,8 @@ def _search_table(found: RewardAuditFindings) -> Table:
 
 def _pairs_table(found: RewardAuditFindings) -> Table:
     def told(reward: RewardFindings, place: int) -> str:
-        name, pays = described(found.behaviours[place]), f"{reward.returns[place]:.4g}"
+        name = described(found.behaviours[place])
+        pays = f"{reward.returns[place]:.4g}"
         return f"{name}: pays {pays}, {found.outcomes[place]:.1f} %"
 
     rows = tuple(
@@ -130,7 +134,9 @@ def _pairs_table(found: RewardAuditFindings) -> Table:
 
 def described(played: Played) -> str:
     """Return the name of a behaviour; for a random behaviour, add its description."""
-    return played.name if played.kind == "reference" else f"{played.name} ({played.words})"
+    if played.kind == "reference":
+        return played.name
+    return f"{played.name} ({played.words})"
 
 
 def _behaviours_table(found: RewardAuditFindings) -> Table:

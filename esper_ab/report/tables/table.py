@@ -47,7 +47,9 @@ def signed(value: float | None, digits: int = 2) -> str:
 
 def span(low: float | None, high: float | None, digits: int = 2) -> str:
     """Format an interval, as in "+0.40 to +3.20"; "n/a" if an end is None."""
-    return NONE if low is None or high is None else f"{text.signed(low, digits)} to {text.signed(high, digits)}"
+    if low is None or high is None:
+        return NONE
+    return f"{text.signed(low, digits)} to {text.signed(high, digits)}"
 
 
 def percent(share: float | None) -> float | None:

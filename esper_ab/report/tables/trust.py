@@ -39,7 +39,8 @@ def audit_table(content: Content) -> Table:
 
 def conduct_table(content: Content) -> Table:
     """Build the table of amounts, times and faults, with one column per group."""
-    found, words = content.analysis.conduct, kind_of(content).words
+    found = content.analysis.conduct
+    words = kind_of(content).words
     measured: list[tuple[str, Callable[[Conduct], str]]] = [
         ("runs finished, of planned", lambda one: f"{one.finished} of {one.runs}"),
         ("runs left out after a decision", lambda one: _count(one.left_out)),
@@ -71,7 +72,8 @@ def noise_table(content: Content) -> Table:
 
     The table is empty if there are too few runs.
     """
-    noise, design = content.analysis.noise, content.design
+    noise = content.analysis.noise
+    design = content.design
     if noise is None:
         return Table("Evaluation noise")
     found = noise.components
@@ -140,7 +142,8 @@ def last_words_table(content: Content) -> Table:
 def facts_table(content: Content) -> Table:
     """Build the table of conditions under which the answer holds."""
     history = content.history
-    plan, experiment = history.plan, history.plan.experiment
+    plan = history.plan
+    experiment = history.plan.experiment
     warm_up = mean(run.warm_up_s for run in history.runs.values())
     outcome = history.outcome
     facts = {

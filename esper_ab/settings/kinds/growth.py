@@ -22,7 +22,8 @@ class GrowthKind(SettingsKind):
 
     name = "growth"
     words = "growing networks"
-    rewards, controllers = catalog.names("workers.rewards"), catalog.names("workers.controllers")
+    rewards = catalog.names("workers.rewards")
+    controllers = catalog.names("workers.controllers")
     default_groups = ("shaped", "simplified")
 
     def ask(self, asked: AskedExperiment) -> Questions:

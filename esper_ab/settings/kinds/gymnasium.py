@@ -22,7 +22,8 @@ class GymnasiumKind(SettingsKind):
 
     name = "gymnasium"
     words = "Gymnasium environments"
-    rewards, controllers = REWARDS[name], CONTROLLERS[name]
+    rewards = REWARDS[name]
+    controllers = CONTROLLERS[name]
     no_groups = ": name the groups, as in env,mine=path/to/file.py:reward; 'env' trains on the environment's own reward"
     on_cores = True
 

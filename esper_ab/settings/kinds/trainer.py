@@ -45,7 +45,8 @@ class TrainerKind(SettingsKind):
 
     name = "trainer"
     words = "trainers of your own"
-    rewards, controllers = REWARDS[name], CONTROLLERS[name]
+    rewards = REWARDS[name]
+    controllers = CONTROLLERS[name]
     free_names = True
 
     def read(self, asked: AskedExperiment, said: Sequence[Assignment]) -> AskedExperiment:

@@ -20,7 +20,8 @@ def cohens_d(a: ArrayLike, b: ArrayLike) -> float | None:
 
     Return None for fewer than 2 runs in a group, or if nothing varies.
     """
-    x, y = floats(a), floats(b)
+    x = floats(a)
+    y = floats(b)
     if x.size < 2 or y.size < 2:
         return None
     df = int(x.size + y.size - 2)

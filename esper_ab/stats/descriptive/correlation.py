@@ -37,12 +37,17 @@ class PairCorrelation(msgspec.Struct, frozen=True, kw_only=True):
 def pair_correlation(a: ArrayLike, b: ArrayLike) -> PairCorrelation | None:
     """Compute the correlation within pairs of a, b [pairs]; None if there are fewer than 3 pairs or nothing varies."""
     n = int(differences(a, b).size)
-    x, y = floats(a), floats(b)
+    x = floats(a)
+    y = floats(b)
     if n < 3 or not (_varies(x, x) and _varies(y, y)):
         return None
-    dx, dy = x - math.fsum(x) / n, y - math.fsum(y) / n
+    dx = x - math.fsum(x) / n
+    dy = y - math.fsum(y) / n
     r = pearson(x, y)
-    worth = (math.hypot(norm(dx), norm(dy)) / norm(dx - dy)) ** 2 if _varies(dx - dy, x, y) else None
+    if _varies(dx - dy, x, y):
+        worth = (math.hypot(norm(dx), norm(dy)) / norm(dx - dy)) ** 2
+    else:
+        worth = None
     if n < 4 or abs(r) >= 1.0 - ROUNDING:
         return PairCorrelation(r=r, low=None, high=None, worth=worth)
     half = float(norm_isf((1.0 - LEVEL) / 2.0)) / math.sqrt(n - 3)
@@ -60,7 +65,10 @@ def _show(found: PairCorrelation, _: Beside) -> str:
     if found.low is not None and found.high is not None:
         limits = f", 95 % interval {found.low:+.2f} to {found.high:+.2f}"
     if found.worth is not None:
-        times = "over 1000" if found.worth > 1000 else f"{found.worth:{'.0f' if found.worth >= 10 else '.2g'}}"
+        if found.worth > 1000:
+            times = "over 1000"
+        else:
+            times = f"{found.worth:{'.0f' if found.worth >= 10 else '.2g'}}"
         worth = f"; a pair is worth {times} unpaired ones"
     return f"{found.r:+.2f}{limits}{worth}"
 

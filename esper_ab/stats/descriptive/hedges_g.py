@@ -42,7 +42,8 @@ def hedges_g(a: ArrayLike, b: ArrayLike) -> HedgesG | None:
     d = cohens_d(a, b)
     if d is None:
         return None
-    n, m = np.size(a), np.size(b)
+    n = np.size(a)
+    m = np.size(b)
     root = math.sqrt(n * m / (n + m))
     df = n + m - 2
     low, high = nct_limits(d * root, df, LEVEL)

@@ -32,7 +32,8 @@ class ProbabilityOfImprovement(msgspec.Struct, frozen=True, kw_only=True):
 def probability_of_improvement(a: ArrayLike, b: ArrayLike) -> ProbabilityOfImprovement:
     """Compute A12 and the wins of a over b [pairs], assuming that higher is better."""
     d = differences(a, b)
-    wins, losses = int(np.sum(d > 0)), int(np.sum(d < 0))
+    wins = int(np.sum(d > 0))
+    losses = int(np.sum(d < 0))
     a12 = _a12(floats(a), floats(b))
     ties = int(d.size) - wins - losses
     return ProbabilityOfImprovement(a12=a12, wins=wins, ties=ties, losses=losses, cliffs_delta=2.0 * a12 - 1.0)

@@ -32,7 +32,8 @@ def iqm_difference(a: ArrayLike, b: ArrayLike, rng: Generator) -> IQMDifference:
     n = int(differences(a, b).size)
     if n < 2:
         raise ValueError("a bootstrap needs at least two pairs")
-    x, y = floats(a), floats(b)
+    x = floats(a)
+    y = floats(b)
     resampled = []
     for count in batches(RESAMPLES, n):
         drawn = rng.integers(0, n, (count, n))

@@ -37,7 +37,8 @@ class MannWhitney(msgspec.Struct, frozen=True, kw_only=True):
 
 def mann_whitney(a: ArrayLike, b: ArrayLike) -> MannWhitney:
     """Test a [n] against b [m]; n, m > 0. p is exact without ties and with at most 10,000 combinations of runs."""
-    x, y = floats(a), floats(b)
+    x = floats(a)
+    y = floats(b)
     ranks = mid_ranks(np.concatenate((x, y)))
     combinations = x.size * y.size
     u = float(np.sum(ranks[: x.size])) - x.size * (x.size + 1) / 2.0
@@ -81,9 +82,15 @@ def _normal(smaller: float, n: int, m: int, ranks: Floats) -> float:
 
 
 def _show(found: MannWhitney, beside: Beside) -> str:
-    approximated = "normal approximation, corrected for ties" if found.ties else "normal approximation, many runs"
+    if found.ties:
+        approximated = "normal approximation, corrected for ties"
+    else:
+        approximated = "normal approximation, many runs"
     kind = "exact" if found.exact else approximated
-    use = "it ignores the pairs; made for unpaired runs" if beside.paired else "the usual rank test of unpaired runs"
+    if beside.paired:
+        use = "it ignores the pairs; made for unpaired runs"
+    else:
+        use = "the usual rank test of unpaired runs"
     return (
         f"U = {found.u:g}, p {p_text(found.p)} ({kind}); {beside.a} is higher than {beside.b} in "
         f"{100.0 * found.effect:.0f} % of combinations of runs; {use} (--unpaired)"

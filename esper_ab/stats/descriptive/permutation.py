@@ -34,7 +34,8 @@ class Permutation(msgspec.Struct, frozen=True, kw_only=True):
 
 def permutation(a: ArrayLike, b: ArrayLike, rng: Generator) -> Permutation | None:
     """Test a [n] against b [m], n, m > 0; None for more than 1,000 runs."""
-    x, y = floats(a), floats(b)
+    x = floats(a)
+    y = floats(b)
     if x.size + y.size > _MOST_RUNS:
         return None
     runs = np.concatenate((x, y))
@@ -60,7 +61,10 @@ def _sums(runs: Floats, size: int) -> Floats:
 
 
 def _show(found: Permutation, _: Beside) -> str:
-    kind = f"exact, {found.assignments} assignments" if found.exact else f"{found.assignments} drawn assignments"
+    if found.exact:
+        kind = f"exact, {found.assignments} assignments"
+    else:
+        kind = f"{found.assignments} drawn assignments"
     return f"p {p_text(found.p)} ({kind})"
 
 

@@ -40,8 +40,10 @@ def shape(a: ArrayLike, b: ArrayLike) -> Skewness | None:
     d = differences(a, b)
     if d.size < 2 or degenerate(a, b):
         return None
-    n, sd = d.size, norm(d - d.mean()) / math.sqrt(d.size - 1)
-    mean, m3 = float(d.mean() / sd), float(np.mean(((d - d.mean()) / sd) ** 3))
+    n = d.size
+    sd = norm(d - d.mean()) / math.sqrt(d.size - 1)
+    mean = float(d.mean() / sd)
+    m3 = float(np.mean(((d - d.mean()) / sd) ** 3))
     t = (mean + m3 / (6.0 * n) + m3 * mean**2 / 3.0) * math.sqrt(n)
     return Skewness(skewness_a=skewness(a), skewness_b=skewness(b), johnson_p=float(2.0 * t_sf(abs(t), n - 1)))
 

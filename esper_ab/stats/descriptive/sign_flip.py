@@ -32,7 +32,9 @@ def sign_flip(a: ArrayLike, b: ArrayLike) -> SignFlip:
 
 
 def _show(flip: SignFlip, _: Beside) -> str:
-    return "" if flip.p is None else f"exact p {p_text(flip.p)} (smallest reachable: p {p_text(flip.smallest_p)})"
+    if flip.p is None:
+        return ""
+    return f"exact p {p_text(flip.p)} (smallest reachable: p {p_text(flip.smallest_p)})"
 
 
 def _caveats(flip: SignFlip, beside: Beside) -> Iterator[str]:

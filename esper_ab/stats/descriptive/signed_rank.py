@@ -85,7 +85,10 @@ def _normal(w: float, ranks: Floats) -> float:
 
 def _show(found: SignedRank, beside: Beside) -> str:
     kind = "exact" if found.exact else "normal approximation"
-    estimate = "" if found.estimate is None else f"; Hodges-Lehmann estimate {beside.difference(found.estimate)}"
+    if found.estimate is None:
+        estimate = ""
+    else:
+        estimate = f"; Hodges-Lehmann estimate {beside.difference(found.estimate)}"
     return f"W = {found.w:g}, p {p_text(found.p)} ({kind}){estimate}"
 
 

@@ -14,7 +14,8 @@ def library(cache: Path, compiler: str, torch: Path, version: str) -> Path:
     """device.cpp for the torch in the folder `torch`, made if it is not in `cache`."""
     source = HERE / "device.cpp"
     key = hashlib.sha256(source.read_bytes() + f"{version} {compiler}".encode()).hexdigest()[:16]
-    made, draft = cache / f"{key}.so", cache / f"{key}.draft"
+    made = cache / f"{key}.so"
+    draft = cache / f"{key}.draft"
     if not made.exists():
         include = [f"-I{torch / 'include'}", f"-I{torch / 'include/torch/csrc/api/include'}"]
         linked = [f"-L{torch / 'lib'}", "-lc10", "-ltorch_cpu", f"-Wl,-rpath,{torch / 'lib'}"]

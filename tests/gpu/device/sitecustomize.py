@@ -58,7 +58,8 @@ class Gpus:
     @cached_property
     def seen(self) -> list[int]:
         """The GPUs that this process sees, from the first time that it asks on, as with CUDA."""
-        made, seen = self.made, visible(self.made)
+        made = self.made
+        seen = visible(self.made)
         note("asked", seen)
         for gpu in seen:
             lost = FOLDER / f"lost-{gpu}"
@@ -97,11 +98,17 @@ class Gpus:
 
     def lend(self, torch: object) -> None:
         """Take the place of what the CPU build has."""
-        cuda, library = torch.cuda, self.library
-        torch.test_gpus, torch.version.cuda, torch.version.hip = self, self.made["cuda"], self.made["hip"]
-        cuda._lazy_init, cuda.is_initialized = self.begin, lambda: self.begun
-        cuda.device_count, cuda.is_available = lambda: len(self.seen), lambda: bool(self.seen)
-        cuda.get_device_properties, cuda.get_device_name = self.properties, lambda _device=0: "Test GPU"
+        cuda = torch.cuda
+        library = self.library
+        torch.test_gpus = self
+        torch.version.cuda = self.made["cuda"]
+        torch.version.hip = self.made["hip"]
+        cuda._lazy_init = self.begin
+        cuda.is_initialized = lambda: self.begun
+        cuda.device_count = lambda: len(self.seen)
+        cuda.is_available = lambda: bool(self.seen)
+        cuda.get_device_properties = self.properties
+        cuda.get_device_name = lambda _device=0: "Test GPU"
         cuda.is_bf16_supported = lambda *_: self.made["capability"] >= [8, 0]
         cuda.empty_cache = lambda: None
         cuda.set_sync_debug_mode = lambda mode: library.gpu_waiting_is_an_error(mode == "error")
@@ -121,7 +128,9 @@ class Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             return None
         sys.meta_path.remove(self)
         spec = importlib.util.find_spec(name)
-        self.loader, self.create_module, spec.loader = spec.loader, spec.loader.create_module, self
+        self.loader = spec.loader
+        self.create_module = spec.loader.create_module
+        spec.loader = self
         return spec
 
     def exec_module(self, module: object) -> None:

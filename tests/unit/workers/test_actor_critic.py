@@ -38,7 +38,8 @@ def test_no_two_matrices_share_their_numbers():
 
 
 def test_orthogonal_has_orthonormal_rows_or_columns():
-    wide, tall = orthogonal(3, 5, 2.0, RngPath(0)), orthogonal(5, 3, 2.0, RngPath(0))
+    wide = orthogonal(3, 5, 2.0, RngPath(0))
+    tall = orthogonal(5, 3, 2.0, RngPath(0))
     np.testing.assert_allclose(wide @ wide.T, 4.0 * np.eye(3), atol=1e-12)
     np.testing.assert_allclose(tall.T @ tall, 4.0 * np.eye(3), atol=1e-12)
 
@@ -53,13 +54,15 @@ def test_forget_gates_start_open_and_other_biases_at_0():
 
 def test_the_first_head_starts_where_its_bias_says_and_nothing_else_moves():
     bias = (0.0, 0.5, -3.0, -1.0, 2.0, 0.25)
-    plain, biased = weights(), weights(first_bias=bias)
+    plain = weights()
+    biased = weights(first_bias=bias)
     assert [name for name in plain if not np.array_equal(plain[name], biased[name])] == ["actor.0.logits.bias"]
     assert biased["actor.0.logits.bias"].tolist() == list(bias)
 
 
 def test_rescaled_values_are_scaled_and_shifted():
-    fresh, memory = policy(), np.zeros((2, 4, 16), dtype=np.float32)
+    fresh = policy()
+    memory = np.zeros((2, 4, 16), dtype=np.float32)
     seen = np.random.default_rng(0).standard_normal((4, 10)).astype(np.float32)
     before = fresh.values(seen, memory)
     fresh.rescale_values(3.0, -2.0)

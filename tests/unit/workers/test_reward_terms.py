@@ -165,9 +165,11 @@ def test_shaped_refuses_another_gamma(family):
 
 def test_blank_absent_forgets_all_but_what_is_owed():
     facts = random_facts(np.random.default_rng(23), (40, 3))
-    blank, empty = blank_absent(facts.seeds), blank_absent(make_facts((40, 3)).seeds)
+    blank = blank_absent(facts.seeds)
+    empty = blank_absent(make_facts((40, 3)).seeds)
     for field in fields(blank):
-        now, known = getattr(blank, field.name), getattr(facts.seeds, field.name)
+        now = getattr(blank, field.name)
+        known = getattr(facts.seeds, field.name)
         expected = known if field.name == "potential_before" else getattr(empty, field.name)
         np.testing.assert_array_equal(now, np.where(blank.present, known, expected))
 
@@ -188,7 +190,8 @@ COMPONENT_OF_TERM = {
 @pytest.mark.parametrize("golden", GOLDEN["shaped"] + GOLDEN["shaped_edges"], ids=lambda one: one["id"])
 def test_terms_are_those_of_the_golden_cases(golden):
     facts, settings = golden_case(golden, "shaped")
-    expected, seeds = golden["expected"], blank_absent(facts.seeds)
+    expected = golden["expected"]
+    seeds = blank_absent(facts.seeds)
     found = {COMPONENT_OF_TERM[term]: values[0] for term, values in shaped.terms(facts, settings).items()}
     found["attribution_discount"] = discount(seeds, settings)[0, 0]
     found["ratio_penalty"] = ratio_penalty(seeds, settings)[0, 0]
@@ -205,16 +208,19 @@ def standing(slots):
 @pytest.mark.parametrize("golden", GOLDEN["rent_and_shock_inputs"], ids=lambda one: one["id"])
 def test_what_rent_and_shock_are_computed_from(golden):
     host_params = np.array([golden["host_params"]])
-    alpha_before, params_before = np.zeros((1, 1)), np.zeros((1, 1), dtype=np.int64)
+    alpha_before = np.zeros((1, 1))
+    params_before = np.zeros((1, 1), dtype=np.int64)
     for step in golden["steps"]:
         active, alpha, params = standing(list(step["slots"].values()))
         rent = effective_seed_params(active, alpha, params, host_params, golden["base_slot_rent_ratio"])
-        alpha, params = np.where(active, alpha, 0.0), np.where(active, params, 0)
+        alpha = np.where(active, alpha, 0.0)
+        params = np.where(active, params, 0)
         shock = alpha_delta_sq_sum(alpha, alpha_before, params_before, host_params)
         assert rent[0] == pytest.approx(step["effective_seed_params"], rel=1e-12, abs=1e-9)
         assert shock[0] == pytest.approx(step["alpha_delta_sq_sum"], abs=1e-9)
         assert alpha_delta_sq_sum(alpha, alpha_before, params_before, np.array([0]))[0] == 0.0  # no host, no shock
-        alpha_before, params_before = alpha, params
+        alpha_before = alpha
+        params_before = params
 
 
 NOT_TERMINAL = RewardSettings(disable_terminal_reward=True)
@@ -222,8 +228,10 @@ NOT_TERMINAL = RewardSettings(disable_terminal_reward=True)
 
 def lives(rng_seed, gates, steps):
     """Facts of every decision of an episode of random ones, in three slots."""
-    rng, history = np.random.default_rng(rng_seed), []
-    game, memory = Episode(make_lifecycle(1, steps, gates), rng), FactsMemory(1, 3, 1000, NOT_TERMINAL)
+    rng = np.random.default_rng(rng_seed)
+    history = []
+    game = Episode(make_lifecycle(1, steps, gates), rng)
+    memory = FactsMemory(1, 3, 1000, NOT_TERMINAL)
     for step in range(1, steps + 1):
         view = game.view(step)
         decision = random_decisions(view.masks, rng)

@@ -97,7 +97,8 @@ class Bank:
         self.envs = envs
         self._spec = task.host
         self._rule = settings
-        self._device, self._dtype = like.device, like.dtype
+        self._device = like.device
+        self._dtype = like.dtype
         self._computed = _COMPUTED_IN.get(settings.amp, like.dtype)  # in host training
         self._levels = tuple(task.slots.index(slot) for slot in slots)  # of the enabled slots
         self._blueprints: tuple[Blueprint, ...] = tuple(
@@ -109,9 +110,10 @@ class Bank:
         self._seeds: dict[tuple[int, int], Stack] = {}
         self._newborn: list[tuple[Stack, int | slice, Floats]] = []
         # What trains and measures in place of torch.
-        self._native = (
-            None if kernel == "torch" else NativeStep(load(kernel), task, self._levels, self._blueprints, settings)
-        )
+        if kernel == "torch":
+            self._native = None
+        else:
+            self._native = NativeStep(load(kernel), task, self._levels, self._blueprints, settings)
 
     # --- life and death of modules ----------------------------------------------------------------------------------
 
@@ -206,7 +208,11 @@ class Bank:
             takes_part = self._in_forward(table, rows) >= 0
             return self._native.train(self._grown(table, rows), takes_part, split, order)
         held = self._in_forward(table, rows)  # [n, S]
-        arranged = np.lexsort(held.T[::-1]) if held.size else np.arange(len(rows))  # the first slot's groups together
+        # the first slot's groups together
+        if held.size:
+            arranged = np.lexsort(held.T[::-1])
+        else:
+            arranged = np.arange(len(rows))
         result = np.empty((2, len(rows)))
         result[:, arranged] = self._train_rows(table, rows[arranged], split, order[arranged]).cpu().double().numpy()
         return result[0], result[1]
@@ -225,7 +231,11 @@ class Bank:
         slots = {}
         for slot, level in enumerate(self._levels):
             seeds = self._seeds_in(table, slot, rows, np.ones(len(rows), dtype=bool))
-            idle = self._gate_size(slot) if seeds.blend.ungated is None else 0  # parameters of unused gates
+            # parameters of unused gates
+            if seeds.blend.ungated is None:
+                idle = self._gate_size(slot)
+            else:
+                idle = 0
             slots[level] = seeds, [group.stack.borrow(group.members, group.trained, idle) for group in seeds.groups]
         host = self.host.borrow(index, None)
         statistics = [BatchStatistics(s.mean[index], s.var[index]) for s in self.statistics]
@@ -257,11 +267,13 @@ class Bank:
 
     def _sgd(self, epoch: Epoch) -> Tensor:
         """Train all minibatches; return mean loss and accuracy in percent, [2, n], computed once at the end."""
-        rule, order = self._rule, epoch.order
+        rule = self._rule
+        order = epoch.order
         hosts = Optimiser([epoch.host], SGD(rule.host_lr, rule.momentum, rule.weight_decay, rule.max_grad_norm))
         loans = [loan for _, own in epoch.slots.values() for loan in own]
         seeds = Optimiser(loans, SGD(rule.seed_lr, rule.momentum, 0.0, rule.max_grad_norm))
-        images, labels = epoch.split.images(self._computed), epoch.split.y[order]  # labels [n, N]
+        images = epoch.split.images(self._computed)  # labels [n, N]
+        labels = epoch.split.y[order]  # labels [n, N]
         found: list[tuple[Tensor, Tensor]] = []
         for at in range(0, order.shape[1], rule.batch_size):
             batch, shown = (whole[:, at : at + rule.batch_size] for whole in (order, labels))  # [n, B]

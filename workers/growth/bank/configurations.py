@@ -79,7 +79,8 @@ def _plan(activity: bytes, n_envs: int, n_slots: int, ablate: bool) -> Pass:
     active = np.frombuffer(activity, dtype=np.bool_).reshape(n_envs, n_slots)
     codes, valid = wanted(active)
     if not ablate:
-        codes, valid = codes[:, :1], valid[:, :1]
+        codes = codes[:, :1]
+        valid = valid[:, :1]
     keys = np.unique(((np.arange(n_envs, dtype=np.int64)[:, None] << n_slots) | codes)[valid])
     code = keys & ((1 << n_slots) - 1)
     env = keys >> n_slots
@@ -88,7 +89,8 @@ def _plan(activity: bytes, n_envs: int, n_slots: int, ablate: bool) -> Pass:
     for slot in range(n_slots):
         # Bits of later slots are not decided yet: rows that agree so far are one row.
         seen = np.unique((env << n_slots) | (code & ((2 << slot) - 1)))
-        row_env, bits = seen >> n_slots, seen & ((1 << n_slots) - 1)
+        row_env = seen >> n_slots
+        bits = seen & ((1 << n_slots) - 1)
         ancestors = (row_env << n_slots) | (bits & ((1 << slot) - 1))
         parent = np.searchsorted(before, ancestors)
         slots.append(Widening(parent, row_env, (bits >> slot & 1).astype(bool), len(seen) != len(before)))

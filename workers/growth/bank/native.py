@@ -52,8 +52,11 @@ class NativeStep:
         blueprints: tuple[Blueprint, ...],
         rule: GrowthSettings,
     ) -> None:
-        host, (_, height, width) = task.host, task.image
-        self._levels, self._blueprints, self._widths = levels, blueprints, [channels(host, b) for b in levels]
+        host = task.host
+        (_, height, width) = task.image
+        self._levels = levels
+        self._blueprints = blueprints
+        self._widths = [channels(host, b) for b in levels]
         self._channels = [channels(host, level) for level in range(host.levels)]
         kernels = [widest_kernel(blueprint, width) for blueprint in blueprints for width in self._widths]
         shape = binding.HostStruct(
@@ -74,7 +77,8 @@ class NativeStep:
             raise ValueError(f"the order has {samples} samples, but the split has {len(split.y)}")
         found = np.empty((n, 2))
         order = np.ascontiguousarray(order, dtype=np.int64)
-        data, memory = _split(split), _Memory(grown, self._channels)
+        data = _split(split)
+        memory = _Memory(grown, self._channels)
 
         def work(i: int) -> None:
             network, _kept = self._network(grown, memory, i, takes_part[i])
@@ -86,8 +90,10 @@ class NativeStep:
     def measure(self, grown: Grown, acting: Bools, plan: Pass, split: DeviceSplit) -> tuple[Ints, Floats]:
         """Return the number of correct samples in each row of `plan` [R], and the real networks' summed losses [n]."""
         n = len(grown.rows)
-        right, loss = int_zeros(len(plan.keys)), np.zeros(n)
-        trees, data = _Trees(plan, acting, self._levels, len(self._channels)), _split(split)
+        right = int_zeros(len(plan.keys))
+        loss = np.zeros(n)
+        trees = _Trees(plan, acting, self._levels, len(self._channels))
+        data = _split(split)
         memory = _Memory(grown, self._channels)
 
         def work(i: int) -> None:
@@ -100,7 +106,8 @@ class NativeStep:
 
     def _network(self, grown: Grown, memory: _Memory, i: int, there: Bools) -> tuple[binding.NetworkStruct, object]:
         """Return network i with the seeds that are `there` [S], and objects that must live as long as the network."""
-        row, env = int(grown.rows[i]), int(grown.envs[i])
+        row = int(grown.rows[i])
+        env = int(grown.envs[i])
         seeds = (binding.SeedStruct * len(self._channels))()
         for slot in np.flatnonzero(there):
             seeds[self._levels[slot]] = self._seed(grown, memory, row, env, int(slot))
@@ -109,8 +116,10 @@ class NativeStep:
         return binding.NetworkStruct(values, momentum, mean, var, seeds, grown.host.width), (mean, var, seeds)
 
     def _seed(self, grown: Grown, memory: _Memory, row: int, env: int, slot: int) -> binding.SeedStruct:
-        table, blueprint = grown.table, int(grown.table.blueprint[env, slot])
-        stack, width = grown.seeds[slot, blueprint], self._widths[slot]
+        table = grown.table
+        blueprint = int(grown.table.blueprint[env, slot])
+        stack = grown.seeds[slot, blueprint]
+        width = self._widths[slot]
         values, momentum = (rows.address(row) for rows in memory.seeds[slot, blueprint])
         layers, size = chain_of(self._blueprints[blueprint], width)
         stage = int(table.stage[env, slot])
@@ -170,7 +179,9 @@ class _Rows:
                 f"the kernel takes contiguous rows of {width} values of {dtype} on a CPU, not {list(stacked.shape)} "
                 f"of {stacked.dtype} on {stacked.device} with strides {stacked.stride()}"
             )
-        self._first, self._rows, self._apart = stacked.data_ptr(), len(stacked), stacked.stride(0) * stacked.itemsize
+        self._first = stacked.data_ptr()
+        self._rows = len(stacked)
+        self._apart = stacked.stride(0) * stacked.itemsize
 
     def address(self, row: int) -> int:
         if not 0 <= row < self._rows:
@@ -193,8 +204,10 @@ class _Memory:
 
 
 def _split(split: DeviceSplit) -> binding.SplitStruct:
-    images, samples = split.images(torch.float32).flatten(1), len(split.x)
-    each, labels = images.shape[1], _Rows(split.y[None], samples, torch.int64)
+    images = split.images(torch.float32).flatten(1)
+    samples = len(split.x)
+    each = images.shape[1]
+    labels = _Rows(split.y[None], samples, torch.int64)
     return binding.SplitStruct(_Rows(images, each).address(0), labels.address(0), samples, each)
 
 

@@ -106,7 +106,9 @@ def _mean_square(x: Tensor) -> Tensor:
 
 def seed_input(h: Tensor, blend: Blend) -> Tensor:
     """Return the seeds' input for rows h [B,H,W,n,C]: the features behind a gradient stop, except for fossils."""
-    return h.detach() if blend.fossil is None else torch.where(blend.fossil, h, h.detach())
+    if blend.fossil is None:
+        return h.detach()
+    return torch.where(blend.fossil, h, h.detach())
 
 
 def seed_delta(h: Tensor, x: Tensor, d: Tensor, gates: Params, blend: Blend) -> Tensor:
@@ -116,7 +118,8 @@ def seed_delta(h: Tensor, x: Tensor, d: Tensor, gates: Params, blend: Blend) -> 
     have lower precision than the coefficients, sums and products use the coefficients' precision.
     """
     precise = blend.live.dtype
-    wide, d = h.to(precise), d.to(precise)
+    wide = h.to(precise)
+    d = d.to(precise)
     added = d
     if blend.multiply is not None:  # masked because 0 · inf is NaN, and a multiplied seed's delta is unbounded
         added = d.masked_fill(blend.multiply, 0.0)
@@ -174,8 +177,10 @@ def level_forward(
     """
     y = conv(x, p[f"{level}.conv"])
     image = y.flatten(3).permute(0, 3, 1, 2)
-    gain, bias = p[f"{level}.bn.gain"].flatten(), p[f"{level}.bn.bias"].flatten()
-    mean, var = statistics.mean.view(-1), statistics.var.view(-1)
+    gain = p[f"{level}.bn.gain"].flatten()
+    bias = p[f"{level}.bn.bias"].flatten()
+    mean = statistics.mean.view(-1)
+    var = statistics.var.view(-1)
     if training and image[:, 0].numel() == 1:
         image = _alone(image, mean, var, gain, bias)
     else:
@@ -252,7 +257,10 @@ class SlotSeeds:
         """Return, for each group, the places of its rows among the `count` rows of the activations."""
         if not self.groups:
             return []
-        rows = torch.arange(count, device=self.blend.live.device) if self.places is None else self.places.rows
+        if self.places is None:
+            rows = torch.arange(count, device=self.blend.live.device)
+        else:
+            rows = self.places.rows
         return [Places.of(own, count) for own in torch.split(rows, [len(group.members) for group in self.groups])]
 
 

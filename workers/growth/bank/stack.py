@@ -65,13 +65,16 @@ class Places:
     def moved(self, x: Tensor, back: bool) -> Tensor:
         """Return the result of `pick`, or of `put` if `back`; each method is the gradient of the other."""
         found = x.index_select(3, self.at if back else self.rows)
-        return found.masked_fill(self.absent, 0.0) if back and self.absent is not None else found
+        if back and self.absent is not None:
+            return found.masked_fill(self.absent, 0.0)
+        return found
 
 
 class _Moved(torch.autograd.Function):
     @staticmethod
     def forward(context: Any, x: Tensor, places: Places, back: bool) -> Tensor:
-        context.places, context.back = places, back
+        context.places = places
+        context.back = back
         return places.moved(x, back)
 
     @staticmethod
@@ -112,7 +115,9 @@ class Borrowed:
     """Rows of a stack borrowed for one epoch; `flat` [n, P] requires a gradient."""
 
     def __init__(self, specs: tuple[ParamSpec, ...], flat: Tensor, momentum: Tensor, trained: Tensor | None) -> None:
-        self._specs, self.flat, self.momentum = specs, flat.requires_grad_(), momentum
+        self._specs = specs
+        self.flat = flat.requires_grad_()
+        self.momentum = momentum
         self.trained = trained  # [n, 1] bool; None: all
 
     def params(self) -> dict[str, Tensor]:
@@ -148,7 +153,8 @@ class Optimiser:
     """Trains several borrowed stacks by one rule, with the same effect as Borrowed.step on each, but in few calls."""
 
     def __init__(self, loans: list[Borrowed], rule: SGD) -> None:
-        self._loans, self._rule = loans, rule
+        self._loans = loans
+        self._rule = rule
         self._whole = [index for index, loan in enumerate(loans) if loan.trained is None]
         self._flat = [loans[index].flat for index in self._whole]
         self._momentum = [loans[index].momentum for index in self._whole]
@@ -241,7 +247,8 @@ def births(newborn: list[tuple[Stack, int | slice, Floats]]) -> None:
         stack.center[last] + stack.bound[last] * (2.0 * draws - 1.0)
         for (stack, _, draws), last in zip(newborn, lasts, strict=True)
     ]
-    like, flat = newborn[0][0].values, torch.from_numpy(np.concatenate(found, axis=None))
+    like = newborn[0][0].values
+    flat = torch.from_numpy(np.concatenate(found, axis=None))
     # Cast before the copy, so that half as much is copied; the copy is asynchronous.
     uploaded = flat.to(like.dtype).to(like.device, non_blocking=True).split_with_sizes([one.size for one in found])
     for (stack, row, draws), last, values in zip(newborn, lasts, uploaded, strict=True):

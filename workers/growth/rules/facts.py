@@ -82,7 +82,9 @@ class FactsMemory:
             fossilized=lifecycle.fossilized.copy(),
             contributing=lifecycle.contributing.copy(),
         )
-        self._potential, self._alpha, self._params = potential(seeds, self._settings), alpha, params
+        self._potential = potential(seeds, self._settings)
+        self._alpha = alpha
+        self._params = params
         return facts
 
     def _seed_facts(self, lifecycle: Lifecycle, measurement: Measurement) -> SeedFacts:

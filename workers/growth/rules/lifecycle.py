@@ -43,7 +43,9 @@ _VELOCITY_KEEP = 0.7
 
 _STYLE_ALGORITHMS = np.array([algorithm for _, _, algorithm in STYLES], dtype=np.int64)
 _STYLE_CURVES = np.array([curve for _, curve, _ in STYLES], dtype=np.int64)
-_TARGETS, _SPEEDS, _CURVES = np.array(ALPHA_TARGETS), np.array(SPEEDS), np.array(CURVES, dtype=np.int64)
+_TARGETS = np.array(ALPHA_TARGETS)
+_SPEEDS = np.array(SPEEDS)
+_CURVES = np.array(CURVES, dtype=np.int64)
 
 _Event = Literal["germinated", "advanced", "retargeted", "prune_scheduled", "pruned", "fossilized", "emptied"]
 
@@ -164,7 +166,8 @@ class Lifecycle:
 
     def _germinate(self, selected: Bools, decisions: Ints, step: int, graft: Graft) -> list[SeedEvent]:
         table = self.table
-        every, envs = np.arange(len(selected)), np.flatnonzero(selected.any(axis=1))
+        every = np.arange(len(selected))
+        envs = np.flatnonzero(selected.any(axis=1))
         for env in envs.tolist():
             _, slot, blueprint, style, tempo, target = decisions[env, : ALPHA_TARGET + 1].tolist()
             algorithm = int(_STYLE_ALGORITHMS[style])
@@ -251,7 +254,8 @@ class Lifecycle:
 
     def _ramp(self, decisions: Ints) -> tuple[Ints, Ints]:
         """Return the epochs and curve of the ramp chosen by each environment, [E, S]."""
-        steps, curve = _SPEEDS[decisions[:, ALPHA_SPEED]], _CURVES[decisions[:, ALPHA_CURVE]]
+        steps = _SPEEDS[decisions[:, ALPHA_SPEED]]
+        curve = _CURVES[decisions[:, ALPHA_CURVE]]
         return self._per_slot(steps), self._per_slot(curve)
 
     def _events(self, selected: Bools, event: _Event, step: int) -> list[SeedEvent]:
@@ -259,7 +263,8 @@ class Lifecycle:
         table = self.table
         changes = []
         for env, slot in np.argwhere(selected).tolist():
-            blueprint, contribution = int(table.blueprint[env, slot]), float(table.contribution[env, slot])
+            blueprint = int(table.blueprint[env, slot])
+            contribution = float(table.contribution[env, slot])
             changes.append(
                 SeedEvent(
                     env=env,

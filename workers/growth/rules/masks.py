@@ -78,7 +78,8 @@ def may_fossilize(table: SeedTable, gates: GateMode) -> Bools:
 
 
 MIN_PRUNE_AGE = 1  # validations
-_ALGORITHMS, _TARGETS = np.array([int(algorithm) for _, _, algorithm in STYLES]), np.array(ALPHA_TARGETS)
+_ALGORITHMS = np.array([int(algorithm) for _, _, algorithm in STYLES])
+_TARGETS = np.array(ALPHA_TARGETS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,8 +165,11 @@ class DecisionMasks:
         """Return [E], True where the masks allow every head of `decisions` [E, head] and unused heads are 0."""
         in_range = np.asarray(((decisions >= 0) & (decisions < np.array(self.sizes))).all(axis=1))
         chosen = np.where(in_range[:, None], decisions, 0)
-        op, slot = chosen[:, OP], chosen[:, SLOT]
-        waits, germinates, retarget = op == WAIT, self._germinates(chosen), op == SET_ALPHA_TARGET
+        op = chosen[:, OP]
+        slot = chosen[:, SLOT]
+        waits = op == WAIT
+        germinates = self._germinates(chosen)
+        retarget = op == SET_ALPHA_TARGET
         pair = self._retargets[self._rows, slot, chosen[:, STYLE], chosen[:, ALPHA_TARGET]]
         possible = waits | (self.valid[self._rows, op, slot] & (pair | ~retarget))
         # Otherwise a used head may take any value in its range, and an unused one must be 0.

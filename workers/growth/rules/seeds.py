@@ -172,7 +172,8 @@ class AlphaMode(IntEnum):
 
 
 HOLD, UP, DOWN = map(int, AlphaMode)  # for arrays: see vocabulary
-_COSINE, _SIGMOID = int(Curve.COSINE), int(Curve.SIGMOID)
+_COSINE = int(Curve.COSINE)
+_SIGMOID = int(Curve.SIGMOID)
 
 
 def progress(curve: Ints, fraction: Floats) -> Floats:
@@ -212,7 +213,8 @@ def tick(table: SeedTable, selected: Bools) -> Bools:
     table.steps_done[ramping] += 1
     reached = ramping & (table.steps_done >= table.steps_total)
     fraction = table.steps_done / np.maximum(table.steps_total, 1)
-    start, target = table.alpha_start, table.alpha_target
+    start = table.alpha_start
+    target = table.alpha_target
     moved = np.clip(
         start + (target - start) * progress(table.curve, fraction), np.minimum(start, target), np.maximum(start, target)
     )

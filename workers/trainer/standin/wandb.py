@@ -20,7 +20,8 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-_KEY, _FILE = os.environ["ESPER_AB_WANDB_KEY"], os.environ["ESPER_AB_WANDB_FILE"]
+_KEY = os.environ["ESPER_AB_WANDB_KEY"]
+_FILE = os.environ["ESPER_AB_WANDB_FILE"]
 __version__ = "0.31.0"  # for scripts that require a minimum version
 __path__: list[str] = []  # a package; its modules are made below
 
@@ -119,7 +120,8 @@ class ScriptRun(_Dropped):
     dir = os.path.dirname(_FILE)  # noqa: PTH120  wandb gives text
 
     def __init__(self) -> None:
-        self.config, self.summary = _Config(), _Summary()
+        self.config = _Config()
+        self.summary = _Summary()
 
     def log(self, data: Mapping[str, Any], *args: Any, **named: Any) -> None:
         """Keep the values of the key; names in nested mappings are joined by dots."""
@@ -131,7 +133,9 @@ class ScriptRun(_Dropped):
 
 
 run = ScriptRun()
-config, summary, log = run.config, run.summary, run.log
+config = run.config
+summary = run.summary
+log = run.log
 
 
 def init(*args: Any, config: Any = None, sync_tensorboard: bool = False, **named: Any) -> ScriptRun:

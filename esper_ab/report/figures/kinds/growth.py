@@ -120,7 +120,9 @@ def shares(runs: Sequence[RunHistory], slots: Sequence[str], steps: Sequence[int
             record = run.episodes[episode]
             places += len(record.envs) * len(slots)
             _count(record, steps, counts)
-    return [[100 * count / places for count in row] for row in counts] if places else []
+    if places:
+        return [[100 * count / places for count in row] for row in counts]
+    return []
 
 
 def chosen(runs: Sequence[RunHistory]) -> list[tuple[RunHistory, Sequence[int]]]:
@@ -134,7 +136,7 @@ def _stride(runs: Sequence[RunHistory]) -> int:
 
 
 def _count(record: EpisodeRecord, steps: Sequence[int], counts: list[list[int]]) -> None:
-    """Add one record's slots to `counts` [band][step]: an event applies from its step until the next event in its slot."""
+    """Add one record's slots to `counts` [band][step]: an event applies until the next event in its slot."""
     lives: dict[tuple[int, str], list[tuple[int, str]]] = {}
     for event in record.seed_events:
         lives.setdefault((event.env, event.slot), []).append((event.step, event.stage))
@@ -156,7 +158,8 @@ def actions(content: Content) -> Drawing | None:
             "actions",
             "What the controllers do",
             label="per host and episode",
-            caption="Executed operations per host in each training episode, mean over runs. Each panel has its own scale.",
+            caption="Executed operations per host in each training episode, mean over runs. Each panel has "
+            "its own scale.",
         ),
         {name: methodcaller("measure", measure) for name, measure in OPS.items()},
     )
@@ -165,7 +168,8 @@ def actions(content: Content) -> Drawing | None:
 def cost(content: Content) -> Drawing | None:
     """Plot added parameters against accuracy: a point per run, a large one per group. None if there are no outcomes."""
     shown: list[tuple[int, str]] = []
-    words, singly = [], drawn_singly(content)
+    words = []
+    singly = drawn_singly(content)
     figure, (axes,) = grid(1)
     for index, group in enumerate(content.groups):
         found = [(run.measures["params_added"], run.outcome, run.run.replicate) for run in content.of_group(group)]
@@ -173,7 +177,8 @@ def cost(content: Content) -> Drawing | None:
         if not runs:
             continue
         shown.append((index, group))
-        added, ends = [x for x, _, _ in runs], [y for _, y, _ in runs]
+        added = [x for x, _, _ in runs]
+        ends = [y for _, y, _ in runs]
         look: dict[str, Any] = {"color": style.colour(index), "clip_on": False}
         for x, y, replicate in (run for run in runs if run[2] in singly):
             style.mark(

@@ -23,7 +23,8 @@ def found(**changes):
 def test_components_are_those_of_the_outcomes():
     """Runs differ by 1.5 points, their episodes by 2, without pairing: differences by 4.5 and 8 in squares."""
     history = fold(Synthetic(replicates=200, eval_episodes=8, episodes=1, n_envs=2).events())
-    pairs, runs = noise_of_pairs(history).components, noise_of_runs(history).components
+    pairs = noise_of_pairs(history).components
+    runs = noise_of_runs(history).components
     assert pairs.episode == pytest.approx(2 * 4.0, rel=0.1)
     assert pairs.policy == pytest.approx(2 * 2.25, rel=0.35)
     assert (runs.runs, runs.eval_episodes) == (400, 8)
@@ -60,7 +61,8 @@ def test_a_run_with_other_hosts_than_planned_is_left_out():
 
 def test_report_and_verdict_show_the_same_estimate():
     history = fold(Synthetic(replicates=10).events())
-    shown, noise = content(history), noise_of_pairs(history)
+    shown = content(history)
+    noise = noise_of_pairs(history)
     text = " ".join(render_text(experiment_report(shown), whole=True).split())
     told = json.loads(render_verdict(shown))["evaluation"]
     assert next_text(noise).partition(":")[0] in text

@@ -36,7 +36,8 @@ def verdicts(events):
 
 
 def test_groups_that_guess_are_not_equivalent():
-    free, bound = journal(chance=10.0), journal(chance=58.0)
+    free = journal(chance=10.0)
+    bound = journal(chance=58.0)
     assert set(verdicts(free).values()) == {Verdict.EQUIVALENT}
     (finding,) = baselines(bound)
     assert (finding.weight, finding.groups) == ("caps equivalence", ("shaped", "simplified"))
@@ -101,8 +102,10 @@ def gains(events):
 
 def test_gain_per_parameter_needs_the_never_grown_host() -> None:
     assert set(gains(planted_effect()).values()) == {None}
-    found, gained = outcomes(fold(three_groups())), gains(three_groups())
-    shaped, wait = found["shaped/2"], found["wait/2"]
+    found = outcomes(fold(three_groups()))
+    gained = gains(three_groups())
+    shaped = found["shaped/2"]
+    wait = found["wait/2"]
     assert gained["shaped/2"] == pytest.approx(
         (shaped.evaluated - wait.evaluated) / (shaped.measures["params_added"] / 1000)
     )

@@ -24,7 +24,8 @@ def test_pathologies_are_counted_as_they_are_told():
         {"explained_variance": 0.0, "value_loss": 0.5},
         {},
     ]
-    columns, counts = Columns(MEASURES.names), {}
+    columns = Columns(MEASURES.names)
+    counts = {}
     for index, record in enumerate(records[: 2 * len(changes)]):
         ppo = msgspec.structs.replace(record.ppo, **changes[index % len(changes)])
         changed = msgspec.structs.replace(record, episode=index, ppo=ppo)

@@ -42,7 +42,8 @@ def at(path, line):
         'if True:\n    experiment = make("x")\nelse:\n    experiment = None',
         'try:\n    import nothing_like_it\nexcept ImportError:\n    pass\nexperiment, other = make("x"), 3',
         'def create_any_experiment(lr):\n    return make("x", lr)\nexperiment = create_any_experiment(0.1)',
-        'class Mine(ABExperiment):\n    def __init__(self):\n        super().__init__("x", variants=make("x").variants)',
+        'class Mine(ABExperiment):\n    def __init__(self):\n        super().__init__("x", '
+        'variants=make("x").variants)',
     ],
 )
 def test_an_experiment_is_found_in_every_form(written, text):

@@ -55,7 +55,8 @@ def test_pairs_are_the_differences_of_the_outcomes(run):
     pairs = run.frame("pairs").pl()
     assert pairs.height == 3 * 6
     for row in pairs.iter_rows(named=True):
-        a, b = outcomes[f"{row['a']}/{row['replicate']}"], outcomes[f"{row['b']}/{row['replicate']}"]
+        a = outcomes[f"{row['a']}/{row['replicate']}"]
+        b = outcomes[f"{row['b']}/{row['replicate']}"]
         assert row["difference"] == pytest.approx(a - b)
 
 

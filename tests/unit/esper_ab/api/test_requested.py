@@ -114,10 +114,13 @@ def test_an_attribute_that_is_mistyped_is_refused_and_those_of_a_subclass_are_no
 
 
 def test_what_is_built_is_nobody_elses_and_a_change_is_in_no_other():
-    overrides, tags, base = {"growth.blueprints": ["norm"]}, ["one"], {"devices": ["cpu:0"]}
+    overrides = {"growth.blueprints": ["norm"]}
+    tags = ["one"]
+    base = {"devices": ["cpu:0"]}
     builder = create_experiment("x").add_variant("a", overrides=overrides, tags=tags).add_variant("b")
     builder = builder.set_base_config(base)
-    first, second = builder.build(), builder.build()
+    first = builder.build()
+    second = builder.build()
     asked = parse_experiment(second), about(second), tracking_of(second)
     for theirs in (overrides["growth.blueprints"], tags, base["devices"]):
         theirs.append("more")
@@ -137,7 +140,8 @@ def test_an_experiment_can_be_copied_and_sent_to_another_process():
 
 
 def test_an_abexperiment_can_be_changed_and_shares_nothing_with_another():
-    one, other = Mine(), ABExperiment("other")
+    one = Mine()
+    other = ABExperiment("other")
     one.variants.append(ABVariant("b", overrides={"reward": "sparse"}))
     one.base_config = {"episodes": 4}
     assert (parse_experiment(one).episodes, parse_experiment(one).seeds) == (4, 3)

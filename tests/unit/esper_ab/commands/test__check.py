@@ -39,7 +39,8 @@ NEWEST = f"checkpoints/{RUN}/3.pt"  # of the run that is stopped
 
 def with_files(experiment_dir, events):
     """The journal of `events` with the files it vouches for: every policy, the last two checkpoints of one run."""
-    kept, checkpoints = [], []
+    kept = []
+    checkpoints = []
     for event in events:
         if isinstance(event, RunEvaluated):
             put(experiment_dir, event.record.policy_file)
@@ -235,7 +236,8 @@ def test_lines_that_were_appended_while_it_was_read_are_no_unfinished_line(stopp
 def test_a_journal_is_not_kept_in_memory_while_it_is_read(tmp_path):
     journals.write(tmp_path / "long", journals.Synthetic(replicates=1, episodes=150, n_envs=8).events())
     tracemalloc.start()
-    found, peak = examine(tmp_path / "long"), tracemalloc.get_traced_memory()[1]
+    found = examine(tmp_path / "long")
+    peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert found.episodes == 300
     assert peak < (tmp_path / "long" / JOURNAL_NAME).stat().st_size

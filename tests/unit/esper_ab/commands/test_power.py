@@ -26,7 +26,8 @@ def history():
 
 def test_an_earlier_run_gives_its_spread_within_groups_and_that_of_its_pairs(history):
     """A true difference between the groups is no spread."""
-    known, found = known_from_pairs(history, "EXPERIMENT"), outcomes(history)
+    known = known_from_pairs(history, "EXPERIMENT")
+    found = outcomes(history)
     of_x, of_y = ([found[run.ref.name].outcome for run in history.of_group(group)] for group in "xy")
     assert 10 <= known.df <= 14  # 14 if the groups shared nothing
     assert known.sd == pytest.approx(math.sqrt((np.var(of_x, ddof=1) + np.var(of_y, ddof=1)) / 2))

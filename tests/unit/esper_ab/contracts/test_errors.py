@@ -2,7 +2,8 @@ import pytest
 
 from esper_ab.contracts.errors import Interrupted, Setting, UsageError, naming
 
-ALONE, ALL = "esper-ab resume x/determinism", "esper-ab calibrate --runs 4 --name x"
+ALONE = "esper-ab resume x/determinism"
+ALL = "esper-ab calibrate --runs 4 --name x"
 
 
 def test_an_error_names_the_command_that_knows_more():

@@ -126,7 +126,8 @@ def test_an_orphan_that_ends_does_not_stay_until_the_program_does() -> None:
 
 
 def test_what_a_program_leaves_behind_ends_with_it(tmp_path: Path) -> None:
-    pids, program = tmp_path / "pids", _TREE
+    pids = tmp_path / "pids"
+    program = _TREE
     guarded = start(sys.executable, "-c", program, str(tmp_path / "writing"), str(pids))
     assert status_of(guarded) == 0
     assert all(ended(int(word)) for word in pids.read_text().split())

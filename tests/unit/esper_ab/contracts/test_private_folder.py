@@ -60,10 +60,12 @@ def test_a_folder_whose_owner_was_killed_is_removed_by_the_next_owner_and_no_oth
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    (dead, left), (alive, used) = owner(), owner()
+    (dead, left) = owner()
+    (alive, used) = owner()
     dead.kill()
     dead.communicate()
-    mine, link = tmp_path / "mine", tmp_path / "esper-ab-link"
+    mine = tmp_path / "mine"
+    link = tmp_path / "esper-ab-link"
     mine.mkdir()
     link.symlink_to(mine)
     with scratch_folder():

@@ -12,7 +12,8 @@ parts = st.lists(st.one_of(st.integers(), st.text(max_size=8)), max_size=6)
 @given(st.integers(), parts)
 def test_a_generator_is_philox_with_the_key_of_its_address(rng_seed: int, path: list[int | str]) -> None:
     address = RngPath(rng_seed, tuple(path))
-    found, expected = address.generator(), np.random.Generator(np.random.Philox(key=address.key()))
+    found = address.generator()
+    expected = np.random.Generator(np.random.Philox(key=address.key()))
     assert found.random(5).tolist() == expected.random(5).tolist()
     assert found.permutation(7).tolist() == expected.permutation(7).tolist()
 

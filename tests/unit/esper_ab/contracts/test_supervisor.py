@@ -20,7 +20,8 @@ from esper_ab.contracts.supervisor import NOT_STARTED, ORPHANED, Supervisor
 
 GREETED = ["sh", "-c", "read order; echo key; read go; echo $order $go >&2; exit 3"]
 PAUSES = ["sh", "-c", "trap 'echo dumped >&2' USR1; echo ready; while :; do sleep 0.02; done"]
-DUMP, KILL = int(signal.SIGUSR1), int(signal.SIGKILL)
+DUMP = int(signal.SIGUSR1)
+KILL = int(signal.SIGKILL)
 GAP_S = 1.0
 IMPATIENT = f"""
 from esper_ab.contracts import supervisor

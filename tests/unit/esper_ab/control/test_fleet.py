@@ -21,10 +21,14 @@ LONG_S = 100.0  # longer than anything here is waited for
 class StuckWorker:
     """It leaves when it is killed, or not even then."""
 
-    pid, keys, ended_how = 1, None, ""
+    pid = 1
+    keys = None
+    ended_how = ""
 
     def __init__(self, order, obeys):
-        self.name, self._obeys, self.exitcode = order.identity, obeys, None
+        self.name = order.identity
+        self._obeys = obeys
+        self.exitcode = None
         self.sentinel, self._end = os.pipe()
         self.waited_s = []
 
@@ -45,12 +49,17 @@ class StuckWorker:
 
 
 class StuckWorkers(Launcher):
-    name, transport, child_processes, descriptors = "stuck", "ipc", False, 3
+    name = "stuck"
+    transport = "ipc"
+    child_processes = False
+    descriptors = 3
 
     def __init__(self, obey, lacking=0):
         """`lacking`: so many starts find no descriptor."""
         super().__init__()
-        self._obey, self._lacking, self.started = obey, lacking, []
+        self._obey = obey
+        self._lacking = lacking
+        self.started = []
 
     def start(self, order):
         if self._lacking:
@@ -74,7 +83,8 @@ def started(folder, launcher, plan=fake_plans.plan(cores=2)):  # noqa: B008 froz
 def test_nobody_waits_for_workers_that_are_to_end(tmp_path, obeys):
     launcher = StuckWorkers(obeys)
     with started(tmp_path, launcher) as fleet:
-        handles, now = list(fleet), time.monotonic()
+        handles = list(fleet)
+        now = time.monotonic()
         for handle in handles:
             fleet.end(handle, GRACE_S)
         assert fleet.any_ending
@@ -98,7 +108,8 @@ def test_a_worker_that_leaves_by_itself_is_told_of_at_once(tmp_path):
 
 def test_so_many_workers_start_at_a_time(tmp_path, monkeypatch):
     monkeypatch.setattr(waves, "AT_ONCE", 2)
-    launcher, now = StuckWorkers(obey=True), time.monotonic()
+    launcher = StuckWorkers(obey=True)
+    now = time.monotonic()
     with started(tmp_path, launcher, fake_plans.plan(cores=4, groups=tuple("abcd"))) as fleet:
         assert [worker.name for worker in launcher.started] == ["w00/1", "w01/1"]
         fleet.greeted("w01/0")  # which was replaced
@@ -110,7 +121,9 @@ def test_so_many_workers_start_at_a_time(tmp_path, monkeypatch):
 
 
 def test_a_start_that_finds_no_descriptor_is_tried_again_for_a_limited_time(tmp_path):
-    soon, never, now = StuckWorkers(obey=True, lacking=2), StuckWorkers(obey=True, lacking=1000), time.monotonic()
+    soon = StuckWorkers(obey=True, lacking=2)
+    never = StuckWorkers(obey=True, lacking=1000)
+    now = time.monotonic()
     with started(tmp_path, soon) as fleet:
         assert soon.started == []
         assert len(fleet.start_due(now + GRACE_S, LONG_S)) == len(soon.started) == 2

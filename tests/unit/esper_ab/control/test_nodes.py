@@ -86,7 +86,8 @@ class OfNodes(Launcher):
 
     def __init__(self, blind=""):
         super().__init__()
-        self._blind, self.asked = blind, {}
+        self._blind = blind
+        self.asked = {}
 
     def begin(self, node, module, line):
         self.asked[node] = asked = msgspec.json.decode(line, type=Questions)

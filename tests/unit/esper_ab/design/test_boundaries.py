@@ -35,7 +35,8 @@ def test_the_published_boundaries():
 
 def test_several_alphas_at_once_are_each_their_own():
     assert boundaries(ALTERNATING, 2, (7,), [0.05, 0.025]) == ((0.05,), (0.025,))
-    looks, alphas = (6, 10, 14, 20), [0.05 / m for m in (3, 2, 1)]
+    looks = (6, 10, 14, 20)
+    alphas = [0.05 / m for m in (3, 2, 1)]
     together = boundaries(ALTERNATING, 2, looks, alphas)
     for alpha, found in zip(alphas, together, strict=True):
         assert found == pytest.approx(boundaries(ALTERNATING, 2, looks, [alpha])[0], rel=0.01)
@@ -48,7 +49,8 @@ def test_several_alphas_at_once_are_each_their_own():
 @pytest.mark.parametrize(("sides", "positions"), [(ALTERNATING, 1), (ALTERNATING, 2), (THREE, 3), (ALTERNATING[1:], 2)])
 def test_law_of_t_is_that_of_the_least_squares(sides, positions):
     """t from the reduced draws and t from simulated pairs agree in law: at each look, and from look to look."""
-    looks, paths = (7, 10, 16), 1500
+    looks = (7, 10, 16)
+    paths = 1500
     rng = np.random.default_rng(3)
     process = t_process(sides, positions, looks)
     reduced = t_values(process, draw(process, paths, rng), effect=0.5)
@@ -75,7 +77,8 @@ def test_looks_test_from_one_degree_of_freedom_on(sides, positions, looks, df):
 
 def test_many_looks_spend_alpha_as_planned():
     """On other draws: what is rejected for the first time at or before each look."""
-    looks, paths = (6, 8, 10, 12, 14, 16, 18, 20), 400_000
+    looks = (6, 8, 10, 12, 14, 16, 18, 20)
+    paths = 400_000
     found = boundaries(ALTERNATING, 2, looks, [0.05])[0]
     process = t_process(ALTERNATING, 2, looks)
     t = t_values(process, draw(process, paths, np.random.default_rng(123)))
@@ -139,7 +142,9 @@ def test_with_many_pairs_futility_stops_where_gsdesign_does(shares, lower, drift
 @pytest.mark.parametrize("positions", [1, 2])
 def test_of_differences_of_the_margin_looks_stop_what_is_declared(positions):
     """On other draws, with few pairs, whatever the spread is: through the t about the margin."""
-    looks, beta, paths = (6, 10, 14, 20), 0.2, 400_000
+    looks = (6, 10, 14, 20)
+    beta = 0.2
+    paths = 400_000
     planned = [beta_spent(beta, look / 20) for look in looks[:-1]]
     found = futility_p(ALTERNATING[:20], positions, looks, planned, np.random.default_rng(3))
     process = t_process(ALTERNATING, positions, looks)

@@ -85,7 +85,8 @@ def test_identified_is_what_the_rank_of_the_whole_matrix_says(blocks) -> None:
 def test_drawn_positions_stay_balanced_and_are_drawn(n: int) -> None:
     assert draws_positions(n)
     path = RngPath(7) / "positions"
-    columns, others = shuffled(n, path), shuffled(n, path / 1)
+    columns = shuffled(n, path)
+    others = shuffled(n, path / 1)
     rows = [order_drawn(n, block, columns) for block in range(n)]
     assert all(sorted(row) == list(range(n)) for row in (*rows, *zip(*rows, strict=True)))  # a Latin square
     assert columns == shuffled(n, path)
@@ -95,7 +96,8 @@ def test_drawn_positions_stay_balanced_and_are_drawn(n: int) -> None:
 @pytest.mark.parametrize(("n", "size"), [(7, 3.0), (12, 6.0), (50, 40.0)])
 def test_drawn_positions_favour_no_group_and_the_square_itself_does(n: int, size: float) -> None:
     """Errors of the paired t with 6 pairs when positions 0, 1, ... give more and more: over draws, of one square."""
-    rng, effects = np.random.default_rng(n), np.linspace(0.0, size, n)
+    rng = np.random.default_rng(n)
+    effects = np.linspace(0.0, size, n)
 
     def errors(squares: list[list[tuple[int, ...]]]) -> float:
         d = np.array([[effects[row.index(0)] - effects[row.index(n // 2)] for row in rows] for rows in squares])

@@ -71,7 +71,8 @@ def test_nothing_is_resolvable_without_degrees_of_freedom_or_without_a_bound():
 
 
 def test_a_bound_that_depends_on_the_pairs_is_asked_at_each_number():
-    fixed, late = pairs_needed(3.0, 9, 2.0, 0.05), pairs_needed(3.0, 9, 2.0, lambda pairs: 0.05 if pairs >= 40 else 0.0)
+    fixed = pairs_needed(3.0, 9, 2.0, 0.05)
+    late = pairs_needed(3.0, 9, 2.0, lambda pairs: 0.05 if pairs >= 40 else 0.0)
     assert fixed.pairs < 40
     assert (late.pairs, late.low, late.high) == (40, 40, max(40, fixed.high))
 

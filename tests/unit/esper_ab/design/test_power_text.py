@@ -100,8 +100,8 @@ LINES = [  # of what is known, of 16 seeds, of the seeds that the margin needs
         {"stops": STOPS},
         NEEDED,
         f"{OF_16_SEEDS} (80 % range 2 to 7) {OF_THE_MARGIN} Stopping for futility costs "
-        "0.040 of that power. On average it uses 11.5 seeds instead of 15.9 if nothing differs, and 13.0 instead of 15.0 "
-        "if the difference equals the margin.",
+        "0.040 of that power. On average it uses 11.5 seeds instead of 15.9 if nothing differs, and 13.0 instead of "
+        "15.0 if the difference equals the margin.",
     ),
     ({}, {"stops": STOPS, "expected": None}, NEEDED, f"{OF_16_SEEDS} (80 % range 2 to 7) {OF_THE_MARGIN}"),
     ({}, {}, needed(20, 20, 20), "A difference of 2 points needs 20 seeds."),

@@ -13,7 +13,8 @@ from esper_ab.contracts.settings import GrowthSettings
 from esper_ab.execution.experiment import PlannedExperiment, claim_directory, encode_plan, plan_on
 from esper_ab.settings.eval_episodes import choose_eval_episodes
 
-MACHINE, ASKED = asking.machine(), asking.experiment(seeds=1)
+MACHINE = asking.machine()
+ASKED = asking.experiment(seeds=1)
 
 
 def made(machine, asked, name="x"):

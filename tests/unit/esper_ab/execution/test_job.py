@@ -15,7 +15,8 @@ from esper_ab.launchers.inline import InlineLauncher
 from esper_ab.plan.estimate import Estimate
 from esper_ab.trackers.settings import Tracking
 
-DAY_S, GIB = 24 * 3600.0, 2**30
+DAY_S = 24 * 3600.0
+GIB = 2**30
 
 
 def cost(duration_s, memory_bytes):
@@ -36,7 +37,9 @@ def test_unknown_memory_is_no_excess():
 
 
 def test_without_a_terminal_it_is_refused_and_the_flag_named(capsys):
-    asked, there, place = asking.experiment(), asking.machine(), Path("x")
+    asked = asking.experiment()
+    there = asking.machine()
+    place = Path("x")
     one = PlannedExperiment(
         asked=asked, machine=there, plan=asking.planned(asked, there), cost=cost(1.0, 1 << 60), experiment_dir=place
     )

@@ -68,7 +68,8 @@ def test_the_group_that_leaves_the_least_counts(tmp_path_factory, limits):
 
 
 def test_the_innermost_group_that_counts_says_how_many_were_ended(tmp_path):
-    inner, outer = group(tmp_path / "a", {}), group(tmp_path, {"memory.events": "oom_kill 7\n"})
+    inner = group(tmp_path / "a", {})
+    outer = group(tmp_path, {"memory.events": "oom_kill 7\n"})
     assert control_groups.kills([inner, outer]) == 7
     group(inner, {"memory.events": "oom_kill 2\n"})
     assert control_groups.kills([inner, outer]) == 2

@@ -54,7 +54,8 @@ def filled(records):
 @settings(max_examples=40)
 @given(st.lists(PLAYED, max_size=12))
 def test_columns_hold_what_the_records_say(played):
-    records, columns = records_of(played), Columns(MEASURED)
+    records = records_of(played)
+    columns = Columns(MEASURED)
     for count, record in enumerate(records):
         assert len(columns) == columns.newest + 1 == count
         columns.add(record)
@@ -103,7 +104,8 @@ def test_the_last_record_of_an_episode_counts_whatever_the_order(data):
         for place, ((episode, _), record) in enumerate(zip(again, records_of([one for _, one in again]), strict=True))
     ]
     last = {record.episode: record for record in told}
-    columns, in_order = filled(told), filled([last[episode] for episode in sorted(last)])
+    columns = filled(told)
+    in_order = filled([last[episode] for episode in sorted(last)])
     assert columns.episodes.tolist() == sorted(last)
     assert columns.newest == max(last, default=-1)
     assert columns.digests == in_order.digests
@@ -121,7 +123,8 @@ def test_heads_are_in_the_order_in_which_they_were_first_used():
 
 @pytest.mark.parametrize("where", [0, 1, 2])
 def test_a_record_fits_whose_environments_all_have_the_declared_measures_in_their_order(where):
-    columns, measures = Columns(MEASURED), BASE.envs[0].measures
+    columns = Columns(MEASURED)
+    measures = BASE.envs[0].measures
     assert columns.fits(BASE)
     assert not columns.fits(replace(BASE, envs=()))
     for other in (dict(reversed(measures.items())), dict(list(measures.items())[1:]), {**measures, "more": 1.0}, {}):
@@ -140,7 +143,8 @@ def journal(tmp_path_factory):
 
 def there(journal):
     """The episodes of shaped/0 in the journal: where their lines begin, and what they say."""
-    found, at = {}, 0
+    found = {}
+    at = 0
     for line in journal.read_bytes().splitlines(keepends=True):
         event = event_of(line)
         if isinstance(event, EpisodeRecorded) and event.record.run.name == "shaped/0":
@@ -177,9 +181,12 @@ def test_records_on_disk_and_in_memory_are_one_mapping(journal, on_disk, in_memo
 
 def test_a_line_that_was_damaged_and_a_journal_that_was_replaced_meanwhile_are_told(tmp_path, journal):
     """Replaced by another one that is intact, where something else stands at the place."""
-    path, data, places = tmp_path / JOURNAL_NAME, journal.read_bytes(), there(journal)
+    path = tmp_path / JOURNAL_NAME
+    data = journal.read_bytes()
+    places = there(journal)
     path.write_bytes(data)
-    episodes, (at, _) = left(path, places), places[3]
+    episodes = left(path, places)
+    (at, _) = places[3]
     path.write_bytes(data[: at + 200] + b"\0" + data[at + 201 :])
     number = data[:at].count(b"\n") + 1
     with pytest.raises(JournalError, match=f"line {number}: its CRC does not match its contents"):

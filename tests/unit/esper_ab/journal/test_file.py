@@ -122,10 +122,12 @@ def test_lines_moved_removed_or_repeated_are_noticed(tmp_path_factory, chosen):
 @pytest.mark.parametrize("room", [0, 1, 150, 600, 2_000])
 def test_a_line_that_somebody_has_read_stays_when_the_disk_is_full(tmp_path, monkeypatch, room):
     """Whoever follows the journal goes on where he was, when another process has taken it up."""
-    journal, path = Journal(tmp_path), tmp_path / JOURNAL_NAME
+    journal = Journal(tmp_path)
+    path = tmp_path / JOURNAL_NAME
     journal.append(EVENTS[0])
     journal.commit()
-    following, write_some = follow(path), os.write
+    following = follow(path)
+    write_some = os.write
     seen = list(following)
     for milestone in range(30):
         journal.append(MilestoneReleased(replicate=0, milestone=milestone, runs=("a/0", "b/0")))
@@ -171,7 +173,8 @@ def test_lines_are_stamped_by_the_clock_of_the_machine(tmp_path):
 
 def test_a_reading_tells_how_far_it_is(path, journal_bytes):
     path.write_bytes(journal_bytes + b"torn")
-    reading, lines = read(path), journal_bytes.splitlines(keepends=True)
+    reading = read(path)
+    lines = journal_bytes.splitlines(keepends=True)
     for number in range(len(EVENTS) + 1):
         whole = b"".join(lines[:number])
         assert (reading.lines, reading.intact_bytes, reading.torn_bytes) == (number, len(whole), 0)
@@ -233,7 +236,9 @@ def test_a_journal_that_cannot_be_created_holds_nothing(tmp_path, monkeypatch, n
 
 
 def test_every_commit_is_forced_to_the_disk_once(tmp_path, monkeypatch):
-    journal, synced, sync = Journal(tmp_path), [], os.fdatasync
+    journal = Journal(tmp_path)
+    synced = []
+    sync = os.fdatasync
     monkeypatch.setattr(os, "fdatasync", lambda file: (sync(file), synced.append(os.fstat(file).st_size)))
     sizes = []
     for event in EVENTS:
@@ -317,7 +322,9 @@ def test_a_journal_that_somebody_else_has_changed_is_not_written_to(begun):
 
 
 def test_what_is_cut_off_is_on_disk_before_the_journal_is_shortened(path, monkeypatch, journal_bytes):
-    sync, synced, folder = os.fsync, [], path.parent
+    sync = os.fsync
+    synced = []
+    folder = path.parent
 
     def note(descriptor: int) -> None:
         sync(descriptor)

@@ -31,8 +31,10 @@ from esper_ab.plan.plan import Block
 def test_states_follow_the_events_of_one_run():
     """What is recorded is -1, then 0 once it is warm, then an episode at a time, then one more for the evaluation."""
     events = one_replicate()
-    history, seen = begin(events[0]), []
-    run, recorded = history.runs["shaped/0"], 0
+    history = begin(events[0])
+    seen = []
+    run = history.runs["shaped/0"]
+    recorded = 0
     for event in events[1:]:
         history.add(event)
         seen += [run.state] if run.state not in seen[-1:] else []
@@ -54,7 +56,8 @@ def test_a_release_is_not_taken_back():
 
 def test_numbers_alone_are_enough_for_states_and_outcomes():
     """What a coordinator, a viewer and a tracker fold: they keep no record of a training episode."""
-    whole, numbers = fold(failed_run()), fold(failed_run(), keeps_records=False)
+    whole = fold(failed_run())
+    numbers = fold(failed_run(), keeps_records=False)
     assert [run.state for run in numbers.runs.values()] == [run.state for run in whole.runs.values()]
     assert outcomes(numbers) == outcomes(whole)
     assert all(len(run.columns) == len(run.episodes) for run in whole.runs.values())
@@ -102,7 +105,8 @@ def test_an_extension_adds_runs_and_replaces_the_rule_and_those_who_left_stay_aw
 def test_a_run_is_taken_by_the_worker_that_is_on_its_device():
     """The time of its first warm-up is kept: a later worker only takes the run up again."""
     history = begin(one_replicate()[0])
-    run, other = history.runs["shaped/0"], history.runs["simplified/0"]
+    run = history.runs["shaped/0"]
+    other = history.runs["simplified/0"]
     assert (run.ref.device, other.ref.device) == ("cpu:0", "cpu:1")
     first, second, elsewhere = (
         WorkerStarted(worker=name, incarnation=0, device=device, pid=1, uuids=("",), torch_version="2.13")
@@ -129,7 +133,8 @@ def test_a_run_is_taken_by_the_worker_that_is_on_its_device():
 
 def test_checkpoints_are_kept_as_they_come():
     history = fold(one_replicate())
-    run, other = history.runs["shaped/0"], history.runs["simplified/0"]
+    run = history.runs["shaped/0"]
+    other = history.runs["simplified/0"]
     (*_, record) = records_of(run)
     checkpoints = [Checkpoint(milestone=n, file=f"c/{n}.pt", sha256="0" * 64, size_bytes=9) for n in (2, 1)]
     for checkpoint in (*checkpoints, None):
@@ -228,7 +233,8 @@ def of_run(name, category="restart"):
 
 
 NOBODY = replace(REF, name="shaped/99")
-UNPLANNED, NONE = "run 'shaped/99' is not in the plan", "run '' is not in the plan"
+UNPLANNED = "run 'shaped/99' is not in the plan"
+NONE = "run '' is not in the plan"
 REVERSED = dict(reversed(evaluated().record.episodes[0].outcome.measures.items()))
 OTHER_MEASURES = "of shaped/0 has other measures than its plan"
 AFTER_THE_START = [

@@ -12,7 +12,8 @@ from esper_ab.journal.load import load
 
 @pytest.mark.parametrize("events", [one_replicate, three_groups, failed_run])
 def test_what_is_loaded_is_the_fold_of_the_events_and_its_records_are_in_the_file(tmp_path, events):
-    loaded, folded = load(write(tmp_path / "run", events())), fold(events())
+    loaded = load(write(tmp_path / "run", events()))
+    folded = fold(events())
     assert (loaded.lines, loaded.torn_bytes) == (len(events()), 0)
     assert loaded.history == folded
     for name, run in folded.runs.items():

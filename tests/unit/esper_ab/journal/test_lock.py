@@ -53,7 +53,8 @@ def test_a_second_coordinator_is_refused_before_it_writes(path, journal_bytes):
 
 def test_no_flipped_bit_of_a_held_lock_lets_anybody_in_or_names_another_process(tmp_path):
     """`stop` sends a signal to the process that is named, if it has the start time that is named."""
-    journal, path = Journal(tmp_path), tmp_path / LOCK_NAME
+    journal = Journal(tmp_path)
+    path = tmp_path / LOCK_NAME
     whole = path.read_bytes()
     for at in range(8 * len(whole)):
         flipped = bytearray(whole)
@@ -92,7 +93,8 @@ def test_a_removed_lock_file_lets_nobody_in(tmp_path):
 
 def test_a_lock_file_that_is_removed_while_it_is_being_locked_is_no_lock(tmp_path, monkeypatch):
     """Two may each hold the lock of a file of that name; only one of these is still called so."""
-    flock, removed = fcntl.flock, []
+    flock = fcntl.flock
+    removed = []
 
     def remove_first(descriptor, operation):
         if not removed:
@@ -242,11 +244,13 @@ def descriptors():
     ],
 )
 def test_nothing_is_written_behind_a_link(path, tmp_path_factory, name, remedy):
-    folder, elsewhere = path.parent, tmp_path_factory.mktemp("elsewhere") / name
+    folder = path.parent
+    elsewhere = tmp_path_factory.mktemp("elsewhere") / name
     (folder / name).touch()
     (folder / name).rename(elsewhere)
     (folder / name).symlink_to(elsewhere)
-    before, there = descriptors(), elsewhere.read_bytes()
+    before = descriptors()
+    there = elsewhere.read_bytes()
     for take in (Lock, take_up):
         with pytest.raises(UsageError) as refused:
             take(folder)
@@ -265,7 +269,9 @@ def test_a_folder_in_the_place_of_the_journal_is_told(tmp_path):
 
 def test_no_descriptor_is_left_open(tmp_path, journal_bytes):
     """Not by a journal that was closed, nor by one that was refused, nor by asking."""
-    used, free, damaged = tmp_path / "used", tmp_path / "free", tmp_path / "damaged"
+    used = tmp_path / "used"
+    free = tmp_path / "free"
+    damaged = tmp_path / "damaged"
     for folder in (used, free, damaged):
         folder.mkdir()
     (damaged / JOURNAL_NAME).write_bytes(b"x" + journal_bytes[1:])

@@ -84,7 +84,8 @@ def test_entropy_change_is_between_the_ends_of_the_updates(entropies):
         columns.add(replace(RECORD, episode=episode, ppo=update))
     updates = [entropy for entropy in entropies if entropy is None or not math.isnan(entropy)]
     part = math.ceil(len(updates) / 10)
-    first, last = mean(updates[:part]), mean(updates[len(updates) - part :])
+    first = mean(updates[:part])
+    last = mean(updates[len(updates) - part :])
     wanted = last - first if len(updates) > 1 and first is not None and last is not None else None
     assert entropy_change(RunHistory(spec=RUN.spec, columns=columns)) == wanted
 

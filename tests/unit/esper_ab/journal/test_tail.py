@@ -14,7 +14,8 @@ from esper_ab.journal.tail import follow
 @given(data=st.data())
 def test_a_followed_journal_is_the_same_however_it_grows(tmp_path_factory, journal_bytes, data):
     """Cut anywhere, also within a line, and completed or taken back and written again, as its writer may."""
-    path, seen = tmp_path_factory.mktemp("journal") / JOURNAL_NAME, []
+    path = tmp_path_factory.mktemp("journal") / JOURNAL_NAME
+    seen = []
     path.write_bytes(b"")
     cuts = sorted(data.draw(st.lists(st.integers(0, len(journal_bytes)), max_size=6)))
     with pytest.MonkeyPatch.context() as patch:
@@ -22,7 +23,8 @@ def test_a_followed_journal_is_the_same_however_it_grows(tmp_path_factory, journ
         following = follow(path)
         for cut in [*cuts, len(journal_bytes)]:
             there = journal_bytes[:cut]
-            intact, lines = there.rfind(b"\n") + 1, there.count(b"\n")
+            intact = there.rfind(b"\n") + 1
+            lines = there.count(b"\n")
             if data.draw(st.booleans()):  # a write that failed half-way, seen and then taken back
                 path.write_bytes(there[:intact] + b'{"n":0,"half')
                 seen.extend(following)

@@ -42,7 +42,8 @@ def test_without_devices_a_lane_is_what_its_plan_says():
 
 
 def test_lanes_on_the_cpu_may_be_more_than_the_cores_of_one_machine_and_not_than_those_of_nodes():
-    made, three = launcher("cpu", "", "n1", "n2"), [lane(f"cpu:{place}") for place in range(3)]
+    made = launcher("cpu", "", "n1", "n2")
+    three = [lane(f"cpu:{place}") for place in range(3)]
     made.check_lanes(three)
     made.nodes = (Node(name="n1", cores=1), Node(name="n2", cores=1))
     with pytest.raises(UsageError, match=r"on cpu:2: there is no cpu:2 now, only cpu:0 to cpu:1; use as many"):

@@ -30,14 +30,17 @@ PATIENCE_S = 60.0
 class Beside(Launcher):
     """Three workers beside each of two supervisors, which are processes of this machine."""
 
-    name, transport, descriptors = "beside", "tcp", 1
+    name = "beside"
+    transport = "tcp"
+    descriptors = 1
     nodes = tuple(Node(name=name, cores=3) for name in NODES)
     own_descriptors = DESCRIPTORS * len(NODES)
 
     def __init__(self, entry="support.fake_worker:main"):
         super().__init__()
         self._entry = entry
-        self.supervisors, self.before = {}, []
+        self.supervisors = {}
+        self.before = []
 
     def start(self, order):
         node = NODES[int(order.worker.removeprefix("w")) % 2]
@@ -51,7 +54,8 @@ class Beside(Launcher):
         for supervisor in (*self.supervisors.values(), *self.before):
             supervisor.dismiss()
             supervisor.leave()
-        self.supervisors, self.before = {}, []
+        self.supervisors = {}
+        self.before = []
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -71,7 +75,8 @@ class Striking(conducted.Watcher):
 
     def __init__(self, *, supervisor):
         super().__init__(self._look)
-        self._supervisor, self.pid = supervisor, 0
+        self._supervisor = supervisor
+        self.pid = 0
 
     def _look(self, event):
         if not self.pid and isinstance(event, EpisodeRecorded) and event.record.run.name == "c/0":
@@ -134,7 +139,8 @@ def test_a_supervisor_that_does_not_end_a_worker_is_not_relied_on(tmp_path):
 
 def test_nobody_waits_for_the_last_words_of_a_lost_supervisor(tmp_path):
     """A child of it keeps its standard error open. The coordinator, which has one thread, goes on meanwhile."""
-    count, waited_s = 16, []
+    count = 16
+    waited_s = []
 
     @contextmanager
     def timed():

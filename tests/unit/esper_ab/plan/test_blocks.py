@@ -265,7 +265,9 @@ def test_reordering_or_adding_groups_changes_nothing_of_the_others(names: list[s
     def plan_of(*chosen: str) -> Plan:
         return planned(experiment(chosen, seeds=replicates, devices=("cpu:0", "cpu:1", "cpu:2")), there)
 
-    plain, reordered, added = plan_of("a", "b"), plan_of(*names), plan_of("a", "b", "d")
+    plain = plan_of("a", "b")
+    reordered = plan_of(*names)
+    added = plan_of("a", "b", "d")
     for name in ("a", "b"):
         assert orders(plain, name) == orders(reordered, name) == orders(added, name)
     assert plan_of(*names).digest == plan_of("a", "b", "c").digest

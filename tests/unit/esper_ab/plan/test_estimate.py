@@ -136,7 +136,9 @@ def test_an_environment_takes_as_long_as_the_episode_that_the_preflight_has_seen
 
 def test_what_learners_of_environments_keep_of_observations_is_part_of_their_memory(tmp_path: Path) -> None:
     """Seven copies of what a rollout shows (tests/unit/workers/gymnasium_task/test_world.py)."""
-    base, width, policy = 400 << 20, 210 * 160 * 3, 13 * 12 * 64**2 * 4
+    base = 400 << 20
+    width = 210 * 160 * 3
+    policy = 13 * 12 * 64**2 * 4
     assert memory_of_environments("random", "alike=random", width=width) == base
     for copies, how in (
         (7, {}),
@@ -153,7 +155,9 @@ def test_the_largest_policy_that_learns_is_part_of_the_memory_of_a_worker() -> N
     def memory(*sets: str) -> int:
         return cost_of(asked("shaped", "simplified", sets=sets), machine()).memory_bytes
 
-    small, large, blind = memory(), memory("policy.hidden=1024"), memory("policy.hidden=1024", "policy.memory=none")
+    small = memory()
+    large = memory("policy.hidden=1024")
+    blind = memory("policy.hidden=1024", "policy.memory=none")
     assert large - small == 2 * 13 * 12 * (1024**2 - 64**2) * 4
     assert large - blind == 2 * 13 * 8 * 1024**2 * 4
     assert memory("policy.hidden=1000000") > 2**49
@@ -166,7 +170,8 @@ def test_a_gpu_takes_what_was_measured_on_it_and_a_cpu_what_was_measured_there()
         there = replace(there, devices=tuple(timed))
         return cost_of(experiment(devices=devices), there).step_s
 
-    on_gpus, on_cores = step_s(("cuda",)), step_s(("cpu",))
+    on_gpus = step_s(("cuda",))
+    on_cores = step_s(("cpu",))
     assert on_gpus == pytest.approx(0.01 * (1024 + 4 / 3 * 384) / 128)
     assert (step_s(("cuda",), cpu=9.0), step_s(("cuda",), gpu=3.0)) == pytest.approx((on_gpus, 3 * on_gpus))
     assert step_s(("cpu",), gpu=3.0) == on_cores > step_s(("cpu",), cpu=9.0)
@@ -195,6 +200,7 @@ def test_workers_that_start_are_counted() -> None:
     ],
 )
 def test_nothing_takes_no_time(seconds: float, said: str) -> None:
-    plan, cost = planned(experiment(), machine()), cost_of(experiment(), machine())
+    plan = planned(experiment(), machine())
+    cost = cost_of(experiment(), machine())
     text = plan_text(plan, machine(), replace(cost, duration_s=seconds), Path("runs/x"), 200)
     assert f"estimate: {said} including the start of the workers, " in text

@@ -30,7 +30,8 @@ def lines(groups: Sequence[str] = ("a", "b"), *, cores: int = 4, power: str = ""
 def trained(trainer: str = "mine.py", episodes: int = 4, **facts: object) -> tuple[Plan, Machine]:
     """A plan of groups slow and fast of a trainer, of which a rehearsal found `facts`."""
     said = {"trainer": trainer, "outcome": "error", "outcome_better": "lower", "margin": 0.5, "episodes": episodes}
-    groups, there = ("slow:trainer.lr=0.1", "fast:trainer.lr=0.2"), asking.rehearsed(**facts)
+    groups = ("slow:trainer.lr=0.1", "fast:trainer.lr=0.2")
+    there = asking.rehearsed(**facts)
     return asking.planned(asking.asked(group=groups, **said), there), there
 
 
@@ -78,7 +79,8 @@ def test_what_no_one_can_say_of_a_plan_is_no_line() -> None:
 )
 def test_when_a_plan_decides_at_which_error_rate(changes: dict[str, object], line: str) -> None:
     """Looks are put into a plan of one look, whose bounds are found at once."""
-    looks, there = changes.pop("looks", ()), asking.machine()
+    looks = changes.pop("looks", ())
+    there = asking.machine()
     asked = {"looks": (changes["seeds"],)} if looks else {}
     plan = asking.planned(asking.experiment(margin=2.0, **asked | changes), there)
     design = msgspec.structs.replace(plan.design, looks=looks or plan.design.looks)

@@ -16,7 +16,8 @@ def test_a_function_in_time_returns_or_raises():
 
 @pytest.mark.parametrize("obeys", [True, False])
 def test_a_function_that_is_late_is_interrupted_and_then_abandoned(obeys):
-    interrupted, late = threading.Event(), threading.Event()
+    interrupted = threading.Event()
+    late = threading.Event()
     waits_for = interrupted if obeys else late
     with pytest.raises(TimeoutError):
         in_time(waits_for.wait, interrupted.set, 0.01)

@@ -32,7 +32,8 @@ def source(name, synthetic, *, plan=(), events=None, **experiment):
     return name, fold(listed)
 
 
-A, B = source("a", FLOOR), source("b", OTHER)
+A = source("a", FLOOR)
+B = source("b", OTHER)
 WIDER = msgspec.structs.replace(B[1].plan, design=msgspec.structs.replace(B[1].design, margin=5.0))
 
 
@@ -108,7 +109,8 @@ def test_equal_settings_with_equal_records_are_one_condition():
 
 
 def test_order_of_the_directories_changes_names_alone():
-    (one, _), (other, _) = observe_together([A, B]), observe_together([B, A])
+    (one, _) = observe_together([A, B])
+    (other, _) = observe_together([B, A])
     assert other.groups == ("base", "simplified", "wait")
     assert sorted(row.value for row in one.rows) == sorted(row.value for row in other.rows)
 
@@ -132,15 +134,18 @@ def test_equal_settings_with_other_records_are_refused():
 
 def test_directories_with_one_group_between_them_are_refused_by_name():
     alone = Synthetic(groups={"shaped": Shape(accuracy=65.0)}).events()
-    one, other = ("a", fold(alone)), ("b", fold(alone))
+    one = ("a", fold(alone))
+    other = ("b", fold(alone))
     with pytest.raises(UsageError, match=r"^a, b: there is only one group, shaped; a comparison needs two$"):
         compare_sources([one, other], Rule())
 
 
 def test_a_run_that_one_directory_lost_counts_where_another_made_it():
     lost = {"shaped/3": "dropped_pair", "simplified/3": "cancelled"}
-    one, other = ("f", fold(losing(planted_effect(), lost))), ("w", fold(planted_effect()))
-    (alone, _), (both, _) = observe_together([one]), observe_together([one, other])
+    one = ("f", fold(losing(planted_effect(), lost)))
+    other = ("w", fold(planted_effect()))
+    (alone, _) = observe_together([one])
+    (both, _) = observe_together([one, other])
     assert {row.run for row in alone.rows if row.value is None} == set(lost)
     assert all(row.value is not None for row in both.rows)
 

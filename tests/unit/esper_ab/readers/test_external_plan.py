@@ -19,7 +19,8 @@ def _plan(groups=("new", "old"), seeds=10, tasks=("",), **rule):
 
 
 def test_what_is_written_is_read_and_never_replaced(tmp_path):
-    plan, file = _plan(), tmp_path / "plan.json"
+    plan = _plan()
+    file = tmp_path / "plan.json"
     save_plan(plan, file)
     assert read_plan(file) == plan
     with pytest.raises(UsageError, match="never replaced"):
@@ -42,7 +43,8 @@ def _changed(value):
 
 
 def test_a_plan_that_was_changed_anywhere_is_refused(tmp_path):
-    written, file = json.loads(write_plan(_plan())), tmp_path / "plan.json"
+    written = json.loads(write_plan(_plan()))
+    file = tmp_path / "plan.json"
     for path in _leaves(written):
         changed = json.loads(json.dumps(written))
         *above, last = path
@@ -56,7 +58,8 @@ def test_a_plan_that_was_changed_anywhere_is_refused(tmp_path):
 
 
 def test_the_longest_names_that_a_table_may_have_can_be_planned():
-    group, task = "g" * LONGEST_NAME, "t" * LONGEST_NAME
+    group = "g" * LONGEST_NAME
+    task = "t" * LONGEST_NAME
     plan = _plan((group, "old"), tasks=(task, "other"))
     columns = {"group": [group, "old"], "seed": ["0", "0"], "task": [task, task], "outcome": ["1", "2"]}
     assert observations_of("f", columns, (2, 3)).groups == plan.groups
@@ -69,7 +72,8 @@ def test_names_that_no_table_has_to_hold_may_be_longer():
 
 def test_a_field_that_a_later_version_adds_changes_no_plan_that_is_there(tmp_path):
     """A plan of a version that had neither cells nor stops for futility is read, and is called what it was called."""
-    written, file = json.loads(write_plan(_plan())), tmp_path / "plan.json"
+    written = json.loads(write_plan(_plan()))
+    file = tmp_path / "plan.json"
     del written["plan"]["cells"], written["plan"]["choosing"], written["plan"]["design"]["futility"]
     before = json.dumps(written["plan"], separators=(",", ":"))
     written["sha256"] = hashlib.sha256(before.encode()).hexdigest()

@@ -123,7 +123,8 @@ def test_runs_that_were_cancelled_with_a_failed_one_are_no_failures_of_their_gro
     folder = write(tmp_path / "twins", losing(events, lost))
     history = load(folder).history
     own = content(history).comparisons[0]
-    seeds, rule = tuple(map(str, range(20))), Rule(looks=(20,))
+    seeds = tuple(map(str, range(20)))
+    rule = Rule(looks=(20,))
     plan = make_external_plan(tuple(twins), seeds, scales(history.design.margin), rule)
     judged = judge(plan, read_experiments([("", folder)], plan.scales)).comparisons[0]
     assert (judged.lost.a, judged.lost.b) == (own.lost.a, own.lost.b) == (2, 0)

@@ -27,7 +27,8 @@ DOCS = Path(__file__).resolve().parents[4] / "docs" / "sql.md"
     [
         ("SELECT group_id, reward_mode, AVG(outcome) FROM env_episodes GROUP BY ALL", lambda one: one.training_area),
         (
-            "SELECT group_id, reward_mode, AVG(rewards['sparse']) FROM evaluations WHERE actions = 'sampled' GROUP BY ALL",
+            "SELECT group_id, reward_mode, AVG(rewards['sparse']) FROM evaluations WHERE actions = "
+            "'sampled' GROUP BY ALL",
             lambda one: one.rewards["sparse"],
         ),
     ],
@@ -60,7 +61,8 @@ def test_the_incidents_is_empty_or_complete(experiment_dir, tmp_path):
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_every_column_is_documented(experiment_dir, view):
-    section, common = _section(view), _section("Columns of several views")
+    section = _section(view)
+    common = _section("Columns of several views")
     columns = re.findall(r"`(\w+)`", section.split("Columns: ")[1].split("\n\n")[0])
     assert tuple(columns) == query(experiment_dir, f"SELECT * FROM {view}").columns
     assert set(columns) <= set(re.findall(r"^\| `(\w+)` \|", section + common, flags=re.MULTILINE))
@@ -198,7 +200,8 @@ TWICE = 'SELECT 1 AS run, 2 AS RUN, 3 AS run_1, 4 AS run, 5 AS """"'
 
 
 def test_columns_of_one_name_are_numbered_alike_in_every_form(experiment_dir):
-    names, answer = ("run", "RUN_1", "run_1_1", "run_2", '"'), query(experiment_dir, TWICE)
+    names = ("run", "RUN_1", "run_1_1", "run_2", '"')
+    answer = query(experiment_dir, TWICE)
     assert answer == QueryResult(columns=names, rows=((1, 2, 3, 4, 5),))
     assert json.loads(query_json(answer)) == [dict(zip(names, range(1, 6), strict=True))]
     assert next(csv.reader(query_csv(answer).splitlines())) == list(names)
@@ -214,7 +217,8 @@ def test_csv_and_the_table_hold_no_python(experiment_dir):
         "NULL AS nothing"
     )
     header = ["yes", "some", "one", "map", "nothing"]
-    expected, answer = ["true", "[1.5, null]", '{"a": null, "b": ["x"]}', '{"k": 2.5}'], query(experiment_dir, sql)
+    expected = ["true", "[1.5, null]", '{"a": null, "b": ["x"]}', '{"k": 2.5}']
+    answer = query(experiment_dir, sql)
     assert list(csv.reader(query_csv(answer).splitlines())) == [header, [*expected, ""]]
     assert re.split("  +", query_text(answer).splitlines()[2]) == [*expected, "NULL"]
     values = (True, [1.5, None], {"a": None, "b": ["x"]}, {"k": 2.5}, None)

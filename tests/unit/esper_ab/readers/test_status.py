@@ -37,7 +37,8 @@ from esper_ab.report.build import build_report
 
 
 def show(events, *, terminal=False, pace_s=10.0, width=130) -> str:
-    out, now = io.StringIO(), [0.0]
+    out = io.StringIO()
+    now = [0.0]
     console = Console(file=out, force_terminal=terminal, width=width, color_system="standard", legacy_windows=False)
     with LiveView(events[0].plan, console, clock=lambda: now[0]) as view:
         for event in events:
@@ -163,7 +164,8 @@ def test_without_numbers_nothing_breaks():
 
 def test_the_difference_is_that_of_the_outcomes_of_complete_pairs():
     history = fold(open_ended()[:-30])
-    found, pairs = differences_now(history)[0], pairs_of(history, history.design.comparisons[0])
+    found = differences_now(history)[0]
+    pairs = pairs_of(history, history.design.comparisons[0])
     assert found.pairs == len(pairs) < 6
     assert found.difference == pytest.approx(sum(pair.a - pair.b for pair in pairs) / len(pairs))
     assert differences_now(fold(open_ended()[:20]))[0].difference is None

@@ -70,7 +70,8 @@ def test_an_index_without_a_name_is_no_group(file):
         (
             "seed,group_id,old,new\n0,7,1,2\n",
             ("old", "new"),
-            r"has a column 'group_id' \(group\), so each row is one run already; leave out --groups, or remove group_id",
+            r"has a column 'group_id' \(group\), so each row is one run already; leave out --groups, or "
+            "remove group_id",
         ),
         ("seed,endpoint,old,new\n0,7,1,2\n", ("old", "new"), r"has a column 'endpoint' \(outcome\)"),
     ],

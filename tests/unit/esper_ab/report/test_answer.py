@@ -96,7 +96,8 @@ def test_where_a_run_failed_its_log_comes_before_more_runs():
     ],
 )
 def test_where_most_pairs_came_out_alike_another_question_is_proposed_and_not_more_pairs(episodes, command):
-    shown, changed = found("open"), msgspec.structs.replace
+    shown = found("open")
+    changed = msgspec.structs.replace
     started = shown.history.started
     plan = changed(started.plan, experiment=changed(started.plan.experiment, episodes=episodes))
     history = replace(shown.history, started=changed(started, plan=plan))
@@ -145,7 +146,8 @@ def test_after_a_quick_look_at_rewards_the_next_plan_has_the_budget_at_which_the
     steps = next_steps(shown)
     enough = -(-ENOUGH_EPISODES // shown.experiment.n_envs)
     assert f"--episodes {enough} " in steps[0].command
-    started, changed = shown.history.started, msgspec.structs.replace
+    started = shown.history.started
+    changed = msgspec.structs.replace
     plan = changed(started.plan, experiment=changed(shown.experiment, episodes=enough))
     trained = replace(shown, history=replace(shown.history, started=changed(started, plan=plan)))
     assert not any(str(ENOUGH_EPISODES) in step.sentence for step in next_steps(trained))
@@ -163,7 +165,8 @@ def test_after_a_quick_look_at_rewards_the_next_plan_has_the_budget_at_which_the
     ],
 )
 def test_names_of_plans_that_follow_one_another_count_on_and_do_not_grow(name, following):
-    shown, changed = found("one seed"), msgspec.structs.replace
+    shown = found("one seed")
+    changed = msgspec.structs.replace
     started = shown.history.started
     plan = changed(started.plan, experiment=changed(started.plan.experiment, name=name))
     (step,) = next_steps(replace(shown, history=replace(shown.history, started=changed(started, plan=plan))))

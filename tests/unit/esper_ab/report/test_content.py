@@ -21,7 +21,8 @@ def test_a_lost_evaluation_is_counted_and_never_imputed():
 
 def test_every_number_of_a_comparison_is_in_the_verdict():
     found = content(fold(planted_effect()))
-    (one,), document = found.comparisons, json.loads(render_verdict(found))
+    (one,) = found.comparisons
+    document = json.loads(render_verdict(found))
     elsewhere = {"question", "course", "descriptive"}
     keys = {field.name for field in dataclasses.fields(one)} - elsewhere | set(one.descriptive)
     assert keys <= set(document["comparisons"][0])

@@ -56,7 +56,8 @@ def test_equals_least_squares_of_statsmodels(experiment):
 
 
 def test_always_on_the_same_side_is_aliased():
-    a, b = [1.0, 2.0, 4.0, 3.0], [0.0, 0.5, 1.0, 2.0]
+    a = [1.0, 2.0, 4.0, 3.0]
+    b = [0.0, 0.5, 1.0, 2.0]
     assert adjusted_difference(a, b, [(0, 1)] * 4, 2) is None
     assert adjusted_difference(a, b, [(0, 1)] * 3 + [(1, 0)], 2) is not None
     assert adjusted_difference(a, b, [(0, 1)] * 4, 1) is not None
@@ -66,9 +67,11 @@ def test_always_on_the_same_side_is_aliased():
 
 
 def test_positions_that_never_occur_cost_nothing():
-    a, b = [1.0, 5.0, 2.0, 7.0, 3.0], [0.0, 1.0, 1.0, 2.0, 5.0]
+    a = [1.0, 5.0, 2.0, 7.0, 3.0]
+    b = [0.0, 1.0, 1.0, 2.0, 5.0]
     sides = [(0, 1), (1, 0), (0, 1), (1, 0), (0, 1)]
-    two, four = adjusted_difference(a, b, sides, 2), adjusted_difference(a, b, sides, 4)
+    two = adjusted_difference(a, b, sides, 2)
+    four = adjusted_difference(a, b, sides, 4)
     assert (four.mean, four.se, four.df) == (approx(two.mean), approx(two.se), two.df)
     assert [effect.position for effect in four.positions] == [1]
 

@@ -35,6 +35,7 @@ def test_equivalence_is_the_narrower_interval_inside_the_margin(rows, margin, bo
     low, high = effect.interval(2.0 * bound)
     assume(min(abs(low + margin), abs(high - margin)) > 1e-9)
     assert equivalence(effect, margin, bound).reached == (-margin < low and high < margin)
-    there, back = equivalence(effect, margin, bound), equivalence(plain(b, a), margin, bound)
+    there = equivalence(effect, margin, bound)
+    back = equivalence(plain(b, a), margin, bound)
     assert (there.p_lower, there.p_upper) == pytest.approx((back.p_upper, back.p_lower), rel=1e-9)
     assert equivalence(plain(a, a), margin, bound) is None

@@ -17,7 +17,8 @@ def tail(count=1, pairs=20, depth=25.0):
 
 def of_skewness(wanted, pairs, mean=0.7):
     """Differences with this skewness against the claim, and this mean in SDs."""
-    low, high = 0.0, 30.0
+    low = 0.0
+    high = 30.0
     spots = np.linspace(0.01, 0.99, pairs)
     for _ in range(60):
         power = (low + high) / 2.0
@@ -27,13 +28,15 @@ def of_skewness(wanted, pairs, mean=0.7):
 
 
 def test_at_the_places_of_the_table_the_rates_are_its_own():
-    at, law = table.PAIRS.index(10), table.SKEWNESS.index(3.5)
+    at = table.PAIRS.index(10)
+    law = table.SKEWNESS.index(3.5)
     d = of_skewness(table.SAMPLE[at][law], 10)
     assert rate_of_skewness(d, ONE_OF_10) == pytest.approx(table.SKEWED[at][0][law] / 100.0, rel=1e-6)
     rare = tail(count=2)
     several = LookPlan(looks="several looks", first=14, comparisons=8)
     own = table.COLLAPSES[len(table.PAIRS) + table.PAIRS.index(14)][table.COMPARISONS.index(8)]
-    share, depth = table.SHARES.index(0.1), table.DEPTHS.index(25.0)
+    share = table.SHARES.index(0.1)
+    depth = table.DEPTHS.index(25.0)
     assert rate_of_tail(rare, several) == pytest.approx(own[share][depth] / 100.0)
     always = LookPlan(looks="after every pair", first=6, comparisons=1)
     assert rate_of_tail(rare, always) == pytest.approx(table.COLLAPSES[-1][0][share][depth] / 100.0)
@@ -55,7 +58,8 @@ def skewed(rng, size, skew):
 @pytest.mark.parametrize("comparisons", [1, 4])
 def test_the_rates_come_out_again_for_plans_that_the_package_makes(looks, kind, comparisons):
     """Followed by tests/simulation, with alpha passed on; the table has looks at other shares of the pairs."""
-    rule, rng = procedure.Rule(looks, paths=100_000), np.random.default_rng(7)
+    rule = procedure.Rule(looks, paths=100_000)
+    rng = np.random.default_rng(7)
     plan = LookPlan(looks=kind, first=looks[0], comparisons=comparisons)
     for law in (1, 2, 3):
         d = skewed(rng, (4_000, comparisons, looks[-1]), table.SKEWNESS[law])
@@ -90,7 +94,8 @@ def test_more_comparisons_err_more_often_and_more_pairs_less():
 
 @pytest.mark.parametrize("law", [2, 3, 4])
 def test_about_half_of_the_false_claims_are_told_at_least_the_rate_of_their_law(law):
-    rng, n = np.random.default_rng(law), 10
+    rng = np.random.default_rng(law)
+    n = 10
     d = skewed(rng, (20_000, n), table.SKEWNESS[law])
     t = d.mean(1) / d.std(1, ddof=1) * n**0.5
     claimed = d[t > 2.262]

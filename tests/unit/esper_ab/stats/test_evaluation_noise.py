@@ -13,7 +13,8 @@ steps = st.integers(1, 64)
 
 @given(ratios, trainings, steps, st.lists(st.integers(1, 10_000), min_size=1, max_size=40))
 def test_no_other_number_of_whole_episodes_is_better(ratio, training, step, grid):
-    eval_episodes, most = best_eval_episodes(ratio, training, step), most_eval_episodes(training, step)
+    eval_episodes = best_eval_episodes(ratio, training, step)
+    most = most_eval_episodes(training, step)
     assert eval_episodes % step == 0
     assert step <= eval_episodes <= most
     least = variance_times_cost(eval_episodes, ratio, training)

@@ -16,10 +16,12 @@ SCALES = st.integers(-30, 30).map(lambda power: 10.0**power)
 @given(SCALES)
 def test_no_unit_is_too_small_or_too_large_for_a_test(scale):
     """Losses of order 1e-7 are told apart like percentages."""
-    a, b = A * scale, B * scale
+    a = A * scale
+    b = B * scale
     assert alike(a, b) == alike(A, B) == 1
     assert commonest(np.concatenate((a, b)), resolution(a, b))[0] == commonest(np.concatenate((A, B)), 1e-9)[0]
-    found, plain = adjusted_difference(a, b, [(0, 1)] * 7, 1), paired_difference(a, b)
+    found = adjusted_difference(a, b, [(0, 1)] * 7, 1)
+    plain = paired_difference(a, b)
     assert (found.t, plain.t) == pytest.approx((paired_difference(A, B).t,) * 2, rel=1e-6)
 
 
@@ -39,7 +41,8 @@ def test_outcomes_of_zero_are_one():
 
 @given(st.integers(1, 5), st.integers(9, 40).map(lambda power: 10.0**power), st.sampled_from(["a", "b", "both"]))
 def test_however_large_outcomes_of_most_pairs_never_make_other_differences_equal(pairs, penalty, side):
-    a, b = A.copy(), B.copy()
+    a = A.copy()
+    b = B.copy()
     for outcomes in {"a": [a], "b": [b], "both": [a, b]}[side]:
         outcomes[:pairs] = penalty
     assert alike(a[pairs:], b[pairs:]) == 1
@@ -58,14 +61,16 @@ def test_one_large_run_never_makes_other_runs_equal(penalty, at):
 
 
 def test_one_tiny_pair_and_outcomes_of_zero_never_make_rounding_a_spread():
-    a, b = [0.1 + 0.2] * 9, [0.3] * 9
+    a = [0.1 + 0.2] * 9
+    b = [0.3] * 9
     for more in ([1e-300], [0.0] * 11):
         assert paired_difference([*a, *more], [*b, *more]).sd == 0.0
 
 
 @given(SCALES)
 def test_differences_far_below_a_common_offset_are_rounding(scale):
-    a, b = (1e12 + A) * scale, (1e12 + B) * scale
+    a = (1e12 + A) * scale
+    b = (1e12 + B) * scale
     assert (alike(a, b), paired_difference(a, b).sd) == (7, 0.0)
     assert welch(a.tolist(), b.tolist()).t is None
 
@@ -89,7 +94,8 @@ def test_rounding_of_32_bit_floats_is_no_spread(scale, shift, sign):
 def test_near_copies_keep_their_spread(scale, digits):
     """Their differences are as small as rounding, which says nothing about the differences."""
     noise = 10.0**-digits * np.array([1.0, -0.4, 0.3, 0.8, -0.2, 0.5, 0.1])
-    a, b = A * scale, A * (1.0 + 100.0 * noise) * scale
+    a = A * scale
+    b = A * (1.0 + 100.0 * noise) * scale
     assert alike(a, b) < 7 or digits > 11  # at which the 64-bit resolution begins
     assert digits > 11 or paired_difference(a, b).t is not None
 
@@ -103,14 +109,16 @@ def test_a_small_spread_that_32_bit_floats_hold_is_a_spread(spread):
 
 
 def test_one_large_pair_never_makes_another_difference_the_same():
-    a, b = np.append(A, 1e10 + 5000.0), np.append(A - 4.0, 1e10)
+    a = np.append(A, 1e10 + 5000.0)
+    b = np.append(A - 4.0, 1e10)
     assert alike(a, b) == 7
 
 
 def test_groups_that_ignore_their_seed_but_for_rounding_have_no_test():
     """One number per group, with the noise of sums in another order."""
     jitter = 1e-6 * np.array([1.0, -2.0, 3.0, 0.0, -1.0, 2.0, 1.0])
-    a, b = 71.25 + jitter, 69.0 - jitter[::-1]
+    a = 71.25 + jitter
+    b = 69.0 - jitter[::-1]
     assert steady(a, 2.25)
     assert welch(a.tolist(), b.tolist()).t is None
     assert paired_difference(a, b).sd == 0.0

@@ -61,7 +61,8 @@ def test_boschloo_s_p_is_the_share_of_tables_as_unlikely_by_fisher_at_the_least_
     likely = (stats.binom.pmf(np.arange(size + 1), size, chances[:, None]) for size in (n, m))
     law = np.einsum("ca,cb->cab", *likely)
     every = [(x, y) for x in range(n + 1) for y in range(m + 1)]
-    fisher, found = np.empty((n + 1, m + 1)), np.empty((n + 1, m + 1))
+    fisher = np.empty((n + 1, m + 1))
+    found = np.empty((n + 1, m + 1))
     for x, y in every:
         fisher[x, y] = stats.fisher_exact([[x, n - x], [y, m - y]])[1]
         found[x, y] = of_runs(x, n, y, m).p
@@ -94,7 +95,8 @@ def test_unpaired_runs_find_these_differences_in_four_of_five_experiments(runs, 
 
 @given(tables, ps)
 def test_pairs_are_a_binomial_and_an_interval_that_is_the_written_formula(table, p):
-    found, (_, only_a, only_b, _) = of_pairs(*table), table
+    found = of_pairs(*table)
+    (_, only_a, only_b, _) = table
     assert found.p == (pytest.approx(stats.binomtest(only_a, only_a + only_b).pvalue) if only_a + only_b else 1.0)
     low, high = counts.paired_interval(*(np.array([count]) for count in table), counts.z_of(p))
     assert found.newcombe(p) == pytest.approx((low[0], high[0]), abs=1e-6)
@@ -103,7 +105,8 @@ def test_pairs_are_a_binomial_and_an_interval_that_is_the_written_formula(table,
 @given(tables, ps, st.sampled_from((1.0, 100.0)))
 def test_groups_may_be_exchanged_and_percent_may_be_meant(table, p, one):
     both, only_a, only_b, neither = table
-    found, other = of_pairs(*table, one=one), of_pairs(both, only_b, only_a, neither)
+    found = of_pairs(*table, one=one)
+    other = of_pairs(both, only_b, only_a, neither)
     low, high = other.interval(p)
     assert found.interval(p) == pytest.approx((-one * high, -one * low), abs=1e-9 * one)
     assert (found.p, found.mean) == (other.p, pytest.approx(-one * other.mean))
@@ -120,7 +123,8 @@ def test_the_evidence_is_a_martingale_where_groups_do_not_differ(x, y):
 @given(tables, st.floats(2.0, 1e4))
 def test_an_anytime_interval_holds_newcombes_and_has_a_width(table, evidence):
     found = of_pairs(*table)
-    wide, narrow = found.anytime_interval(evidence), found.newcombe(1.0 / evidence)
+    wide = found.anytime_interval(evidence)
+    narrow = found.newcombe(1.0 / evidence)
     if wide is not None:
         assert wide[0] <= narrow[0] < narrow[1] <= wide[1]
 

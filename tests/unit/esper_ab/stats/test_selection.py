@@ -17,7 +17,8 @@ def brute_force(scores: np.ndarray, outcomes: np.ndarray, n: int) -> float:
     """Mean over all subsets of size n of the mean outcome of those with the highest score."""
     found = []
     for chosen in combinations(range(len(scores)), n):
-        own, top = scores[list(chosen)], outcomes[list(chosen)]
+        own = scores[list(chosen)]
+        top = outcomes[list(chosen)]
         found.append(top[own == own.max()].mean())
     return float(np.mean(found))
 

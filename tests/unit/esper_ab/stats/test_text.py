@@ -22,7 +22,8 @@ def test_a_probability_is_a_percentage(level, text):
 @example(0.5, 0.49999999999999994)
 def test_p_stands_on_its_side_of_the_bound(p, bound):
     text, asked = p_beside(p, bound)
-    shown, limit = float(text.split()[1]), float(asked)
+    shown = float(text.split()[1])
+    limit = float(asked)
     assert (shown > limit) == (p > bound)
     assert (shown < limit) == (p < bound)
 

@@ -17,12 +17,15 @@ def drawn(rng, runs, policy_sd, episode_sd, mean=50.0):
 @pytest.mark.parametrize("policy_sd", [0.0, 2.0, 6.0])
 def test_estimates_are_unbiased_and_limits_cover(policy_sd):
     """Two sets with means of their own; four standard errors, and 80 % to four points over 2,000 draws."""
-    rng, episode_sd, draws = np.random.default_rng(7), 5.0, 2_000
+    rng = np.random.default_rng(7)
+    episode_sd = 5.0
+    draws = 2_000
     found = [
         components([drawn(rng, 8, policy_sd, episode_sd), drawn(rng, 5, policy_sd, episode_sd, 9.0)])
         for _ in range(draws)
     ]
-    policies, eval_episodes = np.array([one.policy for one in found]), np.array([one.episode for one in found])
+    policies = np.array([one.policy for one in found])
+    eval_episodes = np.array([one.episode for one in found])
     assert policies.mean() == pytest.approx(policy_sd**2, abs=4 * policies.std() / draws**0.5)
     assert eval_episodes.mean() == pytest.approx(episode_sd**2, abs=4 * eval_episodes.std() / draws**0.5)
     share = (episode_sd**2 / EPISODES) / (policy_sd**2 + episode_sd**2 / EPISODES)
@@ -46,7 +49,8 @@ def test_all_pairs_of_three_groups_count_as_two():
     """Each pair's variance is twice a run's; what the third pair adds is no degree of freedom, so limits stay wide."""
     rng = np.random.default_rng(3)
     a, b, c = (drawn(rng, 9, 2.0, 3.0) for _ in range(3))
-    three, two = components([a - b, b - c, a - c], independent=2), components([a - b, b - c])
+    three = components([a - b, b - c, a - c], independent=2)
+    two = components([a - b, b - c])
     one = components([a, b, c])
     assert three.share_high / three.share_low == pytest.approx(two.share_high / two.share_low)
     assert three.policy > 1.2 * one.policy

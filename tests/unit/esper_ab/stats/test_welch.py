@@ -67,7 +67,8 @@ def test_a_wide_larger_group_costs_only_a_part_of_the_power_if_no_group_is_skewe
 
 
 def test_groups_of_equal_number_have_welch_s_own_error():
-    few, many = [1.0, 1.1, 0.9, 1.0, 1.05, 0.95], [10.0, -3.0, 4.0, 22.0, 7.0, -60.0]
+    few = [1.0, 1.1, 0.9, 1.0, 1.05, 0.95]
+    many = [10.0, -3.0, 4.0, 22.0, 7.0, -60.0]
     assert welch(few, many).t == pytest.approx(stats.ttest_ind(few, many, equal_var=False).statistic)
 
 

@@ -31,7 +31,10 @@ class Listener:
     where = "here"
 
     def __init__(self):
-        self.begun, self.logged, self.concluded, self.closed = {}, {}, {}, 0
+        self.begun = {}
+        self.logged = {}
+        self.concluded = {}
+        self.closed = 0
 
     def begin(self, subject):
         assert subject.key not in self.begun
@@ -66,7 +69,8 @@ def listened(events, tracking=Tracking()):  # noqa: B008 frozen
 
 def test_every_run_is_told_once_with_every_episode_and_its_evaluation():
     events = three_groups()
-    tracker, history = listened(events), fold(events)
+    tracker = listened(events)
+    history = fold(events)
     assert set(tracker.begun) == {*history.runs, COMPARISON}
     assert len({subject.id for subject in tracker.begun.values()}) == len(tracker.begun)
     for name, run in history.runs.items():

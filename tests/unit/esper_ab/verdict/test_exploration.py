@@ -95,7 +95,8 @@ def test_copies_in_one_cluster_change_nothing(copies, pairs):
         for copy in range(copies)
         for row in found
     ]
-    once, often = _found(found), _found(repeated)
+    once = _found(found)
+    often = _found(repeated)
     assert _words(once) == _words(often)
     assert _numbers(often)[0] == pytest.approx(_numbers(once)[0])
 
@@ -168,7 +169,8 @@ def test_a_seed_without_a_row_is_a_lost_run(group, absent, word):
 
 def test_a_run_without_a_row_in_one_task_is_lost_in_the_mean():
     """A seed of which no group has a run in a task was not meant to have one there."""
-    far, time = rows(*drawn(12, 5.0), task="far"), rows(*drawn(12, 5.0, rng_seed=2), task="time")
+    far = rows(*drawn(12, 5.0), task="far")
+    time = rows(*drawn(12, 5.0, rng_seed=2), task="time")
     found = [*far, *(row for row in time if row["seed"] < 10 and (row["group"], row["seed"]) != ("new", 3))]
     result = _found(found, scales(2.0, ("far", "time")))
     lost = {one.question.task: (len(one.pairs), one.lost.a, one.lost.b) for one in result.comparisons}

@@ -15,11 +15,15 @@ from esper_ab.report.text import render_text
 from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.verdict import Verdict
 
-LOW, HIGH = (70.1, 72.0, 70.3, 70.0, 71.7, 70.4), (75.0, 76.2, 74.1, 75.7, 76.0, 74.4)
+LOW = (70.1, 72.0, 70.3, 70.0, 71.7, 70.4)
+HIGH = (75.0, 76.2, 74.1, 75.7, 76.0, 74.4)
 WIDE = (71.0, 90.0, 70.5, 70.1, 71.8, 95.0)
-LEVEL, TWENTY = (70.2, 71.9, 70.4, 69.8, 71.9, 70.3), np.full(20, 70.0)
+LEVEL = (70.2, 71.9, 70.4, 69.8, 71.9, 70.3)
+TWENTY = np.full(20, 70.0)
 ALIASED = Finding(kind="aliased", weight="blocks", groups=(), sentence="Device and group are aliased.")
-SIX, SIXTEEN, EIGHT = design(6), design(16, margin=6.0), design(8)
+SIX = design(6)
+SIXTEEN = design(16, margin=6.0)
+EIGHT = design(8)
 
 
 NEAR = TWENTY + 1.9967 + np.linspace(-0.01, 0.01, 20)
@@ -33,7 +37,8 @@ HEADLINES = [
             HIGH,
             LOW,
             {},
-            f"shaped is better than simplified by 4.5 points (95 % interval 3.7 to 5.2, {where} the margin of {margin:g} "
+            f"shaped is better than simplified by 4.5 points (95 % interval 3.7 to 5.2, {where} the margin "
+            f"of {margin:g} "
             "points), in 6 of 6 pairs.",
         )
         for margin, where in ((2.0, "beyond"), (5.0, "partly within"), (6.0, "within"))
@@ -43,16 +48,16 @@ HEADLINES = [
         LOW,
         HIGH,
         {},
-        "shaped is worse than simplified by 4.5 points (95 % interval 3.7 to 5.2, beyond the margin of 2 points), in 6 of "
-        "6 pairs.",
+        "shaped is worse than simplified by 4.5 points (95 % interval 3.7 to 5.2, beyond the margin of 2 points), in 6 "
+        "of 6 pairs.",
     ),
     (
         SIX,
         WIDE,
         LOW,
         {},
-        "Not decided: shaped looks 7.3 points better than simplified, in 6 of 6 pairs, but the 95 % interval, 4.3 worse "
-        "to 18.9 better, includes 0; about 241 pairs in a new plan would show a difference of 2 points.",
+        "Not decided: shaped looks 7.3 points better than simplified, in 6 of 6 pairs, but the 95 % interval, 4.3 "
+        "worse to 18.9 better, includes 0; about 241 pairs in a new plan would show a difference of 2 points.",
     ),
     (
         SIX,
@@ -96,15 +101,16 @@ HEADLINES = [
         (100.0,) * 6,
         (*(100.0,) * 5, 98.0),
         {},
-        "Not decided: shaped looks 0.33 points better than simplified, in 1 of 6 pairs (5 tied), but 11 of 12 runs have "
-        "the outcome 100.00 %, which leaves too little spread for any test.",
+        "Not decided: shaped looks 0.33 points better than simplified, in 1 of 6 pairs (5 tied), but 11 of 12 runs "
+        "have the outcome 100.00 %, which leaves too little spread for any test.",
     ),
     (
         SIX,
         HIGH,
         LOW,
         {"findings": (exploded(),)},
-        "Not decided: shaped looks 4.5 points better than simplified, in 6 of 6 pairs, but the audit allows no verdict.",
+        "Not decided: shaped looks 4.5 points better than simplified, in 6 of 6 pairs, but the audit allows "
+        "no verdict.",
     ),
     (SIX, HIGH, LOW, {"findings": (ALIASED,)}, "No answer for shaped and simplified: the audit blocks the comparison."),
     (
@@ -112,8 +118,8 @@ HEADLINES = [
         HIGH,
         LOW,
         {"lost": lost((6, None, 76.0), (7, None, 75.0)), "complete": 8},
-        "Not decided: shaped looks 4.5 points better than simplified, in 6 of 6 pairs, but the lost runs could change the "
-        "answer; no worst outcome is declared for them (--outcome-range).",
+        "Not decided: shaped looks 4.5 points better than simplified, in 6 of 6 pairs, but the lost runs could change "
+        "the answer; no worst outcome is declared for them (--outcome-range).",
     ),
     (
         SIXTEEN,
@@ -127,8 +133,8 @@ HEADLINES = [
         (LEVEL * 4)[:20],
         (LOW * 4)[:20],
         {"complete": 20},
-        "shaped and simplified are equivalent within 2 points: shaped and simplified are level (90 % interval 0.05 worse "
-        "to 0.05 better, within the margin).",
+        "shaped and simplified are equivalent within 2 points: shaped and simplified are level (90 % interval 0.05 "
+        "worse to 0.05 better, within the margin).",
     ),
     # Failures in up to 14 % of the runs may be unseen. They cost 1.5 points at an outcome of 60, and 2.9 at 50.
     *(
@@ -158,8 +164,8 @@ HEADLINES = [
         TWENTY + np.linspace(0.001, 7.99, 20),
         TWENTY,
         {"complete": 20},
-        "shaped is better than simplified by 4.0 points (95 % interval 2.8 to 5.2, beyond the margin of 2 points), in 20 "
-        "of 20 pairs.",
+        "shaped is better than simplified by 4.0 points (95 % interval 2.8 to 5.2, beyond the margin of 2 points), in "
+        "20 of 20 pairs.",
     ),
     (
         design(20),

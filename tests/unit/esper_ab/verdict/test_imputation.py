@@ -29,7 +29,8 @@ def course_of(rule, pairs, complete):
 
 
 def test_what_failed_gets_the_declared_worst_or_the_best_seen_and_what_was_cancelled_the_mean_of_its_own():
-    rule, pairs = design(6, worst=10.0), pairs_of([70.0, 72.0], [66.0, 70.0])
+    rule = design(6, worst=10.0)
+    pairs = pairs_of([70.0, 72.0], [66.0, 70.0])
     halves = (half(2, None, 80.0), half(3, 60.0, None), half(4, None, None, failed="a"), half(5, None, None, failed=""))
     full, worst, best = completed(rule, pairs, halves, against_a=True)
     assert (worst, best) == (10.0, 80.0)
@@ -83,7 +84,8 @@ def test_losses_after_the_last_look_that_is_taken_do_not_count(early_stop, looks
 
 def test_it_is_asked_with_the_bound_that_decided():
     """The same lost run leaves a decision at 0.05 and overturns one at 0.0076."""
-    pairs, at_once = pairs_of(BETTER_A, BETTER_B), design(8, worst=70.0)
+    pairs = pairs_of(BETTER_A, BETTER_B)
+    at_once = design(8, worst=70.0)
     strict = msgspec.structs.replace(at_once, boundaries=(Boundary(open=1, alpha=0.05, nominal_p=(0.0076,)),))
     lenient, stern = (
         imputed(rule, pairs, course_of(rule, pairs, 8), lost((6, None, 73.0))) for rule in (at_once, strict)
@@ -119,7 +121,9 @@ def test_imputation_never_favours_the_claim_it_tests(noise, survivors, effect):
 
 def equal(worst, halves):
     base = 70.0 + 3.0 * np.sin(np.arange(16))  # runs differ by more than the groups do
-    rule, pairs, gone = design(20, worst=worst), pairs_of(base + NOISE, base), Lost(replicates=halves)
+    rule = design(20, worst=worst)
+    pairs = pairs_of(base + NOISE, base)
+    gone = Lost(replicates=halves)
     course = course_of(rule, pairs, 20)
     assert course.decision == "equivalent"
     return imputed(rule, pairs, course, gone), limits_with_losses(rule, pairs, course, gone), course
@@ -150,7 +154,8 @@ def test_the_group_whose_loss_speaks_more_against_a_small_difference_is_asked(ha
 
 
 def test_of_runs_that_form_no_pairs_only_the_lost_ones_are_filled_in():
-    rule, runs = design(8, test="welch", positions=1, worst=10.0), Samples(a=(70.0, 72.0), b=(66.0,))
+    rule = design(8, test="welch", positions=1, worst=10.0)
+    runs = Samples(a=(70.0, 72.0), b=(66.0,))
     full, worst, best = completed(rule, runs, (half(2, None, 80.0), half(3, 60.0, None)), against_a=True)
     assert (full, worst, best) == (Samples(a=(70.0, 72.0, 10.0), b=(66.0, 80.0)), 10.0, 80.0)
 
@@ -177,7 +182,8 @@ def test_the_rate_is_what_n_runs_miss_with_a_chance_of_five_percent(n, rate):
 
 
 def test_a_large_effect_survives_a_collapse_and_a_small_one_does_not():
-    sure, close = of(20.0, worst=65.0), of(0.8, worst=50.0, margin=0.5)
+    sure = of(20.0, worst=65.0)
+    close = of(0.8, worst=50.0, margin=0.5)
     assert (sure.verdict, sure.unseen.survives) == (Verdict.BETTER, True)
     assert (close.verdict, close.unseen.survives) == (Verdict.BETTER, False)
     assert close.unseen.worst == 50.0
@@ -200,9 +206,11 @@ def test_nothing_reassures_where_no_worst_outcome_is_declared(shift):
 
 
 def test_it_is_the_same_from_either_side_and_asked_in_both_directions_of_an_equivalence():
-    a, b = 70.0 + 0.3 * WAVES, 70.0 + 0.0 * WAVES
+    a = 70.0 + 0.3 * WAVES
+    b = 70.0 + 0.0 * WAVES
     rule = design(20, worst=40.0)
-    there, back = compared(rule, pairs_of(a, b)), compared(rule, pairs_of(b, a))
+    there = compared(rule, pairs_of(a, b))
+    back = compared(rule, pairs_of(b, a))
     assert (there.verdict, back.verdict) == (Verdict.EQUIVALENT, Verdict.EQUIVALENT)
     assert there.unseen == back.unseen
     assert there.unseen.survives is False
@@ -212,7 +220,8 @@ def test_without_losses_the_limits_are_those_of_the_look_and_without_any_pair_th
     again, limits, course = equal(None, ())
     assert again is None
     assert limits == (course.looks[-1].low, course.looks[-1].high)
-    rule, gone = design(20, worst=0.0), lost((0, None, None))
+    rule = design(20, worst=0.0)
+    gone = lost((0, None, None))
     assert limits_with_losses(rule, (), course_of(rule, (), 20), gone) == (None, None)
 
 

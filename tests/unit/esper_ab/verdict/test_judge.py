@@ -51,11 +51,13 @@ def test_the_next_step_asks_for_no_run_that_is_there(new, old, said):
 @given(st.floats(-6.0, 6.0), st.integers(0, 99), st.sets(st.integers(0, 19), min_size=1), st.booleans())
 def test_leaving_runs_out_gains_nothing(effect, rng_seed, dropped, early_stop):
     """Whichever rows are left out, no look is taken that they are part of; those before it say what they said."""
-    plan, found = _plan(early_stop=early_stop), rows(*drawn(10, effect, rng_seed=rng_seed))
+    plan = _plan(early_stop=early_stop)
+    found = rows(*drawn(10, effect, rng_seed=rng_seed))
     kept = [row for place, row in enumerate(found) if place not in dropped]
     if not kept:
         return
-    whole, part = _one(_judged(found, plan)).course, _one(_judged(kept, plan)).course
+    whole = _one(_judged(found, plan)).course
+    part = _one(_judged(kept, plan)).course
     assert part.looks == tuple(look for look in whole.looks if look.replicates <= min(dropped) // 2)
 
 
@@ -110,7 +112,8 @@ def test_runs_after_the_deciding_look_take_nothing_back():
 
 
 def test_who_gives_the_seed_of_the_bootstraps_need_not_have_the_plans_digest():
-    found, other = rows(*drawn(10, 1.5)), _plan(alpha=0.04)
+    found = rows(*drawn(10, 1.5))
+    other = _plan(alpha=0.04)
     told = [
         _one(judge(plan, outcomes(found), rng_seed=seed)).descriptive
         for plan, seed in ((PLAN, None), (other, None), (PLAN, 7), (other, 7))

@@ -123,7 +123,8 @@ def test_proportions_are_close_only_if_the_pairs_that_disagree_alone_show_it(cou
 def test_after_every_pair_the_pairs_that_disagree_are_the_evidence():
     """Twelve for a and none for b: the Beta(1/2, 1/2) mixture against 1/2; an interval even where no pair disagrees."""
     course = courses_of(anytime(early_stop=False), {AB: binary(0, 12, 0, 8)}, 20)[AB]
-    twelfth, last = course.looks[11], course.looks[-1]
+    twelfth = course.looks[11]
+    last = course.looks[-1]
     expected = special.beta(12.5, 0.5) / special.beta(0.5, 0.5) * 2.0**12
     assert (twelfth.e, last.e) == pytest.approx((expected, expected))
     assert course.decision == "crossed"

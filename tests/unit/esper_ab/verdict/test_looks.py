@@ -83,7 +83,8 @@ def test_the_numbers_of_a_look_that_crosses_and_of_one_that_is_futile():
 
 def known(mean, n=20):
     """n differences of this mean and of residual SD 1 beside the sides, so that their intervals are known."""
-    d, side = np.array(spread(n, 0.0)), np.array([1.0, -1.0] * (n // 2))
+    d = np.array(spread(n, 0.0))
+    side = np.array([1.0, -1.0] * (n // 2))
     d = d - d.mean() - side * (d @ side) / n
     return (mean + d / math.sqrt(float(d @ d) / (n - 2))).tolist()
 
@@ -210,7 +211,8 @@ def test_neither_the_order_of_pairs_nor_what_comes_later_changes_a_look(situatio
     if rule.anytime_after != 0:
         later = max(later, complete)
     first, last = sorted((complete, later))
-    before, after = courses_of(rule, pairs, first), courses_of(rule, pairs, last)
+    before = courses_of(rule, pairs, first)
+    after = courses_of(rule, pairs, last)
     cut = {contrast: [pair for pair in rows if pair.replicate < first] for contrast, rows in pairs.items()}
     shuffled = {contrast: random.sample(rows, len(rows)) for contrast, rows in cut.items()}
     assert courses_of(rule, shuffled, first) == before
@@ -229,7 +231,8 @@ def test_stops_for_futility_never_make_a_claim_that_would_not_be_made_without_th
     if len(rule.looks) < 2 or not rule.early_stop:
         return
     stopping = msgspec.structs.replace(rule, futility=STOPS)
-    plain, stopped = courses_of(rule, pairs, complete), courses_of(stopping, pairs, complete)
+    plain = courses_of(rule, pairs, complete)
+    stopped = courses_of(stopping, pairs, complete)
     for contrast, course in stopped.items():
         for look, same in zip(course.looks, plain[contrast].looks, strict=False):
             assert look.alpha <= same.alpha  # what stopped cannot pass its share on

@@ -70,7 +70,8 @@ def test_units_are_the_connected_sets_and_share_no_cluster(clusters):
     names = [{name for place in unit for name in clusters[place] if name} for unit in units]
     assert all(not (x & y) for i, x in enumerate(names) for y in names[:i])  # independent of one another
     for unit in units:  # and connected: none could be split
-        reached, names_seen = {min(unit)}, set()
+        reached = {min(unit)}
+        names_seen = set()
         while True:
             names_seen |= {name for place in reached for name in clusters[place] if name}
             grown = {place for place in unit if place in reached or names_seen & set(clusters[place])}

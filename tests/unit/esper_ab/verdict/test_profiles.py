@@ -38,7 +38,8 @@ def test_while_a_task_has_no_score_there_is_no_profile():
 
 def test_profiles_are_of_the_groups_and_runs_of_the_plan_and_of_nothing_without_ranges():
     plan = make_external_plan(("new", "old"), tuple(map(str, range(8))), scales(), Rule(control="new"))
-    found, ranges = rows(*drawn(8, 1.0)), {"": (0.0, 100.0)}
+    found = rows(*drawn(8, 1.0))
+    ranges = {"": (0.0, 100.0)}
     unknown = [*rows([90.0], [1.0], first=8), {"group": "third", "seed": 0, "outcome": 90.0}]
     with_others, alone = (judge(plan, outcomes(these)) for these in ([*found, *unknown], found))
     profiles = with_profiles(alone, ranges).profiles

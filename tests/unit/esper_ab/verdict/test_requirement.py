@@ -210,7 +210,8 @@ def is_met(left, relation, right, comparisons):
     ],
 )
 def test_of_several_tasks_a_size_is_asked_of_each_and_a_direction_of_the_mean(differences, expected):
-    found, turned = on_tasks(*differences), on_tasks(*(-one for one in differences))
+    found = on_tasks(*differences)
+    turned = on_tasks(*(-one for one in differences))
     assert {one for one in RELATIONS if is_met(A, one, B, found)} == expected
     assert {one for one in RELATIONS if is_met(B, one, A, turned)} == expected
     assert is_met(B, "worse-than", A, found) is ("better-than" in expected)

@@ -23,7 +23,8 @@ from esper_ab.verdict.verdict import CLAIMS, DIFFERENT, Verdict
 
 ALIASED = Finding(kind="aliased", weight="blocks", groups=(), sentence="Device and group are aliased.")
 STOPS = Futility(power=0.8, nominal_p=(0.098, 0.0))
-CLEAR, BASE = pairs_of(BETTER_A, BETTER_B), np.full(40, 70.0)
+CLEAR = pairs_of(BETTER_A, BETTER_B)
+BASE = np.full(40, 70.0)
 WIDE = np.array([6.0, -5.0, 4.0, -6.0, 5.0, -3.0])
 TEN = pairs_of((*BETTER_A, *BETTER_A[:4]), (*BETTER_B, *BETTER_B[:4]))
 SIDES = np.arange(6) % 2
@@ -261,7 +262,8 @@ def test_without_an_adjusted_test_only_differences_without_spread_are_degenerate
 
 def test_the_declared_adjustment_decides_and_the_plain_test_stands_beside_it():
     pairs = above(4.5 + 4.0 * (-1.0) ** SIDES + SMALL[:6])
-    adjusted, plain = compared(design(6, adjusted=True), pairs), compared(design(6), pairs)
+    adjusted = compared(design(6, adjusted=True), pairs)
+    plain = compared(design(6), pairs)
     assert (adjusted.verdict, plain.verdict) == (Verdict.BETTER, Verdict.INCONCLUSIVE)
     assert adjusted.plain.p == plain.effect.p > 0.05
 
@@ -282,7 +284,8 @@ def test_an_equivalence_prints_the_interval_that_it_rests_on():
 def test_inconclusive_says_whether_the_margin_was_within_reach():
     d = np.array([1.5, -1.4, 1.0, -0.9, 2.2, -0.2, 0.9, -1.6, 1.8, 0.4, 0.7, -1.1, 1.9, -0.7, 1.3, 0.6])
     d = 2.4 * (d - d.mean()) / d.std(ddof=1)
-    bounded, wide = compared(design(16), above(1.1 + d)), compared(design(16), above(0.6 + 3.0 * d))
+    bounded = compared(design(16), above(1.1 + d))
+    wide = compared(design(16), above(0.6 + 3.0 * d))
     assert (bounded.inconclusive, wide.inconclusive) == ("bounded", "uninformative")
     assert f"Bounded: the interval excludes differences beyond {bounded.high:.2f} points." in bounded.sentence
     assert bounded.smallest_resolvable <= 2.0 < min(bounded.high, wide.smallest_resolvable)
@@ -307,7 +310,8 @@ def test_what_was_stopped_for_futility_says_so_everywhere_and_claims_nothing():
     assert str(level) == "80.4 % futility interval"
     assert "more pairs" not in result.sentence
     assert (result.unseen, result.imputed) == (None, None)
-    gone, rule = lost((0, None, 60.0)), design(10, looks=(8, 10), futility=STOPS)
+    gone = lost((0, None, 60.0))
+    rule = design(10, looks=(8, 10), futility=STOPS)
     pairs = pairs_of(70.0 + SMALL[1:10], BASE[:9], range(1, 10))
     result = compared(rule, pairs, lost=gone, complete=8)
     assert (result.inconclusive, result.imputed, result.used) == ("futile", None, 7)
@@ -321,7 +325,8 @@ def test_what_the_budget_cannot_resolve_is_said_from_the_spread_never_from_the_d
     low, high = (compared(design(6), above(WIDE + shift)) for shift in (0.0, 2.0))
     assert low.pairs_needed == high.pairs_needed
     for result in (low, high):
-        needed, anew = result.pairs_needed, result.pairs_anew
+        needed = result.pairs_needed
+        anew = result.pairs_anew
         price = f"an extension requires p <= {needed.alpha:.2g}), or about {anew.pairs} in a new plan (80 % range"
         assert price in result.sentence
         assert f"about {needed.pairs - 6} more pairs" in result.sentence
@@ -334,7 +339,8 @@ def test_what_the_budget_cannot_resolve_is_said_from_the_spread_never_from_the_d
 
 
 def test_more_pairs_are_needed_when_it_is_looked_after_every_pair():
-    open_, planned = compared(open_ended(), above(WIDE)), compared(design(6), above(WIDE))
+    open_ = compared(open_ended(), above(WIDE))
+    planned = compared(design(6), above(WIDE))
     assert open_.smallest_resolvable is None
     fixed = pairs_needed(float(np.std(WIDE, ddof=1)), 5, 2.0, 0.05)
     assert fixed.pairs < open_.pairs_needed.pairs < planned.pairs_needed.pairs

@@ -18,7 +18,8 @@ def scale(task, better="higher"):
 
 
 def drawn(better="higher"):
-    rng, sign = np.random.default_rng(5), 1.0 if better == "higher" else -1.0
+    rng = np.random.default_rng(5)
+    sign = 1.0 if better == "higher" else -1.0
     runs = {
         (group, task): np.round(rng.normal(up + place, 1.0, 12), 1)
         for place, task in enumerate(TASKS)
@@ -40,7 +41,8 @@ def test_it_is_the_mean_over_tasks_and_its_interval_that_of_a_stratified_bootstr
     each = [stats.mannwhitneyu(runs["new", task], runs["old", task]).statistic / 144 for task in TASKS]
     assert (found.a, found.b, found.tasks, found.runs) == ("new", "old", 3, 12)
     assert found.probability == pytest.approx(np.mean(each))
-    rng, resampled = np.random.default_rng(6), []
+    rng = np.random.default_rng(6)
+    resampled = []
     for _ in range(4_000):
         one = []
         for task in TASKS:

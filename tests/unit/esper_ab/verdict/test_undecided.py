@@ -8,7 +8,8 @@ from esper_ab.verdict.undecided import on_undecided
 
 LEVELS = np.array([15.0, 30.0, 60.0, 120.0, 250.0, 500.0, 900.0, 1900.0, 4000.0, 12000.0])
 BASE = 70.0 + 3.0 * np.sin(np.arange(16))
-ONE_FALLS, OTHER_FALLS = np.eye(16)[2] * 50.0, np.eye(16)[9] * 50.0
+ONE_FALLS = np.eye(16)[2] * 50.0
+OTHER_FALLS = np.eye(16)[9] * 50.0
 
 
 def said(rule, a, b, **changes):

@@ -35,7 +35,8 @@ def test_reference_behaviours_are_playable_and_differ(slots: tuple[str, ...]) ->
 
 @given(st.sampled_from(SLOTS), st.integers(0, 2**32 - 1))
 def test_what_is_drawn_and_varied_is_playable(slots: tuple[str, ...], rng_seed: int) -> None:
-    offered, rng = Behaviours(slots), np.random.default_rng(rng_seed)
+    offered = Behaviours(slots)
+    rng = np.random.default_rng(rng_seed)
     behaviour = offered.draw("drawn", rng)
     for turn in range(6):
         check_playable(behaviour, slots)
@@ -46,7 +47,8 @@ def test_what_is_drawn_and_varied_is_playable(slots: tuple[str, ...], rng_seed: 
 
 
 def test_neighbours_are_near_and_seldom_the_same() -> None:
-    offered, rng = Behaviours(SLOTS[-1]), np.random.default_rng(0)
+    offered = Behaviours(SLOTS[-1])
+    rng = np.random.default_rng(0)
     parent = offered.draw("parent", rng)
     varied = [offered.vary("child", parent, rng).lives for _ in range(100)]
     assert sum(lives != parent.lives for lives in varied) > 60

@@ -40,7 +40,8 @@ def environments(
 
 def grown(env: GrowthEnv, controller: Controller, paths: list[RngPath]) -> np.ndarray:
     """Measurements of every step of an episode, and held-out accuracy [E, number]."""
-    view, seen = env.begin(paths), []
+    view = env.begin(paths)
+    seen = []
     controller.begin_episode(len(paths))
     while view.alive.any():
         m = env._measurement

@@ -43,8 +43,10 @@ def test_an_epoch_holds_as_many_different_samples_as_the_context_allows(rng_seed
 
 
 def test_a_host_s_share_depends_on_its_own_address_alone() -> None:
-    task, where = family((5, 10), (20, 40)), paths_below(RngPath(3), 8)
-    (contexts, samples), (turned, turned_samples) = epochs(task, where), epochs(task, where[::-1])
+    task = family((5, 10), (20, 40))
+    where = paths_below(RngPath(3), 8)
+    (contexts, samples) = epochs(task, where)
+    (turned, turned_samples) = epochs(task, where[::-1])
     assert np.array_equal(contexts, turned[::-1])
     assert np.array_equal(samples, turned_samples[::-1])
     assert len({own.tobytes() for own in samples}) == len(where)
@@ -60,7 +62,8 @@ def test_contexts_and_numbers_of_samples_are_all_drawn_about_equally_often() -> 
 
 
 def test_hosts_of_other_tasks_are_given_everything_as_it_is() -> None:
-    shares, order = Shares(TASK, paths_below(RngPath(6), 2)), np.array([[2, 0, 1], [0, 1, 2]])
+    shares = Shares(TASK, paths_below(RngPath(6), 2))
+    order = np.array([[2, 0, 1], [0, 1, 2]])
     assert shares.context.tolist() == [0, 0]
     assert shares.among(np.arange(2), order) is order
 
@@ -74,7 +77,9 @@ def order_paths(episode: int) -> dict[int, RngPath]:
 
 def test_when_they_are_drawn_changes_nothing() -> None:
     """Two episodes; in both some environments end, and the first ends early."""
-    ahead, at_once, found = Orders(ORDERED, ahead=True), Orders(ORDERED, ahead=False), set()
+    ahead = Orders(ORDERED, ahead=True)
+    at_once = Orders(ORDERED, ahead=False)
+    found = set()
     for episode, steps in ((0, 2), (1, 4)):
         ahead.begin(order_paths(episode))
         at_once.begin(order_paths(episode))

@@ -26,7 +26,8 @@ class Thrifty(Walk):
 
     def __init__(self, limit: int) -> None:
         super().__init__(limit)
-        self._shown, self._told = np.zeros(2, dtype=np.float32), dict[str, Any]()
+        self._shown = np.zeros(2, dtype=np.float32)
+        self._told = dict[str, Any]()
 
     def reset(self, **how: Any) -> tuple[np.ndarray, dict]:
         self._told.clear()
@@ -47,7 +48,8 @@ class Open(Walk):
 
     def __init__(self, limit: int) -> None:
         super().__init__(limit)
-        self.drift, self.acted = np.zeros(1), np.zeros((), dtype=np.int64)
+        self.drift = np.zeros(1)
+        self.acted = np.zeros((), dtype=np.int64)
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         self.drift += 0.01 + 0.001 * self.acted
@@ -146,7 +148,8 @@ def test_a_rollout_has_outcomes_of_episodes_that_ended_in_it_and_of_no_other(how
         asked.append(len(episode.actions))
         return float(asked[-1])
 
-    env, without = environments(steps=4, outcome=outcome, **how), 0
+    env = environments(steps=4, outcome=outcome, **how)
+    without = 0
     for number in range(12):
         asked.clear()
         ended = np.array([one.ended & (one.facts.terminated | (one.facts.step == 9)) for _, one in play(env, number)])
@@ -164,7 +167,8 @@ def test_rollouts_that_continue_are_one_long_rollout() -> None:
     env = environments(steps=5, **ON)
     pieces = [play(env, episode) for episode in range(6)]
     for before, after in pairwise(pieces):
-        (_, last), (first, _) = before[-1], after[0]
+        (_, last) = before[-1]
+        (first, _) = after[0]
         on = last.cut.goes_on
         assert on.any()
         assert first[on].tolist() == last.cut.last[on].tolist()
@@ -200,7 +204,8 @@ def test_a_replay_that_shows_something_else_is_refused_where_environments_repeat
 
 
 def test_draws_do_not_depend_on_the_length_of_a_rollout_or_on_company() -> None:
-    long, short = play(environments(steps=40, resets=True)), play(environments(steps=7, resets=True))
+    long = play(environments(steps=40, resets=True))
+    short = play(environments(steps=7, resets=True))
     assert digest(long)[:6] == digest(short)[:6]
 
 
@@ -212,7 +217,8 @@ def test_an_outcome_that_is_no_number_is_refused_unless_a_worst_one_stands_for_i
         outcomes = iter([5.0, broken, 5.0, 5.0])
         return environments(outcome=lambda episode: next(outcomes), measures=lambda episode: {"odd": broken}, **how)
 
-    refused, counted = judged(), judged(worst=-7.0)
+    refused = judged()
+    counted = judged(worst=-7.0)
     play(refused)
     with pytest.raises(ValueError, match=r"environment 1 is not a number.*--outcome-range.*an outcome of your own"):
         refused.ends()

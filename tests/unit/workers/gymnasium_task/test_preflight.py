@@ -121,7 +121,8 @@ def test_an_outcome_that_is_no_number_is_found_before_anything_is_trained_unless
     tmp_path: Path,
 ) -> None:
     own = own_file(tmp_path, "\n\ndef never(episode):\n    return float('nan')\n")
-    task, outcome = f"{own}:make", f"{own}:never"
+    task = f"{own}:make"
+    outcome = f"{own}:never"
     assert "--outcome-range" in ask(task, "env", outcome=outcome).task_problem
     assert ask(task, "env", outcome=outcome, outcome_low=-1.0, outcome_worst=-1.0).task_problem == ""
 

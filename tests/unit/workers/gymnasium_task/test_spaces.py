@@ -52,8 +52,10 @@ def test_continuous_decisions_are_clipped_to_the_box() -> None:
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, np.uint64, np.bool_, np.float32, np.float64])
 def test_facts_have_what_the_environment_was_given(dtype: type) -> None:
     space = spaces.Box(0, 1, (3,), dtype)
-    codec, decisions = Codec(SEEN, space), np.array([[0.2, 0.9, 7.3], [-5.0, 0.6, 0.1]])
-    given, actions = codec.given(decisions), codec.actions(decisions)
+    codec = Codec(SEEN, space)
+    decisions = np.array([[0.2, 0.9, 7.3], [-5.0, 0.6, 0.1]])
+    given = codec.given(decisions)
+    actions = codec.actions(decisions)
     assert all(space.contains(action) for action in actions)
     assert given.dtype == space.dtype
     assert given.tolist() == [action.tolist() for action in actions]
@@ -79,7 +81,8 @@ def test_no_decision_is_beyond_the_largest_integer(dtype: type) -> None:
 
 
 def test_bounds_are_those_of_a_box_where_both_are_finite() -> None:
-    low, high = np.array([-np.inf, -2.0, 0.0]), np.array([1.0, np.inf, 200.0])
+    low = np.array([-np.inf, -2.0, 0.0])
+    high = np.array([1.0, np.inf, 200.0])
     assert Codec(SEEN, spaces.Box(low, high, dtype=np.float64)).bounds == (None, None, (0.0, 200.0))
     assert Codec(SEEN, spaces.Discrete(3)).bounds == ()
 
@@ -100,7 +103,8 @@ def test_an_environment_may_write_into_its_action_and_changes_no_other(space: gy
 @pytest.mark.filterwarnings("ignore:overflow encountered in cast")
 @given(arrays(DTYPES, st.sampled_from([(6,), (2, 3), (6, 1), (5,), (7,), ()])), st.booleans())
 def test_an_observation_is_float32_to_the_bit_or_refused(shown: np.ndarray, as_list: bool) -> None:
-    codec, row = Codec(spaces.Box(-np.inf, np.inf, (6,)), spaces.Discrete(2)), np.zeros(6, dtype=np.float32)
+    codec = Codec(spaces.Box(-np.inf, np.inf, (6,)), spaces.Discrete(2))
+    row = np.zeros(6, dtype=np.float32)
     largest = np.abs(shown[np.isfinite(shown)].astype(np.float64)).max(initial=0.0)
     said = "beyond float32" if np.float64(largest).astype(np.float32) == np.inf else None
     said = said or (None if shown.size == 6 else f"it shows {shown.size} numbers, and observation_space is")

@@ -36,7 +36,8 @@ ROLLOUTS: list[dict[str, Any]] = [
 
 def digests(tmp_path: Path, changes: dict[str, Any], taken_up_at: int = -1) -> list[str]:
     changes = {"task": f"{own_file(tmp_path)}:make", **changes}
-    session, found = gym_session(**changes), []
+    session = gym_session(**changes)
+    found = []
     session.warm_up(quiet)
     for episode in range(session.spec.episodes):
         if episode == taken_up_at and (state := session.state()) is not None:
@@ -59,7 +60,8 @@ def test_equal_settings_give_equal_records_also_when_taken_up(tmp_path: Path, ch
 def test_a_policy_remembers_nothing_of_environments_that_begin_anew(tmp_path: Path) -> None:
     """Those that do not repeat cannot be taken up; their old episodes are over."""
     changes = {"task": f"{own_file(tmp_path)}:make", "gym": {"rollout": "continues"}, "steps": 2}
-    first, found = gym_session(**changes), []
+    first = gym_session(**changes)
+    found = []
     first.train(0, quiet, quiet)
     state = first.state()
     assert len(state["going_on"]) > 1
@@ -146,7 +148,8 @@ def fresh(facts):
 
 
 def test_a_reward_may_write_into_its_own_array_at_the_next_step(tmp_path: Path) -> None:
-    own, records = own_file(tmp_path, OWN_ARRAY), []
+    own = own_file(tmp_path, OWN_ARRAY)
+    records = []
     for name in ("reuses", "fresh"):
         session = gym_session(f"{own}:make", reward={"mode": f"{own}:{name}"})
         records.append([session.train(episode, quiet, quiet).digest for episode in range(3)])
@@ -155,7 +158,8 @@ def test_a_reward_may_write_into_its_own_array_at_the_next_step(tmp_path: Path) 
 
 def randomly(space: gymnasium.Space, *uniforms: float) -> tuple[np.ndarray, np.ndarray]:
     """What random actions decide for each of some uniform numbers, and what the environment is given."""
-    codec, n_envs = Codec(spaces.Box(-1.0, 1.0, (2,)), space), len(uniforms)
+    codec = Codec(spaces.Box(-1.0, 1.0, (2,)), space)
+    n_envs = len(uniforms)
     observation = np.zeros((n_envs, 2), dtype=np.float32)
     seen = GymSeen(step=1, alive=np.ones(n_envs, dtype=bool), codec=codec, observation=observation)
     decisions = RandomActions().decide(seen, np.repeat(np.array(uniforms)[:, None], codec.width, axis=1))
@@ -189,7 +193,8 @@ def test_a_worker_keeps_so_many_copies_of_what_a_rollout_shows(
     tmp_path: Path, outcome: str, controller: str, copies: int
 ) -> None:
     """esper_ab/plan/estimate.py counts with them; beside them there is what belongs to single steps."""
-    own, shown = own_file(tmp_path), 60 * 2 * 50_000 * 4
+    own = own_file(tmp_path)
+    shown = 60 * 2 * 50_000 * 4
     session = gym_session(
         f"{own}:Wide", n_envs=2, steps=60, controller=controller, outcome=outcome and f"{own}:{outcome}"
     )
@@ -226,7 +231,8 @@ def own(tmp_path: Path) -> Path:
 def test_environments_by_id_and_by_file(own: Path) -> None:
     assert maker("gym:CartPole-v1", as_it_is)().spec.id == "CartPole-v1"
     assert maker("gym:gymnasium:CartPole-v1", as_it_is)().spec.id == "CartPole-v1"
-    first, second = maker(f"{own}:make", as_it_is)(), maker(f"{own}:Unrepeatable", as_it_is)()
+    first = maker(f"{own}:make", as_it_is)()
+    second = maker(f"{own}:Unrepeatable", as_it_is)()
     assert first.observation_space.shape == second.observation_space.shape == (2,)
 
 

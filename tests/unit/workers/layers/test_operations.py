@@ -45,7 +45,8 @@ def test_a_convolution_and_its_gradients_are_those_of_each_network(way, into, ou
 @pytest.mark.parametrize("side", [1, 4])
 def test_a_depthwise_one_sees_one_channel(on_cpu: bool, k: int, side: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_device, "is_cpu", lambda _device: on_cpu)
-    x, weight = random(5, side, side, 3, 8).requires_grad_(), random(3, 8, 1, k, k, rng_seed=1).requires_grad_()
+    x = random(5, side, side, 3, 8).requires_grad_()
+    weight = random(3, 8, 1, k, k, rng_seed=1).requires_grad_()
     assert_equal(conv(x, weight, depthwise=True), alone(x, weight, depthwise=True), [x, weight])
 
 
@@ -71,7 +72,8 @@ def test_a_network_that_overflowed_spoils_no_other(way, value: float) -> None:
 @pytest.mark.parametrize("on_cpu", [True, False])
 def test_in_half_precision_it_answers_in_half(on_cpu: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_device, "is_cpu", lambda _device: on_cpu)
-    x, weight = random(4, 5, 5, 2, 3).bfloat16(), random(2, 8, 3, 3, 3, rng_seed=1).float().requires_grad_()
+    x = random(4, 5, 5, 2, 3).bfloat16()
+    weight = random(2, 8, 3, 3, 3, rng_seed=1).float().requires_grad_()
     y = conv(x, weight)
     assert y.dtype == torch.bfloat16
     torch.testing.assert_close(y.float(), alone(x.float(), weight), rtol=0.02, atol=0.1)

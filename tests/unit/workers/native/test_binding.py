@@ -88,9 +88,11 @@ class Call:
                 alpha=0.5,
             )
         )
-        mean, var = binding.pointers((at[4], at[6])), binding.pointers((at[5], at[7]))
+        mean = binding.pointers((at[4], at[6]))
+        var = binding.pointers((at[5], at[7]))
         self.network = binding.NetworkStruct(at[0], at[1], mean, var, self.seeds, 411)
-        self.labels, self.order = np.array([0, 1, 2, 1, 0]), np.arange(5)
+        self.labels = np.array([0, 1, 2, 1, 0])
+        self.order = np.arange(5)
         self.split = binding.SplitStruct(at[8], self.labels.ctypes.data, 5, 32)
         self.rule = binding.RuleStruct(2, 0.1, 0.1, 0.9, 0.0, 1.0)
         self.rows = (binding.Int * 2)(2, 2)
@@ -109,7 +111,8 @@ class Call:
         workspaces.train(self.rule, self.network, self.split, self.order, np.zeros(2))
 
     def measure(self) -> float:
-        workspaces, loss = binding.Workspaces(loaded()[0], self.host, self.border), np.zeros(1)
+        workspaces = binding.Workspaces(loaded()[0], self.host, self.border)
+        loss = np.zeros(1)
         workspaces.measure(self.network, self.split, self.tree, np.zeros(2, np.int64), loss)
         return float(loss[0])
 
@@ -190,7 +193,8 @@ def test_what_is_wrong_is_refused_before_anything_is_computed(does, said: str, w
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_known_answer_depends_on_every_number_of_the_rule(width: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It goes through the structs, so that two that are exchanged on this side alone would show."""
-    kernel, right = library.load(width), library.KNOWN_ANSWER[width.removeprefix("native-")]
+    kernel = library.load(width)
+    right = library.KNOWN_ANSWER[width.removeprefix("native-")]
     assert known_answer.known_answer(kernel) == right
     plain = binding.RuleStruct
     for a, b in itertools.combinations([name for name, kind in plain._fields_ if kind is binding.Float], 2):

@@ -86,7 +86,8 @@ def without_the_functions(folder: Path) -> None:
 
 def faulty(folder: Path) -> None:
     """One coefficient of its exponential is a hundredth too large: the case of a compiler with a fault."""
-    file, right = copied(folder), np.float32(0.0013950601)
+    file = copied(folder)
+    right = np.float32(0.0013950601)
     sound = file.read_bytes()
     file.write_bytes(sound.replace(right.tobytes(), (right * np.float32(1.01)).tobytes()))
     assert file.read_bytes() != sound

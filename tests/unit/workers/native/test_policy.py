@@ -60,9 +60,11 @@ def test_gradients_and_losses_of_a_minibatch(case: Case) -> None:
     """A minibatch has some of the sequences, one with a valid step among them; Adam's first mean is the gradient."""
     wide, policy = networks(case.shape, case.key)
     some = np.random.default_rng(case.key).permutation(case.sequences)[: max(1, case.sequences // 2)]
-    some, batch = np.union1d(some, [0]), near(batch_of(case), policy, case.key)
+    some = np.union1d(some, [0])
+    batch = near(batch_of(case), policy, case.key)
     rule = replace(RULE, max_grad_norm=1e9, lr=0.0)
-    expected, found = wide.learn(widened(batch), some, rule), policy.learn(batch, some, rule)
+    expected = wide.learn(widened(batch), some, rule)
+    found = policy.learn(batch, some, rule)
     largest = max(map(_largest, wide.means.values()))
     for name, mean in policy.means.items():
         assert apart(mean, wide.means[name], largest) < CLOSE, name
@@ -79,12 +81,14 @@ def test_parameters_after_two_updates(case: Case) -> None:
     """
     wide, policy = networks(case.shape, case.key)
     assert list(policy.weights) == list(policy.means) == list(policy.squares) == list(wide.weights)
-    batch, every = near(batch_of(case), policy, case.key), np.arange(case.sequences)
+    batch = near(batch_of(case), policy, case.key)
+    every = np.arange(case.sequences)
     for step in (1, 2):
         before = {name: weight.astype(np.float64) for name, weight in policy.weights.items()}
         assert wide.learn(widened(batch), every, RULE).stepped
         assert policy.learn(batch, every, RULE).stepped
-        largest, most = max(map(_largest, wide.means.values())), max(map(_largest, wide.squares.values()))
+        largest = max(map(_largest, wide.means.values()))
+        most = max(map(_largest, wide.squares.values()))
         first, second = (1.0 - beta**step for beta in ADAM_BETAS)
         for name, weight in policy.weights.items():
             mean, square = (part[name].astype(np.float64) for part in (policy.means, policy.squares))
@@ -100,7 +104,8 @@ class EarlierChoices:
     """Whose rows of masks are whose depends on all earlier choices."""
 
     def __init__(self, masks: np.ndarray, sizes: tuple[int, ...]) -> None:
-        self._masks, self._sizes = masks, sizes
+        self._masks = masks
+        self._sizes = sizes
 
     def mask(self, head: int, chosen: np.ndarray) -> np.ndarray:
         rows = (np.arange(len(chosen)) + chosen.sum(1)) % len(chosen)
@@ -112,8 +117,10 @@ class EarlierChoices:
 def test_decisions_are_those_of_torch(case: Case, greedy: bool) -> None:
     """Two steps, so that memory has gone on once; masks that are known beforehand give the same bits."""
     wide, policy = networks(case.shape, case.key)
-    batch, heads = batch_of(replace(case, steps=2, ragged=False)), case.shape.head_sizes
-    rng, memory = np.random.default_rng(case.key), wide.initial_memory(case.sequences)
+    batch = batch_of(replace(case, steps=2, ragged=False))
+    heads = case.shape.head_sizes
+    rng = np.random.default_rng(case.key)
+    memory = wide.initial_memory(case.sequences)
     mine = memory.astype(np.float32)
     for step, seen in enumerate(batch.observations):
         uniforms = None if greedy else rng.random(batch.actions.shape[1:])
@@ -143,7 +150,8 @@ def test_decisions_are_those_of_torch(case: Case, greedy: bool) -> None:
 
 def test_float64_functions_are_accurate_to_its_last_digits() -> None:
     """Policies that decide by biases alone show the log-softmax of any logits, and normal quantiles."""
-    rng, lone = np.random.default_rng(0), {"observation_width": 1, "hidden": 1, "memory": "none"}
+    rng = np.random.default_rng(0)
+    lone = {"observation_width": 1, "hidden": 1, "memory": "none"}
     by_heads = NativePolicy(Shape(head_sizes=(40,), **lone), RngPath(0), library.load(BUILT[0]))
     logits = (rng.standard_normal(40) * np.geomspace(1e-3, 300.0, 40)).astype(np.float32)
     by_heads.weights["actor.0.logits.weight"][:], by_heads.weights["actor.0.logits.bias"][:] = 0.0, logits
@@ -167,7 +175,8 @@ def test_a_step_beyond_the_target_kl_or_with_a_gradient_not_finite_changes_nothi
     shape = Shape(observation_width=3, hidden=9, head_sizes=(4,), memory=memory)
     _, policy = networks(shape, 1)
     batch = near(batch_of(Case(shape, 4, 3, memory=False, ragged=False, masked=False, key=1)), policy, 1)
-    before, every = policy._flat.tobytes(), np.arange(3)
+    before = policy._flat.tobytes()
+    every = np.arange(3)
     beyond = policy.learn(batch, every, replace(RULE, target_kl=1e-9))
     assert beyond.kl > 1e-9
     assert (beyond.stepped, beyond.grad_norm) == (False, None)
@@ -189,8 +198,10 @@ def test_a_step_beyond_the_target_kl_or_with_a_gradient_not_finite_changes_nothi
 def test_a_row_has_the_same_bits_alone_and_in_a_batch(case: Case) -> None:
     """Decisions on every row, and the evaluation of a whole sequence."""
     _, policy = networks(case.shape, case.key)
-    batch, rng = batch_of(case), np.random.default_rng(case.key)
-    uniforms, seen = rng.random(batch.actions.shape[1:]), batch.observations[0]
+    batch = batch_of(case)
+    rng = np.random.default_rng(case.key)
+    uniforms = rng.random(batch.actions.shape[1:])
+    seen = batch.observations[0]
 
     def decided(rows: slice, memory: np.ndarray) -> list[list[bytes]]:
         masks = None if batch.masks is None else Fixed(batch.masks[0, rows], case.shape)
@@ -201,11 +212,13 @@ def test_a_row_has_the_same_bits_alone_and_in_a_batch(case: Case) -> None:
     together = state.copy()
     whole = decided(slice(None), together)
     for row in range(case.sequences):
-        one, alone = slice(row, row + 1), state[:, row : row + 1].copy()
+        one = slice(row, row + 1)
+        alone = state[:, row : row + 1].copy()
         assert decided(one, alone) == [part[one] for part in whole]
         assert alone.tobytes() == together[:, one].tobytes()
     of_first = batch.valid & (np.arange(case.sequences) == 0)
-    first, every = policy.evaluate(replace(batch, valid=of_first)), policy.evaluate(batch)
+    first = policy.evaluate(replace(batch, valid=of_first))
+    every = policy.evaluate(batch)
     assert [part.tobytes() for part in first] == [part[of_first[batch.valid]].tobytes() for part in every]
 
 
@@ -226,8 +239,10 @@ def test_what_comes_after_the_last_valid_step_is_not_looked_at(case: Case) -> No
 def _bits(case: Case, of: ctypes.CDLL | None = None) -> list[bytes]:
     """What a library makes of a case: decisions, an evaluation, two updates."""
     _, policy = networks(case.shape, case.key, of)
-    batch, every = batch_of(case), np.arange(case.sequences)
-    rng, state = np.random.default_rng(case.key), np.zeros((2, case.sequences, case.shape.hidden), np.float32)
+    batch = batch_of(case)
+    every = np.arange(case.sequences)
+    rng = np.random.default_rng(case.key)
+    state = np.zeros((2, case.sequences, case.shape.hidden), np.float32)
     masks = None if batch.masks is None else Fixed(batch.masks[0], case.shape)
     decision = policy.decide(batch.observations[0], state, masks, rng.random(batch.actions.shape[1:]))
     found = [state, *policy.evaluate(batch), decision.actions, decision.log_probs, decision.values]
@@ -300,7 +315,8 @@ def test_a_network_that_cannot_be_is_refused(wrong: dict[str, Any], memory: str)
 )
 def test_arrays_that_do_not_fit_are_refused_before_any_work(named: Callable[[Any], dict[str, Any]]) -> None:
     _, policy = networks(_HEADS, 5)
-    batch, before = batch_of(_CASE), policy._flat.tobytes()
+    batch = batch_of(_CASE)
+    before = policy._flat.tobytes()
     broken = replace(batch, **named(batch))
     with pytest.raises(ValueError, match=_REFUSED):
         policy.evaluate(broken)
@@ -333,7 +349,9 @@ def test_a_step_that_does_not_fit_is_refused(rows: int, width: int, memory: int,
 def test_heads_are_chosen_in_order_and_once() -> None:
     """As the library itself sees it: before a step, out of order, twice, beyond the last one."""
     _, policy = networks(_HEADS, 5)
-    actions, log_probs, state = np.zeros((4, 2), np.int64), np.zeros(4), np.zeros((2, 4, 8), np.float32)
+    actions = np.zeros((4, 2), np.int64)
+    log_probs = np.zeros(4)
+    state = np.zeros((2, 4, 8), np.float32)
     step = _Step(rows=4, actions=actions.ctypes.data, log_probs=log_probs.ctypes.data)
 
     def choose(first: int, count: int) -> int:

@@ -21,7 +21,9 @@ from workers.storage import state_bytes
 
 SIZES = (3, 2, 4)
 NAMES = ("op", "slot", "blueprint")
-WIDTH, ENVS, STEPS = 6, 4, 5
+WIDTH = 6
+ENVS = 4
+STEPS = 5
 
 
 class HalfMasks:
@@ -50,7 +52,8 @@ def collect(agent: PPOAgent, key: int, ended: int | None = None, garbage: float 
     actions = []
     for step in range(STEPS):
         observation = (rng.standard_normal((ENVS, WIDTH)) * 5 + 3).astype(np.float32)
-        uniforms, rewards = rng.random((ENVS, len(SIZES))), rng.standard_normal(ENVS) * 20 + 50
+        uniforms = rng.random((ENVS, len(SIZES)))
+        rewards = rng.standard_normal(ENVS) * 20 + 50
         done = np.full(ENVS, step == STEPS - 1)
         if ended is not None and step > ended:
             observation[1], rewards[1], uniforms[1] = garbage, garbage, 0.5
@@ -76,7 +79,8 @@ def train(agent: PPOAgent, episodes: range, **how: float) -> list[PPOUpdate]:
 @pytest.mark.parametrize("normalise", [True, False])
 def test_only_a_normaliser_lets_earlier_episodes_change_what_a_policy_sees(normalise: bool):
     """With a learning rate of 0 the network is the same, so a decision can change only with its inputs."""
-    agent, seen = fresh_agent(normalise=normalise, lr=0.0), []
+    agent = fresh_agent(normalise=normalise, lr=0.0)
+    seen = []
     for _ in range(2):
         collect(agent, 0)
         seen.append(agent._seen(agent._buffer.rollout().raw))
@@ -98,7 +102,8 @@ def test_diagnostics_are_numbers_of_this_rollout():
 
 @pytest.mark.parametrize("garbage", [1e6, math.nan, math.inf])
 def test_what_an_ended_environment_shows_changes_nothing(garbage: float):
-    clean, dirty = fresh_agent(), fresh_agent()
+    clean = fresh_agent()
+    dirty = fresh_agent()
     expected = train(clean, range(3), ended=2, garbage=0.0)
     assert train(dirty, range(3), ended=2, garbage=garbage) == expected
     assert weights(dirty) == weights(clean)
@@ -144,7 +149,8 @@ def test_a_saved_agent_goes_on_as_the_original_would(episodes: int, memory: str,
     """Also from a state that was not written anywhere: it does not move when the agent learns on."""
     agent = fresh_agent(arithmetic=arithmetic, memory=memory)
     train(agent, range(episodes))
-    state, before = agent.state(), weights(agent)
+    state = agent.state()
+    before = weights(agent)
     written = state_bytes.to_bytes(state)
     expected = train(agent, range(3, 5))
     for given in (state, state_bytes.from_bytes(written)):
@@ -281,7 +287,8 @@ def continuous_agent(arithmetic: Arithmetic, **ppo: float) -> PPOAgent:
 @pytest.mark.parametrize("arithmetic", ARITHMETICS, ids=lambda one: one.kernel)
 def test_continuous_decisions_come_near_what_is_rewarded(arithmetic: Arithmetic):
     """The reward is the distance from (1, -1): from 2 on average, by 64 environments' single decisions."""
-    agent, rng = continuous_agent(arithmetic, lr=0.02, minibatches=4), np.random.default_rng(0)
+    agent = continuous_agent(arithmetic, lr=0.02, minibatches=4)
+    rng = np.random.default_rng(0)
     means = []
     for episode in range(30):
         agent.begin_episode(64)

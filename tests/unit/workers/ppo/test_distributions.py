@@ -59,7 +59,8 @@ def tiny_policy() -> TorchPolicy:
 
 
 def test_sampled_decisions_are_reachable_with_the_frequencies_of_their_recorded_probabilities():
-    policy, n = tiny_policy(), 20_000
+    policy = tiny_policy()
+    n = 20_000
     observation = np.tile(np.array([0.3, -0.2, 0.9, 0.1], dtype=np.float32), (n, 1))
     uniforms = np.random.default_rng(0).random((n, len(SIZES)))
     got = policy.decide(observation, policy.initial_memory(n), TinyMasks(), uniforms)
@@ -94,7 +95,8 @@ LOGITS = st.lists(st.tuples(st.floats(-2000, 2000, width=32), st.booleans()), mi
 @given(LOGITS, st.floats(0, 1, exclude_max=True) | st.just(np.nextafter(1.0, 0.0)))
 def test_a_choice_is_valid_for_any_logits_mask_and_uniform(logits: list[tuple[float, bool]], uniform: float):
     numbers, mask = np.array(logits, dtype=np.float32).T[:, None]
-    weights, mask = choice_weights(numbers), mask.astype(bool)
+    weights = choice_weights(numbers)
+    mask = mask.astype(bool)
     for choice in (sample(weights, mask, np.array([uniform]))[0], most_probable(weights, mask)[0]):
         assert mask[0, choice] if mask.any() else choice == 0
 
@@ -117,7 +119,9 @@ def test_later_heads_are_conditioned_on_op_and_slot():
     features = torch.randn(1, 8, generator=torch.Generator().manual_seed(2))
     pairs = itertools.product((0, 1), (0, 1))
     logits = {pair: policy.logits(features, torch.tensor([[*pair, 0, 0]])) for pair in pairs}
-    op_row, slot_row, later = slice(0, 1), slice(1, 2), slice(2, None)
+    op_row = slice(0, 1)
+    slot_row = slice(1, 2)
+    later = slice(2, None)
     assert torch.equal(logits[0, 0][:, op_row], logits[1, 1][:, op_row])
     assert torch.equal(logits[0, 0][:, slot_row], logits[0, 1][:, slot_row])
     assert not torch.allclose(logits[0, 0][:, slot_row], logits[1, 0][:, slot_row])
@@ -125,7 +129,8 @@ def test_later_heads_are_conditioned_on_op_and_slot():
     assert not torch.allclose(logits[0, 0][:, later], logits[0, 1][:, later])
 
 
-MEANS, LOG_STDS = np.array([[0.5, -2.0], [1.0, 3.0]]), np.array([[0.0, -1.0], [0.7, 0.2]])
+MEANS = np.array([[0.5, -2.0], [1.0, 3.0]])
+LOG_STDS = np.array([[0.0, -1.0], [0.7, 0.2]])
 PARAMETERS = torch.from_numpy(np.stack((MEANS, LOG_STDS), -1))
 NORMALS = stats.norm(MEANS, np.exp(LOG_STDS))
 

@@ -50,7 +50,8 @@ def test_returns_survive_the_way_there_and_back():
 
 def test_advantages_are_normalised_over_valid_steps_only_and_equal_ones_vanish():
     rng = np.random.default_rng(0)
-    advantages, returns = rng.standard_normal((6, 4)) + 2.0, rng.standard_normal((6, 4))
+    advantages = rng.standard_normal((6, 4)) + 2.0
+    returns = rng.standard_normal((6, 4))
     valid = np.ones((6, 4), dtype=bool)
     valid[3:, 1] = False
     expected = advantages[valid].std()
@@ -67,7 +68,8 @@ def test_advantages_are_normalised_over_valid_steps_only_and_equal_ones_vanish()
 def test_differences_far_below_the_size_of_the_returns_are_still_differences():
     """A thousand millionth of the returns is small, but no rounding; what is rounding depends on the returns."""
     small = np.array([[1e-9, -1e-9], [2e-9, -2e-9]])
-    returns, valid = np.ones((2, 2)), np.ones((2, 2), dtype=bool)
+    returns = np.ones((2, 2))
+    valid = np.ones((2, 2), dtype=bool)
     normalised, std = normalise_advantages(small, returns, valid)
     assert std == pytest.approx(math.sqrt(2.5) * 1e-9)
     assert normalised.std() == pytest.approx(1.0)

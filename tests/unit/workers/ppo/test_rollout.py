@@ -9,7 +9,8 @@ from workers.ppo.rollout import cut_sequences, gae, of_steps
 
 
 def test_nothing_behind_a_terminal_step_reaches_it():
-    rewards, values = np.array([[1.0, 1.0], [2.0, 2.0], [0.0, 50.0]]), np.array([[1.0, 1.0], [2.0, 2.0], [3.0, -70.0]])
+    rewards = np.array([[1.0, 1.0], [2.0, 2.0], [0.0, 50.0]])
+    values = np.array([[1.0, 1.0], [2.0, 2.0], [3.0, -70.0]])
     advantages, _ = gae(rewards, values, np.array([[False] * 2, [True] * 2, [True] * 2]), 0.9, 0.9)
     assert advantages[:2, 0].tolist() == advantages[:2, 1].tolist()
 
@@ -17,7 +18,8 @@ def test_nothing_behind_a_terminal_step_reaches_it():
 @given(st.integers(1, 12), st.integers(0, 2**32 - 1), st.floats(0, 1), st.floats(0, 1))
 def test_equals_the_discounted_sum_of_td_errors(steps: int, key: int, gamma: float, lam: float):
     rng = np.random.default_rng(key)
-    rewards, values = rng.standard_normal(steps), rng.standard_normal(steps)
+    rewards = rng.standard_normal(steps)
+    values = rng.standard_normal(steps)
     dones = np.arange(steps)[:, None] == steps - 1
     advantages, returns = gae(rewards[:, None], values[:, None], dones, gamma, lam)
     deltas = rewards + gamma * np.append(values[1:], 0.0) - values

@@ -18,7 +18,10 @@ from workers.ppo.torch_policy import ADAM_EPS, TorchPolicy
 from workers.ppo.update import ppo_update, rule_of
 
 SIZES = (3, 2, 4)
-WIDTH, HIDDEN, STEPS, ENVS = 5, 8, 6, 4
+WIDTH = 5
+HIDDEN = 8
+STEPS = 6
+ENVS = 4
 SHAPE = Shape(observation_width=WIDTH, head_sizes=SIZES, hidden=HIDDEN)
 SETTINGS = PPOSettings(minibatches=2, epochs=3, target_kl=10.0, lr=1e-3, entropy_coef=0.0)
 RULE = UpdateRule(clip=0.2, value_coef=0.5, entropy_coef=0.03, max_grad_norm=0.5, lr=0.03, target_kl=1e9)
@@ -83,7 +86,9 @@ def plain_loss(policy: TorchPolicy, batch: Batch, entropy_coef: float) -> dict[s
             if not batch.valid[t, env]:
                 break
             features, h, c = plain_step(w, batch.observations[t, env].astype(np.float64), h, c)
-            actions, new, entropy = batch.actions[t, env], 0.0, 0.0
+            actions = batch.actions[t, env]
+            new = 0.0
+            entropy = 0.0
             for head, size in enumerate(SIZES):
                 logits = plain_logits(w, head, features, actions)
                 allowed = [a for a in range(size) if batch.masks[t, env, head, a]]
@@ -113,7 +118,8 @@ def tensors(batch: Batch) -> dict[str, torch.Tensor]:
 
 @pytest.mark.parametrize("key", range(3))
 def test_loss_equals_a_plain_computation(key: int):
-    policy, batch = fresh_policy(), random_batch(key)
+    policy = fresh_policy()
+    batch = random_batch(key)
     found = policy.loss(tensors(batch), RULE)
     expected = plain_loss(policy, batch, RULE.entropy_coef)
     assert {name: float(found[name].detach()) for name in expected} == pytest.approx(expected, abs=1e-5)
@@ -123,7 +129,9 @@ def test_loss_equals_a_plain_computation(key: int):
 def test_it_learns_by_gradients_that_are_clipped_and_torch_s_adam_from_any_state_on(most: float):
     """The state of torch's optimiser is laid out alike, and the other way round."""
     rule = replace(RULE, max_grad_norm=most)
-    policy, batch, sequences = fresh_policy(), random_batch(), np.array([0, 3, 1])
+    policy = fresh_policy()
+    batch = random_batch()
+    sequences = np.array([0, 3, 1])
     for _ in range(3):
         parameters = [nn.Parameter(torch.from_numpy(weight.copy())) for weight in policy.weights.values()]
         twin = torch.optim.Adam(parameters, lr=rule.lr, eps=ADAM_EPS, fused=True)
@@ -146,7 +154,8 @@ def test_it_learns_by_gradients_that_are_clipped_and_torch_s_adam_from_any_state
 
 
 def test_steps_and_sequence_agree():
-    policy, memory = TorchPolicy(SHAPE, RngPath(0)), torch.zeros(2, ENVS, HIDDEN)
+    policy = TorchPolicy(SHAPE, RngPath(0))
+    memory = torch.zeros(2, ENVS, HIDDEN)
     observations = torch.randn(STEPS, ENVS, WIDTH, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
         whole, after = policy.features(observations, memory)
@@ -157,7 +166,8 @@ def test_steps_and_sequence_agree():
 
 
 def test_what_the_network_expects_leaves_the_memory_alone_and_a_decision_moves_it():
-    policy, memory = fresh_policy(), np.zeros((2, ENVS, HIDDEN), dtype=np.float32)
+    policy = fresh_policy()
+    memory = np.zeros((2, ENVS, HIDDEN), dtype=np.float32)
     seen = np.ones((ENVS, WIDTH), dtype=np.float32)
     values = policy.values(seen, memory)
     assert not memory.any()
@@ -176,7 +186,8 @@ def update(policy: ActorCritic, batch: Batch, rng: RngPath = RngPath(0), **chang
 
 
 def test_use_of_heads_equals_a_plain_computation():
-    policy, batch = fresh_policy(), random_batch(1)
+    policy = fresh_policy()
+    batch = random_batch(1)
     batch.masks[:, :, 1, 1:] = False  # the second head never has more than one valid choice
     with torch.no_grad():
         features, _ = policy.features(torch.from_numpy(batch.observations), torch.zeros(2, batch.valid.shape[1], 8))
@@ -196,7 +207,8 @@ def test_use_of_heads_equals_a_plain_computation():
 
 
 def test_heads_that_no_step_used_keep_their_weights():
-    policy, batch = fresh_policy(), random_batch()
+    policy = fresh_policy()
+    batch = random_batch()
     batch.masks[:, :, 2] = False
     update(policy, batch, entropy_coef=0.01)
     unmoved = {name for name, weight in fresh_policy().weights.items() if np.array_equal(weight, policy.weights[name])}
@@ -204,7 +216,8 @@ def test_heads_that_no_step_used_keep_their_weights():
 
 
 def test_the_update_stops_before_the_step_that_starts_beyond_the_target_kl():
-    policy, batch = fresh_policy(), random_batch()
+    policy = fresh_policy()
+    batch = random_batch()
     batch.log_probs[batch.valid] = policy.evaluate(batch).log_probs
     stops = {"epochs": 50, "minibatches": 1, "target_kl": 1e-3, "lr": 0.01}
     stopped = update(policy, batch, **stops)
@@ -219,7 +232,8 @@ def test_the_update_stops_before_the_step_that_starts_beyond_the_target_kl():
 
 
 def test_a_gradient_that_is_not_finite_is_reported_as_none_and_not_applied():
-    policy, batch = fresh_policy(), random_batch()
+    policy = fresh_policy()
+    batch = random_batch()
     batch.returns[0, 0] = math.inf
     found = update(policy, batch)
     assert (found.grad_norm, found.value_loss, found.stopped_by_kl) == (None, None, False)

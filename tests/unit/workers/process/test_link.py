@@ -68,11 +68,14 @@ def test_one_that_was_replaced_ends_at_once(dealer, ended, hub):
 
 
 def test_fast_steps_are_reported_now_and_then_and_a_cancel_is_heard_between_them() -> None:
-    hub, spec = Hub(), fake_plans.plan().blocks[0].runs[0]
+    hub = Hub()
+    spec = fake_plans.plan().blocks[0].runs[0]
     hub.admit("w00/1")
     link = Link(hub.endpoint, "w00/1")
     link.run = spec.ref
-    heard, steps, began = list[int](), 0, time.monotonic()
+    heard = list[int]()
+    steps = 0
+    began = time.monotonic()
     try:
         on_step = _progress(link, spec, 1, "train")
         while len(heard) < 5 and time.monotonic() - began < PATIENCE_S:

@@ -20,7 +20,8 @@ from workers.reward_audit.playing import Recorded, joined, player, score
 from workers.run.episode import play
 from workers.user_rewards.lookup import find_reward
 
-STEPS, HOSTS = 10, 2
+STEPS = 10
+HOSTS = 2
 OFFERED = Behaviours(("early", "late"))
 NAMES = ("schedule", "prune everything", "wait", "random operations")
 SEVERAL = [
@@ -78,7 +79,8 @@ OTHER = RewardSettings(
 
 def record(settings: RewardSettings) -> tuple[Recorded, dict[str, Floats]]:
     """Play once in three environments with `settings`: the facts, and what `play` sums up under every mode."""
-    env, found = make_env(3, RECORDED_STEPS), list[StepFacts]()
+    env = make_env(3, RECORDED_STEPS)
+    found = list[StepFacts]()
     env.spec = replace(env.spec, reward=settings)
 
     def keep(facts: StepFacts) -> Floats:
@@ -139,7 +141,8 @@ def test_joined_episodes_earn_what_each_earns(plays: Recorded) -> None:
     """One of them shorter, as when all its hosts diverged: what fills it up earns nothing."""
     gone = tuple(msgspec.structs.replace(host, steps=5, failed=True) for host in plays.hosts[:2])
     short = Recorded(hosts=gone, steps=tuple(take_envs(facts, [0, 1]) for facts in plays.steps[:5]))
-    settings, function = RewardSettings(mode="shaped"), find_reward("shaped")
+    settings = RewardSettings(mode="shaped")
+    function = find_reward("shaped")
     both = score(joined([short, plays]), function, settings)
     assert np.allclose(both[:, 2:], score(plays, function, settings))
     assert np.allclose(both[:5, :2], score(short, function, settings))

@@ -102,7 +102,8 @@ def test_an_evaluation_grows_the_planned_hosts_and_the_first_episode_greedily(tm
     More hosts change no training, and none of the first hosts.
     """
     (two_trained, two), (five_trained, five) = (run(make_session(eval_episodes=n), tmp_path) for n in (2, 5))
-    sampled, greedy = [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0)], [(0, 0), (0, 1)]
+    sampled = [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0)]
+    greedy = [(0, 0), (0, 1)]
     hosts = {(played.actions, played.episode, played.outcome.env): played.outcome for played in five.episodes}
     assert list(hosts) == [*(("sampled", *at) for at in sampled), *(("greedy", *at) for at in greedy)]
     assert all(hosts[played.actions, played.episode, played.outcome.env] == played.outcome for played in two.episodes)
@@ -147,9 +148,11 @@ def test_a_diverged_host_ends_its_own_episode_only(tmp_path) -> None:
 def test_divergence_is_paid_by_the_last_executed_decision(monkeypatch) -> None:
     """An episode breaks before step 4: its transition 3 carries the penalty and is terminal; the other one plays on."""
     session = make_session()
-    env, decider = session._env, session._decider(session.agent)
+    env = session._env
+    decider = session._decider(session.agent)
     heard: list[tuple[np.ndarray, np.ndarray]] = []
-    decide, reward = decider.decide, decider.reward
+    decide = decider.decide
+    reward = decider.reward
 
     def breaks(view, uniforms):
         if view.step == 3:
@@ -164,7 +167,9 @@ def test_divergence_is_paid_by_the_last_executed_decision(monkeypatch) -> None:
     monkeypatch.setattr(decider, "reward", listens)
     paths = paths_below(session._path / "train" / 0, env.n_envs)
     result = play(env, paths, decider, session._rewards, session._stopwatch, quiet)
-    nobody, first, both = [False, False], [True, False], [True, True]
+    nobody = [False, False]
+    first = [True, False]
+    both = [True, True]
     assert [done.tolist() for _, done in heard] == [nobody] * 2 + [first] + [nobody] * 4 + [both]
     assert heard[2][0][0] < -9.0
     assert [(one.steps, one.failed) for one in result.envs] == [(3, True), (8, False)]

@@ -26,7 +26,8 @@ from workers.process.link import Link
 from workers.run.session import Session
 from workers.storage import durable, state_bytes
 
-EPISODES, PATIENCE_S = 4, 60.0
+EPISODES = 4
+PATIENCE_S = 60.0
 
 
 def timeless(record: Any) -> Any:
@@ -44,7 +45,8 @@ class Whole:
 
 def rest_of(session: Session, start: int, experiment_dir: Path) -> Whole:
     """From milestone `start` to the end."""
-    records, states = [], []
+    records = []
+    states = []
     for episode in range(start, session.spec.episodes):
         records.append(timeless(session.train(episode, quiet, quiet)))
         state = session.state()
@@ -155,7 +157,8 @@ def test_a_worker_that_was_replaced_overwrites_nothing_of_its_successors(tmp_pat
 def test_no_flipped_bit_and_no_cut_is_taken_up(whole: Whole, tmp_path: Path) -> None:
     """300 bits and 100 lengths: one sentence each, and the generation before instead."""
     old, new = whole.states[:2]
-    offered, draw = generations(tmp_path, old, new), random.Random(4)
+    offered = generations(tmp_path, old, new)
+    draw = random.Random(4)
     damaged = [(new + b"x", f"has more than {len(new)} bytes; {len(new)} were recorded")]
     for bit in draw.sample(range(8 * len(new)), 300):
         place, one = divmod(bit, 8)
@@ -347,7 +350,8 @@ def test_a_fixed_controller_writes_nothing_and_stands_where_it_is_told(tmp_path:
 
 def test_a_cancelled_run_is_given_up_at_the_next_step(tmp_path: Path) -> None:
     """In the middle of an episode that would last for minutes; the next run is none the worse for it."""
-    endless, after = make_session(steps=100_000).spec, make_session(group="b").spec
+    endless = make_session(steps=100_000).spec
+    after = make_session(group="b").spec
     with Conversation(tmp_path) as worker:
         worker.say(Assign(spec=endless))
         worker.hear(Ready)

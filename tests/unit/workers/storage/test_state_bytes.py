@@ -31,7 +31,8 @@ ALLOCATES = b"\x80\x02cbuiltins\nbytes\n\x8a\x07\x00\x80\xc6\xa4\x7e\x8d\x03\x85
 
 
 def test_whatever_is_cut_off_or_calls_with_arguments_is_foreign() -> None:
-    data, pickled = to_bytes({"empty": b"", "nested": {"tuple": (1, 2.5, None, "text")}}), list[bytes]()
+    data = to_bytes({"empty": b"", "nested": {"tuple": (1, 2.5, None, "text")}})
+    pickled = list[bytes]()
     _repacked(data, lambda content: pickled.append(content) or content)
     contents = [ALLOCATES, *(pickled[0][:length] for length in range(len(pickled[0])))]
     repacked = [_repacked(data, lambda _, content=content: content) for content in contents]

@@ -65,7 +65,8 @@ def tried(tmp_path: Path, fault: str, **changes: Any) -> Tried:
     ],
 )
 def test_a_rehearsal_tells_what_a_trainer_does(tmp_path: Path, fault: str, expected: tuple[bool, str]) -> None:
-    whole, again = tried(tmp_path, fault), tried(tmp_path, fault)
+    whole = tried(tmp_path, fault)
+    again = tried(tmp_path, fault)
     resumed = tried(tmp_path, fault, first=1, state_file=str(tmp_path / "state0"), keep="")
     alone = tried(tmp_path, fault, first=2, state_file=str(tmp_path / "state1"), keep="")
     assert alone.outcomes == (again.outcomes if expected[0] else alone.outcomes)
@@ -184,8 +185,10 @@ def test_a_command_that_ignores_its_seed_or_fails_is_refused_also_with_settings_
 
 def test_a_trainer_that_ignores_its_seed_but_for_rounding_is_refused(tmp_path: Path) -> None:
     """As on a GPU whose sums depend on their order: no two runs are equal."""
-    fixed, noise = "10 + random.Random(1).random()", "random.SystemRandom().gauss(0, 1e-5)"
-    command, script = trainers.command(tmp_path), tmp_path / "train.py"
+    fixed = "10 + random.Random(1).random()"
+    noise = "random.SystemRandom().gauss(0, 1e-5)"
+    command = trainers.command(tmp_path)
+    script = tmp_path / "train.py"
     drawn = '(random.SystemRandom() if lr == "9" else random).random()'
     script.write_text(script.read_text().replace(drawn, f"{fixed} + {noise}"))
     path = Path(trainers.python_file(tmp_path))
@@ -223,7 +226,8 @@ def test_a_command_that_idles_with_its_result_is_ended_and_its_result_counts_whe
     ],
 )
 def test_a_trainer_that_does_nothing_is_ended(tmp_path: Path, code: str, limits: IdleLimits, said: str) -> None:
-    command, path = trainers.command(tmp_path), Path(trainers.python_file(tmp_path))
+    command = trainers.command(tmp_path)
+    path = Path(trainers.python_file(tmp_path))
     (tmp_path / "train.py").write_text(code)
     path.write_text(path.read_text().replace("run.alive(1)", code))
     for reference in (command, str(path)):

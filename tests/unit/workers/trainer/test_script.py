@@ -163,7 +163,8 @@ assert isinstance(callback, BaseCallback) and callback._on_step() is True
 """
 LIBRARIES = {
     "tensorboardX.py": "class SummaryWriter:\n    def add_scalar(self, tag, value, step): ...\n",
-    "stable_baselines3/common/callbacks.py": "class BaseCallback:\n    def __init__(self, verbose=0): self.verbose = verbose\n",
+    "stable_baselines3/common/callbacks.py": "class BaseCallback:\n    def __init__(self, verbose=0): "
+    "self.verbose = verbose\n",
 }
 
 

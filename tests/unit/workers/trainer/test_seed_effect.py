@@ -66,7 +66,8 @@ def test_a_seed_that_does_not_matter_is_refused(seeds: list[Numbers], repeats: l
 
 def test_rounding_is_found_in_nearly_all_trainers_that_ignore_their_seed() -> None:
     """Sums of single-precision numbers in another order; three seeds, and one seed three times."""
-    found, rng = 0, random.Random(0)
+    found = 0
+    rng = random.Random(0)
     for _ in range(1000):
         numbers = [60.0 + rng.gauss(0.0, 1e-4) for _ in range(5)]
         found += is_in_doubt(runs(*numbers[:3]), runs(numbers[0], *numbers[3:]), OUTCOME)

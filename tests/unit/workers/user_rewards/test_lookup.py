@@ -170,7 +170,8 @@ def test_a_run_has_the_reward_that_was_planned_whatever_became_of_it(tmp_path, m
     monkeypatch.syspath_prepend(str(tmp_path / "project"))  # where the original would be found first
     for path, text in project.items():
         path.unlink() if gone else path.write_text(text.replace("PRICE = 1", "PRICE = -777"))
-    before, searched = dict(sys.modules), list(sys.path)
+    before = dict(sys.modules)
+    searched = list(sys.path)
     for _ in range(2):
         assert find(reference)(make_facts(), SETTINGS).tolist() == [1.0]
     assert sys.path == searched
@@ -227,7 +228,9 @@ def test_runs_in_threads_do_not_disturb_one_another(tmp_path):
         (folder / "prices.py").write_text(slow.format(price))
         (folder / "mine.py").write_text("import prices\nPRICE = prices.PRICE" + REWARD)
         finds.append((f"{folder / 'mine.py'}:reward", kept(f"{folder / 'mine.py'}:reward", tmp_path / "run")))
-    before, path, bytecode = set(sys.modules), list(sys.path), sys.dont_write_bytecode
+    before = set(sys.modules)
+    path = list(sys.path)
+    bytecode = sys.dont_write_bytecode
     with ThreadPoolExecutor(6) as pool:
         found = list(pool.map(lambda one: one[1](one[0])(make_facts(), SETTINGS)[0], finds))
     assert found == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
@@ -260,7 +263,8 @@ def test_a_module_beside_the_file_is_found_when_it_is_imported_late(tmp_path, mo
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "prices.py").write_text("PRICE = -777\n")
     (tmp_path / "base.py").write_text("")
-    before, searched = dict(sys.modules), list(sys.path)
+    before = dict(sys.modules)
+    searched = list(sys.path)
     for price in (1.0, 2.0, 1.0):
         folder = tmp_path / f"project{price}"
         for name, text in files.items():

@@ -112,7 +112,8 @@ def test_a_barrier_that_is_restored_anywhere_goes_on_to_the_end(mode, choices):
     restored, commands = barrier.restore(begin(mode), stood)
     assert {run: (at.arrived, at.released) for run, at in restored.positions.items()} == stood
     assert commands == ()  # everything due had been released
-    world.state, world.working = restored, set()
+    world.state = restored
+    world.working = set()
     world.dead = {run for run in RUNS if world.at[run] < LAST}
     assert barrier.working(restored) == ()
     for run in choices.order(sorted(world.dead)):
@@ -158,7 +159,8 @@ def test_runs_that_alternate_take_turns_and_begin_in_turn(choices):
 
 @given(choices=CHOICES)
 def test_lockstep_opens_every_milestone_once_for_all(choices):
-    world, releases = World(begin("lockstep")), []
+    world = World(begin("lockstep"))
+    releases = []
     while not world.state.done:
         releases += world.arrive(choices.one(sorted(world.working)))
     assert releases == [ReleaseRuns(milestone, RUNS) for milestone in range(LAST + 1)]

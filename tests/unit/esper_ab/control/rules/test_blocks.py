@@ -21,7 +21,8 @@ PLAN = fake_plans.plan(episodes=2)
 )
 def test_a_stop_holds_back_what_begins_work_and_nothing_else(milestone, stopping, released):
     history = begin(started(PLAN))
-    blocks, (block,) = BlocksInProgress(), history.blocks
+    blocks = BlocksInProgress()
+    (block,) = history.blocks
     runs = [history.runs[spec.ref.name] for spec in block.runs]
     blocks.begin(block, PLAN)
     for point in range(milestone + 1):

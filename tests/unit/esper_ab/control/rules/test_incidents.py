@@ -188,7 +188,8 @@ def test_the_incidents_has_one_entry_per_run_and_kind():
 
 def entered(run):
     """Episode and confounder of each entry, of one episode after the other."""
-    entries, known = [], set()
+    entries = []
+    known = set()
     for record in run:
         for entry in confounders(record, known):
             entries.append((entry.episode, entry.confounder))

@@ -41,7 +41,8 @@ def records(events):
     found = {}
     for event in events:
         if isinstance(event, EpisodeRecorded | RunEvaluated):
-            ref, history = event.record.run, len(found.setdefault(event.record.run.name, []))
+            ref = event.record.run
+            history = len(found.setdefault(event.record.run.name, []))
             if isinstance(event, EpisodeRecorded):
                 assert event.record.episode == history, f"{ref.name}: {event.record.episode} after {history - 1}"
             found[ref.name].append(event)
@@ -180,7 +181,8 @@ def test_a_second_ctrl_c_stops_at_once_and_a_second_sigterm_does_not():
 @pytest.mark.parametrize("name", ["lockstep", "alternate", "early stop"])
 def test_a_stop_in_the_last_barrier_of_all_ends_a_finished_experiment_with_its_look(name):
     """Nothing is left that a resumed experiment could do."""
-    world, last = World(PLANS[name]), len(in_peace(name).journal)
+    world = World(PLANS[name])
+    last = len(in_peace(name).journal)
     while any(run.expected and run.released < run.spec.episodes for run in world.recorded.runs.values()):
         world.in_peace()
     assert len(world.journal) < last
@@ -321,7 +323,8 @@ def test_a_result_that_is_reported_twice_is_an_entry_only_where_it_differs():
     world, worker = in_the_midst(0)
     while worker.at != 1:
         world.in_peace()
-    kept, (ready, episode) = len(world.journal), worker.said
+    kept = len(world.journal)
+    (ready, episode) = worker.said
     for said in (ready, episode):
         world.hear(worker, said)
     assert len(world.journal) == kept

@@ -61,7 +61,8 @@ def evaluated(*episodes):
 
 
 NOT_EACH = "did not evaluate each of the 2 planned"
-ELSE, WITHOUT = replace(EPISODES[0], actions="greedy", episode=9), replace(EPISODES[0].outcome, outcome=None)
+ELSE = replace(EPISODES[0], actions="greedy", episode=9)
+WITHOUT = replace(EPISODES[0].outcome, outcome=None)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,9 @@ LANES = st.integers(0, 9).map("cpu:{}".format)
 
 @given(at_once=st.integers(1, 4), acts=st.lists(st.tuples(st.sampled_from(["ask", "over", "turns"]), LANES)))
 def test_no_more_are_starting_than_may_and_every_turn_was_asked_for(at_once, acts):
-    waves, waiting, starting = Waves(at_once), [], set()
+    waves = Waves(at_once)
+    waiting = []
+    starting = set()
     for act, lane in acts:
         if act == "turns":
             turns = waves.turns()

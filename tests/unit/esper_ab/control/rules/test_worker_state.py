@@ -21,7 +21,9 @@ def test_a_start_counts_as_a_restart_if_any_earlier_start_on_its_lane_was_tried(
 def test_the_next_incarnation_takes_over_the_run_and_nothing_else_counts():
     workers = Workers()
     before = workers.ordered(order(incarnation=0), tried=True)
-    before.run, before.fault, before.greeted = SPEC, "died", True
+    before.run = SPEC
+    before.fault = "died"
+    before.greeted = True
     after = workers.ordered(order(), tried=True)
     assert (after.run, after.fault, after.greeted) == (SPEC, "", False)
     assert workers.of(before.identity) is None

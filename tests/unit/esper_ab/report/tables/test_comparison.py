@@ -13,7 +13,8 @@ def _rows(comparison):
 
 def test_equivalence_is_shown_only_where_it_is_claimed():
     """By seven pairs both tests may reach their bound, and nothing follows before 15."""
-    claimed, few = small(), small(8)
+    claimed = small()
+    few = small(8)
     assert (claimed.verdict, few.verdict) == (Verdict.EQUIVALENT, Verdict.INCONCLUSIVE)
     assert _rows(claimed)["equivalence within 2 points"].startswith("shown: p ")
     assert few.equivalence.reached
@@ -37,7 +38,8 @@ def test_no_table_puts_a_limit_on_the_other_side_of_0_or_of_the_margin(middle, r
 
 
 def test_the_overview_speaks_of_intervals_at_once_only_where_there_are_some():
-    before, after = compared(design(6), pairs_of([75.0, 76.0], [70.0, 72.0]), complete=2), small()
+    before = compared(design(6), pairs_of([75.0, 76.0], [70.0, 72.0]), complete=2)
+    after = small()
     assert before.simultaneous[:2] == (None, None)
     for comparisons, said in (([before, before], False), ([before, after], True), ([after], False)):
         assert bool(overview_table(before.question.design, comparisons).said) is said

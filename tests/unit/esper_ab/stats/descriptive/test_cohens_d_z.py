@@ -13,7 +13,9 @@ from esper_ab.stats.descriptive.cohens_d_z import cohens_d_z
 @pytest.mark.parametrize("pairs", [6, 30])
 def test_the_limits_are_the_values_that_the_data_do_not_contradict(shift, pairs):
     a, b = np.add(np.random.default_rng(3).normal(0.0, 1.0, (2, pairs)), [[shift], [0.0]])
-    found, d, root = cohens_d_z(a, b), a - b, math.sqrt(pairs)
+    found = cohens_d_z(a, b)
+    d = a - b
+    root = math.sqrt(pairs)
     assert found.d == pytest.approx(d.mean() / d.std(ddof=1))
     t = stats.ttest_rel(a, b).statistic
     assert stats.nct.sf(t, pairs - 1, found.low * root) == pytest.approx(0.025, rel=1e-6)

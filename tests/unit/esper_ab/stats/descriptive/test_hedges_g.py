@@ -37,8 +37,11 @@ def test_of_many_runs_g_and_limits_are_those_of_statsmodels():
 @pytest.mark.parametrize(("n", "m", "shift"), [(6, 6, 1.0), (6, 40, -2.0), (15, 15, 0.0), (3, 3, 500.0)])
 def test_the_limits_are_the_values_that_the_data_do_not_contradict(n, m, shift):
     rng = np.random.default_rng(4)
-    a, b = rng.normal(shift, 1.0, n), rng.normal(0.0, 1.0, m)
-    found, root, df = hedges_g(a, b), math.sqrt(n * m / (n + m)), n + m - 2
+    a = rng.normal(shift, 1.0, n)
+    b = rng.normal(0.0, 1.0, m)
+    found = hedges_g(a, b)
+    root = math.sqrt(n * m / (n + m))
+    df = n + m - 2
     low, high = (limit / correction(df) * root for limit in (found.low, found.high))
     t = stats.ttest_ind(a, b).statistic
     assert stats.nct.sf(t, df, low) == pytest.approx(0.025, rel=1e-5)

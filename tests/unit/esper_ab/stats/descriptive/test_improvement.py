@@ -20,7 +20,8 @@ def test_improvement_in_words():
 @given(paired)
 def test_it_is_counted_and_cliffs_delta_is_by_its_definition(rows):
     a, b = columns(rows)
-    found, apart = probability_of_improvement(a, b), np.subtract(a, b)
+    found = probability_of_improvement(a, b)
+    apart = np.subtract(a, b)
     assert (found.wins, found.ties, found.losses) == ((apart > 0).sum(), (apart == 0).sum(), (apart < 0).sum())
     above, below = (np.mean(op(np.subtract.outer(a, b), 0.0)) for op in (np.greater, np.less))
     assert found.cliffs_delta == pytest.approx(above - below, abs=1e-12)
@@ -37,7 +38,8 @@ def test_many_pairs_need_no_matrix_of_all_combinations():
 
 @given(paired)
 def test_limits_are_where_the_largest_variance_puts_them(rows):
-    found, z = improvement_interval(*columns(rows)), stats.norm.isf(0.025)
+    found = improvement_interval(*columns(rows))
+    z = stats.norm.isf(0.025)
     assert 0.0 <= found.low <= found.a12 <= found.high <= 1.0
     for limit in (found.low, found.high):
         if 0.0 < limit < 1.0:
@@ -50,7 +52,8 @@ def test_limits_are_where_the_largest_variance_puts_them(rows):
 @pytest.mark.parametrize("shift", [0.0, 2.0, 3.0])  # in SDs: P(improvement) 0.5, 0.92, 0.98
 def test_the_interval_covers(n, rho, shift):
     rng = np.random.default_rng(n)
-    common, own = rng.standard_normal((1_000, n)), rng.standard_normal((2, 1_000, n))
+    common = rng.standard_normal((1_000, n))
+    own = rng.standard_normal((2, 1_000, n))
     a, b = math.sqrt(rho) * common + math.sqrt(1.0 - rho) * own
     true = stats.norm.cdf(shift / math.sqrt(2.0))
     found = [improvement_interval(x + shift, y) for x, y in zip(a, b, strict=True)]

@@ -43,7 +43,8 @@ def test_bootstrap_intervals_are_those_of_scipy_but_for_resampling():
 def test_a_bootstrap_of_few_runs_says_that_it_is_not_honest():
     rng = np.random.default_rng(2)
     for n, honest in ((HONEST_FROM - 1, False), (HONEST_FROM, True)):
-        a, b = rng.normal(70, 3, n), rng.normal(70, 3, n)
+        a = rng.normal(70, 3, n)
+        b = rng.normal(70, 3, n)
         assert iqm_difference(a, b, rng).honest is honest
     with pytest.raises(ValueError, match="at least two pairs"):
         iqm_difference([1.0], [2.0], rng)

@@ -48,7 +48,8 @@ def splits(values, size):
 @pytest.mark.parametrize(("n", "m", "exact"), [(7, 8, True), (3, 60, True), (15, 18, False)])
 def test_p_is_that_of_scipy(n, m, exact):
     rng = np.random.default_rng(6)
-    a, b = rng.normal(70.0, 3.0, n), rng.normal(68.0, 3.0, m)
+    a = rng.normal(70.0, 3.0, n)
+    b = rng.normal(68.0, 3.0, m)
     found = permutation(a, b, np.random.default_rng(1))
     assert found.exact is exact
     expected = of_scipy(a, b, np.inf if exact else 9_999)

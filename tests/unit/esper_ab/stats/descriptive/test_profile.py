@@ -15,7 +15,8 @@ def test_it_is_the_share_of_runs_above_each_threshold():
 
 def test_the_band_is_that_of_a_percentile_bootstrap():
     rng = np.random.default_rng(4)
-    runs, thresholds = rng.normal(70.0, 3.0, 17), np.array([65.0, 68.0, 70.0, 74.0])
+    runs = rng.normal(70.0, 3.0, 17)
+    thresholds = np.array([65.0, 68.0, 70.0, 74.0])
     resampled = (runs[rng.integers(0, 17, (40_000, 17))][:, :, None] > thresholds).mean(axis=1)
     low, high = np.quantile(resampled, (0.025, 0.975), axis=0)
     found = share_above(runs, thresholds)

@@ -22,7 +22,8 @@ from workers.tasks.synthetic import TASK
 from workers.vocabulary import Algorithm, Stage
 
 SAMPLES = TASK.sizes[0]
-CPU, ROWS = torch.device("cpu"), np.arange(ENVS)
+CPU = torch.device("cpu")
+ROWS = np.arange(ENVS)
 KERNELS = ["torch", *[kernel.name for kernel in library.kernels() if not kernel.problem][:1]]
 
 
@@ -32,7 +33,8 @@ def random_decider(env: GrowthEnv) -> Controller[Seen]:
 
 def test_row_of_a_bank_is_the_bank_of_one_in_float64_for_an_episode() -> None:
     """Random growth over a whole episode: the same decisions, stages and accuracies, environment by environment."""
-    steps, n_envs = 12, 5
+    steps = 12
+    n_envs = 5
     many = make_env(n_envs, steps)
     together = play(many, paths_below(RngPath(3), n_envs), random_decider(many), {}, Stopwatch(), lambda _: None)
     assert many.lifecycle.germinated.sum() > n_envs
@@ -40,7 +42,8 @@ def test_row_of_a_bank_is_the_bank_of_one_in_float64_for_an_episode() -> None:
         one = make_env(1, steps)
         alone = play(one, [RngPath(3) / "env" / env], random_decider(one), {}, Stopwatch(), lambda _: None)
         assert np.array_equal(one.lifecycle.table.stage[0], many.lifecycle.table.stage[env])
-        mine, theirs = together.envs[env], alone.envs[0]
+        mine = together.envs[env]
+        theirs = alone.envs[0]
         assert theirs.outcome == pytest.approx(mine.outcome, abs=1e-9)
         assert theirs.measures == pytest.approx(mine.measures, rel=1e-9)
 
@@ -75,7 +78,8 @@ def test_every_ablation_is_what_a_bank_without_that_seed_would_show() -> None:
     bank.train_epoch(table, np.arange(3), data.train, orders(3, SAMPLES))
     fused = bank.measure(table, np.arange(3), data.validation, ablate=True)
     for key, accuracy in zip(fused.plan.keys.tolist(), fused.accuracy.tolist(), strict=True):
-        env, code = key >> 2, key & 3
+        env = key >> 2
+        code = key & 3
         cut = copy.deepcopy(table)
         cut.alpha[env] = [alpha if code >> slot & 1 else 0.0 for slot, alpha in enumerate(table.alpha[env])]
         alone = bank.measure(cut, np.array([env]), data.validation, ablate=False)
@@ -106,7 +110,8 @@ def test_losses_are_per_sample_means_of_the_real_network() -> None:
     data = device_data(torch.float64)
     bank.train_epoch(table, np.array([0]), data.train, orders(1, SAMPLES))
     p = {name: value[0] for name, value in bank.host.read(torch.tensor([0])).items()}
-    h, y = data.validation.x, data.validation.y
+    h = data.validation.x
+    y = data.validation.y
     for level, moments in enumerate(bank.statistics):
         h = F.conv2d(h, p[f"{level}.conv"])
         h = F.batch_norm(h, moments.mean[0], moments.var[0], p[f"{level}.bn.gain"], p[f"{level}.bn.bias"])
@@ -121,7 +126,8 @@ def test_a_dropped_seed_leaves_nothing_for_the_next_and_a_new_gate_leaves_the_mo
     bank, table = make_bank(1)
     plant(bank, table, 0, 0, 5, alpha=0.5, algorithm=Algorithm.GATE)
     bank.train_epoch(table, np.array([0]), device_data(torch.float64).train, orders(1, SAMPLES))
-    seeds, (module, gate) = bank._seeds[0, 5], bank.sizes(0, 5)
+    seeds = bank._seeds[0, 5]
+    (module, gate) = bank.sizes(0, 5)
     before = seeds.values[0].clone()
     assert len(before) == module + gate
     assert seeds.momentum[0].abs().sum() > 0
@@ -140,7 +146,9 @@ def test_a_dropped_seed_leaves_nothing_for_the_next_and_a_new_gate_leaves_the_mo
 
 def test_half_precision_trains_nearly_as_float32_and_measures_in_float32() -> None:
     """One step of every blueprint and style; parameters and momentum are float32, and validation is, to the bit."""
-    losses, momenta, seen = [], [], []
+    losses = []
+    momenta = []
+    seen = []
     for amp in ("bf16", "off"):
         bank, table, split = crowded(DIGITS, CPU, 64, amp=amp, batch_size=64)
         seen.append(bank.measure(table, ROWS, split, ablate=True))

@@ -21,7 +21,8 @@ from workers.vocabulary import Algorithm
 
 WIDTHS = [kernel.name for kernel in library.kernels() if not kernel.problem]
 pytestmark = pytest.mark.skipif(not WIDTHS and not IN_CI, reason="the kernel was not built here")
-CPU, ROWS = torch.device("cpu"), np.arange(ENVS)
+CPU = torch.device("cpu")
+ROWS = np.arange(ENVS)
 
 
 def unexplained(one: Case, width: str) -> list[str]:
@@ -136,7 +137,8 @@ def test_widths_with_fused_arithmetic_give_equal_bits() -> None:
 @pytest.mark.parametrize("width", WIDTHS)
 def test_every_width_computes_what_torch_does(width: str) -> None:
     """After eight steps, in some of which a near tie may go the other way; and validation of the same hosts."""
-    (mine, table, split), (theirs, *_) = banks(width), banks("torch")
+    (mine, table, split) = banks(width)
+    (theirs, *_) = banks("torch")
     pairs = list(zip(everything(mine), everything(theirs), strict=True))
     agree = [all(torch.allclose(a[row], b[row], rtol=1e-3, atol=2e-4) for a, b in pairs) for row in range(ENVS)]
     assert sum(agree) > ENVS - 4

@@ -119,8 +119,10 @@ def test_any_seeds_join_as_if_each_were_alone(
         alone = list(h.unbind(3))
         kinds = [(index, at) for index, group in enumerate(groups) for at in range(len(group.members))]
         for row, (index, at), seed in zip(rows, kinds, seeds, strict=True):
-            mine, own = h[:, :, :, [row]], Blend.of(*(np.array([value]) for value in seed), h)
-            x, p = seed_input(mine, own), {name: value[at : at + 1] for name, value in params[index].items()}
+            mine = h[:, :, :, [row]]
+            own = Blend.of(*(np.array([value]) for value in seed), h)
+            x = seed_input(mine, own)
+            p = {name: value[at : at + 1] for name, value in params[index].items()}
             d = groups[index].blueprint.forward(x, p) - x
             alone[row] = (mine + seed_delta(mine, x, d, p, own))[:, :, :, 0]
         g = random(*h.shape, rng_seed=5)
@@ -173,9 +175,11 @@ def test_one_value_per_channel_leaves_the_bias_and_no_gradient(dtype: torch.dtyp
     """A last batch of one sample in a level of one pixel, which torch's own batch norm refuses."""
     spec = dataclasses.replace(TASK.host, in_channels=2, base=3, levels=1, kernel=3, pools=0)
     x = random(1, 1, 1, HOSTS, 2).to(dtype).requires_grad_()
-    kernel, gain = random(HOSTS, 3, 2, 3, 3).requires_grad_(), random(HOSTS, 3).requires_grad_()
+    kernel = random(HOSTS, 3, 2, 3, 3).requires_grad_()
+    gain = random(HOSTS, 3).requires_grad_()
     bias = random(HOSTS, 3, rng_seed=1).requires_grad_()
-    mean, var = torch.ones(HOSTS, 3, dtype=torch.float64), torch.full((HOSTS, 3), 2.0, dtype=torch.float64)
+    mean = torch.ones(HOSTS, 3, dtype=torch.float64)
+    var = torch.full((HOSTS, 3), 2.0, dtype=torch.float64)
     y = level_forward(
         x, {"0.conv": kernel, "0.bn.gain": gain, "0.bn.bias": bias}, spec, 0, BatchStatistics(mean, var), training=True
     )

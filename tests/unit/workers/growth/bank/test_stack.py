@@ -38,7 +38,8 @@ def test_loans_updated_at_once_are_each_updated_alone(
 ) -> None:
     """Rows that are clipped and rows that are not; one whose gradient is not finite stays alone."""
     rule = SGD(lr=0.1, momentum=momentum, weight_decay=weight_decay, max_grad_norm=1.0)
-    alone, together = loans(dtype), loans(dtype)
+    alone = loans(dtype)
+    together = loans(dtype)
     optimiser = Optimiser(together, rule)
     generator = torch.Generator().manual_seed(3)
     for step in range(3):
@@ -56,7 +57,8 @@ def test_loans_updated_at_once_are_each_updated_alone(
 
 
 def test_a_loan_is_updated_by_the_rule_of_torch() -> None:
-    rule, loan = SGD(lr=0.1, momentum=0.9, weight_decay=0.3, max_grad_norm=1.0), stack().borrow(torch.arange(4), None)
+    rule = SGD(lr=0.1, momentum=0.9, weight_decay=0.3, max_grad_norm=1.0)
+    loan = stack().borrow(torch.arange(4), None)
     loan.momentum.zero_()
     rows = [torch.nn.Parameter(row.clone()) for row in loan.flat.detach()]
     plain = [torch.optim.SGD([row], lr=0.1, momentum=0.9, weight_decay=0.3) for row in rows]
@@ -74,7 +76,8 @@ def test_a_loan_is_updated_by_the_rule_of_torch() -> None:
 def test_what_nothing_computes_with_is_not_lent(idle: int) -> None:
     """The last parameters: a gate that nobody looks through."""
     mine = stack()
-    before, momentum = mine.values.clone(), mine.momentum.clone()
+    before = mine.values.clone()
+    momentum = mine.momentum.clone()
     loan = mine.borrow(ROWS, None, idle)
     assert list(loan.params()) == [spec.name for spec in SPECS][: {0: 3, 5: 2, 7: 1}[idle]]
     assert torch.equal(loan.params()["kernel"].flatten(1), before[ROWS, :54])
@@ -95,7 +98,8 @@ def test_rows_are_picked_and_put_and_no_other_and_so_are_their_gradients(
     rows: list[int], on_cpu: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_device, "is_cpu", lambda _device: on_cpu)
-    whole, written = random(4, 3), random(len(rows), 3, rng_seed=1)
+    whole = random(4, 3)
+    written = random(len(rows), 3, rng_seed=1)
     expected = whole.clone()
     expected[rows] = written
     put_rows(torch.tensor(rows), [(whole, written)])
@@ -107,7 +111,8 @@ def test_rows_are_picked_and_put_and_no_other_and_so_are_their_gradients(
     (mine,) = torch.autograd.grad(places.pick(x), x, g)
     (theirs,) = torch.autograd.grad(x[:, :, :, rows], x, g)
     assert torch.equal(mine, theirs)
-    part, g = random(2, 2, 2, len(rows), 3, rng_seed=2).requires_grad_(), random(2, 2, 2, 4, 3, rng_seed=3)
+    part = random(2, 2, 2, len(rows), 3, rng_seed=2).requires_grad_()
+    g = random(2, 2, 2, 4, 3, rng_seed=3)
     expected = torch.zeros_like(g)
     expected[:, :, :, rows] = part.detach()
     assert torch.equal(places.put(part), expected)

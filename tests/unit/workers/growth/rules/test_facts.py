@@ -18,7 +18,8 @@ from workers.vocabulary import Op, Stage
 HOST = 1000
 SETTINGS = RewardSettings()
 GERMINATE = decision(op=Op.GERMINATE, slot=1, blueprint=1, style=1, tempo=0, alpha_target=2)
-ADVANCE, WAIT = decision(op=Op.ADVANCE, slot=1), decision()
+ADVANCE = decision(op=Op.ADVANCE, slot=1)
+WAIT = decision()
 LIFE = [GERMINATE, ADVANCE, ADVANCE, WAIT, WAIT, ADVANCE, decision(op=Op.FOSSILIZE, slot=1), WAIT]
 
 
@@ -99,7 +100,8 @@ def test_a_diverged_host_has_no_improvement() -> None:
     game.lifecycle.stop(np.array([True, False]))
     accuracies = {"val_acc": np.array([np.nan, 30.0]), "all_off_acc": np.array([np.nan, 29.0])}
     broken = dataclasses.replace(game.measurement, **accuracies)
-    signals, memory = game.view(2, broken).signals, FactsMemory(2, 3, HOST, SETTINGS)
+    signals = game.view(2, broken).signals
+    memory = FactsMemory(2, 3, HOST, SETTINGS)
     facts = memory.step_facts(game.lifecycle, signals, broken, np.repeat(decision(), 2, axis=0), 2)
     assert facts.seeds.total_improvement[:, 0].tolist() == [0.0, 1.0]
     assert np.isfinite(facts.val_acc).all()

@@ -216,7 +216,8 @@ def test_velocity_starts_with_the_second_measurement() -> None:
 
 def test_a_new_seed_inherits_nothing() -> None:
     game = run(episode(), [*HELD, PRUNE]).follow([*[WAIT] * 6, GERMINATE], 8)
-    table, fresh = game.lifecycle.table, SeedTable.empty(1, 1)
+    table = game.lifecycle.table
+    fresh = SeedTable.empty(1, 1)
     assert game.changes[-1].seed_id == "e0s1"
     for name in ("age", "alpha", "contribution", "velocity", "interaction_sum", "steps_total", "frozen"):
         np.testing.assert_array_equal(getattr(table, name)[0, 0], getattr(fresh, name)[0, 0], err_msg=name)
@@ -225,7 +226,9 @@ def test_a_new_seed_inherits_nothing() -> None:
 
 def test_execution_of_several_environments_is_that_of_each_alone() -> None:
     """Paired scripts: environment i of many equals one environment with the same measurements and decisions."""
-    rng, n_envs, steps = np.random.default_rng(5), 5, 25
+    rng = np.random.default_rng(5)
+    n_envs = 5
+    steps = 25
     together = Episode(make_lifecycle(n_envs, steps), rng)
     alone = [Episode(make_lifecycle(1, steps), rng) for _ in range(n_envs)]
     for step in range(1, steps + 1):
@@ -249,7 +252,8 @@ def test_random_play_never_raises_and_counts_add_up(rng_seed: int, gates: str, m
     game = Episode(make_lifecycle(4, steps, gates, max_seeds), rng)
     game.play(lambda view: random_decisions(view.masks, rng))
     lifecycle = game.lifecycle
-    counts, present = lifecycle.op_counts, lifecycle.table.present.sum(axis=1)
+    counts = lifecycle.op_counts
+    present = lifecycle.table.present.sum(axis=1)
     assert (counts.sum(axis=1) == steps).all()
     assert (lifecycle.germinated == counts[:, Op.GERMINATE]).all()
     assert (lifecycle.fossilized == counts[:, Op.FOSSILIZE]).all()

@@ -34,7 +34,9 @@ def layout(n_slots: int, n_blueprints: int) -> Layout:
         *((features, slot) for features in (_slot_features(n_blueprints), TELEMETRY) for slot in range(n_slots)),
     ]
     ends = np.cumsum([feature.width for features, _ in blocks for feature in features])
-    base, slots, end = {}, [{} for _ in range(n_slots)], iter(ends.tolist())
+    base = {}
+    slots = [{} for _ in range(n_slots)]
+    end = iter(ends.tolist())
     mine = np.zeros((n_slots, ends[-1]), dtype=bool)
     for features, slot in blocks:
         for feature in features:
@@ -76,7 +78,8 @@ def test_empty_slots_are_zeros_and_the_first_observation_is_known() -> None:
 def test_a_slots_slices_tell_of_that_slot_only(slot: int) -> None:
     """Two environments measure the same; only one germinates. They differ in that slot's blocks and nowhere else."""
     game = Episode(make_lifecycle(2), np.random.default_rng(1))
-    born, on = decision(op=Op.GERMINATE, slot=slot, blueprint=2, alpha_target=2), decision(op=Op.ADVANCE, slot=slot)
+    born = decision(op=Op.GERMINATE, slot=slot, blueprint=2, alpha_target=2)
+    on = decision(op=Op.ADVANCE, slot=slot)
     script = [born, on, on, decision(), decision()]
     expected = WHERE.mine[slot].copy()
     for name in ("params_added", "seed_utilisation"):  # totals over slots
@@ -166,6 +169,7 @@ def test_a_seed_s_blueprint_is_seen_however_few_are_enabled(blueprints: tuple[st
     game = Episode(Lifecycle(1, SLOTS, blueprints, rules), np.random.default_rng(2))
     last = len(blueprints) - 1
     game.follow([decision(op=Op.GERMINATE, slot=1, blueprint=last)])
-    seen, slots = game.view(2).observation[0], layout(len(SLOTS), len(blueprints)).slots
+    seen = game.view(2).observation[0]
+    slots = layout(len(SLOTS), len(blueprints)).slots
     shown = [seen[where["blueprint"]].tolist() for where in slots]
     assert shown == [[0.0] * (last + 1), [0.0] * last + [1.0], [0.0] * (last + 1)]

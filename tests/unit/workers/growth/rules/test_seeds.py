@@ -50,7 +50,9 @@ def test_ramps_are_monotone_and_end_on_target(start: float, target: float, steps
 
 def test_only_a_resting_alpha_can_be_retargeted() -> None:
     table = SeedTable.empty(1, 1)
-    full, steps, curve = np.ones((1, 1)), np.full((1, 1), 3), np.zeros((1, 1), dtype=np.int64)
+    full = np.ones((1, 1))
+    steps = np.full((1, 1), 3)
+    curve = np.zeros((1, 1), dtype=np.int64)
     seeds.retarget(table, ONE, full, steps, curve)
     with pytest.raises(ValueError, match="in progress"):
         seeds.retarget(table, ONE, full, steps, curve)

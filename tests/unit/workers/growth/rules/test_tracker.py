@@ -32,7 +32,8 @@ def follow(losses: list[float], accs: list[float]) -> Signals:
 
 
 def test_a_falling_loss_and_a_rising_accuracy_are_positive_and_the_first_epoch_has_nothing_to_compare_with() -> None:
-    first, signals = follow([2.0], [30.0]), follow([2.0, 1.5], [30.0, 33.0])
+    first = follow([2.0], [30.0])
+    signals = follow([2.0, 1.5], [30.0, 33.0])
     assert np.isnan((first.loss_delta, first.acc_delta)).all()
     assert first.plateau_epochs[0] == 0
     assert (signals.loss_delta[0], signals.acc_delta[0]) == (0.5, 3.0)
@@ -64,7 +65,8 @@ def test_stabilisation_latch(losses: list[float], latched: bool) -> None:
 @given(st.lists(st.floats(0.0, 100.0), min_size=1, max_size=12))
 def test_histories_and_bests(accs: list[float]) -> None:
     losses = [5.0 - acc / 50 for acc in accs]
-    signals, before = follow(losses, accs), [np.nan] * (HISTORY - len(accs))
+    signals = follow(losses, accs)
+    before = [np.nan] * (HISTORY - len(accs))
     for history, values in ((signals.acc_history, accs), (signals.loss_history, losses)):
         np.testing.assert_array_equal(history[0], [*before, *values[-HISTORY:]])
     assert (signals.best_val_acc[0], signals.best_val_loss[0]) == (max(accs), min(losses))
