@@ -1,12 +1,9 @@
-"""Late workers: those that owe a sign of life and have not given it in time. `now` (monotonic, s) is an argument."""
+"""What the next incarnation of a lane's worker takes over from the one before."""
 
 from support import fake_plans
 from support.orders import order
 
-from esper_ab.control.rules.worker_state import Workers
-
-# What the next incarnation of a lane's worker takes over from the one before.
-
+from esper_ab.control.rules.worker_state import Fault, Workers
 
 SPEC = fake_plans.plan().blocks[0].runs[0]
 
@@ -22,9 +19,9 @@ def test_the_next_incarnation_takes_over_the_run_and_nothing_else_counts():
     workers = Workers()
     before = workers.ordered(order(incarnation=0), tried=True)
     before.run = SPEC
-    before.fault = "died"
+    before.fault = Fault(text="died")
     before.greeted = True
     after = workers.ordered(order(), tried=True)
-    assert (after.run, after.fault, after.greeted) == (SPEC, "", False)
+    assert (after.run, after.fault, after.greeted) == (SPEC, None, False)
     assert workers.of(before.identity) is None
     assert workers.of(after.identity) is workers.on_lane("cpu:0") is after
