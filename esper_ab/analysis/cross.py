@@ -63,7 +63,7 @@ def cross_evaluation(history: History) -> CrossEvaluation:
             RewardMeaning(
                 mode=mode,
                 episodes=_correlation(
-                    (played.rewards.get(mode), played.outcome.outcome) for of_run in everything for played in of_run
+                    (played.rewards.get(mode), played.result.outcome) for of_run in everything for played in of_run
                 ),
                 runs=_correlation((_reward(of_run, mode), _outcome(of_run)) for of_run in everything),
             )
@@ -85,7 +85,7 @@ def _evaluated(runs: Sequence[RunHistory]) -> list[Episodes]:
 
 
 def _outcome(eval_episodes: Episodes) -> float | None:
-    return mean(played.outcome.outcome for played in eval_episodes)
+    return mean(played.result.outcome for played in eval_episodes)
 
 
 def _reward(eval_episodes: Episodes, mode: str) -> float | None:

@@ -58,9 +58,9 @@ def _outcomes(run: RunHistory) -> Floats:
     """Return the outcome of each sampled episode, in the order of episodes and environments."""
     eval_episodes = run.evaluation.episodes if run.evaluation else ()
     sampled = sorted(
-        (played for played in eval_episodes if played.actions == "sampled"), key=lambda x: (x.episode, x.outcome.env)
+        (played for played in eval_episodes if played.actions == "sampled"), key=lambda x: (x.episode, x.result.env)
     )
-    return np.array([played.outcome.outcome for played in sampled])
+    return np.array([played.result.outcome for played in sampled])
 
 
 def _with_costs(history: History, found: Components | None) -> EvaluationNoise | None:

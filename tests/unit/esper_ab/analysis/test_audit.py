@@ -164,7 +164,7 @@ def evaluated(events, change):
     return played_again(
         events,
         lambda run, played: replace(
-            played, outcome=replace(played.outcome, outcome=change(run, played.outcome.outcome))
+            played, result=replace(played.result, outcome=change(run, played.result.outcome))
         ),
     )
 
