@@ -163,9 +163,7 @@ def evaluated(events, change):
     """The journal with the accuracy of every evaluation episode replaced by `change(run, accuracy)`."""
     return played_again(
         events,
-        lambda run, played: replace(
-            played, result=replace(played.result, outcome=change(run, played.result.outcome))
-        ),
+        lambda run, played: replace(played, result=replace(played.result, outcome=change(run, played.result.outcome))),
     )
 
 

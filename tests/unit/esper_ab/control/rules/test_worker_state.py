@@ -3,6 +3,7 @@
 from support import fake_plans
 from support.orders import order
 
+from esper_ab.contracts.messages import Failed
 from esper_ab.control.rules.worker_state import Fault, Workers
 
 SPEC = fake_plans.plan().blocks[0].runs[0]
@@ -25,3 +26,12 @@ def test_the_next_incarnation_takes_over_the_run_and_nothing_else_counts():
     assert (after.run, after.fault, after.greeted) == (SPEC, None, False)
     assert workers.of(before.identity) is None
     assert workers.of(after.identity) is workers.on_lane("cpu:0") is after
+
+
+def test_what_a_worker_reported_stays_known_when_its_later_messages_make_no_sense():
+    worker = Workers().ordered(order(), tried=True)
+    worker.failed(Failed(summary="no GPU", traceback="at line 1", again=False, stops=True))
+    worker.reject("keeps sending invalid messages")
+    assert worker.fault == Fault(
+        text="keeps sending invalid messages", traceback="at line 1", retryable=False, stops_experiment=True
+    )
