@@ -25,10 +25,10 @@ from esper_ab.design.pairs_needed import MOST_NAMED, POWER, SD_LIMITS, needs_sig
 from esper_ab.design.pairs_needed import power as power_of_one_look
 from esper_ab.design.t_process import Draws, TProcess, draw, t_process, t_values
 from esper_ab.stats.distributions import nct_sf, t_isf
-from esper_ab.stats.exact_signs import support
 from esper_ab.stats.floats import Bools, Floats
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.sd_limits import sd_limits
+from esper_ab.stats.signs_support import support
 
 _PATHS = 100_000  # standard error of a power of 0.8: 0.0013
 _BISECTIONS = 16  # for five digits, because the bracket is no wider than its upper end
