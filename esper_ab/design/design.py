@@ -143,9 +143,16 @@ def default_looks(replicates: int) -> tuple[int, ...]:
     """
     if replicates < SEVERAL_LOOKS_FROM:
         return (replicates,)
-    half, later = (2 * round(share * replicates / 2) for share in (0.5, 0.7))
-    first = (half,) if half >= EARLIEST_LOOK else ()
-    return (*first, max(later, EARLIEST_LOOK), replicates)
+    half = _even(0.5 * replicates)
+    later = max(_even(0.7 * replicates), EARLIEST_LOOK)
+    if half < EARLIEST_LOOK:
+        return later, replicates
+    return half, later, replicates
+
+
+def _even(number: float) -> int:
+    """Round to an even number."""
+    return 2 * round(number / 2)
 
 
 def looks_of(experiment: ExperimentSettings) -> tuple[int, ...]:
@@ -175,17 +182,7 @@ def check_design(experiment: ExperimentSettings) -> None:
         from esper_ab.design.alone import check_alone  # `status` does not need it
 
         check_alone(experiment, names[0])
-    for key, asked in (("control", (experiment.control,)), ("untested", experiment.untested)):
-        for name in asked:
-            if name and name not in names:
-                raise UsageError(Setting(key, name), f": no such group; the groups are {', '.join(names)}")
-    if experiment.control in experiment.untested:
-        raise UsageError(
-            Setting("untested", experiment.control),
-            ": the control must be tested, because the other groups are compared with it",
-        )
-    if len(names) > 1 and not comparisons(experiment):
-        raise UsageError(Setting("untested"), " leaves fewer than two groups to compare")
+    _check_groups(experiment, names)
     if experiment.looks and experiment.open_ended:
         raise UsageError(
             Setting("looks"),
@@ -194,6 +191,21 @@ def check_design(experiment: ExperimentSettings) -> None:
     check_looks(experiment.looks, experiment.seeds)
     if experiment.futility:
         _check_futility(experiment)
+
+
+def _check_groups(experiment: ExperimentSettings, names: Sequence[str]) -> None:
+    """Raise UsageError if the control or an untested group is unknown, or if no two groups are left to compare."""
+    named = [("control", experiment.control), *(("untested", name) for name in experiment.untested)]
+    for key, name in named:
+        if name and name not in names:
+            raise UsageError(Setting(key, name), f": no such group; the groups are {', '.join(names)}")
+    if experiment.control in experiment.untested:
+        raise UsageError(
+            Setting("untested", experiment.control),
+            ": the control must be tested, because the other groups are compared with it",
+        )
+    if len(names) > 1 and not comparisons(experiment):
+        raise UsageError(Setting("untested"), " leaves fewer than two groups to compare")
 
 
 def check_looks(looks: tuple[int, ...], replicates: int) -> None:
@@ -250,16 +262,16 @@ def make_design(
     """
     compared = comparisons(experiment)
     positions = len(experiment.groups)
-    looks = looks_of(experiment) if compared else ()  # no run waits for a look at which nothing is decided
-    first = looks[0] if looks else LEAST_PAIRS
+    looks: tuple[int, ...] = ()
+    if compared:  # else no run waits for a look, because nothing is decided
+        looks = looks_of(experiment)
     # Effects of positions aliased with the groups cannot be removed; the audit then says so and blocks the verdict.
-    numbers = {group.name: index for index, group in enumerate(experiment.groups)}
-    numbered = [tuple(numbers[name] for name in order) for order in orders[:first]]
-    adjusted = positions_matter and adjusts(numbered, first)
-    boundaries = tuple[Boundary, ...]()
+    adjusted = positions_matter and _adjusts_by_default(experiment, orders, looks)
+    boundaries: tuple[Boundary, ...] = ()
     futility = None
     if looks and looks[-1] >= LEAST_PAIRS:
-        sides = tuple((order.index(compared[0].a), order.index(compared[0].b)) for order in orders)
+        first = compared[0]
+        sides = tuple((order.index(first.a), order.index(first.b)) for order in orders)
         columns = positions if adjusted else 1
         boundaries = boundaries_of(experiment.alpha, len(compared), sides, columns, looks)
         if experiment.futility:
@@ -283,6 +295,16 @@ def make_design(
         worst=worst,
         positions_drawn=experiment.order == "balanced" and draws_positions(positions),
     )
+
+
+def _adjusts_by_default(
+    experiment: ResolvedExperiment, orders: Sequence[tuple[str, ...]], looks: tuple[int, ...]
+) -> bool:
+    """Whether to adjust for positions in an experiment with these orders of its groups."""
+    first_look = looks[0] if looks else LEAST_PAIRS
+    numbers = {group.name: index for index, group in enumerate(experiment.groups)}
+    numbered = [tuple(numbers[name] for name in order) for order in orders[:first_look]]
+    return adjusts(numbered, first_look)
 
 
 def boundaries_of(
@@ -313,58 +335,73 @@ def extended(design: Design, replicates: int) -> Design:
 
 def rule(design: Design) -> str:
     """Describe the test, the looks and the bounds in one sentence, for the plan and the report."""
-    said = [_at_looks(design)] if design.boundaries else []
-    if design.anytime_after is not None:
-        shared = len(design.comparisons) > 1
-        if shared:
-            share = f" times the {len(design.comparisons)} comparisons that share alpha"
-        else:
-            share = ""
-        since = f"after {design.anytime_after} seeds, " if design.anytime_after else ""
-        first = f" from the {LEAST_PAIRS}th on" if design.anytime_after < LEAST_PAIRS else ""
-        evidence = f"decided at an e-value of {design.evidence:g}{share}"
-        said.append(f"{since}anytime-valid t after every pair{first}, {evidence}")
     if not design.comparisons:
         return "none: nothing is compared with one group"
-    if not said:
+    parts = []
+    if design.boundaries:
+        parts.append(_at_looks(design))
+    if design.anytime_after is not None:
+        parts.append(_after_every_pair(design, design.anytime_after))
+    if not parts:
         return f"none: a verdict needs at least {LEAST_PAIRS} seeds"
+    return f"{_test(design)}; {'; '.join(parts)}"
+
+
+def _test(design: Design) -> str:
+    if design.test == "welch":
+        return "Welch's t"
+    if design.outcome_over == "given":  # the positions of runs done elsewhere are unknown
+        return "paired t"
+    if not design.positions_matter:
+        return "paired t, not adjusted for device and order, which cannot matter here"
     if design.adjusted:
-        kind = "adjusted for device and order"
-    else:
-        kind = "not adjusted for device and order"
-    if design.positions_matter:
-        kind = kind
-    else:
-        kind = "not adjusted for device and order, which cannot matter here"
-    # the positions of runs done elsewhere are unknown
-    if design.outcome_over != "given":
-        kind = f", {kind}"
-    else:
-        kind = ""
-    test = f"paired t{kind}" if design.test == "t" else "Welch's t"
-    return f"{test}; {'; '.join(said)}"
+        return "paired t, adjusted for device and order"
+    return "paired t, not adjusted for device and order"
+
+
+def _after_every_pair(design: Design, after: int) -> str:
+    """Describe the anytime-valid rule, which holds after `after` seeds."""
+    since = f"after {after} seeds, " if after else ""
+    first = f" from the {LEAST_PAIRS}th on" if after < LEAST_PAIRS else ""
+    share = ""
+    if len(design.comparisons) > 1:
+        share = f" times the {len(design.comparisons)} comparisons that share alpha"
+    return f"{since}anytime-valid t after every pair{first}, decided at an e-value of {design.evidence:g}{share}"
 
 
 def _at_looks(design: Design) -> str:
-    first = design.boundaries[0]
-    bounds = ", ".join(f"{look} seeds (p <= {p:.2g})" for look, p in zip(design.looks, first.nominal_p, strict=True))
-    plural = "one look, after" if len(design.looks) == 1 else "looks after"
     shared = ""
     if len(design.comparisons) > 1:
         shared = (
             f"; {len(design.comparisons)} comparisons share alpha {design.alpha:g}, and a comparison that is decided "
             "as larger than the margin hands its share to the others"
         )
-    stops = "" if design.early_stop or len(design.looks) == 1 else "; no early stop"
+    stops = ""
     if design.futility is not None:
-        interim = zip(design.looks[:-1], design.futility.nominal_p, strict=False)
-        each = ", ".join(f"{look} seeds (p <= {p:.2g})" for look, p in interim)
-        stops = (
-            f"; stops for futility if both one-sided tests at the margin reach their bound, after {each}; this "
-            f"misses at most {100.0 * (1.0 - design.futility.power):.3g} % of true differences as large as the margin, "
-            "and no other bound depends on it"
-        )
-    looks = f"{plural} {bounds}"
+        stops = _futility_in_words(design, design.futility)
+    elif not design.early_stop and len(design.looks) > 1:
+        stops = "; no early stop"
+    return f"{_looks_in_words(design)}{shared}{stops}"
+
+
+def _looks_in_words(design: Design) -> str:
+    p = design.boundaries[0].nominal_p
     if design.outcome_over == "given" and len(design.looks) == 1:  # some seeds may have no pair
-        looks = f"one look at all {'pairs' if design.test == 't' else 'runs'} (p <= {first.nominal_p[-1]:.2g})"
-    return f"{looks}{shared}{stops}"
+        unit = "pairs" if design.test == "t" else "runs"
+        return f"one look at all {unit} (p <= {p[-1]:.2g})"
+    plural = "one look, after" if len(design.looks) == 1 else "looks after"
+    return f"{plural} {_bounds_in_words(design.looks, p)}"
+
+
+def _futility_in_words(design: Design, futility: Futility) -> str:
+    interim = design.looks[:-1]
+    missed = 100.0 * (1.0 - futility.power)
+    return (
+        "; stops for futility if both one-sided tests at the margin reach their bound, after "
+        f"{_bounds_in_words(interim, futility.nominal_p[: len(interim)])}; this misses at most {missed:.3g} % of true "
+        "differences as large as the margin, and no other bound depends on it"
+    )
+
+
+def _bounds_in_words(looks: Sequence[int], nominal_p: Sequence[float]) -> str:
+    return ", ".join(f"{look} seeds (p <= {p:.2g})" for look, p in zip(looks, nominal_p, strict=True))

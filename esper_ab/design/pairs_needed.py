@@ -131,5 +131,8 @@ def _least(sd: float, margin: float, p_bound: PBound, columns: int) -> int:
         high = high * 2
     while low < high:
         middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle + 1, high)
+        if enough(middle):
+            high = middle
+        else:
+            low = middle + 1
     return low

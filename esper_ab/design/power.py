@@ -12,6 +12,7 @@ import copy
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -126,13 +127,16 @@ def assumed(sd_run: float, rho: float, df: int | None = None) -> PairSpread:
     """
     if not (sd_run > 0.0 and -1.0 <= rho < 1.0):
         raise ValueError(f"power needs sd > 0 and -1 <= rho < 1, not {sd_run} and {rho}")
-    low, high = sd_limits(sd_run, df, SD_LIMITS) if df else (None, None)
+    sd = sd_of_differences(sd_run, rho)
+    if not df:
+        return PairSpread(sd_run=sd_run, rho=rho, sd=sd, sd_low=None, sd_high=None)
+    low, high = sd_limits(sd_run, df, SD_LIMITS)
     return PairSpread(
         sd_run=sd_run,
         rho=rho,
-        sd=sd_of_differences(sd_run, rho),
-        sd_low=None if low is None else sd_of_differences(low, rho),
-        sd_high=None if high is None else sd_of_differences(high, rho),
+        sd=sd,
+        sd_low=sd_of_differences(low, rho),
+        sd_high=sd_of_differences(high, rho),
     )
 
 
@@ -153,22 +157,28 @@ def scheme(replicates: int, looks: tuple[int, ...], question: PowerQuestion) -> 
     positions = question.groups if adjusted else 1
     sides = tuple((groups.index(0), groups.index(1)) for groups in orders)
     process = t_process(sides, positions, looks)
+    alpha = question.alpha / question.comparisons
     nominal: tuple[float, ...] = ()
     futility: tuple[float, ...] = ()
     if replicates >= LEAST_PAIRS:
-        found = find_bounds(sides, positions, looks, (question.alpha / question.comparisons,))[0]
-        nominal = tuple(p for look, p in zip(looks, found, strict=True) if look in process.looks)
+        (bounds,) = find_bounds(sides, positions, looks, (alpha,))
+        nominal = _at_looks_of(process, looks, bounds)
         if question.futility and len(looks) > 1:
             bounds = futility_of(question.futility, sides, positions, looks).nominal_p
-            futility = tuple(p for look, p in zip(looks, bounds, strict=True) if look in process.looks)
+            futility = _at_looks_of(process, looks, bounds)
     return Scheme(
         replicates=replicates,
         looks=looks,
         process=process,
         nominal_p=nominal,
         futility_p=futility,
-        alpha=question.alpha / question.comparisons,
+        alpha=alpha,
     )
+
+
+def _at_looks_of(process: TProcess, looks: Sequence[int], bounds: Sequence[float]) -> tuple[float, ...]:
+    """Return the bounds at those `looks` that can test."""
+    return tuple(bound for look, bound in zip(looks, bounds, strict=True) if look in process.looks)
 
 
 class Simulation:
@@ -176,10 +186,13 @@ class Simulation:
 
     def __init__(self, scheme: Scheme, rng: Generator, paths: int = _PATHS) -> None:
         self.scheme = scheme
-        self._draws = draw(scheme.process, paths, rng) if len(scheme.nominal_p) > 1 else None
-        # By place of a look: for each path, the luck with which the sign-flip test agrees, if a claim needs it.
-        signed = [place for place, look in enumerate(scheme.process.looks) if needs_signs(look, scheme.alpha)]
-        self._luck = {place: rng.random(paths) for place in signed if self._draws is not None}
+        self._draws: Draws | None = None  # None: one look or none, whose power is exact
+        self._luck: dict[int, Floats] = {}  # by place of a look whose claims need the sign-flip test: luck of each path
+        if len(scheme.nominal_p) > 1:
+            self._draws = draw(scheme.process, paths, rng)
+            for place, look in enumerate(scheme.process.looks):
+                if needs_signs(look, scheme.alpha):
+                    self._luck[place] = rng.random(paths)
 
     def power(self, effect: float) -> float:
         """Return the probability of crossing the boundary in the right direction; 0.0 if the plan decides nothing.
@@ -188,16 +201,21 @@ class Simulation:
         """
         if not self.scheme.nominal_p:
             return 0.0
-        if self._draws is None:  # noncentral t; the tail in the wrong direction does not count
-            (df,) = self.scheme.process.df
-            (information,) = self.scheme.process.information
-            p = self.scheme.nominal_p[0]
-            pairs = self.scheme.replicates
-            if needs_signs(pairs, p):
-                return power_of_one_look(1.0, effect, pairs, p, pairs - df)
-            return float(nct_sf(float(t_isf(p / 2.0, df)), df, effect * math.sqrt(information)))
+        if self._draws is None:
+            return self._power_of_one_look(effect)
         crossed, stop, t = self._beyond(effect, self._draws)
-        return float(np.mean(crossed.any(axis=0) & (np.take_along_axis(t, stop[None], axis=0)[0] > 0.0)))
+        return float(np.mean(crossed.any(axis=0) & (_at(stop, t) > 0.0)))
+
+    def _power_of_one_look(self, effect: float) -> float:
+        """Return the power by the noncentral t; the tail in the wrong direction does not count."""
+        (df,) = self.scheme.process.df
+        (information,) = self.scheme.process.information
+        (p,) = self.scheme.nominal_p
+        pairs = self.scheme.replicates
+        if needs_signs(pairs, p):
+            return power_of_one_look(1.0, effect, pairs, p, pairs - df)
+        bound = float(t_isf(p / 2.0, df))
+        return float(nct_sf(bound, df, effect * math.sqrt(information)))
 
     def expected_replicates(self, effect: float) -> float | None:
         """Return the mean number of replicates if decided comparisons stop; None if the plan decides nothing."""
@@ -206,8 +224,7 @@ class Simulation:
         if self._draws is None:
             return float(self.scheme.replicates)
         crossed, stop, _ = self._beyond(effect, self._draws)
-        looks = np.asarray(self.scheme.process.looks)
-        return float(np.mean(np.where(crossed.any(axis=0), looks[stop], self.scheme.replicates)))
+        return float(np.mean(self._replicates_used(crossed, stop)))
 
     def with_stops(self, effect: float, margin: float) -> tuple[float, float]:
         """Return power and mean replicates with futility stopping; `effect` and `margin` are in SDs of differences."""
@@ -215,12 +232,18 @@ class Simulation:
         process = self.scheme.process
         crossed, _, t = self._beyond(effect, self._draws)
         reach = t_isf(np.asarray(self.scheme.futility_p), process.df)[:, None]
-        below, above = (t_values(process, self._draws, effect + side) for side in (-margin, margin))
-        ends = crossed | ((below <= -reach) & (above >= reach))
+        below = t_values(process, self._draws, effect - margin)
+        above = t_values(process, self._draws, effect + margin)
+        futile = (below <= -reach) & (above >= reach)
+        ends = crossed | futile
         first = np.argmax(ends, axis=0)
-        found, sign = (np.take_along_axis(one, first[None], axis=0)[0] for one in (crossed, t))
-        used = np.where(ends.any(axis=0), np.asarray(process.looks)[first], self.scheme.replicates)
-        return float(np.mean(found & (sign > 0.0))), float(np.mean(used))
+        claims = _at(first, crossed) & (_at(first, t) > 0.0)
+        return float(np.mean(claims)), float(np.mean(self._replicates_used(ends, first)))
+
+    def _replicates_used(self, ends: Bools, first: NDArray[np.intp]) -> NDArray[np.int64]:
+        """Return the replicates [paths] used if each path ends at its `first` look of `ends` [looks, paths], if any."""
+        looks = np.asarray(self.scheme.process.looks)
+        return np.where(ends.any(axis=0), looks[first], self.scheme.replicates)
 
     @cached_property
     def smallest_effect(self) -> float | None:
@@ -234,7 +257,10 @@ class Simulation:
             high = 2.0 * high
         for _ in range(_BISECTIONS):
             middle = 0.5 * (low + high)
-            low, high = (low, middle) if self.power(middle) >= POWER else (middle, high)
+            if self.power(middle) >= POWER:
+                high = middle
+            else:
+                low = middle
         return high
 
     def _beyond(self, effect: float, draws: Draws) -> tuple[Bools, NDArray[np.intp], Floats]:
@@ -253,6 +279,11 @@ class Simulation:
         return beyond, np.argmax(beyond, axis=0), t
 
 
+def _at(look: NDArray[np.intp], values: NDArray[Any]) -> NDArray[Any]:
+    """Return of `values` [looks, paths] that at the `look` of each path [paths]."""
+    return np.asarray(np.take_along_axis(values, look[None], axis=0)[0])
+
+
 def power_tables_of(
     spreads: Sequence[PairSpread],
     replicates: Sequence[int],
@@ -269,19 +300,16 @@ def power_tables_of(
     simulations = []
     for count in replicates:
         if question.looks and question.looks[-1] == count:
-            asked = question.looks
+            looks = question.looks
         else:
-            asked = default_looks(count)
-        simulations.append(Simulation(scheme(count, asked, question), rng))
-    return tuple(
-        PowerTable(
-            **msgspec.structs.asdict(spread),
-            question=question,
-            rows=tuple(_row(simulation, spread, question.margin) for simulation in simulations),
-            needed=replicates_needed(spread.sd, spread.limits, question, copy.deepcopy(rng)),
-        )
-        for spread in spreads
-    )
+            looks = default_looks(count)
+        simulations.append(Simulation(scheme(count, looks, question), rng))
+    tables = []
+    for spread in spreads:
+        rows = tuple(_row(simulation, spread, question.margin) for simulation in simulations)
+        needed = replicates_needed(spread.sd, spread.limits, question, copy.deepcopy(rng))
+        tables.append(PowerTable(**msgspec.structs.asdict(spread), question=question, rows=rows, needed=needed))
+    return tuple(tables)
 
 
 def replicates_needed(
@@ -291,40 +319,52 @@ def replicates_needed(
     rng: Generator,
 ) -> ReplicatesNeeded:
     """Return the replicates for 80 % power at the margin with default looks; `sd` is the SD of the differences."""
-    found = {value: _least(question.margin / value, question, rng) for value in (sd, *(limits or ()))}
-    low, high = limits or (sd, sd)
-    return ReplicatesNeeded(replicates=found[sd], low=found[low], high=found[high])
+    replicates = _least(question.margin / sd, question, rng)
+    if limits is None:
+        return ReplicatesNeeded(replicates=replicates, low=replicates, high=replicates)
+    low, high = limits
+    return ReplicatesNeeded(
+        replicates=replicates,
+        low=_least(question.margin / low, question, rng),
+        high=_least(question.margin / high, question, rng),
+    )
 
 
 def _row(simulation: Simulation, spread: PairSpread, margin: float) -> PowerRow:
     scheme = simulation.scheme
-    smallest = simulation.smallest_effect
-    sd = spread.sd
-    limits = spread.limits
+    effect = margin / spread.sd
+    smallest = None
+    smallest_low = None
+    smallest_high = None
+    if simulation.smallest_effect is not None:
+        smallest = simulation.smallest_effect * spread.sd
+        if spread.limits is not None:
+            low, high = spread.limits
+            smallest_low = simulation.smallest_effect * low
+            smallest_high = simulation.smallest_effect * high
+    stops = None
+    if scheme.futility_p:
+        stops = _stops(simulation, effect)
     return PowerRow(
         replicates=scheme.replicates,
         looks=scheme.looks,
         nominal_p=scheme.nominal_p,
-        smallest=None if smallest is None else smallest * sd,
-        smallest_low=smallest * limits[0] if smallest is not None and limits else None,
-        smallest_high=smallest * limits[1] if smallest is not None and limits else None,
-        power=simulation.power(margin / sd),
-        expected=simulation.expected_replicates(margin / sd),
-        stops=_stops(simulation, margin / sd) if scheme.futility_p else None,
+        smallest=smallest,
+        smallest_low=smallest_low,
+        smallest_high=smallest_high,
+        power=simulation.power(effect),
+        expected=simulation.expected_replicates(effect),
+        stops=stops,
     )
 
 
 def _stops(simulation: Simulation, margin: float) -> Stops:
     """Return what stopping for futility costs and saves; `margin` is in SDs of the differences."""
     power, expected = simulation.with_stops(margin, margin)
+    _, expected_none = simulation.with_stops(0.0, margin)
     without = simulation.expected_replicates(0.0)
     assert without is not None
-    return Stops(
-        power=power,
-        expected=expected,
-        expected_none=simulation.with_stops(0.0, margin)[1],
-        expected_none_without=without,
-    )
+    return Stops(power=power, expected=expected, expected_none=expected_none, expected_none_without=without)
 
 
 def _least(effect: float, question: PowerQuestion, rng: Generator) -> int | None:
@@ -359,5 +399,8 @@ def _first(holds: Callable[[int], bool], start: int, most: int) -> int | None:
         high = min(high, most)
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
+        if holds(middle):
+            high = middle
+        else:
+            low = middle
     return high

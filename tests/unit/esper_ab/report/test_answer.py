@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import msgspec
 import pytest
-from support.journals import Shape, Synthetic, failed_run, one_replicate, planted_effect, same_twice, three_groups
+from support.journals import failed_run, one_replicate, planted_effect, same_twice, three_groups
+from support.synthetic import Shape, Synthetic
 
 from esper_ab.design.design import check_design
 from esper_ab.design.pairs_needed import PairsNeeded
