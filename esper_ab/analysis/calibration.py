@@ -10,8 +10,9 @@ from esper_ab.analysis.evaluation_noise import noise_of_runs
 from esper_ab.contracts.errors import UsageError
 from esper_ab.design.calibration_file import SCHEMA, Calibration, Spread, circumstances_of
 from esper_ab.design.design import LEAST_RUNS
-from esper_ab.design.power import PowerQuestion, PowerTable
+from esper_ab.design.power import PowerTable
 from esper_ab.design.power_tables import RHO, ROWS, Known, power_tables
+from esper_ab.design.scheme import PowerQuestion
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import outcome_of
 from esper_ab.settings.differences import flat

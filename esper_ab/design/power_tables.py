@@ -13,7 +13,6 @@ from numpy.random import Generator
 from esper_ab.contracts.errors import UsageError
 from esper_ab.design.power import (
     PairSpread,
-    PowerQuestion,
     PowerTable,
     ReplicatesNeeded,
     assumed,
@@ -21,6 +20,7 @@ from esper_ab.design.power import (
     power_tables_of,
     replicates_needed,
 )
+from esper_ab.design.scheme import PowerQuestion
 from esper_ab.settings.eval_episodes import EvaluationNoise
 
 ROWS = (6, 8, 10, 12, 16, 20, 24, 30)  # replicates in the table

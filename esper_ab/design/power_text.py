@@ -10,16 +10,10 @@ from esper_ab.contracts.wording import counted, significant
 from esper_ab.design.design import Design
 from esper_ab.design.episodes_text import next_text, share_text
 from esper_ab.design.pairs_needed import MOST_NAMED
-from esper_ab.design.power import (
-    PowerQuestion,
-    PowerRow,
-    PowerTable,
-    ReplicatesNeeded,
-    Simulation,
-    scheme,
-    sd_of_differences,
-)
+from esper_ab.design.power import PowerRow, PowerTable, ReplicatesNeeded, sd_of_differences
 from esper_ab.design.power_tables import Known, PowerAnswer, generator_of
+from esper_ab.design.scheme import PowerQuestion, scheme
+from esper_ab.design.simulation import Simulation
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 from esper_ab.stats.text import digits_for, with_unit
 
