@@ -74,7 +74,7 @@ def check_varied(known: Known) -> Known:
 
 def answer(known: Known, replicates: int, question: PowerQuestion, rows: Sequence[int] = ROWS) -> PowerAnswer:
     """Compute power tables for `rows` and `replicates`; the seed is derived from the question."""
-    rhos = RHO
+    rhos: tuple[float, ...] = RHO
     if known.rho is not None:
         rhos = (known.rho, *(rho for rho in RHO if rho != known.rho))
     tables = power_tables(known, rhos, sorted({*rows, replicates}), question)
