@@ -25,6 +25,7 @@ from esper_ab.api.declared import ABExperiment
 from esper_ab.api.requested import DeclaredExperiment, parse_declaration
 from esper_ab.api.running import READING
 from esper_ab.contracts.errors import USER_FAULTS, EsperError, UsageError
+from esper_ab.contracts.process_exit import PROCESS_EXIT
 from esper_ab.contracts.regular_file import read_regular
 from esper_ab.contracts.visible import visible_line
 from esper_ab.settings.experiment import AskedExperiment
@@ -97,6 +98,7 @@ def _find_experiments(path: Path) -> list[tuple[str, DeclaredExperiment, AskedEx
     module = ModuleType(f"esper_ab_run.{path.stem}")
     module.__file__ = str(path)
     sys.modules[module.__name__] = module
+    PROCESS_EXIT.needs_teardown = True
     _run_guarded(path, lambda: exec(code, module.__dict__))
     own = {
         symbol: value

@@ -30,6 +30,7 @@ from esper_ab.contracts.errors import (
     UsageError,
     no_room,
 )
+from esper_ab.contracts.process_exit import PROCESS_EXIT
 from esper_ab.contracts.shell_command import typeable
 from esper_ab.contracts.visible import visible
 
@@ -159,9 +160,8 @@ def leaving(status: int) -> int:
     sys.exit. If an abandoned thread is still running inside a library, exit without the teardown, because tearing down
     that library could crash the process.
     """
-    inline = sys.modules.get("esper_ab.launchers.inline")
-    if inline is None or not inline.any_given_up():  # by now the journal is closed
-        if inline is not None or "esper_ab.api.files" in sys.modules:
+    if not PROCESS_EXIT.teardown_could_crash():  # by now the journal is closed
+        if PROCESS_EXIT.needs_teardown:
             return status
         atexit._run_exitfuncs()
     with suppress(OSError, ValueError):
