@@ -99,6 +99,9 @@ class LaunchFlags(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         return msgspec.structs.asdict(self)
 
 
+msgspec.json.Decoder(LaunchFlags)  # built now, in one thread: tests/house/test_decoders.py
+
+
 def typed_flags(parsed: Mapping[str, Any]) -> LaunchFlags:
     """Return the flags that click has parsed, by name."""
     return msgspec.convert(parsed, LaunchFlags)

@@ -18,12 +18,12 @@ def test_without_flags_every_field_has_its_default():
 
 def test_a_command_that_trains_has_flags_of_launch():
     params = load_command("calibrate").make_context("calibrate", []).params
-    assert (
-        launch_flags({name: value for name, value in params.items() if name not in OWN["calibrate"]}) == LaunchFlags()
-    )
+    assert typed_flags({name: value for name, value in params.items() if name not in OWN["calibrate"]}) == LaunchFlags()
 
 
-@pytest.mark.parametrize("param", [param for param in command.params if param.expose_value], ids=lambda param: param.name)
+@pytest.mark.parametrize(
+    "param", [param for param in command.params if param.expose_value], ids=lambda param: param.name
+)
 def test_a_typed_flag_reaches_its_field(param):
     if isinstance(param, click.Argument):
         line = ["typed"]
