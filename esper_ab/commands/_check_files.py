@@ -45,17 +45,20 @@ def _run_faults(experiment_dir: Path, run: RunHistory, *, checkpoints: bool) -> 
         file = run.evaluation.policy_file
         if what := _wrong(experiment_dir / file, run.evaluation.policy_sha256, None):
             yield file, f"policy of {run.ref.name}: {what}"
-    recorded = {one.milestone: one for one in run.checkpoints} if checkpoints else {}
+    if not checkpoints:
+        return
+    recorded = {checkpoint.milestone: checkpoint for checkpoint in run.checkpoints}
     newest = max(recorded, default=0) if run.expected else 0
-    for milestone, one in recorded.items():
-        if milestone != newest and not (experiment_dir / one.file).is_file():
+    for milestone, checkpoint in recorded.items():
+        path = experiment_dir / checkpoint.file
+        if milestone != newest and not path.is_file():
             continue
-        if what := _wrong(experiment_dir / one.file, one.sha256, one.size_bytes):
+        if what := _wrong(path, checkpoint.sha256, checkpoint.size_bytes):
             if run.expected:
                 use = "resume starts from an earlier checkpoint"
             else:
                 use = "it is no longer needed"
-            yield one.file, f"checkpoint {milestone} of {run.ref.name}: {what}; {use}"
+            yield checkpoint.file, f"checkpoint {milestone} of {run.ref.name}: {what}; {use}"
 
 
 def _copy_faults(

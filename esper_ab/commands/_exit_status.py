@@ -138,7 +138,8 @@ def _open_standard_streams() -> None:
 def _lacking(error: Exception, program: str, args: Sequence[str]) -> str:
     """Describe a shortage of memory or threads; re-raise any other RuntimeError, because it is a bug."""
     if isinstance(error, MemoryError):
-        what = f" ({said})" if (said := " ".join(str(error).split())) else ""
+        details = " ".join(str(error).split())
+        what = f" ({details})" if details else ""
         remedy = "free some memory"
         if COMMANDS_THAT_TRAIN & {*program.split()[-1:], *args[:1]}:
             remedy += ", or run fewer runs at the same time, for example with --max-parallel 1"
@@ -204,16 +205,24 @@ def invoke(command: click.Command, args: Sequence[str], program: str) -> int:
         error.show()
         return UsageError.exit_code
     except click.ClickException as error:
-        refused = getattr(error, "ctx", None)
-        path = refused.command_path if refused is not None else program  # as in "esper-ab launch"
-        if isinstance(error, click.NoSuchOption):
-            said = unknown_option(error)
-        else:
-            said = error.format_message()
-        hint = f" (see `{path} --help`)" if isinstance(error, click.UsageError) else ""
-        return _report(" ".join(said.split()) + hint, UsageError.exit_code, args)
+        return _report(_click_message(error, program), UsageError.exit_code, args)
     except (KeyboardInterrupt, click.Abort):
         return _report("interrupted", Interrupted.exit_code, args)
     except (MemoryError, RuntimeError) as error:
         return _report(_lacking(error, program, args), UsageError.exit_code, args)
     return status if isinstance(status, int) else 0
+
+
+def _click_message(error: click.ClickException, program: str) -> str:
+    """Return an error of click in one line; if it is about the command line, the line also names the help."""
+    if isinstance(error, click.NoSuchOption):
+        message = unknown_option(error)
+    else:
+        message = error.format_message()
+    line = " ".join(message.split())
+    if not isinstance(error, click.UsageError):
+        return line
+    path = program
+    if error.ctx is not None:
+        path = error.ctx.command_path  # as in "esper-ab launch"
+    return f"{line} (see `{path} --help`)"

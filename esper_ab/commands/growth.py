@@ -138,7 +138,10 @@ def heuristic(json: bool, **options: Any) -> None:
     answer = answer_of("workers.commands.heuristic", asked, _DECODER)
     counts = {"by_slot": count_by_slot(answer), "several_slots": count_several_slots(answer)}
     tree = msgspec.to_builtins({"question": asked, "kernel": answer.kernel, **counts, "hosts": answer.hosts})
-    click.echo(json_module.dumps(tree) if json else typeable(describe_answer(asked, answer)))
+    if json:
+        click.echo(json_module.dumps(tree))
+    else:
+        click.echo(typeable(describe_answer(asked, answer)))
 
 
 @command.command(
@@ -153,8 +156,11 @@ def heuristic(json: bool, **options: Any) -> None:
 @json_flag
 def fetch(task: str, data_dir: str, json: bool) -> None:
     """Download the data of TASK (cifar10), and verify its size and checksum."""
-    said = answer_of("workers.commands.fetch", (task, data_dir), _TEXT)
-    click.echo(json_module.dumps({"task": task, "detail": said}) if json else typeable(said))
+    detail = answer_of("workers.commands.fetch", (task, data_dir), _TEXT)
+    if json:
+        click.echo(json_module.dumps({"task": task, "detail": detail}))
+    else:
+        click.echo(typeable(detail))
 
 
 def make_question(*, slots: str | None, **options: Any) -> SoloQuestion:
@@ -176,8 +182,12 @@ def count_by_slot(answer: SoloAnswer) -> dict[str, dict[str, int]]:
 
 def _done(seeds: list[Seed]) -> dict[str, int]:
     ends = [seed.end for seed in seeds]
-    counts = len(seeds), sum(seed.advanced for seed in seeds), ends.count("fossilized"), ends.count("pruned")
-    return dict(zip(_OPS, counts, strict=True))
+    return {
+        "germinated": len(seeds),
+        "advanced": sum(seed.advanced for seed in seeds),
+        "fossilised": ends.count("fossilized"),
+        "pruned": ends.count("pruned"),
+    }
 
 
 def count_several_slots(answer: SoloAnswer) -> int:
@@ -192,7 +202,8 @@ def describe_answer(asked: SoloQuestion, answer: SoloAnswer) -> str:
     width = max(map(len, ("slot", *answer.slots)))
     table = [f"{'slot':<{width}}  {'  '.join(_OPS)}"]
     for slot, counts in count_by_slot(answer).items():
-        table.append(f"{slot:<{width}}  {'  '.join(f'{counts[op]:>{len(op)}}' for op in _OPS)}")
+        cells = "  ".join(f"{counts[op]:>{len(op)}}" for op in _OPS)
+        table.append(f"{slot:<{width}}  {cells}")
     return "\n".join(
         (
             f"heuristic on {asked.task}: {asked.episodes} x {counted(asked.n_envs, 'host')} of "
