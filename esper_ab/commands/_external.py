@@ -111,12 +111,11 @@ def as_in_python(flags: Flags) -> dict[str, Any]:
     if flags["margin"] is None:  # only the user can know it
         raise UsageError("--margin SIZE is needed: the smallest difference worth acting on, in the outcome's unit")
     by_task = ("margin", "better", "unit", "worst", "scores")
-    options = dict(flags)
-    if options.get("better", "") is None:
-        del options["better"]
-    for name in by_task:
-        if name in options:
-            options[name] = told_by_task(options[name])
+    options: dict[str, Any] = {}
+    for name, value in flags.items():
+        if name == "better" and value is None:
+            continue
+        options[name] = told_by_task(value) if name in by_task else value
     return options
 
 
