@@ -21,11 +21,17 @@ from esper_ab.settings.request import read_toml
 def file_faults(experiment_dir: Path, runs: Sequence[RunHistory], *, checkpoints: bool) -> Iterator[tuple[str, str]]:
     for run in runs:
         yield from _run_faults(experiment_dir, run, checkpoints=checkpoints)
-    for code in {code for run in runs for code in run.spec.reward_code if code.folder}:
+    rewards: dict[RewardCode, None] = {}  # each once
+    trainers: dict[str, TrainerOrder] = {}  # by folder
+    for run in runs:
+        rewards |= dict.fromkeys(code for code in run.spec.reward_code if code.folder)
+        if run.spec.trainer:
+            trainers[run.spec.trainer.folder] = run.spec.trainer
+    for code in rewards:
         folder = experiment_dir / code.folder
         files = [path.relative_to(folder).as_posix() for path in files_below(folder) if path.suffix != ".pyc"]
         yield from _copy_faults(experiment_dir, code, files)
-    for order in {run.spec.trainer.folder: run.spec.trainer for run in runs if run.spec.trainer}.values():
+    for order in trainers.values():
         if not is_command(order.reference):  # a command's files are the user's own
             yield from _copy_faults(experiment_dir, order, order.files)
     for path in (experiment_dir / "experiment.toml", *sorted(experiment_dir.glob("runs/*/config.toml"))):

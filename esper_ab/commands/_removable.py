@@ -64,7 +64,9 @@ def remove(experiment_dir: Path, found: Removable) -> None:
     with closing(Lock(experiment_dir)):
         for file in found.files:
             remove_below(experiment_dir, file)
-        folders = {parent for file in found.files for parent in file.parents if CHECKPOINTS in parent.parts}
+        folders: set[Path] = set()
+        for file in found.files:
+            folders |= {parent for parent in file.parents if CHECKPOINTS in parent.parts}
         for folder in sorted(folders, reverse=True):
             remove_empty_below(experiment_dir, folder)
 

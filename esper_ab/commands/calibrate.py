@@ -103,6 +103,7 @@ def command(mode: str | None, runs: int, seeds: int, **options: Any) -> None:
     from esper_ab.execution.calibration import calibrate
 
     (planned,) = job.parts
+    margin_is_known = planned.plan.design.measures.margin is not None or request.said("margin") is not None
     words = list(click.get_current_context().meta[ARGUMENTS])
     if planned.generated:
         words += ["--name", job.directory.name]
@@ -110,7 +111,7 @@ def command(mode: str | None, runs: int, seeds: int, **options: Any) -> None:
         planned,
         job.launcher,
         seeds,
-        named=planned.plan.design.measures.margin is not None or request.said("margin") is not None,
+        named=margin_is_known,
         watched=not (flags.quiet or flags.json),
         again=shell_command("calibrate", *words),
     )

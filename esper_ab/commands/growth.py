@@ -192,7 +192,8 @@ def _done(seeds: list[Seed]) -> dict[str, int]:
 
 def count_several_slots(answer: SoloAnswer) -> int:
     """Count the hosts that have seed modules in more than one slot."""
-    return sum(len({seed.slot for seed in host.seeds}) > 1 for host in answer.hosts)
+    slots = [{seed.slot for seed in host.seeds} for host in answer.hosts]
+    return sum(len(of_host) > 1 for of_host in slots)
 
 
 def describe_answer(asked: SoloQuestion, answer: SoloAnswer) -> str:
@@ -204,19 +205,19 @@ def describe_answer(asked: SoloQuestion, answer: SoloAnswer) -> str:
     for slot, counts in count_by_slot(answer).items():
         cells = "  ".join(f"{counts[op]:>{len(op)}}" for op in _OPS)
         table.append(f"{slot:<{width}}  {cells}")
-    return "\n".join(
-        (
-            f"heuristic on {asked.task}: {asked.episodes} x {counted(asked.n_envs, 'host')} of "
-            f"{counted(asked.steps, 'step')}, rng seed {asked.rng_seed}, trained by {answer.kernel}",
-            "",
-            *table,
-            "",
-            f"held-out accuracy {sum(accuracies) / len(hosts):.2f} % ({min(accuracies):.2f} to {max(accuracies):.2f})",
-            f"seed modules in more than one slot: {count_several_slots(answer)} of {len(hosts)} hosts",
-            "",
-            *map(_line, hosts),
-        )
-    )
+    size = f"{asked.episodes} x {counted(asked.n_envs, 'host')} of {counted(asked.steps, 'step')}"
+    mean = sum(accuracies) / len(hosts)
+    lines = [
+        f"heuristic on {asked.task}: {size}, rng seed {asked.rng_seed}, trained by {answer.kernel}",
+        "",
+        *table,
+        "",
+        f"held-out accuracy {mean:.2f} % ({min(accuracies):.2f} to {max(accuracies):.2f})",
+        f"seed modules in more than one slot: {count_several_slots(answer)} of {len(hosts)} hosts",
+        "",
+    ]
+    lines += map(_line, hosts)
+    return "\n".join(lines)
 
 
 def _line(host: Host) -> str:
@@ -224,9 +225,10 @@ def _line(host: Host) -> str:
         settled = "never settled"
     else:
         settled = f"settled at step {host.settled_step}"
-    seeds = "; ".join(map(_life, host.seeds)) or (
-        f"no seed module: {host.unsettled_steps} steps not settled, {host.improving_steps} without a plateau"
-    )
+    if host.seeds:
+        seeds = "; ".join(map(_life, host.seeds))
+    else:
+        seeds = f"no seed module: {host.unsettled_steps} steps not settled, {host.improving_steps} without a plateau"
     end = ", diverged" if host.diverged else ""
     return f"{host.episode}/{host.env}: {host.held_out_accuracy:.2f} %, {settled}{end}; {seeds}"
 

@@ -110,7 +110,10 @@ def _as_typed(flag: str, value: Any) -> list[str]:
     if value is True:
         return [flag]
     if isinstance(value, tuple):
-        return [word for item in value for word in (flag, str(item))]
+        words: list[str] = []
+        for item in value:
+            words += [flag, str(item)]
+        return words
     return [flag, str(value)]
 
 
