@@ -20,7 +20,6 @@ from typing import Any
 import click
 
 from esper_ab.commands._parameters import Command
-from esper_ab.commands._unknown_option import unknown_option
 from esper_ab.contracts.errors import (
     NO_ROOM,
     ConditionNotMet,
@@ -216,6 +215,8 @@ def invoke(command: click.Command, args: Sequence[str], program: str) -> int:
 def _click_message(error: click.ClickException, program: str) -> str:
     """Return an error of click in one line; if it is about the command line, the line also names the help."""
     if isinstance(error, click.NoSuchOption):
+        from esper_ab.commands._unknown_option import unknown_option  # imported only for this error
+
         message = unknown_option(error)
     else:
         message = error.format_message()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import click
 
+from esper_ab.commands._old_words import flag_today
 from esper_ab.contracts.errors import Setting, as_flag
 from esper_ab.contracts.wording import close_names
+from esper_ab.settings.foreign_keys import OURS
 
 
 def unknown_option(error: click.NoSuchOption) -> str:
@@ -14,10 +16,6 @@ def unknown_option(error: click.NoSuchOption) -> str:
     It says what to write instead of an option of an earlier version; else it suggests the option of the same meaning
     or, if there is none, options with similar names.
     """
-    # Imported only for this error.
-    from esper_ab.commands._old_words import flag_today
-    from esper_ab.settings.foreign_keys import OURS
-
     message = f"no option {error.option_name}"
     known: list[str] = []
     if error.ctx:
