@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from esper_ab.contracts.errors import Setting, UsageError
-from esper_ab.contracts.machine import Device, Machine
+from esper_ab.contracts.machine import Device, Machine, TaskFacts
 from esper_ab.contracts.records import RunRef
 from esper_ab.contracts.reward_audit import RewardAudit
 from esper_ab.contracts.rng import RngPath, run_path, shuffled
@@ -55,13 +55,6 @@ def make_plan(
     idle = _idle_devices(experiment, lanes)
     cost = estimate(experiment, lanes, machine)
     chance = 100.0 / task.classes if task.classes else None
-    design = make_design(
-        experiment,
-        [tuple(spec.ref.group_id for spec in block.runs) for block in blocks],
-        measures=task.measures,
-        positions_matter=matter,
-        worst=worst_outcome(experiment) if chance is None else chance,
-    )
     limiting = limits(experiment, machine, lanes, positions_matter=matter)
     others = notes(experiment, machine, lanes, idle, positions_matter=matter)
     plan = Plan(
@@ -71,7 +64,7 @@ def make_plan(
         idle_devices=idle,
         blocks=blocks,
         differences=differences(experiment.groups),
-        design=design,
+        design=_design(experiment, task, blocks, chance, positions_matter=matter),
         kind=task.kind,
         estimand=estimand(experiment, machine),
         notes=(*limiting, *others, *remarks),
@@ -84,6 +77,24 @@ def make_plan(
         carries=task.carries,
     )
     return plan, cost
+
+
+def _design(
+    experiment: ResolvedExperiment,
+    task: TaskFacts,
+    blocks: Sequence[Block],
+    chance: float | None,
+    *,
+    positions_matter: bool,
+) -> Design:
+    """Return the design; a lost run counts as `chance` or, without it, as the worst possible outcome."""
+    return make_design(
+        experiment,
+        [tuple(spec.ref.group_id for spec in block.runs) for block in blocks],
+        measures=task.measures,
+        positions_matter=positions_matter,
+        worst=worst_outcome(experiment) if chance is None else chance,
+    )
 
 
 def _idle_devices(experiment: ResolvedExperiment, lanes: Sequence[Lane]) -> tuple[str, ...]:

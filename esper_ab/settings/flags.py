@@ -1,4 +1,4 @@
-"""Turn the values of flags into settings and assignments. Lists and numbers that click leaves as text are parsed here."""
+"""Turn the values of flags into settings and assignments, and parse the lists and numbers that click leaves as text."""
 
 from __future__ import annotations
 

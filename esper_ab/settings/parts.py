@@ -127,10 +127,10 @@ def grid(texts: Iterable[str]) -> tuple[Cell, ...]:
         axes[key] = pieces
     if not axes:
         return ()
-    cells = []
-    for values in itertools.product(*axes.values()):
-        cells.append(tuple(f"{key}={value}" for key, value in zip(axes, values, strict=True)))
-    return tuple(cells)
+    return tuple(
+        tuple(f"{key}={value}" for key, value in zip(axes, cell, strict=True))
+        for cell in itertools.product(*axes.values())
+    )
 
 
 def _tasks(request: Request) -> tuple[str, ...]:
