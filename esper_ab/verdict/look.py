@@ -103,8 +103,7 @@ def _mixed_up(design: Design, used: Data) -> bool:
     harmless = design.positions_drawn or not design.positions_matter or design.positions < 2
     if harmless or isinstance(used, Samples) or len(used) < LEAST_PAIRS:
         return False
-    positions = [{"a": (pair.position_a,), "b": (pair.position_b,)} for pair in used]
-    return not identified(positions)
+    return not identified([{"a": (pair.position_a,), "b": (pair.position_b,)} for pair in used])
 
 
 def take_look(design: Design, replicates: int, data: Data, n_open: int) -> Look:

@@ -85,4 +85,4 @@ def _resampled_weights(runs: int, rng: Generator) -> Floats:
 
 def _chances(of_a: Floats, of_b: Floats) -> Floats:
     """Return the chance of each run of a against each run of b [n, m]: 1 if it is better, a half if it is equal."""
-    return (of_a[:, None] > of_b) + 0.5 * (of_a[:, None] == of_b)
+    return np.asarray((of_a[:, None] > of_b) + 0.5 * (of_a[:, None] == of_b))
