@@ -15,10 +15,11 @@ from esper_ab.stats.proportions import Proportions
 from esper_ab.verdict import caveats, headline, sentences
 from esper_ab.verdict.collapse import unseen
 from esper_ab.verdict.descriptive import describe
-from esper_ab.verdict.evidence import DifferenceInterval, Evidence, Kind, Numbers
+from esper_ab.verdict.evidence import DifferenceInterval, Evidence, Numbers
 from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.grounds import Grounds, decide, decide_unaudited
 from esper_ab.verdict.imputation import Imputed, imputed, limits_with_losses
+from esper_ab.verdict.inconclusive import Inconclusive
 from esper_ab.verdict.look import Effect, Look, effect_of
 from esper_ab.verdict.looks import Course
 from esper_ab.verdict.question import Lost, Question
@@ -228,17 +229,17 @@ def _smallest_resolvable(numbers: Numbers, most: int | None) -> float | None:
     return smallest_difference(numbers.question, numbers.course, spread_used, most)
 
 
-def _kind(numbers: Numbers, low: float | None, high: float | None, smallest: float | None) -> Kind | None:
+def _kind(numbers: Numbers, low: float | None, high: float | None, smallest: float | None) -> Inconclusive | None:
     """Return the kind of INCONCLUSIVE (stopped for futility, or whether the margin was detectable); else None."""
     if numbers.course.standing == "futile":
-        return "futile"
+        return Inconclusive.FUTILE
     margin = numbers.design.margin
     within = low is not None and high is not None and max(-low, high) < margin
     reached = low is not None and smallest is not None and smallest <= margin
     if within or reached:
-        return "bounded"
+        return Inconclusive.BOUNDED
     if numbers.pairs_needed is not None:
-        return "uninformative"
+        return Inconclusive.UNINFORMATIVE
     return None
 
 

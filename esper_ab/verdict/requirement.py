@@ -13,6 +13,7 @@ from esper_ab.contracts.errors import ConditionNotMet, UsageError
 from esper_ab.contracts.wording import did_you_mean, n_pairs, named
 from esper_ab.design.design import Contrast
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS, unseen_rate
+from esper_ab.verdict.inconclusive import Inconclusive
 from esper_ab.verdict.scale import MEAN
 from esper_ab.verdict.verdict import SMALL, Verdict
 
@@ -99,7 +100,7 @@ def _failing(requirement: Requirement, comparison: Comparison) -> str:
         text = f"{text} on the mean over tasks"
     elif question.task:
         text = f"on {question.task}, {text}"
-    if comparison.inconclusive == "futile":
+    if comparison.inconclusive is Inconclusive.FUTILE:
         text = f"{text}, stopped for futility"
     if not _opposite(requirement, comparison):
         text += _too_few(requirement, comparison)
