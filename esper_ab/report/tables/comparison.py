@@ -28,9 +28,8 @@ def overview_table(design: Design, comparisons: Sequence[Comparison]) -> Table:
 
     The deciding interval of each row has its own level; the simultaneous intervals hold all at once.
     """
-    if len(comparisons) < 2:
-        rows = ()
-    else:
+    rows: tuple[tuple[str, ...], ...] = ()
+    if len(comparisons) > 1:
         rows = tuple(_overview_row(design, item) for item in comparisons)
     note = ""
     if any(item.simultaneous[:2] != (None, None) for item in comparisons):
