@@ -14,8 +14,8 @@ from esper_ab.contracts.records import EpisodeRecord
 from esper_ab.journal.columns import Columns
 
 # Largest probability ratio of an update: above it one step moved the policy further than clipping can hold. It is that
-# of the rarest among hundreds of decisions. With default settings it is about 2.5, and between 5 and 10 in 2 % of the
-# updates, whose KL is near ppo.target_kl all the same; above 10, the KL was four times that.
+# of the rarest among hundreds of decisions. In 504 updates with default settings (12 runs of synthetic, 2 of digits) its
+# median was 2.5; it was between 5 and 10 in ten updates, and above 10 in one.
 RATIO_ALARM = 10.0
 FIRST_RATIO_ALARM = 1e-3  # |ratio - 1| before the first step; only rounding if the update sees what the policy saw
 # Entropy in nats per decision, over heads that had a choice; below it, the policy no longer explores. The entropy of a

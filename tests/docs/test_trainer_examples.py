@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from support import trainers
 from support.tensor_world import quiet
 
-from workers.storage import state_bytes
 from workers.trainer.session import open_session
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples" / "trainers"
@@ -30,10 +29,10 @@ def test_a_python_trainer_resumes_to_the_same_bits(tmp_path, name, outcome, metr
         warnings.simplefilter("ignore")  # those of packages that are not ours
         whole = open_session(spec, tmp_path, "cpu", ("",))
         first = whole.train(0, quiet, quiet)
-        kept = state_bytes.to_bytes(whole.state())
+        kept = whole.checkpoint()
         second = whole.train(1, quiet, quiet)
         evaluated = whole.evaluate(tmp_path, quiet)
         again = open_session(spec, tmp_path, "cpu", ("",))
-        again.resume(state_bytes.from_bytes(kept))
+        again.resume_from(kept)
         assert again.train(1, quiet, quiet).digest == second.digest != first.digest
         assert again.evaluate(tmp_path, quiet).digest == evaluated.digest

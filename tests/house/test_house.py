@@ -32,6 +32,15 @@ def test_no_function_is_too_long():
     assert breaking(_long_functions, SOURCES + BESIDE) == set()
 
 
+def _inner_headers(source: str) -> list[str]:
+    return re.findall(r"^# -{2,} .*$", source, re.MULTILINE)
+
+
+def test_no_module_has_headers_because_it_is_one_idea():
+    assert _inner_headers("x = 1\n\n# --- limits ---\n") == ["# --- limits ---"]
+    assert breaking(_inner_headers) == set()
+
+
 def test_most_functions_of_the_packages_have_a_docstring():
     functions = [
         node
