@@ -74,7 +74,7 @@ def answer(asked: PoliciesQuestion) -> PoliciesAnswer:
         spec, played, warning = evaluate_file(path, asked)
         warnings += [warning] if warning else []
         for actions in dict.fromkeys(one.actions for one in played):
-            episodes = [one.outcome for one in played if one.actions == actions]
+            episodes = [one.result for one in played if one.actions == actions]
             means, words = kind_of(spec.task).summary(episodes)
             rows.append({"policy": str(path), "actions": actions, "episodes": len(episodes), **means})
             lines.append(f"{path} ({actions}, {len(episodes)} episodes): {words}")

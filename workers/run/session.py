@@ -147,7 +147,7 @@ class Session:
             policy_file=self.spec.policy_file,
             policy_sha256=sha256,
             timing=self._stopwatch.lap(),
-            digest=_digest(tuple(played.outcome for played in eval_episodes), None, self._policy_bytes()),
+            digest=_digest(tuple(played.result for played in eval_episodes), None, self._policy_bytes()),
         )
 
     def evaluate_policy(self, policy: policy_file.SavedPolicy, on_step: OnStep) -> tuple[EvaluatedEpisode, ...]:
@@ -167,7 +167,7 @@ class Session:
                 result = self.evaluation_episode(episode, size, decider, on_step)
                 for i, end in enumerate(result.envs):
                     rewards = {mode: finite(float(values[i])) for mode, values in result.rewards.items()}
-                    found.append(EvaluatedEpisode(episode=episode, actions=kind, outcome=end, rewards=rewards))
+                    found.append(EvaluatedEpisode(episode=episode, actions=kind, result=end, rewards=rewards))
         return tuple(found)
 
     def evaluation_episode(self, episode: int, eval_episodes: int, decider: Controller[Any], on_step: OnStep) -> Ended:

@@ -87,7 +87,7 @@ class TrainerSession(ABC):
             timing=_timing(began),
             digest=_digest(ends),
             episodes=tuple(
-                EvaluatedEpisode(episode=episode, actions="sampled", outcome=end, rewards={})
+                EvaluatedEpisode(episode=episode, actions="sampled", result=end, rewards={})
                 for episode, end in enumerate(ends)
             ),
         )
