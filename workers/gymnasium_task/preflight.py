@@ -20,7 +20,9 @@ from esper_ab.contracts.records import EnvEpisode
 from esper_ab.contracts.rng import RngPath
 from workers.arrays import Floats, flaw
 from workers.environments import AboutTask, Stopwatch
-from workers.gymnasium_task.environments import GymEnvironments, GymFacts, GymSpec, GymStep
+from workers.gymnasium_task.environments import GymEnvironments
+from workers.gymnasium_task.facts import GymFacts, GymStep
+from workers.gymnasium_task.place import GymSpec
 from workers.gymnasium_task.world import (
     RETURN,
     RandomActions,

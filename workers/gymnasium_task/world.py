@@ -25,7 +25,9 @@ from esper_ab.contracts.settings import RewardSettings
 from esper_ab.contracts.worker_order import RunSpec
 from workers.arrays import Floats, Ints
 from workers.environments import Controller, Decisions, Stopwatch
-from workers.gymnasium_task.environments import Env, GymEnvironments, GymEpisode, GymSeen, GymSpec, GymStep, close
+from workers.gymnasium_task.environments import GymEnvironments, GymSeen
+from workers.gymnasium_task.facts import GymEpisode, GymStep
+from workers.gymnasium_task.place import Env, GymSpec, close
 from workers.gymnasium_task.spaces import Codec
 from workers.user_rewards.user_code import (
     Load,
