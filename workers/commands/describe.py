@@ -34,8 +34,14 @@ from workers.native.binding import trains
 
 _GPU_SIGNS = (Path("/proc/driver/nvidia/version"), Path("/dev/nvidia0"))
 _CPU_INFO = Path("/proc/cpuinfo")
-_ENVS, _CHANNELS, _SIDE, _BATCH, _KERNEL = 4, 16, 8, 64, 3  # sizes of the timed convolution
-_REPEATS, _TRIED_SIDE = 8, 512  # repetitions of the convolution; side of a matrix of 1 MiB
+# Sizes of the timed convolution.
+_ENVS = 4
+_CHANNELS = 16
+_SIDE = 8
+_BATCH = 64
+_KERNEL = 3
+_REPEATS = 8  # of the convolution
+_TRIED_SIDE = 512  # of a matrix of 1 MiB
 
 
 def find_gpus(

@@ -72,7 +72,8 @@ def answer(asked: PoliciesQuestion) -> PoliciesAnswer:
     for path in map(Path, asked.policies):
         pin(policy_file.load(path).spec.arithmetic)
         spec, played, warning = evaluate_file(path, asked)
-        warnings += [warning] if warning else []
+        if warning:
+            warnings.append(warning)
         for actions in dict.fromkeys(one.actions for one in played):
             episodes = [one.outcome for one in played if one.actions == actions]
             means, words = kind_of(spec.task).summary(episodes)
