@@ -37,12 +37,12 @@ class GymFacts(ReadOnlyArrays):
         """Return the facts with every array zeroed in the rows of environments that are not in `stepped` [E]."""
         if stepped.all():
             return self
-        rows: dict[str, Any] = {
-            name: np.where(stepped.reshape(-1, *[1] * (value.ndim - 1)), value, np.zeros_like(value))
-            for name, value in vars(self).items()
-            if isinstance(value, np.ndarray)
-        }
-        return replace(self, **rows)
+        zeroed: dict[str, Any] = {}
+        for name, value in vars(self).items():
+            if isinstance(value, np.ndarray):
+                rows = stepped.reshape(-1, *[1] * (value.ndim - 1))
+                zeroed[name] = np.where(rows, value, np.zeros_like(value))
+        return replace(self, **zeroed)
 
 
 class GymStep:
