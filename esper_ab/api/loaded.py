@@ -120,7 +120,7 @@ class LoadedExperiment:
         return ByPair({(one.question.a, one.question.b): one for one in self.comparisons})[a, b]
 
     def frame(self, table: str) -> DuckDBPyRelation:
-        """Return one of the tables in `records.TABLES` (docs/data.md). Raises UsageError for an unknown name.
+        """Return one of the tables in `tables.TABLES` (docs/data.md). Raises UsageError for an unknown name.
 
         `df()` of the result is a pandas DataFrame, `pl()` a polars DataFrame, `arrow()` an Arrow table, and
         `fetchall()` a list of tuples.

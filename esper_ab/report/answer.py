@@ -16,6 +16,7 @@ from esper_ab.report.document import Item
 from esper_ab.report.kinds import kind_of
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 from esper_ab.verdict.comparison import Comparison
+from esper_ab.verdict.inconclusive import Inconclusive
 from esper_ab.verdict.sample_size import extendable
 from esper_ab.verdict.verdict import DIFFERENT, Verdict
 
@@ -113,7 +114,7 @@ def _more_pairs(content: Content) -> Iterator[Item]:
     if any(item.capped_by for item in open_ones):
         yield Item("First fix what limits the verdict: more pairs alone do not help.")
         return
-    if all(item.inconclusive == "futile" for item in open_ones):
+    if all(item.inconclusive is Inconclusive.FUTILE for item in open_ones):
         replicates = max(content.history.replicates, LEAST_EQUIVALENCE_PAIRS)
         yield Item(
             f"A difference of {design.margin_words} had become unlikely. To show that no difference is as large, "
@@ -212,7 +213,7 @@ def _larger(content: Content, extended: int | None, anew: int, said: str) -> Ite
 
 def _pairs(item: Comparison) -> tuple[int | None, int] | None:
     """Return how many pairs an extension (None if impossible) and a new plan would need."""
-    if item.pairs_needed is None or item.inconclusive == "futile":
+    if item.pairs_needed is None or item.inconclusive is Inconclusive.FUTILE:
         return None
     anew = item.pairs_anew or item.pairs_needed
     return item.pairs_needed.pairs if extendable(item.question, item.course) else None, anew.pairs

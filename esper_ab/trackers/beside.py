@@ -66,7 +66,8 @@ class Trackers:
         with suppress(KeyboardInterrupt):
             while left and time.monotonic() < deadline:
                 left = {name for name in left if self._works(name)}
-                time.sleep(_POLL_S if left else 0)
+                if left:
+                    time.sleep(_POLL_S)
         self._warn_of_failures()
         for name in sorted(self._unheard):
             progress = self._progress(name)
@@ -122,7 +123,8 @@ def fill(experiment_dir: Path, names: Sequence[Name], *, live: bool) -> dict[Nam
     detail.
     """
     started = uuid4().hex
-    children = {name: _begin(experiment_dir, name, *(("--live",) if live else ()), started) for name in names}
+    words = ("--live", started) if live else (started,)
+    children = {name: _begin(experiment_dir, name, *words) for name in names}
     try:
         statuses = {name: _wait(experiment_dir, name, child, started) for name, child in children.items()}
     except BaseException:
@@ -140,11 +142,12 @@ def _begin(experiment_dir: Path, name: Name, *words: str, outlives: bool = False
     for the tracker.
     """
     where = str(experiment_dir.absolute())
-    line = child_command("esper_ab.trackers.process", where, name, *words, outlives=outlives)
-    shell = ["sh", "-c", '"$@" </dev/null &', "sh"] if outlives else []
+    command = child_command("esper_ab.trackers.process", where, name, *words, outlives=outlives)
+    if outlives:
+        command = ["sh", "-c", '"$@" </dev/null &', "sh", *command]
     with os.fdopen(open_log(experiment_dir, name), "ab") as log:
         return subprocess.Popen(
-            [*shell, *line],
+            command,
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -169,9 +172,9 @@ def _wait(experiment_dir: Path, name: Name, child: subprocess.Popen[bytes], star
         return child.wait(_SILENT_S)
     progress = read_progress(experiment_dir, name, started)
     if progress is None or not progress.lines:
-        server = server_of(name, read_settings(experiment_dir)) if progress else ""
-        reached = f"{server} may be unreachable, or " if server else ""
-        why = f"{reached}its library loads slowly on a busy machine"
+        why = "its library loads slowly on a busy machine"
+        if progress is not None and (server := server_of(name, read_settings(experiment_dir))):
+            why = f"{server} may be unreachable, or {why}"
         _warn(f"{name} has reported nothing for {_SILENT_S:.0f} s and keeps trying: {why}")
     return child.wait()
 

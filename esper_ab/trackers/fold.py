@@ -9,8 +9,11 @@ from esper_ab.journal.events import AnyEvent, EpisodeRecorded, ExperimentStarted
 from esper_ab.journal.fold import History, begin
 from esper_ab.journal.outcomes import mean
 from esper_ab.trackers.numbers import (
+    comparison_numbers,
+    comparison_words,
     episode_numbers,
     evaluation_numbers,
+    evaluation_words,
     experiment_id,
     experiment_settings,
     identity,
@@ -18,7 +21,7 @@ from esper_ab.trackers.numbers import (
     without_missing,
 )
 from esper_ab.trackers.settings import Tracking
-from esper_ab.trackers.tracker import COMPARISON, Conclusion, Subject, Tracker
+from esper_ab.trackers.tracker import COMPARISON, Conclusion, EndState, Subject, Tracker
 
 
 def unix_ms(wall_time: str) -> int:
@@ -50,11 +53,10 @@ class Fold:
                 subject = self._subject(record.run.name)
                 self._tracker.log(subject, record.episode, episode_numbers(record), self._at_ms)
             case RunEvaluated(record=evaluation):
-                values = evaluation_numbers(self.history, evaluation.run.name)
-                words = {name: getattr(evaluation, name) for name in ("policy_file", "policy_sha256", "digest")}
-                self._conclude(evaluation.run.name, values, words)
+                run = evaluation.run.name
+                self._conclude(run, "finished", evaluation_numbers(self.history, run), evaluation_words(evaluation))
             case Incident(category="dropped_pair" | "cancelled") if event.run_name in self._subjects:
-                self._conclude(event.run_name, {}, {"lost": event.detail})
+                self._conclude(event.run_name, "failed", {}, {"lost": event.detail})
 
     def finish(self) -> None:
         """Conclude the comparison if the experiment has ended, and close the tracker."""
@@ -87,7 +89,7 @@ class Fold:
             self._tracker.begin(self._subjects[run])
         return self._subjects[run]
 
-    def _conclude(self, run: str, values: dict[str, float], words: dict[str, str]) -> None:
+    def _conclude(self, run: str, state: EndState, numbers: dict[str, float], words: dict[str, str]) -> None:
         """Conclude a run, once."""
         subject = self._subject(run)
         if run in self._over:
@@ -95,9 +97,9 @@ class Fold:
         self._over.add(run)
         conclusion = Conclusion(
             step=self.history.runs[run].spec.episodes,
-            numbers=values,
+            numbers=numbers,
             words=words,
-            state="failed" if "lost" in words else "finished",
+            state=state,
             at_ms=self._at_ms,
         )
         self._tracker.conclude(subject, conclusion)
@@ -108,29 +110,23 @@ class Fold:
         from esper_ab.analysis.analyse import analyse
 
         history = self.history
-        analysis = analyse(self.history)
+        analysis = analyse(history)
         ended = history.ended
         outcome = history.outcome
         assert ended is not None
         words: dict[str, str] = {}
         numbers: dict[str, float | None] = {}
-        for one in analysis.comparisons:
-            pair = f"{one.question.a}-{one.question.b}"
-            words |= {f"{pair}/{name}": str(getattr(one, name)) for name in ("verdict", "headline", "sentence")}
-            words[f"{pair}/warnings"] = " ".join(one.warnings)
-            numbers |= {f"{pair}/{name}": getattr(one, name) for name in ("estimate", "low", "high", "used")}
-            hedges = one.descriptive["hedges_g"]
-            numbers[f"{pair}/hedges_g"] = hedges and hedges.g
-        words |= {
-            "rule": rule(history.design),
-            "result": analysis.result_hash,
-            "measured": f"{outcome.title}; {outcome.better} is better",
-            "state": " ".join(filter(None, (ended.status, ended.detail))),
-        }
+        for comparison in analysis.comparisons:
+            pair = f"{comparison.question.a}-{comparison.question.b}"
+            words |= {f"{pair}/{name}": text for name, text in comparison_words(comparison).items()}
+            numbers |= {f"{pair}/{name}": value for name, value in comparison_numbers(comparison).items()}
+        words["rule"] = rule(history.design)
+        words["result"] = analysis.result_hash
+        words["measured"] = f"{outcome.title}; {outcome.better} is better"
+        words["state"] = f"{ended.status} {ended.detail}" if ended.detail else ended.status
         for group in history.groups:
-            numbers[f"outcome/{group}"] = mean(
-                analysis.outcomes[run.ref.name].outcome for run in history.of_group(group)
-            )
+            runs = history.of_group(group)
+            numbers[f"outcome/{group}"] = mean(analysis.outcomes[run.ref.name].outcome for run in runs)
         return Conclusion(
             step=history.replicates,
             numbers=without_missing(numbers),

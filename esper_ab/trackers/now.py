@@ -47,13 +47,15 @@ def _now(experiment_dir: Path, name: Name) -> TrackerNow:
 
 def tracking_text(experiment_dir: Path, trackers: tuple[TrackerNow, ...]) -> list[str]:
     """Describe each tracker in one line."""
-    return [f"  tracker {visible_line(_said(experiment_dir, one))}" for one in trackers]
+    return [f"  tracker {visible_line(_line(experiment_dir, tracker))}" for tracker in trackers]
 
 
-def _said(experiment_dir: Path, one: TrackerNow) -> str:
-    place = f" in {one.where}" if one.where else ""
-    told = f"{one.tracker}: {one.state}, {counted(one.lines, 'journal line')}{place}"
-    if one.state not in ("failed", "gone"):
-        return told
-    why = f": {one.detail}" if one.detail else ""
-    return f"{told}{why}; `{shell_command('track', experiment_dir)}` adds what is missing"
+def _line(experiment_dir: Path, now: TrackerNow) -> str:
+    line = f"{now.tracker}: {now.state}, {counted(now.lines, 'journal line')}"
+    if now.where:
+        line += f" in {now.where}"
+    if now.state not in ("failed", "gone"):
+        return line
+    if now.detail:
+        line += f": {now.detail}"
+    return f"{line}; `{shell_command('track', experiment_dir)}` adds what is missing"

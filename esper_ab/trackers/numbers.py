@@ -7,16 +7,19 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from esper_ab.contracts.records import EpisodeRecord, PPOUpdate
+from esper_ab.contracts.records import EpisodeRecord, EvaluationRecord, PPOUpdate
 from esper_ab.contracts.worker_order import RunSpec
 from esper_ab.journal.events import ExperimentStarted
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import episode_mean, mean_outcome, measured, outcomes
 from esper_ab.trackers.tracker import Scalar
+
+if TYPE_CHECKING:
+    from esper_ab.verdict.comparison import Comparison
 
 _ID_DIGITS = 16
 _OF_THE_RUN = ("rng_seed", "task", "n_envs", "episodes", "steps", "eval_episodes", "rng_label")
@@ -37,24 +40,25 @@ def experiment_id(started: ExperimentStarted, began: str) -> str:
 
 def episode_numbers(record: EpisodeRecord) -> dict[str, float]:
     """Return the numbers of one training episode: means over environments, numbers of the policy update, wall times."""
-    names = record.envs[0].measures if record.envs else ()
-    return without_missing(
-        {
-            "train/outcome": mean_outcome(record),
-            "train/reward": episode_mean(record, lambda env: env.reward_sum),
-            "train/failed": episode_mean(record, lambda env: float(env.failed)),  # share
-            **{f"measure/{name}": episode_mean(record, partial(measured, name)) for name in names},
-            **({} if record.ppo is None else dict(_update(record.ppo))),
-            **{f"time/{name}": getattr(record.timing, name) for name in record.timing.__struct_fields__},
-        }
-    )
+    numbers = {
+        "train/outcome": mean_outcome(record),
+        "train/reward": episode_mean(record, lambda env: env.reward_sum),
+        "train/failed": episode_mean(record, lambda env: float(env.failed)),  # share
+    }
+    if record.envs:
+        for name in record.envs[0].measures:
+            numbers[f"measure/{name}"] = episode_mean(record, partial(measured, name))
+    if record.ppo is not None:
+        numbers |= _update(record.ppo)
+    for name in record.timing.__struct_fields__:
+        numbers[f"time/{name}"] = getattr(record.timing, name)
+    return without_missing(numbers)
 
 
 def _update(ppo: PPOUpdate) -> Iterator[tuple[str, float | None]]:
     for name in ppo.__struct_fields__:
         if name != "heads":
-            value = getattr(ppo, name)
-            yield f"ppo/{name}", None if value is None else float(value)
+            yield f"ppo/{name}", getattr(ppo, name)
     for head, use in ppo.heads.items():
         yield f"ppo/head/{head}/entropy", use.entropy
         yield f"ppo/head/{head}/learnable", use.learnable
@@ -63,14 +67,44 @@ def _update(ppo: PPOUpdate) -> Iterator[tuple[str, float | None]]:
 def evaluation_numbers(history: History, run: str) -> dict[str, float]:
     """Return the evaluation results of one run, in the report's units."""
     outcome = outcomes(replace(history, runs={run: history.runs[run]}))[run]
-    numbers = {
-        f"evaluation/{name}": value
-        for name in outcome.__struct_fields__
-        if isinstance(value := getattr(outcome, name), float | int)
-    }
+    numbers = {}
+    for name in outcome.__struct_fields__:
+        value = getattr(outcome, name)
+        if isinstance(value, float | int):
+            numbers[f"evaluation/{name}"] = value
     measures = {f"evaluation/measure/{name}": value for name, value in outcome.measures.items()}
     rewards = {f"evaluation/reward/{mode}": value for mode, value in outcome.rewards.items()}
     return without_missing(numbers | measures | rewards)
+
+
+def evaluation_words(evaluation: EvaluationRecord) -> dict[str, str]:
+    """Return the name and hash of the policy of one run, and the digest of its records."""
+    return {
+        "policy_file": evaluation.policy_file,
+        "policy_sha256": evaluation.policy_sha256,
+        "digest": evaluation.digest,
+    }
+
+
+def comparison_words(comparison: Comparison) -> dict[str, str]:
+    return {
+        "verdict": str(comparison.verdict),
+        "headline": comparison.headline,
+        "sentence": comparison.sentence,
+        "warnings": " ".join(comparison.warnings),
+    }
+
+
+def comparison_numbers(comparison: Comparison) -> dict[str, float | None]:
+    """Return the estimate, its interval and the number of pairs that they rest on, and Hedges' g."""
+    hedges = comparison.descriptive["hedges_g"]
+    return {
+        "estimate": comparison.estimate,
+        "low": comparison.low,
+        "high": comparison.high,
+        "used": comparison.used,
+        "hedges_g": None if hedges is None else hedges.g,
+    }
 
 
 def run_settings(history: History, spec: RunSpec) -> dict[str, Scalar]:
@@ -92,7 +126,7 @@ def experiment_settings(history: History) -> dict[str, Scalar]:
     """Return all settings common to the groups, by dotted key, and the groups' differences."""
     tree = msgspec.to_builtins(history.plan.experiment)
     tree["groups"] = ",".join(history.groups)
-    differences = {f"differs.{one.key}": json.dumps(one.values) for one in history.plan.differences}
+    differences = {f"differs.{item.key}": json.dumps(item.values) for item in history.plan.differences}
     return {"plan": history.plan.digest, **dict(_flat(tree)), **differences}
 
 
@@ -101,7 +135,13 @@ def _flat(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Scala
         if isinstance(value, dict):
             yield from _flat(value, f"{above}{key}.")
         else:
-            yield f"{above}{key}", value if isinstance(value, bool | int | float | str) else json.dumps(value)
+            yield f"{above}{key}", _scalar(value)
+
+
+def _scalar(value: Any) -> Scalar:
+    if isinstance(value, bool | int | float | str):
+        return value
+    return json.dumps(value)
 
 
 def without_missing(numbers: Mapping[str, float | None]) -> dict[str, float]:

@@ -63,12 +63,12 @@ class _Work:
 
         Credentials are removed, because a library's error may include an address that contains them.
         """
-        first = visible_line(" ".join(without_credentials(why).split()))[:500]
+        line = visible_line(" ".join(without_credentials(why).split()))[:500]
         with suppress(OSError):
-            sys.stderr.write(f"error: {self._name}: {first}\n")
+            sys.stderr.write(f"error: {self._name}: {line}\n")
             sys.stderr.flush()
         with suppress(OSError):
-            self._say(state="failed", detail=first)
+            self._say(state="failed", detail=line)
         return 1
 
     def watch(self) -> None:
@@ -77,7 +77,10 @@ class _Work:
         while True:
             time.sleep(_WATCH_S)
             now = time.monotonic()
-            free_since = None if holder(self._experiment_dir) is not None else free_since or now
+            if holder(self._experiment_dir) is not None:
+                free_since = None
+            elif free_since is None:
+                free_since = now
             if free_since is not None and now - max(free_since, self._moved_at) > _END_S:
                 os._exit(self.fail(f"no progress for {_END_S:.0f} s after the run ended"))
 

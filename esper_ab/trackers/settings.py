@@ -41,10 +41,13 @@ def wanted(tracking: Tracking) -> tuple[Name, ...]:
 
 def wandb_mode(flag: str, asked: str | None) -> Literal["online", "offline"]:
     """Return the mode given by `flag`, else by WANDB_MODE, else online. Raises UsageError for an unknown mode."""
-    origin, mode = (flag, asked) if asked else ("WANDB_MODE", os.environ.get("WANDB_MODE") or "online")
-    if mode not in ("online", "offline"):
-        raise UsageError(f"{origin} {mode!r}: expected online or offline; to use neither, omit wandb")
-    return "online" if mode == "online" else "offline"
+    origin = flag if asked else "WANDB_MODE"
+    mode = asked or os.environ.get("WANDB_MODE") or "online"
+    if mode == "online":
+        return "online"
+    if mode == "offline":
+        return "offline"
+    raise UsageError(f"{origin} {mode!r}: expected online or offline; to use neither, omit wandb")
 
 
 def server_of(name: Name, tracking: Tracking) -> str:

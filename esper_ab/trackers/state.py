@@ -66,10 +66,10 @@ def write_progress(experiment_dir: Path, name: Name, progress: TrackerProgress) 
 def read_progress(experiment_dir: Path, name: Name, started: str | None = None) -> TrackerProgress | None:
     """Read a tracker's progress file; None if it is missing, invalid, or not from the process that `started` marks."""
     try:
-        found = _decode_progress(read_regular(experiment_dir / FOLDER / f"{name}.json"))
+        progress = _decode_progress(read_regular(experiment_dir / FOLDER / f"{name}.json"))
     except (OSError, *UNREADABLE):
         return None
-    return found if started in (None, found.started) else None
+    return progress if started in (None, progress.started) else None
 
 
 def take(experiment_dir: Path, name: Name) -> int | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 Scalar = bool | int | float | str
+EndState = Literal["finished", "failed", "interrupted"]  # of a run, or of the experiment for the comparison
 COMPARISON = "comparison"  # key of the subject that holds the experiment's results instead of a run
 
 
@@ -28,7 +29,7 @@ class Conclusion:
     step: int
     numbers: dict[str, float]
     words: dict[str, str]
-    state: Literal["finished", "failed", "interrupted"]
+    state: EndState
     at_ms: int  # Unix time
 
 

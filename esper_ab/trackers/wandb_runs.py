@@ -54,14 +54,14 @@ class WandbRuns:
             run.log({**numbers, "_timestamp": at_ms / 1000}, step=step)
 
     def conclude(self, subject: Subject, conclusion: Conclusion) -> None:
-        said = {**conclusion.numbers, **conclusion.words, "outcome": conclusion.state}
-        mark = identity(msgspec.json.encode(said, order="sorted").decode())
+        summary = {**conclusion.numbers, **conclusion.words, "outcome": conclusion.state}
+        mark = identity(msgspec.json.encode(summary, order="sorted").decode())
         if subject.key == COMPARISON and not self._is_done(subject, mark):
             self._start(subject)
         run = self._open.pop(subject.key, None)
         if run is None:
             return
-        run.summary.update(said)
+        run.summary.update(summary)
         run.finish(exit_code=0 if conclusion.state == "finished" else 1)
         self._done[subject.key] = {"id": subject.id, "to": self._to, "mark": mark}
         write_below(self._experiment_dir, _DONE_FILE, msgspec.json.encode(self._done))
@@ -110,10 +110,13 @@ class WandbRuns:
     def _is_done(self, subject: Subject, mark: str | None = None) -> bool:
         """True if the run still exists and was written completely, with the conclusion that has this mark."""
         done = self._done.get(subject.key)
-        if done is None or (done["id"], done["to"]) != (subject.id, self._to) or mark not in (None, done["mark"]):
+        if done is None or done["id"] != subject.id or done["to"] != self._to:
             return False
-        folder = self._experiment_dir / "wandb"
-        return self._tracking.wandb != "offline" or any(folder.glob(f"offline-run-*-{subject.id}"))
+        if mark is not None and mark != done["mark"]:
+            return False
+        if self._tracking.wandb != "offline":
+            return True
+        return any((self._experiment_dir / "wandb").glob(f"offline-run-*-{subject.id}"))
 
     def _read_done(self) -> dict[str, dict[str, str]]:
         try:

@@ -11,8 +11,8 @@ from esper_ab.stats.statistic import Beside
 from esper_ab.verdict.descriptive import statistics
 from esper_ab.verdict.evidence import Evidence
 from esper_ab.verdict.finding import ROWS
+from esper_ab.verdict.further_pairs import looks_to_come
 from esper_ab.verdict.scale import MEAN
-from esper_ab.verdict.sentences import looks_to_come
 from esper_ab.verdict.sentences_on_losses import on_collapse, on_losses
 from esper_ab.verdict.shapes import on_shapes
 from esper_ab.verdict.undecided import on_undecided

@@ -14,9 +14,10 @@ from esper_ab.stats.proportions import Proportions
 from esper_ab.verdict import caveats, headline, sentences
 from esper_ab.verdict.collapse import unseen
 from esper_ab.verdict.descriptive import describe
-from esper_ab.verdict.evidence import DifferenceInterval, Evidence, Kind, Numbers
+from esper_ab.verdict.evidence import DifferenceInterval, Evidence, Numbers
 from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.imputation import imputed, limits_with_losses
+from esper_ab.verdict.inconclusive import Inconclusive
 from esper_ab.verdict.look import effect_of
 from esper_ab.verdict.looks import Course
 from esper_ab.verdict.question import Lost, Question
@@ -182,15 +183,16 @@ def _seen(numbers: Numbers, *, identical: bool, small: bool) -> Verdict:
     return Verdict.INCONCLUSIVE
 
 
-def _kind(numbers: Numbers, low: float | None, high: float | None, smallest: float | None) -> Kind | None:
+def _kind(numbers: Numbers, low: float | None, high: float | None, smallest: float | None) -> Inconclusive | None:
     """Return the kind of INCONCLUSIVE (stopped for futility, or whether the margin was detectable); else None."""
     if numbers.course.standing == "futile":
-        return "futile"
+        return Inconclusive.FUTILE
     margin = numbers.design.margin
     within = low is not None and high is not None and max(-low, high) < margin
     reached = low is not None and smallest is not None and smallest <= margin
-    beyond: Kind | None = "uninformative" if numbers.pairs_needed is not None else None
-    return "bounded" if within or reached else beyond
+    if within or reached:
+        return Inconclusive.BOUNDED
+    return None if numbers.pairs_needed is None else Inconclusive.UNINFORMATIVE
 
 
 def _equivalence_interval(numbers: Numbers) -> DifferenceInterval:

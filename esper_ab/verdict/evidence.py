@@ -22,6 +22,7 @@ from esper_ab.stats.text import p_text, percent
 from esper_ab.verdict.collapse import Unseen
 from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.imputation import Imputed
+from esper_ab.verdict.inconclusive import Inconclusive
 from esper_ab.verdict.look import Effect, Look
 from esper_ab.verdict.looks import Course
 from esper_ab.verdict.question import Lost, Question
@@ -40,9 +41,6 @@ class Level(msgspec.Struct, frozen=True, kw_only=True):
         return f"{percent(self.confidence)} {self.kind}interval{early}"
 
 
-# "bounded": the margin was within reach, and the interval says what is ruled out; "uninformative": the margin was out
-# of reach; "futile": a look stopped it, because a difference of the margin had become unlikely.
-Kind = Literal["bounded", "uninformative", "futile"]
 # Limits of a difference in its unit, None if the data give none, and the level of the interval.
 DifferenceInterval = tuple[float | None, float | None, Level]
 
@@ -258,7 +256,7 @@ class Evidence(Numbers):
     findings: tuple[Finding, ...]  # of the audit; those that concern this comparison
     capped_by: tuple[str, ...]  # why the verdict is at most INCONCLUSIVE, one sentence each
     unseen: Unseen | None  # what a claim could not have seen; None if nothing is claimed
-    inconclusive: Kind | None  # the kind of INCONCLUSIVE, at the end of the plan or of the comparison; else None
+    inconclusive: Inconclusive | None  # its kind, at the end of the plan or of the comparison; else None
     unaudited: Verdict  # the verdict of records and looks alone, before audit and losses
     verdict: Verdict
 

@@ -13,15 +13,30 @@ from esper_ab.design.pairs_needed import MOST_NAMED
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.pair import outcomes
 from esper_ab.stats.text import digits_apart, percent
-from esper_ab.verdict.drift import DRIFT
 from esper_ab.verdict.evidence import Evidence
+from esper_ab.verdict.scale import MEAN
 from esper_ab.verdict.shapes import tails_beyond_margin
+from esper_ab.verdict.undecided_reason import Undecided, why_undecided
 from esper_ab.verdict.verdict import CLAIMS, DIFFERENT, Verdict
 
-_ZERO = "the interval includes 0"
-_BOUND = "the test has not reached its bound"
-_EARLY = "it is too early to call the difference smaller than the margin"
-_NO_SPREAD = "too little varies between the pairs for any test"
+# The end of "Not decided: ..., but ..."; `_worded` words or completes those that need a fact of the comparison.
+_REASONS = {
+    Undecided.DRIFT: "the differences drift from pair to pair",
+    Undecided.AUDIT: "the audit allows no verdict",
+    Undecided.LOST_RUNS: "the lost runs could change the answer",
+    Undecided.LOST_WITHOUT_WORST: "the lost runs could change the answer; no worst outcome is declared for them",
+    Undecided.BASELINE: "their outcomes are not clearly better than those of a group that learns nothing",
+    Undecided.NO_PAIR: "no pair was complete at the last look",
+    Undecided.FEW_PAIRS: f"a verdict needs at least {LEAST_PAIRS} pairs",
+    Undecided.FUTILE: "it was stopped for futility: a difference of the margin had become unlikely",
+    Undecided.WITHDRAWN: "the last look does not confirm what an earlier one decided",
+    Undecided.NO_SPREAD: "too little varies between the pairs for any test",
+    Undecided.NO_INTERVAL: "these pairs give no interval",
+    Undecided.TOO_EARLY: "it is too early to call the difference smaller than the margin",
+    Undecided.ZERO_INSIDE: "the interval includes 0",
+    Undecided.NO_LOOK: "the first planned look is still to come",
+    Undecided.BOUND: "the test has not reached its bound",
+}
 
 
 def headline(evidence: Evidence) -> str:
@@ -30,20 +45,20 @@ def headline(evidence: Evidence) -> str:
     For runs done elsewhere, the sentence ends with the unit that was counted, because only the author of the runs knows
     whether rows are runs.
     """
-    said = _answer(evidence)
+    answer = _answer(evidence)
     unit = evidence.question.unit
     if not unit or not evidence.used:
-        return said
+        return answer
     a, b = map(len, outcomes(evidence.samples or evidence.pairs[: evidence.used]))
-    each = f"of {evidence.question.a} and {b} of {evidence.question.b}" if a != b else "per group"
-    return f"{said.removesuffix('.')}; {counted(a, unit)} {each}."
+    if a == b:
+        counts = f"{counted(a, unit)} per group"
+    else:
+        counts = f"{counted(a, unit)} of {evidence.question.a} and {b} of {evidence.question.b}"
+    return f"{answer.removesuffix('.')}; {counts}."
 
 
 def _answer(evidence: Evidence) -> str:
     verdict = evidence.verdict
-    question = evidence.question
-    a = question.a
-    b = question.b
     if verdict is Verdict.INCONCLUSIVE:
         return _open(evidence)
     if verdict is Verdict.EQUIVALENT:
@@ -53,7 +68,7 @@ def _answer(evidence: Evidence) -> str:
     if verdict is Verdict.NO_INFERENCE and evidence.estimate is not None:
         few = evidence.worded(f"Too few pairs to decide{_yet(evidence)} ({evidence.used}; {LEAST_PAIRS} needed)")
         return f"{few}: {_ahead(evidence)}{_wins(evidence)}."
-    return headline_of([(a, b)], evidence)
+    return headline_of([(evidence.question.a, evidence.question.b)], evidence)
 
 
 def headline_of(pairs: Sequence[tuple[str, str]], evidence: Evidence) -> str:
@@ -61,27 +76,33 @@ def headline_of(pairs: Sequence[tuple[str, str]], evidence: Evidence) -> str:
 
     `evidence`: the evidence on any one of the comparisons.
     """
-    them = named(pairs)
+    groups = named(pairs)
     verdict = evidence.verdict
-    one = len(pairs) == 1
+    single = len(pairs) == 1
     if verdict is Verdict.BLOCKED:
-        return f"No answer for {them}: the audit blocks the comparison{'' if one else 's; its table says why'}."
+        blocked = "comparison" if single else "comparisons; its table says why"
+        return f"No answer for {groups}: the audit blocks the {blocked}."
     if verdict is Verdict.NO_INFERENCE:
-        none = "no pair is complete" if evidence.samples is None else "one has no run"
         if evidence.data:
-            return f"{evidence.worded('Too few pairs')} to decide about {them}: {LEAST_PAIRS} are needed."
-        return f"Nothing can be said about {them}: {none}."
+            return f"{evidence.worded('Too few pairs')} to decide about {groups}: {LEAST_PAIRS} are needed."
+        lacking = "no pair is complete" if evidence.samples is None else "one has no run"
+        return f"Nothing can be said about {groups}: {lacking}."
     if verdict is Verdict.IDENTICAL:
-        them = them if one else capital(them)
-        if evidence.question.same_settings:
-            return f"{them} are the same computation: all records agree, so there is nothing to compare."
-        if len(evidence.pairs) == 1:
-            where = "the one pair"
-        else:
-            where = f"all {n_pairs(len(evidence.pairs))}"
-        return f"{them} did the same in {where}: all records agree, so the differing settings had no effect."
-    why = _why(evidence)
-    return f"Not decided{_yet(evidence)} for {them}: {'the intervals include 0' if why == _ZERO else why}."
+        return _identical(groups if single else capital(groups), evidence)
+    reason = why_undecided(evidence)
+    if reason is Undecided.ZERO_INSIDE:
+        words = "the intervals include 0"
+    else:
+        words = _worded(evidence, reason)
+    return f"Not decided{_yet(evidence)} for {groups}: {words}."
+
+
+def _identical(groups: str, evidence: Evidence) -> str:
+    if evidence.question.same_settings:
+        return f"{groups} are the same computation: all records agree, so there is nothing to compare."
+    n = len(evidence.pairs)
+    where = "the one pair" if n == 1 else f"all {n_pairs(n)}"
+    return f"{groups} did the same in {where}: all records agree, so the differing settings had no effect."
 
 
 def alike(evidence: Evidence) -> tuple[str, ...]:
@@ -95,31 +116,37 @@ def _equivalent(evidence: Evidence) -> str:
     """Say that a difference is small, and that a large one is ruled out only if no rare failure can hide one."""
     question = evidence.question
     margin = evidence.design.margin_words
-    said = f"{question.a} and {question.b} are equivalent within {margin}: {_ahead(evidence)}"
+    equivalent = f"{question.a} and {question.b} are equivalent within {margin}: {_ahead(evidence)}"
     tails = [tail for tail, _ in tails_beyond_margin(evidence)]
     if tails:
         counts = " and ".join(str(tail.count) for tail in tails)
         like = f"if pairs like {counts} of these {evidence.used} are no more frequent than here"
-        return f"{said}{_bracketed(evidence, f', within the margin, {like}')}."
+        return f"{equivalent}{_bracketed(evidence, f', within the margin, {like}')}."
     if evidence.rules_out_margin:
-        return f"{said}{_bracketed(evidence)}, and a difference of {margin} or more is ruled out."
-    return f"{said}{_bracketed(evidence, ', within the margin')}."
+        return f"{equivalent}{_bracketed(evidence)}, and a difference of {margin} or more is ruled out."
+    return f"{equivalent}{_bracketed(evidence, ', within the margin')}."
 
 
 def _decided(evidence: Evidence) -> str:
     question = evidence.question
-    ahead = evidence.course.direction * evidence.question.sign > 0
+    ahead = evidence.course.direction * question.sign > 0
+    better = "better" if ahead else "worse"
+    margin = _margin(evidence)
     small = evidence.verdict in (Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN)
-    words = question.design.margin_words
-    # of a mean over tasks, or of one outcome
-    if words == "1 margin":
-        margin = words
+    if small:
+        by = f", but by less than {margin}: by"
+        interval = _bracketed(evidence)
     else:
-        margin = f"the margin of {words}"
-    but = f", but by less than {margin}: by " if small else " by "
-    where = "" if small else f", {_beside_margin(evidence)} {margin}"
-    size = f"{evidence.design.outcome.difference(_size(evidence))}{_bracketed(evidence, where)}"
-    return f"{question.a} is {'better' if ahead else 'worse'} than {question.b}{but}{size}{_wins(evidence)}."
+        by = " by"
+        interval = _bracketed(evidence, f", {_beside_margin(evidence)} {margin}")
+    size = evidence.design.outcome.difference(_size(evidence))
+    return f"{question.a} is {better} than {question.b}{by} {size}{interval}{_wins(evidence)}."
+
+
+def _margin(evidence: Evidence) -> str:
+    """Name the margin, as in "the margin of 2 points"; for a mean over tasks, its unit is the margin."""
+    words = evidence.design.margin_words
+    return words if evidence.question.task == MEAN else f"the margin of {words}"
 
 
 def _beside_margin(evidence: Evidence) -> str:
@@ -135,84 +162,54 @@ def _beside_margin(evidence: Evidence) -> str:
 
 
 def _open(evidence: Evidence) -> str:
-    why = _why(evidence)
+    reason = why_undecided(evidence)
     if evidence.estimate is None:
-        return f"Not decided{_yet(evidence)}: {why}."
-    reason = evidence.worded(why)
-    if why == _ZERO:
-        reason = f"the {_interval(evidence)}, {_span(evidence)}, includes 0"
-    if why == _EARLY:
-        reason = f"calling the difference smaller than the margin takes {evidence.small_from}"
+        return f"Not decided{_yet(evidence)}: {_worded(evidence, reason)}."
     if evidence.constant:
         answer = f"every pair differs by {evidence.constant}, so no test of a mean applies"
         return f"Not decided{_yet(evidence)}: {answer}; this is the answer for these seeds."
-    if why == _NO_SPREAD and evidence.stuck is not None:
-        count, runs, value = evidence.stuck
-        stuck = f"{count} of {runs} runs have the outcome {evidence.design.value(value)}"
-        reason = f"{stuck}, which leaves too little spread for any test"
-    looks = _seen(evidence, "look level", "looks", ("worse than", "better than"), evidence.question.sign)
-    return f"Not decided{_yet(evidence)}: {looks}{_wins(evidence)}, but {reason}{_would_decide(evidence, why)}."
+    looks = _seen(evidence, "look level", "looks", ("better than", "worse than"), evidence.question.sign)
+    but = f"{_worded_with_numbers(evidence, reason)}{_would_decide(evidence, reason)}"
+    return f"Not decided{_yet(evidence)}: {looks}{_wins(evidence)}, but {but}."
 
 
-def _would_decide(evidence: Evidence, why: str) -> str:
+def _would_decide(evidence: Evidence, reason: Undecided) -> str:
     """Say how many pairs would show a difference of the margin, if more pairs are needed for a decision."""
+    if reason not in (Undecided.ZERO_INSIDE, Undecided.BOUND) or not evidence.course.finished:
+        return ""
     anew = evidence.pairs_anew
     here = evidence.pairs_needed
-    pairs = min((one.pairs for one in (here, anew) if one is not None), default=0)
-    lacking = why in (_ZERO, _BOUND) and evidence.course.finished
-    if not lacking or not evidence.used < pairs <= MOST_NAMED:
+    pairs = min((needed.pairs for needed in (here, anew) if needed is not None), default=0)
+    if not evidence.used < pairs <= MOST_NAMED:
         return ""
-    if anew is not None and here is not None and anew.pairs < here.pairs:
-        where = " in a new plan"
-    else:
-        where = ""
+    fewer_anew = anew is not None and here is not None and anew.pairs < here.pairs
+    where = " in a new plan" if fewer_anew else ""
     return f"; about {pairs} pairs{where} would show a difference of {evidence.design.margin_words}"
 
 
-def _why(evidence: Evidence) -> str:
-    """Return why a comparison is not decided, as the end of "Not decided: ..., but ..."."""
-    if evidence.capped_by:
-        caps = {finding.kind for finding in evidence.findings if finding.weight == "caps"}
-        if caps == {DRIFT}:
-            return _drifts(evidence)
-        if caps:
-            return "the audit allows no verdict"
-        if evidence.imputed is not None and not evidence.imputed.survives:
-            undeclared = f"; no worst outcome is declared for them ({evidence.question.worst_flag})"
-            return f"the lost runs could change the answer{undeclared if evidence.imputed.mean is None else ''}"
-        return "their outcomes are not clearly better than those of a group that learns nothing"
-    if evidence.estimate is None:
-        return "no pair was complete at the last look"
-    if evidence.used < LEAST_PAIRS:
-        return f"a verdict needs at least {LEAST_PAIRS} pairs"
-    if evidence.course.standing == "futile":
-        return "it was stopped for futility: a difference of the margin had become unlikely"
-    if evidence.course.decision != evidence.course.standing:
-        return "the last look does not confirm what an earlier one decided"
-    return _why_open(evidence)
+def _worded(evidence: Evidence, reason: Undecided) -> str:
+    """Word a reason without numbers of the interval, as the end of "Not decided: ..., but ..."."""
+    if reason is Undecided.DRIFT and evidence.course.later:
+        later = len(evidence.course.later)
+        return f"the differences drift over all {n_pairs(evidence.used + later)}, {later} of them after that look"
+    if reason is Undecided.LOST_WITHOUT_WORST:
+        return f"{_REASONS[reason]} ({evidence.question.worst_flag})"
+    if reason is Undecided.SIGNS:
+        return evidence.lacking_signs
+    return _REASONS[reason]
 
 
-def _drifts(evidence: Evidence) -> str:
-    """Say over which pairs the differences drift, if not only those that the estimate is of are checked."""
-    later = len(evidence.course.later)
-    if not later:
-        return "the differences drift from pair to pair"
-    return f"the differences drift over all {n_pairs(evidence.used + later)}, {later} of them after that look"
-
-
-def _why_open(evidence: Evidence) -> str:
-    """Return the reason that follows from the interval."""
-    low = evidence.low
-    high = evidence.high
-    if low is None or high is None:
-        if evidence.degenerate:
-            return _NO_SPREAD
-        return "these pairs give no interval"
-    if low <= 0.0 <= high:
-        return _EARLY if evidence.small_from else _ZERO
-    if evidence.last_look is None:
-        return "the first planned look is still to come"
-    return evidence.lacking_signs or _BOUND
+def _worded_with_numbers(evidence: Evidence, reason: Undecided) -> str:
+    """Word a reason for a comparison that has an estimate."""
+    if reason is Undecided.ZERO_INSIDE:
+        return f"the {_interval(evidence)}, {_span(evidence)}, includes 0"
+    if reason is Undecided.TOO_EARLY:
+        return f"calling the difference smaller than the margin takes {evidence.small_from}"
+    if reason is Undecided.NO_SPREAD and evidence.stuck is not None:
+        count, runs, value = evidence.stuck
+        stuck = f"{count} of {runs} runs have the outcome {evidence.design.value(value)}"
+        return f"{stuck}, which leaves too little spread for any test"
+    return evidence.worded(_worded(evidence, reason))
 
 
 def _yet(evidence: Evidence) -> str:
@@ -221,17 +218,20 @@ def _yet(evidence: Evidence) -> str:
 
 def _ahead(evidence: Evidence) -> str:
     """Return "a is 1.2 points above b": the observation alone."""
-    return _seen(evidence, "are level", "is", ("below", "above"), 1.0)
+    return _seen(evidence, "are level", "is", ("above", "below"), 1.0)
 
 
-def _seen(evidence: Evidence, equal: str, verb: str, than: tuple[str, str], sign: float) -> str:
+def _seen(evidence: Evidence, equal: str, verb: str, ahead_behind: tuple[str, str], sign: float) -> str:
+    """Say by how much the first group is ahead of the second, or behind it; `sign` is -1.0 if lower is ahead."""
     question = evidence.question
     estimate = evidence.estimate
     assert estimate is not None
     if _equal(evidence):
         return f"{question.a} and {question.b} {equal}"
     size = question.design.outcome.difference(_size(evidence))
-    return f"{question.a} {verb} {size} {than[estimate * sign > 0.0]} {question.b}"
+    ahead, behind = ahead_behind
+    relation = ahead if estimate * sign > 0.0 else behind
+    return f"{question.a} {verb} {size} {relation} {question.b}"
 
 
 def _equal(evidence: Evidence) -> bool:
@@ -244,21 +244,28 @@ def _size(evidence: Evidence, value: float | None = None) -> str:
     There is one decimal less than elsewhere, unless a number would keep only one significant digit. There are more
     decimals if the interval would shrink to one number, or if a limit would seem to lie on 0 or on the margin.
     """
-    value = evidence.estimate if value is None else value
+    if value is None:
+        value = evidence.estimate or 0.0
     numbers = [number for number in (evidence.estimate, evidence.low, evidence.high) if number is not None]
     digits = evidence.design.digits
-    margin = evidence.design.margin
     if min(map(abs, numbers), default=0.0) >= 10.0 ** (2 - digits):
         digits -= 1
+    return f"{abs(value):.{_digits_that_hide_nothing(evidence, digits)}f}"
+
+
+def _digits_that_hide_nothing(evidence: Evidence, digits: int) -> int:
+    """Return at least `digits` digits: as many as keep the interval and a claim's estimate off 0 and the margin."""
+    margin = evidence.design.margin
     marks = (-margin, 0.0, margin)
     apart = list[tuple[tuple[float, ...], tuple[float, ...]]]()
     if evidence.low is not None and evidence.high is not None:
-        apart.append(((evidence.low, evidence.high), (*marks, (evidence.low + evidence.high) / 2.0)))
+        middle = (evidence.low + evidence.high) / 2.0
+        apart.append(((evidence.low, evidence.high), (*marks, middle)))
     if evidence.verdict in CLAIMS and evidence.estimate is not None:
         apart.append(((evidence.estimate,), marks))
-    while (more := max((digits_apart(*one, digits) for one in apart), default=digits)) > digits:
+    while (more := max((digits_apart(*numbers, digits) for numbers in apart), default=digits)) > digits:
         digits = more  # digits that keep one number on its side may move another one across
-    return f"{abs(value or 0.0):.{digits}f}"
+    return digits
 
 
 def _wins(evidence: Evidence) -> str:
@@ -267,9 +274,12 @@ def _wins(evidence: Evidence) -> str:
     used = evidence.pairs[: evidence.used]
     if len(used) < 2 or estimate is None or _equal(evidence):
         return ""
-    ahead = sum(pair.a > pair.b if estimate > 0 else pair.a < pair.b for pair in used)
-    ties = sum(pair.a == pair.b for pair in used)
-    return f", in {ahead} of {n_pairs(len(used))}{f' ({ties} tied)' if ties else ''}"
+    above = sum(pair.a > pair.b for pair in used)
+    below = sum(pair.a < pair.b for pair in used)
+    ties = len(used) - above - below
+    ahead = above if estimate > 0 else below
+    tied = f" ({ties} tied)" if ties else ""
+    return f", in {ahead} of {n_pairs(len(used))}{tied}"
 
 
 def _bracketed(evidence: Evidence, where: str = "") -> str:

@@ -13,6 +13,7 @@ from esper_ab.contracts.errors import ConditionNotMet, UsageError
 from esper_ab.contracts.wording import did_you_mean, n_pairs, named
 from esper_ab.design.design import Contrast
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS, unseen_rate
+from esper_ab.verdict.inconclusive import Inconclusive
 from esper_ab.verdict.scale import MEAN
 from esper_ab.verdict.verdict import SMALL, Verdict
 
@@ -95,7 +96,7 @@ def _failing(requirement: Requirement, comparison: Comparison) -> str:
     question = comparison.question
     where = f"on {question.task}, " if question.task and question.task != MEAN else ""
     mean = " on the mean over tasks" if question.task == MEAN else ""
-    stopped = ", stopped for futility" if comparison.inconclusive == "futile" else ""
+    stopped = ", stopped for futility" if comparison.inconclusive is Inconclusive.FUTILE else ""
     few = "" if _opposite(requirement, comparison) else _too_few(requirement, comparison)
     return f"{where}{question.a} against {question.b} is {comparison.verdict}{mean}{stopped}{few}"
 

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from esper_ab.contracts.wording import n_pairs
 from esper_ab.design.design import Design, rule
-from esper_ab.design.pairs_needed import MOST_NAMED, PairsNeeded
 from esper_ab.stats.exact_signs import BACKED, BACKED_BY_SIGNS
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_OPEN_ENDED_PAIRS, LEAST_PAIRS, smallest_p
 from esper_ab.stats.pair import alike, outcomes
 from esper_ab.stats.text import digits_apart, p_beside, p_text, percent, signed
 from esper_ab.verdict.evidence import DifferenceInterval, Evidence
+from esper_ab.verdict.further_pairs import next_look, pairs_for_an_answer
+from esper_ab.verdict.inconclusive import Inconclusive
 from esper_ab.verdict.verdict import CLAIMS, Verdict
 
 _NO_DIFFERENCE = (
     "their settings differ, but these runs never depended on the difference. Longer training may separate them, or "
     "this task never uses the differing settings."
 )
-_CAPPED = ("The audit and lost runs can block or cap a verdict.", "Lost runs can cap a verdict.")
+_OPEN = (Verdict.NO_INFERENCE, Verdict.INCONCLUSIVE)
 
 
 def interval(evidence: Evidence) -> str:
@@ -44,10 +47,14 @@ def rule_sentence(design: Design) -> str:
         return "None, because one group is compared with nothing."
     if not design.boundaries and design.anytime_after is None:
         return f"No claim can follow from this plan: a verdict needs at least {LEAST_PAIRS} seeds."
+    if design.outcome_over == "given":
+        caps = "Lost runs can cap a verdict."
+    else:
+        caps = "The audit and lost runs can block or cap a verdict."
     return (
         f"{rule(design)}. BETTER or WORSE if that bound is reached{_signs(design)}. EQUIVALENT (BELOW MARGIN after "
         f"BETTER or WORSE) if {_when_small(design)} the interval lies within +-{design.margin_words}. Otherwise "
-        f"INCONCLUSIVE. {_CAPPED[design.outcome_over == 'given']}"
+        f"INCONCLUSIVE. {caps}"
     )
 
 
@@ -57,21 +64,24 @@ def _signs(design: Design) -> str:
     if design.test != "t" or not backed:
         return ""
     share = design.alpha / len(design.comparisons)
-    never = any(smallest_p(look) > share for look in backed)
-    if never:
-        unless = ", unless so few pairs can never reach that comparison's share of alpha"
-    else:
-        unless = ""
-    return f" and, with {BACKED}, the exact sign-flip test agrees{unless}"
+    agrees = f" and, with {BACKED}, the exact sign-flip test agrees"
+    if any(smallest_p(look) > share for look in backed):
+        return f"{agrees}, unless so few pairs can never reach that comparison's share of alpha"
+    return agrees
 
 
 def _when_small(design: Design) -> str:
     """Say at which looks a difference may be called smaller than the margin, as in "at the last look, with ..."."""
-    later = "" if design.anytime_after is None else f"from {LEAST_OPEN_ENDED_PAIRS} pairs on"
-    of = "pairs" if design.test == "t" else "runs per group"
-    planned = f"with {LEAST_EQUIVALENCE_PAIRS} {of} or more" if design.looks else ""
-    planned = f"at the last look, {planned}," if len(design.looks) > 1 else planned
-    return " or ".join(part for part in (planned, later) if part)
+    counted = "pairs" if design.test == "t" else "runs per group"
+    enough = f"with {LEAST_EQUIVALENCE_PAIRS} {counted} or more"
+    times = []
+    if len(design.looks) > 1:
+        times.append(f"at the last look, {enough},")
+    elif design.looks:
+        times.append(enough)
+    if design.anytime_after is not None:
+        times.append(f"from {LEAST_OPEN_ENDED_PAIRS} pairs on")
+    return " or ".join(times)
 
 
 def _early(evidence: Evidence) -> str:
@@ -96,39 +106,49 @@ def sentence(evidence: Evidence) -> str:
     if verdict is Verdict.IDENTICAL:
         why = "the same computation." if question.same_settings else _NO_DIFFERENCE
         return f"IDENTICAL ({n}). All records of {a} and {b} agree: {why} No test applies."
-    undecided = verdict in (Verdict.NO_INFERENCE, Verdict.INCONCLUSIVE)
-    said = _undecided(evidence) if undecided else _decided(evidence)
-    return f"{said} Conditional on {question.scope}."
+    if verdict in _OPEN:
+        result = _undecided(evidence)
+    else:
+        result = _decided(evidence)
+    return f"{result} Conditional on {question.scope}."
 
 
 def _head(evidence: Evidence) -> str:
+    """Write the estimate, as in "shaped - simplified = +1.20 points"."""
     assert evidence.estimate is not None
     design = evidence.design
-    margin = design.margin
     lower = "" if design.outcome.sign > 0.0 else " (lower is better)"
-    marks = (-margin, 0.0, margin) if evidence.verdict in CLAIMS else ()
+    marks: tuple[float, ...] = ()
+    if evidence.verdict in CLAIMS:
+        marks = (-design.margin, 0.0, design.margin)
     digits = digits_apart((evidence.estimate,), marks, design.digits)
     return f"{evidence.question.a} - {evidence.question.b} = {design.difference(evidence.estimate, digits)}{lower}"
 
 
 def _no_inference(evidence: Evidence) -> str:
-    a = evidence.question.a
-    b = evidence.question.b
+    question = evidence.question
     if evidence.estimate is None:
-        yet = " yet" if len(evidence.lost.replicates) < evidence.question.planned else ""
-        none = f"no complete pair{yet}" if evidence.design.test == "t" else "a group without runs"
-        return f"NO INFERENCE ({none}). Nothing can be said about {a} and {b}."
-    sd = evidence.question.run_sd
-    design = evidence.design
-    how = f" (--seeds {LEAST_PAIRS})" if evidence.question.recorded else ""
-    if sd is None:
+        return (
+            f"NO INFERENCE ({_nothing_to_compare(evidence)}). Nothing can be said about {question.a} and {question.b}."
+        )
+    if question.run_sd is None:
         spread = "The spread between runs of one group is unknown without a calibration"
     else:
-        spread = f"Runs of one group have a standard deviation of about {design.size(sd)} (calibration)"
+        sd = evidence.design.size(question.run_sd)
+        spread = f"Runs of one group have a standard deviation of about {sd} (calibration)"
+    flag = f" (--seeds {LEAST_PAIRS})" if question.recorded else ""
     return (
         f"NO INFERENCE (1 pair). {_head(evidence)}. These are two runs. {spread}. "
-        f"A verdict needs at least {LEAST_PAIRS} pairs{how}."
+        f"A verdict needs at least {LEAST_PAIRS} pairs{flag}."
     )
+
+
+def _nothing_to_compare(evidence: Evidence) -> str:
+    if evidence.design.test != "t":
+        return "a group without runs"
+    if len(evidence.lost.replicates) < evidence.question.planned:
+        return "no complete pair yet"
+    return "no complete pair"
 
 
 def _decided(evidence: Evidence) -> str:
@@ -142,12 +162,25 @@ def _decided(evidence: Evidence) -> str:
             f"EQUIVALENT within +-{margin} ({n}). {numbers} A difference of the margin or more is rejected in "
             f"both directions{tost}."
         )
-    said = f"{evidence.verdict} ({n}). {numbers}"
+    parts = [f"{evidence.verdict} ({n}).", numbers]
     if evidence.verdict in (Verdict.BETTER, Verdict.WORSE):
-        return f"{said} {early}" if (early := _early(evidence)) else said
-    several = len(question.design.comparisons) > 1
-    at_once = f" ({limits_text(evidence.simultaneous, question.design)})" if several else ""
-    return f"{said} There is a difference, smaller than the margin of {margin}{at_once}."
+        parts.append(_early(evidence))
+    else:
+        parts.append(f"There is a difference, smaller than the margin of {margin}{_at_once(evidence)}.")
+    return _joined(parts)
+
+
+def _at_once(evidence: Evidence) -> str:
+    """Give the interval that holds for all comparisons at once, if there are several."""
+    design = evidence.question.design
+    if len(design.comparisons) < 2:
+        return ""
+    return f" ({limits_text(evidence.simultaneous, design)})"
+
+
+def _joined(parts: Sequence[str]) -> str:
+    """Join the parts that are not empty."""
+    return " ".join(part for part in parts if part)
 
 
 def _test(evidence: Evidence) -> str:
@@ -155,20 +188,22 @@ def _test(evidence: Evidence) -> str:
     look = evidence.last_look
     kind = evidence.test
     if look is not None and look.bound_e is not None:
-        reached = "no e-value" if look.e is None else f"e-value {look.e:.3g}"
-        return f"{reached} ({look.bound_e:g} required)"
-    if look is not None:
-        p = look.p
-    elif evidence.effect:
-        p = evidence.effect.p
-    else:
-        p = None
+        e_value = "no e-value" if look.e is None else f"e-value {look.e:.3g}"
+        return f"{e_value} ({look.bound_e:g} required)"
+    p = _deciding_p(evidence)
     if p is None:
         return f"no {kind}"
     if look is None or look.bound_p is None:
         return f"{kind} p {p_text(p)}"
     reached, bound = p_beside(p, look.bound_p)
     return f"{kind} p {reached} ({bound} required)"
+
+
+def _deciding_p(evidence: Evidence) -> float | None:
+    """Return the p of the last look; before the first look, that of the effect so far."""
+    if evidence.last_look is not None:
+        return evidence.last_look.p
+    return evidence.effect.p if evidence.effect else None
 
 
 def _when(evidence: Evidence) -> str:
@@ -178,6 +213,11 @@ def _when(evidence: Evidence) -> str:
     if at is None or (len(design.looks) < 2 and design.anytime_after is None):
         return ""
     return f", decided {_after(design, at)}"
+
+
+def _at_which_look(evidence: Evidence) -> str:
+    """Name the look that decided or stopped the comparison, as in " after 8 seeds (look 1 of 2)"."""
+    return _when(evidence).removeprefix(", decided")
 
 
 def _of_last(evidence: Evidence) -> str:
@@ -190,35 +230,54 @@ def _of_last(evidence: Evidence) -> str:
 
 
 def _after(design: Design, replicates: int) -> str:
+    seeds = f"after {replicates} seeds"
     looks = design.looks
-    number = f" (look {looks.index(replicates) + 1} of {len(looks)})" if replicates in looks else ""
-    return f"after {replicates} seeds{number}"
+    if replicates not in looks:
+        return seeds
+    return f"{seeds} (look {looks.index(replicates) + 1} of {len(looks)})"
 
 
 def _undecided(evidence: Evidence) -> str:
-    finished = evidence.course.finished
-    planned = "" if finished or evidence.most_pairs is None else f" of {evidence.question.planned}"
-    so_far = "" if finished else " so far"
-    if planned:
-        there = f"{len(evidence.pairs)}{planned} pairs"
-    else:
-        there = evidence.counted(len(evidence.pairs))
-    said = f"{evidence.verdict}{so_far} ({there}). "
-    if evidence.estimate is None:
-        said += "At the last look no pair was complete."
-    else:
-        if evidence.used == len(evidence.data):
-            at = ""
-        else:
-            at = f"At the last look, with {n_pairs(evidence.used)}: "
-        said += f"{at}{_head(evidence)}{_shown(evidence)}"
-    if evidence.unaudited not in (Verdict.NO_INFERENCE, Verdict.INCONCLUSIVE) and evidence.capped_by:
+    progress = "" if evidence.course.finished else " so far"
+    result = f"{evidence.verdict}{progress} ({_pairs_so_far(evidence)}). {_result_so_far(evidence)}"
+    if evidence.unaudited not in _OPEN and evidence.capped_by:
         alone = f"From the {evidence.worded('pairs')} alone the verdict would be {evidence.unaudited}"
-        return f"{said} {alone}, but: {' '.join(evidence.capped_by)}"
-    signs = f"{evidence.lacking_signs.capitalize()}." if evidence.lacking_signs else ""
-    why = (signs, _withdrawn(evidence), _ruled_out(evidence), _early(evidence))
-    parts = (said, *why, _next_look(evidence), _more(evidence))
-    return " ".join(part for part in parts if part)
+        return f"{result} {alone}, but: {' '.join(evidence.capped_by)}"
+    lacking = evidence.lacking_signs
+    signs = f"{lacking.capitalize()}." if lacking else ""
+    return _joined(
+        (
+            result,
+            signs,
+            _withdrawn(evidence),
+            _ruled_out(evidence),
+            _early(evidence),
+            next_look(evidence),
+            pairs_for_an_answer(evidence),
+        )
+    )
+
+
+def _pairs_so_far(evidence: Evidence) -> str:
+    """Count the pairs, as in "4 of 8 pairs" before the end of a plan that has one, else as in "4 pairs"."""
+    n = len(evidence.pairs)
+    if evidence.course.finished or evidence.most_pairs is None:
+        return evidence.counted(n)
+    return f"{n} of {evidence.question.planned} pairs"
+
+
+def _result_so_far(evidence: Evidence) -> str:
+    """Write the estimate of an open comparison, and what its interval and test say."""
+    if evidence.estimate is None:
+        return "At the last look no pair was complete."
+    at = ""
+    if evidence.used != len(evidence.data):
+        at = f"At the last look, with {n_pairs(evidence.used)}: "
+    if evidence.used < LEAST_PAIRS:
+        rest = _of_few_pairs(evidence)
+    else:
+        rest = _without_test(evidence) or _with_test(evidence)
+    return f"{at}{_head(evidence)}{rest}"
 
 
 def _withdrawn(evidence: Evidence) -> str:
@@ -226,140 +285,98 @@ def _withdrawn(evidence: Evidence) -> str:
     course = evidence.course
     if course.decision == course.standing:
         return ""
-    what = "The boundary was crossed" if course.decision == "crossed" else "Equivalence was shown"
-    return f"{what}{_when(evidence).removeprefix(', decided')}, but the last look no longer shows it."
+    claim = "The boundary was crossed" if course.decision == "crossed" else "Equivalence was shown"
+    return f"{claim}{_at_which_look(evidence)}, but the last look no longer shows it."
 
 
 def _ruled_out(evidence: Evidence) -> str:
     """Name the kind of INCONCLUSIVE and the differences that the interval excludes; "" if there is no such kind."""
-    if evidence.inconclusive is None:
-        return ""
-    beyond = ""
     design = evidence.design
+    excluded = ""
     if evidence.low is not None and evidence.high is not None:
-        beyond = f" the interval excludes differences beyond {design.size(max(abs(evidence.low), abs(evidence.high)))}"
-    if evidence.inconclusive == "bounded":
-        return f"Bounded:{beyond}."
-    if evidence.inconclusive == "futile":
-        return _stopped(evidence, beyond)
-    whose = "this plan" if evidence.question.declared else "these pairs"
-    reach = f"Uninformative: {whose} could not have shown a difference of {design.margin_words}"
-    return f"{reach};{beyond}." if beyond else f"{reach}."
+        widest = max(abs(evidence.low), abs(evidence.high))
+        excluded = f" the interval excludes differences beyond {design.size(widest)}"
+    match evidence.inconclusive:
+        case None:
+            return ""
+        case Inconclusive.BOUNDED:
+            return f"Bounded:{excluded}."
+        case Inconclusive.FUTILE:
+            stopped = _stopped(evidence)
+            return f"{stopped}, but{excluded}." if excluded else f"{stopped}."
+        case Inconclusive.UNINFORMATIVE:
+            whose = "this plan" if evidence.question.declared else "these pairs"
+            reach = f"Uninformative: {whose} could not have shown a difference of {design.margin_words}"
+            return f"{reach};{excluded}." if excluded else f"{reach}."
 
 
-def _stopped(evidence: Evidence, beyond: str) -> str:
+def _stopped(evidence: Evidence) -> str:
     """Write why a look stopped a comparison for futility, with the interval used."""
     design = evidence.design
-    at = _when(evidence).removeprefix(", decided")
     within = f"the {limits_text(evidence.futility, design)} lies inside +-{design.margin_words}"
-    said = f"Stopped for futility{at}: {within}, so a difference that large is unlikely; this claims nothing"
-    return f"{said}, but{beyond}." if beyond else f"{said}."
+    at = _at_which_look(evidence)
+    return f"Stopped for futility{at}: {within}, so a difference that large is unlikely; this claims nothing"
 
 
-def _shown(evidence: Evidence) -> str:
-    """Write the result so far of an open comparison, and which results cannot come from so few runs."""
+def _of_few_pairs(evidence: Evidence) -> str:
+    """Write what fewer pairs than a verdict needs show, and which results cannot come from so few runs."""
     n = evidence.counted(evidence.used)
-    same = alike(*outcomes(evidence.pairs[: evidence.used]))
-    constant = evidence.degenerate and same == evidence.used
-    if evidence.used < LEAST_PAIRS:
-        shown = f". If the differences are normal, {interval(evidence)}; this assumption cannot be checked with {n}."
-        if evidence.low is None:
-            shown = f" in all {n}: without spread there is no interval." if constant else "."
-        elif evidence.plain is None:
-            shown = f", {interval(evidence)}, {_test(evidence)}."
+    if evidence.low is None:
+        result = f" in all {n}: without spread there is no interval." if _all_alike(evidence) else "."
+    elif evidence.plain is None:
+        result = f", {interval(evidence)}, {_test(evidence)}."
+    else:
+        result = f". If the differences are normal, {interval(evidence)}; this assumption cannot be checked with {n}."
+    parts = [result]
+    if evidence.pairs:
         alpha = evidence.design.alpha
         least = smallest_p(evidence.used)
         so = f", so no verdict at {percent(alpha)} can be given" if least > alpha else ""
-        if evidence.pairs:
-            exact = f" The strongest exact result possible with {n} is p = {least:.2g}{so}."
-        else:
-            exact = ""
-        return shown + exact + evidence.worded(f" A verdict needs at least {LEAST_PAIRS} pairs.")
+        parts.append(f"The strongest exact result possible with {n} is p = {least:.2g}{so}.")
+    parts.append(evidence.worded(f"A verdict needs at least {LEAST_PAIRS} pairs."))
+    return " ".join(parts)
+
+
+def _without_test(evidence: Evidence) -> str:
+    """Write why enough pairs allow no test of the mean; "" if they allow one."""
+    n = evidence.counted(evidence.used)
     lacking = "no test, no interval and no verdict"
     if evidence.constant:
         return (
             f": every pair differs by {evidence.constant}, so no test of a mean applies; this is the answer for these "
             "seeds."
         )
-    if constant:
+    if _all_alike(evidence):
         return f" in every pair: without spread there is {lacking}."
     if evidence.degenerate and evidence.plain is not None and evidence.plain.degenerate:
         few = f"fewer than {LEAST_PAIRS} by another"
-        return f". {same} of {n} differ by the same amount and {few}: there is {lacking}."
-    last = evidence.last_look
-    if (last.mean is None) if last is not None else evidence.effect is None:
+        return f". {_most_alike(evidence)} of {n} differ by the same amount and {few}: there is {lacking}."
+    if _not_adjusted(evidence):
         return ", not adjusted: group and order cannot be separated in these pairs, so the look decides nothing."
     if evidence.effect is not None and evidence.effect.degenerate:
-        if evidence.pairs:
-            little = "apart from device and order nothing varies between pairs"
-        else:
-            little = "too little varies"
+        little = "apart from device and order nothing varies between pairs" if evidence.pairs else "too little varies"
         return f": {little}, so there is {lacking}."
+    return ""
+
+
+def _with_test(evidence: Evidence) -> str:
     if evidence.low is None:
-        return f", {_test(evidence)}; at this bound {n} give no interval."
+        return f", {_test(evidence)}; at this bound {evidence.counted(evidence.used)} give no interval."
     return f", {interval(evidence)}, {_test(evidence)}."
 
 
-def _next_look(evidence: Evidence) -> str:
-    """Name the next look that can decide an open comparison; "" if none is left."""
-    course = evidence.course
-    design = evidence.design
-    if course.finished:
-        return ""
-    coming = looks_to_come(evidence)
-    if coming and coming[-1] >= LEAST_PAIRS:
-        number = f"look {design.looks.index(coming[0]) + 1} of {len(design.looks)}"
-        return f"It can be decided after {coming[0]} seeds ({number}), not before."
-    if design.anytime_after is None:
-        return ""
-    since = f" from the {LEAST_PAIRS}th on" if len(evidence.pairs) < LEAST_PAIRS else ""
-    return f"It can be decided after every further pair{since}."
+def _most_alike(evidence: Evidence) -> int:
+    """Return how many of the used pairs have the commonest difference."""
+    return alike(*outcomes(evidence.pairs[: evidence.used]))
 
 
-def looks_to_come(evidence: Evidence) -> list[int]:
-    """Return the planned looks not yet taken, in replicates."""
-    taken = evidence.last_look.replicates if evidence.last_look is not None else 0
-    return [look for look in evidence.design.looks if look > taken]
+def _all_alike(evidence: Evidence) -> bool:
+    """True if the deciding test does not apply because all used pairs have the same difference."""
+    return evidence.degenerate and _most_alike(evidence) == evidence.used
 
 
-def _more(evidence: Evidence) -> str:
-    """Write how many pairs a clear answer takes, and whether the plan can still reach them."""
-    needed = evidence.pairs_needed
-    most = evidence.most_pairs
-    there = len(evidence.pairs)
-    design = evidence.design
-    if needed is None or evidence.course.standing == "futile":
-        return ""
-    if needed.pairs <= there:
-        return f"{n_pairs(there)} suffice to detect {design.margin_words} with 80 % power."
-    said = _cost(evidence, needed, there)
-    if most is None or needed.pairs <= most or not evidence.question.declared:
-        return said
-    said = f"{said} This plan cannot reach that number"
-    if evidence.smallest_resolvable is None:
-        return f"{said}."
-    return f"{said}; the smallest difference it can detect is {design.size(evidence.smallest_resolvable)}."
-
-
-def _cost(evidence: Evidence, needed: PairsNeeded, there: int) -> str:
-    """Write how many more pairs are needed, and how many in a new plan if its less strict bound needs fewer."""
-    count, between = _about(needed, there)
-    anew = evidence.pairs_anew
-    detect = f"Detecting {evidence.design.margin_words} with 80 % power takes {count} more pairs"
-    if anew is None or anew.pairs >= needed.pairs:
-        return f"{detect}{f' ({between})' if between else ''}."
-    price = f"an extension requires p <= {needed.alpha:.2g}"
-    fresh, fresh_between = _about(anew, 0)
-    said = f"{detect} with `esper-ab resume --seeds` ({'; '.join(part for part in (between, price) if part)})"
-    return f"{said}, or {fresh} in a new plan{f' ({fresh_between})' if fresh_between else ''}."
-
-
-def _about(needed: PairsNeeded, there: int) -> tuple[str, str]:
-    """Return how many pairs are missing if `there` exist, and the 80 % range of that number; "" above MOST_NAMED."""
-    if needed.pairs > MOST_NAMED:
-        return f"more than {MOST_NAMED}", ""
-    if needed.high <= MOST_NAMED:
-        high = f"{max(0, needed.high - there)}"
-    else:
-        high = f"more than {MOST_NAMED}"
-    return f"about {needed.pairs - there}", f"80 % range {max(0, needed.low - there)} to {high}"
+def _not_adjusted(evidence: Evidence) -> bool:
+    """True if the position effects could not be separated from the groups, at the last look or before the first."""
+    if evidence.last_look is not None:
+        return evidence.last_look.mean is None
+    return evidence.effect is None

@@ -1,0 +1,73 @@
+"""Why a comparison is not decided. Pure; `headline` words the reasons."""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+
+from esper_ab.stats.least_pairs import LEAST_PAIRS
+from esper_ab.verdict.drift import DRIFT
+from esper_ab.verdict.evidence import Evidence
+
+
+class Undecided(Enum):
+    """Why a comparison is not decided; members are in the order in which `why_undecided` checks them."""
+
+    DRIFT = auto()  # of the differences, and no other finding of the audit caps the verdict
+    AUDIT = auto()
+    LOST_RUNS = auto()  # with the worst outcome given to them, they could change the answer
+    LOST_WITHOUT_WORST = auto()  # no worst outcome is declared, so any answer is possible
+    BASELINE = auto()  # no better than a group that learns nothing
+    NO_PAIR = auto()
+    FEW_PAIRS = auto()
+    FUTILE = auto()
+    WITHDRAWN = auto()  # an earlier look decided what the last one does not confirm
+    NO_SPREAD = auto()
+    NO_INTERVAL = auto()
+    TOO_EARLY = auto()  # to call the difference smaller than the margin
+    ZERO_INSIDE = auto()  # the interval
+    NO_LOOK = auto()  # the first planned one is still to come
+    SIGNS = auto()  # the exact sign-flip test, which so few pairs also need, has not reached its bound
+    BOUND = auto()  # the test has not reached it
+
+
+def why_undecided(evidence: Evidence) -> Undecided:
+    """Return why an INCONCLUSIVE comparison is not decided: the audit, the losses, the looks, then the interval."""
+    course = evidence.course
+    if evidence.capped_by:
+        return _why_capped(evidence)
+    if evidence.estimate is None:
+        return Undecided.NO_PAIR
+    if evidence.used < LEAST_PAIRS:
+        return Undecided.FEW_PAIRS
+    if course.standing == "futile":
+        return Undecided.FUTILE
+    if course.decision != course.standing:
+        return Undecided.WITHDRAWN
+    return _why_open(evidence)
+
+
+def _why_capped(evidence: Evidence) -> Undecided:
+    caps = {finding.kind for finding in evidence.findings if finding.weight == "caps"}
+    if caps == {DRIFT}:
+        return Undecided.DRIFT
+    if caps:
+        return Undecided.AUDIT
+    imputed = evidence.imputed
+    if imputed is None or imputed.survives:
+        return Undecided.BASELINE
+    if imputed.mean is None:
+        return Undecided.LOST_WITHOUT_WORST
+    return Undecided.LOST_RUNS
+
+
+def _why_open(evidence: Evidence) -> Undecided:
+    """Return the reason that follows from the interval."""
+    low = evidence.low
+    high = evidence.high
+    if low is None or high is None:
+        return Undecided.NO_SPREAD if evidence.degenerate else Undecided.NO_INTERVAL
+    if low <= 0.0 <= high:
+        return Undecided.TOO_EARLY if evidence.small_from else Undecided.ZERO_INSIDE
+    if evidence.last_look is None:
+        return Undecided.NO_LOOK
+    return Undecided.SIGNS if evidence.lacking_signs else Undecided.BOUND
