@@ -183,9 +183,7 @@ def request(
     said = dict(flags or {})
     common = list(file.common)
     by_task = dict(file.tasks)
-    margins = ""
-    if isinstance(said.get("margin"), str):
-        margins = str(said.pop("margin"))
+    margins = str(said.pop("margin")) if isinstance(said.get("margin"), str) else ""
     tasks = _task_names(said.get("task"), file)
     if "task" in said:
         by_task = {task: table for task, table in by_task.items() if task in tasks}
@@ -195,8 +193,7 @@ def request(
     if len(tasks) > 1:
         said.pop("task", None)
     strong = [*(read_assignment(text, f"--set {text}") for text in assignments), *of_flags(said)]
-    trainers = [assignment.value for assignment in (*strong, *common) if assignment.key == "trainer"]
-    trainer = next((str(value) for value in trainers if value), "")
+    trainer = _trainer_of((*strong, *common))
     altered = _read_alterations(group)
     if vary:
         altered = _varied(vary, trainer)
@@ -218,6 +215,12 @@ def request(
         margins=margins,
         launcher=file.launcher,
     )
+
+
+def _trainer_of(assignments: Iterable[Assignment]) -> str:
+    """Return the trainer that the first of `assignments` with a trainer names; "" if none does."""
+    named = (assignment.value for assignment in assignments if assignment.key == "trainer")
+    return next((str(value) for value in named if value), "")
 
 
 def _task_names(flag: object, file: FileSettings) -> list[str]:
