@@ -193,7 +193,7 @@ def request(
     if len(tasks) > 1:
         said.pop("task", None)
     strong = [*(read_assignment(text, f"--set {text}") for text in assignments), *of_flags(said)]
-    trainer = _trainer([*strong, *common])
+    trainer = _trainer_of((*strong, *common))
     altered = _read_alterations(group)
     if vary:
         altered = _varied(vary, trainer)
@@ -217,10 +217,10 @@ def request(
     )
 
 
-def _trainer(assignments: Iterable[Assignment]) -> str:
-    """Return the first trainer that is set; "" if there is none."""
-    trainers = [assignment.value for assignment in assignments if assignment.key == "trainer"]
-    return next((str(trainer) for trainer in trainers if trainer), "")
+def _trainer_of(assignments: Iterable[Assignment]) -> str:
+    """Return the trainer that the first of `assignments` with a trainer names; "" if none does."""
+    named = (assignment.value for assignment in assignments if assignment.key == "trainer")
+    return next((str(value) for value in named if value), "")
 
 
 def _task_names(flag: object, file: FileSettings) -> list[str]:

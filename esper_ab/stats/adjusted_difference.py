@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from esper_ab.stats.anytime_t import anytime_interval, log_evidence
+from esper_ab.stats.design_matrix import design_matrix, estimable
 from esper_ab.stats.distributions import t_isf, t_sf
 from esper_ab.stats.floats import Floats, norm, two
-from esper_ab.stats.pair import alike, degenerate, rounding
+from esper_ab.stats.rounding import alike, degenerate, rounding
 
 
 class PositionEffect(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,30 +73,6 @@ class AdjustedDifference(msgspec.Struct, frozen=True, kw_only=True):
         return anytime_interval(self.mean, se, self.df, self.information, evidence)
 
 
-def design_matrix(sides: Sequence[tuple[int, int]], positions: int) -> Floats:
-    """Return the design matrix, [pairs, positions].
-
-    Its first column, for tau, is 1. Each further column, for a position except the first, is +1 if a has that position
-    and -1 if b has it.
-    """
-    matrix = np.zeros((len(sides), positions))
-    matrix[:, 0] = 1.0
-    for row, (a, b) in enumerate(sides):
-        if positions > 1 and a:
-            matrix[row, a] += 1.0
-        if positions > 1 and b:
-            matrix[row, b] -= 1.0
-    return matrix
-
-
-def estimable(matrix: Floats) -> bool:
-    """True if tau is identifiable: the first column of `matrix` [pairs, q] is not a linear combination of the rest."""
-    if matrix.shape[0] == 0:
-        return False
-    others = int(np.linalg.matrix_rank(matrix[:, 1:])) if matrix.shape[1] > 1 else 0
-    return int(np.linalg.matrix_rank(matrix)) > others
-
-
 def adjusted_difference(
     a: ArrayLike, b: ArrayLike, sides: Sequence[tuple[int, int]], positions: int
 ) -> AdjustedDifference | None:
@@ -107,41 +84,50 @@ def adjusted_difference(
     if len(sides) != x.size:
         raise ValueError(f"there must be one side per pair, not {len(sides)} sides and {x.size} pairs")
     d = x - y
+    pairs = int(d.size)
     matrix = design_matrix(sides, positions)
     if not estimable(matrix):
         return None
     # [q, q]; positions that never occur get zero
     inverse = np.asarray(np.linalg.pinv(matrix.T @ matrix), dtype=np.float64)
     solution = inverse @ (matrix.T @ d)
-    mean = math.fsum(d) / d.size if positions == 1 else float(solution[0])
-    df = int(d.size - np.linalg.matrix_rank(matrix))
+    if positions == 1:
+        mean = math.fsum(d) / pairs
+    else:
+        mean = float(solution[0])
+    df = int(pairs - np.linalg.matrix_rank(matrix))
     information = 1.0 / float(inverse[0, 0])
     none = AdjustedDifference(
-        pairs=int(d.size), mean=mean, sd=None, se=None, t=None, df=df, p=None, information=information, positions=()
+        pairs=pairs, mean=mean, sd=None, se=None, t=None, df=df, p=None, information=information, positions=()
     )
     if df < 1:
         return none
     residuals = d - matrix @ solution
+    without_spread = bool(np.all(np.abs(residuals) <= rounding(x, y)))  # beside the positions
+    if without_spread or alike(x, y) == pairs:
+        return msgspec.structs.replace(none, sd=0.0)
     sd = norm(residuals) / math.sqrt(df)
-    constant = bool(np.all(np.abs(residuals) <= rounding(x, y))) or alike(x, y) == d.size  # beside the positions
-    if constant or degenerate(x, y):
-        return msgspec.structs.replace(none, sd=0.0 if constant else sd)
+    if degenerate(x, y):
+        return msgspec.structs.replace(none, sd=sd)
     se = sd / math.sqrt(information)
     t = mean / se
+    p = float(2.0 * t_sf(abs(t), df))
     effects = _position_effects(matrix, inverse, solution, sd, df)
-    return msgspec.structs.replace(none, sd=sd, se=se, t=t, p=float(2.0 * t_sf(abs(t), df)), positions=effects)
+    return msgspec.structs.replace(none, sd=sd, se=se, t=t, p=p, positions=effects)
 
 
 def _position_effects(
     matrix: Floats, inverse: Floats, solution: Floats, sd: float, df: int
 ) -> tuple[PositionEffect, ...]:
     """Return the position effects, with intervals, for the columns whose effect can be estimated."""
-    found = []
+    effects = []
     bound = float(t_isf(0.025, df))
+    rank = np.linalg.matrix_rank(matrix)
     for column in range(1, matrix.shape[1]):
-        if np.linalg.matrix_rank(matrix) == np.linalg.matrix_rank(np.delete(matrix, column, axis=1)):
+        others = np.delete(matrix, column, axis=1)
+        if np.linalg.matrix_rank(others) == rank:
             continue
         half = bound * sd * math.sqrt(float(inverse[column, column]))
         value = float(solution[column])
-        found.append(PositionEffect(position=column, mean=value, low=value - half, high=value + half))
-    return tuple(found)
+        effects.append(PositionEffect(position=column, mean=value, low=value - half, high=value + half))
+    return tuple(effects)

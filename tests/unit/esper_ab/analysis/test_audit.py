@@ -5,7 +5,8 @@ import math
 import msgspec
 import pytest
 from support.audited import episodes, evaluations, findings, found, only, planned, played_again, replace, with_entry
-from support.journals import Shape, Synthetic, one_replicate, planted_effect, same_twice, three_groups
+from support.journals import one_replicate, planted_effect, same_twice, three_groups
+from support.synthetic import Shape, Synthetic
 
 from esper_ab.analysis.analyse import analyse
 from esper_ab.journal.events import Incident, RunStarted
@@ -163,9 +164,7 @@ def evaluated(events, change):
     """The journal with the accuracy of every evaluation episode replaced by `change(run, accuracy)`."""
     return played_again(
         events,
-        lambda run, played: replace(
-            played, outcome=replace(played.outcome, outcome=change(run, played.outcome.outcome))
-        ),
+        lambda run, played: replace(played, result=replace(played.result, outcome=change(run, played.result.outcome))),
     )
 
 

@@ -3,8 +3,9 @@
 import pytest
 from msgspec.structs import replace
 from support import fake_plans
-from support.journals import planted_effect, started
+from support.journals import planted_effect
 from support.orders import order
+from support.synthetic import started
 
 from esper_ab.analysis.pathologies import UNTRAINED_UPDATES
 from esper_ab.contracts.messages import PROTOCOL, EpisodeFinished, Hello, Ready
@@ -134,7 +135,7 @@ def test_failed_environments_are_counted_and_named():
     assert (entry.category, entry.run_name, entry.episode) == ("non_finite", EPISODE.run.name, EPISODE.episode)
     assert f"1 of {len(envs)} environments failed (environments 1)" in entry.detail
     first, *others = EVALUATION.episodes
-    broken = replace(first, outcome=replace(first.outcome, failed=True))
+    broken = replace(first, result=replace(first.result, failed=True))
     (entry,) = confounders(replace(EVALUATION, episodes=(broken, *others)))
     assert entry.episode is None
     assert "evaluation episodes failed" in entry.detail
