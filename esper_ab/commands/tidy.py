@@ -18,9 +18,10 @@ from esper_ab.commands._removable import removable, remove
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.shell_command import shell_command, typeable
 from esper_ab.contracts.wording import counted
-from esper_ab.journal.file import JOURNAL_NAME, check_there, cut_off, read
+from esper_ab.journal.file import JOURNAL_NAME, check_there, read
 from esper_ab.journal.load import load
 from esper_ab.journal.lock import Lock, holder
+from esper_ab.journal.torn_tail import cut_off
 
 
 @command_with(

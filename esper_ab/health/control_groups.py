@@ -40,30 +40,31 @@ class OomWatch:
 
     def ending(self, number: int) -> str:
         """Describe the end of a worker that was killed by signal `number`; if memory ran out, include the limit."""
-        said = f"was killed by {name_of_signal(number)}"
+        killed = f"was killed by {name_of_signal(number)}"
         if number != signal.SIGKILL:
-            return said
+            return killed
         if kills(self._groups) <= self._before:
-            return f"{said} (often a sign that memory ran out, but the kernel has not reported it)"
+            return f"{killed} (often a sign that memory ran out, but the kernel has not reported it)"
         limit = memory(self._groups)
         by = f" ({limit.by}: {limit.limit / 2**30:.2f} GiB)" if limit is not None else ""
-        return f"{said}: since it started, the kernel has killed a process for lack of memory{by}"
+        return f"{killed}: since it started, the kernel has killed a process for lack of memory{by}"
 
 
 def folders() -> list[Path]:
     """Return the folders of this process's control groups, innermost first; its children start in the same groups."""
-    found: list[Path] = []
+    groups: list[Path] = []
     for line in text_of(Path("/proc/self/cgroup")).splitlines():
         _, controllers, path = line.split(":", 2)
         root = _ROOT / controllers if controllers else _ROOT
         inner = root / path.lstrip("/")
-        found += [folder for folder in (inner, *inner.parents) if folder.is_relative_to(root)]
-    return found
+        groups += [folder for folder in (inner, *inner.parents) if folder.is_relative_to(root)]
+    return groups
 
 
 def memory(groups: Sequence[Path]) -> MemoryLimit | None:
     """Return the memory limit that leaves the fewest bytes; None if there is none. File caches do not count as used."""
-    return min((limit for group in groups for limit in _memory_limits(group)), key=lambda one: one.left, default=None)
+    limits = [limit for group in groups for limit in _memory_limits(group)]
+    return min(limits, key=lambda limit: limit.left, default=None)
 
 
 def kills(groups: Sequence[Path]) -> int:

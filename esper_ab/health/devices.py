@@ -39,17 +39,24 @@ def ask_driver() -> Driver:
 
 def parse_driver(screen: str) -> Driver:
     """Parse the plain output of nvidia-smi."""
-    version, cuda = (re.search(rf"{what} Version:\s*([0-9.]+)", screen) for what in ("Driver", "CUDA"))
-    return Driver(version=version[1] if version else "", cuda=cuda[1] if cuda else "")
+    return Driver(version=_version_of("Driver", screen), cuda=_version_of("CUDA", screen))
+
+
+def _version_of(what: str, screen: str) -> str:
+    match = re.search(rf"{what} Version:\s*([0-9.]+)", screen)
+    return match[1] if match else ""
 
 
 def gpu_diagnoses(machine: Machine, driver: Driver, pool: str | None) -> Iterator[Diagnosis]:
     """Check GPUs against the driver and torch. `pool`: CUDA_VISIBLE_DEVICES, the devices an experiment may use."""
     gpus = [device for device in machine.devices if device.name.startswith("cuda:")]
-    build = f"torch {machine.torch_version}, {f'CUDA {machine.cuda_build}' if machine.cuda_build else 'for the CPU'}"
+    cuda = f"CUDA {machine.cuda_build}" if machine.cuda_build else "for the CPU"
+    build = f"torch {machine.torch_version}, {cuda}"
     if machine.gpu_problem:
-        mend = "install a torch build for this driver's CUDA"
-        mend = "name a single instance" if is_beyond_one_instance(pool) else mend
+        if is_beyond_one_instance(pool):
+            mend = "name a single instance"
+        else:
+            mend = "install a torch build for this driver's CUDA"
         yield problem("gpu", machine.gpu_problem, f"{mend}, or use --devices cpu")
     elif gpus:
         yield ok("gpu", ", ".join(f"{gpu.name} {gpu.title} {gpu.memory_bytes / 2**30:.0f} GiB" for gpu in gpus))
@@ -75,7 +82,12 @@ def _against(build: str, cuda_build: str, driver: Driver) -> Diagnosis:
     """Check that the build's CUDA major version is not newer than the driver's; a newer minor version is compatible."""
     if not driver.version:
         return ok("torch", f"{build}; no NVIDIA driver")
-    what = f"{build}; driver {driver.version}, {f'CUDA {driver.cuda} at most' if driver.cuda else 'CUDA unknown'}"
-    if cuda_build and driver.cuda and int(cuda_build.split(".")[0]) > int(driver.cuda.split(".")[0]):
+    newest = f"CUDA {driver.cuda} at most" if driver.cuda else "CUDA unknown"
+    what = f"{build}; driver {driver.version}, {newest}"
+    if cuda_build and driver.cuda and _major(cuda_build) > _major(driver.cuda):
         return problem("torch", what, "update the driver, or install a torch build for an older CUDA")
     return ok("torch", what)
+
+
+def _major(version: str) -> int:
+    return int(version.split(".")[0])

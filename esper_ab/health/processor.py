@@ -30,8 +30,11 @@ def processor_diagnoses() -> Iterator[Diagnosis]:
 
 def first_core(cpuinfo: str) -> dict[str, str]:
     """Return the entry of the first core in the text of /proc/cpuinfo, by key; {} if the text is empty."""
-    lines = cpuinfo.partition("\n\n")[0].splitlines()
-    return {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
+    entry = {}
+    for line in cpuinfo.partition("\n\n")[0].splitlines():
+        key, _, value = line.partition(":")
+        entry[key.strip()] = value.strip()
+    return entry
 
 
 def name_of_processor(cpuinfo: str | None = None) -> str:
@@ -40,11 +43,14 @@ def name_of_processor(cpuinfo: str | None = None) -> str:
     `cpuinfo`: the text of /proc/cpuinfo; if None, it is read. On two processors of one architecture a library may
     compute different last digits, so the architecture alone does not tell machines apart.
     """
-    told = first_core(text_of(Path("/proc/cpuinfo")) if cpuinfo is None else cpuinfo)
-    if "model name" not in told:
+    if cpuinfo is None:
+        cpuinfo = text_of(Path("/proc/cpuinfo"))
+    core = first_core(cpuinfo)
+    if "model name" not in core:
         return platform.processor() or platform.machine()
-    numbers = [f"{key} {told[name]}" for key, name in (("family", "cpu family"), ("model", "model")) if name in told]
-    return told["model name"] + (f" ({', '.join(numbers)})" if numbers else "")
+    name = core["model name"]
+    numbers = [f"{word} {core[key]}" for word, key in (("family", "cpu family"), ("model", "model")) if key in core]
+    return f"{name} ({', '.join(numbers)})" if numbers else name
 
 
 def cores(usable: int, there: int) -> Diagnosis:
@@ -82,7 +88,7 @@ def kernel(kernels: Sequence[Kernel], lacking: str, remedy: str) -> Diagnosis:
     """
     if lacking:
         return warning("kernel", f"torch trains hosts on the CPU, which is several times slower: {lacking}", remedy)
-    best = next(one for one in kernels if not one.problem)
+    best = next(kernel for kernel in kernels if not kernel.problem)
     return ok("kernel", f"{best.name}, built by {best.build}")
 
 
@@ -107,7 +113,9 @@ def smaller_room(available: int, limit: MemoryLimit | None) -> Room:
 
 def memory(there: Room) -> Diagnosis:
     """Warn if there is less memory than two workers and a report need."""
-    what = f"{there.bytes / 2**30:.1f} GiB available" + (f" under {there.by}" if there.by else "")
+    what = f"{there.bytes / 2**30:.1f} GiB available"
+    if there.by:
+        what += f" under {there.by}"
     if there.bytes < _LITTLE_BYTES:
         return warning("memory", what, "run fewer at once: --devices cpu:0 --placement sequence")
     return ok("memory", what)

@@ -37,11 +37,11 @@ class Mount(NamedTuple):
 
 def storage_diagnoses(out: Path, needed_bytes: int) -> Iterator[Diagnosis]:
     """Check the folder `out`, which may not exist yet; `needed_bytes`: space for the smallest experiment."""
-    folder = next(one for one in (out.absolute(), *out.absolute().parents) if one.exists())
+    folder = next(folder for folder in (out.absolute(), *out.absolute().parents) if folder.exists())
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
         yield problem("run folder", f"{folder} is not a writable folder", "choose another with --output-dir")
         return
-    mounts = [Mount(one.mountpoint, one.fstype, one.opts) for one in psutil.disk_partitions(all=True)]
+    mounts = [Mount(disk.mountpoint, disk.fstype, disk.opts) for disk in psutil.disk_partitions(all=True)]
     yield file_system(folder, mount_of(folder.resolve(), mounts))
     yield room(folder, needed_bytes)
     yield from _tried(folder)

@@ -34,7 +34,9 @@ def limits(files: int, processes: int, addresses: int) -> Iterator[Diagnosis]:
 
 def _limit(topic: str, value: int, few: int, remedy: str) -> Diagnosis:
     what = "no limit" if value < 0 else f"at most {value}"
-    return warning(topic, what, remedy) if 0 <= value < few else ok(topic, what)
+    if 0 <= value < few:
+        return warning(topic, what, remedy)
+    return ok(topic, what)
 
 
 def package_diagnoses(packages: Sequence[str]) -> Iterator[Diagnosis]:

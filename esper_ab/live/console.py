@@ -143,7 +143,7 @@ class Fallback:
             if error.errno not in _GONE and descriptor not in self._replaced:
                 raise
         if descriptor not in self._replaced:
-            self._replace(self._terminals | {descriptor} if descriptor in self._terminals else {descriptor})
+            self._replace(self._terminals if descriptor in self._terminals else {descriptor})
         return self._to_file(descriptor, data)
 
     def _to_file(self, descriptor: int, data: ReadableBuffer) -> int:

@@ -19,7 +19,8 @@ from esper_ab.live.viewer import Viewer
 from esper_ab.readers.reported import no_report, reported
 from esper_ab.readers.status import status_of, status_text
 
-_LOOKS, _POLL_S = 240, 0.25  # how often to look for a report, and the pause between two looks
+_LOOKS = 240  # for a report
+_POLL_S = 0.25  # between two looks
 
 
 def follow_view(experiment_dir: Path) -> None:
@@ -41,7 +42,10 @@ def follow_view(experiment_dir: Path) -> None:
         end = shell_command("stop", experiment_dir)
         click.echo(typeable(f"\nview closed; the experiment continues. To follow it again: {again}; to stop it: {end}"))
         return
-    click.echo(typeable(_last_words(experiment_dir, viewer) if console.is_terminal else status_text(experiment_dir)))
+    if console.is_terminal:
+        click.echo(typeable(_last_words(experiment_dir, viewer)))
+    else:
+        click.echo(typeable(status_text(experiment_dir)))
 
 
 def await_report(experiment_dir: Path, viewer: Viewer) -> None:
@@ -49,7 +53,9 @@ def await_report(experiment_dir: Path, viewer: Viewer) -> None:
 
     Returns at once if that process has ended. Whether one on another host runs is not known, so it is waited for.
     """
-    for _ in range(_LOOKS if viewer.state == "finished" else 0):
+    if viewer.state != "finished":
+        return
+    for _ in range(_LOOKS):
         writes = last_holder(experiment_dir) is not None  # asked first: it ends after it has written
         if is_reported(experiment_dir, viewer.history) or not writes:
             return
@@ -89,9 +95,14 @@ def _last_words(experiment_dir: Path, viewer: Viewer) -> str:
     name = viewer.history.plan.experiment.name
     ended = viewer.history.ended
     if viewer.state == "finished":
-        told = [line for one in reported(experiment_dir, viewer.history)[0] for line in one.lines]
+        verdicts, _ = reported(experiment_dir, viewer.history)
+        lines = [line for verdict in verdicts for line in verdict.lines]
+        rest = "the rest" if lines else "the verdict"
         report = shell_command("report", experiment_dir)
-        return "\n".join([f"{name}: finished; `{report}` shows {'the rest' if told else 'the verdict'}", *told])
-    why = f": {visible_line(ended.detail)}" if ended and ended.detail else ""
-    gone = ", because its coordinator is gone" if viewer.state == "stale" else why
-    return f"{name}: {viewer.state}{gone}; `{shell_command('resume', experiment_dir)}` continues it"
+        return "\n".join([f"{name}: finished; `{report}` shows {rest}", *lines])
+    why = ""
+    if viewer.state == "stale":
+        why = ", because its coordinator is gone"
+    elif ended and ended.detail:
+        why = f": {visible_line(ended.detail)}"
+    return f"{name}: {viewer.state}{why}; `{shell_command('resume', experiment_dir)}` continues it"

@@ -36,7 +36,9 @@ class Narration:
     """An observer that prints a line per event, except for failures, which `Warnings` prints."""
 
     def observe(self, event: events.AnyEvent | Progress | str) -> None:
-        line = None if isinstance(event, str | Progress) else told(event)
+        if isinstance(event, str | Progress):
+            return
+        line = told(event)
         if line:
             with suppress(OSError):
                 sys.stderr.write(typeable(f"{datetime.now(UTC).astimezone():%H:%M:%S} {visible_line(line)}\n"))
@@ -50,9 +52,10 @@ def told(event: events.AnyEvent) -> str | None:
         case events.RunStarted():
             return f"{event.run.name} started on {event.run.device}"
         case events.RunReady():
-            return f"{event.run.name} ready after {event.warm_up_s:.1f} s" + (
-                f", resuming after episode {event.milestone - 1}" if event.milestone else ""
-            )
+            ready = f"{event.run.name} ready after {event.warm_up_s:.1f} s"
+            if event.milestone:
+                return f"{ready}, resuming after episode {event.milestone - 1}"
+            return ready
         case events.EpisodeRecorded(record=record):
             outcome = _number(mean_outcome(record))
             return f"{record.run.name} episode {record.episode}: outcome {outcome}, {record.timing.total_s:.1f} s"
@@ -61,9 +64,12 @@ def told(event: events.AnyEvent) -> str | None:
         case events.LookTaken():
             return f"look after {counted(event.replicates, 'seed')}: {event.outcome}"
         case events.ExperimentEnded():
-            return f"experiment {event.status}{f': {event.detail}' if event.detail else ''}"
+            detail = f": {event.detail}" if event.detail else ""
+            return f"experiment {event.status}{detail}"
     return None
 
 
 def _number(value: float | None) -> str:
-    return "unknown" if value is None else f"{value:.4g}"
+    if value is None:
+        return "unknown"
+    return f"{value:.4g}"

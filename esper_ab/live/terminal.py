@@ -7,7 +7,7 @@ terminal it redraws in place; in a pipe or a file it writes at most one line per
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from rich.box import SIMPLE_HEAD
@@ -74,8 +74,11 @@ class LiveView:
         self._began = clock()
         self._drawn = self._began - _REDRAW_S
         self._lined = self._began - _LINE_S
-        starting = Text("starting the workers; each must first load torch")
-        self._state: Group | Text = _picture(history, console.width) if history else starting
+        self._state: Group | Text = Text("starting the workers; each must first load torch")
+        worked_before_s = 0.0
+        if history is not None:
+            self._state = _picture(history, console.width)
+            worked_before_s = worked_s(history)
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=None),
@@ -91,7 +94,7 @@ class LiveView:
         )
         self._before = self._done()  # excluded from the pace
         self._task = self._bar.add_task("training", total=self._total(), completed=int(self._before))
-        self._bar.tasks[0].start_time = self._began - (worked_s(history) if history else 0.0)
+        self._bar.tasks[0].start_time = self._began - worked_before_s
         self._live = Live(console=console, auto_refresh=False, transient=False)
 
     @property
@@ -191,25 +194,34 @@ class LiveView:
         total = max(self._total(), 1e-9)
         done = min(self._done(), total)  # work that a restart repeats is counted twice
         pace = (done - self._before) / max(now - self._began, 1e-9)  # episodes per second
-        left = f", about {_duration((total - done) / pace)} left" if pace > 0 else ""
-        where = _milestone_name(event, history)
+        parts = [_milestone_name(event, history), groups]
         differences = "; ".join(_differences(history))
-        so_far = f" | {differences} ({DIFFERENCE_LABEL})" if differences else ""
-        self._tell(f"{where} | {groups}{so_far} | {100 * done / total:.0f} %{left}")
+        if differences:
+            parts.append(f"{differences} ({DIFFERENCE_LABEL})")
+        percent = f"{100 * done / total:.0f} %"
+        if pace > 0:
+            parts.append(f"{percent}, about {_duration((total - done) / pace)} left")
+        else:
+            parts.append(percent)
+        self._tell(" | ".join(parts))
 
 
 def _picture(history: History, width: int) -> Group:
     """Return the table of groups and, below it, the differences, if there are any."""
-    differences = [*_differences(history), f"({DIFFERENCE_LABEL})"]
-    lines = [Text(line) for line in differences] if len(differences) > 1 else []
-    return Group(_table(history, width), *lines)
+    differences = _differences(history)
+    if not differences:
+        return Group(_table(history, width))
+    lines = [*differences, f"({DIFFERENCE_LABEL})"]
+    return Group(_table(history, width), *map(Text, lines))
 
 
 def _news(event: LookTaken | PlanExtended, history: History) -> str:
     if isinstance(event, PlanExtended):
         return f"more seeds: {history.replicates} in all"
-    leaving = f"; done with {', '.join(event.leaving)}" if event.leaving else ""
-    return f"look at {counted(event.replicates, 'seed')}: {event.outcome}{leaving}"
+    look = f"look at {counted(event.replicates, 'seed')}: {event.outcome}"
+    if event.leaving:
+        return f"{look}; done with {', '.join(event.leaving)}"
+    return look
 
 
 def _fraction(spec: RunSpec, progress: messages.Progress) -> float:
@@ -223,9 +235,12 @@ def _fraction(spec: RunSpec, progress: messages.Progress) -> float:
 
 def _milestone_name(event: MilestoneReleased, history: History) -> str:
     spec = history.runs[event.runs[0]].spec
-    what = f"episode {event.milestone} of {spec.episodes}" if event.milestone else "ready"
-    what = "evaluated" if event.milestone > spec.episodes else what
-    return f"seed {spec.ref.replicate} {what}"
+    seed = f"seed {spec.ref.replicate}"
+    if not event.milestone:
+        return f"{seed} ready"
+    if event.milestone > spec.episodes:
+        return f"{seed} evaluated"
+    return f"{seed} episode {event.milestone} of {spec.episodes}"
 
 
 def _table(history: History, width: int) -> Table:
@@ -233,7 +248,8 @@ def _table(history: History, width: int) -> Table:
 
     Columns are as wide as their longest word; narrow terminals omit the last two columns.
     """
-    columns = [name or history.outcome.title for name in (_COLUMNS if width >= _WIDE else _COLUMNS[:-2])]
+    names = _COLUMNS if width >= _WIDE else _COLUMNS[:-2]
+    columns = [name or history.outcome.title for name in names]
     digits = history.design.digits - (history.design.margin >= 1.0)
     table = Table(
         title=f"last {RECENT} training episodes",
@@ -244,13 +260,10 @@ def _table(history: History, width: int) -> Table:
         pad_edge=False,
     )
     for column in columns:
-        words = history.groups if column == "group" else column.split()
-        table.add_column(
-            column,
-            justify="left" if column == "group" else "right",
-            overflow="fold",
-            min_width=min(_LONGEST, max(map(len, words))),
-        )
+        if column == "group":
+            table.add_column(column, justify="left", overflow="fold", min_width=_longest(history.groups))
+        else:
+            table.add_column(column, justify="right", overflow="fold", min_width=_longest(column.split()))
     for group in history.groups:
         now = group_now(history, group)
         cells = (
@@ -262,6 +275,10 @@ def _table(history: History, width: int) -> Table:
         )
         table.add_row(Text(group), *cells[: len(columns) - 1])
     return table
+
+
+def _longest(words: Sequence[str]) -> int:
+    return min(_LONGEST, max(map(len, words)))
 
 
 def _differences(history: History) -> list[str]:
@@ -277,11 +294,16 @@ def _in_line(history: History, group: str) -> str:
     design = history.design
     digits = history.design.digits - (history.design.margin >= 1.0)
     outcomes = [outcome_of(run, design.outcome_over) for run in history.of_group(group)]
-    if known := sorted(value for value in outcomes if value is not None):
-        span = " to ".join(dict.fromkeys(_number(end, digits) for end in (known[0], known[-1])))
+    known = [value for value in outcomes if value is not None]
+    if known:
+        low = _number(min(known), digits)
+        high = _number(max(known), digits)
+        span = low if low == high else f"{low} to {high}"
         return f"{group} {design.outcome.value(span)} in {counted(len(known), 'run')}"
     now = group_now(history, group).outcome
-    return f"{group} {'-' if now is None else design.outcome.value(_number(now, digits))}"
+    if now is None:
+        return f"{group} -"
+    return f"{group} {design.outcome.value(_number(now, digits))}"
 
 
 def _number(value: float | None, digits: int) -> str:

@@ -40,7 +40,9 @@ class WandbRuns:
         named = _NOT_IN_A_PROJECT.sub("_", f"ab_test_{name}")[: PROJECT_CHARS - len(date) - 1]
         self._project = tracking.wandb_project or f"{named}_{date}"
         self._to = "/".join((tracking.wandb, tracking.wandb_entity, self._project))
-        self.where = str(experiment_dir / "wandb") if tracking.wandb == "offline" else self._project
+        self.where = self._project
+        if tracking.wandb == "offline":
+            self.where = str(experiment_dir / "wandb")
         self._done = self._read_done()
         self._open: dict[str, Any] = {}  # W&B runs in progress; a new one has stored no step
 

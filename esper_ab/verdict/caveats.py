@@ -46,10 +46,14 @@ def _on_progress(evidence: Evidence) -> Iterator[str]:
     done = len(evidence.pairs)
     if evidence.course.finished or done >= planned:
         return
-    only = " Only planned looks give a verdict: looking at other times and stopping at a good moment raises "
-    # Under the anytime-valid rule, one may look after every pair.
-    how = f"{only}the rate of false claims." if looks_to_come(evidence) else ""
-    yield f"{done} of {planned} planned pairs are complete.{how}"
+    progress = f"{done} of {planned} planned pairs are complete."
+    if looks_to_come(evidence):
+        yield (
+            f"{progress} Only planned looks give a verdict: looking at other times and stopping at a good moment "
+            "raises the rate of false claims."
+        )
+    else:
+        yield progress  # under the anytime-valid rule, one may look after every pair
 
 
 def _on_later(evidence: Evidence) -> Iterator[str]:
@@ -59,22 +63,24 @@ def _on_later(evidence: Evidence) -> Iterator[str]:
     later = course.later
     if not later:
         return
-    mean, whole = (_mean_difference(pairs) for pairs in (later, (*evidence.pairs[: evidence.used], *later)))
-    against = mean * course.direction < 0.0
+    mean = _mean_difference(later)
+    mean_of_all = _mean_difference((*evidence.pairs[: evidence.used], *later))
     if course.decision == "equivalent":
-        against = abs(mean) >= evidence.design.margin
+        contradicts = abs(mean) >= evidence.design.margin
+    else:
+        contradicts = mean * course.direction < 0.0
     every = n_pairs(evidence.used + len(later))
     if len(later) == 1:
-        said = "contradicts it" if against else "is not used"
+        effect = "contradicts it" if contradicts else "is not used"
         yield (
-            f"The pair after the decision {said}: its difference is {difference(mean)}, the mean of all {every} "
-            f"{difference(whole)}."
+            f"The pair after the decision {effect}: its difference is {difference(mean)}, the mean of all {every} "
+            f"{difference(mean_of_all)}."
         )
         return
-    said = "contradict it" if against else "are not used"
+    effect = "contradict it" if contradicts else "are not used"
     yield (
-        f"The {n_pairs(len(later))} after the decision {said}: their mean is {difference(mean)}, that of all {every} "
-        f"{difference(whole)}."
+        f"The {n_pairs(len(later))} after the decision {effect}: their mean is {difference(mean)}, that of all {every} "
+        f"{difference(mean_of_all)}."
     )
 
 
@@ -101,7 +107,8 @@ def _on_rows(evidence: Evidence) -> Iterator[str]:
 
 def _on_margin(evidence: Evidence) -> Iterator[str]:
     """Say that the margin is at least as large as the spread of all outcomes, as it is in a wrong unit."""
-    values = [value for side in outcomes(evidence.data) for value in side]
+    a, b = outcomes(evidence.data)
+    values = [*a, *b]
     if evidence.verdict not in CLAIMS or evidence.question.task == MEAN:
         return
     if max(values) - min(values) <= evidence.design.margin:
@@ -117,8 +124,8 @@ def _on_data(evidence: Evidence) -> Iterator[str]:
     """Name the deciding test unless it is the paired t-test, and what is unusual about the data."""
     if evidence.proportions is not None:
         adjusted = ", not adjusted for device and start order" if evidence.design.adjusted else ""
-        one = f"{evidence.proportions.one:g}"
-        yield f"Every outcome is 0 or {one}: an exact test and Newcombe's interval decide{adjusted}."
+        success = f"{evidence.proportions.one:g}"
+        yield f"Every outcome is 0 or {success}: an exact test and Newcombe's interval decide{adjusted}."
     if evidence.samples is not None:
         few, many = sorted((len(evidence.samples.a), len(evidence.samples.b)))
         if 1 < few < _FEW and 2 * few < many:
@@ -156,20 +163,21 @@ def _on_design(evidence: Evidence) -> Iterator[str]:
 
 def routine(evidence: Evidence) -> tuple[str, ...]:
     """Return the caveats that describe how experiments of this kind are judged, not this particular result."""
-    unseen = evidence.unseen
-    survives = unseen is not None and unseen.survives is True
-    return (_POSITIONS, *_on_progress(evidence), *(on_collapse(evidence) if survives else ()))
+    always = (_POSITIONS, *_on_progress(evidence))
+    if evidence.unseen is not None and evidence.unseen.survives:
+        return (*always, *on_collapse(evidence))
+    return always
 
 
 def on_statistics(evidence: Evidence) -> tuple[str, ...]:
     """Return the caveats on statistics that decide nothing."""
-    there = beside(evidence)
-    return tuple(
-        text
-        for name, statistic in statistics().items()
-        if (result := evidence.descriptive[name]) is not None
-        for text in statistic.caveats(result, there)
-    )
+    facts = beside(evidence)
+    texts: list[str] = []
+    for name, statistic in statistics().items():
+        result = evidence.descriptive[name]
+        if result is not None:
+            texts += statistic.caveats(result, facts)
+    return tuple(texts)
 
 
 def warnings(evidence: Evidence) -> tuple[str, ...]:
@@ -185,16 +193,20 @@ def beside(evidence: Evidence) -> Beside:
     """Return the facts about the comparison that its descriptive statistics may use."""
     question = evidence.question
     verdict = evidence.verdict
+    last = evidence.last_look
+    pairs = evidence.used
+    if evidence.samples:
+        pairs = max(len(evidence.samples.a), len(evidence.samples.b))
     return Beside(
         a=question.a,
         b=question.b,
         claimed=verdict in DIFFERENT,
-        alpha=evidence.last_look.alpha if evidence.last_look else question.alpha,
-        bound=(evidence.last_look and evidence.last_look.bound_p) or question.alpha,
+        alpha=last.alpha if last else question.alpha,
+        bound=last.bound_p if last and last.bound_p else question.alpha,
         undecided=verdict is Verdict.INCONCLUSIVE and not evidence.capped_by and not evidence.proportions,
         unit=question.design.outcome.apart,
         digits=question.design.digits,
-        pairs=max(map(len, outcomes(evidence.data))) if evidence.samples else evidence.used,
+        pairs=pairs,
         paired=question.paired and evidence.samples is None,
     )
 
@@ -202,28 +214,33 @@ def beside(evidence: Evidence) -> Beside:
 def _on_numbers(evidence: Evidence) -> Iterator[str]:
     if evidence.plain is not None and evidence.plain.sd == 0.0 and not evidence.same_records:
         yield from _coarse(evidence)
-    there = beside(evidence)
+    facts = beside(evidence)
     for name, statistic in statistics().items():
-        if (result := evidence.descriptive[name]) is not None:
-            yield from filter(None, [statistic.contradicts(result, there)])
-            yield from statistic.caveats(result, there)
+        result = evidence.descriptive[name]
+        if result is None:
+            continue
+        contradiction = statistic.contradicts(result, facts)
+        if contradiction:
+            yield contradiction
+        yield from statistic.caveats(result, facts)
 
 
 def _coarse(evidence: Evidence) -> Iterator[str]:
     """Explain why all pairs have the same difference, unless outcomes vary from seed to seed and it does not."""
     a = evidence.question.a
     b = evidence.question.b
-    look = "look for a coarse or saturated outcome"
-    recorded = evidence.question.recorded  # by workers, whose seeds were seen to matter before the first run
-    though = ", though their records differ" if recorded else ""
     first = evidence.pairs[0]
     value = evidence.design.value
+    check = "look for a coarse or saturated outcome"
+    recorded = evidence.question.recorded  # by workers, whose seeds were seen to matter before the first run
+    though = ", though their records differ" if recorded else ""
     if evidence.constant and not evidence.unmoved:
         return
     if evidence.constant:
-        check = look if recorded else "check that the seed controls the randomness of these runs"
+        if not recorded:
+            check = "check that the seed controls the randomness of these runs"
         yield f"Every outcome of {a} is {value(first.a)} and every one of {b} {value(first.b)}{though}: {check}."
     elif evidence.unmoved:
-        yield f"Every outcome of {a} and {b} is {value(first.a)}{though}: {look}."
+        yield f"Every outcome of {a} and {b} is {value(first.a)}{though}: {check}."
     else:
-        yield f"{a} and {b} have equal outcomes in every pair{though}: {look}."
+        yield f"{a} and {b} have equal outcomes in every pair{though}: {check}."

@@ -16,7 +16,9 @@ import numpy as np
 from esper_ab.stats.floats import Floats
 
 _DIGITS = 4  # significant digits from which equal outcomes are unusual
-NAMED, ASKED = 0.01, 0.001  # copies are named, asked about, if chance gives as many in fewer than this share of files
+# Copies are named, or asked about, if chance gives as many of them in fewer than this share of files.
+NAMED = 0.01
+ASKED = 0.001
 _MOST_TRIALS = 1000  # largest n of a grid k/n
 _LOOKED_AT = 200  # distinct outcomes that a grid is looked for in
 _WINDOW = 3  # steps within which neighbours tell how many outcomes coincide by chance
@@ -34,15 +36,16 @@ def copies(groups: Mapping[str, Sequence[float]], chance: float = NAMED) -> dict
     if not together:
         return {}
     ends = {min(together), max(together)}
-    found = {}
+    by_group = {}
     for group, values in groups.items():
         repeated = {value: n for value, n in Counter(values).items() if n > 1 and _significant(value) >= _DIGITS}
         between = max((n for value, n in repeated.items() if value not in ends), default=0)
         # A cap or a floor is reached more often than any other outcome.
         kept = Counter({value: n for value, n in repeated.items() if value not in ends or n <= between})
-        if kept and _by_chance(sum(math.comb(n, 2) for n in kept.values()), values, together) < chance:
-            found[group] = kept
-    return found
+        equal_pairs = sum(math.comb(n, 2) for n in kept.values())
+        if kept and _by_chance(equal_pairs, values, together) < chance:
+            by_group[group] = kept
+    return by_group
 
 
 def equal_groups(a: Sequence[float], b: Sequence[float]) -> bool:
@@ -56,7 +59,12 @@ def near_copies(a: Sequence[float], b: Sequence[float]) -> bool:
     if min(len(a), len(b)) < 2:
         return False
     apart = _NEAR * abs(float(np.mean(a)) - float(np.mean(b)))
-    return all(_spread(one) < apart and (_spread(one) > 0.0 or _significant(one[0]) >= _DIGITS) for one in (a, b))
+    return all(_spread(values) < apart and _is_fine(values) for values in (a, b))
+
+
+def _is_fine(values: Sequence[float]) -> bool:
+    """True if the outcomes vary, or are one number of four significant digits or more."""
+    return _spread(values) > 0.0 or _significant(values[0]) >= _DIGITS
 
 
 def _spread(values: Sequence[float]) -> float:
@@ -79,7 +87,9 @@ def _by_chance(seen: int, values: Sequence[float], together: Sequence[float]) ->
         return 1.0
     normal = pairs * step / (2.0 * math.sqrt(math.pi) * spread)
     expected = max(normal, _from_neighbours(distinct, step, pairs))
-    return 1.0 if expected * _COARSE >= len(values) else _tail(seen, expected)
+    if expected * _COARSE >= len(values):
+        return 1.0
+    return _tail(seen, expected)
 
 
 def _from_neighbours(distinct: Floats, step: float, pairs: int) -> float:

@@ -30,11 +30,15 @@ def next_step(plan: AnalysisPlan, observations: Observations, followed: Courses)
         return ""
     missing: dict[str, list[str]] = {}  # by seeds: the groups, with their tasks, that lack these
     for task, group in product(plan.tasks, plan.groups):
-        if any(group in one.groups and one.task in (task, MEAN) for one in needed):
+        if any(group in contrast.groups and contrast.task in (task, MEAN) for contrast in needed):
             seeds = [seed for seed in plan.replicates[: coming[0]] if (group, task, seed) not in observations.cells]
-            missing.setdefault(listed_short(seeds), []).append(f"{group}{f' in {task}' if task else ''}")
-    told = "; ".join(f"{seeds} of {listed_short(groups)}" for seeds, groups in missing.items() if seeds)
-    return f"The next look is after {coming[0]} seeds: run {told}."
+            missing.setdefault(listed_short(seeds), []).append(f"{group}{_in_task(task)}")
+    runs = "; ".join(f"{seeds} of {listed_short(groups)}" for seeds, groups in missing.items() if seeds)
+    return f"The next look is after {coming[0]} seeds: run {runs}."
+
+
+def _in_task(task: str) -> str:
+    return f" in {task}" if task else ""
 
 
 def listed_short(names: Sequence[str]) -> str:
@@ -60,32 +64,32 @@ def _foreign(plan: AnalysisPlan, observations: Observations) -> Iterator[str]:
         ("task", [row.task for row in observations.rows], plan.tasks),
         (observations.pair_column, [row.replicate for row in observations.rows], plan.replicates),
     ):
-        others = [name for name in dict.fromkeys(column) if name not in planned]
-        if others:
-            yield (
-                f"Not in the plan, so ignored: {what} {listed_short([name or '(none)' for name in others])} "
-                f"({counted(sum(name in others for name in column), 'row')})."
-            )
+        ignored = [name for name in column if name not in planned]
+        if ignored:
+            names = listed_short([name or "(none)" for name in dict.fromkeys(ignored)])
+            yield f"Not in the plan, so ignored: {what} {names} ({counted(len(ignored), 'row')})."
 
 
 def _gaps(plan: AnalysisPlan, observations: Observations, cells: Cells) -> Iterator[str]:
     """Yield the runs that are missing although later runs of their group exist."""
     for task in plan.tasks:
         for group in plan.groups:
-            there = [place for place, name in enumerate(plan.replicates) if (group, task, name) in cells]
-            missing = [name for name in plan.replicates[: max(there, default=0)] if (group, task, name) not in cells]
+            is_done = [(group, task, name) in cells for name in plan.replicates]
+            last = max((place for place, done in enumerate(is_done) if done), default=0)
+            missing = [name for name, done in zip(plan.replicates[:last], is_done[:last], strict=True) if not done]
             if missing:
-                where = f" in {task}" if task else ""
                 yield (
-                    f"Out of order: {group}{where} has no run of {observations.pair_column} {listed_short(missing)} "
-                    "but has later ones. Runs after a gap do not count; enter a failed run as a row with an empty "
-                    "outcome."
+                    f"Out of order: {group}{_in_task(task)} has no run of {observations.pair_column} "
+                    f"{listed_short(missing)} but has later ones. Runs after a gap do not count; enter a failed run as "
+                    "a row with an empty outcome."
                 )
 
 
 def _after(plan: AnalysisPlan, cells: Cells, followed: Courses) -> Iterator[str]:
     """Yield the runs that were done after all their comparisons had been decided."""
-    for task in plan.tasks if plan.design.early_stop else ():
+    if not plan.design.early_stop:
+        return
+    for task in plan.tasks:
         for group in plan.groups:
             own = [
                 course
@@ -97,8 +101,7 @@ def _after(plan: AnalysisPlan, cells: Cells, followed: Courses) -> Iterator[str]
             end = max(course.decided_at or 0 for course in own)
             later = [name for name in plan.replicates[end:] if (group, task, name) in cells]
             if later:
-                where = f" in {task}" if task else ""
                 yield (
-                    f"Not used: {group}{where} has runs beyond its first {end} seeds, at which all its comparisons had "
-                    f"been decided ({listed_short(later)})."
+                    f"Not used: {group}{_in_task(task)} has runs beyond its first {end} seeds, at which all its "
+                    f"comparisons had been decided ({listed_short(later)})."
                 )

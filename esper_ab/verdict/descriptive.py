@@ -15,8 +15,8 @@ _CATALOGUE = "esper_ab.stats.descriptive"
 @cache
 def statistics() -> Mapping[str, Statistic[Any]]:
     """Return every statistic by name, in the order in which they are shown."""
-    found = {name: catalog.entry(_CATALOGUE, name, "STATISTIC") for name in catalog.names(_CATALOGUE)}
-    return dict(sorted(found.items(), key=lambda item: (item[1].kind == "effect", item[1].place, item[0])))
+    by_name = {name: catalog.entry(_CATALOGUE, name, "STATISTIC") for name in catalog.names(_CATALOGUE)}
+    return dict(sorted(by_name.items(), key=lambda item: (item[1].kind == "effect", item[1].place, item[0])))
 
 
 def describe(
@@ -32,9 +32,10 @@ def describe(
 
     For unpaired runs and for outcomes of 0 or 1, compute only the statistics that are meaningful for them.
     """
-    return {
-        name: statistic.of(a, b, rng_seed, lower=lower)
-        if (statistic.of_paired if paired else statistic.of_unpaired) and (statistic.of_binary or not binary)
-        else None
-        for name, statistic in statistics().items()
-    }
+    results = {}
+    for name, statistic in statistics().items():
+        applies = statistic.of_paired if paired else statistic.of_unpaired
+        if binary and not statistic.of_binary:
+            applies = False
+        results[name] = statistic.of(a, b, rng_seed, lower=lower) if applies else None
+    return results

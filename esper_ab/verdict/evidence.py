@@ -79,15 +79,21 @@ class Numbers:
         last = self.last_look
         if last is not None and (last.bound_p is not None or last.bound_e is not None):
             return last.low, last.high, self.level_at(last.alpha)
-        found = self.effect.interval(question.alpha) if self.effect is not None else None
         early = not self.course.finished and (len(self.design.looks) > 1 or question.open_ended)
-        return *(found or (None, None)), Level(confidence=1.0 - question.alpha, early=early)
+        level = Level(confidence=1.0 - question.alpha, early=early)
+        interval = None if self.effect is None else self.effect.interval(question.alpha)
+        if interval is None:
+            return None, None, level
+        low, high = interval
+        return low, high, level
 
     def level_at(self, alpha: float) -> Level:
         """Return the level of an interval at the bound of the last look."""
         if self.course.looks[-1].bound_e is not None:
             return Level(confidence=1.0 - alpha, kind="anytime-valid ")
-        return Level(confidence=1.0 - alpha, kind="repeated " if len(self.design.looks) > 1 else "")
+        if len(self.design.looks) > 1:
+            return Level(confidence=1.0 - alpha, kind="repeated ")
+        return Level(confidence=1.0 - alpha)
 
     @property
     def simultaneous(self) -> DifferenceInterval:
@@ -108,8 +114,8 @@ class Numbers:
         last = self.last_look
         if last is None or last.futility_p is None:
             return None, None, Level(confidence=1.0, kind="futility ")
-        confidence = 1.0 - (1.0 if self.proportions else 2.0) * last.futility_p
-        return last.futility_low, last.futility_high, Level(confidence=confidence, kind="futility ")
+        error = last.futility_p if self.proportions else 2.0 * last.futility_p
+        return last.futility_low, last.futility_high, Level(confidence=1.0 - error, kind="futility ")
 
     @property
     def data(self) -> tuple[Pair, ...] | Samples:
@@ -124,8 +130,9 @@ class Numbers:
     @property
     def test(self) -> str:
         """Name of the deciding test of a planned look."""
-        adjusted = "adjusted " if self.design.adjusted else ""
-        return (self.effect and self.effect.name) or f"{adjusted}paired t"
+        if self.effect and self.effect.name:
+            return self.effect.name
+        return "adjusted paired t" if self.design.adjusted else "paired t"
 
     def counted(self, pairs: int) -> str:
         """Format a number of pairs, as in "8 pairs"; for unpaired runs, all of which count, as in "5 and 40 runs"."""
@@ -168,9 +175,14 @@ class Numbers:
 
         None unless most of the used runs have that outcome.
         """
-        runs = [value for side in outcomes(self.samples or self.pairs[: self.used]) for value in side]
-        count, value = commonest(runs, resolution(runs)) if runs else (0, 0.0)
-        return (count, len(runs), value) if 2 * count > len(runs) else None
+        a, b = outcomes(self.samples or self.pairs[: self.used])
+        runs = [*a, *b]
+        if not runs:
+            return None
+        count, value = commonest(runs, resolution(runs))
+        if 2 * count <= len(runs):
+            return None
+        return count, len(runs), value
 
     @property
     def small_from(self) -> str:
@@ -202,12 +214,11 @@ class Numbers:
         if look.pairs not in BACKED_BY_SIGNS or self.samples is not None or not 0.0 < look.p <= look.bound_p:
             return ""
         flip = self.descriptive["sign_flip"]
-        if flip is None or flip.p is None or self.design.adjusted:
-            found = ""
-        else:
-            found = f"p {p_text(flip.p)}, "
+        p = ""
+        if flip is not None and flip.p is not None and not self.design.adjusted:
+            p = f"p {p_text(flip.p)}, "
         needed = f"with {n_pairs(look.pairs)} a claim also needs the exact sign-flip test"
-        return f"{needed} ({found}{look.alpha:.3g} required)"
+        return f"{needed} ({p}{look.alpha:.3g} required)"
 
     @property
     def unseen_costs(self) -> tuple[float, float] | None:
@@ -220,7 +231,8 @@ class Numbers:
         sides = outcomes(self.samples or self.pairs[: self.used])
         if worst is None or not self.used:
             return None
-        of_a, of_b = (unseen_rate(self.used) * abs(fsum(side) / len(side) - worst) for side in sides)
+        rate = unseen_rate(self.used)
+        of_a, of_b = (rate * abs(fsum(side) / len(side) - worst) for side in sides)
         return of_a, of_b
 
     @property
@@ -266,6 +278,7 @@ class Evidence(Numbers):
         """True if the interval lies inside the margin even with the failures of either group that may be unseen."""
         if self.low is None or self.high is None or self.unseen_costs is None:
             return False
-        of_a, of_b = self.unseen_costs
-        down, up = (of_a, of_b) if self.question.sign > 0.0 else (of_b, of_a)
+        down, up = self.unseen_costs
+        if self.question.sign < 0.0:
+            down, up = up, down
         return -self.design.margin < self.low - down and self.high + up < self.design.margin

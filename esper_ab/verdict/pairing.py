@@ -108,9 +108,7 @@ def pair_up(
             pairs.append(pair)
             clusters[place] = replicate.clusters
             continue
-        lacking = []
-        if absent_lost:
-            lacking = _absent(cells, contrast, scales, name)
+        lacking = _absent(cells, contrast, scales, name) if absent_lost else []
         absent += [f"{name} of {group}" for group in lacking]
         half = replicate.half(contrast, lacking)
         lost = not planned and (half.failed_a or half.failed_b)

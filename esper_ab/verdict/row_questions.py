@@ -85,8 +85,8 @@ def on_pairings(
     `pairing_told`: the user said whether runs form pairs.
     """
     if not observations.rows_are_runs:
-        seen = (text for one, pairing in pairings.items() for text, many in copied(one, pairing, ASKED) if many)
-        if texts := tuple(dict.fromkeys(seen)):
+        texts = _half_copies(pairings)
+        if texts:
             named = "; ".join(texts[:_MOST_COPIES])
             yield OpenQuestion(f"{named}; remove the copies, unless each row is a training run of its own", _RUNS)
     if not pairing_told:
@@ -94,3 +94,13 @@ def on_pairings(
             if text := sorted_by_seed(contrast, pairing, replicates):
                 yield OpenQuestion(text, (Setting("unpaired"), Setting("paired")))
                 return
+
+
+def _half_copies(pairings: Mapping[Contrast, Pairing]) -> list[str]:
+    """Return a text for each set of copies that is half of the outcomes of a group or more, without repetitions."""
+    texts: dict[str, None] = {}
+    for contrast, pairing in pairings.items():
+        for text, many in copied(contrast, pairing, ASKED):
+            if many:
+                texts[text] = None
+    return list(texts)

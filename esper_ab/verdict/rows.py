@@ -24,14 +24,13 @@ def on_rows(
     observations: Observations, pairing: Pairing, contrast: Contrast, replicates: Sequence[str]
 ) -> Iterator[Finding]:
     """Yield a finding for each thing about the rows of a comparison that a reader of its verdict must know."""
-    copies_of = (f"{text}: copies are no further runs." for text, _ in copied(contrast, pairing, NAMED))
+    sentences = [*_on_partners(observations, pairing)]
+    sentences += [f"{text}: copies are no further runs." for text, _ in copied(contrast, pairing, NAMED)]
     order = sorted_by_seed(contrast, pairing, replicates)
-    for sentence in (
-        *_on_partners(observations, pairing),
-        *copies_of,
-        *([f"{order}."] if order else ()),
-        *_on_names(observations),
-    ):
+    if order:
+        sentences.append(f"{order}.")
+    sentences += _on_names(observations)
+    for sentence in sentences:
         yield Finding(kind=ROWS, weight="notes", groups=contrast.groups, sentence=sentence)
 
 
@@ -39,15 +38,16 @@ def _on_partners(observations: Observations, pairing: Pairing) -> Iterator[str]:
     seeds = observations.pair_column
     named = seeds.capitalize()
     if pairing.absent:
-        has, counts = ("has", "it counts") if len(pairing.absent) == 1 else ("have", "they count")
+        count = "has no row, so it counts" if len(pairing.absent) == 1 else "have no row, so they count"
         yield (
-            f"{named} {listed_short(pairing.absent)} {has} no row, so {counts} as lost; --paired leaves out every "
+            f"{named} {listed_short(pairing.absent)} {count} as lost; --paired leaves out every "
             f"{seeds} that was run in one group only."
         )
     if pairing.single:
-        has, are = ("has", "is") if len(pairing.single) == 1 else ("have", "are")
+        alone = "no run of the other group and"
+        are = f"has {alone} is" if len(pairing.single) == 1 else f"have {alone} are"
         yield (
-            f"{named} {listed_short(pairing.single)} {has} no run of the other group and {are} not used; if such a "
+            f"{named} {listed_short(pairing.single)} {are} not used; if such a "
             "run failed, give it a row with an empty outcome."
         )
 
@@ -72,27 +72,27 @@ def copied(contrast: Contrast, pairing: Pairing, chance: float) -> Iterator[tupl
         return
     a, b = outcomes(pairing.pairs)
     where = f" in {contrast.task}" if contrast.task else ""
-    for group, found in copies({contrast.a: a, contrast.b: b}, chance).items():
-        runs = len(a if group == contrast.a else b)
-        most = found.most_common(1)[0]
-        total = sum(found.values())
-        yield (
-            f"{total} of {runs} outcomes of {group}{where} equal another one, such as {most[0]:g} in {most[1]} rows",
-            2 * total >= runs,
-        )
-    unordered = isinstance(pairing.pairs, Samples)
-    if equal_groups(sorted(a), sorted(b)) if unordered else equal_groups(a, b):
-        every = "run" if unordered else "pair"
+    sides = {contrast.a: a, contrast.b: b}
+    for group, repeated in copies(sides, chance).items():
+        runs = len(sides[group])
+        value, rows = repeated.most_common(1)[0]
+        total = sum(repeated.values())
+        text = f"{total} of {runs} outcomes of {group}{where} equal another one, such as {value:g} in {rows} rows"
+        yield text, 2 * total >= runs
+    if isinstance(pairing.pairs, Samples):
+        equal = equal_groups(sorted(a), sorted(b))
+        every = "run"
+    else:
+        equal = equal_groups(a, b)
+        every = "pair"
+    if equal:
         yield f"{contrast.a} equals {contrast.b}{where} to the last digit in every {every}, such as {a[0]:g}", True
     if near_copies(a, b):
-        yield (
-            (
-                f"the {counted(len(a), 'outcome')} of {contrast.a} and the {len(b)} of {contrast.b}{where} "
-                f"vary by less "
-                "than a ten-thousandth of their difference, as one run under several seeds does"
-            ),
-            True,
+        text = (
+            f"the {counted(len(a), 'outcome')} of {contrast.a} and the {len(b)} of {contrast.b}{where} vary by less "
+            "than a ten-thousandth of their difference, as one run under several seeds does"
         )
+        yield text, True
 
 
 def sorted_by_seed(contrast: Contrast, pairing: Pairing, replicates: Sequence[str]) -> str:
@@ -118,10 +118,16 @@ def _direction(values: Sequence[float]) -> str:
         return ""
     if all(x <= y for x, y in pairwise(values)):
         return "rises"
-    return "falls" if all(x >= y for x, y in pairwise(values)) else ""
+    if all(x >= y for x, y in pairwise(values)):
+        return "falls"
+    return ""
 
 
 def _natural(name: str) -> list[tuple[bool, int, str]]:
     """Return a sort key that puts s2 before s10."""
-    parts = re.findall(r"[0-9]+|[^0-9]+", name)
-    return [(part[0] in _DIGITS, int(part) if part[0] in _DIGITS else 0, part) for part in parts]
+    return [_part(part) for part in re.findall(r"[0-9]+|[^0-9]+", name)]
+
+
+def _part(part: str) -> tuple[bool, int, str]:
+    is_number = part[0] in _DIGITS
+    return is_number, int(part) if is_number else 0, part

@@ -11,20 +11,21 @@ from esper_ab.verdict.question import Lost, Question
 
 def losses_cap(question: Question, again: Imputed, *, small: bool) -> str:
     """Explain why lost runs prevent a decision. `small`: the claim was that the difference is small."""
-    said = _losses(question, again.lost_a, again.lost_b)
+    lost = _losses(question, again.lost_a, again.lost_b)
     if again.mean is not None:
-        return f"{said}; {_imputation(question, again)} overturns the decision."
+        return f"{lost}; {_imputation(question, again)} overturns the decision."
     if small and not again.lost_a == again.lost_b == 1:
-        return f"{said}; a small difference is claimed only if both groups lost equally many runs, at most one each."
-    return f"{said}, and no worst outcome is declared for them ({question.worst_flag})."
+        return f"{lost}; a small difference is claimed only if both groups lost equally many runs, at most one each."
+    return f"{lost}, and no worst outcome is declared for them ({question.worst_flag})."
 
 
 def _losses(question: Question, lost_a: int, lost_b: int) -> str:
-    def runs(count: int) -> str:
-        return counted(count, "run") if count else "no run"
+    were = "was" if sorted((lost_a, lost_b)) == [0, 1] else "were"
+    return f"{_runs(lost_a)} of {question.a} and {_runs(lost_b)} of {question.b} {were} lost"
 
-    were = "was" if max(lost_a, lost_b) == 1 and min(lost_a, lost_b) == 0 else "were"
-    return f"{runs(lost_a)} of {question.a} and {runs(lost_b)} of {question.b} {were} lost"
+
+def _runs(count: int) -> str:
+    return counted(count, "run") if count else "no run"
 
 
 def _imputation(question: Question, again: Imputed) -> str:
@@ -39,8 +40,8 @@ def _cancelled(question: Question, lost: Lost) -> str:
     each = [f"{count} of {name}" for name, count in counts if count]
     if not each:
         return ""
-    one = sum(lost.cancelled) == 1
-    return f" As a result, {' and '.join(each)} {'was' if one else 'were'} cancelled or left without a partner."
+    were = "was" if sum(lost.cancelled) == 1 else "were"
+    return f" As a result, {' and '.join(each)} {were} cancelled or left without a partner."
 
 
 def on_losses(evidence: Evidence) -> list[str]:
@@ -48,18 +49,19 @@ def on_losses(evidence: Evidence) -> list[str]:
     question = evidence.question
     if not lost.replicates:
         return []
-    said = f"{_losses(question, lost.a, lost.b)}.{_cancelled(question, lost)}"
+    caveat = f"{_losses(question, lost.a, lost.b)}.{_cancelled(question, lost)}"
     cause = recurs_in(question.a, question.b, lost)
     if cause is not None:
-        said += f" Losses recur in {cause} only, so they count as caused by it."
-    if evidence.imputed is not None and evidence.imputed.mean is not None:
-        if evidence.imputed.survives:
-            outcome = "leaves the decision standing"
-        else:
-            outcome = "overturns the decision"
-        imputation = _imputation(question, evidence.imputed)
-        said += f" {imputation[0].upper()}{imputation[1:]} {outcome}."
-    return [said[0].upper() + said[1:]]
+        caveat += f" Losses recur in {cause} only, so they count as caused by it."
+    imputed = evidence.imputed
+    if imputed is not None and imputed.mean is not None:
+        outcome = "leaves the decision standing" if imputed.survives else "overturns the decision"
+        caveat += f" {_capitalised(_imputation(question, imputed))} {outcome}."
+    return [_capitalised(caveat)]
+
+
+def _capitalised(text: str) -> str:
+    return text[0].upper() + text[1:]
 
 
 def on_collapse(evidence: Evidence) -> list[str]:

@@ -51,15 +51,21 @@ def tails_beyond_margin(evidence: Evidence) -> list[tuple[Tail, float]]:
     if evidence.samples is not None or evidence.proportions is not None:
         return []
     differences = np.array([pair.a - pair.b for pair in evidence.pairs[: evidence.used]])
-    both = ((far_tail(sign * differences), sign) for sign in (1.0, -1.0))
-    return [(tail, sign) for tail, sign in both if tail is not None and tail.least_mean <= -evidence.design.margin]
+    beyond = []
+    for side in (1.0, -1.0):
+        tail = far_tail(side * differences)
+        if tail is not None and tail.least_mean <= -evidence.design.margin:
+            beyond.append((tail, side))
+    return beyond
 
 
 def look_plan(design: Design, pairs: int) -> LookPlan:
     """Return when the comparisons of `design` are tested; a single look is taken after `pairs` pairs."""
-    tasks = {one.task for one in design.comparisons if one.task != MEAN}
-    groups = [len({name for one in design.comparisons if one.task == task for name in one.groups}) for task in tasks]
-    independent = sum(count - 1 for count in groups)
+    groups: dict[str, set[str]] = {}  # by task
+    for contrast in design.comparisons:
+        if contrast.task != MEAN:
+            groups.setdefault(contrast.task, set()).update(contrast.groups)
+    independent = sum(len(names) - 1 for names in groups.values())
     if not design.looks:
         return LookPlan(looks="after every pair", first=pairs, comparisons=independent)
     if len(design.looks) == 1:

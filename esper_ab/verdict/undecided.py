@@ -34,7 +34,10 @@ def on_undecided(evidence: Evidence) -> Iterator[str]:
         return
     yield from _on_direction(evidence, pairs)
     ratio = _on_ratio(evidence, pairs)
-    yield from (ratio,) if ratio else _on_outliers(evidence, pairs)
+    if ratio:
+        yield ratio
+    else:
+        yield from _on_outliers(evidence, pairs)
 
 
 def _on_direction(evidence: Evidence, pairs: Sequence[Pair]) -> Iterator[str]:
