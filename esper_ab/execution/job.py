@@ -250,8 +250,9 @@ def confirm(job: Job, *, yes: bool, dry_run: bool) -> None:
     costs = [part.cost for part in job.parts]
     largest = max(costs, key=lambda cost: cost.memory_bytes)
     whole = msgspec.structs.replace(largest, duration_s=sum(cost.duration_s for cost in costs))
-    # Planning lanes has already checked a GPU's memory.
-    memory = Room(0, "") if any(_on_gpu(part) for part in job.parts) else room()
+    lanes = [lane for part in job.parts for lane in part.plan.lanes]
+    on_gpu = any(device.startswith("cuda") for lane in lanes for device in lane.devices)
+    memory = Room(0, "") if on_gpu else room()  # planning lanes has already checked a GPU's memory
     sentences = excesses(whole, memory)
     for sentence in sentences:
         click.echo(typeable(f"warning: {sentence}"), err=True)
@@ -261,10 +262,6 @@ def confirm(job: Job, *, yes: bool, dry_run: bool) -> None:
         raise UsageError(f"{'; '.join(sentences)}: --yes starts it anyway")
     if not click.confirm("Start it anyway?", err=True):
         raise UsageError("not started; for a smaller plan, reduce seeds, episodes or environments")
-
-
-def _on_gpu(part: PlannedExperiment) -> bool:
-    return any(device.startswith("cuda") for lane in part.plan.lanes for device in lane.devices)
 
 
 def make_directory(job: Job) -> Job:

@@ -53,7 +53,8 @@ def make_plan(
     templates = {group.name: _run_spec(experiment, machine, digest, group) for group in experiment.groups}
     blocks = _blocks(experiment, templates, sets, range(experiment.seeds))
     lanes = tuple(itertools.chain.from_iterable(sets))
-    idle = _idle_devices(experiment, lanes)
+    used = {device for lane in lanes for device in lane.devices}
+    idle = tuple(device for device in experiment.devices if device not in used)
     cost = estimate(experiment, lanes, machine)
     chance = 100.0 / task.classes if task.classes else None
     limiting = limits(experiment, machine, lanes, positions_matter=matter)
@@ -96,12 +97,6 @@ def _design(
         positions_matter=positions_matter,
         worst=worst_outcome(experiment) if chance is None else chance,
     )
-
-
-def _idle_devices(experiment: ResolvedExperiment, lanes: Sequence[Lane]) -> tuple[str, ...]:
-    """Return the devices of the pool that no lane uses."""
-    used = {device for lane in lanes for device in lane.devices}
-    return tuple(device for device in experiment.devices if device not in used)
 
 
 def extend(plan: Plan, design: Design, planned: int, more: int) -> Extension:
@@ -194,7 +189,7 @@ def _lane_sets(experiment: ResolvedExperiment, machine: Machine, *, positions_ma
     if experiment.placement == "spread":
         lanes = [_lane(unit, devices) for unit in units]
         return tuple(tuple(lanes[i : i + n_groups]) for i in range(0, at_once * n_groups, n_groups))
-    return tuple(_shared_lanes(unit, devices, n_groups) for unit in units[:at_once])
+    return tuple(tuple(_lane(unit, devices, f"/{i}") for i in range(n_groups)) for unit in units[:at_once])
 
 
 def _sets_at_once(experiment: ResolvedExperiment, most: int) -> int:
@@ -238,11 +233,6 @@ def _mixed_up(experiment: ResolvedExperiment, replicates: int, n_sets: int) -> t
         if not identified([{pair.a: (block[pair.a],), pair.b: (block[pair.b],)} for block in lanes]):
             return pair.a, pair.b
     return None
-
-
-def _shared_lanes(devices: Sequence[str], known: Mapping[str, Device], n_groups: int) -> LaneSet:
-    """Return a lane for each group of a block, all on the same devices."""
-    return tuple(_lane(devices, known, f"/{position}") for position in range(n_groups))
 
 
 def _lane(devices: Sequence[str], known: Mapping[str, Device], suffix: str = "") -> Lane:
