@@ -44,11 +44,16 @@ def analyse(history: History, rng_seed: int | None = None) -> Analysis:
 
     `rng_seed`: seed of the bootstraps; if None, it is derived from the plan's digest.
     """
-    seed = int(history.plan.digest[:32], 16) if rng_seed is None else rng_seed
+    plan = history.plan
+    if rng_seed is None:
+        rng_seed = int(plan.digest[:32], 16)
     facts = facts_of(history)
-    answer = judge(plan_of(history), observe(history, facts=facts), rng_seed=seed)
+    answer = judge(plan_of(history), observe(history, facts=facts), rng_seed=rng_seed)
     per_run = outcomes(history)
     learned = learning(history, per_run)
+    reward_audit = None
+    if plan.reward_audit is not None:
+        reward_audit = findings_of(plan.reward_audit)
     return Analysis(
         outcomes=per_run,
         comparisons=answer.comparisons,
@@ -59,7 +64,7 @@ def analyse(history: History, rng_seed: int | None = None) -> Analysis:
         remarks=remarks(history, per_run, learned, answer.comparisons),
         noise=noise_of_pairs(history),
         result_hash=result_hash(history),
-        reward_audit=None if history.plan.reward_audit is None else findings_of(history.plan.reward_audit),
+        reward_audit=reward_audit,
     )
 
 
@@ -71,29 +76,48 @@ def task_and_budget(history: History) -> str:
 
 def conditions(history: History) -> str:
     """Describe the conditions of every verdict; a different horizon or learning rate may give a different answer."""
-    experiment = history.plan.experiment
-    ppo = {group.settings.ppo for group in experiment.groups if group.settings.has_policy}
-    settings_said = ", ".join(
-        f"{key} {values[0]:g}" if len(values) == 1 else f"{key} by group"
-        for key, values in (
-            (key, sorted({getattr(settings, name) for settings in ppo}))
-            for key, name in (("learning rate", "lr"), ("epochs", "epochs"), ("entropy", "entropy_coef"))
-        )
-        if values
-    )
-    told = (task_and_budget(history), f"PPO {settings_said}" if settings_said else "", kind_of(history).scope(history))
-    return ", ".join(filter(None, told))
+    parts = [task_and_budget(history)]
+    ppo = _ppo_in_words(history)
+    if ppo:
+        parts.append(f"PPO {ppo}")
+    scope = kind_of(history).scope(history)
+    if scope:
+        parts.append(scope)
+    return ", ".join(parts)
+
+
+def _ppo_in_words(history: History) -> str:
+    """Return "learning rate 0.003, epochs 4, entropy by group"; "" if no group has a policy."""
+    groups = history.plan.experiment.groups
+    settings = [group.settings.ppo for group in groups if group.settings.has_policy]
+    if not settings:
+        return ""
+    words = []
+    for key, name in (("learning rate", "lr"), ("epochs", "epochs"), ("entropy", "entropy_coef")):
+        values = {getattr(ppo, name) for ppo in settings}
+        if len(values) == 1:
+            words.append(f"{key} {values.pop():g}")
+        else:
+            words.append(f"{key} by group")
+    return ", ".join(words)
 
 
 def facts_of(history: History) -> Facts:
     """Return what the records say besides outcomes: audit findings, and which groups are the same computation."""
-    pairs = pairs_in(followed(history))
+    pairs_by_contrast = pairs_in(followed(history))
+    same_computation = []
+    same_results = []
+    for contrast, pairs in pairs_by_contrast.items():
+        if same_settings(history, contrast):
+            same_computation.append(contrast.groups)
+        if same_records(history, contrast, pairs):
+            same_results.append(contrast.groups)
     plan = history.plan
     return Facts(
         scope=conditions(history),
-        findings=tuple(audit(history, pairs)),
+        findings=tuple(audit(history, pairs_by_contrast)),
         paired=not plan.experiment.unpaired,
         run_sd=plan.run_sd,
-        same_settings=frozenset(one.groups for one in pairs if same_settings(history, one)),
-        same_records=frozenset(one.groups for one in pairs if same_records(history, one, pairs[one])),
+        same_settings=frozenset(same_computation),
+        same_records=frozenset(same_results),
     )

@@ -27,6 +27,7 @@ from esper_ab.verdict.finding import Finding
 
 Level = TypeVar("Level", int, str)
 Places = Mapping[int, Mapping[Hashable, tuple[str, int]]]  # by replicate and group: lane, start order within the block
+_STEPS = "environment steps"
 
 
 def audit(history: History, pairs: Pairs) -> Iterator[Finding]:
@@ -50,43 +51,39 @@ def _of_comparisons(history: History, pairs: Pairs) -> Iterator[Finding]:
         for finding in _hardware(history, contrast, places):
             all_balanced = False
             yield finding
-    kinds = sorted({hardware(lane) for lane in history.plan.lanes})
+    kinds = {hardware(lane) for lane in history.plan.lanes}
     if len(kinds) > 1 and all_balanced:
-        yield Finding(
-            "hardware",
-            "notes",
-            (),
-            f"Lanes use different hardware ({', '.join(kinds)}); compared groups ran equally often on each.",
-        )
+        different = ", ".join(sorted(kinds))
+        sentence = f"Lanes use different hardware ({different}); compared groups ran equally often on each."
+        yield Finding("hardware", "notes", (), sentence)
 
 
 def _no_number(history: History) -> Iterator[Finding]:
     for group in history.groups:
-        runs = [
-            run.ref.name
-            for run in history.of_group(group)
-            if run.evaluation is not None and not run.lost and outcome_of(run, history.design.outcome_over) is None
-        ]
+        runs = [run.ref.name for run in history.of_group(group) if _ended_without_number(history, run)]
         if runs:
-            yield Finding(
-                "outcome",
-                "blocks",
-                (group,),
-                f"The outcome of {', '.join(runs)} is not a finite number: the record is damaged or foreign.",
-            )
+            sentence = f"The outcome of {', '.join(runs)} is not a finite number: the record is damaged or foreign."
+            yield Finding("outcome", "blocks", (group,), sentence)
+
+
+def _ended_without_number(history: History, run: RunHistory) -> bool:
+    if run.evaluation is None or run.lost:
+        return False
+    return outcome_of(run, history.design.outcome_over) is None
 
 
 def _places(blocks: Sequence[Block], contrast: Contrast, replicates: set[int]) -> Places:
     """Return the places of both runs of every pair of `replicates`."""
-    return {
-        block.replicate: {
-            spec.ref.group_id: (spec.ref.device, order)
-            for order, spec in enumerate(block.runs)
-            if spec.ref.group_id in contrast.groups
-        }
-        for block in blocks
-        if block.replicate in replicates
-    }
+    places: dict[int, dict[Hashable, tuple[str, int]]] = {}
+    for block in blocks:
+        if block.replicate not in replicates:
+            continue
+        of_block: dict[Hashable, tuple[str, int]] = {}
+        for order, spec in enumerate(block.runs):
+            if spec.ref.group_id in contrast.groups:
+                of_block[spec.ref.group_id] = (spec.ref.device, order)
+        places[block.replicate] = of_block
+    return places
 
 
 def _aliased(history: History, contrast: Contrast, places: Places) -> Iterator[Finding]:
@@ -95,68 +92,81 @@ def _aliased(history: History, contrast: Contrast, places: Places) -> Iterator[F
     If positions were drawn at random, their effects are noise like any other. While future replicates can still
     separate the groups from positions, nothing is blocked, because no look decides before those replicates.
     """
-    if len(places) < LEAST_PAIRS or history.design.positions_drawn or identified([*places.values()]):
+    if len(places) < LEAST_PAIRS or history.design.positions_drawn or _separated(places):
         return
-    said = f"In the {len(places)} analysed seeds the difference between {contrast.a} and {contrast.b}"
+    difference = f"In the {len(places)} analysed seeds the difference between {contrast.a} and {contrast.b}"
     if not history.design.positions_matter:
         yield Finding(
             "aliased",
             "notes",
             contrast.groups,
-            f"{said} coincides with device and start order; nothing is confounded, because no record can depend on "
-            "them.",
+            f"{difference} coincides with device and start order; nothing is confounded, because no record can depend "
+            "on them.",
         )
         return
-    said = f"{said} cannot be separated from the effects of device and start order: the design does not have full rank."
-    runs = {block.replicate: [history.runs[spec.ref.name] for spec in block.runs] for block in history.blocks}
-    coming = {
-        replicate
-        for replicate, several in runs.items()
-        if {run.expected for run in several if run.ref.group_id in contrast.groups} == {True}
-    }
-    if identified([*_places(history.blocks, contrast, coming | places.keys()).values()]):
-        later = "No look decides before further seeds separate them."
-        yield Finding("aliased", "notes", contrast.groups, f"{said} {later}")
+    aliased = (
+        f"{difference} cannot be separated from the effects of device and start order: the design does not have full "
+        "rank."
+    )
+    complete = _coming(history, contrast) | places.keys()
+    if _separated(_places(history.blocks, contrast, complete)):
+        sentence = f"{aliased} No look decides before further seeds separate them."
+        yield Finding("aliased", "notes", contrast.groups, sentence)
     else:
-        yield Finding("aliased", "blocks", contrast.groups, f"{said} {_remedy(history, contrast, places)}")
+        sentence = f"{aliased} {_remedy(history, contrast, places)}"
+        yield Finding("aliased", "blocks", contrast.groups, sentence)
+
+
+def _separated(places: Places) -> bool:
+    """True if these places separate the groups from the effects of device and start order."""
+    return identified(list(places.values()))
+
+
+def _coming(history: History, contrast: Contrast) -> set[int]:
+    """Return the replicates in which all runs of both groups are still expected to finish."""
+    coming = set()
+    for block in history.blocks:
+        runs = [history.runs[spec.ref.name] for spec in block.runs if spec.ref.group_id in contrast.groups]
+        if runs and all(run.expected for run in runs):
+            coming.add(block.replicate)
+    return coming
 
 
 def _remedy(history: History, contrast: Contrast, places: Places) -> str:
     """Say whether more replicates or a different order would separate an aliased comparison from its positions."""
     experiment = history.plan.experiment
-    n_sets = len(history.plan.lanes) // len(history.plan.experiment.groups)
-    names = [group.name for group in experiment.groups]
-    more = dict(places)
     if experiment.order == "fixed":
         return "An experiment with `--order balanced` would separate them; more seeds would not."
+    names = [group.name for group in experiment.groups]
+    n_sets = len(history.plan.lanes) // len(names)
+    more = dict(places)
     for replicate in range(history.replicates, history.replicates + 2 * len(names) * n_sets):
         lanes = history.plan.lanes[replicate % n_sets * len(names) :]
-        more[replicate] = {
-            names[group]: (lanes[place].name, place)
-            for place, group in enumerate(positions(experiment, replicate, n_sets))
-            if names[group] in contrast.groups
-        }
-        if identified([*more.values()]):
+        planned: dict[Hashable, tuple[str, int]] = {}
+        for place, group in enumerate(positions(experiment, replicate, n_sets)):
+            if names[group] in contrast.groups:
+                planned[names[group]] = (lanes[place].name, place)
+        more[replicate] = planned
+        if _separated(more):
             return f"{replicate + 1} seeds would separate them: `esper-ab resume --seeds` adds the missing ones."
     return "Another experiment, with fewer lost seeds, would separate them."
 
 
 def _position_balance(history: History, contrast: Contrast, places: Places) -> Iterator[Finding]:
     """Report unequal start positions if their effects are not adjusted for and only balance cancels them."""
-    unneeded = history.design.adjusted or history.design.positions_drawn or not history.design.positions_matter
+    design = history.design
+    unneeded = design.adjusted or design.positions_drawn or not design.positions_matter
     if unneeded or len(places) < 2:  # with one pair there is nothing to balance
         return
     unbalanced = _excess(contrast, places, lambda _, order: order)
     if unbalanced:
         counts = ", ".join(f"{count:+d} at {order + 1}" for order, count in unbalanced)
-        yield Finding(
-            "order",
-            "notes",
-            contrast.groups,
+        sentence = (
             f"{contrast.a} and {contrast.b} were not equally often at each place in the start order "
             f"(runs of {contrast.a} minus runs of {contrast.b}: {counts}), and the analysis does not adjust for device "
-            "and order.",
+            "and order."
         )
+        yield Finding("order", "notes", contrast.groups, sentence)
 
 
 def _excess(contrast: Contrast, places: Places, level: Callable[[str, int], Level]) -> list[tuple[Level, int]]:
@@ -171,18 +181,17 @@ def _excess(contrast: Contrast, places: Places, level: Callable[[str, int], Leve
 def _amounts(history: History, contrast: Contrast, replicates: set[int]) -> Iterator[Finding]:
     if not replicates:
         return
-    runs = ([run for run in history.of_group(group) if run.ref.replicate in replicates] for group in contrast.groups)
-    totals = ([sum(column) for column in zip(*map(_amount, several), strict=True)] for several in runs)
-    what = ("training episodes", "environment steps", "evaluation episodes")
-    unequal = {name: f"{a} against {b} {name}" for name, a, b in zip(what, *totals, strict=True) if a != b}
-    specs = (run.spec for group in contrast.groups for run in history.of_group(group))
-    ends_by_itself = any(  # in one of the groups, the policy determines how long an episode lasts
-        kind_of_task(spec.task) == GYMNASIUM and spec.settings.gym.rollout == "episodes" for spec in specs
-    )
-    if list(unequal) == [what[1]] and ends_by_itself:
+    amounts_a = _total_amounts(history, contrast.a, replicates)
+    amounts_b = _total_amounts(history, contrast.b, replicates)
+    unequal = {}
+    for name, a in amounts_a.items():
+        b = amounts_b[name]
+        if a != b:
+            unequal[name] = f"{a} against {b} {name}"
+    if list(unequal) == [_STEPS] and _policy_ends_episodes(history, contrast):
         sentence = (
             f"{contrast.a} and {contrast.b} trained for equally many episodes, but their lengths depend on the policy: "
-            f"{unequal[what[1]]}. With gym.rollout=resets they would train for equally many steps."
+            f"{unequal[_STEPS]}. With gym.rollout=resets they would train for equally many steps."
         )
         yield Finding("amounts", "notes", contrast.groups, sentence)
     elif unequal:
@@ -190,24 +199,45 @@ def _amounts(history: History, contrast: Contrast, replicates: set[int]) -> Iter
         yield Finding("amounts", "blocks", contrast.groups, sentence)
 
 
-def _amount(run: RunHistory) -> tuple[int, int, int]:
-    """Return training episodes, environment steps, and evaluation episodes with sampled actions.
+def _policy_ends_episodes(history: History, contrast: Contrast) -> bool:
+    """True if, in one of the groups, the policy determines how long an episode lasts."""
+    for group in contrast.groups:
+        for run in history.of_group(group):
+            if kind_of_task(run.spec.task) == GYMNASIUM and run.spec.settings.gym.rollout == "episodes":
+                return True
+    return False
+
+
+def _total_amounts(history: History, group: str, replicates: set[int]) -> dict[str, int]:
+    """Return the work of a group's runs in `replicates`: training episodes, steps, and sampled evaluation episodes.
 
     A failed environment counts with its planned steps, because its shorter episode is an outcome.
     """
-    columns = run.columns
-    steps = int(sum(columns.of("steps")) - sum(columns.of("failed_steps")))
-    steps += run.spec.steps * int(sum(columns.of("failed")))
-    evaluated = run.evaluation.episodes if run.evaluation else ()
-    return len(run.columns), steps, sum(played.actions == "sampled" for played in evaluated)
+    trained = 0
+    steps = 0
+    evaluated = 0
+    for run in history.of_group(group):
+        if run.ref.replicate not in replicates:
+            continue
+        columns = run.columns
+        trained += len(columns)
+        steps += int(sum(columns.of("steps")) - sum(columns.of("failed_steps")))
+        steps += run.spec.steps * int(sum(columns.of("failed")))
+        if run.evaluation:
+            evaluated += sum(played.actions == "sampled" for played in run.evaluation.episodes)
+    return {"training episodes": trained, _STEPS: steps, "evaluation episodes": evaluated}
 
 
 def hardware(lane: Lane) -> str:
     """Return the kinds of devices of a lane, as far as the plan records them."""
-    kinds = {
-        title or ("CPU core" if device.startswith("cpu:") else "GPU")
-        for device, title in zip_longest(lane.devices, lane.titles, fillvalue="")
-    }
+    kinds = set()
+    for device, title in zip_longest(lane.devices, lane.titles, fillvalue=""):
+        if title:
+            kinds.add(title)
+        elif device.startswith("cpu:"):
+            kinds.add("CPU core")
+        else:
+            kinds.add("GPU")
     return " + ".join(sorted(kinds))
 
 
@@ -216,10 +246,8 @@ def _hardware(history: History, contrast: Contrast, places: Places) -> Iterator[
     unbalanced = _excess(contrast, places, lambda lane, _: kinds[lane])
     if unbalanced:
         counts = ", ".join(f"{count:+d} on {kind}" for kind, count in unbalanced)
-        yield Finding(
-            "hardware",
-            "caps",
-            contrast.groups,
+        sentence = (
             f"{contrast.a} and {contrast.b} did not run equally often on each kind of hardware (runs of {contrast.a} "
-            f"minus runs of {contrast.b}: {counts}).",
+            f"minus runs of {contrast.b}: {counts})."
         )
+        yield Finding("hardware", "caps", contrast.groups, sentence)

@@ -19,15 +19,14 @@ def conduct_findings(history: History) -> Iterator[Finding]:
     """Yield notes on execution, and caps for inexact resumes."""
     groups = conduct(history)
     yield from _inexact(history)
-    yield from _faults(history, groups)
+    for group in groups:
+        yield from _faults_of(group)
+    yield from _other_incidents(history)
     for group in groups:
         if group.failed:
             failed = counted(group.failed, "environment")
-            yield note_on(
-                "failed environments",
-                f"{group.group}: {failed} failed in training or evaluation; each keeps its outcome.",
-                group.group,
-            )
+            sentence = f"{group.group}: {failed} failed in training or evaluation; each keeps its outcome."
+            yield note_on("failed environments", sentence, group.group)
     yield from _throughput(groups)
     for group in groups:
         yield from _cold(group)
@@ -35,37 +34,45 @@ def conduct_findings(history: History) -> Iterator[Finding]:
 
 def _inexact(history: History) -> Iterator[Finding]:
     by_group: defaultdict[str, set[str]] = defaultdict(set)
-    for name in (entry.run_name for entry in history.incidents if entry.category == "inexact_resume"):
-        by_group[history.runs[name].ref.group_id if name in history.runs else ""].add(name)
+    for entry in history.incidents:
+        if entry.category != "inexact_resume":
+            continue
+        if entry.run_name in history.runs:
+            by_group[history.runs[entry.run_name].ref.group_id].add(entry.run_name)
+        else:
+            by_group[""].add(entry.run_name)
     for group, names in by_group.items():
         runs = ", ".join(sorted(names - {""})) or "runs unknown"
-        yield Finding(
-            "inexact resume",
-            "caps",
-            (group,) if group else (),
-            f"Repeated work did not reproduce its earlier record: {runs}.",
-        )
+        sentence = f"Repeated work did not reproduce its earlier record: {runs}."
+        groups = (group,) if group else ()
+        yield Finding("inexact resume", "caps", groups, sentence)
 
 
-def _faults(history: History, groups: Sequence[Conduct]) -> Iterator[Finding]:
-    for group in groups:
-        said = _counted_faults(group.faults)
-        if group.lost:
-            said.append(f"{group.lost} of {group.runs} runs lost")
-        if group.cancelled:
-            said.append(f"{group.cancelled} cancelled because a run of another group was lost")
-        if said:
-            yield note_on("faults", f"{group.group}: {', '.join(said)}.", group.group)
+def _faults_of(group: Conduct) -> Iterator[Finding]:
+    faults = _counted_faults(group.faults)
+    if group.lost:
+        faults.append(f"{group.lost} of {group.runs} runs lost")
+    if group.cancelled:
+        faults.append(f"{group.cancelled} cancelled because a run of another group was lost")
+    if faults:
+        yield note_on("faults", f"{group.group}: {', '.join(faults)}.", group.group)
+
+
+def _other_incidents(history: History) -> Iterator[Finding]:
+    """Report incidents that belong to no run, full disks and unequal devices."""
     outside = Counter[str](entry.category for entry in history.incidents if entry.run_name not in history.runs)
-    if any(category in FAULTS for category in outside):
-        yield note_on("faults", f"Outside any run: {', '.join(_counted_faults(outside))}.")
+    faults = _counted_faults(outside)
+    if faults:
+        yield note_on("faults", f"Outside any run: {', '.join(faults)}.")
     if outside["interrupted"]:
         yield note_on("interrupted", f"The experiment was stopped by a signal {times(outside['interrupted'])}.")
-    if pauses := history.pauses:
-        lack = f"The disk was full {times(len(pauses))}"
-        yield note_on("disk", f"{lack}, and nothing was lost: {'; '.join(pauses)}.")
-    unequal = (entry.detail.rstrip(".") for entry in history.incidents if entry.category == "unequal_devices")
-    yield from (note_on("hardware", f"Devices differed: {detail}.") for detail in unequal)
+    pauses = history.pauses
+    if pauses:
+        sentence = f"The disk was full {times(len(pauses))}, and nothing was lost: {'; '.join(pauses)}."
+        yield note_on("disk", sentence)
+    for entry in history.incidents:
+        if entry.category == "unequal_devices":
+            yield note_on("hardware", f"Devices differed: {entry.detail.rstrip('.')}.")
 
 
 def _counted_faults(faults: Mapping[str, int]) -> list[str]:
@@ -73,34 +80,35 @@ def _counted_faults(faults: Mapping[str, int]) -> list[str]:
 
 
 def _throughput(groups: Sequence[Conduct]) -> Iterator[Finding]:
-    speeds = {group.group: group.decisions_per_s for group in groups if group.decisions_per_s}
-    if len(speeds) < 2 or max(speeds.values()) < UNEQUAL_THROUGHPUT * min(speeds.values()):
+    speeds = []
+    each = []
+    for group in groups:
+        speed = group.decisions_per_s
+        if speed:
+            speeds.append(speed)
+            each.append(f"{group.group} {significant(speed, 3)} ({significant(group.wall_s, 3)} s)")
+    if len(speeds) < 2 or max(speeds) < UNEQUAL_THROUGHPUT * min(speeds):
         return
-    ratio = max(speeds.values()) / min(speeds.values())
-    each = ", ".join(
-        f"{group.group} {significant(speeds[group.group], 3)} ({significant(group.wall_s, 3)} s)"
-        for group in groups
-        if group.group in speeds
+    ratio = max(speeds) / min(speeds)
+    sentence = (
+        f"Groups trained at different speeds; environment steps per second (wall time): {', '.join(each)}; fastest "
+        f"over slowest {ratio:.2f}."
     )
-    yield note_on(
-        "throughput",
-        f"Groups trained at different speeds; environment steps per second (wall time): {each}; fastest over slowest "
-        f"{ratio:.2f}.",
-    )
+    yield note_on("throughput", sentence)
 
 
 def _cold(group: Conduct) -> Iterator[Finding]:
     first = group.first_episode_s
     ratio = group.first_over_rest
-    if first is None or ratio is None or ratio < COLD_FIRST_EPISODE or group.warm_up_s == 0.0:
-        return  # not slow, or there was no warm-up that could have been too short
-    if group.warm_up_s is None:
-        warm = ""
-    else:
+    if first is None or ratio is None or ratio < COLD_FIRST_EPISODE:
+        return
+    if group.warm_up_s == 0.0:
+        return  # there was no warm-up that could have been too short
+    warm = ""
+    if group.warm_up_s is not None:
         warm = f" after a warm-up of {significant(group.warm_up_s, 3)} s"
-    yield note_on(
-        "cold start",
+    sentence = (
         f"{group.group}: the first episode took {significant(first, 3)} s{warm}, "
-        f"{ratio:.2f} times the median of the others.",
-        group.group,
+        f"{ratio:.2f} times the median of the others."
     )
+    yield note_on("cold start", sentence, group.group)

@@ -34,14 +34,14 @@ def setup_findings(history: History) -> Iterator[Finding]:
     A sitting that recorded no result is ignored.
     """
     sittings = sittings_at_work(history)
+    versions = [sitting.versions for sitting in sittings]
+    machines = [sitting.machine for sitting in sittings]
+    specs = [run.spec for run in history.runs.values()]
     yield from _code(code_states(history), [sitting.code for sitting in sittings])
-    yield from _unlike(
-        "versions", "blocks", "The runs used different versions", [sitting.versions for sitting in sittings]
-    )
+    yield from _unlike("versions", "blocks", "The runs used different versions", versions)
     yield from _torch(history)
-    yield from _orders([run.spec for run in history.runs.values()], history.plan.digest)
-    continued = "The experiment was continued on another machine"
-    yield from _unlike("machine", "notes", continued, [sitting.machine for sitting in sittings])
+    yield from _orders(specs, history.plan.digest)
+    yield from _unlike("machine", "notes", "The experiment was continued on another machine", machines)
     if history.plan.carries:
         yield note_on(
             "environments",
@@ -49,7 +49,7 @@ def setup_findings(history: History) -> Iterator[Finding]:
             "different results after an episode than in new environments. An evaluation starts in new environments, "
             "without that state, and so does a run that is resumed after a death; its results then differ.",
         )
-    elif any(not run.spec.repeats for run in history.runs.values()):
+    elif not all(spec.repeats for spec in specs):
         yield note_on(
             "environments",
             "The environments are not repeatable: in the preflight the same seed and actions gave different results. "
@@ -62,44 +62,63 @@ def setup_findings(history: History) -> Iterator[Finding]:
         )
 
 
-def _code(states: Sequence[CodeState], found: Sequence[Mapping[str, str]]) -> Iterator[Finding]:
+def _code(states: Sequence[CodeState], codes: Sequence[Mapping[str, str]]) -> Iterator[Finding]:
     if len(states) > 1:
         key = telling([state.code for state in states])
-        each = [f"{key} {state.code.get(key, '')[:16] or 'unknown'} in {_counted(state.runs)}" for state in states]
+        each = []
+        for state in states:
+            value = state.code.get(key, "")[:16] or "unknown"
+            each.append(f"{key} {value} in {_counted(state.runs)}")
         yield Finding("code", "blocks", (), f"The runs used {len(states)} states of the code: {'; '.join(each)}.")
-    dirty = sum(code.get("dirty") == "yes" for code in found)
+    dirty = sum(code.get("dirty") == "yes" for code in codes)
     if dirty:
-        where = "" if len(found) == 1 else f" in {dirty} of {len(found)} sittings"
+        where = ""
+        if len(codes) > 1:
+            where = f" in {dirty} of {len(codes)} sittings"
         yield note_on("dirty checkout", f"The checkout had uncommitted changes{where}.")
 
 
 def _counted(runs: Sequence[str]) -> str:
     """Return "shaped/4", or "10 runs, shaped/0 first"."""
-    return runs[0] if len(runs) == 1 else f"{len(runs)} runs, {runs[0]} first"
+    if len(runs) == 1:
+        return runs[0]
+    return f"{len(runs)} runs, {runs[0]} first"
 
 
-def _unlike(kind: str, weight: Weight, words: str, found: Sequence[Mapping[str, str]]) -> Iterator[Finding]:
+def _unlike(kind: str, weight: Weight, words: str, mappings: Sequence[Mapping[str, str]]) -> Iterator[Finding]:
     """Report the keys that have several values, or are missing somewhere."""
-    keys = sorted({key for mapping in found for key in mapping})
-    values = {key: list(dict.fromkeys(mapping.get(key, "none") for mapping in found)) for key in keys}
-    if said := [f"{key} {', '.join(several)}" for key, several in values.items() if len(several) > 1]:
-        yield Finding(kind, weight, (), f"{words}: {'; '.join(said)}.")
+    keys: set[str] = set()
+    for mapping in mappings:
+        keys.update(mapping)
+    differing = []
+    for key in sorted(keys):
+        values = dict.fromkeys(mapping.get(key, "none") for mapping in mappings)
+        if len(values) > 1:
+            differing.append(f"{key} {', '.join(values)}")
+    if differing:
+        yield Finding(kind, weight, (), f"{words}: {'; '.join(differing)}.")
 
 
 def _torch(history: History) -> Iterator[Finding]:
     lanes: defaultdict[str, set[str]] = defaultdict(set)
-    for worker in (taken.worker for run in history.runs.values() for taken in recorded_by(run)):
-        if worker is not None:
-            lanes[worker.torch_version].add(worker.device)
+    for run in history.runs.values():
+        for taken in recorded_by(run):
+            if taken.worker is not None:
+                lanes[taken.worker.torch_version].add(taken.worker.device)
     if len(lanes) > 1:
         each = [f"{version or 'none'} on {', '.join(sorted(names))}" for version, names in sorted(lanes.items())]
         yield Finding("torch", "blocks", (), f"Workers used different versions of torch: {'; '.join(each)}.")
 
 
 def _orders(specs: Sequence[RunSpec], digest: str) -> Iterator[Finding]:
-    differing = [key for key in _COMMON if len({repr(getattr(spec, key)) for spec in specs}) > 1]
+    differing = [key for key in _COMMON if _varies(specs, key)]
     foreign = [spec.ref.name for spec in specs if spec.experiment_digest != digest]
     if differing:
         yield Finding("orders", "blocks", (), f"Runs had different values of common settings: {', '.join(differing)}.")
     elif foreign:
         yield Finding("orders", "blocks", (), f"{len(foreign)} runs do not come from this plan, {foreign[0]} first.")
+
+
+def _varies(specs: Sequence[RunSpec], key: str) -> bool:
+    values = {repr(getattr(spec, key)) for spec in specs}
+    return len(values) > 1

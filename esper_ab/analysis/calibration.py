@@ -10,11 +10,13 @@ from esper_ab.analysis.evaluation_noise import noise_of_runs
 from esper_ab.contracts.errors import UsageError
 from esper_ab.design.calibration_file import SCHEMA, Calibration, Spread, circumstances_of
 from esper_ab.design.design import LEAST_RUNS
-from esper_ab.design.power import PowerQuestion
+from esper_ab.design.power import PowerTable
 from esper_ab.design.power_tables import RHO, ROWS, Known, power_tables
+from esper_ab.design.scheme import PowerQuestion
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import outcome_of
 from esper_ab.settings.differences import flat
+from esper_ab.settings.experiment import Group
 from esper_ab.stats.floats import Floats
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.sd_limits import sd_limits
@@ -27,31 +29,42 @@ def calibration_of(history: History, replicates: int, *, deterministic: bool, na
     Raises UsageError if too few runs have an outcome.
     """
     experiment = history.plan.experiment
-    runs = [run for run in history.runs.values() if outcome_of(run, experiment.outcome_over) is not None]
-    if len(runs) < LEAST_RUNS:
-        raise UsageError(f"only {len(runs)} runs have an outcome; a calibration needs at least {LEAST_RUNS}")
-    outcomes = np.array([outcome_of(run, experiment.outcome_over) for run in runs], dtype=np.float64)
-    whole = _spread(outcomes)
-    known = Known(source="these runs", sd=whole.sd, df=whole.runs - 1)
-    margin = experiment.margin if named else _resolvable(known, replicates, experiment.alpha)
+    ends = [outcome_of(run, experiment.outcome_over) for run in history.runs.values()]
+    outcomes = np.array([end for end in ends if end is not None], dtype=np.float64)
+    if outcomes.size < LEAST_RUNS:
+        raise UsageError(f"only {outcomes.size} runs have an outcome; a calibration needs at least {LEAST_RUNS}")
+    spread = _spread(outcomes)
+    known = Known(source="these runs", sd=spread.sd, df=spread.runs - 1)
+    if named:
+        margin = experiment.margin
+    else:
+        margin = _resolvable(known, replicates, experiment.alpha)
+    power: tuple[PowerTable, ...] = ()
+    if known.sd > 0.0:
+        power = power_tables(known, RHO, ROWS, PowerQuestion(margin=margin, alpha=experiment.alpha))
     group = experiment.groups[0]
     return Calibration(
         schema=SCHEMA,
-        mode=group.settings.reward.mode if group.settings.has_policy else group.settings.controller.name,
+        mode=_mode(group),
         circumstances=circumstances_of(experiment),
         settings=flat(group),
         outcome=history.outcome,
         code=history.started.code,
-        spread=whole,
+        spread=spread,
         deterministic=deterministic,
         noise=noise_of_runs(history),
         planned=replicates,
         margin=margin,
         margin_named=named,
-        power=power_tables(known, RHO, ROWS, PowerQuestion(margin=margin, alpha=experiment.alpha))
-        if known.sd > 0.0
-        else (),
+        power=power,
     )
+
+
+def _mode(group: Group) -> str:
+    """Return the reward mode of a group with a policy; otherwise, its controller."""
+    if group.settings.has_policy:
+        return group.settings.reward.mode
+    return group.settings.controller.name
 
 
 def _resolvable(known: Known, replicates: int, alpha: float) -> float:

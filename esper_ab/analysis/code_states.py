@@ -26,33 +26,39 @@ def recorded_by(run: RunHistory) -> tuple[Taken, ...]:
     Work repeated after a damaged checkpoint counts for the last worker that did it, because that worker had to
     reproduce the digests.
     """
-    found = [taken for taken, following in pairwise(run.taken) if following.milestone > taken.milestone]
-    if run.taken and (run.evaluation is not None or len(run.columns) > run.taken[-1].milestone):
-        found.append(run.taken[-1])
-    return tuple(found)
+    recorded = [taken for taken, following in pairwise(run.taken) if following.milestone > taken.milestone]
+    if run.taken:
+        last = run.taken[-1]
+        if run.evaluation is not None or len(run.columns) > last.milestone:
+            recorded.append(last)
+    return tuple(recorded)
 
 
 def sittings_at_work(history: History) -> tuple[Sitting, ...]:
     """Return the sittings in which something was recorded; the rest do not affect the runs."""
-    at_work = {taken.sitting for run in history.runs.values() for taken in recorded_by(run)}
-    return tuple(one for index, one in enumerate(_sittings(history)) if index in at_work)
+    at_work: set[int] = set()
+    for run in history.runs.values():
+        at_work.update(taken.sitting for taken in recorded_by(run))
+    sittings = _sittings(history)
+    return tuple(sittings[index] for index in sorted(at_work))
 
 
 def code_states(history: History) -> tuple[CodeState, ...]:
     """Return the states of the code, in the plan order of their runs; only one unless the code changed."""
     sittings = _sittings(history)
-    made = [
-        (_code(sittings[taken.sitting].code, taken), name)
-        for name, run in history.runs.items()
-        for taken in recorded_by(run)
-    ]
+    made: list[tuple[dict[str, str], str]] = []  # the code of each worker that recorded something, and its run
+    for name, run in history.runs.items():
+        made += [(_code(sittings[taken.sitting].code, taken), name) for taken in recorded_by(run)]
     key = telling([code for code, _ in made])
-    states: dict[str, list[tuple[dict[str, str], str]]] = {}
+    codes: dict[str, dict[str, str]] = {}
+    runs: dict[str, list[str]] = {}
     for code, name in made:
-        states.setdefault(code.get(key, ""), []).append((code, name))
-    return tuple(
-        CodeState(code=pairs[0][0], runs=tuple(dict.fromkeys(name for _, name in pairs))) for pairs in states.values()
-    )
+        value = code.get(key, "")
+        codes.setdefault(value, code)
+        of_state = runs.setdefault(value, [])
+        if name not in of_state:
+            of_state.append(name)
+    return tuple(CodeState(code=code, runs=tuple(runs[value])) for value, code in codes.items())
 
 
 def telling(codes: Sequence[Mapping[str, str]]) -> str:
@@ -60,7 +66,9 @@ def telling(codes: Sequence[Mapping[str, str]]) -> str:
 
     "sources" is preferred, because several states can share a commit.
     """
-    return "sources" if all("sources" in code for code in codes) else "commit"
+    if all("sources" in code for code in codes):
+        return "sources"
+    return "commit"
 
 
 def named(code: Mapping[str, str]) -> str:
@@ -69,7 +77,10 @@ def named(code: Mapping[str, str]) -> str:
     commit = code.get("commit", "")
     if not commit:
         return sources
-    return f"commit {commit[:12]}{' with changes' if code.get('dirty') == 'yes' else ''} ({sources})"
+    changes = ""
+    if code.get("dirty") == "yes":
+        changes = " with changes"
+    return f"commit {commit[:12]}{changes} ({sources})"
 
 
 def _sittings(history: History) -> tuple[Sitting, ...]:
@@ -78,7 +89,6 @@ def _sittings(history: History) -> tuple[Sitting, ...]:
 
 def _code(sitting: Mapping[str, str], taken: Taken) -> dict[str, str]:
     """Return the code state of a worker, or that of its sitting if the worker reported none or the same."""
-    sources = taken.worker.sources if taken.worker is not None else ""
-    if not sources or sources == sitting.get("sources"):
+    if taken.worker is None or taken.worker.sources in ("", sitting.get("sources")):
         return dict(sitting)
-    return {"sources": sources}  # the worker was restarted after an edit; the new code's commit is unknown
+    return {"sources": taken.worker.sources}  # restarted after an edit; the new code's commit is unknown

@@ -60,21 +60,36 @@ def evaluated_envs(run: RunHistory) -> list[EnvEpisode]:
 
 def learners(history: History) -> dict[str, list[RunHistory]]:
     """Return, for every group with recorded policy updates, the runs that have any."""
-    found = {
-        group: [run for run in history.of_group(group) if any(run.columns.of("learns"))] for group in history.groups
-    }
-    return {group: runs for group, runs in found.items() if runs}
+    by_group = {}
+    for group in history.groups:
+        runs = [run for run in history.of_group(group) if any(run.columns.of("learns"))]
+        if runs:
+            by_group[group] = runs
+    return by_group
 
 
 def _of_group(group: str, runs: Sequence[RunHistory], incidents: Sequence[Incident]) -> Conduct:
     names = {run.ref.name for run in runs}
-    entries = Counter[str](entry.category for entry in incidents if entry.run_name in names)
-    times = [run.columns.of("total_s") for run in runs if len(run.columns)]
-    evaluated = [env for run in runs for env in evaluated_envs(run)]
-    wall_s = sum(sum(of_run) for of_run in times)
-    env_steps = int(sum(sum(run.columns.of("steps")) for run in runs))
-    episode_s = _median([seconds for of_run in times for seconds in of_run[1:]])
-    first_s = _median([of_run[0] for of_run in times])
+    faults = Counter[str](entry.category for entry in incidents if entry.run_name in names)
+    seconds = [run.columns.of("total_s") for run in runs if len(run.columns)]
+    wall_s = sum(sum(of_run) for of_run in seconds)
+    env_steps = 0
+    failed = 0
+    after_the_first: list[float] = []
+    evaluated: list[EnvEpisode] = []
+    for run in runs:
+        env_steps += int(sum(run.columns.of("steps")))
+        failed += int(sum(run.columns.of("failed")))
+        after_the_first += run.columns.of("total_s")[1:]
+        evaluated += evaluated_envs(run)
+    episode_s = _median(after_the_first)
+    first_s = _median([of_run[0] for of_run in seconds])
+    first_over_rest = None
+    if first_s is not None and episode_s:
+        first_over_rest = first_s / episode_s
+    decisions_per_s = None
+    if wall_s > 0:
+        decisions_per_s = env_steps / wall_s
     return Conduct(
         group=group,
         runs=len(runs),
@@ -82,19 +97,21 @@ def _of_group(group: str, runs: Sequence[RunHistory], incidents: Sequence[Incide
         left_out=sum(run.left_out for run in runs),
         lost=sum(run.lost and run.failed for run in runs),
         cancelled=sum(run.lost and not run.failed for run in runs),
-        episodes=sum(len(of_run) for of_run in times),
+        episodes=sum(len(of_run) for of_run in seconds),
         env_steps=env_steps,
         evaluation_episodes=len(evaluated),
         wall_s=wall_s,
         episode_s=episode_s,
         warm_up_s=_median([run.warm_up_s for run in runs if run.warm_up_s is not None]),
         first_episode_s=first_s,
-        first_over_rest=first_s / episode_s if first_s is not None and episode_s else None,
-        decisions_per_s=env_steps / wall_s if wall_s > 0 else None,
-        faults={category: entries[category] for category in FAULTS if entries[category]},
-        failed=int(sum(sum(run.columns.of("failed")) for run in runs)) + sum(env.failed for env in evaluated),
+        first_over_rest=first_over_rest,
+        decisions_per_s=decisions_per_s,
+        faults={category: faults[category] for category in FAULTS if faults[category]},
+        failed=failed + sum(env.failed for env in evaluated),
     )
 
 
 def _median(values: Sequence[float]) -> float | None:
-    return float(np.median(values)) if values else None
+    if not values:
+        return None
+    return float(np.median(values))

@@ -7,7 +7,7 @@ outcome.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 import numpy as np
@@ -16,6 +16,8 @@ from esper_ab.contracts.records import EvaluatedEpisode
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.journal.outcomes import mean
 from esper_ab.stats.correlation import Correlation, correlation
+
+Episodes = tuple[EvaluatedEpisode, ...]  # one run's evaluation episodes with sampled actions; at least one
 
 
 class CrossRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,42 +48,49 @@ class CrossEvaluation(msgspec.Struct, frozen=True, kw_only=True):
 def cross_evaluation(history: History) -> CrossEvaluation:
     """Cross-evaluate everything evaluated so far, except runs that were given up."""
     evaluated = {group: _evaluated(history.of_group(group)) for group in history.groups}
-    everything = [episodes for runs in evaluated.values() for episodes in runs]
-    modes = tuple(sorted({mode for episodes in everything for episode in episodes for mode in episode.rewards}))
+    everything: list[Episodes] = []
+    for runs in evaluated.values():
+        everything += runs
+    modes = _modes(everything)
     return CrossEvaluation(
         modes=modes,
-        rows=tuple(
-            CrossRow(
-                group=group,
-                runs=len(runs),
-                outcome=mean(map(_outcome, runs)),
-                rewards={mode: mean(_reward(eval_episodes, mode) for eval_episodes in runs) for mode in modes},
-            )
-            for group, runs in evaluated.items()
-        ),
-        meanings=tuple(
-            RewardMeaning(
-                mode=mode,
-                episodes=_correlation(
-                    (played.rewards.get(mode), played.outcome.outcome) for of_run in everything for played in of_run
-                ),
-                runs=_correlation((_reward(of_run, mode), _outcome(of_run)) for of_run in everything),
-            )
-            for mode in modes
-        ),
+        rows=tuple(_row(group, runs, modes) for group, runs in evaluated.items()),
+        meanings=tuple(_meaning(mode, everything) for mode in modes),
     )
 
 
-Episodes = tuple[EvaluatedEpisode, ...]  # one run's evaluation episodes with sampled actions; at least one
+def _modes(runs: Sequence[Episodes]) -> tuple[str, ...]:
+    modes: set[str] = set()
+    for eval_episodes in runs:
+        for played in eval_episodes:
+            modes.update(played.rewards)
+    return tuple(sorted(modes))
+
+
+def _row(group: str, runs: Sequence[Episodes], modes: Sequence[str]) -> CrossRow:
+    outcome = mean(_outcome(eval_episodes) for eval_episodes in runs)
+    rewards = {mode: mean(_reward(eval_episodes, mode) for eval_episodes in runs) for mode in modes}
+    return CrossRow(group=group, runs=len(runs), outcome=outcome, rewards=rewards)
+
+
+def _meaning(mode: str, runs: Sequence[Episodes]) -> RewardMeaning:
+    by_episode = []
+    by_run = []
+    for eval_episodes in runs:
+        by_episode += [(played.rewards.get(mode), played.outcome.outcome) for played in eval_episodes]
+        by_run.append((_reward(eval_episodes, mode), _outcome(eval_episodes)))
+    return RewardMeaning(mode=mode, episodes=_correlation(by_episode), runs=_correlation(by_run))
 
 
 def _evaluated(runs: Sequence[RunHistory]) -> list[Episodes]:
-    found = [
-        tuple(played for played in run.evaluation.episodes if played.actions == "sampled")
-        for run in runs
-        if run.evaluation is not None and not run.lost
-    ]
-    return [eval_episodes for eval_episodes in found if eval_episodes]
+    evaluated = []
+    for run in runs:
+        if run.evaluation is None or run.lost:
+            continue
+        sampled = tuple(played for played in run.evaluation.episodes if played.actions == "sampled")
+        if sampled:
+            evaluated.append(sampled)
+    return evaluated
 
 
 def _outcome(eval_episodes: Episodes) -> float | None:
@@ -92,6 +101,7 @@ def _reward(eval_episodes: Episodes, mode: str) -> float | None:
     return mean(played.rewards.get(mode) for played in eval_episodes)
 
 
-def _correlation(pairs: Iterable[tuple[float | None, float | None]]) -> Correlation:
-    both = np.array([*pairs], dtype=np.float64).reshape(-1, 2)  # None becomes NaN
-    return correlation(*both[np.isfinite(both).all(axis=1)].T)
+def _correlation(pairs: Sequence[tuple[float | None, float | None]]) -> Correlation:
+    both = np.array(pairs, dtype=np.float64).reshape(-1, 2)  # None becomes NaN
+    finite = both[np.isfinite(both).all(axis=1)]
+    return correlation(finite[:, 0], finite[:, 1])

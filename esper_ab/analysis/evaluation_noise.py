@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from esper_ab.contracts.records import EvaluatedEpisode
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.journal.outcomes import outcome_of
 from esper_ab.settings.eval_episodes import EvaluationNoise
@@ -20,13 +21,13 @@ def noise_of_pairs(history: History) -> EvaluationNoise | None:
 
     Returns None if the outcome does not come from the evaluation, or if there are too few data.
     """
-    ends = {
-        group: {run.ref.replicate: _outcomes(run) for run in _evaluated(history, group)} for group in history.groups
-    }
-    differences = [
-        [ends[one.a][place] - ends[one.b][place] for place in sorted(ends[one.a].keys() & ends[one.b].keys())]
-        for one in history.design.comparisons
-    ]
+    by_group = {group: _outcomes_by_replicate(history, group) for group in history.groups}
+    differences = []
+    for contrast in history.design.comparisons:
+        of_a = by_group[contrast.a]
+        of_b = by_group[contrast.b]
+        common = sorted(of_a.keys() & of_b.keys())
+        differences.append([of_a[replicate] - of_b[replicate] for replicate in common])
     return _with_costs(history, _estimate(differences, len(history.design.groups) - 1))
 
 
@@ -35,50 +36,68 @@ def noise_of_runs(history: History) -> EvaluationNoise | None:
 
     Returns None in the same cases as `noise_of_pairs`.
     """
-    groups = [[_outcomes(run) for run in _evaluated(history, group)] for group in history.groups]
+    groups = [list(_outcomes_by_replicate(history, group).values()) for group in history.groups]
     return _with_costs(history, _estimate(groups, len(groups)))
 
 
 def _estimate(sets: Sequence[Sequence[Floats]], independent: int) -> Components | None:
     """Estimate from outcomes [episodes] by set and run; sets of fewer than two runs are skipped."""
-    several = [np.stack(one) for one in sets if len(one) > 1]
+    several = [np.stack(runs) for runs in sets if len(runs) > 1]
     return components(several, min(independent, len(several)))
 
 
-def _evaluated(history: History, group: str) -> list[RunHistory]:
-    """Return the runs of a group whose outcome comes from a complete evaluation."""
+def _outcomes_by_replicate(history: History, group: str) -> dict[int, Floats]:
+    """Return the outcomes [episodes] of each run of a group whose outcome comes from a complete evaluation."""
     declared = history.design.outcome_over
+    by_replicate: dict[int, Floats] = {}
     if declared != "evaluation":
-        return []
-    runs = (run for run in history.of_group(group) if outcome_of(run, declared) is not None)
-    return [run for run in runs if len(_outcomes(run)) == run.spec.eval_episodes]
+        return by_replicate
+    for run in history.of_group(group):
+        if outcome_of(run, declared) is None:
+            continue
+        outcomes = _outcomes(run)
+        if len(outcomes) == run.spec.eval_episodes:
+            by_replicate[run.ref.replicate] = outcomes
+    return by_replicate
 
 
 def _outcomes(run: RunHistory) -> Floats:
     """Return the outcome of each sampled episode, in the order of episodes and environments."""
-    eval_episodes = run.evaluation.episodes if run.evaluation else ()
-    sampled = sorted(
-        (played for played in eval_episodes if played.actions == "sampled"), key=lambda x: (x.episode, x.outcome.env)
-    )
+    if run.evaluation is None:
+        return np.array([])
+    sampled = [played for played in run.evaluation.episodes if played.actions == "sampled"]
+    sampled.sort(key=_episode_and_environment)
     return np.array([played.outcome.outcome for played in sampled])
+
+
+def _episode_and_environment(played: EvaluatedEpisode) -> tuple[int, int]:
+    return played.episode, played.outcome.env
 
 
 def _with_costs(history: History, found: Components | None) -> EvaluationNoise | None:
     """Add the seconds per training episode and per evaluation episode, over all evaluated runs."""
-    experiment = history.plan.experiment
-    done = [(run, run.evaluation) for run in history.runs.values() if run.evaluation is not None]
-    if found is None or not done:
+    if found is None:
         return None
-    trained_s = math.fsum(math.fsum(run.columns.known("total_s")) for run, _ in done)
-    evaluated_s = math.fsum(evaluation.timing.total_s for _, evaluation in done)
-    trained = len(done) * experiment.episodes * experiment.n_envs
-    evaluated = sum(len(one.episodes) for _, one in done)
-    if min(trained_s, evaluated_s) <= 0.0:
+    experiment = history.plan.experiment
+    trained = 0
+    evaluated = 0
+    training_s = []
+    evaluation_s = []
+    for run in history.runs.values():
+        if run.evaluation is None:
+            continue
+        trained += experiment.episodes * experiment.n_envs
+        evaluated += len(run.evaluation.episodes)
+        training_s.append(math.fsum(run.columns.known("total_s")))
+        evaluation_s.append(run.evaluation.timing.total_s)
+    total_training_s = math.fsum(training_s)
+    total_evaluation_s = math.fsum(evaluation_s)
+    if min(total_training_s, total_evaluation_s) <= 0.0:
         return None
     return EvaluationNoise(
         components=found,
         episodes=experiment.episodes,
         n_envs=experiment.n_envs,
-        training_episode_s=trained_s / trained,
-        evaluation_episode_s=evaluated_s / evaluated,
+        training_episode_s=total_training_s / trained,
+        evaluation_episode_s=total_evaluation_s / evaluated,
     )

@@ -24,7 +24,7 @@ _UNEVEN = 1.05  # factor on chance: always guessing the largest class scores mor
 def baseline_findings(history: History, pairs: Pairs) -> Iterator[Finding]:
     """Yield at most one finding per comparison and baseline, once there are enough pairs for an equivalence."""
     chance = history.plan.chance
-    waiting = [group.name for group in history.plan.experiment.groups if group.settings.controller.name == "wait"]
+    bare_groups = [group.name for group in history.plan.experiment.groups if group.settings.controller.name == "wait"]
     for contrast in history.design.comparisons:
         used = [pair.replicate for pair in pairs[contrast]]
         if len(used) < LEAST_EQUIVALENCE_PAIRS:
@@ -33,11 +33,12 @@ def baseline_findings(history: History, pairs: Pairs) -> Iterator[Finding]:
             guessed = dict.fromkeys(used, chance * _UNEVEN)
             above = f"above guessing ({chance:.3g} %)"
             yield from _near(history, contrast, guessed, -math.inf, above, "that learn nothing")
-        # If the bare host is one of the two groups, the comparison itself answers this.
-        for bare in waiting if not {*contrast.groups} & {*waiting} else ():
-            grown = _outcomes(history, bare, used)
+        if any(bare in contrast.groups for bare in bare_groups):
+            continue  # the bare host is one of the two groups, so the comparison itself answers this
+        for bare in bare_groups:
+            outcomes = _outcomes(history, bare, used)
             never = f"from {bare}, which never grows"
-            yield from _near(history, contrast, grown, -history.design.margin, never, "that grow nothing")
+            yield from _near(history, contrast, outcomes, -history.design.margin, never, "that grow nothing")
 
 
 def _near(
@@ -50,29 +51,34 @@ def _near(
     margin = history.design.margin
     near = dict[str, str]()
     for group in contrast.groups:
-        ends = _outcomes(history, group, baseline)
-        if not ends:
+        outcomes = _outcomes(history, group, baseline)
+        if not outcomes:
             continue
-        far = paired_difference(list(ends.values()), [baseline[replicate] for replicate in ends])
-        low, high = (far.mean if end is None else end for end in (far.low, far.high))  # None without a t
+        far = paired_difference(list(outcomes.values()), [baseline[replicate] for replicate in outcomes])
+        low = far.mean
+        high = far.mean
+        if far.low is not None and far.high is not None:  # None without a t
+            low = far.low
+            high = far.high
         if low <= margin and high >= least:
             near[group] = f"{group} {far.mean:+.2f} points, 95 % interval {low:+.2f} to {high:+.2f}"
     if near:
-        yield Finding(
-            "baseline",
-            "caps equivalence",
-            contrast.groups,
+        verb = "is" if len(near) == 1 else "are"
+        sentence = (
             f"EQUIVALENT cannot be claimed: it has not been shown that {' and '.join(near)} "
-            f"{'is' if len(near) == 1 else 'are'} more than the margin of {margin:g} points {what} "
-            f"({'; '.join(near.values())}). Two groups {who} would be just as close.",
+            f"{verb} more than the margin of {margin:g} points {what} "
+            f"({'; '.join(near.values())}). Two groups {who} would be just as close."
         )
+        yield Finding("baseline", "caps equivalence", contrast.groups, sentence)
 
 
 def _outcomes(history: History, group: str, replicates: Collection[int]) -> dict[int, float]:
     """Return the outcomes in percent, by replicate, for the replicates that have one."""
-    ends = {
-        run.ref.replicate: outcome_of(run, history.design.outcome_over)
-        for run in history.of_group(group)
-        if run.ref.replicate in replicates
-    }
-    return {replicate: end for replicate, end in ends.items() if end is not None}
+    outcomes = {}
+    for run in history.of_group(group):
+        if run.ref.replicate not in replicates:
+            continue
+        outcome = outcome_of(run, history.design.outcome_over)
+        if outcome is not None:
+            outcomes[run.ref.replicate] = outcome
+    return outcomes

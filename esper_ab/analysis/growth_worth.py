@@ -14,25 +14,28 @@ def gains_per_kparam(history: History, outcomes: Mapping[str, RunOutcome]) -> di
     The baseline is the run of the same replicate whose controller is "wait": its hosts never grow. The gain is None if
     there is no baseline, if either run has no outcome, or if no parameters were added.
     """
-    baselines = {
-        run.ref.replicate: outcomes[name].evaluated
-        for name, run in history.runs.items()
-        if run.spec.settings.controller.name == "wait" and outcomes[name].evaluated is not None
-    }
-    return {name: _gain(one, baselines.get(one.run.replicate)) for name, one in outcomes.items()}
+    baselines = {}
+    for name, run in history.runs.items():
+        evaluated = outcomes[name].evaluated
+        if run.spec.settings.controller.name == "wait" and evaluated is not None:
+            baselines[run.ref.replicate] = evaluated
+    gains = {}
+    for name, outcome in outcomes.items():
+        gains[name] = _gain(outcome, baselines.get(outcome.run.replicate))
+    return gains
 
 
-def _gain(one: RunOutcome, baseline: float | None) -> float | None:
-    added = one.measures["params_added"]
-    if one.evaluated is None or baseline is None or not added:
+def _gain(outcome: RunOutcome, baseline: float | None) -> float | None:
+    added = outcome.measures["params_added"]
+    if outcome.evaluated is None or baseline is None or not added:
         return None
-    return (one.evaluated - baseline) / (added / 1000)
+    return (outcome.evaluated - baseline) / (added / 1000)
 
 
-def kept_share(one: RunOutcome) -> float | None:
+def kept_share(outcome: RunOutcome) -> float | None:
     """Return the share of fossilised seeds among fossilised and pruned seeds; None if there are no such seeds."""
-    kept = one.measures["fossilized"]
-    pruned = one.measures["pruned"]
+    kept = outcome.measures["fossilized"]
+    pruned = outcome.measures["pruned"]
     if kept is None or pruned is None or kept + pruned == 0:
         return None
     return kept / (kept + pruned)

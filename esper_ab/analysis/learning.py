@@ -48,11 +48,13 @@ def learning(history: History, outcomes: Mapping[str, RunOutcome]) -> tuple[Lear
 
 def unsettled(design: Design, learned: Iterable[Learning]) -> list[str]:
     """Return the groups whose policies are near uniform, or do much better with greedy than with sampled actions."""
-    return [
-        one.group
-        for one in learned
-        if one.learns and ((one.head_entropy or 0.0) > _UNDECIDED or _gain(design, one.sampled, one.greedy) > 0.0)
-    ]
+    groups = []
+    for progress in learned:
+        near_uniform = progress.head_entropy is not None and progress.head_entropy > _UNDECIDED
+        greedy_is_better = _gain(design, progress.sampled, progress.greedy) > 0.0
+        if progress.learns and (near_uniform or greedy_is_better):
+            groups.append(progress.group)
+    return groups
 
 
 def greedy_gap(design: Design, sampled: float | None, greedy: float | None) -> str:
@@ -74,52 +76,64 @@ def _gain(design: Design, sampled: float | None, greedy: float | None) -> float:
 
 
 def _of_group(design: Design, group: str, runs: Sequence[RunHistory], outcomes: Mapping[str, RunOutcome]) -> Learning:
-    ppo = runs[0].spec.settings.ppo
-    kl = _over(runs, "approx_kl") if ppo.epochs * ppo.minibatches > 1 else None
+    settings = runs[0].spec.settings
+    ppo = settings.ppo
+    trust_region = None
+    if ppo.epochs * ppo.minibatches > 1:
+        kl = _over(runs, "approx_kl")
+        if kl is not None:
+            trust_region = kl / ppo.target_kl
+    head = ""
+    if runs[0].columns.heads:
+        head = runs[0].columns.heads[0]
     ends = [outcomes[run.ref.name] for run in runs]
-    head = runs[0].columns.heads[0] if runs[0].columns.heads else ""
-    found = Learning(
+    progress = Learning(
         group=group,
-        learns=runs[0].spec.settings.learns,
-        updates=math.fsum(sum(run.columns.of("learns")) for run in runs) / len(runs),
-        episodes=math.fsum(sum(run.columns.of("envs")) for run in runs) / len(runs),
-        trust_region=None if kl is None else kl / ppo.target_kl,
+        learns=settings.learns,
+        updates=_sum(runs, "learns") / len(runs),
+        episodes=_sum(runs, "envs") / len(runs),
+        trust_region=trust_region,
         stopped_by_kl=_over(runs, "stopped_by_kl"),
         head=head,
-        head_entropy=mean(mean_known(_last(run.columns.head(head)[0])) for run in runs if head in run.columns.heads),
-        first=_measured(runs, lambda column: column[:1]),
+        head_entropy=_final_entropy(runs, head),
+        first=_measured(runs, _first),
         last=_measured(runs, _last),
         sampled=mean(end.evaluated for end in ends),
         greedy=mean(end.greedy for end in ends),
         limit="",
     )
-    return msgspec.structs.replace(found, limit=f"{group}: {_limit(design, found)}.")
+    return msgspec.structs.replace(progress, limit=f"{group}: {_limit(design, progress)}.")
 
 
-def _limit(design: Design, found: Learning) -> str:
+def _limit(design: Design, progress: Learning) -> str:
     """Return the first applicable reason why the policies may not be better."""
-    if not found.learns:
+    if not progress.learns:
         return "the learning rate is 0, so the policy is the untrained one"
-    gap = greedy_gap(design, found.sampled, found.greedy)
-    if found.head_entropy is not None and found.head_entropy > _UNDECIDED:
+    gap = greedy_gap(design, progress.sampled, progress.greedy)
+    if progress.head_entropy is not None and progress.head_entropy > _UNDECIDED:
         also = f"; {gap}" if gap else ""
         return (
-            f"the policy is still nearly uniform ({100 * found.head_entropy:.0f} % of the entropy of a uniform choice "
-            f"of {found.head}); train it longer before comparing rewards{also}"
+            f"the policy is still nearly uniform ({100 * progress.head_entropy:.0f} % of the entropy of a uniform "
+            f"choice of {progress.head}); train it longer before comparing rewards{also}"
         )
     if gap:
         return gap
-    if found.stopped_by_kl is not None and found.stopped_by_kl > _HURRIED:
+    if progress.stopped_by_kl is not None and progress.stopped_by_kl > _HURRIED:
         return (
-            f"{100 * found.stopped_by_kl:.0f} % of the updates stop at the target KL: a smaller ppo.lr would use more "
-            "of each episode"
+            f"{100 * progress.stopped_by_kl:.0f} % of the updates stop at the target KL: a smaller ppo.lr would use "
+            "more of each episode"
         )
-    if found.trust_region is not None and found.trust_region < _UNUSED:
+    if progress.trust_region is not None and progress.trust_region < _UNUSED:
         return (
-            f"an update uses {100 * found.trust_region:.0f} % of the trust region: larger steps (ppo.lr, "
+            f"an update uses {100 * progress.trust_region:.0f} % of the trust region: larger steps (ppo.lr, "
             "ppo.minibatches) would learn faster"
         )
-    return f"no known limit applies; {found.updates:.0f} updates from {found.episodes:.0f} episodes per run"
+    return f"no known limit applies; {progress.updates:.0f} updates from {progress.episodes:.0f} episodes per run"
+
+
+def _sum(runs: Sequence[RunHistory], name: str) -> float:
+    """Return the sum of a column over all runs."""
+    return math.fsum(sum(run.columns.of(name)) for run in runs)
 
 
 def _over(runs: Sequence[RunHistory], name: str) -> float | None:
@@ -127,12 +141,28 @@ def _over(runs: Sequence[RunHistory], name: str) -> float | None:
     return mean(mean_known(run.columns.of(name)) for run in runs)
 
 
+def _final_entropy(runs: Sequence[RunHistory], head: str) -> float | None:
+    """Return the mean over runs of a head's entropy in the last tenth of the updates."""
+    entropies = []
+    for run in runs:
+        if head in run.columns.heads:
+            entropy, _ = run.columns.head(head)
+            entropies.append(mean_known(_last(entropy)))
+    return mean(entropies)
+
+
 def _measured(
     runs: Sequence[RunHistory], part: Callable[[Sequence[float]], Iterable[float]]
 ) -> dict[str, float | None]:
     """Return, by declared measure, the mean over runs of the mean of a part of its column."""
-    names = runs[0].columns.measures
-    return {name: mean(mean_known(part(run.columns.measure(name))) for run in runs) for name in names}
+    means = {}
+    for name in runs[0].columns.measures:
+        means[name] = mean(mean_known(part(run.columns.measure(name))) for run in runs)
+    return means
+
+
+def _first(column: Sequence[float]) -> Sequence[float]:
+    return column[:1]
 
 
 def _last(column: Sequence[float]) -> Sequence[float]:

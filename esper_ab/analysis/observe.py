@@ -32,8 +32,11 @@ def scale_of(design: Design) -> Scale:
 
 def observe(history: History, facts: Facts | None = None) -> Observations:
     """Return the observations of an experiment, to be judged by its own plan."""
-    found = None if facts is None else {"": facts}
-    return Observations(source="", pair_column="replicate", rows=tuple(rows_of(history)), facts=found, repeatable=True)
+    rows = tuple(rows_of(history))
+    facts_by_task = None
+    if facts is not None:
+        facts_by_task = {"": facts}
+    return Observations(source="", pair_column="replicate", rows=rows, facts=facts_by_task, repeatable=True)
 
 
 def rows_of(history: History, task: str = "") -> Iterator[Observation]:
@@ -61,22 +64,30 @@ def followed(history: History) -> Courses:
 
 def pairs_in(courses: Courses) -> Pairs:
     """Return the pairs of every comparison, in the order of the design."""
-    return {contrast: one.pairs for contrast, one in courses.pairings.items() if not isinstance(one.pairs, Samples)}
+    pairs = {}
+    for contrast, pairing in courses.pairings.items():
+        if not isinstance(pairing.pairs, Samples):
+            pairs[contrast] = pairing.pairs
+    return pairs
 
 
 def pairs_of(history: History, contrast: Contrast) -> tuple[Pair, ...]:
     """Return the pairs of any two groups, whether the plan compares them or not."""
     plan = plan_of(history)
-    found = pair_up(observe(history).cells, contrast, plan.scales, plan.replicates).pairs
-    return () if isinstance(found, Samples) else found
+    pairs = pair_up(observe(history).cells, contrast, plan.scales, plan.replicates).pairs
+    if isinstance(pairs, Samples):
+        return ()
+    return pairs
 
 
 def same_records(history: History, contrast: Contrast, pairs: Sequence[Pair]) -> bool:
     """True if there are pairs and both runs of each pair have equal digests throughout."""
-    runs = {group: {run.ref.replicate: run for run in history.of_group(group)} for group in contrast.groups}
-    return bool(pairs) and all(
-        digests_of(runs[contrast.a][pair.replicate]) == digests_of(runs[contrast.b][pair.replicate]) for pair in pairs
-    )
+    runs_a = {run.ref.replicate: run for run in history.of_group(contrast.a)}
+    runs_b = {run.ref.replicate: run for run in history.of_group(contrast.b)}
+    for pair in pairs:
+        if digests_of(runs_a[pair.replicate]) != digests_of(runs_b[pair.replicate]):
+            return False
+    return len(pairs) > 0
 
 
 def same_settings(history: History, contrast: Contrast) -> bool:
@@ -87,6 +98,9 @@ def same_settings(history: History, contrast: Contrast) -> bool:
 
 def digests_of(run: RunHistory) -> dict[str, str]:
     """Return the digests of all records of a run, in order."""
-    columns = run.columns
-    found = {f"episode {index}": digest for index, digest in zip(columns.episodes, columns.digests, strict=True)}
-    return found | ({"evaluation": run.evaluation.digest} if run.evaluation else {})
+    digests = {}
+    for index, digest in zip(run.columns.episodes, run.columns.digests, strict=True):
+        digests[f"episode {index}"] = digest
+    if run.evaluation:
+        digests["evaluation"] = run.evaluation.digest
+    return digests

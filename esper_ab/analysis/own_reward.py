@@ -30,8 +30,12 @@ class OwnReward:
 
 def own_rewards(history: History) -> tuple[OwnReward, ...]:
     """Return one `OwnReward` per group that learns, in the order of the experiment."""
-    found = {group: [run for run in runs if len(run.columns) > 1] for group, runs in learners(history).items()}
-    return tuple(_reward_of_group(group, runs) for group, runs in found.items() if runs)
+    rewards = []
+    for group, runs in learners(history).items():
+        several = [run for run in runs if len(run.columns) > 1]
+        if several:
+            rewards.append(_reward_of_group(group, several))
+    return tuple(rewards)
 
 
 def misled(rewards: Sequence[OwnReward], comparisons: Sequence[Comparison]) -> tuple[tuple[OwnReward, str], ...]:
@@ -39,17 +43,25 @@ def misled(rewards: Sequence[OwnReward], comparisons: Sequence[Comparison]) -> t
 
     Each entry is that group's `OwnReward` and the name of the better group.
     """
-    rose = {one.group: one for one in rewards if 2 * one.rose > one.runs}
-    losses = [(item.question.a, item.question.b) for item in comparisons if item.verdict in _WORSE]
-    losses += [(item.question.b, item.question.a) for item in comparisons if item.verdict in _BETTER]
+    rose = {reward.group: reward for reward in rewards if 2 * reward.rose > reward.runs}
+    a_worse = [comparison.question for comparison in comparisons if comparison.verdict in _WORSE]
+    b_worse = [comparison.question for comparison in comparisons if comparison.verdict in _BETTER]
+    losses = [(question.a, question.b) for question in a_worse]  # the worse group and the better one
+    losses += [(question.b, question.a) for question in b_worse]
     return tuple((rose[worse], better) for worse, better in losses if worse in rose)
 
 
 def _reward_of_group(group: str, runs: Sequence[RunHistory]) -> OwnReward:
-    rewards, outcomes = ([ends_of(run.columns.of(name)) for run in runs] for name in ("reward", "outcome"))
-    rose = sum(first is not None and last is not None and last > first for first, last in rewards)
+    rewards = [ends_of(run.columns.of("reward")) for run in runs]
+    outcomes = [ends_of(run.columns.of("outcome")) for run in runs]
+    rose = 0
+    for first, last in rewards:
+        if first is not None and last is not None and last > first:
+            rose += 1
     return OwnReward(group=group, runs=len(runs), rose=rose, reward=_mean(rewards), outcome=_mean(outcomes))
 
 
 def _mean(ends: Sequence[Ends]) -> Ends:
-    return mean(first for first, _ in ends), mean(last for _, last in ends)
+    first = mean(first for first, _ in ends)
+    last = mean(last for _, last in ends)
+    return first, last

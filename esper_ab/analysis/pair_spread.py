@@ -33,45 +33,61 @@ def known_from_pairs(history: History, name: str) -> Known:
     residuals = []
     for contrast in history.design.comparisons:
         pairs = pairs_of(history, contrast)
-        groups.setdefault(contrast.a, {}).update({pair.replicate: pair.a for pair in pairs})
-        groups.setdefault(contrast.b, {}).update({pair.replicate: pair.b for pair in pairs})
+        of_a = groups.setdefault(contrast.a, {})
+        of_b = groups.setdefault(contrast.b, {})
+        for pair in pairs:
+            of_a[pair.replicate] = pair.a
+            of_b[pair.replicate] = pair.b
         residuals.append(residual_sd(history.design, pairs))
     samples = [np.array(list(values.values())) for values in groups.values() if len(values) > 1]
     df = sum(sample.size - 1 for sample in samples)
     if not df:
         raise UsageError(f"--experiment {name}: estimating a spread needs at least two finished seeds; give --sd-run")
-    square = math.fsum(float(np.sum((sample - sample.mean()) ** 2)) for sample in samples)
-    sd = math.sqrt(square / df)
-    noise = noise_of_pairs(history)
+    squares = math.fsum(_squares_around_mean(sample) for sample in samples)
+    sd = math.sqrt(squares / df)
     known = check_varied(
         Known(
             source=f"{len(groups)} groups of {name}",
             sd=sd,
             df=df,
-            noise=noise,
+            noise=noise_of_pairs(history),
             unit=history.outcome.apart,
         )
     )
-    pooled = sum(one_df for _, one_df in residuals)
-    if pooled:
-        sd_pairs = math.sqrt(math.fsum(one**2 * one_df for one, one_df in residuals) / pooled)
-    else:
-        sd_pairs = 0.0
+    sd_pairs, df_pairs = _pooled(residuals)
     if not sd_pairs:
         return known
     rho = 1.0 - sd_pairs**2 / (2.0 * sd**2)
+    between_groups = np.full((len(samples), len(samples)), rho)
+    between_contrasts = _shared_runs(history.design.comparisons)
     return msgspec.structs.replace(
         known,
-        df=_counted(df, np.full((len(samples), len(samples)), rho)),
+        df=_counted(df, between_groups),
         sd_pairs=sd_pairs,
-        df_pairs=_counted(pooled, _shared_runs(history.design.comparisons)),
+        df_pairs=_counted(df_pairs, between_contrasts),
     )
+
+
+def _squares_around_mean(values: Floats) -> float:
+    return float(np.sum((values - values.mean()) ** 2))
+
+
+def _pooled(residuals: Sequence[tuple[float, int]]) -> tuple[float, int]:
+    """Pool standard deviations by their degrees of freedom; (0.0, 0) if there are none."""
+    df = sum(one_df for _, one_df in residuals)
+    if not df:
+        return 0.0, 0
+    squares = math.fsum(sd**2 * one_df for sd, one_df in residuals)
+    return math.sqrt(squares / df), df
 
 
 def _shared_runs(contrasts: Sequence[Contrast]) -> Floats:
     """Return correlations of the differences of `contrasts`, [contrasts, contrasts]: half for each shared group."""
-    names = sorted({name for one in contrasts for name in one.groups})
-    signs = np.array([[float(name == one.a) - float(name == one.b) for name in names] for one in contrasts])
+    names = sorted({contrast.a for contrast in contrasts} | {contrast.b for contrast in contrasts})
+    signs = np.zeros((len(contrasts), len(names)))
+    for row, contrast in enumerate(contrasts):
+        signs[row, names.index(contrast.a)] = 1.0
+        signs[row, names.index(contrast.b)] = -1.0
     return np.asarray(signs @ signs.T / 2.0)
 
 
@@ -81,15 +97,19 @@ def _counted(df: int, correlations: Floats) -> int:
     `correlations`: the correlations of their values, [sums, sums].
     """
     count = len(correlations)
-    off = float(np.sum(np.square(correlations))) - float(np.sum(np.square(np.diag(correlations))))
+    every = float(np.sum(np.square(correlations)))
+    diagonal = float(np.sum(np.square(np.diag(correlations))))
+    off = every - diagonal
     return max(1, round(df * count / (count + off)))
 
 
 def residual_sd(design: Design, pairs: Sequence[Pair]) -> tuple[float, int]:
     """Return the SD of pair differences that the design's test uses, and its degrees of freedom; (0.0, 0) if none."""
-    positions = design.positions if design.adjusted else 1
+    a = [pair.a for pair in pairs]
+    b = [pair.b for pair in pairs]
     sides = [(pair.position_a, pair.position_b) for pair in pairs]
-    found = adjusted_difference([pair.a for pair in pairs], [pair.b for pair in pairs], sides, positions)
-    if found is None or found.sd is None:
+    positions = design.positions if design.adjusted else 1
+    effect = adjusted_difference(a, b, sides, positions)
+    if effect is None or effect.sd is None:
         return (0.0, 0)
-    return (found.sd, int(found.df))
+    return (effect.sd, int(effect.df))

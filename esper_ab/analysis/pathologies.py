@@ -14,8 +14,8 @@ from esper_ab.contracts.records import EpisodeRecord
 from esper_ab.journal.columns import Columns
 
 # Largest probability ratio of an update: above it one step moved the policy further than clipping can hold. It is that
-# of the rarest among hundreds of decisions. In 504 updates with default settings (12 runs of synthetic, 2 of digits) its
-# median was 2.5; it was between 5 and 10 in ten updates, and above 10 in one.
+# of the rarest among hundreds of decisions. In 504 updates with default settings (12 runs of synthetic, 2 of digits)
+# its median was 2.5; it was between 5 and 10 in ten updates, and above 10 in one.
 RATIO_ALARM = 10.0
 FIRST_RATIO_ALARM = 1e-3  # |ratio - 1| before the first step; only rounding if the update sees what the policy saw
 # Entropy in nats per decision, over heads that had a choice; below it, the policy no longer explores. The entropy of a
@@ -53,21 +53,29 @@ def pathologies(record: EpisodeRecord) -> dict[str, str]:
         return math.nan if value is None else value
 
     chose = any(use.learnable > 0.0 for use in ppo.heads.values())
-    judged = _found(of, learns=True, chose=chose, episodes=record.episode)  # one update per episode
-    if not any(judged.values()):
-        return {}
+    judged = _judge(of, learns=True, chose=chose, episodes=record.episode)  # one update per episode
+    return {kind: _in_words(kind, of) for kind, is_found in judged.items() if is_found}
+
+
+def _in_words(kind: str, of: Callable[[str], float]) -> str:
+    """Describe a pathology of one update; `of` returns a number of the update by name."""
+    if kind == NO_STEP:
+        return (
+            "the update stopped before its first complete step: a loss or gradient was not finite, or no step was valid"
+        )
+    if kind == RATIO_EXPLOSION:
+        return (
+            f"one update made a decision {of('ratio_max'):.1f} times as likely; lower ppo.lr if the report counts more "
+            "than a few"
+        )
+    if kind == RATIO_MISMATCH:
+        return f"the ratio before the first step differs from 1 by {of('first_ratio_error'):.1e}"
+    if kind == RATIO_COLLAPSE:
+        return f"{100 * of('clip_fraction'):.0f} % of the probability ratios were clipped"
+    if kind == ENTROPY_COLLAPSE:
+        return f"entropy collapsed to {of('entropy'):.1e} nats per decision"
     values = f"explained variance {of('explained_variance'):.2f}, value loss {of('value_loss'):.2f}"
-    said = {
-        NO_STEP: "the update stopped before its first complete step: a loss or gradient was not finite, or no step was "
-        "valid",
-        RATIO_EXPLOSION: f"one update made a decision {of('ratio_max'):.1f} times as likely; lower ppo.lr if the "
-        "report counts more than a few",
-        RATIO_MISMATCH: f"the ratio before the first step differs from 1 by {of('first_ratio_error'):.1e}",
-        RATIO_COLLAPSE: f"{100 * of('clip_fraction'):.0f} % of the probability ratios were clipped",
-        ENTROPY_COLLAPSE: f"entropy collapsed to {of('entropy'):.1e} nats per decision",
-        VALUE_COLLAPSE: f"the critic predicts worse than a constant: {values} of normalised returns",
-    }
-    return {kind: said[kind] for kind, there in judged.items() if there}
+    return f"the critic predicts worse than a constant: {values} of normalised returns"
 
 
 def count_pathologies(columns: Columns) -> dict[str, int]:
@@ -76,31 +84,32 @@ def count_pathologies(columns: Columns) -> dict[str, int]:
 
     chose = np.zeros(len(columns), dtype=np.bool_)
     for head in columns.heads:
-        chose |= np.array(columns.head(head)[1]) > 0.0
-    found = _found(
+        _, learnable = columns.head(head)
+        chose |= np.array(learnable) > 0.0
+    judged = _judge(
         lambda name: np.array(columns.of(name)),
         learns=np.array(columns.of("learns")) == 1.0,
         chose=chose,
         episodes=np.array(columns.episodes),
     )
-    return {kind: int(where.sum()) for kind, where in found.items() if where.any()}
+    counts = {kind: int(where.sum()) for kind, where in judged.items()}
+    return {kind: count for kind, count in counts.items() if count}
 
 
-def _found(of: Callable[[str], Any], *, learns: Any, chose: Any, episodes: Any) -> dict[str, Any]:
+def _judge(of: Callable[[str], Any], *, learns: Any, chose: Any, episodes: Any) -> dict[str, Any]:
     """Return by kind whether an update has the pathology. Arguments are numbers of one update, or arrays for many.
 
     `of`: returns a number of the update by name; NaN where it is absent, which compares false except with !=.
     """
     loss = of("policy_loss")
     norm = of("grad_norm")
-    entropy = of("entropy")
+    no_step = (loss != loss) | (norm != norm)
+    uninformed = (of("explained_variance") <= 0.0) & (of("value_loss") >= UNINFORMED_VALUE_LOSS)
     return {
-        NO_STEP: learns & ((loss != loss) | (norm != norm)),
+        NO_STEP: learns & no_step,
         RATIO_EXPLOSION: of("ratio_max") >= RATIO_ALARM,
         RATIO_MISMATCH: of("first_ratio_error") >= FIRST_RATIO_ALARM,
         RATIO_COLLAPSE: of("clip_fraction") >= CLIPPED_SHARE,
-        ENTROPY_COLLAPSE: chose & (entropy < COLLAPSED_ENTROPY),
-        VALUE_COLLAPSE: (of("explained_variance") <= 0.0)
-        & (of("value_loss") >= UNINFORMED_VALUE_LOSS)
-        & (episodes >= UNTRAINED_UPDATES),
+        ENTROPY_COLLAPSE: chose & (of("entropy") < COLLAPSED_ENTROPY),
+        VALUE_COLLAPSE: uninformed & (episodes >= UNTRAINED_UPDATES),
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from statistics import fmean, stdev
 
 from esper_ab.analysis.learning import Learning, greedy_gap
@@ -28,60 +28,81 @@ def remarks(
     outcomes are far apart, and that a group that does not learn is far above those that learn. A policy whose learning
     rate is 0 does not learn.
     """
-    learning = [one for one in learning if one.learns]
+    learning = [progress for progress in learning if progress.learns]
     return (
         *_misled(history, comparisons),
-        *_falling(history, learning),
+        *_falling(history, [progress.group for progress in learning]),
         *_greedy(history, learning),
-        *_fixed_above(history, outcomes, learning),
+        *_fixed_above(history, outcomes, {progress.group for progress in learning}),
     )
 
 
 def _misled(history: History, comparisons: Sequence[Comparison]) -> Iterator[str]:
+    if history.plan.kind != GYMNASIUM:
+        return
     modes = {group: history.of_group(group)[0].ref.reward_mode for group in history.groups}
-    for one, better in misled(own_rewards(history), comparisons) if history.plan.kind == GYMNASIUM else ():
-        if modes[one.group] != modes[better]:
-            rose = f"{one.group}'s own reward rose in {one.rose} of {one.runs} runs"
+    for reward, better in misled(own_rewards(history), comparisons):
+        if modes[reward.group] != modes[better]:
+            rose = f"{reward.group}'s own reward rose in {reward.rose} of {reward.runs} runs"
             yield f"{rose}, and by the outcome it is worse than {better}."
 
 
-def _falling(history: History, learning: Sequence[Learning]) -> Iterator[str]:
+def _falling(history: History, groups: Sequence[str]) -> Iterator[str]:
     design = history.design
-    for one in learning:
-        curves = (run.columns.of("outcome") for run in history.of_group(one.group) if len(run.columns) > 1)
-        ends = [(first, last) for first, last in map(ends_of, curves) if first is not None and last is not None]
-        changes = [(last - first) * design.outcome.sign for first, last in ends]
-        if len(changes) < _LEAST_RUNS or fmean(changes) >= -2.0 * stdev(changes) / math.sqrt(len(changes)):
-            continue  # too few runs, or their mean change is not more than two standard errors below 0
-        first, last = (mean(values) for values in zip(*ends, strict=True))
+    for group in groups:
+        starts = []
+        ends = []
+        for run in history.of_group(group):
+            if len(run.columns) < 2:
+                continue
+            start, end = ends_of(run.columns.of("outcome"))
+            if start is not None and end is not None:
+                starts.append(start)
+                ends.append(end)
+        changes = [(end - start) * design.outcome.sign for start, end in zip(starts, ends, strict=True)]
+        if not _clearly_negative(changes):
+            continue
+        first = design.value(mean(starts) or 0.0)
+        last = design.value(mean(ends) or 0.0)
         yield (
-            f"Training did not improve the {design.outcome.label} of {one.group}: from {design.value(first or 0.0)} in "
-            f"the first tenth of the episodes to {design.value(last or 0.0)} in the last. At this budget a comparison "
+            f"Training did not improve the {design.outcome.label} of {group}: from {first} in "
+            f"the first tenth of the episodes to {last} in the last. At this budget a comparison "
             "says little about longer training."
         )
 
 
+def _clearly_negative(changes: Sequence[float]) -> bool:
+    """True if the mean of enough changes is more than two standard errors below 0."""
+    if len(changes) < _LEAST_RUNS:
+        return False
+    return fmean(changes) < -2.0 * stdev(changes) / math.sqrt(len(changes))
+
+
 def _greedy(history: History, learning: Sequence[Learning]) -> Iterator[str]:
-    for one in learning:
-        if gap := greedy_gap(history.design, one.sampled, one.greedy):
-            yield f"{one.group}: {gap}."
+    for progress in learning:
+        gap = greedy_gap(history.design, progress.sampled, progress.greedy)
+        if gap:
+            yield f"{progress.group}: {gap}."
 
 
-def _fixed_above(history: History, outcomes: Mapping[str, RunOutcome], learning: Sequence[Learning]) -> Iterator[str]:
+def _fixed_above(history: History, outcomes: Mapping[str, RunOutcome], learners: Collection[str]) -> Iterator[str]:
     design = history.design
-    learners = {one.group for one in learning}
-    means = {
-        group: found
-        for group in history.groups
-        if (found := mean(outcomes[run.ref.name].outcome for run in history.of_group(group))) is not None
-    }
-    trained = {group: value for group, value in means.items() if group in learners}
+    trained = {}
+    fixed = {}
+    for group in history.groups:
+        outcome = mean(outcomes[run.ref.name].outcome for run in history.of_group(group))
+        if outcome is None:
+            continue
+        if group in learners:
+            trained[group] = outcome
+        else:
+            fixed[group] = outcome
     if not trained:
         return
     best = max(trained, key=lambda group: design.outcome.sign * trained[group])
-    for group, value in means.items():
-        if group not in learners and design.outcome.sign * (value - trained[best]) >= design.margin:
+    for group, outcome in fixed.items():
+        if design.outcome.sign * (outcome - trained[best]) >= design.margin:
             yield (
-                f"{group}, which does not learn, reaches {design.value(value)}; {best}, the best group that learns, "
+                f"{group}, which does not learn, reaches {design.value(outcome)}; {best}, the best group that learns, "
                 f"{design.value(trained[best])}."
             )

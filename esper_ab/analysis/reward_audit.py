@@ -65,15 +65,15 @@ class RewardAuditFindings:
     @property
     def shown_n(self) -> tuple[int, ...]:
         """The values of n that a table shows."""
-        there = len(self.own_curve)
-        return (*(n for n in (1, 4, 16, LARGEST_N) if n < there), there)
+        most = len(self.own_curve)
+        return (*(n for n in (1, 4, 16, LARGEST_N) if n < most), most)
 
 
 def findings_of(reward_audit: RewardAudit) -> RewardAuditFindings:
     """Derive the findings from a reward audit alone."""
-    played = reward_audit.answer.behaviours
-    outcomes = np.array([np.mean(one.held_out_accuracy) for one in played])
-    random = np.array([one.kind == "random" for one in played])
+    behaviours = reward_audit.answer.behaviours
+    outcomes = np.array([np.mean(played.held_out_accuracy) for played in behaviours])
+    random = np.array([played.kind == "random" for played in behaviours])
     return RewardAuditFindings(
         reward_audit=reward_audit,
         outcomes=outcomes,
@@ -88,9 +88,18 @@ def _curve(returns: Floats, outcomes: Floats) -> Floats:
 
 def _judge_reward(scored: Scored, outcomes: Floats, random: Bools) -> RewardFindings:
     returns = np.array([np.mean(hosts) for hosts in scored.returns])
+    spread = 0.0
+    if random.sum() > 1:
+        spread = float(np.std(returns[random], ddof=1))
     by_step = np.array(scored.by_step)
     total = by_step.sum()
-    paid = np.cumsum(by_step) / total if total else np.zeros_like(by_step)
+    paid = np.zeros_like(by_step)
+    half_paid = None
+    on_last_step = None
+    if total:
+        paid = np.cumsum(by_step) / total
+        half_paid = int(np.searchsorted(paid, 0.5 - 1e-12)) + 1
+        on_last_step = float(by_step[-1] / total)
     return RewardFindings(
         name=scored.reward.name,
         returns=returns,
@@ -100,10 +109,10 @@ def _judge_reward(scored: Scored, outcomes: Floats, random: Bools) -> RewardFind
         rank_correlation=correlation(returns[random], outcomes[random]).spearman,
         pairs=worst_pairs(returns, outcomes, PAIRS),
         distance=linear_distance(returns, outcomes),
-        spread=float(np.std(returns[random], ddof=1)) if random.sum() > 1 else 0.0,
+        spread=spread,
         largest=scored.largest,
-        half_paid=int(np.searchsorted(paid, 0.5 - 1e-12)) + 1 if total else None,
-        on_last_step=float(by_step[-1] / total) if total else None,
+        half_paid=half_paid,
+        on_last_step=on_last_step,
         paid=paid,
         sensitivity=_sensitivity(scored, returns, outcomes, random),
         found=scored.found,
@@ -113,13 +122,17 @@ def _judge_reward(scored: Scored, outcomes: Floats, random: Bools) -> RewardFind
 def _sensitivity(scored: Scored, returns: Floats, outcomes: Floats, random: Bools) -> tuple[Sensitivity, ...]:
     best = outcomes[random].max()
     before = best - regret(returns[random], outcomes[random])
-    found = []
+    effects = []
     for varied in scored.varied:
         if not varied.returns:
-            found.append(Sensitivity(varied=varied, order=None, favourite_change=None))
+            effects.append(Sensitivity(varied=varied, order=None, favourite_change=None))
             continue
         altered = np.array(varied.returns)
         after = best - regret(altered[random], outcomes[random])
         order = correlation(altered, returns).spearman
-        found.append(Sensitivity(varied=varied, order=order, favourite_change=float(after - before)))
-    return tuple(sorted(found, key=lambda one: (-abs(one.favourite_change or 0.0), one.order or 0.0)))
+        effects.append(Sensitivity(varied=varied, order=order, favourite_change=float(after - before)))
+    return tuple(sorted(effects, key=_largest_effect_first))
+
+
+def _largest_effect_first(effect: Sensitivity) -> tuple[float, float]:
+    return -abs(effect.favourite_change or 0.0), effect.order or 0.0

@@ -16,7 +16,7 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.plain_values import LARGEST
 from esper_ab.contracts.shell_command import typeable
 from esper_ab.contracts.visible import visible_json
-from esper_ab.design.design import LEAST_KEPT
+from esper_ab.design.check import LEAST_KEPT
 from esper_ab.journal.load import load
 
 if TYPE_CHECKING:
@@ -75,9 +75,9 @@ def command(**options: Any) -> None:
     """
     _check(options)
     # Imported here, so that --help needs no scipy.
-    from esper_ab.design.power import PowerQuestion
     from esper_ab.design.power_tables import answer
     from esper_ab.design.power_text import power_text
+    from esper_ab.design.scheme import PowerQuestion
 
     known, margin = _known(options)
     positions = options["orders"]  # the flag overrides the experiment's plan; without either, they can matter

@@ -78,7 +78,8 @@ def _check_flags(options: Flags) -> None:
     """Raise UsageError, before the job starts, for flags that `launch` would refuse on any node."""
     # Imported here, because --help needs no settings.
     from esper_ab.commands._asking import read_job
-    from esper_ab.design.design import check_design, comparisons
+    from esper_ab.design.check import check_design
+    from esper_ab.design.design import comparisons
     from esper_ab.execution.answer import parse_requirements
     from esper_ab.execution.launching import launcher_factory
 

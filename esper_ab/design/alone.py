@@ -8,18 +8,20 @@ from esper_ab.settings.experiment import ExperimentSettings
 
 def check_alone(experiment: ExperimentSettings, only: str) -> None:
     """Raise UsageError if a setting that needs a comparison is given for a single group."""
-    asked = {
+    asked: dict[str, object] = {
         "control": experiment.control,
         "untested": experiment.untested,
         "looks": experiment.looks,
         "futility": experiment.futility,
-        "seeds": "auto" if experiment.open_ended else "",
     }
+    if experiment.open_ended:
+        asked["seeds"] = "auto"
     for key, value in asked.items():
         if value:
+            remedy = "the number of seeds fixed" if key == "seeds" else "it out"
             raise UsageError(
                 Setting(key, value),
                 f" needs a comparison, but {only} is the only group; add another with ",
                 Setting("groups"),
-                f", or leave {'the number of seeds fixed' if key == 'seeds' else 'it out'}",
+                f", or leave {remedy}",
             )

@@ -50,13 +50,14 @@ def nominal_p(
     if len(looks) == 1:
         return tuple((alpha,) for alpha in alphas)
     process = t_process(sides, positions, looks)
-    spent = np.array([[obrien_fleming_spent(alpha, look / looks[-1]) for look in process.looks] for alpha in alphas])
+    shares = [look / looks[-1] for look in process.looks]
+    spent = np.array([[obrien_fleming_spent(alpha, share) for share in shares] for alpha in alphas])
     early = _paths_with_small_p(process, spent.max(axis=0), rng, paths)
-    usable = [look in process.looks for look in looks]
-    found = np.zeros((len(alphas), len(looks)))
-    for row, shares in zip(found, spent, strict=True):
-        row[usable] = _solve(early, shares, paths)
-    return tuple(tuple(float(p) for p in row) for row in found)
+    usable = np.isin(looks, process.looks)
+    thresholds = np.zeros((len(alphas), len(looks)))
+    for row, spent_by_look in zip(thresholds, spent, strict=True):
+        row[usable] = _solve(early, spent_by_look, paths)
+    return tuple(_tuple(row) for row in thresholds)
 
 
 def futility_p(
@@ -75,12 +76,18 @@ def futility_p(
     efficacy boundary before they reach the futility boundary are not subtracted, because there are practically none.
     """
     process = t_process(sides, positions, looks)
-    usable = np.array([look in process.looks and look < looks[-1] for look in looks])
-    shares = np.array(spent)[usable[:-1]]
-    found = np.zeros(len(looks))
-    if shares.size:
-        found[usable] = _solve(_paths_with_small_p(process, shares, rng, paths, tails=1), shares, paths)
-    return tuple(float(p) for p in found)
+    usable = np.isin(looks, process.looks)
+    usable[-1] = False  # nothing can stop early at the last look
+    spent_by_look = np.array(spent)[usable[:-1]]
+    thresholds = np.zeros(len(looks))
+    if spent_by_look.size:
+        early = _paths_with_small_p(process, spent_by_look, rng, paths, tails=1)
+        thresholds[usable] = _solve(early, spent_by_look, paths)
+    return _tuple(thresholds)
+
+
+def _tuple(values: Floats) -> tuple[float, ...]:
+    return tuple(float(value) for value in values)
 
 
 def _paths_with_small_p(process: TProcess, largest: Floats, rng: Generator, paths: int, tails: int = 2) -> Floats:
@@ -90,13 +97,16 @@ def _paths_with_small_p(process: TProcess, largest: Floats, rng: Generator, path
     probability s_k, c_k <= s_k.)
     """
     looks = largest.size
-    df = np.asarray(process.df)[: largest.size, None]
+    df = np.asarray(process.df)[:looks, None]
     bounds = t_isf(largest[:, None] / tails, df)
     kept = []
     for start in range(0, paths, _CHUNK):
-        t = t_values(process, draw(process, min(_CHUNK, paths - start), rng))[:looks]
-        size = np.abs(t) if tails == 2 else t
-        kept.append(size[:, (size >= bounds)[:-1].any(axis=0)])
+        draws = draw(process, min(_CHUNK, paths - start), rng)
+        t = t_values(process, draws)[:looks]
+        if tails == 2:
+            t = np.abs(t)
+        before_the_last = (t >= bounds)[:-1]
+        kept.append(t[:, before_the_last.any(axis=0)])
     return np.asarray(tails * t_sf(np.concatenate(kept, axis=1), df))
 
 
@@ -108,6 +118,7 @@ def _solve(p: Floats, spent: Floats, paths: int) -> Floats:
         earlier = np.sort(p[look, rejected])
         candidates = increment + np.arange(earlier.size + 1) / paths  # [i]: threshold with i of `earlier` at or below
         holds = candidates < np.append(earlier, np.inf)
-        nominal[look] = candidates[int(np.argmax(holds))]
+        first = int(np.argmax(holds))
+        nominal[look] = candidates[first]
         rejected |= p[look] <= nominal[look]
     return nominal

@@ -46,8 +46,10 @@ def _simulated(asked: _Arguments) -> tuple[tuple[float, ...], ...]:
 
     from esper_ab.design.boundaries import beta_spent, futility_p, nominal_p  # as above
 
-    rng = np.random.Generator(np.random.PCG64(int(hashlib.sha256(msgspec.json.encode(asked)).hexdigest(), 16)))
+    digest = hashlib.sha256(msgspec.json.encode(asked)).hexdigest()
+    rng = np.random.Generator(np.random.PCG64(int(digest, 16)))
     if not asked.beta:
         return nominal_p(asked.sides, asked.positions, asked.looks, asked.alphas, rng)
-    spent = [beta_spent(asked.beta, look / asked.looks[-1]) for look in asked.looks[:-1]]
+    last = asked.looks[-1]
+    spent = [beta_spent(asked.beta, look / last) for look in asked.looks[:-1]]
     return (futility_p(asked.sides, asked.positions, asked.looks, spent, rng),)

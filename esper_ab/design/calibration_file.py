@@ -53,16 +53,18 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     def run_sd(self, eval_episodes: int) -> float:
         """Return the SD, in the outcome's unit, of runs that are each evaluated in `eval_episodes` episodes."""
-        return self.spread.sd * (1.0 if self.noise is None else math.sqrt(self.noise.variance_times(eval_episodes)))
+        if self.noise is None:
+            return self.spread.sd
+        return self.spread.sd * math.sqrt(self.noise.variance_times(eval_episodes))
 
     @property
     def sentence(self) -> str:
         """One sentence on the chance variation, for a report that has no estimate of its own."""
-        s = self.spread
-        apart = self.outcome.difference(significant(s.sd))
+        spread = self.spread
+        apart = self.outcome.difference(significant(spread.sd))
         return (
-            f"Runs of one mode differ by about {apart} (standard deviation of {s.runs} runs of {self.mode}, "
-            f"95 % limits {significant(s.low)} to {significant(s.high)})."
+            f"Runs of one mode differ by about {apart} (standard deviation of {spread.runs} runs of {self.mode}, "
+            f"95 % limits {significant(spread.low)} to {significant(spread.high)})."
         )
 
 
@@ -94,28 +96,34 @@ def check_belongs(calibration: Calibration, experiment: ResolvedExperiment, code
     Return a note for the plan if the calibration's code differs from `code`. This is not an error, because editing a
     comment also changes the code's hash.
     """
-    here = circumstances_of(experiment)
-    apart = [
-        f"{key} was {calibration.circumstances.get(key, 'not set')} and is now {here.get(key, 'not set')}"
-        for key in {**calibration.circumstances, **here}
-        if here.get(key) != calibration.circumstances.get(key)
-    ]
+    apart = _other_circumstances(calibration, experiment)
     if not apart:
         apart = min((_apart(calibration, group) for group in experiment.groups), key=len)
     if apart:
         raise UsageError(f"--calibration does not fit this experiment: {'; '.join(apart)}; calibrate again")
-    there = calibration.code.get("sources", "unknown")
+    before = calibration.code.get("sources", "unknown")
     now = code.get("sources", "unknown")
-    if there == now:
+    if before == now:
         return ()
-    return (f"The code has changed since the calibration (from {there} to {now}).",)
+    return (f"The code has changed since the calibration (from {before} to {now}).",)
+
+
+def _other_circumstances(calibration: Calibration, experiment: ResolvedExperiment) -> list[str]:
+    """List the circumstances in which an experiment differs from the calibration."""
+    before = calibration.circumstances
+    now = circumstances_of(experiment)
+    return [
+        f"{key} was {before.get(key, 'not set')} and is now {now.get(key, 'not set')}"
+        for key in {**before, **now}
+        if now.get(key) != before.get(key)
+    ]
 
 
 def _apart(calibration: Calibration, group: Group) -> list[str]:
     """List the settings in which a group differs from the calibrated group."""
     settings = flat(group)
     return [
-        f"{key} was {there} and is {settings.get(key)} in {group.name}"
-        for key, there in calibration.settings.items()
-        if settings.get(key) != there
+        f"{key} was {calibrated} and is {settings.get(key)} in {group.name}"
+        for key, calibrated in calibration.settings.items()
+        if settings.get(key) != calibrated
     ]

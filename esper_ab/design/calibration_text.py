@@ -15,32 +15,33 @@ _WIDTH = 100
 
 def calibration_text(found: Calibration) -> str:
     """Describe all results of a calibration, in lines of at most 100 characters."""
-    s = found.spread
     outcome = found.outcome
     digits = digits_for(found.margin)
-    mean = outcome.value(f"{s.mean:.{digits - 1}f}")
-    lines = [
-        found.sentence,
-        f"Mean {outcome.label} {mean}; task {found.circumstances['task']}, outcome "
-        f"{found.circumstances['outcome_over']}.",
-        *(
-            []
-            if found.noise is None
-            else [f"Evaluation noise: {share_text(found.noise)} of the runs' variance. {next_text(found.noise)}."]
-        ),
-        "Determinism: two devices with the same randomness gave the same records."
-        if found.deterministic
-        else "Determinism: two devices with the same randomness gave DIFFERENT records: pairs have less in common than "
-        "they should.",
-    ]
+    mean = outcome.value(f"{found.spread.mean:.{digits - 1}f}")
+    task = found.circumstances["task"]
+    over = found.circumstances["outcome_over"]
+    lines = [found.sentence, f"Mean {outcome.label} {mean}; task {task}, outcome {over}."]
+    if found.noise is not None:
+        lines.append(f"Evaluation noise: {share_text(found.noise)} of the runs' variance. {next_text(found.noise)}.")
+    if found.deterministic:
+        lines.append("Determinism: two devices with the same randomness gave the same records.")
+    else:
+        lines.append(
+            "Determinism: two devices with the same randomness gave DIFFERENT records: pairs have less in common than "
+            "they should."
+        )
     lines += _margin_lines(found)
     if found.power:
         lines += ["", "One group does not show the pair correlation rho; an experiment will show its own.", ""]
         lines += table_lines(found.power, outcome.apart)
-    return "\n".join(
-        textwrap.fill(line, _WIDTH, break_long_words=False, break_on_hyphens=False) if line[:1].isalpha() else line
-        for line in lines
-    )
+    return "\n".join(_wrapped(line) for line in lines)
+
+
+def _wrapped(line: str) -> str:
+    """Wrap a sentence; other lines are those of a table, or empty."""
+    if not line[:1].isalpha():
+        return line
+    return textwrap.fill(line, _WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def _margin_lines(found: Calibration) -> list[str]:
@@ -48,9 +49,10 @@ def _margin_lines(found: Calibration) -> list[str]:
     if found.margin_named or not found.power:
         return []
     margin = found.outcome.difference(f"{found.margin:g}")
+    seeds = max(found.planned, LEAST_PAIRS)
     return [
         "",
-        f"No margin was named. {max(found.planned, LEAST_PAIRS)} seeds can find a difference of {margin} with 80 % "
-        "power, if pairs are uncorrelated; the table uses this margin. Name the smallest difference worth acting on; a "
-        "much smaller margin needs more seeds.",
+        f"No margin was named. {seeds} seeds can find a difference of {margin} with 80 % power, if pairs are "
+        "uncorrelated; the table uses this margin. Name the smallest difference worth acting on; a much smaller margin "
+        "needs more seeds.",
     ]

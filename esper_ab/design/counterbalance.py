@@ -7,13 +7,14 @@ differ. Williams (1949), "Experimental designs balanced for the estimation of re
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import cache
 
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 
 Sides = Sequence[tuple[int, int]]  # per replicate, the positions of a and of b
 Place = tuple[Hashable, ...]  # of a run: the level of each factor except the group
+Row = dict[tuple[int, int], int]  # coefficients by column: (0, index) is a place, (1, index) a group
 
 
 @cache
@@ -24,7 +25,8 @@ def williams_square(n: int) -> tuple[tuple[int, ...], ...]:
     """
     first = [0]
     for step in range(1, n):
-        first.append((first[-1] + (step if step % 2 else -step)) % n)
+        signed = step if step % 2 else -step
+        first.append((first[-1] + signed) % n)
     rows = [tuple((value + shift) % n for value in first) for shift in range(n)]
     if n % 2 and n > 1:
         rows += [row[::-1] for row in rows]
@@ -69,51 +71,68 @@ def identified(blocks: Sequence[Mapping[Hashable, Place]]) -> bool:
     The groups are identified if the rank of [places, groups] exceeds the rank of [places] by the number of groups minus
     1. The elimination uses integers, so nothing is rounded.
     """
-    groups = {group: index for index, group in enumerate(dict.fromkeys(group for block in blocks for group in block))}
-    basis: dict[tuple[int, int], dict[tuple[int, int], int]] = {}  # by leading column; columns of groups come last
-    columns: dict[Hashable, tuple[int, int]] = {}
+    groups: dict[Hashable, int] = {}
+    for block in blocks:
+        for group in block:
+            groups.setdefault(group, len(groups))
+    basis: dict[tuple[int, int], Row] = {}  # by leading column; columns of groups come last
     seen = set()
     contrasts = 0
-    for block in blocks:
-        (first, there), *others = block.items()
-        for group, place in others:
-            row: dict[tuple[int, int], int] = {(1, groups[group]): 1, (1, groups[first]): -1}
-            for factor, levels in enumerate(zip(place, there, strict=True)):
-                if levels[0] != levels[1]:
-                    for level, sign in zip(levels, (1, -1), strict=True):
-                        row[columns.setdefault((factor, level), (0, len(columns)))] = sign
-            if (known := frozenset(row.items())) in seen:
-                continue
-            seen.add(known)
-            contrasts += _leads(basis, row)
-            if contrasts == len(groups) - 1:
-                return True
+    for row in _rows(blocks, groups):
+        known = frozenset(row.items())
+        if known in seen:
+            continue
+        seen.add(known)
+        if _leads(basis, row):
+            contrasts += 1
+        if contrasts == len(groups) - 1:
+            return True
     return False
 
 
-def _leads(basis: dict[tuple[int, int], dict[tuple[int, int], int]], row: dict[tuple[int, int], int]) -> bool:
+def _rows(blocks: Sequence[Mapping[Hashable, Place]], groups: Mapping[Hashable, int]) -> Iterator[Row]:
+    """Yield the row of each run minus the first run of its block."""
+    columns: dict[Hashable, tuple[int, int]] = {}
+    for block in blocks:
+        (first, first_place), *others = block.items()
+        for group, place in others:
+            row: Row = {(1, groups[group]): 1, (1, groups[first]): -1}
+            for factor, (level, first_level) in enumerate(zip(place, first_place, strict=True)):
+                if level != first_level:
+                    row[columns.setdefault((factor, level), (0, len(columns)))] = 1
+                    row[columns.setdefault((factor, first_level), (0, len(columns)))] = -1
+            yield row
+
+
+def _leads(basis: dict[tuple[int, int], Row], row: Row) -> bool:
     """Reduce `row` by `basis` and add the remainder to `basis`; return whether the remainder contrasts only groups."""
     while row:
         lead = min(row)
         if lead not in basis:
             basis[lead] = row
             return lead[0] == 1
-        other = basis[lead]
-        mine = row[lead]
-        its = other[lead]
-        row = {
-            column: value
-            for column in row.keys() | other.keys()
-            if (value := its * row.get(column, 0) - mine * other.get(column, 0))
-        }
-        shared = math.gcd(*row.values())
-        row = {column: value // shared for column, value in row.items()}
+        row = _without_lead(row, basis[lead], lead)
     return False
+
+
+def _without_lead(row: Row, other: Row, lead: tuple[int, int]) -> Row:
+    """Return the combination of two rows whose coefficient at `lead` is 0, in lowest terms."""
+    combined = {}
+    for column in row.keys() | other.keys():
+        value = other[lead] * row.get(column, 0) - row[lead] * other.get(column, 0)
+        if value:
+            combined[column] = value
+    shared = math.gcd(*combined.values())
+    return {column: value // shared for column, value in combined.items()}
 
 
 def estimable_orders(orders: Sequence[tuple[int, ...]]) -> bool:
     """Whether blocks with these `orders` of groups by position separate all group effects from position effects."""
-    return identified([{group: (position,) for position, group in enumerate(groups)} for groups in orders])
+    blocks: list[dict[Hashable, Place]] = []
+    for groups in orders:
+        places: dict[Hashable, Place] = {group: (position,) for position, group in enumerate(groups)}
+        blocks.append(places)
+    return identified(blocks)
 
 
 def blocks_needed(n: int) -> int:

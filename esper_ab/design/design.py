@@ -9,18 +9,15 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.measures import Margin, Measure, TaskMeasures
 from esper_ab.contracts.records import LARGEST_NUMBER, Index, Number
 from esper_ab.contracts.settings import Fraction, Settings
-from esper_ab.contracts.wording import counted
 from esper_ab.design.bounds import find_bounds
 from esper_ab.design.counterbalance import Sides, draws_positions, estimable_orders
 from esper_ab.settings.experiment import ErrorRate, ExperimentSettings, ResolvedExperiment
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_OPEN_ENDED_PAIRS, LEAST_PAIRS
 from esper_ab.stats.text import digits_for, signed
 
-LEAST_KEPT = 0.5  # least power that stopping for futility may keep
 LEAST_RUNS = 4  # fewest runs of a calibration, so that its spread has limits
 SEVERAL_LOOKS_FROM = 16  # replicates; below, one look at the end
 # Pairs before which no default look is taken. So early, most of the comparisons decided have a small spread only
@@ -143,9 +140,16 @@ def default_looks(replicates: int) -> tuple[int, ...]:
     """
     if replicates < SEVERAL_LOOKS_FROM:
         return (replicates,)
-    half, later = (2 * round(share * replicates / 2) for share in (0.5, 0.7))
-    first = (half,) if half >= EARLIEST_LOOK else ()
-    return (*first, max(later, EARLIEST_LOOK), replicates)
+    half = _even(0.5 * replicates)
+    later = max(_even(0.7 * replicates), EARLIEST_LOOK)
+    if half < EARLIEST_LOOK:
+        return later, replicates
+    return half, later, replicates
+
+
+def _even(number: float) -> int:
+    """Round to an even number."""
+    return 2 * round(number / 2)
 
 
 def looks_of(experiment: ExperimentSettings) -> tuple[int, ...]:
@@ -166,64 +170,6 @@ def contrasts(groups: Sequence[str], control: str, task: str = "") -> tuple[Cont
     if control:
         return tuple(Contrast(a=name, b=control, task=task) for name in groups if name != control)
     return tuple(Contrast(a=a, b=b, task=task) for a, b in combinations(groups, 2))
-
-
-def check_design(experiment: ExperimentSettings) -> None:
-    """Raise UsageError for an unknown control or untested group, and for invalid looks or futility."""
-    names = [group.name for group in experiment.groups]
-    if len(names) == 1:
-        from esper_ab.design.alone import check_alone  # `status` does not need it
-
-        check_alone(experiment, names[0])
-    for key, asked in (("control", (experiment.control,)), ("untested", experiment.untested)):
-        for name in asked:
-            if name and name not in names:
-                raise UsageError(Setting(key, name), f": no such group; the groups are {', '.join(names)}")
-    if experiment.control in experiment.untested:
-        raise UsageError(
-            Setting("untested", experiment.control),
-            ": the control must be tested, because the other groups are compared with it",
-        )
-    if len(names) > 1 and not comparisons(experiment):
-        raise UsageError(Setting("untested"), " leaves fewer than two groups to compare")
-    if experiment.looks and experiment.open_ended:
-        raise UsageError(
-            Setting("looks"),
-            " needs a fixed number of seeds; without a maximum there is an interim look after every pair",
-        )
-    check_looks(experiment.looks, experiment.seeds)
-    if experiment.futility:
-        _check_futility(experiment)
-
-
-def check_looks(looks: tuple[int, ...], replicates: int) -> None:
-    """Raise UsageError if looks do not ascend, do not end at `replicates` or start too early; () is valid."""
-    if looks and (list(looks) != sorted(set(looks)) or looks[-1] != replicates):
-        raise UsageError(
-            Setting("looks", looks),
-            f": looks must ascend and end at {replicates}, the number of seeds, as in ",
-            Setting("looks", default_looks(replicates)),
-        )
-    if len(looks) > 1 and looks[0] < LEAST_PAIRS:
-        raise UsageError(Setting("looks", looks[0]), f": the first look needs at least {LEAST_PAIRS} seeds")
-
-
-def _check_futility(experiment: ExperimentSettings) -> None:
-    """Raise UsageError if the power is invalid or the plan has no look at which to stop for futility."""
-    asked = Setting("futility", experiment.futility)
-    if experiment.futility < LEAST_KEPT:
-        raise UsageError(asked, f": the power to keep must be at least {LEAST_KEPT} and below 1, or 0 to turn it off")
-    if experiment.open_ended:
-        raise UsageError(asked, " needs a fixed number of seeds, because without a maximum no look is planned")
-    if not experiment.early_stop:
-        raise UsageError(asked, " stops comparisons early, but early stopping is off; choose one")
-    if len(looks_of(experiment)) == 1:
-        raise UsageError(
-            asked,
-            f": a plan of {counted(experiment.seeds, 'seed')} has a single look, so nothing can "
-            f"stop early; use at least {SEVERAL_LOOKS_FROM} seeds, or set ",
-            Setting("looks"),
-        )
 
 
 def adjusts(orders: Sequence[tuple[int, ...]], first_look: int) -> bool:
@@ -250,16 +196,16 @@ def make_design(
     """
     compared = comparisons(experiment)
     positions = len(experiment.groups)
-    looks = looks_of(experiment) if compared else ()  # no run waits for a look at which nothing is decided
-    first = looks[0] if looks else LEAST_PAIRS
+    looks: tuple[int, ...] = ()
+    if compared:  # else no run waits for a look, because nothing is decided
+        looks = looks_of(experiment)
     # Effects of positions aliased with the groups cannot be removed; the audit then says so and blocks the verdict.
-    numbers = {group.name: index for index, group in enumerate(experiment.groups)}
-    numbered = [tuple(numbers[name] for name in order) for order in orders[:first]]
-    adjusted = positions_matter and adjusts(numbered, first)
-    boundaries = tuple[Boundary, ...]()
+    adjusted = positions_matter and _adjusts_by_default(experiment, orders, looks)
+    boundaries: tuple[Boundary, ...] = ()
     futility = None
     if looks and looks[-1] >= LEAST_PAIRS:
-        sides = tuple((order.index(compared[0].a), order.index(compared[0].b)) for order in orders)
+        first = compared[0]
+        sides = tuple((order.index(first.a), order.index(first.b)) for order in orders)
         columns = positions if adjusted else 1
         boundaries = boundaries_of(experiment.alpha, len(compared), sides, columns, looks)
         if experiment.futility:
@@ -283,6 +229,16 @@ def make_design(
         worst=worst,
         positions_drawn=experiment.order == "balanced" and draws_positions(positions),
     )
+
+
+def _adjusts_by_default(
+    experiment: ResolvedExperiment, orders: Sequence[tuple[str, ...]], looks: tuple[int, ...]
+) -> bool:
+    """Whether to adjust for positions in an experiment with these orders of its groups."""
+    first_look = looks[0] if looks else LEAST_PAIRS
+    numbers = {group.name: index for index, group in enumerate(experiment.groups)}
+    numbered = [tuple(numbers[name] for name in order) for order in orders[:first_look]]
+    return adjusts(numbered, first_look)
 
 
 def boundaries_of(
@@ -313,58 +269,73 @@ def extended(design: Design, replicates: int) -> Design:
 
 def rule(design: Design) -> str:
     """Describe the test, the looks and the bounds in one sentence, for the plan and the report."""
-    said = [_at_looks(design)] if design.boundaries else []
-    if design.anytime_after is not None:
-        shared = len(design.comparisons) > 1
-        if shared:
-            share = f" times the {len(design.comparisons)} comparisons that share alpha"
-        else:
-            share = ""
-        since = f"after {design.anytime_after} seeds, " if design.anytime_after else ""
-        first = f" from the {LEAST_PAIRS}th on" if design.anytime_after < LEAST_PAIRS else ""
-        evidence = f"decided at an e-value of {design.evidence:g}{share}"
-        said.append(f"{since}anytime-valid t after every pair{first}, {evidence}")
     if not design.comparisons:
         return "none: nothing is compared with one group"
-    if not said:
+    parts = []
+    if design.boundaries:
+        parts.append(_at_looks(design))
+    if design.anytime_after is not None:
+        parts.append(_after_every_pair(design, design.anytime_after))
+    if not parts:
         return f"none: a verdict needs at least {LEAST_PAIRS} seeds"
+    return f"{_test(design)}; {'; '.join(parts)}"
+
+
+def _test(design: Design) -> str:
+    if design.test == "welch":
+        return "Welch's t"
+    if design.outcome_over == "given":  # the positions of runs done elsewhere are unknown
+        return "paired t"
+    if not design.positions_matter:
+        return "paired t, not adjusted for device and order, which cannot matter here"
     if design.adjusted:
-        kind = "adjusted for device and order"
-    else:
-        kind = "not adjusted for device and order"
-    if design.positions_matter:
-        kind = kind
-    else:
-        kind = "not adjusted for device and order, which cannot matter here"
-    # the positions of runs done elsewhere are unknown
-    if design.outcome_over != "given":
-        kind = f", {kind}"
-    else:
-        kind = ""
-    test = f"paired t{kind}" if design.test == "t" else "Welch's t"
-    return f"{test}; {'; '.join(said)}"
+        return "paired t, adjusted for device and order"
+    return "paired t, not adjusted for device and order"
+
+
+def _after_every_pair(design: Design, after: int) -> str:
+    """Describe the anytime-valid rule, which holds after `after` seeds."""
+    since = f"after {after} seeds, " if after else ""
+    first = f" from the {LEAST_PAIRS}th on" if after < LEAST_PAIRS else ""
+    share = ""
+    if len(design.comparisons) > 1:
+        share = f" times the {len(design.comparisons)} comparisons that share alpha"
+    return f"{since}anytime-valid t after every pair{first}, decided at an e-value of {design.evidence:g}{share}"
 
 
 def _at_looks(design: Design) -> str:
-    first = design.boundaries[0]
-    bounds = ", ".join(f"{look} seeds (p <= {p:.2g})" for look, p in zip(design.looks, first.nominal_p, strict=True))
-    plural = "one look, after" if len(design.looks) == 1 else "looks after"
     shared = ""
     if len(design.comparisons) > 1:
         shared = (
             f"; {len(design.comparisons)} comparisons share alpha {design.alpha:g}, and a comparison that is decided "
             "as larger than the margin hands its share to the others"
         )
-    stops = "" if design.early_stop or len(design.looks) == 1 else "; no early stop"
+    stops = ""
     if design.futility is not None:
-        interim = zip(design.looks[:-1], design.futility.nominal_p, strict=False)
-        each = ", ".join(f"{look} seeds (p <= {p:.2g})" for look, p in interim)
-        stops = (
-            f"; stops for futility if both one-sided tests at the margin reach their bound, after {each}; this "
-            f"misses at most {100.0 * (1.0 - design.futility.power):.3g} % of true differences as large as the margin, "
-            "and no other bound depends on it"
-        )
-    looks = f"{plural} {bounds}"
+        stops = _futility_in_words(design, design.futility)
+    elif not design.early_stop and len(design.looks) > 1:
+        stops = "; no early stop"
+    return f"{_looks_in_words(design)}{shared}{stops}"
+
+
+def _looks_in_words(design: Design) -> str:
+    p = design.boundaries[0].nominal_p
     if design.outcome_over == "given" and len(design.looks) == 1:  # some seeds may have no pair
-        looks = f"one look at all {'pairs' if design.test == 't' else 'runs'} (p <= {first.nominal_p[-1]:.2g})"
-    return f"{looks}{shared}{stops}"
+        unit = "pairs" if design.test == "t" else "runs"
+        return f"one look at all {unit} (p <= {p[-1]:.2g})"
+    plural = "one look, after" if len(design.looks) == 1 else "looks after"
+    return f"{plural} {_bounds_in_words(design.looks, p)}"
+
+
+def _futility_in_words(design: Design, futility: Futility) -> str:
+    interim = design.looks[:-1]
+    missed = 100.0 * (1.0 - futility.power)
+    return (
+        "; stops for futility if both one-sided tests at the margin reach their bound, after "
+        f"{_bounds_in_words(interim, futility.nominal_p[: len(interim)])}; this misses at most {missed:.3g} % of true "
+        "differences as large as the margin, and no other bound depends on it"
+    )
+
+
+def _bounds_in_words(looks: Sequence[int], nominal_p: Sequence[float]) -> str:
+    return ", ".join(f"{look} seeds (p <= {p:.2g})" for look, p in zip(looks, nominal_p, strict=True))

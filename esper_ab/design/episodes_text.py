@@ -12,7 +12,9 @@ def share_text(noise: EvaluationNoise) -> str:
     The estimate is a ratio of variances and can exceed 1, so it is clamped to 100 %.
     """
     found = noise.components
-    share, low, high = (100 * min(one, 1.0) for one in (found.share, found.share_low, found.share_high))
+    share = 100 * min(found.share, 1.0)
+    low = 100 * min(found.share_low, 1.0)
+    high = 100 * min(found.share_high, 1.0)
     return f"{share:.0f} % (80 % limits {low:.0f} to {high:.0f})"
 
 
@@ -24,21 +26,21 @@ def next_text(noise: EvaluationNoise) -> str:
     variance = noise.variance_times(eval_episodes)
     cost = noise.cost_times(eval_episodes)
     more = eval_episodes > noise.components.eval_episodes  # then the variance is an upper bound
+    bound = "at most " if more else ""
     pairs = _change(variance, "fewer", limit=more)
     compute = _change(variance * cost, "less", limit=more)
     least = f" (a verdict needs {LEAST_PAIRS})" if variance < 1.0 else ""
     return (
-        f"--eval-episodes {eval_episodes}: {'at most ' if more else ''}{variance:.2f} times the variance at {cost:.2f} "
+        f"--eval-episodes {eval_episodes}: {bound}{variance:.2f} times the variance at {cost:.2f} "
         f"times the cost of a run, so {pairs} pairs{least} and {compute} compute for the same precision"
     )
 
 
 def _change(times: float, smaller: str, *, limit: bool) -> str:
     """Return a factor as a change in percent; if `limit` is true, the factor is an upper bound."""
-    if not limit:
-        bound = ""
-    elif times <= 1.0:
-        bound = "at least "
-    else:
-        bound = "at most "
-    return f"{bound}{100 * abs(1.0 - times):.0f} % {smaller if times <= 1.0 else 'more'}"
+    percent = 100 * abs(1.0 - times)
+    if times <= 1.0:
+        bound = "at least " if limit else ""
+        return f"{bound}{percent:.0f} % {smaller}"
+    bound = "at most " if limit else ""
+    return f"{bound}{percent:.0f} % more"

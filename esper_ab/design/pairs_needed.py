@@ -15,9 +15,9 @@ import msgspec
 import numpy as np
 
 from esper_ab.stats.distributions import chi2_ppf, nct_sf, t_isf
-from esper_ab.stats.exact_signs import COSTLY, support
 from esper_ab.stats.least_pairs import LEAST_PAIRS, smallest_p
 from esper_ab.stats.sd_limits import sd_limits
+from esper_ab.stats.signs_support import COSTLY, support
 
 POWER = 0.8
 SD_LIMITS = 0.8  # confidence of the range due to the uncertainty of the SD
@@ -131,5 +131,8 @@ def _least(sd: float, margin: float, p_bound: PBound, columns: int) -> int:
         high = high * 2
     while low < high:
         middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle + 1, high)
+        if enough(middle):
+            high = middle
+        else:
+            low = middle + 1
     return low

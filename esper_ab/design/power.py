@@ -11,50 +11,16 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Sequence
-from functools import cached_property
 
 import msgspec
-import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 
-from esper_ab.design.bounds import find_bounds
-from esper_ab.design.counterbalance import cycle, order
-from esper_ab.design.design import adjusts, default_looks, futility_of
-from esper_ab.design.pairs_needed import MOST_NAMED, POWER, SD_LIMITS, needs_signs
-from esper_ab.design.pairs_needed import power as power_of_one_look
-from esper_ab.design.t_process import Draws, TProcess, draw, t_process, t_values
-from esper_ab.stats.distributions import nct_sf, t_isf
-from esper_ab.stats.exact_signs import support
-from esper_ab.stats.floats import Bools, Floats
+from esper_ab.design.design import default_looks
+from esper_ab.design.pairs_needed import MOST_NAMED, POWER, SD_LIMITS
+from esper_ab.design.scheme import PowerQuestion, scheme
+from esper_ab.design.simulation import Simulation
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.sd_limits import sd_limits
-
-_PATHS = 100_000  # standard error of a power of 0.8: 0.0013
-_BISECTIONS = 16  # for five digits, because the bracket is no wider than its upper end
-
-
-class Scheme(msgspec.Struct, frozen=True, kw_only=True):
-    """The rule by which one comparison is tested."""
-
-    replicates: int
-    looks: tuple[int, ...]  # of the plan
-    process: TProcess  # at the looks that can test
-    nominal_p: tuple[float, ...]  # at the looks of `process`; empty below 6 replicates, where nothing is decided
-    alpha: float  # share of the comparison at first
-    futility_p: tuple[float, ...] = ()  # likewise, one-sided at the margin; empty: no stopping for futility
-
-
-class PowerQuestion(msgspec.Struct, frozen=True, kw_only=True):
-    """The design whose power `power_tables_of` computes."""
-
-    margin: float  # > 0
-    alpha: float = 0.05  # of the whole experiment
-    groups: int = 2  # per block; also the number of positions
-    comparisons: int = 1  # number of comparisons that share alpha at first
-    looks: tuple[int, ...] = ()  # used if they end at the number of replicates; other numbers get the default looks
-    positions_matter: bool = True  # whether the plan may have to adjust for device and start order
-    futility: float = 0.0  # least power at the margin when stopping for futility; 0.0: no such stopping
 
 
 class Stops(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,13 +92,16 @@ def assumed(sd_run: float, rho: float, df: int | None = None) -> PairSpread:
     """
     if not (sd_run > 0.0 and -1.0 <= rho < 1.0):
         raise ValueError(f"power needs sd > 0 and -1 <= rho < 1, not {sd_run} and {rho}")
-    low, high = sd_limits(sd_run, df, SD_LIMITS) if df else (None, None)
+    sd = sd_of_differences(sd_run, rho)
+    if not df:
+        return PairSpread(sd_run=sd_run, rho=rho, sd=sd, sd_low=None, sd_high=None)
+    low, high = sd_limits(sd_run, df, SD_LIMITS)
     return PairSpread(
         sd_run=sd_run,
         rho=rho,
-        sd=sd_of_differences(sd_run, rho),
-        sd_low=None if low is None else sd_of_differences(low, rho),
-        sd_high=None if high is None else sd_of_differences(high, rho),
+        sd=sd,
+        sd_low=sd_of_differences(low, rho),
+        sd_high=sd_of_differences(high, rho),
     )
 
 
@@ -144,113 +113,6 @@ def observed(sd_run: float, sd: float, df: int) -> PairSpread:
     """
     low, high = sd_limits(sd, df, SD_LIMITS)
     return PairSpread(sd_run=sd_run, rho=1.0 - sd**2 / (2.0 * sd_run**2), sd=sd, sd_low=low, sd_high=high)
-
-
-def scheme(replicates: int, looks: tuple[int, ...], question: PowerQuestion) -> Scheme:
-    """Return the rule of a plan whose blocks are counterbalanced by default; `looks` end at `replicates`."""
-    orders = [order(question.groups, block) for block in range(replicates)]
-    adjusted = question.positions_matter and adjusts(orders[: cycle(question.groups)], looks[0])
-    positions = question.groups if adjusted else 1
-    sides = tuple((groups.index(0), groups.index(1)) for groups in orders)
-    process = t_process(sides, positions, looks)
-    nominal: tuple[float, ...] = ()
-    futility: tuple[float, ...] = ()
-    if replicates >= LEAST_PAIRS:
-        found = find_bounds(sides, positions, looks, (question.alpha / question.comparisons,))[0]
-        nominal = tuple(p for look, p in zip(looks, found, strict=True) if look in process.looks)
-        if question.futility and len(looks) > 1:
-            bounds = futility_of(question.futility, sides, positions, looks).nominal_p
-            futility = tuple(p for look, p in zip(looks, bounds, strict=True) if look in process.looks)
-    return Scheme(
-        replicates=replicates,
-        looks=looks,
-        process=process,
-        nominal_p=nominal,
-        futility_p=futility,
-        alpha=question.alpha / question.comparisons,
-    )
-
-
-class Simulation:
-    """Power of one scheme at any effect. All effects use the same draws, so that power increases with the effect."""
-
-    def __init__(self, scheme: Scheme, rng: Generator, paths: int = _PATHS) -> None:
-        self.scheme = scheme
-        self._draws = draw(scheme.process, paths, rng) if len(scheme.nominal_p) > 1 else None
-        # By place of a look: for each path, the luck with which the sign-flip test agrees, if a claim needs it.
-        signed = [place for place, look in enumerate(scheme.process.looks) if needs_signs(look, scheme.alpha)]
-        self._luck = {place: rng.random(paths) for place in signed if self._draws is not None}
-
-    def power(self, effect: float) -> float:
-        """Return the probability of crossing the boundary in the right direction; 0.0 if the plan decides nothing.
-
-        `effect` > 0 is in SDs of the differences.
-        """
-        if not self.scheme.nominal_p:
-            return 0.0
-        if self._draws is None:  # noncentral t; the tail in the wrong direction does not count
-            (df,) = self.scheme.process.df
-            (information,) = self.scheme.process.information
-            p = self.scheme.nominal_p[0]
-            pairs = self.scheme.replicates
-            if needs_signs(pairs, p):
-                return power_of_one_look(1.0, effect, pairs, p, pairs - df)
-            return float(nct_sf(float(t_isf(p / 2.0, df)), df, effect * math.sqrt(information)))
-        crossed, stop, t = self._beyond(effect, self._draws)
-        return float(np.mean(crossed.any(axis=0) & (np.take_along_axis(t, stop[None], axis=0)[0] > 0.0)))
-
-    def expected_replicates(self, effect: float) -> float | None:
-        """Return the mean number of replicates if decided comparisons stop; None if the plan decides nothing."""
-        if not self.scheme.nominal_p:
-            return None
-        if self._draws is None:
-            return float(self.scheme.replicates)
-        crossed, stop, _ = self._beyond(effect, self._draws)
-        looks = np.asarray(self.scheme.process.looks)
-        return float(np.mean(np.where(crossed.any(axis=0), looks[stop], self.scheme.replicates)))
-
-    def with_stops(self, effect: float, margin: float) -> tuple[float, float]:
-        """Return power and mean replicates with futility stopping; `effect` and `margin` are in SDs of differences."""
-        assert self._draws is not None
-        process = self.scheme.process
-        crossed, _, t = self._beyond(effect, self._draws)
-        reach = t_isf(np.asarray(self.scheme.futility_p), process.df)[:, None]
-        below, above = (t_values(process, self._draws, effect + side) for side in (-margin, margin))
-        ends = crossed | ((below <= -reach) & (above >= reach))
-        first = np.argmax(ends, axis=0)
-        found, sign = (np.take_along_axis(one, first[None], axis=0)[0] for one in (crossed, t))
-        used = np.where(ends.any(axis=0), np.asarray(process.looks)[first], self.scheme.replicates)
-        return float(np.mean(found & (sign > 0.0))), float(np.mean(used))
-
-    @cached_property
-    def smallest_effect(self) -> float | None:
-        """The effect that has 80 % power, in SDs of the differences; None if the plan decides nothing."""
-        if not self.scheme.nominal_p:
-            return None
-        low = 0.0
-        high = 1.0 / math.sqrt(self.scheme.replicates)
-        while self.power(high) < POWER:
-            low = high
-            high = 2.0 * high
-        for _ in range(_BISECTIONS):
-            middle = 0.5 * (low + high)
-            low, high = (low, middle) if self.power(middle) >= POWER else (middle, high)
-        return high
-
-    def _beyond(self, effect: float, draws: Draws) -> tuple[Bools, NDArray[np.intp], Floats]:
-        """For each path, return whether it crosses the bound at each look, the look of its first crossing, and its t.
-
-        The first and the last have the shape [looks, paths]. Where a claim also needs the sign-flip test, only paths
-        that this test supports cross.
-        """
-        t = t_values(self.scheme.process, draws, effect)
-        bounds = t_isf(np.asarray(self.scheme.nominal_p) / 2.0, self.scheme.process.df)
-        beyond = np.abs(t) >= bounds[:, None]
-        for place, luck in self._luck.items():
-            process = self.scheme.process
-            grid, shares = support(process.looks[place], process.df[place], self.scheme.alpha)
-            beyond[place] &= luck < np.interp(np.abs(t[place]), grid, shares)
-        return beyond, np.argmax(beyond, axis=0), t
 
 
 def power_tables_of(
@@ -269,19 +131,16 @@ def power_tables_of(
     simulations = []
     for count in replicates:
         if question.looks and question.looks[-1] == count:
-            asked = question.looks
+            looks = question.looks
         else:
-            asked = default_looks(count)
-        simulations.append(Simulation(scheme(count, asked, question), rng))
-    return tuple(
-        PowerTable(
-            **msgspec.structs.asdict(spread),
-            question=question,
-            rows=tuple(_row(simulation, spread, question.margin) for simulation in simulations),
-            needed=replicates_needed(spread.sd, spread.limits, question, copy.deepcopy(rng)),
-        )
-        for spread in spreads
-    )
+            looks = default_looks(count)
+        simulations.append(Simulation(scheme(count, looks, question), rng))
+    tables = []
+    for spread in spreads:
+        rows = tuple(_row(simulation, spread, question.margin) for simulation in simulations)
+        needed = replicates_needed(spread.sd, spread.limits, question, copy.deepcopy(rng))
+        tables.append(PowerTable(**msgspec.structs.asdict(spread), question=question, rows=rows, needed=needed))
+    return tuple(tables)
 
 
 def replicates_needed(
@@ -291,40 +150,52 @@ def replicates_needed(
     rng: Generator,
 ) -> ReplicatesNeeded:
     """Return the replicates for 80 % power at the margin with default looks; `sd` is the SD of the differences."""
-    found = {value: _least(question.margin / value, question, rng) for value in (sd, *(limits or ()))}
-    low, high = limits or (sd, sd)
-    return ReplicatesNeeded(replicates=found[sd], low=found[low], high=found[high])
+    replicates = _least(question.margin / sd, question, rng)
+    if limits is None:
+        return ReplicatesNeeded(replicates=replicates, low=replicates, high=replicates)
+    low, high = limits
+    return ReplicatesNeeded(
+        replicates=replicates,
+        low=_least(question.margin / low, question, rng),
+        high=_least(question.margin / high, question, rng),
+    )
 
 
 def _row(simulation: Simulation, spread: PairSpread, margin: float) -> PowerRow:
     scheme = simulation.scheme
-    smallest = simulation.smallest_effect
-    sd = spread.sd
-    limits = spread.limits
+    effect = margin / spread.sd
+    smallest = None
+    smallest_low = None
+    smallest_high = None
+    if simulation.smallest_effect is not None:
+        smallest = simulation.smallest_effect * spread.sd
+        if spread.limits is not None:
+            low, high = spread.limits
+            smallest_low = simulation.smallest_effect * low
+            smallest_high = simulation.smallest_effect * high
+    stops = None
+    if scheme.futility_p:
+        stops = _stops(simulation, effect)
     return PowerRow(
         replicates=scheme.replicates,
         looks=scheme.looks,
         nominal_p=scheme.nominal_p,
-        smallest=None if smallest is None else smallest * sd,
-        smallest_low=smallest * limits[0] if smallest is not None and limits else None,
-        smallest_high=smallest * limits[1] if smallest is not None and limits else None,
-        power=simulation.power(margin / sd),
-        expected=simulation.expected_replicates(margin / sd),
-        stops=_stops(simulation, margin / sd) if scheme.futility_p else None,
+        smallest=smallest,
+        smallest_low=smallest_low,
+        smallest_high=smallest_high,
+        power=simulation.power(effect),
+        expected=simulation.expected_replicates(effect),
+        stops=stops,
     )
 
 
 def _stops(simulation: Simulation, margin: float) -> Stops:
     """Return what stopping for futility costs and saves; `margin` is in SDs of the differences."""
     power, expected = simulation.with_stops(margin, margin)
+    _, expected_none = simulation.with_stops(0.0, margin)
     without = simulation.expected_replicates(0.0)
     assert without is not None
-    return Stops(
-        power=power,
-        expected=expected,
-        expected_none=simulation.with_stops(0.0, margin)[1],
-        expected_none_without=without,
-    )
+    return Stops(power=power, expected=expected, expected_none=expected_none, expected_none_without=without)
 
 
 def _least(effect: float, question: PowerQuestion, rng: Generator) -> int | None:
@@ -359,5 +230,8 @@ def _first(holds: Callable[[int], bool], start: int, most: int) -> int | None:
         high = min(high, most)
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
+        if holds(middle):
+            high = middle
+        else:
+            low = middle
     return high

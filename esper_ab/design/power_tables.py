@@ -13,7 +13,6 @@ from numpy.random import Generator
 from esper_ab.contracts.errors import UsageError
 from esper_ab.design.power import (
     PairSpread,
-    PowerQuestion,
     PowerTable,
     ReplicatesNeeded,
     assumed,
@@ -21,6 +20,7 @@ from esper_ab.design.power import (
     power_tables_of,
     replicates_needed,
 )
+from esper_ab.design.scheme import PowerQuestion
 from esper_ab.settings.eval_episodes import EvaluationNoise
 
 ROWS = (6, 8, 10, 12, 16, 20, 24, 30)  # replicates in the table
@@ -74,24 +74,33 @@ def check_varied(known: Known) -> Known:
 
 def answer(known: Known, replicates: int, question: PowerQuestion, rows: Sequence[int] = ROWS) -> PowerAnswer:
     """Compute power tables for `rows` and `replicates`; the seed is derived from the question."""
-    rhos = RHO if known.rho is None else (known.rho, *(rho for rho in RHO if rho != known.rho))
+    rhos: tuple[float, ...] = RHO
+    if known.rho is not None:
+        rhos = (known.rho, *(rho for rho in RHO if rho != known.rho))
     tables = power_tables(known, rhos, sorted({*rows, replicates}), question)
-    eval_episodes = None if known.noise is None else _with_best(known.noise, tables[0])
+    eval_episodes = None
+    if known.noise is not None:
+        eval_episodes = _with_best(known.noise, tables[0])
     return PowerAnswer(known=known, replicates=replicates, tables=tables, eval_episodes=eval_episodes)
 
 
 def _with_best(noise: EvaluationNoise, table: PowerTable) -> EvalEpisodesAnswer:
     """Recompute `table` for the best number of evaluation episodes instead of the measured number."""
-    times = math.sqrt(noise.variance_times(noise.next_eval_episodes))
-    limits = table.limits and (table.limits[0] * times, table.limits[1] * times)
-    needed = replicates_needed(table.sd * times, limits, table.question, generator_of(table.question))
+    best = noise.next_eval_episodes
+    times = math.sqrt(noise.variance_times(best))
+    sd = table.sd * times
+    limits = None
+    if table.limits is not None:
+        low, high = table.limits
+        limits = (low * times, high * times)
+    needed = replicates_needed(sd, limits, table.question, generator_of(table.question))
     return EvalEpisodesAnswer(
         eval_episodes=noise.components.eval_episodes,
         share=noise.components.share,
         cost_share=noise.cost_share,
-        best=noise.next_eval_episodes,
-        sd=table.sd * times,
-        cost_times=noise.cost_times(noise.next_eval_episodes),
+        best=best,
+        sd=sd,
+        cost_times=noise.cost_times(best),
         needed=needed,
     )
 
@@ -102,9 +111,11 @@ def generator_of(question: PowerQuestion, replicates: Sequence[int] = ()) -> Gen
     Answers that differ only in these fields thus use the same draws, so they do not differ by simulation error.
     """
     asked = msgspec.to_builtins(question)
-    del asked["positions_matter"], asked["futility"]
+    del asked["positions_matter"]
+    del asked["futility"]
     digest = hashlib.sha256(msgspec.json.encode([asked, list(replicates)])).digest()
-    return np.random.Generator(np.random.Philox(key=int.from_bytes(digest[:16], "little")))
+    key = int.from_bytes(digest[:16], "little")
+    return np.random.Generator(np.random.Philox(key=key))
 
 
 def spreads(known: Known, rhos: Sequence[float]) -> tuple[PairSpread, ...]:

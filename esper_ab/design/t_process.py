@@ -15,7 +15,7 @@ import numpy as np
 from numpy.random import Generator
 
 from esper_ab.design.counterbalance import Sides
-from esper_ab.stats.adjusted_difference import design_matrix, estimable
+from esper_ab.stats.design_matrix import design_matrix, estimable
 from esper_ab.stats.floats import Floats
 
 _NO_GAIN = 1e-9  # a gain of information below this is rounding

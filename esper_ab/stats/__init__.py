@@ -1,4 +1,5 @@
-"""Statistics, one per file: arrays in, frozen results out.
+"""Statistics, one per file: arrays in, numbers or frozen results out.
 
-Independent of journals, files and experiment directories.
+The other files hold what several of them share: types, distributions, ranks, rounding, bounds and formats. Nothing here
+knows journals, files or experiment directories.
 """

@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from esper_ab.stats.anytime_t import anytime_interval, log_evidence
+from esper_ab.stats.design_matrix import design_matrix, estimable
 from esper_ab.stats.distributions import t_isf, t_sf
 from esper_ab.stats.floats import Floats, norm, two
-from esper_ab.stats.pair import alike, degenerate, rounding
+from esper_ab.stats.rounding import alike, degenerate, rounding
 
 
 class PositionEffect(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,30 +73,6 @@ class AdjustedDifference(msgspec.Struct, frozen=True, kw_only=True):
         return anytime_interval(self.mean, se, self.df, self.information, evidence)
 
 
-def design_matrix(sides: Sequence[tuple[int, int]], positions: int) -> Floats:
-    """Return the design matrix, [pairs, positions].
-
-    Its first column, for tau, is 1. Each further column, for a position except the first, is +1 if a has that position
-    and -1 if b has it.
-    """
-    matrix = np.zeros((len(sides), positions))
-    matrix[:, 0] = 1.0
-    for row, (a, b) in enumerate(sides):
-        if positions > 1 and a:
-            matrix[row, a] += 1.0
-        if positions > 1 and b:
-            matrix[row, b] -= 1.0
-    return matrix
-
-
-def estimable(matrix: Floats) -> bool:
-    """True if tau is identifiable: the first column of `matrix` [pairs, q] is not a linear combination of the rest."""
-    if matrix.shape[0] == 0:
-        return False
-    others = int(np.linalg.matrix_rank(matrix[:, 1:])) if matrix.shape[1] > 1 else 0
-    return int(np.linalg.matrix_rank(matrix)) > others
-
-
 def adjusted_difference(
     a: ArrayLike, b: ArrayLike, sides: Sequence[tuple[int, int]], positions: int
 ) -> AdjustedDifference | None:
@@ -136,12 +113,14 @@ def _position_effects(
     matrix: Floats, inverse: Floats, solution: Floats, sd: float, df: int
 ) -> tuple[PositionEffect, ...]:
     """Return the position effects, with intervals, for the columns whose effect can be estimated."""
-    found = []
+    effects = []
     bound = float(t_isf(0.025, df))
+    rank = np.linalg.matrix_rank(matrix)
     for column in range(1, matrix.shape[1]):
-        if np.linalg.matrix_rank(matrix) == np.linalg.matrix_rank(np.delete(matrix, column, axis=1)):
+        others = np.delete(matrix, column, axis=1)
+        if np.linalg.matrix_rank(others) == rank:
             continue
         half = bound * sd * math.sqrt(float(inverse[column, column]))
         value = float(solution[column])
-        found.append(PositionEffect(position=column, mean=value, low=value - half, high=value + half))
-    return tuple(found)
+        effects.append(PositionEffect(position=column, mean=value, low=value - half, high=value + half))
+    return tuple(effects)

@@ -14,7 +14,8 @@ import math
 def log_evidence(t: float, df: float, information: float, g: float = 1.0) -> float:
     """Return the natural log of the e-value of t, for `df` >= 1 and `information` > 0 (see AdjustedDifference)."""
     r = g / (g + information)
-    return 0.5 * math.log(r) + (df + 1) / 2.0 * (math.log1p(t * t / df) - math.log1p(r * t * t / df))
+    log_ratio = math.log1p(t * t / df) - math.log1p(r * t * t / df)
+    return 0.5 * math.log(r) + (df + 1) / 2.0 * log_ratio
 
 
 def anytime_interval(
@@ -25,8 +26,10 @@ def anytime_interval(
     Return None if the interval is unbounded, because the pairs are too few to rule out any difference.
     """
     r = g / (g + information)
-    ratio = math.exp((math.log(evidence) - 0.5 * math.log(r)) * 2.0 / (df + 1))  # (1 + x) / (1 + r x), x = t^2 / df
+    log_evidence_of_t = math.log(evidence) - 0.5 * math.log(r)
+    ratio = math.exp(log_evidence_of_t * 2.0 / (df + 1))  # (1 + x) / (1 + r x), x = t^2 / df
     if ratio * r >= 1.0:
         return None
-    half = math.sqrt(df * (ratio - 1.0) / (1.0 - ratio * r)) * se
+    t = math.sqrt(df * (ratio - 1.0) / (1.0 - ratio * r))
+    half = t * se
     return mean - half, mean + half

@@ -31,10 +31,11 @@ def boschloo(x: int, n: int, y: int, m: int) -> float:
     # Exchanging successes and failures changes no p, so chances up to 1/2 suffice; the last angle is beyond it.
     steps = math.ceil(_FINENESS * math.sqrt(n + m))
     angles = floats(np.arange(steps + 2) * (math.pi / 2.0 / steps))
-    found = np.concatenate([[0.0], tables.probability(angles[1:])])
-    best = float(found.max())
+    probabilities = np.concatenate([[0.0], tables.probability(angles[1:])])
+    best = float(probabilities.max())
     for at in range(1, steps + 1):
-        if found[at] >= max(found[at - 1], found[at + 1], _NEAR_BEST * best):
+        neighbours = max(probabilities[at - 1], probabilities[at + 1])
+        if probabilities[at] >= max(neighbours, _NEAR_BEST * best):
             best = max(best, tables.largest(angles[at - 1], angles[at + 1]))
     return min(1.0, best)
 
@@ -43,19 +44,17 @@ class _Tables:
     """All tables of n and m runs whose Fisher's p is at most that of x and y successes."""
 
     def __init__(self, x: int, n: int, y: int, m: int) -> None:
-        self.runs = n, m
-        self.ways = _log_ways(n), _log_ways(m)
-        p = _fisher(*self.ways)
+        self.ways_a = _log_ways(n)
+        self.ways_b = _log_ways(m)
+        p = _fisher(self.ways_a, self.ways_b)
         self.counted = (p <= p[x, y] * _EQUAL).astype(np.float64)  # [n + 1, m + 1]
 
     def probability(self, angles: Floats) -> Floats:
         """Return their probability at chances of success sin(angle / 2)^2, 0 < angle < pi [angles]."""
         hit = 2.0 * np.log(np.sin(angles / 2.0))[:, None]
         miss = 2.0 * np.log(np.cos(angles / 2.0))[:, None]
-        of_a, of_b = (
-            np.exp(ways + np.arange(runs + 1) * hit + np.arange(runs, -1, -1) * miss)
-            for runs, ways in zip(self.runs, self.ways, strict=True)
-        )
+        of_a = _binomial(self.ways_a, hit, miss)
+        of_b = _binomial(self.ways_b, hit, miss)
         return np.asarray(((of_a @ self.counted) * of_b).sum(axis=1))
 
     def largest(self, low: float, high: float) -> float:
@@ -83,6 +82,14 @@ class _Tables:
         return float(self.probability(np.array([angle]))[0])
 
 
+def _binomial(log_ways: Floats, hit: Floats, miss: Floats) -> Floats:
+    """Return the probabilities of 0 ... n successes [angles, n + 1], from logs of the chances of one [angles, 1]."""
+    n = len(log_ways) - 1
+    successes = np.arange(n + 1)
+    failures = np.arange(n, -1, -1)
+    return np.asarray(np.exp(log_ways + successes * hit + failures * miss))
+
+
 def _fisher(ways_a: Floats, ways_b: Floats) -> Floats:
     """Return Fisher's two-sided p of all tables [n + 1, m + 1]; given: the logs of the binomial coefficients."""
     n = len(ways_a) - 1
@@ -101,5 +108,5 @@ def _fisher(ways_a: Floats, ways_b: Floats) -> Floats:
 
 def _log_ways(n: int) -> Floats:
     """Return the logs of the binomial coefficients of n [n + 1]."""
-    of = np.array([math.lgamma(k + 1.0) for k in range(n + 1)])
-    return floats(of[n] - of - of[::-1])
+    log_factorials = np.array([math.lgamma(k + 1.0) for k in range(n + 1)])
+    return floats(log_factorials[n] - log_factorials - log_factorials[::-1])

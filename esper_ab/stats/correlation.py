@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from esper_ab.stats.floats import Floats, norm, two
-from esper_ab.stats.pair import ROUNDING
 from esper_ab.stats.ranks import mid_ranks
+from esper_ab.stats.rounding import ROUNDING
 
 _LEAST = 3  # two points always lie on a line
 
@@ -26,17 +26,20 @@ class Correlation(msgspec.Struct, frozen=True, kw_only=True):
 def correlation(x: ArrayLike, y: ArrayLike) -> Correlation:
     """Compute both coefficients of x, y [n]; ValueError if x and y are not finite or not of equal length."""
     a, b = two(x, y)
-    if a.size < _LEAST or _constant(a) or _constant(b):
-        return Correlation(n=int(a.size), pearson=None, spearman=None)
-    return Correlation(n=int(a.size), pearson=pearson(a, b), spearman=pearson(mid_ranks(a), mid_ranks(b)))
+    n = int(a.size)
+    if n < _LEAST or _constant(a) or _constant(b):
+        return Correlation(n=n, pearson=None, spearman=None)
+    return Correlation(n=n, pearson=pearson(a, b), spearman=pearson(mid_ranks(a), mid_ranks(b)))
 
 
 def _constant(values: Floats) -> bool:
-    return float(np.std(values)) <= ROUNDING * float(np.max(np.abs(values)))
+    largest = float(np.max(np.abs(values)))
+    return float(np.std(values)) <= ROUNDING * largest
 
 
 def pearson(a: Floats, b: Floats) -> float:
     """Return Pearson's r. Sums are rounded exactly, so r does not depend on the order of the observations."""
     da = a - math.fsum(a) / a.size
     db = b - math.fsum(b) / b.size
-    return min(1.0, max(-1.0, math.fsum((da / norm(da)) * (db / norm(db)))))
+    r = math.fsum((da / norm(da)) * (db / norm(db)))
+    return min(1.0, max(-1.0, r))

@@ -35,8 +35,10 @@ def t_isf(p: ArrayLike, df: ArrayLike) -> Any:
     """Return the x with P(T > x) = p."""
     import numpy as np
 
-    q = _array(p)  # 0 and 1 are handled here, because scipy's inverse has the wrong sign at 0
-    return np.where(q == 0.0, math.inf, np.where(q == 1.0, -math.inf, -_special().stdtrit(df, p)))
+    q = _array(p)
+    inverse = -_special().stdtrit(df, p)
+    above_zero = np.where(q == 1.0, -math.inf, inverse)
+    return np.where(q == 0.0, math.inf, above_zero)  # scipy's inverse has the wrong sign at 0
 
 
 def nct_sf(x: ArrayLike, df: ArrayLike, shift: ArrayLike) -> Any:
@@ -54,9 +56,13 @@ def nct_limits(t: float, df: int, level: float) -> tuple[float, float]:
     """
     tail = (1.0 - level) / 2.0
     size = min(abs(t), _LARGEST_T)
-    scale = math.copysign(abs(t) / size if size else 1.0, t)
-    low, high = sorted(scale * _shift_at(size, df, below) for below in (tail, 1.0 - tail))
-    return low, high
+    scale = 1.0  # of the limits at `size`
+    if size:
+        scale = abs(t) / size
+    scale = math.copysign(scale, t)
+    at_tail = scale * _shift_at(size, df, tail)
+    at_other_tail = scale * _shift_at(size, df, 1.0 - tail)
+    return min(at_tail, at_other_tail), max(at_tail, at_other_tail)
 
 
 def _shift_at(t: float, df: int, below: float) -> float:

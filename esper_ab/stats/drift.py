@@ -15,10 +15,12 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from esper_ab.stats.adjusted_difference import design_matrix
+from esper_ab.stats.design_matrix import design_matrix
 from esper_ab.stats.distributions import norm_sf, t_sf
+from esper_ab.stats.floats import Floats
 from esper_ab.stats.least_pairs import LEAST_PAIRS
-from esper_ab.stats.pair import Pair, degenerate, resolution
+from esper_ab.stats.pair import Pair
+from esper_ab.stats.rounding import degenerate, resolution
 
 
 class Drift(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,25 +38,45 @@ def drift(pairs: Sequence[Pair], positions: int) -> Drift | None:
     Return None if there are fewer than 6 pairs, too little variation, or no residual degree of freedom.
     """
     ordered = sorted(pairs, key=lambda pair: pair.replicate)
-    a, b = (np.array(side) for side in ([pair.a for pair in ordered], [pair.b for pair in ordered]))
-    d = a - b
-    if d.size < LEAST_PAIRS or degenerate(a, b):
+    a = np.array([pair.a for pair in ordered])
+    b = np.array([pair.b for pair in ordered])
+    if len(ordered) < LEAST_PAIRS or degenerate(a, b):
         return None
-    matrix = design_matrix([(pair.position_a, pair.position_b) for pair in ordered], positions)
+    d = a - b
     time = np.array([float(pair.replicate) for pair in ordered])
-    basis = np.linalg.svd(matrix, full_matrices=False)[0][:, : np.linalg.matrix_rank(matrix)]
-    left = d - basis @ (basis.T @ d)
+    basis = _basis_of_positions(ordered, positions)
+    residuals = d - basis @ (basis.T @ d)
     clock = time - basis @ (basis.T @ time)
     df = d.size - basis.shape[1] - 1
     within = float(clock @ clock)
-    unit = float(np.max(np.abs(left)))
+    unit = float(np.max(np.abs(residuals)))
     if df < 1 or within < 1e-9 or unit <= resolution(a, b):
         return None
-    left /= unit
-    slope = float(clock @ left) / within
-    rest = max(float(left @ left) - slope**2 * within, 0.0) / df
-    p = float(2.0 * t_sf(abs(slope) / math.sqrt(rest / within), df)) if rest > 0.0 else 0.0
-    r = float(left[1:] @ left[:-1]) / float(left @ left)
-    n = d.size
+    residuals /= unit
+    squares = float(residuals @ residuals)
+    slope = float(clock @ residuals) / within
+    rest = max(squares - slope**2 * within, 0.0) / df
+    slope_p = 0.0
+    if rest > 0.0:
+        t = abs(slope) / math.sqrt(rest / within)
+        slope_p = float(2.0 * t_sf(t, df))
+    r = float(residuals[1:] @ residuals[:-1]) / squares
+    return Drift(
+        slope=slope * unit,
+        slope_p=slope_p,
+        autocorrelation=r,
+        autocorrelation_p=_autocorrelation_p(r, d.size),
+    )
+
+
+def _basis_of_positions(pairs: Sequence[Pair], positions: int) -> Floats:
+    """Return an orthonormal basis, [pairs, rank], of the mean and the position effects."""
+    matrix = design_matrix([(pair.position_a, pair.position_b) for pair in pairs], positions)
+    left, _, _ = np.linalg.svd(matrix, full_matrices=False)
+    return np.asarray(left[:, : np.linalg.matrix_rank(matrix)])
+
+
+def _autocorrelation_p(r: float, n: int) -> float:
+    """Return the one-sided p of an autocorrelation of n residuals, by its moments for independent normal values."""
     z = (r + 1.0 / n) * n * math.sqrt(n - 1.0) / (n - 2.0)
-    return Drift(slope=slope * unit, slope_p=p, autocorrelation=r, autocorrelation_p=float(norm_sf(z)))
+    return float(norm_sf(z))

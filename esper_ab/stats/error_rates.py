@@ -19,9 +19,9 @@ import msgspec
 import numpy as np
 
 from esper_ab.stats import error_rate_table as table
+from esper_ab.stats.clopper_pearson import share_limits
 from esper_ab.stats.floats import Floats
-from esper_ab.stats.proportions import share_limits
-from esper_ab.stats.welch import skewness
+from esper_ab.stats.skewness import skewness
 
 Looks = Literal["one look", "several looks", "after every pair"]
 _RARE = 3  # a tail is at most one difference in three
@@ -71,14 +71,15 @@ def far_tail(differences: Floats) -> Tail | None:
     None if there are none, if they are more than one in three, or if the others do not vary.
     """
     ordered = np.sort(differences)
-    for count in range(1, ordered.size // _RARE + 1):
+    pairs = int(ordered.size)
+    for count in range(1, pairs // _RARE + 1):
         tail = ordered[:count]
         others = ordered[count:]
         sd = float(others.std(ddof=1))
-        if sd > 0.0 and others[0] - tail[-1] > others[-1] - others[0]:
-            return Tail(
-                count=count, pairs=int(ordered.size), mean=float(tail.mean()), others=float(others.mean()), sd=sd
-            )
+        gap = others[0] - tail[-1]
+        width = others[-1] - others[0]
+        if sd > 0.0 and gap > width:
+            return Tail(count=count, pairs=pairs, mean=float(tail.mean()), others=float(others.mean()), sd=sd)
     return None
 
 
@@ -99,13 +100,13 @@ def rate_of_skewness(differences: Floats, plan: LookPlan) -> float | None:
     """
     grid = np.log(table.PAIRS)
     here = float(np.log(differences.size))
-    usual, largest, medians = (
-        _between(grid, here, np.array(one)) for one in (table.USUAL, table.LARGEST, table.SAMPLE)
-    )
+    usual = float(_between(grid, here, np.array(table.USUAL)))
+    largest = float(_between(grid, here, np.array(table.LARGEST)))
     sd = float(differences.std(ddof=1))
     against = -(skewness(differences) or 0.0)
-    if against <= float(usual) or float(differences.mean()) > float(largest) * sd:
+    if against <= usual or float(differences.mean()) > largest * sd:
         return None
+    medians = _between(grid, here, np.array(table.SAMPLE))  # [laws]
     rates = _of_plan(table.SKEWED, plan)  # [laws]
     return float(np.interp(against, medians, rates)) / 100.0
 
@@ -114,12 +115,14 @@ def _of_plan(rates: Sequence[object], plan: LookPlan) -> Floats:
     """Return the part of `rates` [plans, comparisons, ...] of a plan, in percent: [...]."""
     plans = np.array(rates, dtype=np.float64)
     size = len(table.PAIRS)
-    if plan.looks == "after every pair":
-        of_plan = plans[-1]
+    grid = np.log(table.PAIRS)
+    if plan.looks == "one look":
+        of_looks = _between(grid, np.log(plan.first), plans[:size])
+    elif plan.looks == "several looks":
+        of_looks = _between(grid, np.log(plan.first), plans[size : 2 * size])
     else:
-        start = 0 if plan.looks == "one look" else size
-        of_plan = _between(np.log(table.PAIRS), np.log(plan.first), plans[start : start + size])
-    return _between(np.log(table.COMPARISONS), np.log(plan.comparisons), of_plan)
+        of_looks = plans[-1]
+    return _between(np.log(table.COMPARISONS), np.log(plan.comparisons), of_looks)
 
 
 def _between(grid: Sequence[float] | Floats, value: float, rates: Floats) -> Floats:

@@ -57,8 +57,11 @@ def best_eval_episodes(ratio: float, training: float, step: int) -> int:
     If `ratio` is 0 or less, there is no policy variance, so more episodes are always better.
     """
     most = most_eval_episodes(training, step)
-    ideal = math.sqrt(training / ratio) if ratio > 0.0 else math.inf
+    ideal = math.inf
+    if ratio > 0.0:
+        ideal = math.sqrt(training / ratio)
     below = step * max(1, math.floor(min(ideal, most) / step))
-    return min(
-        (below, min(below + step, most)), key=lambda eval_episodes: variance_times_cost(eval_episodes, ratio, training)
-    )
+    above = min(below + step, most)
+    if variance_times_cost(above, ratio, training) < variance_times_cost(below, ratio, training):
+        return above
+    return below

@@ -1,13 +1,10 @@
-"""The exact p of the signs of differences, and where a t-test needs it.
+"""The exact p of the signs of differences, and the numbers of pairs at which a t-test needs it.
 
 Under the null hypothesis, both signs of every difference are equally likely. The test makes no other assumption about
 the distribution.
 """
 
 from __future__ import annotations
-
-import math
-from functools import cache
 
 import numpy as np
 
@@ -19,8 +16,6 @@ MAX_PAIRS = 20  # 2^20 sign patterns are enumerated; beyond that they would be s
 # take a third of the power to correct an error rate of 7 %. Beyond MAX_PAIRS the p is not enumerated.
 BACKED_BY_SIGNS = (7, 8, *range(11, MAX_PAIRS + 1))
 BACKED = f"7, 8 or 11 to {MAX_PAIRS} pairs"  # the same in words
-COSTLY = (7, 8)  # numbers of pairs at which the second test costs more than a point of power at 5 %
-_DIRECTIONS, _STEPS = 4_000, 32  # standard error of a share: 0.008
 _TIE_TOLERANCE = 1e-12  # relative to the sum of |d|: sums that differ only by the order of addition count as ties
 
 
@@ -39,20 +34,3 @@ def signs_p(differences: Floats) -> Floats:
         sums = np.concatenate((sums + size, sums - size), axis=-1)
     least = np.abs(differences.sum(axis=-1, keepdims=True)) - _TIE_TOLERANCE * d.sum(axis=-1, keepdims=True)
     return np.asarray((np.abs(sums) >= least).mean(axis=-1))
-
-
-@cache
-def support(pairs: int, df: int, alpha: float) -> tuple[Floats, Floats]:
-    """Return values of t from 0 on [steps], and the share [steps] of normal samples with that t that the test supports.
-
-    Beyond the last t all samples are supported, because all differences have one sign. Given t, this depends only on
-    the direction of the residuals, which is independent of the mean and the SD of the sample, hence of the true effect,
-    and of all later pairs. Requires smallest_p(pairs) <= alpha. With `df` < `pairs` - 1, some of the differences'
-    variation is estimated effects of positions; residuals are still drawn in all directions.
-    """
-    residuals = np.random.default_rng(pairs).standard_normal((_DIRECTIONS, pairs))
-    residuals -= residuals.mean(axis=1, keepdims=True)
-    residuals *= math.sqrt(df) / np.linalg.norm(residuals, axis=1, keepdims=True)
-    grid = np.linspace(0.0, math.sqrt(df * (pairs - 1)), _STEPS)
-    shares = [float(np.mean(signs_p(residuals + t / math.sqrt(pairs)) <= alpha)) for t in grid[:-1]]
-    return grid, np.array([*shares, 1.0])

@@ -5,17 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
-import numpy as np
-from numpy.typing import ArrayLike
-
-from esper_ab.stats.floats import Floats, floats
-from esper_ab.stats.least_pairs import LEAST_PAIRS
-
-_SAME = 1e-10  # relative to the outcomes: far above the rounding error of a mean, below any measured step
-_ROUNDED = 2.0**-20  # relative to the outcomes: eight units in the last place of a 32-bit float
-_OF_DIFFERENCE = 1e-3  # relative to a difference: a smaller one may itself be rounding, as that of near copies
-_TINY = float(np.finfo(np.float64).tiny)  # smaller numbers have fewer digits
-ROUNDING = 64 * float(np.finfo(np.float64).eps)  # a deviation this small, relative to the values, is rounding
 
 
 class Pair(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,7 +34,9 @@ def before(data: Data, replicates: int) -> tuple[Pair, ...] | Samples:
     """Return the pairs of the first `replicates` replicates, in order; for unpaired data, return all runs."""
     if isinstance(data, Samples):
         return data
-    return tuple(sorted((pair for pair in data if pair.replicate < replicates), key=lambda pair: pair.replicate))
+    pairs = [pair for pair in data if pair.replicate < replicates]
+    pairs.sort(key=lambda pair: pair.replicate)
+    return tuple(pairs)
 
 
 def outcomes(data: Data) -> tuple[list[float], list[float]]:
@@ -53,71 +44,3 @@ def outcomes(data: Data) -> tuple[list[float], list[float]]:
     if isinstance(data, Samples):
         return (list(data.a), list(data.b))
     return ([pair.a for pair in data], [pair.b for pair in data])
-
-
-def resolution(*outcomes: ArrayLike) -> float:
-    """Return the distance within which outcomes [runs], or the differences of two groups [pairs], count as equal.
-
-    It is relative to the lower quartile of the sizes of runs, or of the larger outcome of each pair, without zeros. So
-    a few large outcomes, such as penalties, do not make all others equal.
-    """
-    sizes = np.abs(np.vstack(outcomes)).max(axis=0, initial=0.0)
-    sizes = np.sort(sizes[sizes > 0.0])
-    if sizes.size:
-        return max(_TINY, _SAME * float(sizes[(sizes.size - 1) // 4]))
-    return 0.0
-
-
-def rounding(a: ArrayLike, b: ArrayLike) -> Floats:
-    """Return the width [pairs] within which the difference of each pair of a, b [pairs] counts as equal to another one.
-
-    It is `resolution` or, for outcomes computed with 32-bit floats, 2^-20 of the pair's larger outcome; of the latter
-    at most a thousandth of the difference, so that near copies, whose differences are that small, keep their spread.
-    """
-    x = floats(a)
-    y = floats(b)
-    of_outcomes = _ROUNDED * np.maximum(np.abs(x), np.abs(y))
-    of_difference = _OF_DIFFERENCE * np.abs(x - y)
-    return np.maximum(resolution(x, y), np.minimum(of_outcomes, of_difference))
-
-
-def alike(a: ArrayLike, b: ArrayLike) -> int:
-    """Return the size of the largest set of differences of a, b [pairs] that are one amount but for `rounding`."""
-    if not np.size(a):
-        return 0
-    differences = floats(np.subtract(a, b))
-    half = rounding(a, b) / 2.0
-    lows = np.sort(differences - half)
-    highs = np.sort(differences + half)
-    ended = np.searchsorted(highs, lows, side="left")  # intervals that end before each low
-    return int(np.max(np.arange(1, lows.size + 1) - ended))
-
-
-def steady(outcomes: ArrayLike, difference: float) -> bool:
-    """True if the outcomes [runs > 0] of a group are one number but for rounding.
-
-    Rounding of 32-bit floats is at most a thousandth of the `difference` to the other group, as in `rounding`.
-    """
-    values = floats(outcomes)
-    of_floats = min(_ROUNDED * float(np.max(np.abs(values))), _OF_DIFFERENCE * abs(difference))
-    return bool(np.ptp(values) <= max(resolution(values), of_floats))
-
-
-def commonest(values: ArrayLike, within: float) -> tuple[int, float]:
-    """Return the size and the least value of the largest set of `values` [n > 0] that span at most `within`."""
-    ordered = np.sort(floats(values))
-    sizes = np.searchsorted(ordered, ordered + within, side="right") - np.arange(ordered.size)
-    at = int(np.argmax(sizes))
-    return int(sizes[at]), float(ordered[at])
-
-
-def degenerate(a: ArrayLike, b: ArrayLike) -> bool:
-    """True if no test of the differences of a, b [pairs] is possible.
-
-    This is the case if more than half of the differences are equal and fewer than LEAST_PAIRS have a different value,
-    because a claim would then depend on these few, or on a standard deviation of 0. Differences that vary only by
-    `rounding` count as equal.
-    """
-    count = np.size(a)
-    most = alike(a, b)
-    return count > 1 and 2 * most > count and count - most < LEAST_PAIRS

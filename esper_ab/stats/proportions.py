@@ -20,7 +20,10 @@ import msgspec
 
 from esper_ab.stats.anytime_t import anytime_interval
 from esper_ab.stats.boschloo import boschloo
-from esper_ab.stats.distributions import f_ppf, norm_isf
+from esper_ab.stats.distributions import norm_isf
+from esper_ab.stats.fisher import fisher_p
+from esper_ab.stats.mcnemar import mcnemar_p
+from esper_ab.stats.wilson import wilson
 
 _MOST_TABLES = 1_000_000  # of two numbers of successes; beyond, Fisher's exact test, which then differs little
 
@@ -44,12 +47,13 @@ class Proportions(msgspec.Struct, frozen=True, kw_only=True):
 
         Where few pairs disagree, Newcombe's alone is too narrow, because it takes the correlation as known.
         """
-        (low, high) = self.newcombe(p)
+        low, high = self.newcombe(p)
         both = self.ones_both
         if not both:
             return low, high
-        alone = msgspec.structs.replace(self, ones_a=self.ones_a - both, ones_b=self.ones_b - both, ones_both=0)
-        return min(low, alone.newcombe(p)[0]), max(high, alone.newcombe(p)[1])
+        discordant = msgspec.structs.replace(self, ones_a=self.ones_a - both, ones_b=self.ones_b - both, ones_both=0)
+        low_alone, high_alone = discordant.newcombe(p)
+        return min(low, low_alone), max(high, high_alone)
 
     def newcombe(self, p: float) -> tuple[float, float]:
         """Return Newcombe's interval at the level 1 - `p`."""
@@ -57,29 +61,32 @@ class Proportions(msgspec.Struct, frozen=True, kw_only=True):
         phi = self._phi()
         share_a = self.ones_a / self.runs_a
         share_b = self.ones_b / self.runs_b
-        (low_a, high_a) = wilson(share_a, self.runs_a, z)
-        (low_b, high_b) = wilson(share_b, self.runs_b, z)
-        below, above = (
-            self.one * math.sqrt(max(x * x - 2.0 * phi * x * y + y * y, 0.0))
-            for x, y in ((share_a - low_a, high_b - share_b), (high_a - share_a, share_b - low_b))
-        )
-        return self.mean - below, self.mean + above
+        low_a, high_a = wilson(share_a, self.runs_a, z)
+        low_b, high_b = wilson(share_b, self.runs_b, z)
+        below = _square_and_add(share_a - low_a, high_b - share_b, phi)
+        above = _square_and_add(high_a - share_a, share_b - low_b, phi)
+        return self.mean - self.one * below, self.mean + self.one * above
 
     def _phi(self) -> float:
         """Return the correlation within pairs; a positive correlation is corrected for continuity."""
         if self.ones_both is None:
             return 0.0
         n = self.runs_a
-        above = self.runs_a * self.ones_both - self.ones_a * self.ones_b
-        scale = math.sqrt(self.ones_a * (n - self.ones_a)) * math.sqrt(self.ones_b * (n - self.ones_b))
-        if scale:
-            return (min(above, 0.0) or max(above - n / 2.0, 0.0)) / scale
-        return 0.0
+        above = n * self.ones_both - self.ones_a * self.ones_b
+        spread_a = math.sqrt(self.ones_a * (n - self.ones_a))
+        spread_b = math.sqrt(self.ones_b * (n - self.ones_b))
+        scale = spread_a * spread_b
+        if not scale:
+            return 0.0
+        if above < 0:
+            return above / scale
+        return max(above - n / 2.0, 0.0) / scale
 
     def log_evidence(self) -> float:
         """Return the natural log of the e-value of the discordant pairs."""
-        x = self.ones_a - (self.ones_both or 0)
-        y = self.ones_b - (self.ones_both or 0)
+        both = self.ones_both or 0
+        x = self.ones_a - both
+        y = self.ones_b - both
         mixed = math.lgamma(x + 0.5) + math.lgamma(y + 0.5) - math.lgamma(x + y + 1) - math.log(math.pi)
         return mixed + (x + y) * math.log(2.0)
 
@@ -90,13 +97,21 @@ class Proportions(msgspec.Struct, frozen=True, kw_only=True):
         the t interval is unbounded, as it is for one pair.
         """
         n = self.runs_a
-        apart = self.ones_a + self.ones_b - 2 * (self.ones_both or 0)
-        variance = max(self.one**2 * apart - n * self.mean**2, 0.0) / max(n - 1, 1)
-        found = anytime_interval(self.mean, math.sqrt(variance / n), n - 1, float(n), evidence)
-        low, high = self.interval(0.5 / evidence)
-        if found is None:
+        discordant = self.ones_a + self.ones_b - 2 * (self.ones_both or 0)
+        squares = max(self.one**2 * discordant - n * self.mean**2, 0.0)
+        variance = squares / max(n - 1, 1)
+        of_t = anytime_interval(self.mean, math.sqrt(variance / n), n - 1, float(n), evidence)
+        if of_t is None:
             return None
-        return (min(low, found[0]), max(high, found[1]))
+        low, high = self.interval(0.5 / evidence)
+        low_of_t, high_of_t = of_t
+        return min(low, low_of_t), max(high, high_of_t)
+
+
+def _square_and_add(x: float, y: float, phi: float) -> float:
+    """Return the length of the difference of two deviations with correlation `phi`."""
+    square = x * x - 2.0 * phi * x * y + y * y
+    return math.sqrt(max(square, 0.0))
 
 
 def proportions(a: Sequence[float], b: Sequence[float], one: float, *, paired: bool) -> Proportions:
@@ -105,58 +120,25 @@ def proportions(a: Sequence[float], b: Sequence[float], one: float, *, paired: b
     y = b.count(one)
     n = len(a)
     m = len(b)
+    both = None
     if paired:
         both = sum(one_a == one_b == one for one_a, one_b in zip(a, b, strict=True))
         name = "exact McNemar test"
-        p = _mcnemar(x - both, y - both)
+        p = mcnemar_p(x - both, y - both)
     elif n * m <= _MOST_TABLES:
         name = "Boschloo's exact test"
         p = boschloo(x, n, y, m)
     else:
         name = "Fisher's exact test"
-        p = _fisher(x, n, y, m)
+        p = fisher_p(x, n, y, m)
     return Proportions(
         name=name,
         ones_a=x,
         runs_a=n,
         ones_b=y,
         runs_b=m,
-        ones_both=both if paired else None,
+        ones_both=both,
         one=one,
         mean=one * (x * m - y * n) / (n * m),
         p=p,
     )
-
-
-def _mcnemar(x: int, y: int) -> float:
-    """Return the two-sided exact p of x discordant pairs in favour of a and y in favour of b."""
-    return min(1.0, float(2 * sum(math.comb(x + y, k) for k in range(min(x, y) + 1)) / 2 ** (x + y)))
-
-
-def _fisher(x: int, n: int, y: int, m: int) -> float:
-    """Return the two-sided exact p of x of n against y of m, summed over all tables at most as likely as this one.
-
-    Likelihoods are compared as integers, so which tables count does not depend on rounding.
-    """
-    ways = {k: math.comb(n, k) * math.comb(m, x + y - k) for k in range(max(0, x + y - m), min(n, x + y) + 1)}
-    return float(sum(count for count in ways.values() if count <= ways[x]) / sum(ways.values()))
-
-
-def wilson(share: float, n: int, z: float) -> tuple[float, float]:
-    """Return Wilson's limits for a proportion of `share` in n runs; the interval always contains `share`."""
-    scale = 1.0 + z * z / n
-    half = z * math.sqrt(share * (1.0 - share) / n + (z / (2.0 * n)) ** 2)
-    centre = share + z * z / (2.0 * n)
-    return min(share, (centre - half) / scale), max(share, (centre + half) / scale)
-
-
-def share_limits(count: int, n: int, missed: float) -> tuple[float, float]:
-    """Return the exact limits, at the level 1 - `missed`, of a share of which `count` > 0 of `n` > count were seen.
-
-    Clopper & Pearson (1934), Biometrika 26, 404-413.
-    """
-    fewer = n - count + 1
-    more = count + 1
-    below = f_ppf(missed / 2.0, 2 * count, 2 * fewer)
-    above = f_ppf(1.0 - missed / 2.0, 2 * more, 2 * (n - count))
-    return 1.0 / (1.0 + fewer / (count * float(below))), 1.0 / (1.0 + (n - count) / (more * float(above)))

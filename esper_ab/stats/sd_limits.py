@@ -13,5 +13,6 @@ def sd_limits(sd: float, df: int, level: float) -> tuple[float, float]:
     They are sd * sqrt(df / chi2 quantile) (Snedecor & Cochran 1989).
     """
     tail = (1.0 - level) / 2.0
-    low = sd * math.sqrt(df / float(chi2_isf(tail, df)))
-    return low, sd * math.sqrt(df / float(chi2_isf(1.0 - tail, df)))
+    high_chi2 = float(chi2_isf(tail, df))
+    low_chi2 = float(chi2_isf(1.0 - tail, df))
+    return sd * math.sqrt(df / high_chi2), sd * math.sqrt(df / low_chi2)

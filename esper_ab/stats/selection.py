@@ -35,8 +35,10 @@ def best_of_n(scores: ArrayLike, outcomes: ArrayLike) -> Floats:
     sizes = np.bincount(group)
     means = np.bincount(group, weights=outcome) / sizes
     total = len(score)
-    up_to = np.concatenate(([0], np.cumsum(sizes)))[:, None] - np.arange(total)  # b - i, i = 0 … N-1
-    below = np.cumprod(np.maximum(up_to, 0) / (total - np.arange(total)), axis=1)  # [groups + 1, n]
+    taken = np.arange(total)  # i = 0 … N-1
+    up_to = np.concatenate(([0], np.cumsum(sizes)))  # b
+    left = np.maximum(up_to[:, None] - taken, 0)  # of the b lowest, when i are taken
+    below = np.cumprod(left / (total - taken), axis=1)  # [groups + 1, n]
     return np.asarray(means @ np.diff(below, axis=0))
 
 
@@ -53,14 +55,17 @@ def worst_pairs(scores: ArrayLike, outcomes: ArrayLike, most: int) -> tuple[Misr
     this score in a subset of the candidates.
     """
     score, outcome = _pair(scores, outcomes)
-    loss = np.where(score[:, None] > score[None, :], outcome[None, :] - outcome[:, None], 0.0)  # [preferred, other]
-    found: list[Misranked] = []
-    while len(found) < most and loss.max() > 0:
+    preferred_to = score[:, None] > score[None, :]
+    better_by = outcome[None, :] - outcome[:, None]
+    loss = np.where(preferred_to, better_by, 0.0)  # [preferred, other]
+    pairs: list[Misranked] = []
+    while len(pairs) < most and loss.max() > 0:
         preferred, better = divmod(int(loss.argmax()), len(score))
-        found.append(Misranked(preferred, better, float(loss[preferred, better])))
+        pairs.append(Misranked(preferred, better, float(loss[preferred, better])))
         for taken in (preferred, better):
-            loss[taken, :] = loss[:, taken] = 0.0
-    return tuple(found)
+            loss[taken, :] = 0.0
+            loss[:, taken] = 0.0
+    return tuple(pairs)
 
 
 def linear_distance(scores: ArrayLike, outcomes: ArrayLike) -> float:
@@ -73,16 +78,21 @@ def linear_distance(scores: ArrayLike, outcomes: ArrayLike) -> float:
 
     score, outcome = _pair(scores, outcomes)
     spread = float(np.ptp(score))
-    unit = (score - score.min()) / spread if spread > 0 else np.zeros_like(score)
+    if spread > 0:
+        unit = (score - score.min()) / spread
+    else:
+        unit = np.zeros_like(score)
     ones = np.ones_like(unit)
     # Minimise d over (a, b, d): a + b·unit - d <= outcome and -a - b·unit - d <= -outcome.
-    found = linprog(
+    line_above = np.stack((ones, unit, -ones), 1)
+    line_below = np.stack((-ones, -unit, -ones), 1)
+    solution = linprog(
         [0.0, 0.0, 1.0],
-        A_ub=np.vstack((np.stack((ones, unit, -ones), 1), np.stack((-ones, -unit, -ones), 1))),
+        A_ub=np.vstack((line_above, line_below)),
         b_ub=np.concatenate((outcome, -outcome)),
         bounds=[(None, None), (0, None), (0, None)],
     )
-    return float(found.fun)
+    return float(solution.fun)
 
 
 def _pair(scores: ArrayLike, outcomes: ArrayLike) -> tuple[Floats, Floats]:

@@ -32,15 +32,14 @@ def digits_apart(values: Iterable[float], marks: Iterable[float], least: int) ->
     A value within 10^-(least + 6) of a mark may be rounded to that mark.
     """
     same = 10.0 ** (1 - least - _MORE_DIGITS)
-    apart = [(value, mark) for value in values for mark in marks if abs(value - mark) >= same]
-    return next(
-        (
-            digits
-            for digits in range(least, least + _MORE_DIGITS)
-            if all((round(value, digits) - mark) * (value - mark) > 0.0 for value, mark in apart)
-        ),
-        least + _MORE_DIGITS,
-    )
+    apart = []
+    marks = list(marks)
+    for value in values:
+        apart += [(value, mark) for mark in marks if abs(value - mark) >= same]
+    for digits in range(least, least + _MORE_DIGITS):
+        if all((round(value, digits) - mark) * (value - mark) > 0.0 for value, mark in apart):
+            return digits
+    return least + _MORE_DIGITS
 
 
 def percent(level: float) -> str:
@@ -63,9 +62,21 @@ def p_text(p: float) -> str:
 
 def p_beside(p: float, bound: float) -> tuple[str, str]:
     """Format p, with a relation sign, and the required bound, with enough digits to show which of them is larger."""
-    for digits in range(2, _MOST_OF_P + 1):
-        text = p_text(p) if digits == 2 and max(p, bound) >= _LEAST_P else f"= {p:.{digits}g}"
-        bounded = f"{bound:.{digits}g}"
-        if p == bound or (p - bound) * (float(text.split()[1]) - float(bounded)) > 0.0:
-            break
-    return text, bounded
+    p_in_words = p_text(p)
+    if max(p, bound) < _LEAST_P:
+        p_in_words = f"= {p:.2g}"
+    bound_in_words = f"{bound:.2g}"
+    digits = 2
+    while not _same_order(p, bound, p_in_words, bound_in_words) and digits < _MOST_OF_P:
+        digits += 1
+        p_in_words = f"= {p:.{digits}g}"
+        bound_in_words = f"{bound:.{digits}g}"
+    return p_in_words, bound_in_words
+
+
+def _same_order(p: float, bound: float, p_in_words: str, bound_in_words: str) -> bool:
+    """Whether the printed p is on the same side of the printed bound as p is of `bound`."""
+    if p == bound:
+        return True
+    printed_p = float(p_in_words.split()[1])
+    return (p - bound) * (printed_p - float(bound_in_words)) > 0.0

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 
 from esper_ab.stats.distributions import f_ppf
 from esper_ab.stats.evaluation_noise import Components
-from esper_ab.stats.floats import floats
-from esper_ab.stats.pair import ROUNDING
+from esper_ab.stats.floats import Floats, floats
+from esper_ab.stats.rounding import ROUNDING
 
 LEVEL = 0.8  # confidence of the share's two limits (two-sided), and of the ratio's limit (one-sided)
 _LEAST_DF = 2
@@ -30,22 +30,23 @@ def components(sets: Sequence[ArrayLike], independent: int | None = None) -> Com
     two degrees of freedom between runs, for fewer than two episodes per run, and if runs, or the episodes of a run, do
     not differ beyond rounding.
     """
-    values = [floats(one) for one in sets]
-    if not values or values[0].shape[1] < _LEAST_EVAL_EPISODES or not all(np.isfinite(x).all() for x in values):
+    arrays = [floats(values) for values in sets]
+    if not arrays or arrays[0].shape[1] < _LEAST_EVAL_EPISODES:
         return None
-    runs = sum(len(x) for x in values)
-    eval_episodes = values[0].shape[1]
-    counted = (independent or len(values)) / len(values)
-    df = round((runs - len(values)) * counted)
+    if not all(np.isfinite(x).all() for x in arrays):
+        return None
+    n_sets = len(arrays)
+    runs = sum(len(x) for x in arrays)
+    eval_episodes = arrays[0].shape[1]
+    counted = (independent or n_sets) / n_sets
+    df = round((runs - n_sets) * counted)
     df_episode = round(runs * (eval_episodes - 1) * counted)
     if df < _LEAST_DF:
         return None
-    means = [x.mean(axis=1) for x in values]
-    spread = math.fsum(float(np.sum((mean - mean.mean()) ** 2)) for mean in means)
-    between: float = eval_episodes * spread / (runs - len(values))
-    squares = math.fsum(float(np.sum((x - mean[:, None]) ** 2)) for x, mean in zip(values, means, strict=True))
-    within: float = squares / (runs * (eval_episodes - 1))
-    if min(within, between) <= (ROUNDING * max(float(np.max(np.abs(x))) for x in values)) ** 2:
+    between: float = eval_episodes * _squares_between(arrays) / (runs - n_sets)
+    within: float = _squares_within(arrays) / (runs * (eval_episodes - 1))
+    largest = max(float(np.max(np.abs(x))) for x in arrays)
+    if min(within, between) <= (ROUNDING * largest) ** 2:
         return None
     f = between / within
     tail = (1.0 - LEVEL) / 2.0
@@ -63,3 +64,21 @@ def components(sets: Sequence[ArrayLike], independent: int | None = None) -> Com
         share_high=share_at(1.0 - tail),
         ratio_high=(1.0 / share_at(1.0 - LEVEL) - 1.0) / eval_episodes,
     )
+
+
+def _squares_between(arrays: Sequence[Floats]) -> float:
+    """Return the sum of squares of the runs' means around the mean of their set."""
+    squares = []
+    for x in arrays:
+        means = x.mean(axis=1)
+        squares.append(float(np.sum((means - means.mean()) ** 2)))
+    return math.fsum(squares)
+
+
+def _squares_within(arrays: Sequence[Floats]) -> float:
+    """Return the sum of squares of single episodes around the mean of their run."""
+    squares = []
+    for x in arrays:
+        means = x.mean(axis=1)
+        squares.append(float(np.sum((x - means[:, None]) ** 2)))
+    return math.fsum(squares)

@@ -13,13 +13,13 @@ from collections.abc import Sequence
 
 import msgspec
 import numpy as np
-from numpy.typing import ArrayLike
 
 from esper_ab.stats.adjusted_difference import AdjustedDifference
 from esper_ab.stats.distributions import t_sf
 from esper_ab.stats.floats import floats, norm
 from esper_ab.stats.least_pairs import LEAST_PAIRS
-from esper_ab.stats.pair import commonest, resolution, steady
+from esper_ab.stats.rounding import commonest, resolution, steady
+from esper_ab.stats.skewness import skewness
 
 _SKEWED = 0.5  # larger |skewness| of a group: its law may have a tail
 _LEAST_SPREAD = 2.0 / 3.0  # of the smaller group, in SDs of the larger one
@@ -48,32 +48,47 @@ def welch(a: Sequence[float], b: Sequence[float]) -> AdjustedDifference | None:
         information=0.0,
         positions=(),
     )
-    everything = [*a, *b]
-    most, _ = commonest(everything, resolution(everything))
-    few = none.pairs < 2 or (2 * most > len(everything) and len(everything) - most < LEAST_PAIRS)
-    if few or all(steady(side, none.mean) for side in (a, b)):
+    if none.pairs < 2 or _rests_on_few(a, b) or (steady(a, none.mean) and steady(b, none.mean)):
         return none
-    runs = len(a), len(b)
-    spreads = [norm(floats(side) - np.mean(side)) for side in (a, b)]
-    each = [spread / math.sqrt(n * (n - 1)) for spread, n in zip(spreads, runs, strict=True)]  # se of the mean
-    own = math.hypot(*each)
-    n_all = sum(runs)
-    df = 1.0 / math.fsum((one / own) ** 4 / (n - 1) for one, n in zip(each, runs, strict=True))
-    common = math.hypot(*spreads) * math.sqrt(n_all / math.prod(runs) / (n_all - 2))
-    skewed = any(abs(skewness(side) or 0.0) > _SKEWED for side in (a, b))
-    se = max(own, common if skewed else min(common, _least_se(runs, each)))
+    n = len(a)
+    m = len(b)
+    spread_a = norm(floats(a) - np.mean(a))
+    spread_b = norm(floats(b) - np.mean(b))
+    se_a = spread_a / math.sqrt(n * (n - 1))  # of the mean of a
+    se_b = spread_b / math.sqrt(m * (m - 1))
+    own = math.hypot(se_a, se_b)
+    df = 1.0 / math.fsum([(se_a / own) ** 4 / (n - 1), (se_b / own) ** 4 / (m - 1)])
+    common = math.hypot(spread_a, spread_b) * math.sqrt((n + m) / (n * m) / (n + m - 2))
+    if _skewed(a) or _skewed(b):
+        se = max(own, common)
+    else:
+        se = max(own, min(common, _least_se(n, se_a, m, se_b)))
     t = none.mean / se
     return msgspec.structs.replace(none, se=se, t=t, df=df, p=float(2.0 * t_sf(abs(t), df)))
 
 
-def _least_se(runs: tuple[int, int], each: list[float]) -> float:
-    """Return the standard error if the smaller group's SD is two thirds of the larger's; `each`: those of the means."""
-    (few, _), (many, se) = sorted(zip(runs, each, strict=True))
+def _rests_on_few(a: Sequence[float], b: Sequence[float]) -> bool:
+    """True if more than half of all runs have the same outcome and fewer than LEAST_PAIRS a different one."""
+    outcomes = [*a, *b]
+    most, _ = commonest(outcomes, resolution(outcomes))
+    return 2 * most > len(outcomes) and len(outcomes) - most < LEAST_PAIRS
+
+
+def _skewed(outcomes: Sequence[float]) -> bool:
+    return abs(skewness(outcomes) or 0.0) > _SKEWED
+
+
+def _least_se(n: int, se_a: float, m: int, se_b: float) -> float:
+    """Return the standard error if the smaller group's SD is two thirds of the larger's.
+
+    `se_a` and `se_b`: standard errors of the means of n and m runs.
+    """
+    if (n, se_a) <= (m, se_b):
+        few = n
+        many = m
+        se = se_b
+    else:
+        few = m
+        many = n
+        se = se_a
     return math.hypot(_LEAST_SPREAD * se * math.sqrt(many / few), se)
-
-
-def skewness(values: ArrayLike) -> float | None:
-    """Return the third central moment / SD^3 of `values` [n > 0], denominators n; None if they do not vary."""
-    x = floats(values)
-    sd = norm(x - x.mean()) / math.sqrt(x.size)
-    return float(np.mean(((x - x.mean()) / sd) ** 3)) if sd > 0.0 else None

@@ -15,13 +15,12 @@ import msgspec
 
 from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.settings import Settings
+from esper_ab.design.check import LEAST_KEPT, check_looks
 from esper_ab.design.design import (
-    LEAST_KEPT,
     SEVERAL_LOOKS_FROM,
     Contrast,
     Design,
     boundaries_of,
-    check_looks,
     contrasts,
     default_looks,
     futility_of,

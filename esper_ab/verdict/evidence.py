@@ -15,9 +15,10 @@ from esper_ab.design.pairs_needed import PairsNeeded
 from esper_ab.stats.equivalence import Equivalence
 from esper_ab.stats.exact_signs import BACKED_BY_SIGNS
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, unseen_rate
-from esper_ab.stats.pair import Pair, Samples, commonest, outcomes, resolution, steady
+from esper_ab.stats.pair import Pair, Samples, outcomes
 from esper_ab.stats.paired_difference import PairedDifference
 from esper_ab.stats.proportions import Proportions
+from esper_ab.stats.rounding import commonest, resolution, steady
 from esper_ab.stats.text import p_text, percent
 from esper_ab.verdict.collapse import Unseen
 from esper_ab.verdict.finding import Finding

@@ -8,7 +8,8 @@ from esper_ab.contracts.wording import n_pairs
 from esper_ab.design.design import Design, rule
 from esper_ab.stats.exact_signs import BACKED, BACKED_BY_SIGNS
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_OPEN_ENDED_PAIRS, LEAST_PAIRS, smallest_p
-from esper_ab.stats.pair import alike, outcomes
+from esper_ab.stats.pair import outcomes
+from esper_ab.stats.rounding import alike
 from esper_ab.stats.text import digits_apart, p_beside, p_text, percent, signed
 from esper_ab.verdict.evidence import DifferenceInterval, Evidence
 from esper_ab.verdict.further_pairs import next_look, pairs_for_an_answer

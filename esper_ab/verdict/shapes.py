@@ -9,8 +9,8 @@ import numpy as np
 from esper_ab.contracts.wording import n_pairs
 from esper_ab.design.design import Design
 from esper_ab.stats.error_rates import LookPlan, Tail, far_tail, rate_of_skewness, rate_of_tail
+from esper_ab.stats.skewness import skewness
 from esper_ab.stats.text import percent
-from esper_ab.stats.welch import skewness
 from esper_ab.verdict.evidence import Evidence
 from esper_ab.verdict.scale import MEAN
 from esper_ab.verdict.verdict import CLAIMS, DIFFERENT

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from support.journals import Shape, Synthetic, write
+from support.journals import write
+from support.synthetic import Shape, Synthetic
 
 from esper_ab import load_experiment
 from esper_ab.commands._exit_status import invoke

@@ -12,7 +12,8 @@ from house.sources import ROOT, breaking, nodes
 from support.children import python
 from support.command_lines import leaves
 from support.elsewhere import csv_text, rows, scales
-from support.journals import Synthetic, write
+from support.journals import write
+from support.synthetic import Synthetic
 
 from esper_ab.commands.cli import SECTIONS, TABLE, load_command
 from esper_ab.readers.external_plan import make_external_plan, save_plan

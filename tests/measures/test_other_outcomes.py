@@ -7,7 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 from support.asking import TASK, experiment, machine, planned
-from support.journals import Shape, Synthetic, write
+from support.journals import write
+from support.synthetic import Shape, Synthetic
 
 from esper_ab.api.loaded import load_experiment
 from esper_ab.api.results import Results

@@ -12,8 +12,9 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
-from support.journals import Shape, Synthetic, planted_effect, write
+from support.journals import planted_effect, write
 from support.patience import eventually
+from support.synthetic import Shape, Synthetic
 
 from esper_ab.journal.fold import fold
 from esper_ab.report.content import content

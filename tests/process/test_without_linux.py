@@ -6,7 +6,8 @@ import os
 import pytest
 from support.children import python
 from support.elsewhere import csv_text, drawn, rows, scales
-from support.journals import Synthetic, write
+from support.journals import write
+from support.synthetic import Synthetic
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.control.preflight import check_launcher

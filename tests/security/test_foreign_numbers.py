@@ -7,7 +7,7 @@ import random
 
 import pytest
 from support import foreign_numbers as foreign
-from support.journals import Synthetic
+from support.synthetic import Synthetic
 
 TREES = foreign.trees(Synthetic(replicates=6, episodes=2, n_envs=1, eval_episodes=1, more=2).events())
 FIRSTS = {tree["kind"]: number for number, tree in reversed(list(enumerate(TREES)))}

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 from rich.console import Console
-from support import fake_plans, journals
+from support import fake_plans, journals, synthetic
 from support.evil_text import EVIL, acts
 from support.fake_worker import report_of
 
@@ -41,8 +41,8 @@ BAD_NAMES = ("../up", "a/b", "/abs", ".hidden", "a\nb", "a\x1b[2J", "<b>", "a'--
 def evil_events():
     """A journal whose free text is all evil: reward mode, notes, versions, commit, incidents, end."""
     mode = f"{EVIL}.py:reward"
-    shapes = {"a": journals.Shape(accuracy=74.0, mode=mode), "b": journals.Shape(mode="simplified")}
-    started, *events = journals.Synthetic(groups=shapes).events()
+    shapes = {"a": synthetic.Shape(accuracy=74.0, mode=mode), "b": synthetic.Shape(mode="simplified")}
+    started, *events = synthetic.Synthetic(groups=shapes).events()
     plan = msgspec.structs.replace(started.plan, notes=(EVIL,))
     code = {"commit": EVIL, "dirty": "yes"}
     machine = {"cpu": EVIL}

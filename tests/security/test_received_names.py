@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 from click.testing import CliRunner
-from support import journals
+from support import journals, synthetic
 from support.evaluating import evaluated
 from support.gym_world import gym_spec
 from support.tensor_world import make_session
@@ -180,7 +180,7 @@ def _holds(events: Sequence[AnyEvent], tree: Any) -> list[AnyEvent] | None:
 def test_no_reading_command_follows_a_name_in_a_journal(tmp_path, names, caught, number):
     """All strings that the types and the fold let pass, at once."""
     name = names[number]
-    events = journals.Synthetic(replicates=2, episodes=2).events()
+    events = synthetic.Synthetic(replicates=2, episodes=2).events()
     own = TrainerOrder(
         reference="own.py",
         directory="d",

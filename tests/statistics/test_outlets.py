@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 from support.golden import SEED, promised_and_seen
 from support.golden_json import stored
-from support.journals import Shape, Synthetic, write
+from support.journals import write
+from support.synthetic import Shape, Synthetic
 
 from esper_ab.api.results import Results
 from esper_ab.contracts.answer_files import VERDICT

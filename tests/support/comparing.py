@@ -107,3 +107,13 @@ SMALL = np.array([0.3, -0.2, 0.1, -0.4, 0.2, -0.1, 0.05, -0.25, 0.35, -0.15, 0.2
 def small(count=16, rule=None, **changes):
     """Small differences of both signs."""
     return compared(rule or design(count), pairs_of(70.0 + SMALL[:count], np.full(count, 70.0)), **changes)
+
+
+def above(d, base=70.0):
+    """Pairs with these differences."""
+    return pairs_of(base + np.array(d), np.full(len(d), base))
+
+
+def one_sided(d):
+    """The first group always starts first."""
+    return tuple(Pair(replicate=r, a=70.0 + x, b=70.0, position_a=0, position_b=1) for r, x in enumerate(d))

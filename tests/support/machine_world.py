@@ -13,8 +13,8 @@ from esper_ab.journal.events import ExperimentContinued
 from esper_ab.journal.fold import fold
 from support.drawn import Choices
 from support.fake_worker import phase_of, report_of
-from support.journals import started
 from support.orders import order
+from support.synthetic import started
 
 ROUND_S = (1.0, 1.0, 9.0, 60.0)  # the last: the coordinator itself stood still
 MOST_ROUNDS = 300  # of a world without further faults; those here take a tenth of it

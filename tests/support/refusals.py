@@ -56,7 +56,7 @@ from esper_ab.readers.external_plan import make_external_plan, save_plan, write_
 from esper_ab.readers.joint_directory import Joint, JointPart, write_joint
 from esper_ab.readers.scales import scales_of
 from esper_ab.verdict.analysis_plan import Rule
-from support import asking, journals
+from support import asking, journals, synthetic
 from support.audited_rewards import make_reward_audit, make_scored
 from support.in_process import Answered, esper_ab
 from support.refusal_sites import Site, reached, sites
@@ -70,14 +70,14 @@ EXPERIMENTS: dict[str, Callable[[], list[Any]]] = {
     "one seed": journals.one_replicate,
     "stopped": lambda: _stopped(),
     "no event": lambda: [],
-    "another rng seed": lambda: journals.Synthetic(rng_seed=12).events(),
-    "longer with another rng seed": lambda: journals.Synthetic(rng_seed=12, episodes=9).events(),
+    "another rng seed": lambda: synthetic.Synthetic(rng_seed=12).events(),
+    "longer with another rng seed": lambda: synthetic.Synthetic(rng_seed=12, episodes=9).events(),
 }
 
 
 def _calibration() -> bytes:
-    one = {"a": journals.Shape(stream="a"), "b": journals.Shape(stream="b")}
-    history = fold(journals.Synthetic(groups=one, replicates=6).events())
+    one = {"a": synthetic.Shape(stream="a"), "b": synthetic.Shape(stream="b")}
+    history = fold(synthetic.Synthetic(groups=one, replicates=6).events())
     return msgspec.json.encode(calibration_of(history, 10, deterministic=True, named=True))
 
 

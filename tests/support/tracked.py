@@ -5,11 +5,11 @@ import struct
 import warnings
 from pathlib import Path
 
-from support import journals
+from support import synthetic
 from support.children import python
 
 PATIENCE_S = 600.0  # libraries that load in seconds take minutes on a machine that is fifteen times overloaded
-SMALL = journals.Synthetic(replicates=2, episodes=3, n_envs=2, steps=10, eval_episodes=2)
+SMALL = synthetic.Synthetic(replicates=2, episodes=3, n_envs=2, steps=10, eval_episodes=2)
 _HEADER_BYTES = 7
 _BLOCK_BYTES = 32768
 _FULL = 1

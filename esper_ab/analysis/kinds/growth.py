@@ -17,17 +17,17 @@ _SIZE = "host_params"
 
 def _findings(history: History, pairs: Pairs) -> Iterator[Finding]:
     yield from baseline_findings(history, pairs)
-    runs = history.runs.values()
-    trained = {size for run in runs for size in run.columns.measure(_SIZE) if size == size}  # false for NaN
-    sizes = trained | {env.measures[_SIZE] for run in runs for env in evaluated_envs(run)}
+    sizes: set[float] = set()
+    for run in history.runs.values():
+        sizes.update(size for size in run.columns.measure(_SIZE) if size == size)  # false for NaN
+        for env in evaluated_envs(run):
+            size = env.measures[_SIZE]
+            if size is not None:
+                sizes.add(size)
     if len(sizes) > 1:
-        numbers = ", ".join(f"{size:g}" for size in sorted(size for size in sizes if size is not None))
-        yield Finding(
-            "data",
-            "blocks",
-            (),
-            f"The bare hosts had different numbers of parameters ({numbers}): not one task.",
-        )
+        numbers = ", ".join(f"{size:g}" for size in sorted(sizes))
+        sentence = f"The bare hosts had different numbers of parameters ({numbers}): not one task."
+        yield Finding("data", "blocks", (), sentence)
 
 
 def _scope(history: History) -> str:
@@ -36,7 +36,9 @@ def _scope(history: History) -> str:
     if not any(group.settings.has_policy for group in groups):
         return ""
     begin = starts(groups)
-    return f"start {'by group' if len(begin) > 1 else next(iter(begin), '')}"
+    if len(begin) > 1:
+        return "start by group"
+    return f"start {next(iter(begin), '')}"
 
 
 KIND = AnalysisKind(findings=_findings, scope=_scope)

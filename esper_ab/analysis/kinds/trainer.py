@@ -16,19 +16,14 @@ from esper_ab.verdict.finding import Finding
 
 def _findings(history: History, pairs: Pairs) -> Iterator[Finding]:
     facts = history.plan.trainer
-    reference = history.plan.experiment.trainer
     if facts is not None:
-        yield Finding("rehearsal", "notes", (), found(facts, reference))
+        yield Finding("rehearsal", "notes", (), found(facts, history.plan.experiment.trainer))
     if history.mended is not None:
-        yield Finding(
-            "mended",
-            "notes",
-            (),
-            (
-                f"The trainer's files were changed after the rehearsal, before a seed was complete; the new ones were "
-                f"not rehearsed. {_made_before(history.mended)}"
-            ),
+        sentence = (
+            "The trainer's files were changed after the rehearsal, before a seed was complete; the new ones were not "
+            f"rehearsed. {_made_before(history.mended)}"
         )
+        yield Finding("mended", "notes", (), sentence)
 
 
 def _made_before(mended: TrainerMended) -> str:
@@ -38,8 +33,10 @@ def _made_before(mended: TrainerMended) -> str:
 
 
 def _budget(experiment: ResolvedExperiment) -> str:
-    points = "" if experiment.episodes == 1 else f" in {experiment.episodes} points"
-    return f"one {'command' if is_command(experiment.trainer) else 'training'} per run{points}"
+    work = "command" if is_command(experiment.trainer) else "training"
+    if experiment.episodes == 1:
+        return f"one {work} per run"
+    return f"one {work} per run in {experiment.episodes} points"
 
 
 KIND = AnalysisKind(findings=_findings, budget=_budget)

@@ -11,7 +11,8 @@ from esper_ab.journal.fold import History
 from esper_ab.plan.blocks import extend
 from esper_ab.plan.plan import Block
 from esper_ab.stats.least_pairs import LEAST_PAIRS
-from esper_ab.stats.pair import alike, outcomes
+from esper_ab.stats.pair import outcomes
+from esper_ab.stats.rounding import alike
 from esper_ab.verdict.looks import Courses
 
 

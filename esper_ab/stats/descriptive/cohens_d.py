@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from esper_ab.stats.floats import floats, norm
-from esper_ab.stats.pair import ROUNDING
+from esper_ab.stats.rounding import ROUNDING
 from esper_ab.stats.statistic import Statistic
 
 
@@ -25,8 +25,10 @@ def cohens_d(a: ArrayLike, b: ArrayLike) -> float | None:
     if x.size < 2 or y.size < 2:
         return None
     df = int(x.size + y.size - 2)
-    pooled = math.hypot(*(norm(side - side.mean()) for side in (x, y))) / math.sqrt(df)
-    if pooled <= ROUNDING * float(np.max(np.abs(np.concatenate((x, y))))):
+    spread = math.hypot(norm(x - x.mean()), norm(y - y.mean()))
+    pooled = spread / math.sqrt(df)
+    largest = float(np.max(np.abs(np.concatenate((x, y)))))
+    if pooled <= ROUNDING * largest:
         return None
     return float(np.mean(x) - np.mean(y)) / pooled
 

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 
 from esper_ab.stats.distributions import nct_limits
 from esper_ab.stats.floats import norm
-from esper_ab.stats.pair import degenerate
 from esper_ab.stats.paired_difference import differences
+from esper_ab.stats.rounding import degenerate
 from esper_ab.stats.statistic import Beside, Statistic
 from esper_ab.stats.text import percent
 

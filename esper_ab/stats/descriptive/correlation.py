@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike
 from esper_ab.stats.correlation import pearson
 from esper_ab.stats.distributions import norm_isf
 from esper_ab.stats.floats import Floats, floats, norm
-from esper_ab.stats.pair import ROUNDING
 from esper_ab.stats.paired_difference import differences
+from esper_ab.stats.rounding import ROUNDING
 from esper_ab.stats.statistic import Beside, Statistic
 
 LEVEL = 0.95
@@ -57,20 +57,25 @@ def pair_correlation(a: ArrayLike, b: ArrayLike) -> PairCorrelation | None:
 
 def _varies(values: Floats, *scale: Floats) -> bool:
     """True if `values` vary by more than rounding errors of numbers as large as those in `scale`."""
-    return float(np.std(values)) > ROUNDING * max(float(np.max(np.abs(numbers))) for numbers in scale)
+    largest = max(float(np.max(np.abs(numbers))) for numbers in scale)
+    return float(np.std(values)) > ROUNDING * largest
 
 
 def _show(found: PairCorrelation, _: Beside) -> str:
-    limits = worth = ""
+    text = f"{found.r:+.2f}"
     if found.low is not None and found.high is not None:
-        limits = f", 95 % interval {found.low:+.2f} to {found.high:+.2f}"
+        text += f", 95 % interval {found.low:+.2f} to {found.high:+.2f}"
     if found.worth is not None:
-        if found.worth > 1000:
-            times = "over 1000"
-        else:
-            times = f"{found.worth:{'.0f' if found.worth >= 10 else '.2g'}}"
-        worth = f"; a pair is worth {times} unpaired ones"
-    return f"{found.r:+.2f}{limits}{worth}"
+        text += f"; a pair is worth {_times(found.worth)} unpaired ones"
+    return text
+
+
+def _times(worth: float) -> str:
+    if worth > 1000:
+        return "over 1000"
+    if worth >= 10:
+        return f"{worth:.0f}"
+    return f"{worth:.2g}"
 
 
 STATISTIC = Statistic[PairCorrelation](

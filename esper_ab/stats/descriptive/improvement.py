@@ -52,8 +52,9 @@ def _a12(a: Floats, b: Floats) -> float:
 
 def in_words(a: str, b: str, improvement: ProbabilityOfImprovement) -> str:
     """Return "A beats B in 5 of 6 pairs", with the number of ties if there are any."""
+    pairs = "1 pair" if improvement.pairs == 1 else f"{improvement.pairs} pairs"
     ties = f", {improvement.ties} tied" if improvement.ties else ""
-    return f"{a} beats {b} in {improvement.wins} of {improvement.pairs} pair{'s' * (improvement.pairs != 1)}{ties}"
+    return f"{a} beats {b} in {improvement.wins} of {pairs}{ties}"
 
 
 def _show(found: ProbabilityOfImprovement, beside: Beside) -> str:

@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike
 
 from esper_ab.stats.descriptive.improvement import probability_of_improvement
 from esper_ab.stats.distributions import norm_isf
-from esper_ab.stats.proportions import wilson
 from esper_ab.stats.statistic import Statistic
 from esper_ab.stats.text import percent
+from esper_ab.stats.wilson import wilson
 
 LEVEL = 0.95
 
@@ -31,9 +31,10 @@ class ImprovementInterval(msgspec.Struct, frozen=True, kw_only=True):
 
 def improvement_interval(a: ArrayLike, b: ArrayLike) -> ImprovementInterval:
     """Compute the probability of improvement of a over b [pairs], with its interval."""
-    found = probability_of_improvement(a, b)
-    low, high = wilson(found.a12, found.pairs, float(norm_isf((1.0 - LEVEL) / 2.0)))
-    return ImprovementInterval(a12=found.a12, low=max(0.0, low), high=min(1.0, high))
+    improvement = probability_of_improvement(a, b)
+    z = float(norm_isf((1.0 - LEVEL) / 2.0))
+    low, high = wilson(improvement.a12, improvement.pairs, z)
+    return ImprovementInterval(a12=improvement.a12, low=max(0.0, low), high=min(1.0, high))
 
 
 STATISTIC = Statistic[ImprovementInterval](

@@ -35,24 +35,25 @@ def iqm_groups(a: ArrayLike, b: ArrayLike, rng: Generator) -> GroupIQMs:
 
     Both groups use the same random numbers, so that exchanging them exchanges their limits, and no more.
     """
-    sides = [np.sort(floats(side)) for side in (a, b)]  # sorted, so that no limit depends on the order of rows
-    most = max(side.size for side in sides)
-    resampled: list[list[Floats]] = []
+    x = np.sort(floats(a))  # sorted, so that no limit depends on the order of rows
+    y = np.sort(floats(b))
+    most = max(x.size, y.size)
+    resampled_a = []
+    resampled_b = []
     for count in batches(RESAMPLES, most):
         shares = rng.random((count, most))
-        resampled.append([interquartile_means(side[_places(shares, side.size)]) for side in sides])
-    (low_a, high_a), (low_b, high_b) = (
-        np.quantile(np.concatenate(means), TAILS) for means in zip(*resampled, strict=True)
-    )
-    of_a, of_b = (float(interquartile_means(side)) for side in sides)
+        resampled_a.append(interquartile_means(x[_places(shares, x.size)]))
+        resampled_b.append(interquartile_means(y[_places(shares, y.size)]))
+    low_a, high_a = np.quantile(np.concatenate(resampled_a), TAILS)
+    low_b, high_b = np.quantile(np.concatenate(resampled_b), TAILS)
     return GroupIQMs(
-        a=of_a,
+        a=float(interquartile_means(x)),
         low_a=float(low_a),
         high_a=float(high_a),
-        b=of_b,
+        b=float(interquartile_means(y)),
         low_b=float(low_b),
         high_b=float(high_b),
-        honest=min(side.size for side in sides) >= HONEST_FROM,
+        honest=min(x.size, y.size) >= HONEST_FROM,
     )
 
 
@@ -62,15 +63,14 @@ def _places(shares: Floats, n: int) -> NDArray[np.int64]:
 
 
 def _show(found: GroupIQMs, beside: Beside) -> str:
-    of_a = _with_limits(beside.a, (found.a, found.low_a, found.high_a), beside.digits)
-    of_b = _with_limits(beside.b, (found.b, found.low_b, found.high_b), beside.digits)
+    of_a = _with_limits(beside.a, found.a, found.low_a, found.high_a, beside.digits)
+    of_b = _with_limits(beside.b, found.b, found.low_b, found.high_b, beside.digits)
     level = "95 %" if found.honest else "nominally 95 %, less with fewer than ten runs"
     return f"{of_a}, {of_b} ({level})"
 
 
-def _with_limits(group: str, numbers: tuple[float, float, float], digits: int) -> str:
-    mean, low, high = (f"{number:.{digits}f}" for number in numbers)
-    return f"{group} {mean} ({low} to {high})"
+def _with_limits(group: str, mean: float, low: float, high: float, digits: int) -> str:
+    return f"{group} {mean:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
 
 
 STATISTIC = Statistic[GroupIQMs](

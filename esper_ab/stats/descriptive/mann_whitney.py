@@ -39,19 +39,25 @@ def mann_whitney(a: ArrayLike, b: ArrayLike) -> MannWhitney:
     """Test a [n] against b [m]; n, m > 0. p is exact without ties and with at most 10,000 combinations of runs."""
     x = floats(a)
     y = floats(b)
+    n = x.size
+    m = y.size
     ranks = mid_ranks(np.concatenate((x, y)))
-    combinations = x.size * y.size
-    u = float(np.sum(ranks[: x.size])) - x.size * (x.size + 1) / 2.0
+    combinations = n * m
+    u = float(np.sum(ranks[:n])) - n * (n + 1) / 2.0
     ties = int(np.unique(ranks).size) < ranks.size
     exact = not ties and combinations <= _EXACT_COMBINATIONS
     smaller = min(u, combinations - u)
-    p = _exact(int(smaller), x.size, y.size) if exact else _normal(smaller, x.size, y.size, ranks)
+    if exact:
+        p = _exact(int(smaller), n, m)
+    else:
+        p = _normal(smaller, n, m, ranks)
     return MannWhitney(u=u, p=p, exact=exact, ties=ties, effect=u / combinations)
 
 
 def _exact(smaller: int, n: int, m: int) -> float:
     """Return twice the share of all orders of n + m runs in which U is at most `smaller`."""
-    return min(1.0, 2 * _orders(min(n, m), max(n, m))[smaller] / math.comb(n + m, n))
+    orders = _orders(min(n, m), max(n, m))
+    return min(1.0, 2 * orders[smaller] / math.comb(n + m, n))
 
 
 @lru_cache(maxsize=64)
@@ -78,15 +84,17 @@ def _normal(smaller: float, n: int, m: int, ranks: Floats) -> float:
     variance = n * m / 12.0 * (runs + 1 - of_ties)
     if variance <= 0.0:  # all outcomes are equal
         return 1.0
-    return min(1.0, 2.0 * float(norm_sf((n * m / 2.0 - smaller - 0.5) / math.sqrt(variance))))
+    z = (n * m / 2.0 - smaller - 0.5) / math.sqrt(variance)
+    return min(1.0, 2.0 * float(norm_sf(z)))
 
 
 def _show(found: MannWhitney, beside: Beside) -> str:
-    if found.ties:
-        approximated = "normal approximation, corrected for ties"
+    if found.exact:
+        kind = "exact"
+    elif found.ties:
+        kind = "normal approximation, corrected for ties"
     else:
-        approximated = "normal approximation, many runs"
-    kind = "exact" if found.exact else approximated
+        kind = "normal approximation, many runs"
     if beside.paired:
         use = "it ignores the pairs; made for unpaired runs"
     else:

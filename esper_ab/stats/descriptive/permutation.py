@@ -38,16 +38,19 @@ def permutation(a: ArrayLike, b: ArrayLike, rng: Generator) -> Permutation | Non
     y = floats(b)
     if x.size + y.size > _MOST_RUNS:
         return None
-    runs = np.concatenate((x, y))
-    runs = np.sort(runs - runs.mean())  # sorted, so that no drawn p depends on the order of rows
-    few = min((x, y), key=lambda side: side.size)
-    least = abs(float(np.sum(few) - few.size * np.concatenate((x, y)).mean()))
-    least -= _TIE_TOLERANCE * float(np.sum(np.abs(x)) + np.sum(np.abs(y)))
+    few = x if x.size <= y.size else y
+    outcomes = np.concatenate((x, y))
+    mean = outcomes.mean()
+    runs = np.sort(outcomes - mean)  # sorted, so that no drawn p depends on the order of rows
+    observed = abs(float(np.sum(few) - few.size * mean))
+    least = observed - _TIE_TOLERANCE * float(np.sum(np.abs(x)) + np.sum(np.abs(y)))
     if math.comb(runs.size, few.size) <= _ENUMERATED:
         sums = _sums(runs, few.size)
-        return Permutation(p=float(np.mean(np.abs(sums) >= least)), exact=True, assignments=int(sums.size))
+        p = float(np.mean(np.abs(sums) >= least))
+        return Permutation(p=p, exact=True, assignments=int(sums.size))
     shuffled = rng.permuted(np.tile(runs, (_DRAWN, 1)), axis=1)
-    above = int(np.sum(np.abs(shuffled[:, : few.size].sum(axis=1)) >= least))
+    sums = shuffled[:, : few.size].sum(axis=1)
+    above = int(np.sum(np.abs(sums) >= least))
     return Permutation(p=(above + 1) / (_DRAWN + 1), exact=False, assignments=_DRAWN)
 
 

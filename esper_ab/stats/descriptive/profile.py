@@ -46,10 +46,12 @@ def share_above(runs: ArrayLike, thresholds: ArrayLike) -> ShareAbove:
     """Compute the share of `runs` [n > 0] above each of `thresholds`, with its band."""
     ordered = np.sort(floats(runs))
     n = int(ordered.size)
-    shares = (n - np.searchsorted(ordered, floats(thresholds), side="right")) / n
+    at_most = np.searchsorted(ordered, floats(thresholds), side="right")
+    shares = _tuple((n - at_most) / n)
     tail = (1.0 - LEVEL) / 2.0
-    low, high = (np.array([binomial_ppf(p, n, float(share)) / n for share in shares]) for p in (tail, 1.0 - tail))
-    return ShareAbove(shares=_tuple(shares), low=_tuple(low), high=_tuple(high))
+    low = tuple(binomial_ppf(tail, n, share) / n for share in shares)
+    high = tuple(binomial_ppf(1.0 - tail, n, share) / n for share in shares)
+    return ShareAbove(shares=shares, low=low, high=high)
 
 
 def _tuple(values: Floats) -> tuple[float, ...]:
@@ -57,12 +59,13 @@ def _tuple(values: Floats) -> tuple[float, ...]:
 
 
 def _show(found: PerformanceProfile, beside: Beside) -> str:
-    above = "; ".join(
-        f"{found.thresholds[at]:.{beside.digits}f}: {beside.a} {100.0 * found.a.shares[at]:.0f} %, "
-        f"{beside.b} {100.0 * found.b.shares[at]:.0f} %"
-        for at in _SHOWN
-    )
-    return f"runs above {above}"
+    above = []
+    for at in _SHOWN:
+        threshold = f"{found.thresholds[at]:.{beside.digits}f}"
+        of_a = f"{beside.a} {100.0 * found.a.shares[at]:.0f} %"
+        of_b = f"{beside.b} {100.0 * found.b.shares[at]:.0f} %"
+        above.append(f"{threshold}: {of_a}, {of_b}")
+    return f"runs above {'; '.join(above)}"
 
 
 STATISTIC = Statistic[PerformanceProfile](

@@ -17,11 +17,11 @@ from numpy.typing import ArrayLike
 
 from esper_ab.stats.distributions import t_sf
 from esper_ab.stats.floats import norm
-from esper_ab.stats.pair import degenerate
 from esper_ab.stats.paired_difference import differences
+from esper_ab.stats.rounding import degenerate
+from esper_ab.stats.skewness import skewness
 from esper_ab.stats.statistic import Beside, Statistic
 from esper_ab.stats.text import p_text
-from esper_ab.stats.welch import skewness
 
 
 class Skewness(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,20 +38,26 @@ class Skewness(msgspec.Struct, frozen=True, kw_only=True):
 def shape(a: ArrayLike, b: ArrayLike) -> Skewness | None:
     """Compute the skewness of a and b [pairs], and Johnson's p; None if no t-test of the differences is possible."""
     d = differences(a, b)
-    if d.size < 2 or degenerate(a, b):
-        return None
     n = d.size
-    sd = norm(d - d.mean()) / math.sqrt(d.size - 1)
+    if n < 2 or degenerate(a, b):
+        return None
+    deviations = d - d.mean()
+    sd = norm(deviations) / math.sqrt(n - 1)
     mean = float(d.mean() / sd)
-    m3 = float(np.mean(((d - d.mean()) / sd) ** 3))
+    m3 = float(np.mean((deviations / sd) ** 3))
     t = (mean + m3 / (6.0 * n) + m3 * mean**2 / 3.0) * math.sqrt(n)
-    return Skewness(skewness_a=skewness(a), skewness_b=skewness(b), johnson_p=float(2.0 * t_sf(abs(t), n - 1)))
+    p = float(2.0 * t_sf(abs(t), n - 1))
+    return Skewness(skewness_a=skewness(a), skewness_b=skewness(b), johnson_p=p)
 
 
 def _show(found: Skewness, beside: Beside) -> str:
-    each = ((beside.a, found.skewness_a), (beside.b, found.skewness_b))
-    skew = ", ".join(f"{value:+.1f} of {name}" for name, value in each if value is not None)
-    return f"skewness {skew or 'unknown'}; p {p_text(found.johnson_p)} by Johnson's t, which allows for it"
+    each = []
+    if found.skewness_a is not None:
+        each.append(f"{found.skewness_a:+.1f} of {beside.a}")
+    if found.skewness_b is not None:
+        each.append(f"{found.skewness_b:+.1f} of {beside.b}")
+    skew = ", ".join(each) or "unknown"
+    return f"skewness {skew}; p {p_text(found.johnson_p)} by Johnson's t, which allows for it"
 
 
 STATISTIC = Statistic[Skewness](

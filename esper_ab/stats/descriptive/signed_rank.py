@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike
 
 from esper_ab.stats.distributions import norm_sf
 from esper_ab.stats.floats import Floats
-from esper_ab.stats.pair import resolution
 from esper_ab.stats.paired_difference import differences
 from esper_ab.stats.ranks import mid_ranks
+from esper_ab.stats.rounding import resolution
 from esper_ab.stats.statistic import Beside, Statistic
 from esper_ab.stats.text import p_text
 
@@ -39,12 +39,16 @@ def signed_rank(a: ArrayLike, b: ArrayLike) -> SignedRank:
     """Test the differences of a, b [pairs > 0]; differences that differ by rounding only count as equal."""
     d = differences(a, b)
     same = resolution(np.asarray(a), np.asarray(b))
-    estimate = hodges_lehmann(d) if d.size <= _ESTIMATED_PAIRS else None
     kept = d[np.abs(d) > same]
     ranks = _ranks(np.abs(kept), same)
-    w = min(float(np.sum(ranks[kept > 0.0])), float(np.sum(ranks[kept < 0.0])))
+    positive = float(np.sum(ranks[kept > 0.0]))
+    negative = float(np.sum(ranks[kept < 0.0]))
+    w = min(positive, negative)
     exact = kept.size <= _EXACT_PAIRS
     p = _exact(w, ranks) if exact else _normal(w, ranks)
+    estimate = None
+    if d.size <= _ESTIMATED_PAIRS:
+        estimate = hodges_lehmann(d)
     return SignedRank(w=w, pairs=int(kept.size), p=p, exact=exact, estimate=estimate)
 
 
@@ -56,9 +60,12 @@ def hodges_lehmann(d: Floats) -> float:
 
 def _ranks(sizes: Floats, same: float) -> Floats:
     """Return the ranks of `sizes` [n]; sizes with no gap larger than `same` between them share their mean rank."""
-    order = np.argsort(sizes, kind="stable")
-    steps = np.concatenate(([0], np.cumsum(np.diff(sizes[order]) > same)))[: sizes.size]
     ranks = np.empty(sizes.size)
+    if not sizes.size:
+        return ranks
+    order = np.argsort(sizes, kind="stable")
+    gaps = np.diff(sizes[order]) > same
+    steps = np.concatenate(([0], np.cumsum(gaps)))
     ranks[order] = mid_ranks(steps)
     return ranks
 
@@ -80,7 +87,8 @@ def _normal(w: float, ranks: Floats) -> float:
     _, tied = np.unique(ranks, return_counts=True)
     of_ties = float(np.sum(tied.astype(np.float64) ** 3 - tied)) / 48.0
     variance = n * (n + 1) * (2 * n + 1) / 24.0 - of_ties
-    return min(1.0, 2.0 * float(norm_sf((n * (n + 1) / 4.0 - w) / math.sqrt(variance))))
+    z = (n * (n + 1) / 4.0 - w) / math.sqrt(variance)
+    return min(1.0, 2.0 * float(norm_sf(z)))
 
 
 def _show(found: SignedRank, beside: Beside) -> str:

@@ -3,7 +3,8 @@
 import pytest
 from support import fake_plans
 from support.audited import episodes, found, only, planned, replace, updates, with_entry
-from support.journals import Shape, Synthetic, failed_run, planted_effect
+from support.journals import failed_run, planted_effect
+from support.synthetic import Shape, Synthetic
 
 from esper_ab.analysis.audit import hardware
 from esper_ab.analysis.code_states import code_states

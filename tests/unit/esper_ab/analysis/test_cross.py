@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from support.audited import played_again, with_entry
-from support.journals import MODES, planted_effect, three_groups, without_evaluations
+from support.journals import planted_effect, three_groups, without_evaluations
+from support.synthetic import MODES
 
 from esper_ab.analysis.cross import cross_evaluation
 from esper_ab.journal.fold import fold

@@ -2,7 +2,8 @@
 
 import pytest
 from support.audited import findings, planned, replace
-from support.journals import Shape, Synthetic, planted_effect, three_groups, without_evaluations
+from support.journals import planted_effect, three_groups, without_evaluations
+from support.synthetic import Shape, Synthetic
 
 from esper_ab.analysis.analyse import analyse
 from esper_ab.analysis.growth_worth import gains_per_kparam, kept_share

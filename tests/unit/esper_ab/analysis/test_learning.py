@@ -5,7 +5,8 @@ from collections.abc import Callable
 import msgspec
 import pytest
 from support.audited import episodes
-from support.journals import Shape, Synthetic, one_replicate
+from support.journals import one_replicate
+from support.synthetic import Shape, Synthetic
 
 from esper_ab.analysis.learning import Learning, greedy_gap, learning, unsettled
 from esper_ab.analysis.own_reward import misled, own_rewards

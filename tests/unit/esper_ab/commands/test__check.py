@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from support import journals
+from support import journals, synthetic
 from support.audited import evaluations
 
 from esper_ab.commands import _check
@@ -234,7 +234,7 @@ def test_lines_that_were_appended_while_it_was_read_are_no_unfinished_line(stopp
 
 
 def test_a_journal_is_not_kept_in_memory_while_it_is_read(tmp_path):
-    journals.write(tmp_path / "long", journals.Synthetic(replicates=1, episodes=150, n_envs=8).events())
+    journals.write(tmp_path / "long", synthetic.Synthetic(replicates=1, episodes=150, n_envs=8).events())
     tracemalloc.start()
     found = examine(tmp_path / "long")
     peak = tracemalloc.get_traced_memory()[1]

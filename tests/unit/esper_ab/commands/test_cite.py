@@ -1,7 +1,8 @@
 """A citation, and rows of a table that LaTeX can set, whatever the groups are called."""
 
 from click.testing import CliRunner
-from support.journals import Shape, Synthetic, write
+from support.journals import write
+from support.synthetic import Shape, Synthetic
 
 from esper_ab.commands.cite import command
 

@@ -4,7 +4,8 @@ import shlex
 import pytest
 from support.elsewhere import csv_text, drawn, rows, scales
 from support.in_process import done, esper_ab
-from support.journals import Shape, Synthetic, write
+from support.journals import write
+from support.synthetic import Shape, Synthetic
 
 from esper_ab import judge_outcomes
 from esper_ab.contracts.errors import UsageError

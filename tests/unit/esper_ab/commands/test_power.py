@@ -6,14 +6,15 @@ import math
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from support.journals import Shape, Synthetic, write
+from support.journals import write
+from support.synthetic import Shape, Synthetic
 
 from esper_ab.analysis.analyse import analyse
 from esper_ab.analysis.pair_spread import known_from_pairs
 from esper_ab.commands.power import command
-from esper_ab.design.power import PowerQuestion
 from esper_ab.design.power_tables import answer
 from esper_ab.design.power_text import power_text
+from esper_ab.design.scheme import PowerQuestion
 from esper_ab.journal.fold import fold
 from esper_ab.journal.outcomes import outcomes
 

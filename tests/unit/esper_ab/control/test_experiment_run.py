@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 from support import fake_plans
-from support.journals import started
+from support.synthetic import started
 
 from esper_ab.contracts.errors import Interrupted, WorkerFailed
 from esper_ab.contracts.worker_order import RewardCode

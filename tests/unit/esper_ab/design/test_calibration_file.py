@@ -4,14 +4,14 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from support.journals import Shape, Synthetic
+from support.synthetic import Shape, Synthetic
 
 from esper_ab.analysis.calibration import calibration_of
 from esper_ab.contracts.errors import UsageError
 from esper_ab.design.calibration_file import Calibration, check_belongs, load_calibration
 from esper_ab.design.calibration_text import calibration_text
-from esper_ab.design.power import PowerQuestion
 from esper_ab.design.power_tables import Known, power_tables
+from esper_ab.design.scheme import PowerQuestion
 from esper_ab.journal.fold import fold
 from esper_ab.settings.experiment import ResolvedExperiment
 

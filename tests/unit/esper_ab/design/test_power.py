@@ -10,15 +10,9 @@ from support.elsewhere import scales
 
 from esper_ab.design.design import default_looks
 from esper_ab.design.pairs_needed import pairs_needed
-from esper_ab.design.power import (
-    PowerQuestion,
-    Simulation,
-    assumed,
-    observed,
-    power_tables_of,
-    replicates_needed,
-    scheme,
-)
+from esper_ab.design.power import assumed, observed, power_tables_of, replicates_needed
+from esper_ab.design.scheme import PowerQuestion, scheme
+from esper_ab.design.simulation import Simulation
 from esper_ab.readers.external_plan import make_external_plan
 from esper_ab.stats.pair import Pair
 from esper_ab.stats.sd_limits import sd_limits

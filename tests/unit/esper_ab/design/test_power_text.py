@@ -9,9 +9,10 @@ from scipy.stats import nct, t
 from support import fake_plans
 
 from esper_ab.design.episodes_text import next_text, share_text
-from esper_ab.design.power import PowerQuestion, PowerRow, PowerTable, ReplicatesNeeded, Stops, assumed, observed
+from esper_ab.design.power import PowerRow, PowerTable, ReplicatesNeeded, Stops, assumed, observed
 from esper_ab.design.power_tables import RHO, EvalEpisodesAnswer, Known, PowerAnswer, spreads
 from esper_ab.design.power_text import KnownSD, design_power_line, power_text
+from esper_ab.design.scheme import PowerQuestion
 from esper_ab.settings.eval_episodes import EvaluationNoise
 from esper_ab.stats.evaluation_noise import Components
 

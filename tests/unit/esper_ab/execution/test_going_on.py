@@ -2,7 +2,8 @@
 
 import pytest
 from support import fake_plans
-from support.journals import one_replicate, planted_effect, started, write
+from support.journals import one_replicate, planted_effect, write
+from support.synthetic import started
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import Arithmetic

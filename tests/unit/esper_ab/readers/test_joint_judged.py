@@ -4,7 +4,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.elsewhere import scales
-from support.journals import Shape, Synthetic, losing, write
+from support.journals import losing, write
+from support.synthetic import Shape, Synthetic
 
 from esper_ab.analysis.observe import pairs_of
 from esper_ab.design.design import Contrast

@@ -8,17 +8,8 @@ from contextlib import closing
 
 import pytest
 from rich.console import Console
-from support.journals import (
-    Shape,
-    Synthetic,
-    failed_run,
-    given_up,
-    planted_effect,
-    same_twice,
-    three_groups,
-    without_evaluations,
-    write,
-)
+from support.journals import failed_run, given_up, planted_effect, same_twice, three_groups, without_evaluations, write
+from support.synthetic import Shape, Synthetic
 
 from esper_ab.analysis.observe import pairs_of
 from esper_ab.contracts.answer_files import VERDICT

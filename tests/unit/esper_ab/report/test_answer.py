@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import msgspec
 import pytest
-from support.journals import Shape, Synthetic, failed_run, one_replicate, planted_effect, same_twice, three_groups
+from support.journals import failed_run, one_replicate, planted_effect, same_twice, three_groups
+from support.synthetic import Shape, Synthetic
 
-from esper_ab.design.design import check_design
+from esper_ab.design.check import check_design
 from esper_ab.design.pairs_needed import PairsNeeded
 from esper_ab.execution.going_on import extension
 from esper_ab.journal.fold import fold

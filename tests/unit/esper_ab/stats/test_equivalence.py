@@ -9,7 +9,7 @@ from support.paired import columns, paired, varied
 
 from esper_ab.stats.adjusted_difference import adjusted_difference
 from esper_ab.stats.equivalence import equivalence
-from esper_ab.stats.pair import degenerate
+from esper_ab.stats.rounding import degenerate
 
 # Equivalence against statsmodels' TOST and the interval of twice its level.
 

@@ -6,7 +6,7 @@ from simulation import procedure
 
 from esper_ab.stats import error_rate_table as table
 from esper_ab.stats.error_rates import LookPlan, Tail, far_tail, rate_of_skewness, rate_of_tail
-from esper_ab.stats.welch import skewness
+from esper_ab.stats.skewness import skewness
 
 ONE_OF_10 = LookPlan(looks="one look", first=10, comparisons=1)
 

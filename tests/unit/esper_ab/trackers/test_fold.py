@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from support.journals import Synthetic, three_groups
+from support.journals import three_groups
+from support.synthetic import Synthetic
 
 from esper_ab.commands._asking import tracking_of
 from esper_ab.contracts.errors import UsageError

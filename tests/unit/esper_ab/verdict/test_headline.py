@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 import pytest
 from support.comparing import compared, design, exploded, lost, pairs_of
-from support.journals import Shape, Synthetic
+from support.synthetic import Shape, Synthetic
 
 from esper_ab.journal.fold import fold
 from esper_ab.report.content import content

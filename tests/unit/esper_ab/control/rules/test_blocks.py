@@ -2,7 +2,7 @@
 
 import pytest
 from support import fake_plans
-from support.journals import started
+from support.synthetic import started
 
 from esper_ab.control.rules.blocks import BlocksInProgress
 from esper_ab.journal.fold import begin

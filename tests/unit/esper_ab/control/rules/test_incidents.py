@@ -3,8 +3,9 @@
 import pytest
 from msgspec.structs import replace
 from support import fake_plans
-from support.journals import planted_effect, started
+from support.journals import planted_effect
 from support.orders import order
+from support.synthetic import started
 
 from esper_ab.analysis.pathologies import UNTRAINED_UPDATES
 from esper_ab.contracts.messages import PROTOCOL, EpisodeFinished, Hello, Ready

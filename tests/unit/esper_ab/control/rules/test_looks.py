@@ -6,8 +6,8 @@ look, `a1` and `a2` are an A/A.
 
 import pytest
 from support import fake_plans
-from support.journals import started
 from support.machine_world import World
+from support.synthetic import started
 
 from esper_ab.analysis.observe import followed
 from esper_ab.control.rules.looks import due, may_start

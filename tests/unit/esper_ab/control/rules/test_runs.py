@@ -4,7 +4,8 @@ import msgspec
 import pytest
 from support.fake_plans import plan
 from support.fake_worker import report_of
-from support.journals import planted_effect, started
+from support.journals import planted_effect
+from support.synthetic import started
 
 from esper_ab.control.rules.runs import NOWHERE, arrival, assignment, event_of, same_record
 from esper_ab.control.rules.validation import Rejected

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.journals import Synthetic, records_of
+from support.journals import records_of
+from support.synthetic import Synthetic
 
 from esper_ab.journal.fold import fold
 from esper_ab.report.figures.curves import _middle_half

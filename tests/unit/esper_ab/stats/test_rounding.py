@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from esper_ab.stats.adjusted_difference import adjusted_difference
-from esper_ab.stats.pair import alike, commonest, degenerate, resolution, steady
 from esper_ab.stats.paired_difference import paired_difference
+from esper_ab.stats.rounding import alike, commonest, degenerate, resolution, steady
 from esper_ab.stats.welch import welch
 
 A = np.array([71.0, 70.2, 74.4, 69.9, 72.3, 70.8, 73.1])

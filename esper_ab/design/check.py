@@ -1,0 +1,76 @@
+"""Refuse settings from which no design can be made: unknown groups, invalid looks, futility without looks. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.wording import counted
+from esper_ab.design.design import SEVERAL_LOOKS_FROM, comparisons, default_looks, looks_of
+from esper_ab.settings.experiment import ExperimentSettings
+from esper_ab.stats.least_pairs import LEAST_PAIRS
+
+LEAST_KEPT = 0.5  # least power that stopping for futility may keep
+
+
+def check_design(experiment: ExperimentSettings) -> None:
+    """Raise UsageError for an unknown control or untested group, and for invalid looks or futility."""
+    names = [group.name for group in experiment.groups]
+    if len(names) == 1:
+        from esper_ab.design.alone import check_alone  # `status` does not need it
+
+        check_alone(experiment, names[0])
+    _check_groups(experiment, names)
+    if experiment.looks and experiment.open_ended:
+        raise UsageError(
+            Setting("looks"),
+            " needs a fixed number of seeds; without a maximum there is an interim look after every pair",
+        )
+    check_looks(experiment.looks, experiment.seeds)
+    if experiment.futility:
+        _check_futility(experiment)
+
+
+def _check_groups(experiment: ExperimentSettings, names: Sequence[str]) -> None:
+    """Raise UsageError if the control or an untested group is unknown, or if no two groups are left to compare."""
+    named = [("control", experiment.control), *(("untested", name) for name in experiment.untested)]
+    for key, name in named:
+        if name and name not in names:
+            raise UsageError(Setting(key, name), f": no such group; the groups are {', '.join(names)}")
+    if experiment.control in experiment.untested:
+        raise UsageError(
+            Setting("untested", experiment.control),
+            ": the control must be tested, because the other groups are compared with it",
+        )
+    if len(names) > 1 and not comparisons(experiment):
+        raise UsageError(Setting("untested"), " leaves fewer than two groups to compare")
+
+
+def check_looks(looks: tuple[int, ...], replicates: int) -> None:
+    """Raise UsageError if looks do not ascend, do not end at `replicates` or start too early; () is valid."""
+    if looks and (list(looks) != sorted(set(looks)) or looks[-1] != replicates):
+        raise UsageError(
+            Setting("looks", looks),
+            f": looks must ascend and end at {replicates}, the number of seeds, as in ",
+            Setting("looks", default_looks(replicates)),
+        )
+    if len(looks) > 1 and looks[0] < LEAST_PAIRS:
+        raise UsageError(Setting("looks", looks[0]), f": the first look needs at least {LEAST_PAIRS} seeds")
+
+
+def _check_futility(experiment: ExperimentSettings) -> None:
+    """Raise UsageError if the power is invalid or the plan has no look at which to stop for futility."""
+    asked = Setting("futility", experiment.futility)
+    if experiment.futility < LEAST_KEPT:
+        raise UsageError(asked, f": the power to keep must be at least {LEAST_KEPT} and below 1, or 0 to turn it off")
+    if experiment.open_ended:
+        raise UsageError(asked, " needs a fixed number of seeds, because without a maximum no look is planned")
+    if not experiment.early_stop:
+        raise UsageError(asked, " stops comparisons early, but early stopping is off; choose one")
+    if len(looks_of(experiment)) == 1:
+        raise UsageError(
+            asked,
+            f": a plan of {counted(experiment.seeds, 'seed')} has a single look, so nothing can "
+            f"stop early; use at least {SEVERAL_LOOKS_FROM} seeds, or set ",
+            Setting("looks"),
+        )

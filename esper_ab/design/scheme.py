@@ -1,0 +1,67 @@
+"""The rule by which one comparison of a plan is tested, for computing its power. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from esper_ab.design.bounds import find_bounds
+from esper_ab.design.counterbalance import cycle, order
+from esper_ab.design.design import adjusts, futility_of
+from esper_ab.design.t_process import TProcess, t_process
+from esper_ab.stats.least_pairs import LEAST_PAIRS
+
+
+class Scheme(msgspec.Struct, frozen=True, kw_only=True):
+    """The rule by which one comparison is tested."""
+
+    replicates: int
+    looks: tuple[int, ...]  # of the plan
+    process: TProcess  # at the looks that can test
+    nominal_p: tuple[float, ...]  # at the looks of `process`; empty below 6 replicates, where nothing is decided
+    alpha: float  # share of the comparison at first
+    futility_p: tuple[float, ...] = ()  # likewise, one-sided at the margin; empty: no stopping for futility
+
+
+class PowerQuestion(msgspec.Struct, frozen=True, kw_only=True):
+    """The design whose power `power_tables_of` computes."""
+
+    margin: float  # > 0
+    alpha: float = 0.05  # of the whole experiment
+    groups: int = 2  # per block; also the number of positions
+    comparisons: int = 1  # number of comparisons that share alpha at first
+    looks: tuple[int, ...] = ()  # used if they end at the number of replicates; other numbers get the default looks
+    positions_matter: bool = True  # whether the plan may have to adjust for device and start order
+    futility: float = 0.0  # least power at the margin when stopping for futility; 0.0: no such stopping
+
+
+def scheme(replicates: int, looks: tuple[int, ...], question: PowerQuestion) -> Scheme:
+    """Return the rule of a plan whose blocks are counterbalanced by default; `looks` end at `replicates`."""
+    orders = [order(question.groups, block) for block in range(replicates)]
+    adjusted = question.positions_matter and adjusts(orders[: cycle(question.groups)], looks[0])
+    positions = question.groups if adjusted else 1
+    sides = tuple((groups.index(0), groups.index(1)) for groups in orders)
+    process = t_process(sides, positions, looks)
+    alpha = question.alpha / question.comparisons
+    nominal: tuple[float, ...] = ()
+    futility: tuple[float, ...] = ()
+    if replicates >= LEAST_PAIRS:
+        (bounds,) = find_bounds(sides, positions, looks, (alpha,))
+        nominal = _at_looks_of(process, looks, bounds)
+        if question.futility and len(looks) > 1:
+            bounds = futility_of(question.futility, sides, positions, looks).nominal_p
+            futility = _at_looks_of(process, looks, bounds)
+    return Scheme(
+        replicates=replicates,
+        looks=looks,
+        process=process,
+        nominal_p=nominal,
+        futility_p=futility,
+        alpha=alpha,
+    )
+
+
+def _at_looks_of(process: TProcess, looks: Sequence[int], bounds: Sequence[float]) -> tuple[float, ...]:
+    """Return the bounds at those `looks` that can test."""
+    return tuple(bound for look, bound in zip(looks, bounds, strict=True) if look in process.looks)

@@ -1,0 +1,22 @@
+"""Fisher's exact test: do unpaired runs of two groups succeed equally often?"""
+
+from __future__ import annotations
+
+import math
+
+
+def fisher_p(x: int, n: int, y: int, m: int) -> float:
+    """Return the two-sided exact p of x of n against y of m, summed over all tables at most as likely as this one.
+
+    Likelihoods are compared as integers, so which tables count does not depend on rounding.
+    """
+    successes = x + y
+    observed = math.comb(n, x) * math.comb(m, y)
+    all_ways = 0
+    as_unlikely = 0
+    for k in range(max(0, successes - m), min(n, successes) + 1):
+        ways = math.comb(n, k) * math.comb(m, successes - k)
+        all_ways += ways
+        if ways <= observed:
+            as_unlikely += ways
+    return float(as_unlikely / all_ways)

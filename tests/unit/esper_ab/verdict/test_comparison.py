@@ -1,0 +1,84 @@
+"""A verdict's test, interval and level, and what an INCONCLUSIVE says of the margin."""
+
+import numpy as np
+from support.comparing import (
+    SMALL,
+    above,
+    compared,
+    design,
+    exploded,
+    lost,
+    one_sided,
+    pairs_of,
+    small,
+)
+
+from esper_ab.design.design import Futility
+from esper_ab.verdict.verdict import Verdict
+
+STOPS = Futility(power=0.8, nominal_p=(0.098, 0.0))
+BASE = np.full(40, 70.0)
+SIDES = np.arange(6) % 2
+
+
+def test_without_an_adjusted_test_only_differences_without_spread_are_degenerate():
+    results = [compared(design(6, adjusted=True), one_sided(d)) for d in ([2.0] * 6, SMALL[:6])]
+    assert [(result.effect, result.degenerate) for result in results] == [(None, True), (None, False)]
+
+
+def test_the_declared_adjustment_decides_and_the_plain_test_stands_beside_it():
+    pairs = above(4.5 + 4.0 * (-1.0) ** SIDES + SMALL[:6])
+    adjusted = compared(design(6, adjusted=True), pairs)
+    plain = compared(design(6), pairs)
+    assert (adjusted.verdict, plain.verdict) == (Verdict.BETTER, Verdict.INCONCLUSIVE)
+    assert adjusted.plain.p == plain.effect.p > 0.05
+
+
+def test_an_equivalence_prints_the_interval_that_it_rests_on():
+    """Two one-sided tests at 5 % are the 90 % interval."""
+    result = small(rule=design(16, margin=3.0))
+    look = result.last_look
+    assert (result.low, result.high) == (look.equivalence_low, look.equivalence_high)
+    assert str(result.level) == "90 % interval"
+    assert look.low < result.low < result.high < look.high
+    assert "90 % interval" in result.sentence
+    assert "(90 % interval 0." in result.headline
+    assert str(small(rule=design(16, 3)).level) == "96.7 % interval"
+    assert str(small(findings=(exploded(),)).level) == "95 % interval"
+
+
+def test_inconclusive_says_whether_the_margin_was_within_reach():
+    d = np.array([1.5, -1.4, 1.0, -0.9, 2.2, -0.2, 0.9, -1.6, 1.8, 0.4, 0.7, -1.1, 1.9, -0.7, 1.3, 0.6])
+    d = 2.4 * (d - d.mean()) / d.std(ddof=1)
+    bounded = compared(design(16), above(1.1 + d))
+    wide = compared(design(16), above(0.6 + 3.0 * d))
+    assert (bounded.inconclusive, wide.inconclusive) == ("bounded", "uninformative")
+    assert f"Bounded: the interval excludes differences beyond {bounded.high:.2f} points." in bounded.sentence
+    assert bounded.smallest_resolvable <= 2.0 < min(bounded.high, wide.smallest_resolvable)
+    assert compared(design(10), above(d[:6])).inconclusive is None  # in progress
+    assert small(findings=(exploded(),)).inconclusive is None  # not for want of pairs
+
+
+def test_below_margin_rests_on_the_simultaneous_interval_and_prints_it():
+    result = compared(design(16, 3, margin=6.0), above(5.0 + SMALL))
+    low, high, level = result.simultaneous
+    assert (low, high) == (result.last_look.simultaneous_low, result.last_look.simultaneous_high)
+    assert f"smaller than the margin of 6 points ({level} {low:+.2f} to {high:+.2f})" in result.sentence
+    assert str(level) == "95 % simultaneous interval"
+
+
+def test_what_was_stopped_for_futility_says_so_everywhere_and_claims_nothing():
+    result = compared(design(10, futility=STOPS), above(SMALL[:6]))
+    assert (result.verdict, result.inconclusive, result.course.finished) == (Verdict.INCONCLUSIVE, "futile", True)
+    low, high, level = result.futility
+    assert max(-2.0, result.low) < low < high < min(2.0, result.high)
+    assert f"Stopped for futility after 6 seeds (look 1 of 2): the {level} {low:+.2f} to" in result.sentence
+    assert str(level) == "80.4 % futility interval"
+    assert "more pairs" not in result.sentence
+    assert (result.unseen, result.imputed) == (None, None)
+    gone = lost((0, None, 60.0))
+    rule = design(10, looks=(8, 10), futility=STOPS)
+    pairs = pairs_of(70.0 + SMALL[1:10], BASE[:9], range(1, 10))
+    result = compared(rule, pairs, lost=gone, complete=8)
+    assert (result.inconclusive, result.imputed, result.used) == ("futile", None, 7)
+    assert compared(rule, pairs, lost=gone, complete=8, findings=(exploded(),)).inconclusive is None
