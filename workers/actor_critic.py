@@ -51,7 +51,8 @@ class Shape:
     def groups(self) -> tuple[range, ...]:
         """Groups of heads whose logits are computed together, conditioned on all heads of earlier groups."""
         count = len(self.head_sizes)
-        return tuple(heads for heads in (range(min(1, count)), range(1, min(2, count)), range(2, count)) if heads)
+        groups = (range(min(1, count)), range(1, min(2, count)), range(2, count))
+        return tuple(heads for heads in groups if heads)
 
 
 def orthogonal(rows: int, columns: int, gain: float, rng: RngPath) -> Floats:
@@ -59,7 +60,9 @@ def orthogonal(rows: int, columns: int, gain: float, rng: RngPath) -> Floats:
     normal = rng.generator().standard_normal((max(rows, columns), min(rows, columns)))
     q, r = np.linalg.qr(normal)
     q = q * np.sign(np.diag(r))  # makes the factorisation unique, and the result uniform over orthogonal matrices
-    return gain * (q if rows >= columns else q.T)
+    if rows < columns:
+        q = q.T
+    return gain * q
 
 
 def initial_weights(shape: Shape, rng: RngPath) -> Weights:
@@ -72,7 +75,8 @@ def initial_weights(shape: Shape, rng: RngPath) -> Weights:
         found[f"{name}.bias"] = np.zeros(outputs)
 
     def norm(name: str) -> None:
-        found[f"{name}.weight"], found[f"{name}.bias"] = np.ones(hidden), np.zeros(hidden)
+        found[f"{name}.weight"] = np.ones(hidden)
+        found[f"{name}.bias"] = np.zeros(hidden)
 
     linear("encoder.0", shape.observation_width, hidden, _INNER_GAIN, rng / "encoder")
     norm("encoder.1")
@@ -91,11 +95,13 @@ def initial_weights(shape: Shape, rng: RngPath) -> Weights:
             size = shape.head_sizes[head]  # rows of root mean square 1, like the features that they are added to
             gain = math.sqrt(max(size, hidden))
             found[f"{name}.choices.{head}.weight"] = orthogonal(size, hidden, gain, path / "choices" / head / "weight")
-        linear(f"{name}.logits", hidden, sum(shape.head_sizes[head] for head in heads), _LOGIT_GAIN, path / "logits")
+        choices = sum(shape.head_sizes[head] for head in heads)
+        linear(f"{name}.logits", hidden, choices, _LOGIT_GAIN, path / "logits")
     if shape.first_bias:
         found["actor.0.logits.bias"][:] = shape.first_bias
     if shape.dimensions:
-        path, found["actor.0.log_std"] = rng / "group" / "normal", np.zeros(shape.dimensions)
+        path = rng / "group" / "normal"
+        found["actor.0.log_std"] = np.zeros(shape.dimensions)
         linear("actor.0.inner", hidden, hidden, _INNER_GAIN, path / "inner")
         linear("actor.0.means", hidden, shape.dimensions, _LOGIT_GAIN, path / "means")
     linear("critic.0", hidden, hidden, _INNER_GAIN, rng / "critic" / "inner")

@@ -277,11 +277,14 @@ class Kind(ABC):
 
     def summary(self, episodes: Sequence[EnvEpisode]) -> tuple[dict[str, Any], str]:
         """Return the means over an evaluation's episodes, by name and as a sentence."""
-        known = {name: [one.measures[name] for one in episodes] for name in episodes[0].measures}
-        means = {name: float(np.mean([v for v in found if v is not None] or [np.nan])) for name, found in known.items()}
-        outcome = float(np.mean([one.outcome for one in episodes]))
-        words = ", ".join((f"outcome {outcome:.2f}", *(f"{name} {mean:.2f}" for name, mean in means.items())))
-        return {"outcome": outcome, "measures": means}, words
+        means = {}
+        for name in episodes[0].measures:
+            values = [episode.measures[name] for episode in episodes]
+            known = [value for value in values if value is not None]
+            means[name] = float(np.mean(known or [np.nan]))
+        outcome = float(np.mean([episode.outcome for episode in episodes]))
+        words = [f"outcome {outcome:.2f}", *(f"{name} {mean:.2f}" for name, mean in means.items())]
+        return {"outcome": outcome, "measures": means}, ", ".join(words)
 
 
 def kind_of(task: str) -> Kind:

@@ -25,7 +25,8 @@ from workers.facts import Bools, Floats, Ints, SeedFacts, StepFacts
 from workers.vocabulary import FOSSILIZED, HOLDING, UNKNOWN, Op, Stage
 
 _OF_STAGE = {Stage.GERMINATED: 1.0, Stage.TRAINING: 2.0, Stage.BLENDING: 3.5, Stage.HOLDING: 5.5, Stage.FOSSILIZED: 6.0}
-_TABLE = np.array([_OF_STAGE.get(Stage(i), 0.0) if i in set(Stage) else 0.0 for i in range(max(Stage) + 1)])
+_TABLE = np.zeros(max(Stage) + 1)
+_TABLE[list(_OF_STAGE)] = list(_OF_STAGE.values())
 
 
 def stage_potential(stage: Ints) -> Floats:
@@ -135,11 +136,13 @@ def ratio_penalty(seeds: SeedFacts, settings: RewardSettings) -> Floats:
     penalty = settings.prune_good_seed_penalty
     clear = improvement > max(settings.improvement_safe_threshold, 1e-8)
     ratio = np.divide(contribution, improvement, out=np.zeros_like(contribution), where=clear)
-    excess = np.where(ratio > threshold, -np.minimum(-penalty, 0.1 * (ratio - threshold) / threshold), 0.0)
+    beyond = 0.1 * (ratio - threshold) / threshold
+    excess = np.where(ratio > threshold, -np.minimum(-penalty, beyond), 0.0)
     unearned = penalty * np.minimum(1.0, contribution / _FULL_PENALTY_CONTRIBUTION)
     suspicious = (contribution > _SUSPICIOUS_CONTRIBUTION) & (discount(seeds, settings) >= 0.5)
     flat = improvement <= settings.improvement_safe_threshold
-    return np.where(suspicious, first_of((clear, excess), (flat, unearned), otherwise=0.0), 0.0)
+    due = first_of((clear, excess), (flat, unearned), otherwise=0.0)
+    return np.where(suspicious, due, 0.0)
 
 
 def attribution(facts: StepFacts, seeds: SeedFacts, settings: RewardSettings) -> Floats:
@@ -151,7 +154,8 @@ def attribution(facts: StepFacts, seeds: SeedFacts, settings: RewardSettings) ->
     unmeasured = np.isnan(seeds.contribution)
     live = seeds.present & (seeds.stage != FOSSILIZED)
     proxy = _proxy(facts, live & unmeasured, settings)
-    bounded = np.where(live, np.where(unmeasured, proxy, _of_measured(facts, seeds, settings)), 0.0)
+    of_live = np.where(unmeasured, proxy, _of_measured(facts, seeds, settings))
+    bounded = np.where(live, of_live, 0.0)
     bounded = np.where(acted_on(facts, Op.FOSSILIZE) & (seeds.total_improvement < 0), 0.0, bounded)
     return np.where(acted_on(facts, Op.PRUNE), -bounded, bounded)
 

@@ -54,7 +54,7 @@ def conduct(history: History) -> tuple[Conduct, ...]:
 def evaluated_envs(run: RunHistory) -> list[EnvEpisode]:
     """Return every evaluation episode of every environment, sampled and greedy."""
     if run.evaluation:
-        return [played.outcome for played in run.evaluation.episodes]
+        return [played.result for played in run.evaluation.episodes]
     return []
 
 

@@ -77,7 +77,7 @@ def _meaning(mode: str, runs: Sequence[Episodes]) -> RewardMeaning:
     by_episode = []
     by_run = []
     for eval_episodes in runs:
-        by_episode += [(played.rewards.get(mode), played.outcome.outcome) for played in eval_episodes]
+        by_episode += [(played.rewards.get(mode), played.result.outcome) for played in eval_episodes]
         by_run.append((_reward(eval_episodes, mode), _outcome(eval_episodes)))
     return RewardMeaning(mode=mode, episodes=_correlation(by_episode), runs=_correlation(by_run))
 
@@ -94,7 +94,7 @@ def _evaluated(runs: Sequence[RunHistory]) -> list[Episodes]:
 
 
 def _outcome(eval_episodes: Episodes) -> float | None:
-    return mean(played.outcome.outcome for played in eval_episodes)
+    return mean(played.result.outcome for played in eval_episodes)
 
 
 def _reward(eval_episodes: Episodes, mode: str) -> float | None:

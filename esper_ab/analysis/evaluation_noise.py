@@ -67,11 +67,11 @@ def _outcomes(run: RunHistory) -> Floats:
         return np.array([])
     sampled = [played for played in run.evaluation.episodes if played.actions == "sampled"]
     sampled.sort(key=_episode_and_environment)
-    return np.array([played.outcome.outcome for played in sampled])
+    return np.array([played.result.outcome for played in sampled])
 
 
 def _episode_and_environment(played: EvaluatedEpisode) -> tuple[int, int]:
-    return played.episode, played.outcome.env
+    return played.episode, played.result.env
 
 
 def _with_costs(history: History, found: Components | None) -> EvaluationNoise | None:

@@ -30,12 +30,14 @@ def arguments(function: str, given: Mapping[str, Any], declared: type) -> dict[s
 
 def typed(what: str, given: Any, kind: Any) -> Any:
     """Convert an argument to the type `kind`; UsageError if the argument does not fit."""
-    listed = get_origin(kind) in (tuple, Sequence) and isinstance(given, Iterable) and not isinstance(given, str)
+    value = given
+    if get_origin(kind) in (tuple, Sequence) and isinstance(given, Iterable) and not isinstance(given, str):
+        value = list(given)
     try:
-        return msgspec.convert(plain(list(given) if listed else given), kind)
+        return msgspec.convert(plain(value), kind)
     except msgspec.ValidationError as error:
-        said = str(error).replace("`array`", "a list").replace("`", "")
-        raise UsageError(f"{what}={given!r}: {said[0].lower()}{said[1:]}") from None
+        reason = str(error).replace("`array`", "a list").replace("`", "")
+        raise UsageError(f"{what}={given!r}: {reason[0].lower()}{reason[1:]}") from None
 
 
 def path_of(what: str, given: Any, otherwise: str = "") -> Path:
@@ -48,8 +50,8 @@ def path_of(what: str, given: Any, otherwise: str = "") -> Path:
 
 def change_tracking(before: Tracking, changes: Mapping[str, Any]) -> Tracking:
     """Return `before` with `changes` applied; UsageError for an unknown name or a wrong value."""
-    told = ("description", "tags")  # set by the experiment and its variants
-    kinds = {field.name: field.type for field in msgspec.structs.fields(Tracking) if field.name not in told}
+    not_here = ("description", "tags")  # set by the experiment and its variants
+    kinds = {field.name: field.type for field in msgspec.structs.fields(Tracking) if field.name not in not_here}
     for name, value in changes.items():
         if name not in kinds:
             raise UsageError(f"set_tracking: no {name!r}; {did_you_mean(name, kinds)}")

@@ -52,11 +52,8 @@ class ExperimentBuilder:
         `ppo__lr=1e-3` and `overrides={"ppo.lr": 1e-3}` are equivalent. `tags` and `run` are for trackers.
         """
         own = _once(overrides, settings, f"variant {name!r}")
-        # `build` refuses anything else
-        if isinstance(tags, list | tuple):
+        if isinstance(tags, list | tuple):  # `build` refuses anything else
             tags = list(tags)
-        else:
-            tags = tags
         return self._with(variants=[*self.so_far.variants, ABVariant(name, description, own, tags, run)])
 
     def set_runs_per_variant(self, runs: int) -> ExperimentBuilder:
@@ -85,8 +82,11 @@ class ExperimentBuilder:
 
         If `mode` is None, an earlier choice is kept; if there was no earlier choice, the mode is online.
         """
-        before = self.so_far.tracking.wandb
-        wandb = mode or ("online" if before == "off" else before)
+        wandb = self.so_far.tracking.wandb
+        if mode:
+            wandb = mode
+        elif wandb == "off":
+            wandb = "online"
         return self.set_tracking(wandb=wandb, wandb_entity=entity, wandb_project=project)
 
     def build(self) -> ABExperiment:
@@ -100,8 +100,10 @@ class ExperimentBuilder:
 
 def _once(overrides: Settings | None, settings: Settings, where: str) -> Settings:
     """Merge the settings in `overrides` with those in keywords, by dotted key; UsageError if both set the same key."""
-    told = dotted({} if overrides is None else overrides)
-    more = dotted(settings)
-    for key in told.keys() & more.keys():
+    in_overrides: dict[str, Any] = {}
+    if overrides is not None:
+        in_overrides = dotted(overrides)
+    in_keywords = dotted(settings)
+    for key in in_overrides.keys() & in_keywords.keys():
         raise UsageError(f"{where}: {key} is set twice")
-    return {**told, **more}
+    return {**in_overrides, **in_keywords}

@@ -50,8 +50,11 @@ class OutcomeVerdicts(Answer):
     @property
     def verdicts(self) -> dict[tuple[str, str, str], str]:
         """The verdict by (a, b, task); the task is "" if there are no tasks, and "mean over tasks" for the mean."""
-        found = ((one, one.question.task) for one in self.comparisons)
-        return {(one.question.a, one.question.b, task): str(one.verdict) for one, task in found}
+        verdicts = {}
+        for comparison in self.comparisons:
+            question = comparison.question
+            verdicts[question.a, question.b, question.task] = str(comparison.verdict)
+        return verdicts
 
     @property
     def figure(self) -> Figure:
@@ -235,7 +238,9 @@ def _python_errors() -> Iterator[None]:
 def _folders(data: Any) -> list[tuple[str, Path]]:
     """Return the task and path of each experiment directory given as `data`; [] if `data` is a table of outcomes."""
     if isinstance(data, (str, os.PathLike)):
-        return [("", Path(data))] if Path(data).is_dir() else []
+        if not Path(data).is_dir():
+            return []
+        return [("", Path(data))]
     if not isinstance(data, Mapping) or not all(isinstance(one, (str, os.PathLike)) for one in data.values()):
         return []
     return [(task, Path(one)) for task, one in data.items()]

@@ -25,6 +25,7 @@ from esper_ab.api.declared import ABExperiment
 from esper_ab.api.requested import DeclaredExperiment, parse_declaration
 from esper_ab.api.running import READING
 from esper_ab.contracts.errors import USER_FAULTS, EsperError, UsageError
+from esper_ab.contracts.process_exit import PROCESS_EXIT
 from esper_ab.contracts.regular_file import read_regular
 from esper_ab.contracts.visible import visible_line
 from esper_ab.settings.experiment import AskedExperiment
@@ -44,8 +45,8 @@ def load_declaration(path: Path) -> DeclaredExperiment:
         found = _find_experiments(path)
     # Equal experiments count as one.
     different = {
-        msgspec.json.encode((asked, one.about, one.tracking)): f"{symbol} ({asked.name})"
-        for symbol, one, asked in found
+        msgspec.json.encode((asked, declared.about, declared.tracking)): f"{symbol} ({asked.name})"
+        for symbol, declared, asked in found
     }
     if len(different) > 1:
         named = ", ".join(different.values())
@@ -63,15 +64,17 @@ def defines_trainer(path: Path) -> bool:
 def _bound(body: Iterable[ast.AST]) -> Iterator[str]:
     """Yield the names bound in `body`, which is part of a file, and "experiment" for each subclass of ABExperiment."""
     for node in body:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        if isinstance(node, ast.FunctionDef):
             yield node.name
-            bases = node.bases if isinstance(node, ast.ClassDef) else ()
-            yield from ("experiment" for base in bases if ast.unparse(base).endswith("ABExperiment"))
+        elif isinstance(node, ast.ClassDef):
+            yield node.name
+            if any(ast.unparse(base).endswith("ABExperiment") for base in node.bases):
+                yield "experiment"
         elif isinstance(node, ast.Import | ast.ImportFrom):
-            yield from (one.asname or one.name for one in node.names)
+            yield from (imported.asname or imported.name for imported in node.names)
         elif isinstance(node, ast.Assign | ast.AnnAssign):
-            names = (one for one in ast.walk(node) if isinstance(one, ast.Name))
-            yield from (one.id for one in names if isinstance(one.ctx, ast.Store))
+            names = (part for part in ast.walk(node) if isinstance(part, ast.Name))
+            yield from (name.id for name in names if isinstance(name.ctx, ast.Store))
         else:  # recurse into `if`, `try` and `with`
             for part in ("body", "orelse", "handlers", "finalbody"):
                 yield from _bound(getattr(node, part, ()))
@@ -97,20 +100,26 @@ def _find_experiments(path: Path) -> list[tuple[str, DeclaredExperiment, AskedEx
     module = ModuleType(f"esper_ab_run.{path.stem}")
     module.__file__ = str(path)
     sys.modules[module.__name__] = module
+    PROCESS_EXIT.needs_teardown = True
     _run_guarded(path, lambda: exec(code, module.__dict__))
-    own = {
-        symbol: value
-        for symbol, value in vars(module).items()
-        if not isinstance(value, FunctionType | type) or value.__module__ == module.__name__  # not imported
-    }
-    named = {symbol: value for symbol, value in own.items() if _FACTORY.fullmatch(symbol)}
-    found = {symbol: value for symbol, value in named.items() if not _needed_arguments(value)}
-    if not found:
-        classes = {name: one for name, one in own.items() if isinstance(one, type) and issubclass(one, ABExperiment)}
-        found = {symbol: value for symbol, value in classes.items() if not _needed_arguments(value)}
-    if not found:
+    named: dict[str, Any] = {}
+    classes: dict[str, Any] = {}
+    for symbol, value in vars(module).items():
+        if isinstance(value, FunctionType | type) and value.__module__ != module.__name__:
+            continue  # imported
+        if _FACTORY.fullmatch(symbol):
+            named[symbol] = value
+        if isinstance(value, type) and issubclass(value, ABExperiment):
+            classes[symbol] = value
+    chosen = _callable_without_arguments(named) or _callable_without_arguments(classes)
+    if not chosen:
         raise UsageError(_explain_nothing(path, named, module))
-    return [(symbol, *_make(path, symbol, value)) for symbol, value in found.items()]
+    return [(symbol, *_make(path, symbol, value)) for symbol, value in chosen.items()]
+
+
+def _callable_without_arguments(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the values that need no arguments, including those that are not called at all."""
+    return {symbol: value for symbol, value in values.items() if not _needed_arguments(value)}
 
 
 def _compile(path: Path) -> CodeType:
@@ -119,7 +128,8 @@ def _compile(path: Path) -> CodeType:
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
     except SyntaxError as error:
-        raise UsageError(f"{path}{f':{error.lineno}' if error.lineno else ''}: {error.msg}") from None
+        where = f"{path}:{error.lineno}" if error.lineno else str(path)
+        raise UsageError(f"{where}: {error.msg}") from None
     except ValueError as error:  # null bytes
         raise UsageError(f"{path}: not Python: {error}") from None
 
@@ -134,10 +144,10 @@ def _run_guarded(path: Path, action: Callable[[], Made]) -> Made:
         where = f"{path}:{lines[-1]}" if lines else str(path)
         first = (str(error).splitlines() or [""])[0]
         if isinstance(error, EsperError):
-            said = first
+            message = first
         else:
-            said = f"{type(error).__name__}: {first}".removesuffix(": ")
-        raise UsageError(visible_line(f"{where}: {said}", _MESSAGE_CHARS)) from None
+            message = f"{type(error).__name__}: {first}".removesuffix(": ")
+        raise UsageError(visible_line(f"{where}: {message}", _MESSAGE_CHARS)) from None
 
 
 def _needed_arguments(value: object) -> tuple[str, ...]:
@@ -149,7 +159,11 @@ def _needed_arguments(value: object) -> tuple[str, ...]:
     except (TypeError, ValueError):
         return ()
     given = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return tuple(one.name for one in parameters if one.default is one.empty and one.kind not in given)
+    return tuple(
+        parameter.name
+        for parameter in parameters
+        if parameter.default is parameter.empty and parameter.kind not in given
+    )
 
 
 def _explain_nothing(path: Path, named: dict[str, Any], module: ModuleType) -> str:

@@ -190,12 +190,7 @@ class LoadedExperiment:
         )
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{escape(one.question.a)} &minus; {escape(one.question.b)}</td>"
-            f"<td><b>{escape(str(one.verdict))}</b></td>"
-            f'<td style="text-align:left">{"<br>".join(escape(visible(line)) for line in one.answer)}</td></tr>'
-            for one in self.comparisons
-        )
+        rows = "".join(map(_html_row, self.comparisons))
         head = f"{escape(visible(self._content.title))} ({escape(visible(str(self.path)))})"
         return f"<p><b>{head}</b><br>{escape(self.state)}: {escape(self._done)}</p><table>{rows}</table>"
 
@@ -214,3 +209,14 @@ class LoadedExperiment:
         conclusions.add_conclusions(connection, self.comparisons)
         lock(connection)
         return connection
+
+
+def _html_row(comparison: Comparison) -> str:
+    """Return a comparison as a row of a table in a notebook."""
+    question = comparison.question
+    answer = "<br>".join(escape(visible(line)) for line in comparison.answer)
+    return (
+        f"<tr><td>{escape(question.a)} &minus; {escape(question.b)}</td>"
+        f"<td><b>{escape(str(comparison.verdict))}</b></td>"
+        f'<td style="text-align:left">{answer}</td></tr>'
+    )

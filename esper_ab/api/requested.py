@@ -113,21 +113,26 @@ def _assignments(settings: Settings, where: str, folder: Path) -> Iterator[Assig
 
 def tracking_of(experiment: ABExperiment) -> Tracking:
     """Return the tracking settings with the experiment's description, its variants' tags and W&B names."""
-    told = experiment.tracking
-    if not isinstance(told, Tracking):
+    tracking = experiment.tracking
+    if not isinstance(tracking, Tracking):
         raise UsageError(f"experiment {experiment.name!r}: tracking must be an esper_ab.trackers.settings.Tracking")
     if experiment.wandb_entity or experiment.wandb_project:
-        told = msgspec.structs.replace(
-            told,
-            wandb="online" if told.wandb == "off" else told.wandb,
+        tracking = msgspec.structs.replace(
+            tracking,
+            wandb="online" if tracking.wandb == "off" else tracking.wandb,
             wandb_entity=experiment.wandb_entity,
             wandb_project=experiment.wandb_project,
         )
-    if experiment.date and not told.wandb_project:
-        told = msgspec.structs.replace(told, wandb_project=f"ab_test_{experiment.name}_{experiment.date}")
-    tags = {variant.name: (*variant.tags, *filter(None, [variant.run])) for variant in experiment.variants}
-    tagged = {name: own for name, own in tags.items() if own}
-    return msgspec.structs.replace(told, description=experiment.description, tags=tagged)
+    if experiment.date and not tracking.wandb_project:
+        tracking = msgspec.structs.replace(tracking, wandb_project=f"ab_test_{experiment.name}_{experiment.date}")
+    tags = {}
+    for variant in experiment.variants:
+        own = tuple(variant.tags)
+        if variant.run:
+            own += (variant.run,)
+        if own:
+            tags[variant.name] = own
+    return msgspec.structs.replace(tracking, description=experiment.description, tags=tags)
 
 
 def about(experiment: ABExperiment) -> dict[str, Any]:

@@ -107,9 +107,11 @@ class Results(Mapping[str, list[RunResult]]):
 
     def __str__(self) -> str:
         """Return a text with the successes by variant, the reasons for failures, and the verdicts."""
-        first = f"{self.path}: {self.error}" if self.error else str(self.path)
-        counts = (f"{name}: {sum(run.success for run in runs)} of {len(runs)} runs done" for name, runs in self.items())
-        return "\n".join([first, *counts, *self.failure_lines, self.verdict])
+        lines = [f"{self.path}: {self.error}" if self.error else str(self.path)]
+        for name, runs in self.items():
+            done = sum(run.success for run in runs)
+            lines.append(f"{name}: {done} of {len(runs)} runs done")
+        return "\n".join([*lines, *self.failure_lines, self.verdict])
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{name}: {sum(run.success for run in runs)}/{len(runs)}" for name, runs in self.items())
@@ -126,18 +128,26 @@ def early_end(failure: EsperError | None, path: Path, history: History) -> str:
         return ""
     lines = str(failure).splitlines()
     first, *more = [line for line in lines if not line.startswith(_GO_ON)]
-    said = [first, *(line for line in more[-1:] if not line.startswith(" "))]  # the consequence, below the log
-    died = next((entry.run_name for entry in reversed(history.incidents) if entry.category in _DEATHS), "")
-    see = f"see `{shell_command('logs', path, *([died] if died else []))}`"
-    on = [f"{_GO_ON}`{line.removeprefix(_GO_ON)}`" for line in lines if line.startswith(_GO_ON)]
-    return "; ".join([*said, see, *on])
+    parts = [first]
+    if more and not more[-1].startswith(" "):
+        parts.append(more[-1])  # the consequence, below the log
+    words = [str(path)]
+    if died := next((entry.run_name for entry in reversed(history.incidents) if entry.category in _DEATHS), ""):
+        words.append(died)
+    parts.append(f"see `{shell_command('logs', *words)}`")
+    parts += [f"{_GO_ON}`{line.removeprefix(_GO_ON)}`" for line in lines if line.startswith(_GO_ON)]
+    return "; ".join(parts)
 
 
 def _result(path: Path, run: RunHistory, content: Content) -> RunResult:
     evaluation = run.evaluation
     outcome = content.outcomes[run.ref.name]
     success = evaluation is not None and len(run.columns) == run.spec.episodes
-    seconds = [*run.columns.of("total_s"), *([evaluation.timing.total_s] if evaluation else [])]
+    seconds = list(run.columns.of("total_s"))
+    policy: Path | None = None
+    if evaluation is not None:
+        seconds.append(evaluation.timing.total_s)
+        policy = path / evaluation.policy_file
     rewards = {f"reward.{mode}": value for mode, value in outcome.rewards.items()}
     return RunResult(
         variant=run.ref.group_id,
@@ -147,7 +157,7 @@ def _result(path: Path, run: RunHistory, content: Content) -> RunResult:
         duration_s=sum(seconds, 0.0),
         metrics={name: getattr(outcome, name) for name in _METRICS} | outcome.measures | rewards,
         directory=path / folder_of(run.ref),
-        policy=path / evaluation.policy_file if evaluation else None,
+        policy=policy,
     )
 
 
@@ -157,12 +167,11 @@ def _why(run: RunHistory, history: History) -> str:
     if run.lost:
         kinds = _DEATHS if run.failed else ("cancelled",)
         return _last(entries, kinds) or _last(entries, ("dropped_pair",)) or "its seed was given up"
+    progress = "not finished" if run.started else "not started"
     ended = history.ended
     if ended and ended.detail:
-        how = f"the experiment {ended.status}"
-    else:
-        how = "the experiment did not end"
-    return f"{'not finished' if run.started else 'not started'}; {how}"
+        return f"{progress}; the experiment {ended.status}"
+    return f"{progress}; the experiment did not end"
 
 
 def _last(entries: list[Incident], kinds: tuple[str, ...]) -> str:

@@ -49,8 +49,9 @@ class More(TypedDict, total=False):
     ray_wait: Annotated[float, msgspec.Meta(ge=0)] | None
 
 
-class _All(More, total=False):
-    output_dir: Any
+class _Checked(More, total=False):
+    """All arguments of `run_ab_test` that are checked by their types."""
+
     parallel_runs: bool
     max_parallel_runs: PositiveInt | None
     retry_failed_runs: bool
@@ -83,12 +84,8 @@ def run_ab_test(
     failed, and `Results.error` gives the reason. Raises UsageError before anything starts, Interrupted after Ctrl-C,
     and DiskFull.
     """
-    if isinstance(experiment, ExperimentBuilder):
-        raise UsageError("run_ab_test: the experiment is not built yet; end it with .build()")
-    if not isinstance(experiment, ABExperiment):
-        expected = "expected an ABExperiment, as create_experiment(…).build() returns"
-        raise UsageError(f"run_ab_test: {expected}, not {experiment!r}")
-    told = arguments(
+    _check_built(experiment)
+    checked = arguments(
         "run_ab_test",
         {
             "parallel_runs": parallel_runs,
@@ -97,34 +94,56 @@ def run_ab_test(
             "max_retries": max_retries,
             **more,
         },
-        _All,
+        _Checked,
     )
-    own = {key: told.pop(key) for key in AskedLauncher.__struct_fields__ if key in told}
+    return _run(experiment, output_dir, checked)
+
+
+def _check_built(experiment: object) -> None:
+    """Raise UsageError if `experiment` is not an ABExperiment."""
+    if isinstance(experiment, ExperimentBuilder):
+        raise UsageError("run_ab_test: the experiment is not built yet; end it with .build()")
+    if not isinstance(experiment, ABExperiment):
+        expected = "expected an ABExperiment, as create_experiment(…).build() returns"
+        raise UsageError(f"run_ab_test: {expected}, not {experiment!r}")
+
+
+def _run(experiment: ABExperiment, output_dir: str | Path, checked: Mapping[str, Any]) -> Results:
+    """Plan and run the experiment, and return its results; `checked` has the other arguments of the call by name."""
     declared = parse_declaration(experiment, Path.cwd())
-    watched = told.get("verbose", False)
-    retries = told["max_retries"] if told["retry_failed_runs"] else 0
+    watched = checked.get("verbose", False)
     failure: EsperError | None = None
     with spelled(in_python()):
-        launcher = make_launcher(AskedLauncher(**own))
+        launcher = make_launcher(_asked_launcher(checked))
         _check_process(launcher)
         check_tracking(declared.tracking)
-        job = plan_job(
-            AskedJob(
-                parts=one_part(_limited(declared.asked, told)),
-                output_dir=path_of("output_dir", output_dir),
-                tracking=declared.tracking,
-                about=declared.about,
-            ),
-            launcher,
+        asked = AskedJob(
+            parts=one_part(_limited(declared.asked, checked)),
+            output_dir=path_of("output_dir", output_dir),
+            tracking=declared.tracking,
+            about=declared.about,
         )
+        job = plan_job(asked, launcher)
         if watched:
             click.echo(typeable(describe(job)))
         try:
-            carry_out(job, watched=watched, limits=Limits(deaths=1 + retries))
+            carry_out(job, watched=watched, limits=_death_limit(checked))
         except (WorkerFailed, WorkerHung) as error:
             failure = error
     content = write_report(job.directory).content
     return Results(job.directory, content, early_end(failure, job.directory, content.history))
+
+
+def _asked_launcher(checked: Mapping[str, Any]) -> AskedLauncher:
+    """Return the launcher options among the arguments of the call."""
+    return AskedLauncher(**{key: checked[key] for key in AskedLauncher.__struct_fields__ if key in checked})
+
+
+def _death_limit(checked: Mapping[str, Any]) -> Limits:
+    """Return how often the worker of a run may die before the seed is given up."""
+    if not checked["retry_failed_runs"]:
+        return Limits(deaths=1)
+    return Limits(deaths=1 + checked["max_retries"])
 
 
 def _check_process(launcher: Launcher) -> None:
@@ -147,13 +166,14 @@ def _check_process(launcher: Launcher) -> None:
         )
 
 
-def _limited(asked: AskedExperiment, told: Mapping[str, Any]) -> AskedExperiment:
+def _limited(asked: AskedExperiment, checked: Mapping[str, Any]) -> AskedExperiment:
     """Apply the name and the limit on parallel runs from the call; UsageError if the arguments conflict."""
-    most = told["max_parallel_runs"]
-    name = told.get("name", "")
-    if not told["parallel_runs"] and (most or 1) > 1:
+    most = checked["max_parallel_runs"]
+    name = checked.get("name", "")
+    if not checked["parallel_runs"] and (most or 1) > 1:
         raise UsageError(f"max_parallel_runs={most} contradicts parallel_runs=False, which trains one run at a time")
     if name:
         check_name(name, "name")
-    most = most if told["parallel_runs"] else 1
+    if not checked["parallel_runs"]:
+        most = 1
     return msgspec.structs.replace(asked, name=name or asked.name, max_parallel=most or asked.max_parallel)

@@ -31,11 +31,14 @@ def _flattened(settings: Settings, above: str) -> dict[str, Any]:
         if not isinstance(written, str):
             raise UsageError(f"the key of a setting must be text, as in 'ppo.lr', not {written!r}")
         key = above + written.replace("__", ".")
-        below = _flattened(value, f"{key}.") if isinstance(value, Mapping) else {key: value}
-        for name, one in below.items():
+        if isinstance(value, Mapping):
+            below = _flattened(value, f"{key}.")
+        else:
+            below = {key: value}
+        for name, setting in below.items():
             if name in found:
                 raise UsageError(f"{name} is set twice")
-            found[name] = plain(one)
+            found[name] = plain(setting)
     return found
 
 

@@ -21,8 +21,11 @@ def in_python(names: Mapping[str, str] = ARGUMENTS) -> Spelling:
         value = setting.value
         if value is None:
             return name
-        shown = list(value) if isinstance(value, tuple) else value
-        return f"{name} {shown}" if name.startswith("--") else f"{name}={shown}"
+        if isinstance(value, tuple):
+            value = list(value)
+        if name.startswith("--"):
+            return f"{name} {value}"
+        return f"{name}={value}"
 
     return spell
 

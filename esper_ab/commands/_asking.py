@@ -10,8 +10,8 @@ import click
 import msgspec
 
 from esper_ab.api.requested import DeclaredExperiment
+from esper_ab.commands._launch_flags import LaunchFlags
 from esper_ab.commands._options import ARGUMENTS
-from esper_ab.commands._parameters import Flags
 from esper_ab.contracts.errors import Missing, UsageError
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.execution.experiment import Beforehand
@@ -24,17 +24,14 @@ from esper_ab.settings.parts import parse_parts
 from esper_ab.settings.request import Request, read_request, read_toml
 from esper_ab.trackers.settings import NAMES, Tracking, check_tracking, wandb_mode
 
-# Flags of `launch` that apply to a single experiment only, with the reason.
-_OF_ONE = {"calibration": "it covers one task", "reward_audit": "it covers one task"}
-_TRACKING = ("track", "wandb_mode", "wandb_entity", "wandb_project")
 
-
-def read_what(options: Flags) -> tuple[DeclaredExperiment, Request]:
+def read_what(flags: LaunchFlags) -> tuple[DeclaredExperiment, Request]:
     """Read WHAT (an experiment file, a Python trainer or a command) and the flags; UsageError if either is invalid."""
-    what = options["what"]
+    what = flags.what
     declared = DeclaredExperiment()
+    trainer: str | None = None
     if what is None:
-        return declared, read_request(options)
+        return declared, read_request(flags.by_name)
     path = Path(what)
     if path.suffix == ".toml" and (path.exists() or " " not in what):
         declared = DeclaredExperiment(file=read_toml(path))
@@ -42,11 +39,11 @@ def read_what(options: Flags) -> tuple[DeclaredExperiment, Request]:
         from esper_ab.api.files import defines_trainer, load_declaration  # load_declaration runs the user's code
 
         if defines_trainer(path):
-            options = options | {"trainer": what}
+            trainer = what
         else:
             declared = load_declaration(path)
     elif "{" in what:
-        options = options | {"trainer": what}
+        trainer = what
     elif " " in what:
         raise UsageError(
             f"{what}: no such file; if this is a command, put {{seed}} where the script expects its seed, "
@@ -57,7 +54,7 @@ def read_what(options: Flags) -> tuple[DeclaredExperiment, Request]:
             f"{what}: expected an experiment (.toml, .py), a Python file with train(run), or a command in quotes with "
             "placeholders, as in 'python train.py --lr {lr} --seed {seed} --out {out}'"
         )
-    return declared, read_request(options, declared.file)
+    return declared, read_request({**flags.by_name, "trainer": trainer}, declared.file)
 
 
 @contextmanager
@@ -66,84 +63,110 @@ def completed(command: str) -> Iterator[None]:
     try:
         yield
     except Missing as error:
-        shown = (flag.replace("--higher NAME", "--higher NAME or --lower NAME") for _, _, flag in error.missing)
-        wanted = "; ".join(f"{flag} ({decides})" for flag, (_, decides, _) in zip(shown, error.missing, strict=True))
+        flags = [flag for _, _, flag in error.missing]
+        wanted = []
+        for _, decides, flag in error.missing:
+            shown = flag.replace("--higher NAME", "--higher NAME or --lower NAME")
+            wanted.append(f"{shown} ({decides})")
         typed = click.get_current_context().meta.get(ARGUMENTS, ())
-        line = " ".join((shell_command(command, *typed), *(flag for _, _, flag in error.missing)))
-        raise UsageError(f"missing: {wanted}. Complete the command: {line}") from None
+        line = " ".join((shell_command(command, *typed), *flags))
+        raise UsageError(f"missing: {'; '.join(wanted)}. Complete the command: {line}") from None
 
 
-def read_job(options: Flags) -> AskedJob:
-    """Return the job requested by WHAT and the flags, which click has parsed.
+def read_job(flags: LaunchFlags) -> AskedJob:
+    """Return the job requested by WHAT and the flags.
 
     Raises UsageError for every error that can be found without the preflight.
     """
-    if not options["parallel"]:
-        if (options["max_parallel"] or 1) > 1:
+    if not flags.parallel:
+        if (flags.max_parallel or 1) > 1:
             raise click.UsageError("--no-parallel runs one run at a time; remove --no-parallel or --max-parallel")
-        options = options | {"max_parallel": 1}
-    declared, request = read_what(options)
+        flags = msgspec.structs.replace(flags, max_parallel=1)
+    declared, request = read_what(flags)
     with completed("launch"):
         parts = parse_parts(request) or one_part(parse(request))
     if len(parts.parts) > 1:
-        for flag, why in _OF_ONE.items():
-            if options[flag] not in (None, False):
-                said = flag.replace("_", "-")
-                raise UsageError(f"--{said}: {why}; remove it, because this question has {len(parts.parts)} parts")
-    tracking = declared.tracking
-    if any(options[flag] is not None for flag in _TRACKING):
-        tracking = tracking_of(options, tracking)
-    elif tracking != Tracking():
-        check_tracking(tracking)
-    calibration = reward_audit = None
-    if options["calibration"] is not None:
-        from esper_ab.design.calibration_file import load_calibration  # needs scipy, which is slow to import
-
-        calibration = load_calibration(options["calibration"])
-    if options["reward_audit"] is not None:
-        reward_audit = load_reward_audit(options["reward_audit"])
+        _refuse_files_of_one_task(flags, len(parts.parts))
     return AskedJob(
         parts=parts,
-        output_dir=options["output_dir"],
+        output_dir=flags.output_dir,
         about=declared.about,
-        tracking=tracking,
-        launcher=read_launcher_flags(options).over(request.launcher),
-        known=Beforehand(calibration=calibration, reward_audit=reward_audit),
+        tracking=_checked_tracking(flags, declared.tracking),
+        known=_known_beforehand(flags),
+        launcher=read_launcher_flags(flags.by_name).over(request.launcher),
     )
+
+
+def _refuse_files_of_one_task(flags: LaunchFlags, parts: int) -> None:
+    """Raise UsageError for a calibration or a reward audit, because this question has several parts."""
+    for flag, file in (("--calibration", flags.calibration), ("--reward-audit", flags.reward_audit)):
+        if file is not None:
+            raise UsageError(f"{flag}: it covers one task; remove it, because this question has {parts} parts")
+
+
+def _known_beforehand(flags: LaunchFlags) -> Beforehand:
+    """Load the files of --calibration and --reward-audit, if given."""
+    calibration = None
+    reward_audit = None
+    if flags.calibration is not None:
+        from esper_ab.design.calibration_file import load_calibration  # needs scipy, which is slow to import
+
+        calibration = load_calibration(flags.calibration)
+    if flags.reward_audit is not None:
+        reward_audit = load_reward_audit(flags.reward_audit)
+    return Beforehand(calibration=calibration, reward_audit=reward_audit)
+
+
+def _checked_tracking(flags: LaunchFlags, declared: Tracking) -> Tracking:
+    """Return the tracking settings from WHAT and the flags; UsageError if a tracker cannot be used."""
+    if (flags.track, flags.wandb_mode, flags.wandb_entity, flags.wandb_project) != (None, None, None, None):
+        return tracking_of(flags, declared)
+    if declared != Tracking():
+        check_tracking(declared)
+    return declared
 
 
 def _tracked(declared: Tracking) -> list[str]:
     """Return the names of the trackers that WHAT asks for."""
-    return [name for name, on in (("wandb", declared.wandb != "off"), ("tensorboard", declared.tensorboard)) if on]
+    names = []
+    if declared.wandb != "off":
+        names.append("wandb")
+    if declared.tensorboard:
+        names.append("tensorboard")
+    return names
 
 
-def tracking_of(options: Flags, declared: Tracking) -> Tracking:
+def tracking_of(flags: LaunchFlags, declared: Tracking) -> Tracking:
     """Return the tracking settings from the flags, over those of WHAT; --track replaces the trackers of WHAT.
 
     Raises UsageError if a tracker is unknown or cannot be used.
     """
-    if options["track"] is not None:
-        names = split_commas(options["track"], "--track")
+    if flags.track is not None:
+        names = split_commas(flags.track, "--track")
+        kept = Tracking(description=declared.description, tags=declared.tags)
     else:
         names = _tracked(declared)
+        kept = declared
     unknown = [name for name in names if name not in NAMES]
     if unknown:
         raise UsageError(f"--track {unknown[0]}: no such tracker; choose from {', '.join(NAMES)}")
-    for flag in _TRACKING[1:]:
-        if options[flag] is not None and "wandb" not in names:
-            raise UsageError(f"--{flag.replace('_', '-')} needs --track wandb")
-    kept = declared
-    if options["track"] is not None:
-        kept = Tracking(description=declared.description, tags=declared.tags)
+    for_wandb = {
+        "--wandb-mode": flags.wandb_mode,
+        "--wandb-entity": flags.wandb_entity,
+        "--wandb-project": flags.wandb_project,
+    }
+    for flag, value in for_wandb.items():
+        if value is not None and "wandb" not in names:
+            raise UsageError(f"{flag} needs --track wandb")
     mode = kept.wandb
-    if "wandb" in names and (options["wandb_mode"] is not None or mode == "off"):
-        mode = wandb_mode("--wandb-mode", options["wandb_mode"])
-    told = msgspec.structs.replace(
+    if "wandb" in names and (flags.wandb_mode is not None or mode == "off"):
+        mode = wandb_mode("--wandb-mode", flags.wandb_mode)
+    tracking = msgspec.structs.replace(
         kept,
         wandb=mode,
         tensorboard="tensorboard" in names,
-        wandb_entity=options["wandb_entity"] or kept.wandb_entity,
-        wandb_project=options["wandb_project"] or kept.wandb_project,
+        wandb_entity=flags.wandb_entity or kept.wandb_entity,
+        wandb_project=flags.wandb_project or kept.wandb_project,
     )
-    check_tracking(told)
-    return told
+    check_tracking(tracking)
+    return tracking

@@ -14,12 +14,12 @@ from typing import BinaryIO
 
 from esper_ab.commands._check_files import file_faults
 from esper_ab.commands._findings import Findings
-from esper_ab.commands._removable import removable
+from esper_ab.commands._removable import Removable, removable
 from esper_ab.contracts.errors import JournalError
 from esper_ab.contracts.regular_file import open_to_read
 from esper_ab.journal.events import AnyEvent
 from esper_ab.journal.file import JOURNAL_NAME, OtherVersion, Reading, read
-from esper_ab.journal.fold import History, Inconsistent, fold
+from esper_ab.journal.fold import History, Inconsistent, RunHistory, fold
 from esper_ab.journal.lock import holder
 
 _PART_BYTES = 1 << 20
@@ -32,17 +32,19 @@ def examine(experiment_dir: Path) -> Findings:
     history, damage, repairable = fold_intact(reading)
     if not history and not damage and not user:
         damage = "no event was recorded; launch the experiment again under the same name"
-    # a line still being written may be whole by now
-    if reading.torn_bytes and not user:
-        behind = 1
-    else:
-        behind = 0
+    lines_behind = 0
+    if reading.torn_bytes and not user:  # a line still being written may be whole by now
+        lines_behind = 1
     if damage:
         with open_to_read(experiment_dir / JOURNAL_NAME) as file:
             file.seek(reading.intact_bytes)
-            behind = _count_lines(file)
-    runs = tuple(history.runs.values()) if history else ()
-    unneeded = removable(experiment_dir, history) if history and not user else None
+            lines_behind = _count_lines(file)
+    runs: tuple[RunHistory, ...] = ()
+    if history:
+        runs = tuple(history.runs.values())
+    unneeded = Removable()
+    if history and not user:
+        unneeded = removable(experiment_dir, history)
     return Findings(
         experiment_dir=str(experiment_dir),
         in_use_by=str(user) if user else "",
@@ -52,10 +54,10 @@ def examine(experiment_dir: Path) -> Findings:
         evaluations=sum(run.evaluation is not None for run in runs),
         damage=damage,
         repairable=repairable,
-        lines_behind=behind,
+        lines_behind=lines_behind,
         faults=dict(file_faults(experiment_dir, runs, checkpoints=not user)),
-        removable=tuple(map(str, unneeded.files)) if unneeded else (),
-        removable_bytes=unneeded.size_bytes if unneeded else 0,
+        removable=tuple(map(str, unneeded.files)),
+        removable_bytes=unneeded.size_bytes,
     )
 
 
@@ -92,8 +94,6 @@ def fold_intact(reading: Reading) -> tuple[History | None, str, bool]:
         return fold(events, keeps_records=False), damage, helps
     except Inconsistent as error:
         deque(events, maxlen=0)  # read to the end, because damage in a later line is what we report
-        if reading.lines:
-            foreign = f"its lines are intact, but {error}, so it is not a journal of this tool"
-        else:
-            foreign = ""
-        return None, damage or foreign, False
+        if reading.lines and not damage:
+            damage = f"its lines are intact, but {error}, so it is not a journal of this tool"
+        return None, damage, False

@@ -21,11 +21,17 @@ from esper_ab.settings.request import read_toml
 def file_faults(experiment_dir: Path, runs: Sequence[RunHistory], *, checkpoints: bool) -> Iterator[tuple[str, str]]:
     for run in runs:
         yield from _run_faults(experiment_dir, run, checkpoints=checkpoints)
-    for code in {code for run in runs for code in run.spec.reward_code if code.folder}:
+    rewards: dict[RewardCode, None] = {}  # each once
+    trainers: dict[str, TrainerOrder] = {}  # by folder
+    for run in runs:
+        rewards |= dict.fromkeys(code for code in run.spec.reward_code if code.folder)
+        if run.spec.trainer:
+            trainers[run.spec.trainer.folder] = run.spec.trainer
+    for code in rewards:
         folder = experiment_dir / code.folder
         files = [path.relative_to(folder).as_posix() for path in files_below(folder) if path.suffix != ".pyc"]
         yield from _copy_faults(experiment_dir, code, files)
-    for order in {run.spec.trainer.folder: run.spec.trainer for run in runs if run.spec.trainer}.values():
+    for order in trainers.values():
         if not is_command(order.reference):  # a command's files are the user's own
             yield from _copy_faults(experiment_dir, order, order.files)
     for path in (experiment_dir / "experiment.toml", *sorted(experiment_dir.glob("runs/*/config.toml"))):
@@ -45,17 +51,20 @@ def _run_faults(experiment_dir: Path, run: RunHistory, *, checkpoints: bool) -> 
         file = run.evaluation.policy_file
         if what := _wrong(experiment_dir / file, run.evaluation.policy_sha256, None):
             yield file, f"policy of {run.ref.name}: {what}"
-    recorded = {one.milestone: one for one in run.checkpoints} if checkpoints else {}
+    if not checkpoints:
+        return
+    recorded = {checkpoint.milestone: checkpoint for checkpoint in run.checkpoints}
     newest = max(recorded, default=0) if run.expected else 0
-    for milestone, one in recorded.items():
-        if milestone != newest and not (experiment_dir / one.file).is_file():
+    for milestone, checkpoint in recorded.items():
+        path = experiment_dir / checkpoint.file
+        if milestone != newest and not path.is_file():
             continue
-        if what := _wrong(experiment_dir / one.file, one.sha256, one.size_bytes):
+        if what := _wrong(path, checkpoint.sha256, checkpoint.size_bytes):
             if run.expected:
                 use = "resume starts from an earlier checkpoint"
             else:
                 use = "it is no longer needed"
-            yield one.file, f"checkpoint {milestone} of {run.ref.name}: {what}; {use}"
+            yield checkpoint.file, f"checkpoint {milestone} of {run.ref.name}: {what}; {use}"
 
 
 def _copy_faults(

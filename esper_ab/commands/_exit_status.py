@@ -20,7 +20,6 @@ from typing import Any
 import click
 
 from esper_ab.commands._parameters import Command
-from esper_ab.commands._unknown_option import unknown_option
 from esper_ab.contracts.errors import (
     NO_ROOM,
     ConditionNotMet,
@@ -30,6 +29,7 @@ from esper_ab.contracts.errors import (
     UsageError,
     no_room,
 )
+from esper_ab.contracts.process_exit import PROCESS_EXIT
 from esper_ab.contracts.shell_command import typeable
 from esper_ab.contracts.visible import visible
 
@@ -137,7 +137,8 @@ def _open_standard_streams() -> None:
 def _lacking(error: Exception, program: str, args: Sequence[str]) -> str:
     """Describe a shortage of memory or threads; re-raise any other RuntimeError, because it is a bug."""
     if isinstance(error, MemoryError):
-        what = f" ({said})" if (said := " ".join(str(error).split())) else ""
+        details = " ".join(str(error).split())
+        what = f" ({details})" if details else ""
         remedy = "free some memory"
         if COMMANDS_THAT_TRAIN & {*program.split()[-1:], *args[:1]}:
             remedy += ", or run fewer runs at the same time, for example with --max-parallel 1"
@@ -159,9 +160,8 @@ def leaving(status: int) -> int:
     sys.exit. If an abandoned thread is still running inside a library, exit without the teardown, because tearing down
     that library could crash the process.
     """
-    inline = sys.modules.get("esper_ab.launchers.inline")
-    if inline is None or not inline.any_given_up():  # by now the journal is closed
-        if inline is not None or "esper_ab.api.files" in sys.modules:
+    if not PROCESS_EXIT.teardown_could_crash():  # by now the journal is closed
+        if PROCESS_EXIT.needs_teardown:
             return status
         atexit._run_exitfuncs()
     with suppress(OSError, ValueError):
@@ -204,16 +204,26 @@ def invoke(command: click.Command, args: Sequence[str], program: str) -> int:
         error.show()
         return UsageError.exit_code
     except click.ClickException as error:
-        refused = getattr(error, "ctx", None)
-        path = refused.command_path if refused is not None else program  # as in "esper-ab launch"
-        if isinstance(error, click.NoSuchOption):
-            said = unknown_option(error)
-        else:
-            said = error.format_message()
-        hint = f" (see `{path} --help`)" if isinstance(error, click.UsageError) else ""
-        return _report(" ".join(said.split()) + hint, UsageError.exit_code, args)
+        return _report(_click_message(error, program), UsageError.exit_code, args)
     except (KeyboardInterrupt, click.Abort):
         return _report("interrupted", Interrupted.exit_code, args)
     except (MemoryError, RuntimeError) as error:
         return _report(_lacking(error, program, args), UsageError.exit_code, args)
     return status if isinstance(status, int) else 0
+
+
+def _click_message(error: click.ClickException, program: str) -> str:
+    """Return an error of click in one line; if it is about the command line, the line also names the help."""
+    if isinstance(error, click.NoSuchOption):
+        from esper_ab.commands._unknown_option import unknown_option  # imported only for this error
+
+        message = unknown_option(error)
+    else:
+        message = error.format_message()
+    line = " ".join(message.split())
+    if not isinstance(error, click.UsageError):
+        return line
+    path = program
+    if error.ctx is not None:
+        path = error.ctx.command_path  # as in "esper-ab launch"
+    return f"{line} (see `{path} --help`)"

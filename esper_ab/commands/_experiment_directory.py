@@ -24,7 +24,10 @@ class ExperimentDirectory(click.Path):
         """Return the path; UsageError for a joint experiment if the command does not accept one."""
         path = super().convert(value, param, ctx)
         if not self._joint and isinstance(path, Path):
-            refuse_joint(path, ctx.info_name if ctx and ctx.info_name else "this command")
+            command = "this command"
+            if ctx and ctx.info_name:
+                command = ctx.info_name
+            refuse_joint(path, command)
         return path
 
 

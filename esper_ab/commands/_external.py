@@ -91,8 +91,10 @@ def columns_of(text: str) -> dict[str, str]:
 
     UsageError for a bad or repeated name.
     """
+    if not text:
+        return {}
     found: dict[str, str] = {}
-    for part in text.split(",") if text else ():
+    for part in text.split(","):
         ours, equals, theirs = (piece.strip() for piece in part.partition("="))
         if not (equals and ours and theirs):
             raise UsageError(f"--columns {text}: expected OURS=THEIRS, as in group=algorithm,outcome=return")
@@ -109,14 +111,18 @@ def as_in_python(flags: Flags) -> dict[str, Any]:
     if flags["margin"] is None:  # only the user can know it
         raise UsageError("--margin SIZE is needed: the smallest difference worth acting on, in the outcome's unit")
     by_task = ("margin", "better", "unit", "worst", "scores")
-    told = {name: value for name, value in flags.items() if name != "better" or value is not None}
-    return {name: told_by_task(value) if name in by_task else value for name, value in told.items()}
+    options: dict[str, Any] = {}
+    for name, value in flags.items():
+        if name == "better" and value is None:
+            continue
+        options[name] = told_by_task(value) if name in by_task else value
+    return options
 
 
 def status_of(comparisons: Iterable[Comparison]) -> int:
     """Return the exit status: NOTHING_ANSWERED if there is no comparison about which anything could be said."""
     unanswered = (Verdict.NO_INFERENCE, Verdict.BLOCKED)
-    if all(one.verdict in unanswered for one in comparisons):
+    if all(comparison.verdict in unanswered for comparison in comparisons):
         return NOTHING_ANSWERED
     return 0
 

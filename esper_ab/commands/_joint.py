@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_module
 from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
@@ -22,11 +23,7 @@ def status_joint(directory: Path, *, json: bool) -> None:
     found = read_joint(directory)
     plan = read_plan(directory / PLAN_NAME)
     if json:
-        parts = [
-            {"part": part.name, **(msgspec.to_builtins(status(folder)) if begun(folder) else {"state": "planned"})}
-            for part in found.parts
-            for folder in (directory / part.folder,)
-        ]
+        parts = [{"part": part.name, **_status_tree(directory / part.folder)} for part in found.parts]
         click.echo(json_module.dumps({"experiment": directory.name, "plan": plan.digest, "parts": parts}, indent=2))
         return
     folders = [directory / part.folder for part in found.parts]
@@ -35,6 +32,15 @@ def status_joint(directory: Path, *, json: bool) -> None:
             click.echo(typeable(f"{part.name}\n{status_text(folder)}\n"))
         else:
             click.echo(f"{part.name}: planned\n")
-    finished = all(begun(folder) and status(folder).state == "finished" for folder in folders)
-    verdict = str(directory / PAGE) if finished else "available when all parts are finished"
-    click.echo(typeable(f"verdict over all parts: {(finished and no_report(directory)) or verdict}"))
+    if all(begun(folder) and status(folder).state == "finished" for folder in folders):
+        verdict = no_report(directory) or str(directory / PAGE)
+    else:
+        verdict = "available when all parts are finished"
+    click.echo(typeable(f"verdict over all parts: {verdict}"))
+
+
+def _status_tree(folder: Path) -> dict[str, Any]:
+    """Return the progress of one part, as in the JSON of `status`."""
+    if not begun(folder):
+        return {"state": "planned"}
+    return dict(msgspec.to_builtins(status(folder)))

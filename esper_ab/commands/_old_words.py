@@ -40,4 +40,6 @@ def command_today(name: str) -> str:
 def flag_today(name: str, known: Collection[str]) -> str:
     """Return what to write instead of a flag of an earlier version; "" if a command with the flags `known` had none."""
     needed, today = _FLAGS.get(name, ("", ""))
-    return today if not needed or needed in known else ""
+    if needed and needed not in known:
+        return ""
+    return today

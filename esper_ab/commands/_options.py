@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,9 @@ class Margin(click.types.FloatParamType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the number, or the text for several tasks."""
-        several = isinstance(value, str) and "=" in value
-        return value if several else super().convert(value, param, ctx)
+        if isinstance(value, str) and "=" in value:
+            return value
+        return super().convert(value, param, ctx)
 
 
 _TASK = "A built-in task, or a Gymnasium environment: gym:ID or path/env.py:make."
@@ -255,8 +256,12 @@ def _declared(flags: dict[str, dict[str, Any]]) -> Decorator:
     options = []
     for name, how in flags.items():
         flag = f"--{name.replace('_', '-')}"
-        short = ("-v",) if name == "verbose" else ()
-        options.append(click.option(*short, f"{flag}/--no-{name}" if name in _SWITCHED else flag, name, **how))
+        if name in _SWITCHED:
+            flag += f"/--no-{name}"
+        spellings = [flag]
+        if name == "verbose":
+            spellings.insert(0, "-v")
+        options.append(click.option(*spellings, name, **how))
     return in_order(options)
 
 
@@ -272,9 +277,12 @@ def hosts_options(*names: str) -> Decorator:
 
 def experiment_options(*, without: Sequence[str] = (), one_task: bool = False) -> Decorator:
     """Return a decorator that adds WHAT and all flags of an experiment except `without`, in the order of the help."""
-    flags = _FLAGS | (_OF_ONE_TASK if one_task else {})
-    declared = _declared({name: how for name, how in flags.items() if name not in without})
-    return lambda function: click.argument("what", metavar="[WHAT]", required=False)(declared(function))
+    flags = dict(_FLAGS)
+    if one_task:
+        flags |= _OF_ONE_TASK
+    add_flags = _declared({name: how for name, how in flags.items() if name not in without})
+    add_what = click.argument("what", metavar="[WHAT]", required=False)
+    return lambda function: add_what(add_flags(function))
 
 
 def _show_all(ctx: click.Context, _param: click.Parameter, asked: bool) -> None:
@@ -298,7 +306,9 @@ def gather_lists(args: Sequence[str]) -> list[str]:
     collecting = False
     for arg in args:
         if collecting and not arg.startswith("-"):
-            gathered[-1] += ("," if gathered[-1] else "") + arg.strip(",")
+            if gathered[-1]:
+                gathered[-1] += ","
+            gathered[-1] += arg.strip(",")
             continue
         collecting = arg in {f"--{flag}" for flag in _LIST_FLAGS}
         gathered.append(arg)
@@ -349,11 +359,12 @@ class ExperimentCommand(RecordingCommand):
         options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
         records = {param.opts[-1][2:].replace("-", "_"): param.get_help_record(ctx) for param in options}
         short = "help_all" in records and _ALL not in ctx.meta
-        sections = {
-            heading: [records.pop(name, None) for name in names]
-            for heading, names in (_FIRST if short else _SECTIONS).items()
-        }
-        for heading, rows in (sections if short else sections | {"More": list(records.values())}).items():
-            if found := [row for row in rows if row is not None]:
+        headings: Mapping[str, Iterable[str]] = _FIRST if short else _SECTIONS
+        sections = {heading: [records.pop(name, None) for name in names] for heading, names in headings.items()}
+        if not short:
+            sections["More"] = list(records.values())
+        for heading, rows in sections.items():
+            shown = [row for row in rows if row is not None]
+            if shown:
                 with formatter.section(heading):
-                    formatter.write_dl(found)
+                    formatter.write_dl(shown)

@@ -52,8 +52,8 @@ def in_order(decorators: Sequence[Decorator]) -> Decorator:
     """Return a decorator that applies all `decorators`; the help lists their flags in this order."""
 
     def decorate(function: Function) -> Function:
-        for one in reversed(decorators):
-            function = one(function)
+        for decorator in reversed(decorators):
+            function = decorator(function)
         return function
 
     return decorate
@@ -97,10 +97,10 @@ class Command(click.Command):
 
 def _repeatable(option: click.Parameter) -> click.Parameter:
     """Return a copy whose values the parser collects, instead of keeping the last."""
-    found = copy.copy(option)
-    if isinstance(found, click.Option):
-        found.multiple = True
-    return found
+    repeatable = copy.copy(option)
+    if isinstance(repeatable, click.Option):
+        repeatable.multiple = True
+    return repeatable
 
 
 def _shown(option: click.Option) -> str:

@@ -32,7 +32,9 @@ def answers_to(error: Unanswered, command: str) -> dict[str, Any]:
 
 def _completing(question: OpenQuestion) -> str:
     first, *others = map(as_flag, question.answers)
-    return f"{first} (or {' or '.join(others)})" if others else first
+    if not others:
+        return first
+    return f"{first} (or {' or '.join(others)})"
 
 
 def _ask(source: str, question: OpenQuestion) -> Setting:

@@ -35,9 +35,9 @@ _DEPTH = 3  # path parts of a checkpoint below the folder: GROUP/SEED/MILESTONE.
 class Removable:
     """The files of one experiment directory that can be removed."""
 
-    files: tuple[Path, ...]  # relative to the directory
-    size_bytes: int
-    kept: str  # why other files stay for now, or ""
+    files: tuple[Path, ...] = ()  # relative to the directory
+    size_bytes: int = 0
+    kept: str = ""  # why other files stay for now
 
 
 def removable(experiment_dir: Path, history: History) -> Removable:
@@ -64,33 +64,47 @@ def remove(experiment_dir: Path, found: Removable) -> None:
     with closing(Lock(experiment_dir)):
         for file in found.files:
             remove_below(experiment_dir, file)
-        folders = {parent for file in found.files for parent in file.parents if CHECKPOINTS in parent.parts}
+        folders: set[Path] = set()
+        for file in found.files:
+            folders |= {parent for parent in file.parents if CHECKPOINTS in parent.parts}
         for folder in sorted(folders, reverse=True):
             remove_empty_below(experiment_dir, folder)
 
 
 def files_below(folder: Path) -> Iterator[Path]:
     """Yield the regular files below `folder` in order; symbolic links, including `folder` itself, are not followed."""
-    for at, below, names in os.walk(folder) if not folder.is_symlink() else ():
+    if folder.is_symlink():
+        return
+    for at, below, names in os.walk(folder):
         below.sort()
-        yield from (path for path in (Path(at, name) for name in sorted(names)) if _is_file(path))
+        for name in sorted(names):
+            path = Path(at, name)
+            if _is_file(path):
+                yield path
 
 
 def _temporary(experiment_dir: Path) -> Iterator[Path]:
-    for folder, called in ((experiment_dir, _OF_REPORTS), (experiment_dir / "tracking", _OF_TRACKERS)):
-        for path in folder.glob(".*") if not folder.is_symlink() or folder == experiment_dir else ():
-            if called.fullmatch(path.name) and _is_file(path) and time.time() - path.stat().st_mtime > _AT_WORK_S:
-                yield path
+    yield from _drafts(experiment_dir, _OF_REPORTS)
+    tracking = experiment_dir / "tracking"
+    if not tracking.is_symlink():
+        yield from _drafts(tracking, _OF_TRACKERS)
     for name in (CHECKPOINTS, POLICIES):
         yield from (path for path in files_below(experiment_dir / name) if _OF_WORKERS.fullmatch(path.name))
+
+
+def _drafts(folder: Path, called: re.Pattern[str]) -> Iterator[Path]:
+    """Yield temporary files in `folder` that no process can still be writing."""
+    for path in folder.glob(".*"):
+        if called.fullmatch(path.name) and _is_file(path) and time.time() - path.stat().st_mtime > _AT_WORK_S:
+            yield path
 
 
 def _checkpoints(folder: Path, history: History) -> Iterator[Path]:
     """Yield checkpoints of complete runs only, because an unfinished run resumes from its checkpoints."""
     needed = {folder / name for name, run in history.runs.items() if run.started and run.expected}
     for path in files_below(folder):
-        deep = len(path.relative_to(folder).parts) == _DEPTH
-        if deep and is_name(path.name) and path.parent not in needed:
+        is_checkpoint = len(path.relative_to(folder).parts) == _DEPTH and is_name(path.name)
+        if is_checkpoint and path.parent not in needed:
             yield path
 
 

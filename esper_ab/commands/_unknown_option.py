@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import click
 
-from esper_ab.contracts.errors import (
-    Setting,
-    as_flag,
-)
+from esper_ab.commands._old_words import flag_today
+from esper_ab.contracts.errors import Setting, as_flag
 from esper_ab.contracts.wording import close_names
+from esper_ab.settings.foreign_keys import OURS
 
 
 def unknown_option(error: click.NoSuchOption) -> str:
@@ -17,22 +16,25 @@ def unknown_option(error: click.NoSuchOption) -> str:
     It says what to write instead of an option of an earlier version; else it suggests the option of the same meaning
     or, if there is none, options with similar names.
     """
-    # Imported only for this error.
-    from esper_ab.commands._old_words import flag_today
-    from esper_ab.settings.foreign_keys import OURS
-
-    said = f"no option {error.option_name}"
+    message = f"no option {error.option_name}"
+    known: list[str] = []
     if error.ctx:
-        known = [flag for parameter in error.ctx.command.params for flag in parameter.opts]
-    else:
-        known = []
+        for parameter in error.ctx.command.params:
+            known += parameter.opts
     if today := flag_today(error.option_name, known):
-        return f"{said}; {today}"
-    same = [
-        as_flag(Setting(key, "...", assigned=True) if "." in key else Setting(key))
-        for key in OURS.get(error.option_name.lstrip("-").replace("-", "_"), ())
-    ]
+        return f"{message}; {today}"
+    keys = OURS.get(error.option_name.lstrip("-").replace("-", "_"), ())
+    same = [_flag_of(key) for key in keys]
     if same and {flag.split()[0] for flag in same} <= set(known):
-        return f"{said}; here it is called {' and '.join(same)}"
+        return f"{message}; here it is called {' and '.join(same)}"
     close = close_names(error.option_name, known, 2)
-    return f"{said}; did you mean {' or '.join(close)}?" if close else said
+    if close:
+        return f"{message}; did you mean {' or '.join(close)}?"
+    return message
+
+
+def _flag_of(key: str) -> str:
+    """Return the flag of a setting; a setting with a dot has none of its own, but is set by --set."""
+    if "." in key:
+        return as_flag(Setting(key, "...", assigned=True))
+    return as_flag(Setting(key))

@@ -7,8 +7,9 @@ from typing import Any
 import click
 
 from esper_ab.commands._exit_status import command_with
+from esper_ab.commands._launch_flags import LaunchFlags, typed_flags
 from esper_ab.commands._options import ARGUMENTS, ExperimentCommand, experiment_options
-from esper_ab.commands._parameters import MOST_SEEDS, Flags, valued
+from esper_ab.commands._parameters import MOST_SEEDS, valued
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.kinds_of_task import ENV_REWARD, GYMNASIUM, kind_of_task
 from esper_ab.contracts.regular_file import read_regular
@@ -83,14 +84,17 @@ def command(mode: str | None, runs: int, seeds: int, **options: Any) -> None:
     """
     from esper_ab.commands._asking import completed, read_what  # imports the Python API, which --help does not need
 
-    _, request = read_what(options)
+    flags = typed_flags(options)
+    _, request = read_what(flags)
     with completed("calibrate"):
-        job = _plan(mode, runs, options, request)
-    if not options["json"]:
-        click.echo(typeable(describe(job, whole=True)) + "\nNothing was started." * options["dry_run"])
-    elif options["dry_run"]:
+        job = _plan(mode, runs, flags, request)
+    if not flags.json:
+        click.echo(typeable(describe(job, whole=True)))
+        if flags.dry_run:
+            click.echo("Nothing was started.")
+    elif flags.dry_run:
         click.echo(visible_json(encode(job)))
-    if options["dry_run"]:
+    if flags.dry_run:
         return
     job = make_directory(job)
     # Imported here, so that --help and --dry-run need no scipy.
@@ -99,18 +103,26 @@ def command(mode: str | None, runs: int, seeds: int, **options: Any) -> None:
     from esper_ab.execution.calibration import calibrate
 
     (planned,) = job.parts
-    typed = click.get_current_context().meta[ARGUMENTS]
-    again = shell_command("calibrate", *typed, *(("--name", job.directory.name) if planned.generated else ()))
-    named = planned.plan.design.measures.margin is not None or request.said("margin") is not None
-    found = calibrate(
-        planned, job.launcher, seeds, named=named, watched=not (options["quiet"] or options["json"]), again=again
+    margin_is_known = planned.plan.design.measures.margin is not None or request.said("margin") is not None
+    words = list(click.get_current_context().meta[ARGUMENTS])
+    if planned.generated:
+        words += ["--name", job.directory.name]
+    calibration = calibrate(
+        planned,
+        job.launcher,
+        seeds,
+        named=margin_is_known,
+        watched=not (flags.quiet or flags.json),
+        again=shell_command("calibrate", *words),
     )
     path = job.directory / FILE_NAME
-    written = read_regular(path).decode().strip()
-    click.echo(written if options["json"] else f"{typeable(calibration_text(found))}\ncalibration: {path}")
+    if flags.json:
+        click.echo(read_regular(path).decode().strip())
+    else:
+        click.echo(f"{typeable(calibration_text(calibration))}\ncalibration: {path}")
 
 
-def _plan(mode: str | None, runs: int, options: Flags, request: Request) -> Job:
+def _plan(mode: str | None, runs: int, flags: LaunchFlags, request: Request) -> Job:
     """Plan two groups with equal settings and unpaired randomness, so that all runs are independent."""
     if runs % 2:
         raise UsageError(f"--runs {runs}: must be even, as in --runs 20")
@@ -121,16 +133,21 @@ def _plan(mode: str | None, runs: int, options: Flags, request: Request) -> Job:
     gym = kind_of_task(request.said("task") or "") == GYMNASIUM
     if trainer and mode is not None:
         raise UsageError(f"--mode {mode}: a trainer has no modes; use its settings, as in --set trainer.lr=1e-3")
-    # The settings of both groups, in the notation of --groups.
-    condition = "" if trainer else f"={mode or (ENV_REWARD if gym else 'shaped')}"
+    if trainer:
+        groups = ("a", "b")
+    else:
+        default_mode = ENV_REWARD if gym else "shaped"
+        groups = (f"a={mode or default_mode}", f"b={mode or default_mode}")
     own: dict[str, object] = {"seeds": pairs, "looks": [pairs], "early_stop": False, "unpaired": True}
     if (trainer or gym) and request.said("margin") is None:
+        own["margin"] = _NO_MARGIN
         low, high = read_range(str(request.said("outcome_range") or ""))
-        own["margin"] = _NO_MARGIN if low is None or high is None else min(_NO_MARGIN, (high - low) / 2.0)
+        if low is not None and high is not None:
+            own["margin"] = min(_NO_MARGIN, (high - low) / 2.0)
     asked = AskedJob(
-        parts=one_part(parse(request.also((f"a{condition}", f"b{condition}"), own))),
-        output_dir=options["output_dir"],
-        launcher=read_launcher_flags(options).over(request.launcher),
+        parts=one_part(parse(request.also(groups, own))),
+        output_dir=flags.output_dir,
+        launcher=read_launcher_flags(flags.by_name).over(request.launcher),
         known=Beforehand(goes_on=True),
     )
     return plan_job(asked, make_launcher(asked.launcher), "calibration-{task}-{time}")

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import ExperimentDirectory
+
+if TYPE_CHECKING:
+    from esper_ab.verdict.comparison import Comparison
 
 _BIBTEX = """@software{{esper_ab,
   title   = {{esper_ab: paired, sequential comparison of training setups}},
@@ -31,11 +35,19 @@ def command(experiment_dir: Path | None) -> None:
 
     loaded = load_experiment(experiment_dir)
     click.echo(f"\n% plan {loaded.history.plan.digest}")
-    for one in loaded.comparisons:
-        a = one.question.a.translate(_SPECIAL)
-        b = one.question.b.translate(_SPECIAL)
-        found = one
-        low, high, _ = found.at_look
-        shown = "---" if found.estimate is None else f"${found.estimate:+.3g}$"
-        span = "---" if low is None or high is None else f"$[{low:.3g}, {high:.3g}]$"
-        click.echo(f"{a} $-$ {b} & {shown} & {span} & {len(found.pairs)} & {one.verdict} \\\\")
+    for comparison in loaded.comparisons:
+        click.echo(_row(comparison))
+
+
+def _row(comparison: Comparison) -> str:
+    """Return a comparison as a row of a LaTeX table."""
+    a = comparison.question.a.translate(_SPECIAL)
+    b = comparison.question.b.translate(_SPECIAL)
+    estimate = "---"
+    if comparison.estimate is not None:
+        estimate = f"${comparison.estimate:+.3g}$"
+    low, high, _ = comparison.at_look
+    interval = "---"
+    if low is not None and high is not None:
+        interval = f"$[{low:.3g}, {high:.3g}]$"
+    return f"{a} $-$ {b} & {estimate} & {interval} & {len(comparison.pairs)} & {comparison.verdict} \\\\"

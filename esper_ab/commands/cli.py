@@ -65,7 +65,9 @@ class _LazyGroup(CommandGroup):
             if today := command_today(args[0]):
                 raise click.UsageError(f"no command {args[0]!r}; write {today}", ctx)
         name, found, rest = super().resolve_command(ctx, args)
-        return name, load_command(name) if name and found else None, rest
+        if not name or found is None:
+            return name, None, rest
+        return name, load_command(name), rest
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands under their headings."""

@@ -17,6 +17,7 @@ from esper_ab.contracts.shell_command import typeable
 
 if TYPE_CHECKING:
     from esper_ab.readers.compared import Source
+    from esper_ab.verdict.comparison import Comparison
 
 
 @command_with(
@@ -77,4 +78,7 @@ def _show_beside(sources: Sequence[Source], *, json: bool, verbose: bool) -> int
         click.echo(replications_json(found, differs))
     else:
         click.echo(typeable(render_text(replications_report(found, differs), whole=verbose)), nl=False)
-    return status_of([item for _, one in found for item in one.comparisons])
+    comparisons: list[Comparison] = []
+    for _, item in found:
+        comparisons += item.comparisons
+    return status_of(comparisons)

@@ -75,8 +75,11 @@ def command(out: Path, dry_run: bool, json: bool, **asked: Any) -> None:
         plan = designed(groups, seeds, told | answers_to(error, "design"))
     if not dry_run:
         save_plan(plan, out)
-    tree = {"file": str(out), "sha256": plan.digest, "looks": plan.design.looks}
-    click.echo(json_module.dumps(tree) + "\n" if json else typeable(render_plan(plan, str(out))), nl=False)
+    if json:
+        tree = {"file": str(out), "sha256": plan.digest, "looks": plan.design.looks}
+        click.echo(json_module.dumps(tree))
+    else:
+        click.echo(typeable(render_plan(plan, str(out))), nl=False)
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -102,7 +105,12 @@ def _seeds(text: str, choose: int) -> tuple[str, ...]:
 
 
 def _looks(text: str | None) -> tuple[int, ...]:
-    found = [whole_number(part) for part in (() if text is None else _names(text))]
-    if None in found:
-        raise UsageError(f"--looks {text}: expected numbers of seeds, as in 10,14,20")
-    return tuple(one for one in found if one is not None)
+    if text is None:
+        return ()
+    looks = []
+    for part in _names(text):
+        look = whole_number(part)
+        if look is None:
+            raise UsageError(f"--looks {text}: expected numbers of seeds, as in 10,14,20")
+        looks.append(look)
+    return tuple(looks)

@@ -44,8 +44,10 @@ def command(output_dir: Path, json: bool, verbose: bool, **options: Any) -> int:
     diagnoses = [*diagnose_machine(output_dir), *_examine_nodes(output_dir, options)]
     levels = Counter(diagnosis.level for diagnosis in diagnoses)
     counts = {"problems": levels["problem"], "warnings": levels["warning"]}
-    tree = counts | {"diagnoses": msgspec.to_builtins(diagnoses)}
-    click.echo(json_module.dumps(tree) if json else typeable(describe_diagnoses(diagnoses, whole=verbose)))
+    if json:
+        click.echo(json_module.dumps(counts | {"diagnoses": msgspec.to_builtins(diagnoses)}))
+    else:
+        click.echo(typeable(describe_diagnoses(diagnoses, whole=verbose)))
     return UsageError.exit_code if levels["problem"] else 0
 
 
@@ -79,18 +81,20 @@ def _examine_nodes(out: Path, options: Flags) -> Iterator[Diagnosis]:
     except UsageError as error:
         yield problem("launcher", str(error), "docs/cluster.md lists what each launcher needs")
         return
-    alike: dict[str, Machine] = {}
-    for name, there in ask_nodes(_questions(), launcher, out).items() if launcher.nodes else ():
+    if not launcher.nodes:
+        return
+    fit: dict[str, Machine] = {}
+    for name, answer in ask_nodes(_questions(), launcher, out).items():
         topic = f"node {name}"
-        if isinstance(there, EsperError):
-            yield problem(topic, str(there), "run `esper-ab doctor` on that node to see what is wrong")
-        elif why := unfit(there, out):
+        if isinstance(answer, EsperError):
+            yield problem(topic, str(answer), "run `esper-ab doctor` on that node to see what is wrong")
+        elif why := unfit(answer, out):
             yield problem(topic, why, "fix the problem on that node, or leave the node out")
         else:
-            alike[name] = there
-            cores = len(there.names("cpu"))
-            yield ok(topic, f"{counted(cores, 'core')}, {kinds(there.devices)}, torch {there.torch_version}")
-    for difference in differences(alike):
+            fit[name] = answer
+            cores = counted(len(answer.names("cpu")), "core")
+            yield ok(topic, f"{cores}, {kinds(answer.devices)}, torch {answer.torch_version}")
+    for difference in differences(fit):
         yield problem("nodes", difference, "install the same versions on all nodes, or choose nodes of the same kind")
 
 

@@ -58,7 +58,10 @@ def command(policies: tuple[str, ...], json: bool, **asked: Any) -> None:
     _warn(describe_other_code(policies))
     answer = answer_of("workers.commands.evaluate", PoliciesQuestion(policies=policies, **asked), _DECODER)
     _warn(answer.warnings)
-    click.echo(visible_json(msgspec.json.encode(answer.rows)) if json else typeable("\n".join(answer.lines)))
+    if json:
+        click.echo(visible_json(msgspec.json.encode(answer.rows)))
+    else:
+        click.echo(typeable("\n".join(answer.lines)))
 
 
 def _warn(lines: Sequence[str]) -> None:
@@ -73,8 +76,10 @@ def check_whole(policies: Sequence[str]) -> None:
     """
     for _, history, asked in _by_experiment(policies):
         for name, path in asked.items():
-            evaluation = history.runs[name].evaluation if name in history.runs else None
-            if evaluation is None or not path.is_file():
+            if name not in history.runs or not path.is_file():
+                continue
+            evaluation = history.runs[name].evaluation
+            if evaluation is None:
                 continue
             found = hashlib.sha256(read_regular(path, FILE_LIMIT_BYTES)).hexdigest()
             if found != evaluation.policy_sha256:
@@ -104,9 +109,9 @@ def describe_other_code(policies: Sequence[str]) -> list[str]:
     here = provenance.code()
     lines = []
     for experiment_dir, history, asked in _by_experiment(policies):
-        there = [state.code for state in code_states(history) if asked.keys() & set(state.runs)]
-        key = telling([here, *there])
-        others = [named(code) for code in there if code.get(key, "") != here.get(key, "")]
+        trained_by = [state.code for state in code_states(history) if asked.keys() & set(state.runs)]
+        key = telling([here, *trained_by])
+        others = [named(code) for code in trained_by if code.get(key, "") != here.get(key, "")]
         if others:
             lines.append(
                 f"{experiment_dir.name}: trained by {' and by '.join(others)}, but the code here is {named(here)}: "

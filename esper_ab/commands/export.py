@@ -72,8 +72,8 @@ def command(
     if json:
         click.echo(json_module.dumps({"run": str(experiment_dir), "format": form, "files": written}, indent=2))
         return
-    for one in written:
-        click.echo(f"{one['file']}: {counted(one['rows'], 'row')}, {one['bytes'] / 1e3:.1f} kB")
+    for table in written:
+        click.echo(f"{table['file']}: {counted(table['rows'], 'row')}, {table['bytes'] / 1e3:.1f} kB")
 
 
 def export(
@@ -88,10 +88,10 @@ def export(
 
     files = {table: folder / f"{table}.{form}" for table in tables}
     loaded = load(experiment_dir)
-    there = [str(file) for file in files.values() if file.exists()]
-    if there and not force:
-        more = f", and {len(there) - 1} more" if there[1:] else ""
-        raise UsageError(f"{there[0]} exists{more}; --force replaces existing files, --out names another folder")
+    existing = [str(file) for file in files.values() if file.exists()]
+    if existing and not force:
+        more = f", and {len(existing) - 1} more" if len(existing) > 1 else ""
+        raise UsageError(f"{existing[0]} exists{more}; --force replaces existing files, --out names another folder")
     comparisons = analyse(loaded.history).comparisons
     with viewed(experiment_dir, loaded.lines, loaded.history.design.measures) as connection:
         add_conclusions(connection, comparisons)
@@ -119,14 +119,21 @@ def _draft(connection: DuckDBPyConnection, table: str, file: Path, form: Format)
     """Write one table to `file` and return its number of rows; OSError if DuckDB cannot write the file."""
     import duckdb
 
-    found = connection.sql(table_sql(table))
+    relation = connection.sql(table_sql(table))
     try:
         if form == "parquet":
-            found.write_parquet(str(file))
+            relation.write_parquet(str(file))
         else:
-            columns = (f"to_json({name}) AS {name}" if name in _NESTED else name for name in found.columns)
-            found.project(", ".join(columns)).write_csv(str(file), header=True)
+            relation.project(", ".join(map(_as_csv, relation.columns))).write_csv(str(file), header=True)
     except duckdb.IOException as error:
         full = "No space left" in str(error) or "quota" in str(error)
-        raise OSError(errno.ENOSPC if full else errno.EIO, " ".join(str(error).split())) from None
+        number = errno.ENOSPC if full else errno.EIO
+        raise OSError(number, " ".join(str(error).split())) from None
     return int(connection.execute(f"SELECT count(*) FROM {table}").fetchall()[0][0])
+
+
+def _as_csv(column: str) -> str:
+    """Return the SQL of a column in a CSV file."""
+    if column in _NESTED:
+        return f"to_json({column}) AS {column}"
+    return column

@@ -138,7 +138,10 @@ def heuristic(json: bool, **options: Any) -> None:
     answer = answer_of("workers.commands.heuristic", asked, _DECODER)
     counts = {"by_slot": count_by_slot(answer), "several_slots": count_several_slots(answer)}
     tree = msgspec.to_builtins({"question": asked, "kernel": answer.kernel, **counts, "hosts": answer.hosts})
-    click.echo(json_module.dumps(tree) if json else typeable(describe_answer(asked, answer)))
+    if json:
+        click.echo(json_module.dumps(tree))
+    else:
+        click.echo(typeable(describe_answer(asked, answer)))
 
 
 @command.command(
@@ -153,8 +156,11 @@ def heuristic(json: bool, **options: Any) -> None:
 @json_flag
 def fetch(task: str, data_dir: str, json: bool) -> None:
     """Download the data of TASK (cifar10), and verify its size and checksum."""
-    said = answer_of("workers.commands.fetch", (task, data_dir), _TEXT)
-    click.echo(json_module.dumps({"task": task, "detail": said}) if json else typeable(said))
+    detail = answer_of("workers.commands.fetch", (task, data_dir), _TEXT)
+    if json:
+        click.echo(json_module.dumps({"task": task, "detail": detail}))
+    else:
+        click.echo(typeable(detail))
 
 
 def make_question(*, slots: str | None, **options: Any) -> SoloQuestion:
@@ -176,13 +182,18 @@ def count_by_slot(answer: SoloAnswer) -> dict[str, dict[str, int]]:
 
 def _done(seeds: list[Seed]) -> dict[str, int]:
     ends = [seed.end for seed in seeds]
-    counts = len(seeds), sum(seed.advanced for seed in seeds), ends.count("fossilized"), ends.count("pruned")
-    return dict(zip(_OPS, counts, strict=True))
+    return {
+        "germinated": len(seeds),
+        "advanced": sum(seed.advanced for seed in seeds),
+        "fossilised": ends.count("fossilized"),
+        "pruned": ends.count("pruned"),
+    }
 
 
 def count_several_slots(answer: SoloAnswer) -> int:
     """Count the hosts that have seed modules in more than one slot."""
-    return sum(len({seed.slot for seed in host.seeds}) > 1 for host in answer.hosts)
+    slots = [{seed.slot for seed in host.seeds} for host in answer.hosts]
+    return sum(len(of_host) > 1 for of_host in slots)
 
 
 def describe_answer(asked: SoloQuestion, answer: SoloAnswer) -> str:
@@ -192,20 +203,21 @@ def describe_answer(asked: SoloQuestion, answer: SoloAnswer) -> str:
     width = max(map(len, ("slot", *answer.slots)))
     table = [f"{'slot':<{width}}  {'  '.join(_OPS)}"]
     for slot, counts in count_by_slot(answer).items():
-        table.append(f"{slot:<{width}}  {'  '.join(f'{counts[op]:>{len(op)}}' for op in _OPS)}")
-    return "\n".join(
-        (
-            f"heuristic on {asked.task}: {asked.episodes} x {counted(asked.n_envs, 'host')} of "
-            f"{counted(asked.steps, 'step')}, rng seed {asked.rng_seed}, trained by {answer.kernel}",
-            "",
-            *table,
-            "",
-            f"held-out accuracy {sum(accuracies) / len(hosts):.2f} % ({min(accuracies):.2f} to {max(accuracies):.2f})",
-            f"seed modules in more than one slot: {count_several_slots(answer)} of {len(hosts)} hosts",
-            "",
-            *map(_line, hosts),
-        )
-    )
+        cells = "  ".join(f"{counts[op]:>{len(op)}}" for op in _OPS)
+        table.append(f"{slot:<{width}}  {cells}")
+    size = f"{asked.episodes} x {counted(asked.n_envs, 'host')} of {counted(asked.steps, 'step')}"
+    mean = sum(accuracies) / len(hosts)
+    lines = [
+        f"heuristic on {asked.task}: {size}, rng seed {asked.rng_seed}, trained by {answer.kernel}",
+        "",
+        *table,
+        "",
+        f"held-out accuracy {mean:.2f} % ({min(accuracies):.2f} to {max(accuracies):.2f})",
+        f"seed modules in more than one slot: {count_several_slots(answer)} of {len(hosts)} hosts",
+        "",
+    ]
+    lines += map(_line, hosts)
+    return "\n".join(lines)
 
 
 def _line(host: Host) -> str:
@@ -213,9 +225,10 @@ def _line(host: Host) -> str:
         settled = "never settled"
     else:
         settled = f"settled at step {host.settled_step}"
-    seeds = "; ".join(map(_life, host.seeds)) or (
-        f"no seed module: {host.unsettled_steps} steps not settled, {host.improving_steps} without a plateau"
-    )
+    if host.seeds:
+        seeds = "; ".join(map(_life, host.seeds))
+    else:
+        seeds = f"no seed module: {host.unsettled_steps} steps not settled, {host.improving_steps} without a plateau"
     end = ", diverged" if host.diverged else ""
     return f"{host.episode}/{host.env}: {host.held_out_accuracy:.2f} %, {settled}{end}; {seeds}"
 

@@ -47,18 +47,22 @@ def command(file: Path, force: bool, json: bool) -> None:
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", file.stem).strip("-_.")[:_NAME_CHARS] or "experiment"
     if file.suffix == ".py":
         content = python_file(name)
+    elif name == file.stem:
+        content = toml_file()
     else:
-        content = toml_file("" if name == file.stem else name)
+        content = toml_file(name)
+    write = write_below if force else create_below
     try:
-        (write_below if force else create_below)(file.parent, file.name, content.encode())
+        write(file.parent, file.name, content.encode())
     except FileExistsError:
         raise UsageError(f"{file} already exists; --force replaces it") from None
     except OSError as error:
         raise refused(error, f"{file} cannot be written: {error.strerror}") from None
     line = shell_command("launch", file)
-    said = f"wrote {file}\nsee the plan: {line} --dry-run\nrun it: {line}"
-    tree = {"file": str(file), "run": shlex.split(typeable(line))}
-    click.echo(json_module.dumps(tree) if json else typeable(said))
+    if json:
+        click.echo(json_module.dumps({"file": str(file), "run": shlex.split(typeable(line))}))
+    else:
+        click.echo(typeable(f"wrote {file}\nsee the plan: {line} --dry-run\nrun it: {line}"))
 
 
 def toml_file(name: str = "") -> str:
@@ -74,10 +78,12 @@ def toml_file(name: str = "") -> str:
         f"groups = {json_module.dumps(_GROUPS)}",
         "",
     ]
-    lines += [f'name = "{name}"'] if name else []
     sections = _sections()
-    shown = [field for field in sections.pop("") if not (name and field.key == "name")]
-    lines += [line for field in shown for line in _toml_lines(field)]
+    if name:
+        lines.append(f'name = "{name}"')
+    for field in sections.pop(""):
+        if not (name and field.key == "name"):
+            lines += _toml_lines(field)
     lines += [
         "",
         "# A group with settings of its own; keys in its table are dotted:",
@@ -86,9 +92,12 @@ def toml_file(name: str = "") -> str:
         "#ppo.lr = 3e-3",
     ]
     for section, fields in sections.items():
-        about = _about(section)
-        lines += ["", *([f"# {about}"] if about else []), f"[{section}]"]
-        lines += [line for field in fields for line in _toml_lines(field)]
+        lines.append("")
+        if about := _about(section):
+            lines.append(f"# {about}")
+        lines.append(f"[{section}]")
+        for field in fields:
+            lines += _toml_lines(field)
     return "\n".join(lines) + "\n"
 
 
@@ -96,8 +105,11 @@ def python_file(name: str) -> str:
     """Return the text of a Python experiment file, which defines `experiment` and has every setting as a comment."""
     settings: list[str] = []
     for section, fields in _sections().items():
-        settings += [f"# {about}"] if (about := _about(section)) else []
-        settings += [line for field in fields if field.key not in ("name", "seeds") for line in _python_lines(field)]
+        if about := _about(section):
+            settings.append(f"# {about}")
+        for field in fields:
+            if field.key not in ("name", "seeds"):
+                settings += _python_lines(field)
     runs = FIELDS["seeds"].default
     variants = [f'.add_variant("{group}", reward="{group}")' for group in _GROUPS]
     return "\n".join(
@@ -144,8 +156,10 @@ def _sections() -> dict[str, list[Field]]:
 
 def _about(section: str) -> str:
     """Describe a section of group settings in one line. Returns "" for a section of the experiment."""
-    struct = next((one.type for one in msgspec.structs.fields(GroupSettings) if one.name == section), None)
-    return (struct.__doc__ or "").splitlines()[0] if struct else ""
+    for field in msgspec.structs.fields(GroupSettings):
+        if field.name == section:
+            return str(field.type.__doc__).splitlines()[0]
+    return ""
 
 
 def _words(field: Field) -> str:
@@ -154,8 +168,10 @@ def _words(field: Field) -> str:
         allowed = f"one of {', '.join(catalog.names('workers.tasks'))}"
     else:
         allowed = _allowed(field)
-    has_flag = not (field.of_group or field.flag.startswith("no_"))
-    return " ".join(filter(None, (flag_help().get(field.flag) if has_flag else "", allowed)))
+    words = [allowed]
+    if not field.of_group and not field.flag.startswith("no_"):
+        words.insert(0, flag_help().get(field.flag, ""))
+    return " ".join(filter(None, words))
 
 
 def _allowed(field: Field) -> str:
@@ -167,13 +183,21 @@ def _allowed(field: Field) -> str:
         return "the only value"
     if get_origin(field.type) is tuple:
         return ""
-    bounds = [
-        f"{sign} {value:g}"
-        for meta in getattr(field.bounded, "__metadata__", ())
-        for name, sign in (_SIGNS.items() if isinstance(meta, msgspec.Meta) else ())
-        if (value := getattr(meta, name)) is not None and abs(value) < _LARGE
-    ]
+    bounds: list[str] = []
+    for meta in getattr(field.bounded, "__metadata__", ()):
+        if isinstance(meta, msgspec.Meta):
+            bounds += _bounds(meta)
     return ", ".join(bounds)
+
+
+def _bounds(meta: msgspec.Meta) -> list[str]:
+    """Describe the bounds of a number, as in "> 0"."""
+    bounds = []
+    for name, sign in _SIGNS.items():
+        value = getattr(meta, name)
+        if value is not None and abs(value) < _LARGE:
+            bounds.append(f"{sign} {value:g}")
+    return bounds
 
 
 def _toml_lines(field: Field) -> list[str]:
@@ -185,8 +209,10 @@ def _toml_lines(field: Field) -> list[str]:
 
 
 def _python_lines(field: Field) -> list[str]:
-    value = field.default
-    shown = json_module.dumps(value) if isinstance(value, str | tuple) else repr(value)
+    if isinstance(field.default, str | tuple):
+        shown = json_module.dumps(field.default)
+    else:
+        shown = repr(field.default)
     return _lines(field.key, f"{field.key.replace('.', '__')}={shown},", _words(field), _WIDTH - 8)
 
 

@@ -74,7 +74,10 @@ def command(
     from esper_ab.readers.scales import told_by_task
     from esper_ab.verdict.requirement import parse_requirement, require
 
-    table = TableShape(columns_of(columns), tuple(name.strip() for name in groups.split(",")) if groups else ())
+    wide: tuple[str, ...] = ()
+    if groups:
+        wide = tuple(name.strip() for name in groups.split(","))
+    table = TableShape(columns_of(columns), wide)
     shown = {name: options.pop(name) for name in ("figure", "json", "verbose")}
     if len(words) == 1:
         if requirements:
@@ -120,13 +123,13 @@ def _explore(file: Path, table: TableShape, rule: Flags) -> OutcomeVerdicts:
         )
     if file.suffix == ".json" and rule["margin"] is None:
         raise UsageError(f"judge {file}: name the outcomes as well, as in `esper-ab judge plan.json results.csv`")
-    given = {"groups": table.groups}
+    groups = table.groups
     while True:
         try:
-            return explored(read_csv(file, table.columns, given["groups"]), as_in_python(rule))
+            return explored(read_csv(file, table.columns, groups), as_in_python(rule))
         except Unanswered as error:
             answers = answers_to(error, "judge")
-            given["groups"] = answers.pop("groups", given["groups"])
+            groups = answers.pop("groups", groups)
             rule = rule | answers
 
 
@@ -155,7 +158,10 @@ def _read(words: Sequence[str], table: TableShape, scales: Sequence[Scale]) -> O
 
 def _named(text: str) -> tuple[str, Path]:
     """Split TASK=PATH, where TASK and PATH may contain "="; if the whole text is an existing path, there is no task."""
-    found = [(text[:place], Path(text[place + 1 :])) for place, char in enumerate(text) if char == "="]
-    if not found or Path(text).exists():
+    splits = [(text[:place], Path(text[place + 1 :])) for place, char in enumerate(text) if char == "="]
+    if not splits or Path(text).exists():
         return "", Path(text)
-    return next((one for one in found if one[1].exists()), found[0])
+    for task, path in splits:
+        if path.exists():
+            return task, path
+    return splits[0]

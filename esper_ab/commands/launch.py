@@ -37,6 +37,7 @@ def command(**options: Any) -> None:
     """
     # Imported here, so that --help is fast.
     from esper_ab.commands._asking import read_job
+    from esper_ab.commands._launch_flags import typed_flags
     from esper_ab.control.rules.limits import Limits
     from esper_ab.execution.answer import show_answer
     from esper_ab.execution.job import carry_out, confirm, describe, encode, make_directory, plan_job
@@ -45,20 +46,21 @@ def command(**options: Any) -> None:
     from esper_ab.live.on_stderr import Narration
     from esper_ab.verdict.requirement import parse_requirement
 
-    json = options["json"]
-    dry_run = options["dry_run"]
-    fallback = None if dry_run else outlive_terminal()
-    asked = read_job(options)
+    flags = typed_flags(options)
+    fallback = None if flags.dry_run else outlive_terminal()
+    asked = read_job(flags)
     if fallback is not None:
         atexit.register(fallback.leave, asked.output_dir)  # of a launch that was refused, and so has no directory
-    job = plan_job(asked, make_launcher(asked.launcher), only_plan=dry_run)
-    for text in options["fail_unless"]:
+    job = plan_job(asked, make_launcher(asked.launcher), only_plan=flags.dry_run)
+    for text in flags.fail_unless:
         parse_requirement(text, job.groups, job.comparisons)
-    if dry_run and json:
+    if not flags.json:
+        click.echo(typeable(describe(job, whole=flags.verbose)))
+        if flags.dry_run:
+            click.echo("Nothing was started.")
+    elif flags.dry_run:
         click.echo(visible_json(encode(job)))
-    elif not json:
-        click.echo(typeable(describe(job, whole=options["verbose"])) + "\nNothing was started." * dry_run)
-    confirm(job, yes=options["yes"], dry_run=dry_run)
+    confirm(job, yes=flags.yes, dry_run=flags.dry_run)
     if fallback is None:
         return
     job = make_directory(job)
@@ -66,16 +68,16 @@ def command(**options: Any) -> None:
     try:
         carry_out(
             job,
-            watched=not (options["quiet"] or json or options["verbose"]),
-            limits=Limits(deaths=1) if options["no_retry"] else None,
-            also=[Narration()] if options["verbose"] else (),
-            begin=str if json else click.echo,
+            watched=not (flags.quiet or flags.json or flags.verbose),
+            limits=Limits(deaths=1) if flags.no_retry else None,
+            also=[Narration()] if flags.verbose else (),
+            begin=str if flags.json else click.echo,
         )
     except (WorkerFailed, WorkerHung):
-        if job.joint is None and not json:
+        if job.joint is None and not flags.json:
             click.echo(typeable("\n".join(_failures(job.directory))))
         raise
-    show_answer(job.directory, options["fail_unless"], "json" if json else "brief")
+    show_answer(job.directory, flags.fail_unless, "json" if flags.json else "brief")
 
 
 def _failures(directory: Path) -> Iterator[str]:

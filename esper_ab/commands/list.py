@@ -65,10 +65,11 @@ def command(folder: Path, page: Path | None, follow: bool, json: bool) -> None:
 def _table(found: list[Listed]) -> str:
     rows = [_HEADINGS, *map(_cells, found)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADINGS) - 1)]
-    return "\n".join(
-        "  ".join([*(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False)), row[-1]]).rstrip()
-        for row in rows
-    )
+    lines = []
+    for row in rows:
+        padded = [f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False)]
+        lines.append("  ".join([*padded, row[-1]]).rstrip())
+    return "\n".join(lines)
 
 
 def _came_out(verdicts: tuple[str, ...]) -> str:
@@ -76,15 +77,21 @@ def _came_out(verdicts: tuple[str, ...]) -> str:
 
     Each says which group is better or worse than which; if there are many, than how many.
     """
+    parted = [_parted(text) for text in verdicts]
     if len(verdicts) <= _MOST_TOLD:
-        return "; ".join(_told(*_parted(said)) for said in verdicts)
-    counted = Counter(_about(*_parted(said)) for said in verdicts)
-    cells = "; ".join(f"{about} {n}" if about.endswith(_THAN) else f"{n} {about}" for about, n in counted.most_common())
-    return f"{len(verdicts)} comparisons: {cells}"
+        return "; ".join(_told(a, b, verdict) for a, b, verdict in parted)
+    counts = Counter(_about(a, b, verdict) for a, b, verdict in parted)
+    cells = []
+    for about, n in counts.most_common():
+        if about.endswith(_THAN):
+            cells.append(f"{about} {n}")
+        else:
+            cells.append(f"{n} {about}")
+    return f"{len(verdicts)} comparisons: {'; '.join(cells)}"
 
 
-def _parted(said: str) -> tuple[str, str, str]:
-    pair, _, verdict = said.rpartition(": ")
+def _parted(text: str) -> tuple[str, str, str]:
+    pair, _, verdict = text.rpartition(": ")
     a, _, b = pair.partition(" - ")
     return a, b, verdict
 
@@ -96,26 +103,37 @@ def _told(a: str, b: str, verdict: str) -> str:
     if verdict == Verdict.EQUIVALENT:
         return f"{a} {verdict} to {b}"
     word, _, size = verdict.partition(", ")
-    return f"{a} {word} {_THAN} {b}{size and f', {size}'}"
+    claim = f"{a} {word} {_THAN} {b}"
+    if size:
+        claim += f", {size}"
+    return claim
 
 
 def _about(a: str, b: str, verdict: str) -> str:
+    if verdict not in DIFFERENT:
+        return verdict
     comma = "," if ", " in verdict else ""
-    return f"{a} {verdict}{comma} {_THAN}" if verdict in DIFFERENT else verdict
+    return f"{a} {verdict}{comma} {_THAN}"
 
 
 def _local(wall_time: str) -> str:
     """Return a wall time in this machine's time zone."""
-    try:
-        if wall_time:
-            return f"{datetime.fromisoformat(wall_time).astimezone():%Y-%m-%d %H:%M:%S}"
+    if not wall_time:
         return ""
+    try:
+        return f"{datetime.fromisoformat(wall_time).astimezone():%Y-%m-%d %H:%M:%S}"
     except (ValueError, OverflowError):  # a date in year 1 or 9999 can overflow in another time zone
         return wall_time
 
 
-def _cells(one: Listed) -> tuple[str, ...]:
-    done = "" if one.done is None else f"{int(100 * one.done)} %"
-    last = _local(one.last_event)
-    said = one.problem or _came_out(one.verdicts)
-    return tuple(map(visible_line, (one.experiment_dir, one.state, done, last, ",".join(one.groups), said)))
+def _cells(listed: Listed) -> tuple[str, ...]:
+    """Return the cells of an experiment, in the order of the headings."""
+    cells = (
+        listed.experiment_dir,
+        listed.state,
+        "" if listed.done is None else f"{int(100 * listed.done)} %",
+        _local(listed.last_event),
+        ",".join(listed.groups),
+        listed.problem or _came_out(listed.verdicts),
+    )
+    return tuple(map(visible_line, cells))

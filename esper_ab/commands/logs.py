@@ -44,17 +44,27 @@ def command(experiment_dir: Path, name: str, follow: bool, json: bool) -> None:
     viewer = Viewer(experiment_dir)
     known = sources(experiment_dir, viewer.history)
     if name and name not in known:
-        close = get_close_matches(name, known, n=1)
-        names = ", ".join(list(known)[:_SHOWN]) + (", …" if len(known) > _SHOWN else "")
-        hint = f"did you mean {close[0]}?" if close else f"it has {names}"
-        raise UsageError(f"{experiment_dir} has no log {name!r}; {hint}")
+        raise UsageError(f"{experiment_dir} has no log {name!r}; {_hint(name, list(known))}")
     width = max(map(len, known))
     with suppress(KeyboardInterrupt):
         for origin, line in lines(experiment_dir, viewer, name, follow=follow):
             if json:
                 click.echo(json_module.dumps({"log": origin, "line": line}))
+            elif name:
+                click.echo(visible(line))
             else:
-                click.echo(("" if name else f"{origin:<{width}} | ") + visible(line))
+                click.echo(f"{origin:<{width}} | {visible(line)}")
+
+
+def _hint(name: str, known: list[str]) -> str:
+    """Return what to write instead of an unknown name."""
+    close = get_close_matches(name, known, n=1)
+    if close:
+        return f"did you mean {close[0]}?"
+    names = ", ".join(known[:_SHOWN])
+    if len(known) > _SHOWN:
+        names += ", …"
+    return f"it has {names}"
 
 
 def sources(experiment_dir: Path, history: History) -> dict[str, Path]:
@@ -74,11 +84,13 @@ def lines(experiment_dir: Path, viewer: Viewer, name: str = "", *, follow: bool 
     while True:
         viewer.catch_up()
         last = not (follow and viewer.held)
-        found = sources(experiment_dir, viewer.history)  # again, because runs and workers may have been added
-        for origin in [name] if name else found:
-            data, read[origin] = _read_on(experiment_dir, found[origin], read[origin], last=last)
+        paths = sources(experiment_dir, viewer.history)  # again, because runs and workers may have been added
+        if name:
+            paths = {name: paths[name]}
+        for origin, path in paths.items():
+            data, read[origin] = _read_on(experiment_dir, path, read[origin], last=last)
             for line in data.decode(errors="replace").splitlines():
-                yield origin, line if len(line) <= _LINE_CHARS else f"{line[:_LINE_CHARS]}…"
+                yield origin, _shortened(line)
         if last:
             return
         time.sleep(_POLL_S)
@@ -99,7 +111,17 @@ def _read_on(experiment_dir: Path, path: Path, offset: int, *, last: bool) -> tu
         start = max(offset, size - _END_BYTES)
         file.seek(start)
         data = file.read(size - start)
-    whole = data if last else data[: data.rfind(b"\n") + 1]
-    if start > offset and whole:
+    if not last:
+        data = data[: data.rfind(b"\n") + 1]
+    if not data:
+        return b"", offset
+    if start > offset:
         click.echo(f"{path}: only the last {_END_BYTES >> 20} of {size >> 20} MiB are shown", err=True)
-    return whole, start + len(whole) if whole else offset
+    return data, start + len(data)
+
+
+def _shortened(line: str) -> str:
+    """Return the part of a line that is shown."""
+    if len(line) <= _LINE_CHARS:
+        return line
+    return f"{line[:_LINE_CHARS]}…"

@@ -90,8 +90,11 @@ def command(**options: Any) -> None:
         positions_matter=positions is not False,
         futility=options["futility"],
     )
-    found = answer(known, options["seeds"], question)
-    click.echo(visible_json(msgspec.json.encode(found)) if options["json"] else typeable(power_text(found)))
+    answered = answer(known, options["seeds"], question)
+    if options["json"]:
+        click.echo(visible_json(msgspec.json.encode(answered)))
+    else:
+        click.echo(typeable(power_text(answered)))
 
 
 def _check(options: Flags) -> None:
@@ -126,17 +129,17 @@ def _known(options: Flags) -> tuple[Known, float]:
     if options["sd_run"] is not None:
         return Known(source="given", sd=options["sd_run"], rho=rho), options["margin"]
     if options["calibration"] is not None:
-        found = load_calibration(options["calibration"])
-        spread = found.spread
+        calibration = load_calibration(options["calibration"])
+        spread = calibration.spread
         known = Known(
-            source=f"{spread.runs} runs of {found.mode} in {options['calibration']}",
+            source=f"{spread.runs} runs of {calibration.mode} in {options['calibration']}",
             sd=spread.sd,
             df=spread.runs - 1,
             rho=rho,
-            noise=found.noise,
-            unit=found.outcome.apart,
+            noise=calibration.noise,
+            unit=calibration.outcome.apart,
         )
-        return check_varied(known), found.margin
+        return check_varied(known), calibration.margin
     history = load(options["experiment"]).history
     known = known_from_pairs(history, str(options["experiment"]))
     if rho is not None:

@@ -40,8 +40,12 @@ def command(
     experiment_dir: Path, json: bool, form: str | None, requirements: tuple[str, ...], quiet: bool, verbose: bool
 ) -> None:
     """Rebuild summary.txt, verdict.json and report.html of EXPERIMENT from its journal."""
-    if not (json or form) and (quiet or verbose):
-        form = "brief" if quiet else "whole"
-    if json and form not in (None, "json"):
-        raise click.UsageError(f"--json and --format {form} exclude each other")
-    show_answer(experiment_dir, requirements, "json" if json else form or "text")
+    if json:
+        if form not in (None, "json"):
+            raise click.UsageError(f"--json and --format {form} exclude each other")
+        form = "json"
+    elif form is None and quiet:
+        form = "brief"
+    elif form is None and verbose:
+        form = "whole"
+    show_answer(experiment_dir, requirements, form or "text")

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
 from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._options import LAUNCHER_FLAGS
-from esper_ab.commands._parameters import AT_LEAST_1, PATH, Flags, valued
+from esper_ab.commands._parameters import AT_LEAST_1, PATH, valued
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.experiment_name import check_name
 from esper_ab.contracts.own_packages import child_command
 from esper_ab.journal.lock import JOURNAL_NAME
 from esper_ab.readers.joint_directory import JOINT_NAME
+
+if TYPE_CHECKING:
+    from esper_ab.commands._launch_flags import LaunchFlags
 
 _OWN = (
     "--launcher",
@@ -62,19 +65,21 @@ def command(name: str, output_dir: Path, launch_flags: Words, setup: Words, **as
 
     When the job is requeued after a preemption, or submitted again, it continues from the journal.
     """
-    from esper_ab.commands.launch import command as launch  # imported here, because --help needs no settings
+    # Imported here, because --help needs no settings.
+    from esper_ab.commands._launch_flags import typed_flags
+    from esper_ab.commands.launch import command as launch
 
     check_name(name)
     for flag in launch_flags:
         if flag.partition("=")[0] in _OWN:
             raise UsageError(f"{flag}: the script sets this flag itself; leave it out")
     context = launch.make_context("launch", list(launch_flags))
-    _check_flags(context.params)
+    _check_flags(typed_flags(context.params))
     options = _options(name, **asked)
     click.echo(batch_script(output_dir / name, launch_flags, _of_resume(context), options, setup), nl=False)
 
 
-def _check_flags(options: Flags) -> None:
+def _check_flags(flags: LaunchFlags) -> None:
     """Raise UsageError, before the job starts, for flags that `launch` would refuse on any node."""
     # Imported here, because --help needs no settings.
     from esper_ab.commands._asking import read_job
@@ -83,11 +88,11 @@ def _check_flags(options: Flags) -> None:
     from esper_ab.execution.answer import parse_requirements
     from esper_ab.execution.launching import launcher_factory
 
-    job = read_job(options)
+    job = read_job(flags)
     launcher_factory(_LAUNCHER, job.launcher.own)
     asked = job.parts.parts[0].asked  # all parts have the same groups and control
     check_design(asked)
-    parse_requirements(options["fail_unless"], [group.name for group in asked.groups], comparisons(asked))
+    parse_requirements(flags.fail_unless, [group.name for group in asked.groups], comparisons(asked))
 
 
 def _of_resume(launched: click.Context) -> Words:
@@ -97,10 +102,20 @@ def _of_resume(launched: click.Context) -> Words:
         name = param.name or ""
         given = launched.get_parameter_source(name) is ParameterSource.COMMANDLINE
         if given and name in (*LAUNCHER_FLAGS, "fail_unless"):
-            value = launched.params[name]
-            for one in value if isinstance(value, tuple) else (value,):
-                words += (param.opts[0],) if one is True else (param.opts[0], str(one))
+            words += _as_typed(param.opts[0], launched.params[name])
     return tuple(words)
+
+
+def _as_typed(flag: str, value: Any) -> list[str]:
+    """Return a flag with its value; one that is repeatable with each of its values."""
+    if value is True:
+        return [flag]
+    if isinstance(value, tuple):
+        words: list[str] = []
+        for item in value:
+            words += [flag, str(item)]
+        return words
+    return [flag, str(value)]
 
 
 def _options(name: str, *, nodes: int, cores: int, gpus: int, time: str | None, sbatch: Words) -> Words:
@@ -109,30 +124,23 @@ def _options(name: str, *, nodes: int, cores: int, gpus: int, time: str | None, 
     The job's output file goes into the current folder, because Slurm creates no folders.
     """
     output = str(Path.cwd() / f"{name}.slurm.txt").replace("%", "%%")  # % starts a replacement
-    return (
-        f"--job-name={name}",
-        f"--nodes={nodes}",
-        "--ntasks-per-node=1",
-        f"--cpus-per-task={cores}",
-        *((f"--gpus-per-node={gpus}",) if gpus else ()),
-        *((f"--time={time}",) if time else ()),
+    options = [f"--job-name={name}", f"--nodes={nodes}", "--ntasks-per-node=1", f"--cpus-per-task={cores}"]
+    if gpus:
+        options.append(f"--gpus-per-node={gpus}")
+    if time:
+        options.append(f"--time={time}")
+    options += [
         "--no-kill",
         "--requeue",
         "--propagate=NONE",
         f"--signal=B:TERM@{_WARNING_S}",
         "--open-mode=append",
         f"--output={output}",
-        *sbatch,
-    )
+    ]
+    return (*options, *sbatch)
 
 
-def batch_script(
-    experiment_dir: Path,
-    flags: Words,
-    again: Words,
-    options: Words,
-    setup: Words,
-) -> str:
+def batch_script(experiment_dir: Path, flags: Words, again: Words, options: Words, setup: Words) -> str:
     """Return the script's text; `flags` are the flags of `launch`, and `again` are the flags that `resume` repeats.
 
     Because the script uses `exec`, signals that Slurm sends to the script reach the coordinator itself.
@@ -140,7 +148,8 @@ def batch_script(
     where = ("--name", experiment_dir.name, "--output-dir", str(experiment_dir.parent))
     resume = shlex.join(child_command(_PROGRAM, "resume", str(experiment_dir), *again, *_BOTH, outlives=True))
     launch = shlex.join(child_command(_PROGRAM, "launch", *flags, *where, *_BOTH, "--yes", outlives=True))
-    journal, joint = (shlex.quote(str(experiment_dir / name)) for name in (JOURNAL_NAME, JOINT_NAME))
+    journal = shlex.quote(str(experiment_dir / JOURNAL_NAME))
+    joint = shlex.quote(str(experiment_dir / JOINT_NAME))
     begun = f"{{ read -r _ < {journal}; }} 2> /dev/null || [[ -s {joint} ]]"  # read fails without a whole line
     lines = (
         "#!/bin/bash",
@@ -158,5 +167,7 @@ def batch_script(
 def _quoted(option: str) -> str:
     """Quote an option for a #SBATCH line. Unlike in a shell, a backslash is special there even within quotes."""
     name, equals, value = option.partition("=")
-    value = shlex.quote(value.replace("\\", r"\\"))
-    return f"{name}={value}" if equals else option
+    if not equals:
+        return option
+    doubled = value.replace("\\", r"\\")
+    return f"{name}={shlex.quote(doubled)}"

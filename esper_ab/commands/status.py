@@ -37,7 +37,10 @@ def command(experiment_dir: Path, follow: bool, json: bool) -> None:
         refuse_joint(experiment_dir, "status --follow")
         from esper_ab.live.following import follow_json, follow_view  # needs rich, which a plain status does not
 
-        (follow_json if json else follow_view)(experiment_dir)
+        if json:
+            follow_json(experiment_dir)
+        else:
+            follow_view(experiment_dir)
         return
     if is_joint(experiment_dir):
         from esper_ab.commands._joint import status_joint  # imports plans, which other experiments do not need

@@ -44,18 +44,27 @@ def command(experiment_dir: Path, now: bool, json: bool) -> None:
             click.echo(f"signalled process {by.pid}; waiting for the current barrier (with --now, stop does not wait)")
         end(experiment_dir, by, now=now)
     found = status(experiment_dir)
-    resume = "" if found.state == "finished" else shell_command("resume", experiment_dir)
-    tree = {
-        "experiment_dir": str(experiment_dir),
-        "stopped": by is not None,
-        "state": found.state,
-        "detail": found.detail,
-        "resume": resume,
-    }
-    what = found.state + (f" ({found.detail})" if found.detail else "")
-    told = f"{found.experiment}: {what}" if by else f"{found.experiment}: not running; it is {what}"
-    told += f"\nresume with: {resume}" if resume else ""
-    click.echo(json_module.dumps(tree) if json else typeable(told))
+    resume = ""
+    if found.state != "finished":
+        resume = shell_command("resume", experiment_dir)
+    if json:
+        tree = {
+            "experiment_dir": str(experiment_dir),
+            "stopped": by is not None,
+            "state": found.state,
+            "detail": found.detail,
+            "resume": resume,
+        }
+        click.echo(json_module.dumps(tree))
+        return
+    state: str = found.state
+    if found.detail:
+        state += f" ({found.detail})"
+    if by is None:
+        state = f"not running; it is {state}"
+    click.echo(typeable(f"{found.experiment}: {state}"))
+    if resume:
+        click.echo(typeable(f"resume with: {resume}"))
 
 
 def end(experiment_dir: Path, by: Holder, *, now: bool) -> None:
@@ -81,12 +90,12 @@ def end(experiment_dir: Path, by: Holder, *, now: bool) -> None:
 def _process(experiment_dir: Path, by: Holder) -> psutil.Process:
     """Return the process `by` as a psutil object, so that a later process with the same PID is never signalled."""
     if by.host != socket.gethostname():
-        there = "stop it there"
+        remedy = "stop it there"
         if by.slurm_job.isdecimal():
-            there = f"`scancel --batch --signal=TERM {by.slurm_job}` stops it from here"
+            remedy = f"`scancel --batch --signal=TERM {by.slurm_job}` stops it from here"
         elif by.ray_job:
-            there = f"`ray job stop {shlex.quote(by.ray_job)}` stops it from here"
-        raise UsageError(f"{experiment_dir} is in use by {by}: {there}")
+            remedy = f"`ray job stop {shlex.quote(by.ray_job)}` stops it from here"
+        raise UsageError(f"{experiment_dir} is in use by {by}: {remedy}")
     if not by.pid:
         raise UsageError(f"{experiment_dir} is in use by a process that its .lock does not name: stop it there")
     try:

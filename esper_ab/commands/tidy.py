@@ -18,9 +18,10 @@ from esper_ab.commands._removable import removable, remove
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.shell_command import shell_command, typeable
 from esper_ab.contracts.wording import counted
-from esper_ab.journal.file import JOURNAL_NAME, check_there, cut_off, read
+from esper_ab.journal.file import JOURNAL_NAME, check_there, read
 from esper_ab.journal.load import load
 from esper_ab.journal.lock import Lock, holder
+from esper_ab.journal.torn_tail import cut_off
 
 
 @command_with(
@@ -51,30 +52,35 @@ def command(experiment_dirs: tuple[Path, ...], check: bool, repairs: bool, json:
         raise click.UsageError("--check and --repair exclude each other, because --check changes nothing")
     if check:
         findings = [examine(experiment_dir) for experiment_dir in experiment_dirs]
-        checked = [msgspec.to_builtins(one) | {"exit_status": one.exit_status} for one in findings]
-        # Not msgspec's JSON, because a path may have bytes that are not UTF-8.
-        click.echo(json_module.dumps(checked) if json else typeable("\n\n".join(map(describe, findings))))
-        return max(one.exit_status for one in findings)
+        statuses = [found.exit_status for found in findings]
+        if json:
+            checked = [msgspec.to_builtins(found) | {"exit_status": found.exit_status} for found in findings]
+            click.echo(json_module.dumps(checked))  # not msgspec's, because a path may have bytes that are not UTF-8
+        else:
+            click.echo(typeable("\n\n".join(map(describe, findings))))
+        return max(statuses)
     for experiment_dir in experiment_dirs:
         if by := holder(experiment_dir):
             stop = shell_command("stop", experiment_dir)
             raise UsageError(f"{experiment_dir} is in use by {by}; `{stop}` ends it; nothing was removed")
-    cut = {experiment_dir: repair(experiment_dir) if repairs else "" for experiment_dir in experiment_dirs}
-    found = {experiment_dir: removable(experiment_dir, load(experiment_dir).history) for experiment_dir in cut}
-    for experiment_dir, one in found.items():
-        remove(experiment_dir, one)
+    cut = dict.fromkeys(experiment_dirs, "")
+    if repairs:
+        cut = {experiment_dir: repair(experiment_dir) for experiment_dir in experiment_dirs}
+    unneeded = {experiment_dir: removable(experiment_dir, load(experiment_dir).history) for experiment_dir in cut}
+    for experiment_dir, found in unneeded.items():
+        remove(experiment_dir, found)
         if not json:
-            files = f"{counted(len(one.files), 'file')}, {one.size_bytes / 1e6:.1f} MB removed"
-            click.echo(typeable(f"{experiment_dir}: {cut[experiment_dir]}{files}{one.kept}"))
+            files = f"{counted(len(found.files), 'file')}, {found.size_bytes / 1e6:.1f} MB removed"
+            click.echo(typeable(f"{experiment_dir}: {cut[experiment_dir]}{files}{found.kept}"))
     if json:
         trees = [
             {
                 "experiment_dir": str(experiment_dir),
                 "cut": cut[experiment_dir].removesuffix("; "),
-                "removed": [str(file) for file in one.files],
-                "bytes": one.size_bytes,
+                "removed": [str(file) for file in found.files],
+                "bytes": found.size_bytes,
             }
-            for experiment_dir, one in found.items()
+            for experiment_dir, found in unneeded.items()
         ]
         click.echo(json_module.dumps(trees, indent=2))
     return 0

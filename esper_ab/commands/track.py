@@ -54,16 +54,19 @@ def command(experiment_dir: Path, follow: bool, json: bool, **options: Any) -> i
             see = f"`{shell_command('logs', experiment_dir, f'tracker-{name}')}`"
             raise UsageError(f"{experiment_dir}: {name} already follows this experiment; see {see}")
     save_settings(experiment_dir, asked)
-    told = fill(experiment_dir, names, live=follow)
+    filled = fill(experiment_dir, names, live=follow)
     if json:
         keys = ("state", "where", "lines", "detail")
-        click.echo(json_module.dumps({name: {key: getattr(one, key) for key in keys} for name, one in told.items()}))
-    for name, one in told.items():
-        if one.state == "failed":
-            click.echo(typeable(f"warning: {visible_line(f'{name}: {one.detail}')}"), err=True)
+        trees = {name: {key: getattr(tracker, key) for key in keys} for name, tracker in filled.items()}
+        click.echo(json_module.dumps(trees))
+    for name, tracker in filled.items():
+        if tracker.state == "failed":
+            click.echo(typeable(f"warning: {visible_line(f'{name}: {tracker.detail}')}"), err=True)
         elif not json:
-            click.echo(f"{name}: {counted(one.lines, 'line')} of the journal in {one.where}")
-    return 1 if any(one.state == "failed" for one in told.values()) else 0
+            click.echo(f"{name}: {counted(tracker.lines, 'line')} of the journal in {tracker.where}")
+    if any(tracker.state == "failed" for tracker in filled.values()):
+        return 1
+    return 0
 
 
 def _change(before: Tracking, options: Flags) -> Tracking:

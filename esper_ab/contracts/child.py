@@ -6,8 +6,8 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from typing import Protocol, Self
+from contextlib import AbstractContextManager, ExitStack
+from typing import BinaryIO, Protocol, Self
 
 
 class ChildProcess(AbstractContextManager["ChildProcess"], Protocol):
@@ -31,12 +31,15 @@ class Child:
 
     def __init__(self, begin: Callable[[Sequence[int]], ChildProcess], line: bytes) -> None:
         """`begin` starts the process, given the descriptors of its standard input, output and error."""
-        self._files = [tempfile.TemporaryFile() for _ in range(3)]  # noqa: SIM115  closed in __exit__
-        standard_input = self._files[0]
-        standard_input.write(line)
-        standard_input.seek(0)
-        self._process = begin([file.fileno() for file in self._files])
         self.returncode: int | None = None
+        with ExitStack() as stack:
+            asked: BinaryIO = stack.enter_context(tempfile.TemporaryFile())
+            self._answer: BinaryIO = stack.enter_context(tempfile.TemporaryFile())
+            self._complaint: BinaryIO = stack.enter_context(tempfile.TemporaryFile())
+            asked.write(line)
+            asked.seek(0)
+            self._process = begin([asked.fileno(), self._answer.fileno(), self._complaint.fileno()])
+            self._files = stack.pop_all()  # kept open until the context is left
 
     @property
     def pid(self) -> int:
@@ -47,22 +50,21 @@ class Child:
         try:
             self.returncode = self._process.wait(timeout)
         except subprocess.TimeoutExpired as error:
-            error.stderr = self._written(2)
+            error.stderr = _written(self._complaint)
             raise
-        return self._written(1), self._written(2)
-
-    def _written(self, descriptor: int) -> bytes:
-        file = self._files[descriptor].fileno()
-        return os.pread(file, os.fstat(file).st_size, 0)  # leaves the offset, which the process shares
+        return _written(self._answer), _written(self._complaint)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with self._process:
+        with self._files, self._process:
             self._process.kill()
-        for file in self._files:
-            file.close()
+
+
+def _written(file: BinaryIO) -> bytes:
+    """Return the contents of a file; leaves its offset, which the process shares."""
+    return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0)
 
 
 def child_of(command: Sequence[str], line: bytes, environment: Mapping[str, str]) -> Child:

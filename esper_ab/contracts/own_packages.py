@@ -39,9 +39,11 @@ class ForeignPackage(ImportError):
 def folder(package: str) -> Path:
     """Return the folder of `package` ("workers.rewards") without importing it; ModuleNotFoundError if it is missing."""
     path = _ROOT.joinpath(*package.split("."))
-    if not (path / "__init__.py").is_file() or (
-        package == "workers" and b"data plane of esper_ab" not in (path / "__init__.py").read_bytes()
-    ):
+    init = path / "__init__.py"
+    is_ours = init.is_file()
+    if is_ours and package == "workers":
+        is_ours = b"data plane of esper_ab" in init.read_bytes()
+    if not is_ours:
         raise ModuleNotFoundError(
             f"esper-ab's package {package!r} is missing in {_ROOT}: another distribution with a package of that "
             "name may have overwritten or removed it; `pip install --force-reinstall --no-deps esper-ab` restores it"
@@ -151,10 +153,12 @@ def _claim(package: str) -> None:
 
 def _leave(error: BaseException | None) -> None:
     """Exit as Python does after `error`, but do not join the threads and processes that user code has left."""
-    status = int(error is not None)
-    if isinstance(error, SystemExit) and isinstance(error.code, int):
+    status = 0 if error is None else 1
+    if isinstance(error, SystemExit) and error.code is None:
+        status = 0
+    elif isinstance(error, SystemExit) and isinstance(error.code, int):
         status = error.code
-    elif error:
+    elif error is not None:
         sys.excepthook(type(error), error, error.__traceback__)
     timer = threading.Timer(_EXIT_S, os._exit, (status,))
     timer.daemon = True

@@ -148,7 +148,7 @@ class EvaluatedEpisode(Record, frozen=True, kw_only=True):
 
     episode: Index
     actions: Literal["sampled", "greedy"]
-    outcome: EnvEpisode
+    result: EnvEpisode = msgspec.field(name="outcome")
     # The episode's reward under every mode, including those with which its policy was not trained.
     rewards: Annotated[dict[str, Number | None], Meta(max_length=MOST_KEYS)]
 

@@ -6,7 +6,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
@@ -79,7 +79,7 @@ class WorkerHandle:
         return self.order.identity
 
 
-@dataclass(kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class _Ending:
     """A worker that was told to end."""
 
@@ -155,23 +155,22 @@ class Fleet:
 
     def ended(self, now: float) -> list[WorkerHandle]:
         """Return the workers that have ended since the last call, including those that could not be killed."""
-        gone = [ending for ending in self._endings if self._is_over(ending, now)]
-        self._endings = [ending for ending in self._endings if ending not in gone]
-        return [ending.handle for ending in gone]
-
-    def _is_over(self, ending: _Ending, now: float) -> bool:
-        worker = ending.handle.worker
-        if worker.join(0.0):
-            return True
-        if now < ending.deadline:
-            return False
-        if ending.killed:
-            self._stuck.append(worker)
-            return True
-        worker.kill()
-        ending.killed = True
-        ending.deadline = now + _KILL_S
-        return False
+        gone: list[WorkerHandle] = []
+        left: list[_Ending] = []
+        for ending in self._endings:
+            worker = ending.handle.worker
+            if worker.join(0.0):
+                gone.append(ending.handle)
+            elif now < ending.deadline:
+                left.append(ending)
+            elif not ending.killed:
+                worker.kill()
+                left.append(replace(ending, killed=True, deadline=now + _KILL_S))
+            else:
+                self._stuck.append(worker)
+                gone.append(ending.handle)
+        self._endings = left
+        return gone
 
     def restart(self, handle: WorkerHandle) -> None:
         """Queue the next incarnation of a worker that has ended; `start_due` starts it."""
@@ -296,9 +295,9 @@ class Fleet:
         self._watching.setdefault(descriptor, {})[handle.order.lane.name, what] = handle
 
     def _watch_no_more(self, descriptor: int, handle: WorkerHandle, what: str) -> None:
-        there = self._watching[descriptor]
-        del there[handle.order.lane.name, what]
-        if not there:
+        watching = self._watching[descriptor]
+        del watching[handle.order.lane.name, what]
+        if not watching:
             del self._watching[descriptor]
             self._hub.unwatch(descriptor)
 
@@ -307,17 +306,17 @@ class Fleet:
 
         `run_log`: the log of the current run; "" if there is none. Of the two logs, the one written last is used.
         """
-        paths = [self._experiment_dir / name for name in (handle.order.log_file, run_log) if name]
-        written = [path for path in paths if path.is_file() and path.stat().st_size]
-        if not written:
-            return ""
-        path = max(written, key=lambda file: file.stat().st_mtime_ns)
+        path = self._experiment_dir / handle.order.log_file
         try:
+            if run_log:
+                path = _last_written(path, self._experiment_dir / run_log)
+            if not _size_of(path):
+                return ""
             with descriptors.reserve(), open_to_read(path) as log:
                 log.seek(max(0, path.stat().st_size - _LOG_END_BYTES))
                 lines = deque(log.read().decode(errors="replace").splitlines(), maxlen=n_lines)
         except OSError as error:
-            return f"cannot read {path}: {error.strerror}"
+            return f"cannot read {error.filename or path}: {error.strerror}"
         return "\n".join([f"the end of {path}:", *(f"  {line}" for line in lines)])
 
     def stop(self, reason: str, grace_s: float, at_once: Callable[[], bool]) -> bool:
@@ -341,6 +340,20 @@ class Fleet:
         for worker in self._stuck:
             worker.join(_KILL_S)
         return hurried
+
+
+def _size_of(path: Path) -> int:
+    """Return the size of a file in bytes; 0 if there is none."""
+    return path.stat().st_size if path.is_file() else 0
+
+
+def _last_written(log: Path, run_log: Path) -> Path:
+    """Return the log that was written last; an empty or missing one counts only if both are."""
+    if not _size_of(run_log):
+        return log
+    if not _size_of(log):
+        return run_log
+    return max(log, run_log, key=lambda path: path.stat().st_mtime_ns)
 
 
 def ending(handle: WorkerHandle) -> str:

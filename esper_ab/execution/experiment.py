@@ -32,6 +32,7 @@ from esper_ab.control.preflight import check_experiment_dir, check_launcher, exa
 from esper_ab.control.rules.limits import Limits
 from esper_ab.control.run_folders import RunFolders
 from esper_ab.execution.audited_rewards import belonging
+from esper_ab.execution.leftover import clear, is_leftover
 from esper_ab.health.processor import room
 from esper_ab.journal.begun import begun
 from esper_ab.journal.fold import History
@@ -54,7 +55,6 @@ from esper_ab.trackers.state import read_settings, save_settings
 
 if TYPE_CHECKING:
     from esper_ab.design.calibration_file import Calibration
-from esper_ab.execution.leftover import clear, is_leftover
 
 _NARROWEST = 40  # characters: a narrower terminal wraps sentences itself
 
@@ -121,9 +121,12 @@ def plan_part(
         needed = expected_bytes(len(asked.groups) * asked.seeds * each)
         check_experiment_dir(experiment_dir, needed, taken_over=is_leftover(experiment_dir))
     questions = kind_of(asked.task).ask(asked)
-    if (machine := machines.get(key := msgspec.json.encode(questions))) is None:
+    key = msgspec.json.encode(questions)
+    machine = machines.get(key)
+    if machine is None:
+        meanwhile = _import_nothing if only_plan else _import_control
         with waiting("looking at this machine"):
-            machine = examine_here(questions, launcher, (lambda: None) if only_plan else _import_control)
+            machine = examine_here(questions, launcher, meanwhile)
         if launcher.nodes:
             with waiting(f"looking at {counted(len(launcher.nodes), 'node')}"):
                 machine = examine_nodes(machine, questions, launcher, experiment_dir.parent)
@@ -132,6 +135,10 @@ def plan_part(
     return PlannedExperiment(
         asked=asked, machine=machine, plan=plan, cost=cost, experiment_dir=experiment_dir, known=known
     )
+
+
+def _import_nothing() -> None:
+    """Import no modules while the preflight imports torch."""
 
 
 def _import_control() -> None:
@@ -148,9 +155,12 @@ def choose_directory(output_dir: Path, name: str, task: str, pattern: str) -> Pa
     """
     last = Path(task.removeprefix(TRAINER_PREFIX)).name  # for a file, without its folders
     task = "-".join(re.findall(r"[A-Za-z0-9]+", last)) or "task"
-    chosen = name or pattern.format(task=task, time=f"{datetime.now(UTC).astimezone():%Y%m%d-%H%M%S}")
-    check_name(chosen)
-    return output_dir / chosen if name else _find_free(output_dir / chosen)
+    if name:
+        check_name(name)
+        return output_dir / name
+    generated = pattern.format(task=task, time=f"{datetime.now(UTC).astimezone():%Y%m%d-%H%M%S}")
+    check_name(generated)
+    return _find_free(output_dir / generated)
 
 
 def _find_free(experiment_dir: Path) -> Path:
@@ -176,16 +186,22 @@ def plan_on(
         asked = msgspec.structs.replace(asked, placement="sequence")
     if asked.devices or not machine.names("cuda") or kind_of_task(asked.task) != GROWTH:
         return _plan_on(machine, asked, name, evaluation, known)
-    on_cpu: Estimate | None = None
-    with suppress(UsageError):
-        on_cpu = _plan_on(machine, msgspec.structs.replace(asked, devices=("cpu",)), name, evaluation, known)[1]
+    on_cpu_s: float | None = None
+    try:
+        on_cpu = msgspec.structs.replace(asked, devices=("cpu",))
+        _, cost = _plan_on(machine, on_cpu, name, evaluation, known)
+        on_cpu_s = cost.duration_s
+    except UsageError:
+        pass  # the CPU cannot run it either, so the error of the GPUs has no remedy to add
     try:
         plan, cost = _plan_on(machine, asked, name, evaluation, known)
     except UsageError as error:
-        if on_cpu is None:
+        if on_cpu_s is None:
             raise
         raise UsageError(*error.args, "; to use the CPU, add ", Setting("devices", ("cpu",))) from None
-    return plan, msgspec.structs.replace(cost, on_cpu_s=on_cpu.duration_s if on_cpu else 0.0)
+    if on_cpu_s is None:
+        return plan, cost
+    return plan, msgspec.structs.replace(cost, on_cpu_s=on_cpu_s)
 
 
 def _plan_on(
@@ -232,9 +248,8 @@ def claim_directory(planned: PlannedExperiment) -> PlannedExperiment:
         return planned
     taken = f"{planned.experiment_dir} has just been taken by another experiment"
     click.echo(f"{taken}; this one uses {experiment_dir}", err=True)
-    plan, _ = plan_on(
-        planned.machine, planned.asked, experiment_dir.name, planned.known.eval_episodes(planned.asked), planned.known
-    )
+    evaluation = planned.known.eval_episodes(planned.asked)
+    plan, _ = plan_on(planned.machine, planned.asked, experiment_dir.name, evaluation, planned.known)
     return replace(planned, experiment_dir=experiment_dir, plan=plan)
 
 
@@ -248,8 +263,8 @@ def format_plan(planned: PlannedExperiment, *, whole: bool) -> str:
 
 def whole_plan(planned: PlannedExperiment, width: int = WIDTH) -> str:
     """Return the full text of a plan."""
-    there = room()
-    left = f"{there.bytes / 2**30:.1f} available under {there.by}" if there.by else ""
+    memory = room()
+    left = f"{memory.bytes / 2**30:.1f} available under {memory.by}" if memory.by else ""
     text = plan_text(planned.plan, planned.machine, planned.cost, planned.experiment_dir, width, left)
     return "\n".join(filter(None, (text, planned.power_line)))
 
@@ -295,12 +310,12 @@ def carry_out(
             if planned.tracking not in (None, Tracking()):  # may have only tags, for a later `track`
                 with removed_on_failure(experiment_dir):
                     save_settings(experiment_dir, planned.tracking)  # `make_observers` reads them, now and later
-            told = make_observers(stack, experiment_dir, plan, None, watched=watched)
+            observers = make_observers(stack, experiment_dir, plan, None, watched=watched)
         except BaseException:
             with suppress(JournalError):  # its folder may be gone
                 journal.close()
             raise
-        experiment_run.run(plan, journal, launcher, [*told, *also], limits)
+        experiment_run.run(plan, journal, launcher, [*observers, *also], limits)
 
 
 def make_observers(
@@ -313,13 +328,14 @@ def make_observers(
     """
     experiment_dir = experiment_dir.absolute()  # users' code may leave the current directory
     blocks = plan.blocks if history is None else history.blocks
-    told: list[Observer] = [RunFolders(experiment_dir, plan, blocks), Warnings(incidents=not watched)]
-    if wanted(tracking := read_settings(experiment_dir)):
+    observers: list[Observer] = [RunFolders(experiment_dir, plan, blocks), Warnings(incidents=not watched)]
+    tracking = read_settings(experiment_dir)
+    if wanted(tracking):
         trackers = Trackers(experiment_dir, tracking)
         stack.push(trackers.settle)
-        told.append(trackers)
+        observers.append(trackers)
     if watched:
         from esper_ab.live.terminal import LiveView  # needs rich, which a plan and --help do not
 
-        told.append(stack.enter_context(LiveView(plan, rich_console(), history=history)))
-    return told
+        observers.append(stack.enter_context(LiveView(plan, rich_console(), history=history)))
+    return observers

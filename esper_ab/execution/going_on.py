@@ -72,12 +72,11 @@ def check_resumable(
     history = load(experiment_dir).history
     if seeds is None:
         experiment_run.check_resumable(experiment_dir, history, allow_changed_code=allow_changed_code)
-    else:
-        added = extension(experiment_dir, history, seeds)
-        experiment_run.check_code(experiment_dir, history, allowed=allow_changed_code)
-    parse_requirements(requirements, history.groups, history.design.comparisons)
-    if seeds is None:
+        parse_requirements(requirements, history.groups, history.design.comparisons)
         return None
+    added = extension(experiment_dir, history, seeds)
+    experiment_run.check_code(experiment_dir, history, allowed=allow_changed_code)
+    parse_requirements(requirements, history.groups, history.design.comparisons)
     gone = {group for look in history.looks for group in look.leaving}
     return Preview(
         experiment_dir=str(experiment_dir),
@@ -115,15 +114,15 @@ def resume(
         raise UsageError(f"{error.filename} {error.strerror}, but {remedy}") from None
     _check_here(history, launcher, experiment_dir)
     with ExitStack() as stack:
-        told = make_observers(stack, experiment_dir, history.plan, history, watched=watched)
+        observers = make_observers(stack, experiment_dir, history.plan, history, watched=watched)
         if seeds is None:
-            experiment_run.resume(experiment_dir, launcher, told, allow_changed_code=allow_changed_code)
+            experiment_run.resume(experiment_dir, launcher, observers, allow_changed_code=allow_changed_code)
         else:
             experiment_run.extend(
                 experiment_dir,
-                lambda there: extension(experiment_dir, there, seeds),
+                lambda current: extension(experiment_dir, current, seeds),
                 launcher,
-                told,
+                observers,
                 allow_changed_code=allow_changed_code,
             )
 
@@ -134,14 +133,10 @@ def _resume_joint(
     """Resume unfinished parts, and launch parts that have not started; UsageError if all parts are finished."""
     joint = read_joint(directory)
     with closing(Lock(directory)):
-        to_do = [
-            part
-            for part in joint.parts
-            if not (begun(directory / part.folder) and load(directory / part.folder).history.finished)
-        ]
+        to_do = [part for part in joint.parts if not _finished(directory / part.folder)]
         if not to_do:
-            shown = shell_command("report", directory)
-            raise UsageError(f"{directory}: every part of the experiment is finished; `{shown}` shows the verdict")
+            report = shell_command("report", directory)
+            raise UsageError(f"{directory}: every part of the experiment is finished; `{report}` shows the verdict")
         for part in to_do:
             begin(part.name)
             folder = directory / part.folder
@@ -151,6 +146,11 @@ def _resume_joint(
                 else:
                     launch_again(directory, part, launcher, watched=watched)
             write_report(folder)
+
+
+def _finished(folder: Path) -> bool:
+    """Whether a part of a joint experiment has begun and is finished."""
+    return begun(folder) and load(folder).history.finished
 
 
 def _check_here(history: History, launcher: Launcher, experiment_dir: Path) -> None:

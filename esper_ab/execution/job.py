@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -97,34 +97,41 @@ def plan_job(asked: AskedJob, launcher: Launcher, pattern: str = _PATTERN, *, on
     `pattern` is for a generated name. With `only_plan`, the modules that carry out a plan are not imported, because
     this process will not need them.
     """
+    if len(asked.parts.parts) > 1:
+        return _plan_joint(asked, launcher, only_plan=only_plan)
+    name = asked.parts.name
+    (part,) = asked.parts.parts
+    directory = execution.choose_directory(asked.output_dir, name, part.asked.task, pattern)
+    planned = execution.plan_part(part.asked, directory, launcher, {}, asked.known, only_plan=only_plan)
+    generated = "" if name else directory.name
+    planned = replace(planned, tracking=asked.tracking, about=asked.about, generated=generated)
+    check_launcher(launcher, planned.plan.lanes, planned.machine.devices)
+    return Job(directory=directory, parts=(planned,), launcher=launcher, tracking=asked.tracking)
+
+
+def _plan_joint(asked: AskedJob, launcher: Launcher, *, only_plan: bool) -> Job:
+    """Plan every part of a joint experiment, and the analysis over all of them."""
     parts = asked.parts.parts
-    machines = dict[bytes, Machine]()
-    names = dict[str, str]()
-    if several := len(parts) > 1:
-        pattern = f"{{task}}-and-{len(parts) - 1}-more-{{time}}"
+    pattern = f"{{task}}-and-{len(parts) - 1}-more-{{time}}"
     directory = execution.choose_directory(asked.output_dir, asked.parts.name, parts[0].asked.task, pattern)
-    if several:
-        check_experiment_dir(directory, 0, taken_over=is_leftover(directory))
+    check_experiment_dir(directory, 0, taken_over=is_leftover(directory))
+    machines = dict[bytes, Machine]()
+    names = dict[str, str]()  # of the parts, by digest
     planned = list[PlannedExperiment]()
     for part in parts:
-        with _told_of(part.name) if several else nullcontext():
-            place = directory / part.folder if several else directory
-            one = execution.plan_part(part.asked, place, launcher, machines, asked.known, only_plan=only_plan)
-            if twin := names.get(one.plan.digest):
+        with _told_of(part.name):
+            folder = directory / part.folder
+            plan = execution.plan_part(part.asked, folder, launcher, machines, asked.known, only_plan=only_plan)
+            digest = plan.plan.digest
+            if digest in names:
+                twin = names[digest]
                 raise UsageError(f"this is the same experiment as {twin}, which would count twice; name each once")
-            names[one.plan.digest] = part.name
-            planned.append(
-                replace(
-                    one,
-                    tracking=asked.tracking,
-                    about=asked.about,
-                    generated="" if several or asked.parts.name else directory.name,
-                )
-            )
-    for one in planned:
-        check_launcher(launcher, one.plan.lanes, one.machine.devices)
+        names[digest] = part.name
+        planned.append(replace(plan, tracking=asked.tracking, about=asked.about))
+    for plan in planned:
+        check_launcher(launcher, plan.plan.lanes, plan.machine.devices)
     job = Job(directory=directory, parts=tuple(planned), launcher=launcher, tracking=asked.tracking)
-    return _together(job, asked.parts) if several else job
+    return _together(job, asked.parts)
 
 
 def _together(job: Job, asked: Parts) -> Job:
@@ -133,19 +140,16 @@ def _together(job: Job, asked: Parts) -> Job:
     from esper_ab.verdict.scale import Scale  # as above
 
     first = job.parts[0].plan.experiment
-    parts = list(zip(asked.parts, job.parts, strict=True))
-    scales = tuple(
-        Scale(task=part.name, outcome=design.outcome, margin=design.margin, worst=design.worst)
-        for part, design in ((part, one.plan.design) for part, one in parts)
-    )
-    plan = make_plan(
-        job.groups,
-        tuple(map(str, range(first.seeds))),
-        scales,
-        Rule(control=first.control, alpha=asked.alpha, looks=first.looks),
-    )
-    folders = tuple(JointPart(name=part.name, folder=part.folder, digest=one.plan.digest) for part, one in parts)
-    return replace(job, plan=plan, joint=Joint(parts=folders, scores=_scores(asked.scores, plan)))
+    scales = []
+    folders = []
+    for part, planned in zip(asked.parts, job.parts, strict=True):
+        design = planned.plan.design
+        scales.append(Scale(task=part.name, outcome=design.outcome, margin=design.margin, worst=design.worst))
+        folders.append(JointPart(name=part.name, folder=part.folder, digest=planned.plan.digest))
+    seeds = tuple(map(str, range(first.seeds)))
+    rule = Rule(control=first.control, alpha=asked.alpha, looks=first.looks)
+    plan = make_plan(job.groups, seeds, tuple(scales), rule)
+    return replace(job, plan=plan, joint=Joint(parts=tuple(folders), scores=_scores(asked.scores, plan)))
 
 
 @contextmanager
@@ -167,14 +171,14 @@ def _scores(told: str, plan: AnalysisPlan) -> dict[str, tuple[float, float]]:
 
     if told:
         return ranges_of(plan.tasks, told_by_task(told))
-    found = {}
+    ranges = {}
     for scale in plan.scales:
         low = scale.outcome.low
         high = scale.outcome.high
         if low is None or high is None:
             return {}
-        found[scale.task] = (low, high) if scale.outcome.sign > 0.0 else (high, low)
-    return found
+        ranges[scale.task] = (low, high) if scale.outcome.sign > 0.0 else (high, low)
+    return ranges
 
 
 def describe(job: Job, *, whole: bool = False) -> str:
@@ -182,25 +186,32 @@ def describe(job: Job, *, whole: bool = False) -> str:
 
     With `whole`, each plan is given in full instead of in a few lines.
     """
-    text, *more = (execution.format_plan(one, whole=whole) for one in job.parts)
-    if (first := job.parts[0]).about:  # the author's remarks on the experiment and its variants, a line each
-        variants = first.about["variants"].items()
-        said = [f"  {name}: {one['description']}" for name, one in variants if one["description"]]
-        lines = [visible_line(line) for line in (first.about["description"], *said) if line]
-        text = "\n".join([*lines, text])
+    first, *others = (execution.format_plan(part, whole=whole) for part in job.parts)
+    first = "\n".join([*_remarks(job.parts[0].about), first])
     if job.plan is not None:
-        text = f"{_over_all(job, job.plan)}\n\n{text}"
-    return "\n\n".join([text, *more])
+        first = f"{_over_all(job, job.plan)}\n\n{first}"
+    return "\n\n".join([first, *others])
+
+
+def _remarks(about: dict[str, Any]) -> list[str]:
+    """Return the author's remarks on the experiment and its variants, a line each."""
+    if not about:
+        return []
+    lines = [about["description"]]
+    for name, variant in about["variants"].items():
+        if variant["description"]:
+            lines.append(f"  {name}: {variant['description']}")
+    return [visible_line(line) for line in lines if line]
 
 
 def _over_all(job: Job, plan: AnalysisPlan) -> str:
     from esper_ab.verdict.sentences import rule_sentence  # needs scipy
 
-    margins = "; ".join(f"{one.task}: {one.outcome.difference(f'{one.margin:g}')}" for one in plan.scales)
+    margins = "; ".join(f"{scale.task}: {scale.outcome.difference(f'{scale.margin:g}')}" for scale in plan.scales)
     return "\n".join(
         (
             f"{job.directory}: {len(job.parts)} parts, one after the other, and one verdict over all of them",
-            f"estimate of all parts: {duration(sum(one.cost.duration_s for one in job.parts))}",
+            f"estimate of all parts: {duration(sum(part.cost.duration_s for part in job.parts))}",
             f"margins: {margins}",
             f"rule over all parts: {rule_sentence(plan.design)}",
             f"sha256 of the plan: {plan.digest}",
@@ -217,15 +228,17 @@ def encode(job: Job) -> bytes:
     return msgspec.json.encode({"experiment_dir": where, "sha256": job.plan.digest, "parts": parts})
 
 
-def excesses(cost: Estimate, there: Room) -> tuple[str, ...]:
+def excesses(cost: Estimate, memory: Room) -> tuple[str, ...]:
     """Return a sentence if the estimated time exceeds a day, and one if the estimated memory exceeds the available."""
-    found = []
+    sentences = []
     if cost.duration_s > _DAY_S:
-        found.append(f"it is estimated to take {cost.duration_s / _DAY_S:.1f} days")
-    if there.bytes < cost.memory_bytes and (there.bytes or there.by):
-        has = f"{there.bytes / 2**30:.1f} GiB are available{f' by {there.by}' if there.by else ''}"
-        found.append(f"it is estimated to need {cost.memory_bytes / 2**30:.1f} GiB of memory, but {has}")
-    return tuple(found)
+        sentences.append(f"it is estimated to take {cost.duration_s / _DAY_S:.1f} days")
+    if memory.bytes < cost.memory_bytes and (memory.bytes or memory.by):
+        available = f"{memory.bytes / 2**30:.1f} GiB are available"
+        if memory.by:
+            available += f" by {memory.by}"
+        sentences.append(f"it is estimated to need {cost.memory_bytes / 2**30:.1f} GiB of memory, but {available}")
+    return tuple(sentences)
 
 
 def confirm(job: Job, *, yes: bool, dry_run: bool) -> None:
@@ -234,17 +247,19 @@ def confirm(job: Job, *, yes: bool, dry_run: bool) -> None:
     Raises UsageError if the user declines, or if there is no terminal to ask. With `dry_run`, only warn, because
     nothing will be started.
     """
-    whole = max((one.cost for one in job.parts), key=lambda cost: cost.memory_bytes)
-    whole = msgspec.structs.replace(whole, duration_s=sum(one.cost.duration_s for one in job.parts))
-    lanes = [lane for one in job.parts for lane in one.plan.lanes]
+    costs = [part.cost for part in job.parts]
+    largest = max(costs, key=lambda cost: cost.memory_bytes)
+    whole = msgspec.structs.replace(largest, duration_s=sum(cost.duration_s for cost in costs))
+    lanes = [lane for part in job.parts for lane in part.plan.lanes]
     on_gpu = any(device.startswith("cuda") for lane in lanes for device in lane.devices)
-    found = excesses(whole, Room(0, "") if on_gpu else room())  # planning lanes has already checked a GPU's memory
-    for sentence in found:
+    memory = Room(0, "") if on_gpu else room()  # planning lanes has already checked a GPU's memory
+    sentences = excesses(whole, memory)
+    for sentence in sentences:
         click.echo(typeable(f"warning: {sentence}"), err=True)
-    if not found or yes or dry_run:
+    if not sentences or yes or dry_run:
         return
     if not sys.stdin.isatty():
-        raise UsageError(f"{'; '.join(found)}: --yes starts it anyway")
+        raise UsageError(f"{'; '.join(sentences)}: --yes starts it anyway")
     if not click.confirm("Start it anyway?", err=True):
         raise UsageError("not started; for a smaller plan, reduce seeds, episodes or environments")
 
@@ -256,10 +271,10 @@ def make_directory(job: Job) -> Job:
     """
     if job.joint is not None:
         return job
-    (one,) = job.parts
-    reserve_lanes(job.launcher, one.plan.lanes, one.machine.devices)
-    one = execution.claim_directory(one)
-    return replace(job, directory=one.experiment_dir, parts=(one,))
+    (planned,) = job.parts
+    reserve_lanes(job.launcher, planned.plan.lanes, planned.machine.devices)
+    claimed = execution.claim_directory(planned)
+    return replace(job, directory=claimed.experiment_dir, parts=(claimed,))
 
 
 def carry_out(
@@ -282,7 +297,7 @@ def carry_out(
         clear(job.directory)
     else:
         claim_new(job.directory)
-    settings = {one.experiment_dir.name: experiment_toml(one.plan, one.machine) for one in job.parts}
+    settings = {part.experiment_dir.name: experiment_toml(part.plan, part.machine) for part in job.parts}
     with ExitStack() as stack:
         with removed_on_failure(job.directory):
             stack.enter_context(closing(Lock(job.directory)))
@@ -290,11 +305,11 @@ def carry_out(
                 save_settings(job.directory, job.tracking)  # for parts that `resume` will start
             save_plan(job.plan, job.directory / PLAN_NAME)
             write_joint(job.directory, job.joint, settings)
-        for part, one in zip(job.joint.parts, job.parts, strict=True):
+        for part, planned in zip(job.joint.parts, job.parts, strict=True):
             begin(part.name)
-            with resumed_as_a_whole(job.directory, one.experiment_dir):
-                execution.carry_out(one, job.launcher, watched=watched, limits=limits, also=also)
-            write_report(one.experiment_dir)
+            with resumed_as_a_whole(job.directory, planned.experiment_dir):
+                execution.carry_out(planned, job.launcher, watched=watched, limits=limits, also=also)
+            write_report(planned.experiment_dir)
 
 
 def launch_again(directory: Path, part: JointPart, launcher: Launcher, *, watched: bool) -> None:
@@ -305,16 +320,17 @@ def launch_again(directory: Path, part: JointPart, launcher: Launcher, *, watche
     """
     remove_folder_below(directory, part.folder)
     file = directory / f"{part.folder}.toml"
-    one = execution.plan_part(parse(request(read_toml(file))), directory / part.folder, launcher, {})
-    if one.plan.digest != part.digest:
+    asked = parse(request(read_toml(file)))
+    planned = execution.plan_part(asked, directory / part.folder, launcher, {})
+    if planned.plan.digest != part.digest:
         raise UsageError(
             f"{file}: the part {part.name} would differ from the one that was planned, because its settings or your "
             "reward, environment or trainer have changed; restore them, or launch the whole experiment again"
         )
-    execution.carry_out(replace(one, tracking=read_settings(directory)), launcher, watched=watched)
+    planned = replace(planned, tracking=read_settings(directory))
+    execution.carry_out(planned, launcher, watched=watched)
 
 
 def resumed_as_a_whole(directory: Path, folder: Path) -> AbstractContextManager[None]:
     """Inside this context, errors suggest resuming the whole joint experiment, not only the part in `folder`."""
-    alone, whole = (shell_command("resume", path) for path in (folder, directory))
-    return naming(whole, instead_of=alone)
+    return naming(shell_command("resume", directory), instead_of=shell_command("resume", folder))

@@ -8,6 +8,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from operator import attrgetter
+from typing import NamedTuple
 
 from esper_ab.contracts.records import EpisodeRecord
 
@@ -28,18 +29,23 @@ UPDATE = (
     "advantage_std",
     "return_mean",
 )
+
+
+class _Totals(NamedTuple):
+    """The numbers of an episode over its environments. Their names are those of the first columns, in this order."""
+
+    envs: int  # number of environments
+    outcome: float | None  # mean over the environments in which an episode ended
+    reward: float | None  # mean over environments, on the scale of the run's own mode
+    steps: int  # sum over environments
+    failed_steps: int  # sum over the environments that failed
+    failed: int  # number of environments that failed
+    total_s: float
+    learns: bool  # whether the policy was updated
+
+
 # NaN means absent: the numbers in a record are always finite.
-NAMES = (
-    "envs",  # number of environments
-    "outcome",  # mean over the environments in which an episode ended
-    "reward",  # mean over environments, on the scale of the run's own mode
-    "steps",  # sum over environments
-    "failed_steps",  # sum over the environments that failed
-    "failed",  # number of environments that failed
-    "total_s",
-    "learns",  # 1 where the policy was updated, else 0
-    *UPDATE,
-)
+NAMES = (*_Totals._fields, *UPDATE)
 _OF_HEADS = ("entropy", "learnable")
 _update_of = attrgetter(*UPDATE)
 _NO_UPDATE = (None,) * len(UPDATE)
@@ -120,24 +126,29 @@ class Columns:
 
     def _numbers_of(self, record: EpisodeRecord) -> list[float | None]:
         """Return the numbers of one episode in the order of _keys."""
-        envs = record.envs
         ppo = record.ppo
-        numbers: list[float | None] = [
-            len(envs),
-            _mean([env.outcome for env in envs]),
-            _mean([env.reward_sum for env in envs]),
-            sum([env.steps for env in envs]),
-            sum([env.steps for env in envs if env.failed]),
-            sum([env.failed for env in envs]),
-            record.timing.total_s,
-            ppo is not None,
-            *(_NO_UPDATE if ppo is None else _update_of(ppo)),
-            *map(_mean, zip(*[env.measures.values() for env in envs], strict=True)),
-        ]
+        by_measure = zip(*[env.measures.values() for env in record.envs], strict=True)
+        numbers: list[float | None] = [*_totals_of(record)]
+        numbers += _NO_UPDATE if ppo is None else _update_of(ppo)
+        numbers += map(_mean, by_measure)
         for name in self.heads:
             use = None if ppo is None else ppo.heads.get(name)
             numbers += (None, None) if use is None else (use.entropy, use.learnable)
         return numbers
+
+
+def _totals_of(record: EpisodeRecord) -> _Totals:
+    envs = record.envs
+    return _Totals(
+        envs=len(envs),
+        outcome=_mean([env.outcome for env in envs]),
+        reward=_mean([env.reward_sum for env in envs]),
+        steps=sum([env.steps for env in envs]),
+        failed_steps=sum([env.steps for env in envs if env.failed]),
+        failed=sum([env.failed for env in envs]),
+        total_s=record.timing.total_s,
+        learns=record.ppo is not None,
+    )
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

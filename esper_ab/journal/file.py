@@ -12,7 +12,6 @@ journal with an unfinished last line.
 from __future__ import annotations
 
 import errno
-import itertools
 import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -22,7 +21,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from esper_ab.contracts.errors import NO_ROOM, DiskFull, JournalError, UsageError
-from esper_ab.contracts.files_below import remove_below, sync_folder, write_all
+from esper_ab.contracts.files_below import sync_folder, write_all
 from esper_ab.contracts.regular_file import open_regular, open_to_read
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.unreadable import UNREADABLE
@@ -41,8 +40,8 @@ from esper_ab.journal.line import (
 )
 from esper_ab.journal.lock import JOURNAL_NAME as JOURNAL_NAME
 from esper_ab.journal.lock import Lock
+from esper_ab.journal.torn_tail import cut_off
 
-_COPY_BYTES = 1 << 20
 _LINES_AT_ONCE = 16  # lines per write: a call costs as much as some kilobytes, and the joined lines should fit a cache
 Past = TypeVar("Past")
 
@@ -107,21 +106,11 @@ class Journal:
         journal = cls.__new__(cls)
         journal._begin(experiment_dir, wall_clock)
         try:
-            past = fold(reading)
-            whole = journal._path.stat().st_size - reading.torn_bytes
-            if reading.torn_bytes:
-                cut_off(experiment_dir, whole, reading.lines)
-            journal._file = open_regular(journal._path, os.O_RDWR | os.O_APPEND)
-        except OSError as error:
-            journal._n = reading.lines
-            journal._lock.close()
-            raise journal._cannot_write(error) from error
+            past = reading.folded(fold)
+            journal._reopen(reading)
         except BaseException:
             journal._lock.close()
             raise
-        journal._n = reading.lines
-        journal._prev = reading.last_crc
-        journal._size = journal._committed = whole
         return journal, past
 
     def _begin(self, experiment_dir: Path, wall_clock: Callable[[], datetime]) -> None:
@@ -144,6 +133,19 @@ class Journal:
                     f"no space on the disk for {error.filename}; the journal is intact: run the command again"
                 ) from error
             raise UsageError(f"cannot write {error.filename}: {error.strerror}; the journal is intact") from error
+
+    def _reopen(self, reading: Reading) -> None:
+        """Open the file and continue after its last whole line."""
+        self._n = reading.lines
+        self._prev = reading.last_crc
+        try:
+            whole = self._path.stat().st_size - reading.torn_bytes
+            if reading.torn_bytes:
+                cut_off(self.experiment_dir, whole, reading.lines)
+            self._file = open_regular(self._path, os.O_RDWR | os.O_APPEND)
+        except OSError as error:
+            raise self._cannot_write(error) from error
+        self._size = self._committed = whole
 
     def append(self, event: AnyEvent) -> None:
         """Queue one line; the next `write` or `commit` puts it into the file.
@@ -209,9 +211,9 @@ class Journal:
         if self._doubtful:
             return
         try:
-            there = os.fstat(self._file).st_size
+            size = os.fstat(self._file).st_size
             for line in self._since[self._written :]:
-                if self._size + len(line) > there:
+                if self._size + len(line) > size:
                     break
                 self._written += 1
                 self._size += len(line)
@@ -280,39 +282,6 @@ class Journal:
         return JournalError(f"cannot write {self._path}: {error.strerror}; {intact}")
 
 
-def cut_off(experiment_dir: Path, at: int, lines: int) -> Path:
-    """Truncate the journal to its first `at` bytes, which hold `lines` lines; return the file that keeps the rest.
-
-    The rest is on disk before the journal is truncated, so it is never lost. If OSError is raised, the journal is
-    unchanged.
-    """
-    kept, descriptor = _new_file(experiment_dir, f"{JOURNAL_NAME}.torn-{lines}")
-    with os.fdopen(open_regular(experiment_dir / JOURNAL_NAME, os.O_RDWR), "r+b") as journal:
-        try:
-            journal.seek(at)
-            while part := journal.read(_COPY_BYTES):
-                write_all(descriptor, part)
-            os.fsync(descriptor)
-            sync_folder(experiment_dir)
-        except OSError:
-            remove_below(experiment_dir, kept.name)
-            raise
-        finally:
-            os.close(descriptor)
-        journal.truncate(at)
-        os.fsync(journal.fileno())
-    return kept
-
-
-def _new_file(folder: Path, name: str) -> tuple[Path, int]:
-    """Create the first of NAME, NAME.1, NAME.2, … that does not exist; return its path and descriptor."""
-    for count in itertools.count():
-        path = folder / (f"{name}.{count}" if count else name)
-        with suppress(FileExistsError):
-            return path, open_regular(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
-    raise AssertionError("counting does not end")
-
-
 class Reading(Iterator[AnyEvent]):
     """Lazy iterator over a journal's verified events, in order; raises JournalError at the first damaged line.
 
@@ -347,6 +316,13 @@ class Reading(Iterator[AnyEvent]):
         self.last_crc = line.crc
         self._stamp = line.t
         return line.event
+
+    def folded(self, fold: Callable[[Iterator[AnyEvent]], Past]) -> Past:
+        """Return the result of `fold` on the events; raises JournalError if the file cannot be read."""
+        try:
+            return fold(self)
+        except OSError as error:
+            raise JournalError(f"cannot read {self._path}: {error.strerror}") from error
 
     @property
     def wall_time(self) -> str:

@@ -293,9 +293,9 @@ def begin(started: events.ExperimentStarted, *, keeps_records: bool = True) -> H
 
 
 def _check_evaluation(record: EvaluationRecord, columns: Columns) -> None:
-    if any(tuple(played.outcome.measures) != columns.measures for played in record.episodes):
+    if any(tuple(played.result.measures) != columns.measures for played in record.episodes):
         raise Inconsistent(f"the evaluation of {record.run.name} has other measures than its plan")
-    if any(played.outcome.outcome is None for played in record.episodes):
+    if any(played.result.outcome is None for played in record.episodes):
         raise Inconsistent(f"the evaluation of {record.run.name} has an environment without an outcome")
 
 

@@ -107,7 +107,7 @@ def _evaluated(
 ) -> float | None:
     if evaluation is None:
         return None
-    return mean(value(played.outcome) for played in evaluation.episodes if played.actions == actions)
+    return mean(value(played.result) for played in evaluation.episodes if played.actions == actions)
 
 
 def _outcome(run: RunHistory, declared: str) -> RunOutcome:

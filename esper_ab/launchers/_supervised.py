@@ -195,8 +195,12 @@ class NodeSupervisor:
                     self._carrier.kill()
         except ConnectionError as error:
             why = str(error)
+        except OSError as error:  # it may still run, but cannot be heard any more
+            why = str(error)
+            self._carrier.kill()
+        reason = f": {why}" if why else ""
         with self.changed:
-            self._lost = f"was lost with its supervisor on {self.node}" + (f": {why}" if why else "")
+            self._lost = f"was lost with its supervisor on {self.node}{reason}"
             self._lose()
 
     def _lose(self) -> None:

@@ -17,16 +17,10 @@ from typing import TextIO
 from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.files_below import open_below
 from esper_ab.contracts.own_packages import ForeignPackage, add_working_directory, claim
+from esper_ab.contracts.process_exit import PROCESS_EXIT
 from esper_ab.contracts.worker_order import Lane, WorkerOrder
 from esper_ab.launchers import KeyExchange, Launcher, LauncherFactory, Transport
 from esper_ab.launchers._entry import call
-
-_GIVEN_UP: list[threading.Thread] = []
-
-
-def any_given_up() -> bool:
-    """True if the thread of an abandoned worker still runs; if so, libraries may abort the process at its exit."""
-    return any(thread.is_alive() for thread in _GIVEN_UP)
 
 
 class InlineWorker:
@@ -82,7 +76,7 @@ class InlineWorker:
 
     def kill(self) -> None:
         """Abandon the thread; as a daemon it ends with this process at the latest."""
-        _GIVEN_UP.append(self._thread)
+        PROCESS_EXIT.abandoned.append(self._thread)
 
     def join(self, timeout_s: float) -> bool:
         self._thread.join(timeout_s)
@@ -149,6 +143,7 @@ class InlineLauncher(Launcher):
         self._directory = ""
 
     def start(self, order: WorkerOrder) -> InlineWorker:
+        PROCESS_EXIT.needs_teardown = True
         return InlineWorker(order, self.entry)
 
 

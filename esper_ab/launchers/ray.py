@@ -16,7 +16,6 @@ import os
 import resource
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -34,6 +33,7 @@ from esper_ab.contracts.wording import counted
 from esper_ab.contracts.worker_order import Lane, WorkerOrder
 from esper_ab.launchers import Errand, Launcher, LauncherFactory, Node, Transport, _ray_actor
 from esper_ab.launchers._ray_actor import Actor, ActorEnded, NotYet, RayErrand, RaySupervisor, answer, in_one_line
+from esper_ab.launchers._ray_shares import bundles, check_shares, parts, uuids_of
 from esper_ab.launchers._supervised import NodeSupervisor, NodeWorker
 
 WAIT_S = 600.0  # default limit on waiting for free resources in the cluster
@@ -44,7 +44,6 @@ _BEGIN_S = 300.0  # for the supervisors to start once the group is granted: a pr
 _INSTALL = "pip install 'esper-ab[ray]'"
 _STORE_BYTES = 80 << 20  # object store of a cluster that is started here: orders and answers are short
 _BELOW_CHARS = 35  # added by Ray between the folder and its sockets; more than our own code adds
-_PARTS = 10_000  # of a core or a GPU: the unit in which Ray counts
 _AT_ONCE = 16  # concurrent calls of one actor: a read, a write, and earlier tries whose fate Ray does not know
 # Defaults for what the user has not set. Ray reads them on import. Without them, Ray would send usage statistics, warn
 # about answers that nobody requested, and hide all GPUs from actors that request none.
@@ -95,22 +94,20 @@ class RayLauncher(Launcher):
         A node is named after its host, with the start of Ray's id if several nodes have the same host.
         """
         alive = [node for node in self._ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1]
-        there = [node for node in alive if self._labels.items() <= node.get("Labels", {}).items()]
-        if not there:
-            shown = ", ".join(f"{key}={value}" for key, value in self._labels.items())
-            with_labels = f" with {shown}" if shown else ""
+        usable = [node for node in alive if self._labels.items() <= node.get("Labels", {}).items()]
+        if not usable:
+            labels = ", ".join(f"{key}={value}" for key, value in self._labels.items())
+            with_labels = f" with {labels}" if labels else ""
             raise UsageError(
                 f"launcher ray: no node{with_labels} has a CPU; the cluster has {len(alive)} other nodes with CPUs"
             )
-        hosts = [node["NodeManagerHostname"] for node in there]
-        named = {
-            node["NodeID"]: Node(
-                name=host if hosts.count(host) == 1 else f"{host}/{node['NodeID'][:_ID_CHARACTERS]}",
-                cores=int(node["Resources"]["CPU"]),
-                gpus=int(node["Resources"].get("GPU", 0)),
-            )
-            for node, host in zip(there, hosts, strict=True)
-        }
+        hosts = [node["NodeManagerHostname"] for node in usable]
+        named: dict[str, Node] = {}
+        for node, host in zip(usable, hosts, strict=True):
+            number = node["NodeID"]
+            resources = node["Resources"]
+            name = host if hosts.count(host) == 1 else f"{host}/{number[:_ID_CHARACTERS]}"
+            named[number] = Node(name=name, cores=int(resources["CPU"]), gpus=int(resources.get("GPU", 0)))
         return dict(sorted(named.items(), key=lambda item: item[1].name))
 
     def begin(self, node: str, module: str, line: bytes) -> Errand:
@@ -141,10 +138,9 @@ class RayLauncher(Launcher):
         if self._group is not None and list(self._lanes) == [lane.name for lane in lanes]:
             return
         self.release()
+        selector: dict[str, Any] = {}
         if self._labels:
-            selector = {"bundle_label_selector": [self._labels] * len(bundles(lanes))}
-        else:
-            selector = {}
+            selector["bundle_label_selector"] = [self._labels] * len(bundles(lanes))
         self._group = self._ray.util.placement_group(bundles(lanes), strategy="PACK", **selector)
         try:
             self._await_group(lanes)
@@ -183,9 +179,9 @@ class RayLauncher(Launcher):
     def _room(self) -> str:
         """Say how much of the cluster is free."""
         free = self._ray.available_resources()
-        all_ = self._ray.cluster_resources()
-        kinds = [kind for kind in ("CPU", "GPU") if all_.get(kind)]
-        return ", ".join(f"{free.get(kind, 0):.0f} of {all_[kind]:.0f} {kind}s are free" for kind in kinds)
+        total = self._ray.cluster_resources()
+        kinds = [kind for kind in ("CPU", "GPU") if total.get(kind)]
+        return ", ".join(f"{free.get(kind, 0):.0f} of {total[kind]:.0f} {kind}s are free" for kind in kinds)
 
     def _await_supervisors(self) -> None:
         """Wait until every lane has its supervisor. Raises UsageError if a supervisor cannot start."""
@@ -224,14 +220,15 @@ class RayLauncher(Launcher):
         """Return the UUIDs of the GPUs that Ray has assigned on `node`; for a lane on cores, "" for each core."""
         if lane.devices[0].startswith("cpu:"):
             return ("",) * len(lane.devices)
-        there = [device.uuid for device in self._devices.values() if device.node == node and device.uuid]
-        found = uuids_of(dealt, answer(self._ray, self._visible[node], _BEGIN_S), there)
-        if len(found) != len(lane.devices):
+        present = [device.uuid for device in self._devices.values() if device.node == node and device.uuid]
+        visible = answer(self._ray, self._visible[node], _BEGIN_S)
+        uuids = uuids_of(dealt, visible, present)
+        if len(uuids) != len(lane.devices):
             raise UsageError(
                 f"launcher ray on {lane.name}: Ray has assigned GPU {', '.join(dealt) or 'none'} on {node}, but the "
-                f"preflight found {', '.join(there) or 'none'} there"
+                f"preflight found {', '.join(present) or 'none'} there"
             )
-        return tuple(found)
+        return tuple(uuids)
 
     def start(self, order: WorkerOrder) -> NodeWorker:
         return self._lanes[order.lane.name].start(order, self.entry)
@@ -333,7 +330,9 @@ def _connect(ray: Any, address: str) -> None:
 
 def _take_back_variables(before: Mapping[str, str]) -> None:
     """Undo what Ray has set for itself, such as PYTHONBREAKPOINT: users' programs inherit the user's variables."""
-    for name in [name for name in os.environ if not name.startswith(OF_A_JOB)]:
+    for name in tuple(os.environ):
+        if name.startswith(OF_A_JOB):
+            continue
         if name not in before:
             del os.environ[name]
         else:
@@ -344,66 +343,6 @@ def _end(ray: Any, folder: Path) -> None:
     """Shut down a cluster that this process started, and remove its files."""
     ray.shutdown()
     remove_private(folder)
-
-
-def bundles(lanes: Sequence[Lane]) -> list[dict[str, float]]:
-    """Return the resources for each set of devices: either its GPUs and one core per lane, or its cores."""
-    return [
-        {"GPU": gpus, "CPU": count} if (gpus := _gpus(devices)) else {"CPU": len(devices)}
-        for devices, count in _sharing(lanes).items()
-    ]
-
-
-def parts(lanes: Sequence[Lane]) -> dict[str, tuple[int, dict[str, float]]]:
-    """Return, by lane name, the index of the lane's bundle and the part of the bundle that the lane takes."""
-    sharing = _sharing(lanes)
-    whole = dict(zip(sharing, enumerate(bundles(lanes)), strict=True))
-    found = {}
-    for lane in lanes:
-        place, bundle = whole[lane.devices]
-        found[lane.name] = place, {kind: _part(count, sharing[lane.devices]) for kind, count in bundle.items()}
-    return found
-
-
-def check_shares(lanes: Sequence[Lane]) -> None:
-    """Raise UsageError for lanes that share several GPUs, because Ray would give each lane only one GPU."""
-    sharing = _sharing(lanes)
-    for lane in lanes:
-        if _gpus(lane.devices) > 1 and sharing[lane.devices] > 1:
-            raise UsageError(
-                f"launcher ray on {lane.name}: Ray can share one GPU among workers, but not several; use "
-                "--devices-per-run 1 or --placement spread"
-            )
-
-
-def uuids_of(dealt: Sequence[str], visible: str | None, there: Sequence[str]) -> list[str]:
-    """Return the UUIDs of the GPUs that Ray assigned; GPUs that the preflight did not find are left out.
-
-    Ray names GPUs as they are named in CUDA_VISIBLE_DEVICES of their node (`visible`) or, if this variable is not set,
-    by number. `there`: the UUIDs that the preflight found on the node, in order.
-    """
-    if visible is None:
-        listed = [str(number) for number in range(len(there))]
-    else:
-        listed = visible.replace(" ", "").split(",")
-    by_call = dict(zip(listed, there, strict=False))  # a node may offer fewer than it sees
-    return [by_call.get(one, one) for one in dealt if by_call.get(one, one) in there]
-
-
-def _sharing(lanes: Sequence[Lane]) -> Counter[tuple[str, ...]]:
-    """Count the lanes on the same devices, in the order of the plan."""
-    return Counter(lane.devices for lane in lanes)
-
-
-def _gpus(devices: Sequence[str]) -> int:
-    return sum(device.startswith("cuda:") for device in devices)
-
-
-def _part(whole: float, count: int) -> float:
-    """Return one of `count` equal parts that together do not exceed `whole`; a part of 1 or more is an integer."""
-    if whole >= count:
-        return whole // count
-    return whole * _PARTS // count / _PARTS
 
 
 LAUNCHER: LauncherFactory = RayLauncher

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from esper_ab.contracts.errors import Setting, UsageError
-from esper_ab.contracts.machine import Device, Machine
+from esper_ab.contracts.machine import Device, Machine, TaskFacts
 from esper_ab.contracts.records import RunRef
 from esper_ab.contracts.reward_audit import RewardAudit
 from esper_ab.contracts.rng import RngPath, run_path, shuffled
@@ -52,29 +52,24 @@ def make_plan(
     sets = _lane_sets(experiment, machine, positions_matter=matter)
     templates = {group.name: _run_spec(experiment, machine, digest, group) for group in experiment.groups}
     blocks = _blocks(experiment, templates, sets, range(experiment.seeds))
-    lanes = tuple(lane for lane_set in sets for lane in lane_set)
+    lanes = tuple(itertools.chain.from_iterable(sets))
     used = {device for lane in lanes for device in lane.devices}
     idle = tuple(device for device in experiment.devices if device not in used)
-    chance = 100.0 / task.classes if task.classes else None
     cost = estimate(experiment, lanes, machine)
+    chance = 100.0 / task.classes if task.classes else None
     limiting = limits(experiment, machine, lanes, positions_matter=matter)
-    return Plan(
+    others = notes(experiment, machine, lanes, idle, positions_matter=matter)
+    plan = Plan(
         experiment=experiment,
         digest=digest,
         lanes=lanes,
         idle_devices=idle,
         blocks=blocks,
         differences=differences(experiment.groups),
-        design=make_design(
-            experiment,
-            [tuple(spec.ref.group_id for spec in block.runs) for block in blocks],
-            measures=task.measures,
-            positions_matter=matter,
-            worst=chance if chance is not None else worst_outcome(experiment),
-        ),
+        design=_design(experiment, task, blocks, chance, positions_matter=matter),
         kind=task.kind,
         estimand=estimand(experiment, machine),
-        notes=(*limiting, *notes(experiment, machine, lanes, idle, positions_matter=matter), *remarks),
+        notes=(*limiting, *others, *remarks),
         limits=len(limiting),
         step_s=cost.step_s,
         chance=chance,
@@ -82,7 +77,26 @@ def make_plan(
         trainer=machine.trainer,
         reward_audit=reward_audit,
         carries=task.carries,
-    ), cost
+    )
+    return plan, cost
+
+
+def _design(
+    experiment: ResolvedExperiment,
+    task: TaskFacts,
+    blocks: Sequence[Block],
+    chance: float | None,
+    *,
+    positions_matter: bool,
+) -> Design:
+    """Return the design; a lost run counts as `chance` or, without it, as the worst possible outcome."""
+    return make_design(
+        experiment,
+        [tuple(spec.ref.group_id for spec in block.runs) for block in blocks],
+        measures=task.measures,
+        positions_matter=positions_matter,
+        worst=worst_outcome(experiment) if chance is None else chance,
+    )
 
 
 def extend(plan: Plan, design: Design, planned: int, more: int) -> Extension:
@@ -110,16 +124,18 @@ def _blocks(
 
 def _placed(template: RunSpec, replicate: int, lane: Lane) -> RunSpec:
     """Return `template` with a seed and a lane filled in."""
-    ref = msgspec.structs.replace(
-        template.ref, name=f"{template.ref.group_id}/{replicate}", replicate=replicate, device=lane.name
-    )
+    name = f"{template.ref.group_id}/{replicate}"
+    ref = msgspec.structs.replace(template.ref, name=name, replicate=replicate, device=lane.name)
+    trainer = template.trainer
+    if trainer is not None:
+        trainer = msgspec.structs.replace(trainer, out=out_of(ref))
     return msgspec.structs.replace(
         template,
         ref=ref,
         policy_file=policy_of(ref),
         log_file=log_of(ref),
         env_devices=tuple(lane.devices[env % len(lane.devices)] for env in range(template.n_envs)),
-        trainer=template.trainer and msgspec.structs.replace(template.trainer, out=out_of(ref)),
+        trainer=trainer,
     )
 
 
@@ -132,7 +148,8 @@ def positions(experiment: ResolvedExperiment, replicate: int, n_sets: int) -> tu
     if experiment.order == "shuffled":
         return shuffled(n_groups, run_path(experiment.rng_seed, replicate) / "order")
     if draws_positions(n_groups):
-        return order_drawn(n_groups, turn, shuffled(n_groups, RngPath(experiment.rng_seed) / "positions" / lane_set))
+        drawn = shuffled(n_groups, RngPath(experiment.rng_seed) / "positions" / lane_set)
+        return order_drawn(n_groups, turn, drawn)
     return order(n_groups, turn)
 
 
@@ -155,19 +172,23 @@ def _lane_sets(experiment: ResolvedExperiment, machine: Machine, *, positions_ma
     The number of sets is limited so that each gets enough blocks to separate group effects from lane effects.
     """
     n_groups = len(experiment.groups)
-    per_run = experiment.devices_per_run
     devices = {device.name: device for device in machine.devices}
+    per_run = experiment.devices_per_run
     pool = experiment.devices
-    units = [pool[i : i + per_run] for i in range(0, len(pool) - per_run + 1, per_run)]
+    units = [pool[i : i + per_run] for i in range(0, len(pool) - per_run + 1, per_run)]  # the devices of a run
     each = 1 if experiment.takes_turns else n_groups  # runs of a block that train at the same time
     _refuse_too_few(experiment, len(units), each)
-    at_once = len(units) // (n_groups if experiment.placement == "spread" else 1)
-    at_once = min(at_once, experiment.max_parallel // each or experiment.seeds)
-    confounded = positions_matter and n_groups > 1  # one group has no effect to separate from its lane's
-    at_once = _sets_at_once(experiment, at_once) if confounded else min(at_once, experiment.seeds)
+    at_once = len(units)
     if experiment.placement == "spread":
-        chosen = [units[i : i + n_groups] for i in range(0, len(units) - n_groups + 1, n_groups)]
-        return tuple(tuple(_lane(unit, devices) for unit in one_set) for one_set in chosen[:at_once])
+        at_once //= n_groups
+    at_once = min(at_once, experiment.max_parallel // each or experiment.seeds)
+    if positions_matter and n_groups > 1:  # one group has no effect to separate from its lane's
+        at_once = _sets_at_once(experiment, at_once)
+    else:
+        at_once = min(at_once, experiment.seeds)
+    if experiment.placement == "spread":
+        lanes = [_lane(unit, devices) for unit in units]
+        return tuple(tuple(lanes[i : i + n_groups]) for i in range(0, at_once * n_groups, n_groups))
     return tuple(tuple(_lane(unit, devices, f"/{i}") for i in range(n_groups)) for unit in units[:at_once])
 
 
@@ -179,7 +200,8 @@ def _sets_at_once(experiment: ResolvedExperiment, most: int) -> int:
     """
     n_groups = len(experiment.groups)
     replicates = experiment.seeds
-    looks = [look for look in looks_of(experiment) or range(LEAST_PAIRS, replicates + 1) if look >= LEAST_PAIRS]
+    planned = looks_of(experiment) or range(LEAST_PAIRS, replicates + 1)
+    looks = [look for look in planned if look >= LEAST_PAIRS]
     first = looks[0] if looks else replicates
     most = min(most, max(1, first // blocks_needed(n_groups)))
     if experiment.order == "fixed" or (experiment.order == "balanced" and draws_positions(n_groups)):
@@ -189,11 +211,12 @@ def _sets_at_once(experiment: ResolvedExperiment, most: int) -> int:
             return count
     a, b = next(filter(None, (_mixed_up(experiment, look, 1) for look in looks)))
     least = next(count for count in itertools.count(first) if not _mixed_up(experiment, count, 1))
+    remedy = Setting("looks", (least, replicates)) if least < replicates else Setting("seeds", least)
     raise UsageError(
         Setting("order", experiment.order),
         f": after {first} seeds of this random order, the effects of {a} and {b} "
         f"cannot be separated from those of device and start order; plan the first look after {least} seeds, with ",
-        Setting("looks", (least, replicates)) if least < replicates else Setting("seeds", least),
+        remedy,
         ", or choose ",
         Setting("order", "balanced"),
     )
@@ -206,18 +229,20 @@ def _mixed_up(experiment: ResolvedExperiment, replicates: int, n_sets: int) -> t
     for replicate in range(replicates):
         places = positions(experiment, replicate, n_sets)
         lanes.append({names[group]: (replicate % n_sets, place) for place, group in enumerate(places)})
-    for one in comparisons(experiment):
-        if not identified([{one.a: (block[one.a],), one.b: (block[one.b],)} for block in lanes]):
-            return one.a, one.b
+    for pair in comparisons(experiment):
+        if not identified([{pair.a: (block[pair.a],), pair.b: (block[pair.b],)} for block in lanes]):
+            return pair.a, pair.b
     return None
 
 
-def _lane(devices: Sequence[str], known: dict[str, Device], suffix: str = "") -> Lane:
+def _lane(devices: Sequence[str], known: Mapping[str, Device], suffix: str = "") -> Lane:
+    """Return a lane; a device that is not in `known` is one of the lanes that outnumber the cores."""
+    facts = [known.get(device) for device in devices]
     return Lane(
         name="+".join(devices) + suffix,
         devices=tuple(devices),
-        uuids=tuple(known[device].uuid if device in known else "" for device in devices),
-        titles=tuple(known[device].title if device in known else "" for device in devices),
+        uuids=tuple(device.uuid if device else "" for device in facts),
+        titles=tuple(device.title if device else "" for device in facts),
     )
 
 
@@ -228,7 +253,7 @@ def _refuse_too_few(experiment: ResolvedExperiment, n_units: int, each: int) -> 
     """
     n_groups = len(experiment.groups)
     per_run = experiment.devices_per_run
-    there = len(experiment.devices)
+    pool = f"the pool has {len(experiment.devices)} ({', '.join(experiment.devices)})"
     if per_run > experiment.n_envs:
         raise UsageError(
             Setting("devices_per_run", per_run),
@@ -239,13 +264,13 @@ def _refuse_too_few(experiment: ResolvedExperiment, n_units: int, each: int) -> 
     if n_units == 0:
         raise UsageError(
             Setting("devices_per_run", per_run),
-            f", but the pool has {there} ({', '.join(experiment.devices)}); at most {there}",
+            f", but {pool}; at most {len(experiment.devices)}",
         )
     if experiment.placement == "spread" and n_units < n_groups:
         raise UsageError(
             f"{n_groups} groups need {n_groups * per_run} devices ({per_run} per run) with ",
             Setting("placement", "spread"),
-            f", but the pool has {there} ({', '.join(experiment.devices)}); ",
+            f", but {pool}; ",
             Setting("placement", "share"),
             f" trains them at the same time on {per_run}, and ",
             Setting("placement", "sequence"),
@@ -262,8 +287,17 @@ def _refuse_too_few(experiment: ResolvedExperiment, n_units: int, each: int) -> 
 
 def _run_spec(experiment: ResolvedExperiment, machine: Machine, digest: str, group: Group) -> RunSpec:
     """Return the RunSpec of a group, which does not depend on other groups; seed and lane are filled in later."""
-    mode = "" if experiment.trainer else group.settings.reward.mode
+    mode = ""
+    eval_modes: tuple[str, ...] = ()
+    worst = None
+    if not experiment.trainer:
+        mode = group.settings.reward.mode
+        eval_modes = tuple(dict.fromkeys((*machine.rewards, mode)))
+        worst = worst_outcome(experiment)
     own_code = (mode, experiment.task, experiment.outcome)
+    trainer = None
+    if machine.trainer is not None:
+        trainer = order_of(experiment, machine.trainer)
     ref = RunRef(
         name=group.name,
         group_id=group.name,
@@ -284,15 +318,15 @@ def _run_spec(experiment: ResolvedExperiment, machine: Machine, digest: str, gro
         episodes=experiment.episodes,
         steps=experiment.steps,
         eval_episodes=experiment.eval_episodes,
-        eval_reward_modes=() if experiment.trainer else tuple(dict.fromkeys((*machine.rewards, mode))),
+        eval_reward_modes=eval_modes,
         settings=group.settings,
         arithmetic=experiment.arithmetic,
         telemetry=experiment.telemetry,
         reward_code=tuple(code_of(reward) for reward in machine.user_rewards if reward.reference in own_code),
         outcome=experiment.outcome,
-        outcome_worst=None if experiment.trainer else worst_outcome(experiment),
+        outcome_worst=worst,
         repeats=machine.task(experiment.task).repeats,
-        trainer=None if machine.trainer is None else order_of(experiment, machine.trainer),
+        trainer=trainer,
         env_devices=(),
         policy_file="",
         log_file="",

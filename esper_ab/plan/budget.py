@@ -26,15 +26,18 @@ def known_sd_of_pairs(experiment: ResolvedExperiment) -> float | None:
     """Return the SD of paired differences between two rewards, in points; None if it is unknown."""
     if not _compares_rewards_on_digits(experiment) or experiment.outcome_over != "evaluation" or experiment.unpaired:
         return None
-    return _SD_FROM if _trained(experiment) >= ENOUGH_EPISODES else _SD_BELOW
+    if _trained(experiment) >= ENOUGH_EPISODES:
+        return _SD_FROM
+    return _SD_BELOW
 
 
 def _compares_rewards_on_digits(experiment: ResolvedExperiment) -> bool:
     """Whether groups that learn differ in their reward modes, which are in the catalogue, and in nothing else."""
-    modes = [group.settings.reward.mode for group in experiment.groups]
-    learn = all(group.settings.learns for group in experiment.groups)
-    keys = [one.key for one in differences(experiment.groups)]
-    return experiment.task == "digits" and learn and keys == ["reward.mode"] and not any(":" in mode for mode in modes)
+    if experiment.task != "digits" or not all(group.settings.learns for group in experiment.groups):
+        return False
+    if any(":" in group.settings.reward.mode for group in experiment.groups):
+        return False
+    return [difference.key for difference in differences(experiment.groups)] == ["reward.mode"]
 
 
 def _trained(experiment: ResolvedExperiment) -> int:

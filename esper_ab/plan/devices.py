@@ -15,8 +15,10 @@ _GPUS_NAMED = 4  # at most; more are counted
 def runs_at_once(plan: Plan) -> int:
     """Return how many runs of a plan train at the same time."""
     n_groups = len(plan.experiment.groups)
-    in_turn = plan.experiment.takes_turns  # the runs of a seed take turns on one device
-    return min(n_groups * plan.experiment.seeds, len(plan.lanes) // (n_groups if in_turn else 1))
+    at_once = len(plan.lanes)
+    if plan.experiment.takes_turns:  # the runs of a seed take turns on one device
+        at_once //= n_groups
+    return min(n_groups * plan.experiment.seeds, at_once)
 
 
 def where(plan: Plan, machine: Machine) -> str:
@@ -24,10 +26,14 @@ def where(plan: Plan, machine: Machine) -> str:
     gpus = [name for name in _used(plan) if not name.startswith("cpu:")]
     lanes_on_cores = len(_used(plan)) - len(gpus)
     cores = min(lanes_on_cores, len(machine.names("cpu")))  # a machine with few cores has more lanes than cores
-    share = runs_at_once(plan) * plan.experiment.devices_per_run > len(gpus) + cores
-    named = [counted(len(gpus), "GPU")] if len(gpus) > _GPUS_NAMED else gpus
-    on_cores = [counted(cores, "CPU core")] if cores else []
-    return f"{'sharing' if share else 'on'} {listed([*named, *on_cores])}"
+    places = gpus
+    if len(gpus) > _GPUS_NAMED:
+        places = [counted(len(gpus), "GPU")]
+    if cores:
+        places = [*places, counted(cores, "CPU core")]
+    if runs_at_once(plan) * plan.experiment.devices_per_run > len(gpus) + cores:
+        return f"sharing {listed(places)}"
+    return f"on {listed(places)}"
 
 
 def unused_gpus(plan: Plan, machine: Machine) -> str:
@@ -37,13 +43,13 @@ def unused_gpus(plan: Plan, machine: Machine) -> str:
     unused = [name for name in machine.names("cuda") if name not in used]
     if not unused:
         return ""
-    said = f"{counted(len(unused), 'GPU')} unused"
+    count = f"{counted(len(unused), 'GPU')} unused"
     kind = kind_of(plan.experiment.task)
     if kind.on_cores:
-        return f"{said} ({kind.words} run on the CPU)"
+        return f"{count} ({kind.words} run on the CPU)"
     if any(name not in pool for name in unused):
-        return f"{said} (--devices cuda)"
-    return said
+        return f"{count} (--devices cuda)"
+    return count
 
 
 def environments_per_device(plan: Plan) -> str:
@@ -57,9 +63,14 @@ def environments_per_device(plan: Plan) -> str:
     total = Counter[str]()
     for lane in plan.lanes:
         counts = of_lane.get(lane.name, Counter())
-        total = total | counts if plan.experiment.takes_turns else total + counts
-    (first, count), *more = sorted(total.items(), key=lambda one: _used(plan).index(one[0]))
-    return ", ".join([f"{first}: {counted(count, 'environment')}", *(f"{device}: {n}" for device, n in more)])
+        if plan.experiment.takes_turns:
+            total |= counts
+        else:
+            total += counts
+    first, *others = [device for device in _used(plan) if device in total]
+    texts = [f"{first}: {counted(total[first], 'environment')}"]
+    texts += [f"{device}: {total[device]}" for device in others]
+    return ", ".join(texts)
 
 
 def _used(plan: Plan) -> list[str]:

@@ -55,6 +55,15 @@ class Estimate(Settings, frozen=True, kw_only=True):
     basis: str  # one sentence on the source of the numbers
 
 
+@dataclass(frozen=True, kw_only=True)
+class RunCost:
+    """The cost of a run that trains alone."""
+
+    step_s: float
+    run_s: float
+    memory_bytes: int
+
+
 def epoch_s(task: TaskFacts, n_envs: int, batch_size: int, speed: float, rates: Rates) -> float:
     """Return the seconds for one host epoch and its validation, for `n_envs` environments that share one device.
 
@@ -72,10 +81,10 @@ def estimate(experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Mac
     The environments of a run train at the same time, and the blocks of a lane set train one after the other.
     """
     if machine.trainer is not None:
-        return _of_trainer(experiment, lanes, machine, machine.trainer)
+        return _trainer(experiment, lanes, machine, machine.trainer)
     task = machine.task(experiment.task)
     if task.kind != GROWTH:
-        return _of_environments(experiment, lanes, machine, task)
+        return _environments(experiment, lanes, machine, task)
     batch = min(group.settings.growth.batch_size for group in experiment.groups)
     on_gpu = any(device.startswith("cuda") for lane in lanes for device in lane.devices)
     speed = machine.multiply_adds_per_s
@@ -90,45 +99,62 @@ def estimate(experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Mac
         rates = replace(rates, step_s=devices * rates.step_s)
         host_epoch_s = epoch_s(task, experiment.n_envs, batch, speed, rates)
     data = sum(task.sizes) * task.sample_values * FLOAT_BYTES
-    each = _WORKER_BYTES + _policy_bytes(experiment) + data + experiment.n_envs * ENV_BYTES
-    run_s = host_epoch_s * experiment.steps * _episodes(experiment)
-    return _of_all(experiment, lanes, machine, (host_epoch_s, run_s, each), basis)
+    alone = RunCost(
+        step_s=host_epoch_s,
+        run_s=host_epoch_s * experiment.steps * _episodes(experiment),
+        memory_bytes=_WORKER_BYTES + _policy_bytes(experiment) + data + experiment.n_envs * ENV_BYTES,
+    )
+    return _all_runs(experiment, lanes, machine, alone, basis)
 
 
-def _of_environments(
-    experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Machine, task: TaskFacts
-) -> Estimate:
+def _environments(experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Machine, task: TaskFacts) -> Estimate:
     """Estimate the cost from the measured time of an environment step, assuming episodes as long as in the preflight.
 
     The estimate of memory assumes episodes of the longest allowed length.
     """
     step_s = experiment.n_envs * task.step_s + _DECISION_S
     limit = min(experiment.steps, task.episode_steps or experiment.steps)
-    ends = all(group.settings.gym.rollout == "episodes" for group in experiment.groups)  # rollouts, with their episodes
-    taken = min(limit, task.seen_steps or limit) if ends else experiment.steps
-    seen = f"assuming episodes of {taken} steps, as with random actions" if taken < limit else ""
-    basis = (
-        f"rough: {1 / task.step_s:.0f} steps of an environment per second measured, "
-        f"{seen or f'assuming episodes of {taken} steps; shorter ones take less'}"
-        f"{f'; up to {limit / taken:.0f} times as long if policies last {limit}' if seen else ''}"
+    rollout = experiment.steps  # steps of the longest rollout
+    taken = experiment.steps
+    if all(group.settings.gym.rollout == "episodes" for group in experiment.groups):  # rollouts end with their episodes
+        rollout = limit
+        taken = min(limit, task.seen_steps or limit)
+    assumed = f"assuming episodes of {taken} steps; shorter ones take less"
+    if taken < limit:
+        longest = f"up to {limit / taken:.0f} times as long if policies last {limit}"
+        assumed = f"assuming episodes of {taken} steps, as with random actions; {longest}"
+    alone = RunCost(
+        step_s=step_s,
+        run_s=step_s * taken * _episodes(experiment),
+        memory_bytes=_WORKER_BYTES + _policy_bytes(experiment) + _observation_bytes(experiment, task, rollout),
     )
-    shown = (limit if ends else experiment.steps) * experiment.n_envs * task.observation_width * FLOAT_BYTES
-    learns = any(group.settings.has_policy for group in experiment.groups)
-    copies = _COPIES * learns + is_own_outcome(experiment.outcome)
-    each = _WORKER_BYTES + _policy_bytes(experiment) + copies * shown
-    found = _of_all(experiment, lanes, machine, (step_s, step_s * taken * _episodes(experiment), each), basis)
-    more = (found.duration_s - found.start_up_s) * (limit / taken - 1.0)
-    return msgspec.structs.replace(found, longest_s=found.duration_s + more)
+    basis = f"rough: {1 / task.step_s:.0f} steps of an environment per second measured, {assumed}"
+    cost = _all_runs(experiment, lanes, machine, alone, basis)
+    more = (cost.duration_s - cost.start_up_s) * (limit / taken - 1.0)
+    return msgspec.structs.replace(cost, longest_s=cost.duration_s + more)
+
+
+def _observation_bytes(experiment: ResolvedExperiment, task: TaskFacts, rollout: int) -> int:
+    """Return the bytes of the copies that a worker keeps of the observations of a rollout of `rollout` steps."""
+    copies = 0
+    if any(group.settings.has_policy for group in experiment.groups):
+        copies += _COPIES
+    if is_own_outcome(experiment.outcome):
+        copies += 1
+    return copies * rollout * experiment.n_envs * task.observation_width * FLOAT_BYTES
 
 
 def _policy_bytes(experiment: ResolvedExperiment) -> int:
     """Return the bytes needed by the largest policy that learns, including its optimiser."""
-    sizes = (
-        (_MATRICES + _LSTM_MATRICES * (group.settings.policy.memory == "lstm")) * group.settings.policy.hidden**2
-        for group in experiment.groups
-        if group.settings.has_policy
-    )
-    return _POLICY_COPIES * FLOAT_BYTES * max(sizes, default=0)
+    largest = 0
+    for group in experiment.groups:
+        if group.settings.has_policy:
+            policy = group.settings.policy
+            matrices = _MATRICES
+            if policy.memory == "lstm":
+                matrices += _LSTM_MATRICES
+            largest = max(largest, matrices * policy.hidden**2)
+    return _POLICY_COPIES * FLOAT_BYTES * largest
 
 
 def _episodes(experiment: ResolvedExperiment) -> float:
@@ -137,35 +163,31 @@ def _episodes(experiment: ResolvedExperiment) -> float:
     return experiment.episodes + evaluated / experiment.n_envs
 
 
-def _of_trainer(
-    experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Machine, facts: TrainerFacts
-) -> Estimate:
+def _trainer(experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Machine, facts: TrainerFacts) -> Estimate:
     """Estimate the cost from the times in the rehearsal; a step of the estimate is a point of the trainer."""
     run_s = facts.point_s * experiment.episodes + facts.evaluate_s
     short = f", which was shortened by {facts.shortened}" if facts.shortened else ""
     basis = f"rough: runs assumed to take as long as in the rehearsal{short}; the trainer's own memory is not included"
-    return _of_all(experiment, lanes, machine, (facts.point_s, run_s, _WORKER_BYTES), basis)
+    alone = RunCost(step_s=facts.point_s, run_s=run_s, memory_bytes=_WORKER_BYTES)
+    return _all_runs(experiment, lanes, machine, alone, basis)
 
 
-def _of_all(
-    experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Machine, alone: tuple[float, float, int], basis: str
+def _all_runs(
+    experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Machine, alone: RunCost, basis: str
 ) -> Estimate:
-    """Return the estimate for all runs, derived from a run that trains alone.
-
-    `alone` has the seconds per step, the seconds per run, and the bytes of such a run.
-    """
-    step_s, run_s, each = alone
-    cores, queue = max(1, len(machine.names("cpu"))), float(len(experiment.groups))  # runs that wait for one another
+    """Return the estimate for all runs, derived from a run that trains alone."""
+    cores = max(1, len(machine.names("cpu")))
+    queue = float(len(experiment.groups))  # runs that wait for one another
     if experiment.placement == "spread":
         busy = sum(lane.devices[0].startswith("cpu:") for lane in lanes)
         queue = max(1.0, busy * experiment.arithmetic.threads / cores)
     at_once = max(1, len(lanes) // len(experiment.groups))
     start_up_s = machine.start_s * max(1.0, len(lanes) / cores)  # until all workers have loaded torch
     return Estimate(
-        duration_s=start_up_s + queue * run_s * math.ceil(experiment.seeds / at_once),
+        duration_s=start_up_s + queue * alone.run_s * math.ceil(experiment.seeds / at_once),
         start_up_s=start_up_s,
-        step_s=queue * step_s,
-        memory_bytes=len(lanes) * each,
+        step_s=queue * alone.step_s,
+        memory_bytes=len(lanes) * alone.memory_bytes,
         basis=basis,
     )
 

@@ -34,13 +34,13 @@ _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 def versions() -> dict[str, str]:
     """Return installed versions of packages that results may depend on; packages that are not installed are omitted."""
-    found = {}
+    installed = {}
     for package in _PACKAGES:
         try:
-            found[package] = version(package)
+            installed[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return installed
 
 
 def experiment_toml(plan: Plan, machine: Machine, about: dict[str, Any] | None = None) -> str:
@@ -50,13 +50,12 @@ def experiment_toml(plan: Plan, machine: Machine, about: dict[str, Any] | None =
     """
     tree = _settings(plan.experiment)
     used = {device for lane in plan.lanes for device in lane.devices}
+    devices = [device for device in machine.devices if device.name in used]
     tree["record"] = {
         "settings": _sha256(tree),
         "digest": plan.digest,
         "versions": versions() | {"torch": machine.torch_version, "cuda": machine.cuda_build},
-        "devices": {
-            device.name: f"{device.title} {device.uuid}".strip() for device in machine.devices if device.name in used
-        },
+        "devices": {device.name: f"{device.title} {device.uuid}".strip() for device in devices},
         "kernel_build": plan.experiment.arithmetic.kernel_build,
         "user_rewards": {reward.reference: reward.sha256 for reward in machine.user_rewards},
     }
@@ -109,10 +108,16 @@ def _beside(spec: RunSpec) -> tuple[str, ...]:
     """Return arguments that add a second group: a cheap controller or, for a trainer, a copy of the run's group."""
     name = spec.ref.group_id
     if spec.trainer is None:
-        baseline, other = ("wait", "random") if kind_of_task(spec.task) == GROWTH else ("random", ENV_REWARD)
-        return "--groups", f"{name},{baseline if name != baseline else other}"
+        baselines = ("random", ENV_REWARD)
+        if kind_of_task(spec.task) == GROWTH:
+            baselines = ("wait", "random")
+        other = next(baseline for baseline in baselines if baseline != name)
+        return "--groups", f"{name},{other}"
+    arguments = ("--groups", f"{name},beside")
     settings = ",".join(f"trainer.{key}={json.dumps(value)}" for key, value in spec.settings.trainer.items())
-    return "--groups", f"{name},beside", *(("--group", f"beside:{settings}") if settings else ())
+    if not settings:
+        return arguments
+    return *arguments, "--group", f"beside:{settings}"
 
 
 def _settings(experiment: ResolvedExperiment) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from esper_ab.contracts.machine import Machine, TaskFacts
@@ -26,15 +27,16 @@ def too_much(experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[L
     task = machine.task(experiment.task)
     batch = max(group.settings.growth.batch_size for group in experiment.groups)
     splits = sum(task.sizes) * task.sample_values * FLOAT_BYTES
-    for device in (device for device in machine.devices if device.name.startswith("cuda")):
-        trains = training_bytes(task, -(-experiment.n_envs // experiment.devices_per_run), batch)
+    n_envs = math.ceil(experiment.n_envs / experiment.devices_per_run)  # of a run on one device
+    trains = training_bytes(task, n_envs, batch)
+    for device in machine.devices:
+        if not device.name.startswith("cuda"):
+            continue
         each = FIXED_BYTES + splits + max(trains, device.memory_bytes // VALIDATION_SHARE)
         runs = sum(device.name in lane.devices for lane in lanes)
         if runs * each > device.memory_bytes:
+            has = f"{device.name} has {device.memory_bytes / 2**30:.1f} GiB"
+            needs = f"its runs may need about {runs * each / 2**30:.1f} GiB"
             shared = f"{runs} workers share it; " if runs > 1 else ""
-            return (
-                f"{device.name} has {device.memory_bytes / 2**30:.1f} GiB, but its runs may need about "
-                f"{runs * each / 2**30:.1f} GiB ({shared}docs/machine.md, Memory): reduce --n-envs or "
-                "growth.batch_size."
-            )
+            return f"{has}, but {needs} ({shared}docs/machine.md, Memory): reduce --n-envs or growth.batch_size."
     return ""

@@ -23,23 +23,27 @@ from esper_ab.settings.experiment import ResolvedExperiment
 from esper_ab.settings.policy_bias import UNIFORM, starts
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 
-_UNPAIRED = ("unpaired: groups do not share randomness within a seed; use this for calibration, not for comparison.",)
+_UNPAIRED = "unpaired: groups do not share randomness within a seed; use this for calibration, not for comparison."
 _FIXED = (
     "order fixed: every group keeps its device and its place in the start order, so group and device are confounded; "
-    "no verdict is possible.",
+    "no verdict is possible."
 )
 _WIDEST_ACTIONS = 10.0  # half-width of bounds that actions with a standard deviation of 1 still explore
-_FEW = 4  # action dimensions named in a sentence
+_FEW = 4  # devices or action dimensions named in a sentence
 
 
 def estimand(experiment: ResolvedExperiment, machine: Machine) -> str:
     """State the estimand in one sentence; docs/statistics.md gives the reasons."""
     task = machine.task(experiment.task)
     outcome = task.measures.outcome
-    trained = task.kind == TRAINER
-    part = of_training(experiment.outcome_over, *(["points"] if trained else []))
-    whose = "" if trained else " of the trained policy"
-    measured = f"{outcome.label}, averaged over {part}," if part else f"{outcome.label}{whose}"
+    if task.kind == TRAINER:
+        part = of_training(experiment.outcome_over, "points")
+        measured = outcome.label
+    else:
+        part = of_training(experiment.outcome_over)
+        measured = f"{outcome.label} of the trained policy"
+    if part:
+        measured = f"{outcome.label}, averaged over {part},"
     unit = f", in {outcome.apart}" if outcome.apart else ""
     split = f", on the task's fixed test split of {task.sizes[2]} samples" if task.sizes[2] else ""
     if len(experiment.groups) == 1:
@@ -55,24 +59,36 @@ def limits(
     experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[Lane], *, positions_matter: bool
 ) -> tuple[str, ...]:
     """Return the notes that are shown first: limits of the plan's verdicts, by importance, and of its speed."""
+    found = list[str]()
     facts = machine.trainer
-    return (
-        *((own.found(facts, experiment.trainer),) if facts is not None and not _as_wished(facts) else ()),
-        *((own.ENDED_IDLE,) if facts is not None and facts.ends_idle else ()),
-        *(_UNPAIRED if experiment.unpaired else ()),
-        *(_FIXED if experiment.order == "fixed" and positions_matter else ()),
-        *_on_quick_look(experiment, machine, lanes),
-        *_on_differences(experiment, machine),
-        *(
-            f"reward={reward.reference} does not repeat: it returned different values for the same facts. So groups "
-            "with equal settings will differ, and so will a run that is retried after its worker dies."
-            for reward in machine.user_rewards
-            if not reward.repeats
-        ),
-        *(_on_environments(experiment, machine) if kind_of_task(experiment.task) != GROWTH else ()),
-        *_on_max_parallel(experiment, lanes),
-        *((f"{machine.unusable_gpus}.",) if machine.unusable_gpus and _on_gpus(lanes) else ()),
-    )
+    if facts is not None:
+        if not _as_wished(facts):
+            found.append(own.found(facts, experiment.trainer))
+        if facts.ends_idle:
+            found.append(own.ENDED_IDLE)
+    if experiment.unpaired:
+        found.append(_UNPAIRED)
+    if experiment.order == "fixed" and positions_matter:
+        found.append(_FIXED)
+    found += _on_quick_look(experiment, machine, lanes)
+    found += _on_differences(experiment, machine)
+    found += _on_rewards(machine)
+    if kind_of_task(experiment.task) != GROWTH:
+        found += _on_environments(experiment, machine)
+    found += _on_max_parallel(experiment, lanes)
+    if machine.unusable_gpus and _on_gpus(lanes):
+        found.append(f"{machine.unusable_gpus}.")
+    return tuple(found)
+
+
+def _on_rewards(machine: Machine) -> Iterator[str]:
+    """Yield a note on each user's reward that does not repeat."""
+    for reward in machine.user_rewards:
+        if not reward.repeats:
+            yield (
+                f"reward={reward.reference} does not repeat: it returned different values for the same facts. So "
+                "groups with equal settings will differ, and so will a run that is retried after its worker dies."
+            )
 
 
 def _on_gpus(lanes: Sequence[Lane]) -> bool:
@@ -99,22 +115,21 @@ def _on_max_parallel(experiment: ResolvedExperiment, lanes: Sequence[Lane]) -> I
     n_groups = len(experiment.groups)
     asked = experiment.max_parallel
     sets = len(lanes) // n_groups
-    # runs of a block that train at the same time
-    if experiment.takes_turns:
-        together = 1
-    else:
-        together = n_groups
+    together = 1 if experiment.takes_turns else n_groups  # runs of a block that train at the same time
     if not asked or sets * together >= asked:
         return
-    units = len(experiment.devices) // experiment.devices_per_run
-    pool = units // n_groups if experiment.placement == "spread" else units
+    pool = len(experiment.devices) // experiment.devices_per_run  # sets that the devices allow
+    if experiment.placement == "spread":
+        pool //= n_groups
     if sets == asked // together:
         why = f"the {n_groups} runs of a seed train together"
     elif sets == experiment.seeds:
         why = f"there are {sets * together} runs"
     elif sets == pool:
-        devices = counted(len(experiment.devices), "device")
-        why = f"there are {devices} ({', '.join(experiment.devices[:_FEW])}{', …' * (len(experiment.devices) > _FEW)})"
+        devices = [*experiment.devices[:_FEW]]
+        if len(experiment.devices) > _FEW:
+            devices.append("…")
+        why = f"there are {counted(len(experiment.devices), 'device')} ({', '.join(devices)})"
     else:
         why = "each device needs enough seeds before the first look, so more seeds or later --looks allow more"
     yield f"--max-parallel {asked}: {sets * together} runs train at a time, because {why}."
@@ -133,15 +148,18 @@ def notes(
     positions_matter: bool,
 ) -> tuple[str, ...]:
     """Return the notes on the plan that are not `limits`, the most important first."""
+    found = list[str]()
     facts = machine.trainer
-    return (
-        *((own.found(facts, experiment.trainer),) if facts is not None and _as_wished(facts) else ()),
-        *_on_inference(experiment, len(lanes), positions_matter=positions_matter),
-        *_on_outcome(experiment),
-        *(_on_policies(experiment) if experiment.slots else ()),
-        *_on_devices(experiment, machine, lanes, idle),
-        *_on_start(machine),
-    )
+    if facts is not None and _as_wished(facts):
+        found.append(own.found(facts, experiment.trainer))
+    found += _on_inference(experiment, len(lanes), positions_matter=positions_matter)
+    found += _on_outcome(experiment)
+    if experiment.slots:
+        found += _on_policies(experiment)
+    found += _on_devices(experiment, machine, lanes, idle)
+    if machine.spawned_because:
+        found.append(f"Each worker imports torch for itself (spawned, not forked), because {machine.spawned_because}.")
+    return tuple(found)
 
 
 def _on_inference(experiment: ResolvedExperiment, n_lanes: int, *, positions_matter: bool) -> Iterator[str]:
@@ -191,27 +209,33 @@ def _on_order(experiment: ResolvedExperiment, n_lanes: int) -> Iterator[str]:
 
 
 def _on_differences(experiment: ResolvedExperiment, machine: Machine) -> Iterator[str]:
-    groups = {group.name: group.settings for group in experiment.groups}
+    """Yield notes on pairs of groups that do not differ, or that differ in several settings, and on their shaping."""
     alike: dict[tuple[str, ...], list[tuple[str, str]]] = {}
     for pair, axes in pairs_by_axes(experiment.groups).items():
         alike.setdefault(axes, []).append(pair)
     for axes, pairs in alike.items():
         them = capital(named(pairs))
         if not axes:
-            if experiment.unpaired:
-                equal = "with independent randomness"
-            else:
-                equal = "their records must be identical"
+            equal = "their records must be identical"
             if machine.trainer is not None and not machine.trainer.repeats:
                 equal = "their records differ by chance alone, because the trainer does not repeat"
+            elif experiment.unpaired:
+                equal = "with independent randomness"
             yield f"{them} do not differ in any setting that they use (A/A): {equal}."
         elif len(axes) > 1:
             yield f"{them} differ in {len(axes)} settings ({', '.join(axes)}): their effects cannot be told apart."
-    for name, settings in groups.items() if experiment.slots else ():
+    if experiment.slots:
+        yield from _on_shaping(experiment)
+
+
+def _on_shaping(experiment: ResolvedExperiment) -> Iterator[str]:
+    """Yield a note for each group whose shaping discounts differently from its policy."""
+    for group in experiment.groups:
+        settings = group.settings
         if settings.learns and _has_potential(settings.reward) and settings.ppo.gamma != settings.reward.gamma:
             yield (
-                f"{name}: ppo.gamma={settings.ppo.gamma} differs from reward.gamma={settings.reward.gamma}, so the "
-                "potential-based shaping may change the optimal policy."
+                f"{group.name}: ppo.gamma={settings.ppo.gamma} differs from reward.gamma={settings.reward.gamma}, so "
+                "the potential-based shaping may change the optimal policy."
             )
 
 
@@ -255,11 +279,13 @@ def _on_environments(experiment: ResolvedExperiment, machine: Machine) -> Iterat
 
 def _on_actions(bounds: Sequence[tuple[float, float] | None]) -> Iterator[str]:
     """Yield a note on action bounds that do not fit a policy's initial distribution."""
-    misfits = [
-        f"{dimension} ({both[0]:g} to {both[1]:g})"
-        for dimension, both in enumerate(bounds)
-        if both and (both[0] > -1.0 or both[1] < 1.0 or both[1] - both[0] > 2.0 * _WIDEST_ACTIONS)
-    ]
+    misfits = []
+    for dimension, both in enumerate(bounds):
+        if both is None:
+            continue
+        low, high = both
+        if low > -1.0 or high < 1.0 or high - low > 2.0 * _WIDEST_ACTIONS:
+            misfits.append(f"{dimension} ({low:g} to {high:g})")
     if misfits:
         more = f" and {len(misfits) - _FEW} more" if len(misfits) > _FEW else ""
         yield (
@@ -288,11 +314,6 @@ def _on_policies(experiment: ResolvedExperiment) -> Iterator[str]:
             )
 
 
-def _on_start(machine: Machine) -> Iterator[str]:
-    if machine.spawned_because:
-        yield f"Each worker imports torch for itself (spawned, not forked), because {machine.spawned_because}."
-
-
 def _on_devices(
     experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[Lane], idle: Sequence[str]
 ) -> Iterator[str]:
@@ -310,28 +331,38 @@ def _on_devices(
     if busy > cores:
         yield f"{busy} threads share {cores} cores: results stay the same, but runs take longer."
     if experiment.devices_per_run > 1:
-        yield (
-            f"{experiment.devices_per_run} devices per run: environments are spread over them, but the policy stays on "
-            "the CPU. "
-            + (
-                "The CPU devices of a run take turns, so this tests the code path but saves no time."
-                if cpu_lanes
-                else "One process launches the kernels of all GPUs in turn, so this saves time only if "
-                "kernels take longer "
-                "than their launch: with large networks or hundreds of environments."
-            )
-        )
+        yield _several_devices(experiment.devices_per_run, on_cores=bool(cpu_lanes))
     if not experiment.arithmetic.deterministic and any(any(lane.uuids) for lane in lanes):
         yield (
             "not deterministic: on a GPU, groups with equal settings may differ in the last digits, and a resumed run "
             "may differ from an uninterrupted one."
         )
-    memory = too_much(experiment, machine, lanes)
-    if memory:
+    if memory := too_much(experiment, machine, lanes):
         yield memory
-    kinds = {device.title for device in machine.devices if any(device.name in lane.devices for lane in lanes)}
-    if len(kinds) > 1:
-        yield f"Unequal devices: {', '.join(sorted(kind or 'CPU' for kind in kinds))}; devices are counterbalanced."
+    yield from _on_pool(experiment, machine, lanes, idle)
+
+
+def _several_devices(per_run: int, *, on_cores: bool) -> str:
+    """Return a note on runs that use several devices each."""
+    speed = (
+        "One process launches the kernels of all GPUs in turn, so this saves time only if kernels take longer than "
+        "their launch: with large networks or hundreds of environments."
+    )
+    if on_cores:
+        speed = "The CPU devices of a run take turns, so this tests the code path but saves no time."
+    return f"{per_run} devices per run: environments are spread over them, but the policy stays on the CPU. {speed}"
+
+
+def _on_pool(
+    experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[Lane], idle: Sequence[str]
+) -> Iterator[str]:
+    """Yield notes on devices of different kinds, and on devices that stay idle."""
+    used = {device for lane in lanes for device in lane.devices}
+    titles = {device.title or "CPU" for device in machine.devices if device.name in used}
+    if len(titles) > 1:
+        yield f"Unequal devices: {', '.join(sorted(titles))}; devices are counterbalanced."
     if idle:
-        few = ", ".join(idle[:4]) + (f", … {idle[-1]}" if len(idle) > 4 else "")
+        few = ", ".join(idle[:_FEW])
+        if len(idle) > _FEW:
+            few += f", … {idle[-1]}"
         yield f"{len(idle)} of {len(experiment.devices)} devices stay idle: {few}."

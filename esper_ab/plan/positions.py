@@ -14,7 +14,7 @@ def positions_could_matter_by(experiment: ResolvedExperiment, machine: Machine) 
     """
     cores = {device.name: device.title for device in machine.devices if device.name.startswith("cpu:")}
     others = [name for name in experiment.devices if name not in cores]
-    modes = (group.settings.reward.mode for group in experiment.groups)
+    modes = [group.settings.reward.mode for group in experiment.groups]
     foreign = [mode for mode in modes if mode not in machine.rewards]
     if experiment.trainer:
         return "the trainer is your own"

@@ -18,8 +18,10 @@ from esper_ab.plan.copied_code import REWARDS_FOLDER, copy_code, folder_of
 
 def code_of(reward: UserReward) -> RewardCode:
     """Return a RunSpec's reference to a user's reward function."""
-    folder, file = (folder_of(REWARDS_FOLDER, reward.sha256), reward.files[0]) if reward.files else ("", "")
-    return RewardCode(reference=reward.reference, folder=folder, file=file, sha256=reward.sha256)
+    if not reward.files:
+        return RewardCode(reference=reward.reference, folder="", file="", sha256=reward.sha256)
+    folder = folder_of(REWARDS_FOLDER, reward.sha256)
+    return RewardCode(reference=reward.reference, folder=folder, file=reward.files[0], sha256=reward.sha256)
 
 
 def keep_rewards(experiment_dir: Path, rewards: Iterable[UserReward]) -> None:

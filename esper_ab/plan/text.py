@@ -35,10 +35,10 @@ def question(plan: Plan) -> str:
     compared = plan.design.comparisons
     if not compared:  # the journal has one group
         return f"What is {what} with {listed([group.name for group in asked.groups])}?"
-    others = {one.b for one in compared}
+    others = {pair.b for pair in compared}
     if len(others) > 1:
         return f"With which of {listed(plan.design.groups)} is {what} {outcome.better}?"
-    return f"Is {what} {outcome.better} with {listed([one.a for one in compared])} than with {others.pop()}?"
+    return f"Is {what} {outcome.better} with {listed([pair.a for pair in compared])} than with {others.pop()}?"
 
 
 def short_text(
@@ -50,13 +50,14 @@ def short_text(
     """
     asked = plan.experiment
     n_groups = len(asked.groups)
-    n_runs = len(asked.groups) * asked.seeds
-    first = "At first " if asked.open_ended else ""
+    runs = f"{counted(n_groups * asked.seeds, 'run')} ({counted(n_groups, 'group')} x {counted(asked.seeds, 'seed')})"
+    if asked.open_ended:
+        runs = f"At first {runs}"
     devices = _devices(plan, machine)
+    devices += ";" if ";" in devices else ","
     lines = (
         question(plan),
-        f"{first}{counted(n_runs, 'run')} ({counted(n_groups, 'group')} x {counted(asked.seeds, 'seed')}), "
-        f"{devices}{';' if ';' in devices else ','} {_cost(plan, estimate)}",
+        f"{runs}, {devices} {_cost(plan, estimate)}",
         _decides(plan),
         power,
         str(experiment_dir),
@@ -68,8 +69,11 @@ def short_text(
 
 def _devices(plan: Plan, machine: Machine) -> str:
     """Return a clause on devices: "2 at a time on 2 CPU cores; 2 GPUs unused (--devices cuda)"."""
+    devices = f"{runs_at_once(plan)} at a time {where(plan, machine)}"
     unused = unused_gpus(plan, machine)
-    return f"{runs_at_once(plan)} at a time {where(plan, machine)}{f'; {unused}' if unused else ''}"
+    if unused:
+        return f"{devices}; {unused}"
+    return devices
 
 
 def _cost(plan: Plan, estimate: Estimate) -> str:
@@ -79,9 +83,10 @@ def _cost(plan: Plan, estimate: Estimate) -> str:
     if facts is not None:
         run_s = facts.point_s * plan.experiment.episodes + facts.evaluate_s
         basis = f"rehearsed: {duration(run_s).removeprefix('about ')} a run"
-    shorter = estimate.on_cpu_s and estimate.duration_s >= _MUCH_LONGER * estimate.on_cpu_s
-    on_cpu = f"; {duration(estimate.on_cpu_s)} with --devices cpu" if shorter else ""
-    return f"{_takes(estimate)} ({basis}){on_cpu}"
+    cost = f"{_takes(estimate)} ({basis})"
+    if estimate.on_cpu_s and estimate.duration_s >= _MUCH_LONGER * estimate.on_cpu_s:
+        cost += f"; {duration(estimate.on_cpu_s)} with --devices cpu"
+    return cost
 
 
 def _takes(estimate: Estimate) -> str:
@@ -107,14 +112,13 @@ def _decides(plan: Plan) -> str:
         return f"Can decide after any seed from the {LEAST_PAIRS}th on, at {alpha} in all; {margin}."
     if seeds < LEAST_PAIRS:
         return f"Decides nothing: a verdict needs {LEAST_PAIRS} seeds; {margin}."
-    if seeds < LEAST_EQUIVALENCE_PAIRS:
-        short = f" EQUIVALENT would need {LEAST_EQUIVALENCE_PAIRS} seeds."
-    else:
-        short = ""
-    when = f"once, after {seeds} seeds"
+    decides = f"Decides once, after {seeds} seeds, at {alpha}; {margin}."
     if len(design.looks) > 1:
-        when = f"after {', '.join(map(str, design.looks[:-1]))} or {design.looks[-1]} seeds"
-    return f"Decides {when}, at {alpha}{' in all' * (len(design.looks) > 1)}; {margin}.{short}"
+        *looks, last = map(str, design.looks)
+        decides = f"Decides after {', '.join(looks)} or {last} seeds, at {alpha} in all; {margin}."
+    if seeds < LEAST_EQUIVALENCE_PAIRS:
+        decides += f" EQUIVALENT would need {LEAST_EQUIVALENCE_PAIRS} seeds."
+    return decides
 
 
 def plan_text(
@@ -126,41 +130,39 @@ def plan_text(
     that is available under a limit.
     """
     asked = plan.experiment
-    n_runs = len(asked.groups) * asked.seeds
-    at_first = " at first, more until every comparison is decided" if asked.open_ended else ""
-    cost = (
-        f"{duration(estimate.duration_s)} including the start of the workers, "
-        f"{estimate.memory_bytes / 2**30:.1f} GiB of memory{f', of {memory_left}' if memory_left else ''}"
-    )
+    n_groups = len(asked.groups)
+    runs = f"{counted(n_groups, 'group')} x {counted(asked.seeds, 'seed')} = {counted(n_groups * asked.seeds, 'run')}"
+    if asked.open_ended:
+        runs += " at first, more until every comparison is decided"
+    time = f"{duration(estimate.duration_s)} including the start of the workers"
+    memory = f"{estimate.memory_bytes / 2**30:.1f} GiB of memory"
+    if memory_left:
+        memory += f", of {memory_left}"
     lines = [
-        _sentence(
-            f"{asked.name}: {counted(len(asked.groups), 'group')} x {counted(asked.seeds, 'seed')} = "
-            f"{counted(n_runs, 'run')}{at_first}, task {asked.task_title}",
-            width,
-        ),
+        _sentence(f"{asked.name}: {runs}, task {asked.task_title}", width),
         _sentence(f"  each: {_size(asked)}", width),
         f"  into {experiment_dir}",
         "",
         *_differences(plan),
         "",
         f"blocks ({asked.placement}, {asked.sync}; runs in start order)",
-        *(
-            f"  {block.replicate}: " + ", ".join(f"{run.ref.group_id} on {run.ref.device}" for run in block.runs)
-            for block in plan.blocks[:_BLOCKS_SHOWN]
-        ),
     ]
+    for block in plan.blocks[:_BLOCKS_SHOWN]:
+        placed = [f"{run.ref.group_id} on {run.ref.device}" for run in block.runs]
+        lines.append(f"  {block.replicate}: {', '.join(placed)}")
     if len(plan.blocks) > _BLOCKS_SHOWN:
         lines.append(f"  … and {len(plan.blocks) - _BLOCKS_SHOWN} more, on the same devices in turn")
     lines += [
         "",
         *(_sentence(line, width) for line in _places(plan, machine, estimate)),
         "",
-        _sentence(f"estimate: {cost} ({estimate.basis})", width),
+        _sentence(f"estimate: {time}, {memory} ({estimate.basis})", width),
         _sentence(f"estimates: {plan.estimand}", width),
         *(_sentence(line, width) for line in _design(plan)),
         f"digest: {plan.digest[:16]}",
+        *(_sentence(f"note: {note}", width) for note in plan.notes),
     ]
-    return visible("\n".join([*lines, *(_sentence(f"note: {note}", width) for note in plan.notes)]))
+    return visible("\n".join(lines))
 
 
 def _size(asked: ResolvedExperiment) -> str:
@@ -172,19 +174,21 @@ def _size(asked: ResolvedExperiment) -> str:
     if asked.slots:
         more = f", slots {', '.join(asked.slots)}"
     else:  # Gymnasium
-        ends = any(group.settings.gym.rollout == "episodes" for group in asked.groups)
-        total = asked.episodes * asked.steps * asked.n_envs
-        more = f", {'at most ' if ends else ''}{total:,} environment steps per run"
-    return (
+        total = f"{asked.episodes * asked.steps * asked.n_envs:,} environment steps per run"
+        if any(group.settings.gym.rollout == "episodes" for group in asked.groups):
+            total = f"at most {total}"
+        more = f", {total}"
+    training = (
         f"{counted(asked.episodes, 'episode')} x {counted(asked.steps, 'step')} x "
-        f"{counted(asked.n_envs, 'environment')}{more}; evaluation: {counted(asked.eval_episodes, 'episode')}"
+        f"{counted(asked.n_envs, 'environment')}{more}"
     )
+    return f"{training}; evaluation: {counted(asked.eval_episodes, 'episode')}"
 
 
 def _design(plan: Plan) -> Iterator[str]:
     """Yield lines on comparisons, rule and lost runs."""
     design = plan.design
-    pairs = ", ".join(f"{one.a} - {one.b}" for one in design.comparisons) or "none"
+    pairs = ", ".join(f"{pair.a} - {pair.b}" for pair in design.comparisons) or "none"
     better = f"{design.outcome.label}, {design.outcome.better} is better"
     outcome = f"outcome {design.outcome_over} ({better})"
     yield f"comparisons: {pairs}; {outcome}, margin {design.margin_words}"
@@ -204,7 +208,10 @@ def _differences(plan: Plan) -> Iterator[str]:
         yield f"no differences between {', '.join(names)}"
         return
     yield "differences between groups (all else is equal)"
-    rows = [("", *names), *((one.key, *(visible_line(one.values[name]) for name in names)) for one in plan.differences)]
+    rows = [["", *names]]
+    for difference in plan.differences:
+        values = [visible_line(difference.values[name]) for name in names]
+        rows.append([difference.key, *values])
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     for row in rows:
         yield "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -212,7 +219,9 @@ def _differences(plan: Plan) -> Iterator[str]:
 
 def _places(plan: Plan, machine: Machine, estimate: Estimate) -> Iterator[str]:
     """Yield a line on devices and, unless the trainer is the user's own, one with the environments per device."""
-    on_cpu = f"; {duration(estimate.on_cpu_s)} with --devices cpu" if estimate.on_cpu_s else ""
-    yield f"devices: {_devices(plan, machine)}{on_cpu}"
+    devices = f"devices: {_devices(plan, machine)}"
+    if estimate.on_cpu_s:
+        devices += f"; {duration(estimate.on_cpu_s)} with --devices cpu"
+    yield devices
     if counts := environments_per_device(plan):
         yield f"environments per device: {counts}"

@@ -24,8 +24,6 @@ _ALONE = (
     "A process that had not trained evaluated the same state differently: the evaluation uses more than the state, so "
     "a run that is interrupted before its evaluation gets another result."
 )
-
-
 ENDED_IDLE = (
     "--end-idle: a run that has its result and then uses no CPU time and writes nothing for 30 s is ended, and its "
     "result counts."
@@ -34,13 +32,13 @@ ENDED_IDLE = (
 
 def order_of(experiment: ResolvedExperiment, facts: TrainerFacts) -> TrainerOrder:
     """Return the TrainerOrder for a user's trainer, without the folder of a run."""
-    command = is_command(experiment.trainer)
+    folder = facts.root if is_command(experiment.trainer) else folder_of(TRAINER_FOLDER, facts.sha256)
     return TrainerOrder(
         reference=experiment.trainer,
         directory=experiment.trainer_folder,
         outcome=experiment.outcome or DEFAULT_OUTCOME,
         worst=worst_outcome(experiment),
-        folder=facts.root if command else folder_of(TRAINER_FOLDER, facts.sha256),
+        folder=folder,
         files=facts.files,
         sha256=facts.sha256,
         metrics=facts.metrics,

@@ -27,21 +27,34 @@ _SUFFIXES = ("again", "fixed", "larger", "longer", "training", "whole")  # of th
 
 def basis(content: Content) -> tuple[str, ...]:
     """Describe the basis of the answer in a few sentences: runs, rule and audit."""
-    declared = (f"Rule, declared before the first run: {rule(content.design)}.",) if content.comparisons else ()
-    return (*_on_runs(content), *declared, _on_audit(content))
+    sentences = []
+    runs = _on_runs(content)
+    if runs:
+        sentences.append(runs)
+    if content.comparisons:
+        sentences.append(f"Rule, declared before the first run: {rule(content.design)}.")
+    sentences.append(_on_audit(content))
+    return tuple(sentences)
 
 
-def _on_runs(content: Content) -> Iterator[str]:
+def _on_runs(content: Content) -> str:
     plan = content.history.plan
-    keys = [one.key for one in plan.differences]
-    more = f" and {len(keys) - 3} more settings" if len(keys) > 3 else ""
-    if keys:
-        differ = f" The groups differ in {listed(keys) if not more else ', '.join(keys[:3])}{more}."
-    else:
-        differ = ""
-    shared = " The runs of a seed share no random numbers." if plan.experiment.unpaired else ""
-    if said := f"{content.state.sentence if content.state.complete else ''}{differ}{shared}":
-        yield said.strip()
+    sentences = []
+    if content.state.complete:
+        sentences.append(content.state.sentence)
+    if plan.differences:
+        settings = _shortened([difference.key for difference in plan.differences])
+        sentences.append(f"The groups differ in {settings}.")
+    if plan.experiment.unpaired:
+        sentences.append("The runs of a seed share no random numbers.")
+    return " ".join(sentences)
+
+
+def _shortened(keys: list[str]) -> str:
+    """List settings, but no more than three by name."""
+    if len(keys) <= 3:
+        return listed(keys)
+    return f"{', '.join(keys[:3])} and {len(keys) - 3} more settings"
 
 
 def _on_audit(content: Content) -> str:
@@ -49,11 +62,12 @@ def _on_audit(content: Content) -> str:
     heavy = [finding.sentence for finding in findings if finding.weight != "notes"]
     if heavy:
         return f"Audit: {' '.join(heavy)}"
-    incidents = len(content.history.incidents)
-    also = f"; {counted(incidents, 'incident')}" if incidents else ""
+    incidents = ""
+    if content.history.incidents:
+        incidents = f"; {counted(len(content.history.incidents), 'incident')}"
     if not findings:
-        return f"Audit: nothing but the groups' settings could explain a difference{also}."
-    return f"Audit: no objection; {counted(len(findings), 'remark')}{also}."
+        return f"Audit: nothing but the groups' settings could explain a difference{incidents}."
+    return f"Audit: no objection; {counted(len(findings), 'remark')}{incidents}."
 
 
 def next_steps(content: Content) -> tuple[Item, ...]:
@@ -88,12 +102,7 @@ def _after(content: Content) -> Iterator[Item]:
     if Verdict.BLOCKED in verdicts:
         yield Item("Fix what the audit found, then launch it again.", _anew(content, "fixed"))
     if Verdict.NO_INFERENCE in verdicts:
-        if failed := next((name for name, run in content.history.runs.items() if run.failed), ""):
-            yield Item(f"Fix what made {failed} fail; its log:", shell_command("logs", content.place, failed))
-        yield Item(
-            f"Launch it again with {LEAST_PAIRS} seeds or more; twice as many are better.",
-            _anew(content, "larger", seeds=2 * LEAST_PAIRS),
-        )
+        yield from _enough_pairs(content)
     if Verdict.INCONCLUSIVE in verdicts:
         yield from _more_pairs(content)
     if verdicts & DIFFERENT:
@@ -105,6 +114,17 @@ def _after(content: Content) -> Iterator[Item]:
         yield _longer(content, "The settings that differ have had no effect: train longer if they should have one.")
     elif verdicts == {Verdict.IDENTICAL}:
         yield Item("Nothing to compare: the settings make the same computation.")
+
+
+def _enough_pairs(content: Content) -> Iterator[Item]:
+    """Yield the steps after an experiment with too few pairs for any verdict."""
+    failed = [name for name, run in content.history.runs.items() if run.failed]
+    if failed:
+        yield Item(f"Fix what made {failed[0]} fail; its log:", shell_command("logs", content.place, failed[0]))
+    yield Item(
+        f"Launch it again with {LEAST_PAIRS} seeds or more; twice as many are better.",
+        _anew(content, "larger", seeds=2 * LEAST_PAIRS),
+    )
 
 
 def _more_pairs(content: Content) -> Iterator[Item]:
@@ -122,7 +142,8 @@ def _more_pairs(content: Content) -> Iterator[Item]:
             _anew(content, "whole", "--futility", "0", seeds=replicates),
         )
         return
-    if few := [item.used for item in open_ones if item.small_from]:
+    few = [item.used for item in open_ones if item.small_from]
+    if few:
         # Allow for losing as many pairs again.
         replicates = content.history.replicates + max(0, LEAST_EQUIVALENCE_PAIRS - min(few))
         yield Item(
@@ -130,32 +151,46 @@ def _more_pairs(content: Content) -> Iterator[Item]:
             _anew(content, "larger", seeds=replicates),
         )
         return
-    if constant := next((item.constant for item in open_ones if item.constant and not item.unmoved), ""):
+    constants = [item.constant for item in open_ones if item.constant and not item.unmoved]
+    if constants:
         yield Item(
-            f"Every pair differs by {constant}, and so would further pairs: judge that amount by your margin of "
+            f"Every pair differs by {constants[0]}, and so would further pairs: judge that amount by your margin of "
             f"{design.margin_words}."
         )
     elif any(item.degenerate for item in open_ones):
         yield from _more_spread(content)
-    needed = [pairs for item in open_ones if (pairs := _pairs(item)) is not None]
-    if not needed:
-        return
-    yield from _more_training(content)
-    extended, anew = max(needed, key=lambda pairs: pairs[1] if pairs[0] is None else pairs[0])
+    needed = [pairs for pairs in map(_pairs, open_ones) if pairs is not None]
+    if needed:
+        yield from _more_training(content)
+        yield from _enough_for_the_margin(content, needed)
+
+
+def _enough_for_the_margin(content: Content, needed: list[tuple[int | None, int]]) -> Iterator[Item]:
+    """Yield the steps to a plan that can detect the margin. `needed`: what `_pairs` gives for each open comparison."""
+    margin = content.design.margin_words
+    extended, anew = max(needed, key=_pairs_if_continued)
     least = anew if extended is None else min(extended, anew)
-    said = f"to detect a difference of {design.margin_words} with 80 % power"
+    purpose = f"to detect a difference of {margin} with 80 % power"
     if least > _MOST_PAIRS:
         yield Item(
-            f"More than {_MOST_PAIRS} pairs would be needed {said}: name a larger margin (--margin), train longer, or "
-            "evaluate more episodes."
+            f"More than {_MOST_PAIRS} pairs would be needed {purpose}: name a larger margin (--margin), train longer, "
+            "or evaluate more episodes."
         )
     elif least <= content.history.replicates:
         yield Item(
-            f"These pairs can detect {design.margin_words}; to detect a smaller difference, name a smaller "
+            f"These pairs can detect {margin}; to detect a smaller difference, name a smaller "
             "margin (--margin) and plan more pairs."
         )
     else:
-        yield from _larger(content, extended, anew, said)
+        yield from _larger(content, extended, anew, purpose)
+
+
+def _pairs_if_continued(pairs: tuple[int | None, int]) -> int:
+    """Return the pairs needed with an extension or, if there can be none, in a new plan."""
+    extended, anew = pairs
+    if extended is None:
+        return anew
+    return extended
 
 
 def _more_training(content: Content) -> Iterator[Item]:
@@ -163,15 +198,16 @@ def _more_training(content: Content) -> Iterator[Item]:
     early = unsettled(content.design, content.analysis.learning)
     enough = enough_episodes(content.experiment)
     if enough is not None:
-        on = f"on {content.experiment.task}, rewards differ from about {ENOUGH_EPISODES} training episodes on"
-        yield _longer(content, f"Train longer before more pairs: {on}.", enough)
+        reason = f"on {content.experiment.task}, rewards differ from about {ENOUGH_EPISODES} training episodes on"
+        yield _longer(content, f"Train longer before more pairs: {reason}.", enough)
     elif early:
         policies = " and ".join(early)
         yield _longer(content, f"Train longer before more pairs: the policies of {policies} have not settled.")
 
 
 def _longer(content: Content, why: str, episodes: int | None = None) -> Item:
-    episodes = _LONGER * content.experiment.episodes if episodes is None else episodes
+    if episodes is None:
+        episodes = _LONGER * content.experiment.episodes
     return Item(why, _anew(content, "longer", "--episodes", str(episodes)))
 
 
@@ -191,13 +227,13 @@ def _more_spread(content: Content) -> Iterator[Item]:
     )
 
 
-def _larger(content: Content, extended: int | None, anew: int, said: str) -> Iterator[Item]:
+def _larger(content: Content, extended: int | None, anew: int, purpose: str) -> Iterator[Item]:
     """Yield the extension and, if a new plan needs fewer pairs in all, that plan; whichever trains fewer is first.
 
     `extended`: the pairs needed with an extension; None if the experiment cannot be extended.
     """
     launch = _anew(content, "larger", seeds=anew)
-    fresh = Item(f"Launch it again with {anew} seeds {said}.", launch)
+    fresh = Item(f"Launch it again with {anew} seeds {purpose}.", launch)
     if extended is None:
         yield fresh
         return
@@ -206,7 +242,7 @@ def _larger(content: Content, extended: int | None, anew: int, said: str) -> Ite
         yield fresh
         yield Item(f"Or extend it to {extended} seeds, under a stricter rule.", extend)
         return
-    yield Item(f"Extend it to {extended} seeds {said}.", extend)
+    yield Item(f"Extend it to {extended} seeds {purpose}.", extend)
     if anew < extended:
         yield Item(f"Or launch it again with {anew} seeds, under a less strict rule.", launch)
 
@@ -216,7 +252,9 @@ def _pairs(item: Comparison) -> tuple[int | None, int] | None:
     if item.pairs_needed is None or item.inconclusive is Inconclusive.FUTILE:
         return None
     anew = item.pairs_anew or item.pairs_needed
-    return item.pairs_needed.pairs if extendable(item.question, item.course) else None, anew.pairs
+    if not extendable(item.question, item.course):
+        return None, anew.pairs
+    return item.pairs_needed.pairs, anew.pairs
 
 
 def _anew(content: Content, suffix: str, *flags: str, seeds: int | None = None) -> str:
@@ -228,19 +266,21 @@ def _anew(content: Content, suffix: str, *flags: str, seeds: int | None = None) 
     flags = (*flags, "--rng-seed", str(experiment.rng_seed + 1))
     if seeds is not None:
         flags = ("--seeds", str(seeds), *flags)
-    if seeds is not None and experiment.looks:
-        looks = default_looks(seeds) if len(experiment.looks) > 1 else (seeds,)
-        flags = (*flags, "--looks", ",".join(map(str, looks)))
+        if experiment.looks:
+            looks = default_looks(seeds) if len(experiment.looks) > 1 else (seeds,)
+            flags = (*flags, "--looks", ",".join(map(str, looks)))
     config = f"{content.place}/experiment.toml"
     return shell_command("launch", config, *flags, "--name", _next_name(experiment.name, suffix))
 
 
 def _next_name(name: str, suffix: str) -> str:
     """Return the name with a suffix that replaces an earlier one and counts on: x, x-longer, x-larger-2, x-longer-3."""
-    earlier = re.fullmatch(rf"(.+)-(?:{'|'.join(_SUFFIXES)})(?:-(\d+))?", name)
+    suffixes = "|".join(_SUFFIXES)
+    earlier = re.fullmatch(rf"(.+)-(?:{suffixes})(?:-(\d+))?", name)
     if earlier is None:
         return f"{name}-{suffix}"
-    return f"{earlier[1]}-{suffix}-{int(earlier[2] or 1) + 1}"
+    count = int(earlier[2] or 1)
+    return f"{earlier[1]}-{suffix}-{count + 1}"
 
 
 def reproduction(content: Content) -> tuple[str, ...]:
@@ -253,10 +293,9 @@ def reproduction(content: Content) -> tuple[str, ...]:
     code = history.started.code
     experiment = history.plan.experiment
     if code.get("commit"):
+        altered = ""
         if code.get("dirty") == "yes":
             altered = "; the local changes that were there are not in it"
-        else:
-            altered = ""
         lines.append(f"git checkout {shlex.quote(code['commit'])}  # in a checkout of esper_ab{altered}")
     again = f"{content.place}-again"
     lines.append(shell_command("launch", f"{content.place}/experiment.toml", "--output-dir", again))

@@ -62,7 +62,9 @@ class Content:
 
 def against(groups: Sequence[str]) -> str:
     """Name the groups that are compared."""
-    return (" against " if len(groups) == 2 else ", ").join(groups)
+    if len(groups) == 2:
+        return " against ".join(groups)
+    return ", ".join(groups)
 
 
 def content(history: History, *, held: bool = True, place: str = "EXPERIMENT") -> Content:
@@ -80,23 +82,30 @@ def _state(history: History, place: str, *, held: bool) -> State:
     left_out = sum(run.left_out for run in runs)
     lost = sum(run.lost for run in runs)
     started = len(runs) - left_out
+    spared = ""
     if left_out:
         spared = f"; {left_out} more were not needed, because their comparisons were decided"
-    else:
-        spared = ""
-    dropped = f"; {lost} {'was' if lost == 1 else 'were'} given up after failures" if lost else ""
-    done = f"{finished} of {started} runs are evaluated{dropped}{spared}"
+    done = f"{finished} of {started} runs are evaluated{_dropped(lost)}{spared}"
     if history.ended is None and held:
         return State("in progress", f"It is running: {done}.")
     if history.ended is None:
-        on = shell_command("resume", place)
-        return State("stale", f"Its coordinator died before the end; `{on}` continues it: {done}.")
+        resume = shell_command("resume", place)
+        return State("stale", f"Its coordinator died before the end; `{resume}` continues it: {done}.")
     status = history.ended.status
-    detail = history.ended.detail
     if status == "finished" and finished == started:
         return State("finished", f"Finished: all {started} runs are evaluated{spared}.")
-    because = f" ({detail})" if detail else ""
+    because = ""
+    if history.ended.detail:
+        because = f" ({history.ended.detail})"
     if status == "finished":
         return State("incomplete", f"Ended{because}: {done}.")
     how = "was interrupted" if status == "interrupted" else status
     return State(status, f"The experiment {how}{because}: {done}.")
+
+
+def _dropped(lost: int) -> str:
+    """Return the part of a sentence that counts the runs that were given up; "" if there are none."""
+    if not lost:
+        return ""
+    verb = "was" if lost == 1 else "were"
+    return f"; {lost} {verb} given up after failures"

@@ -9,15 +9,7 @@ from esper_ab.contracts.visible import visible, visible_line
 from esper_ab.plan.text import question
 from esper_ab.report.answer import basis, next_steps
 from esper_ab.report.content import Content
-from esper_ab.report.document import (
-    Document,
-    Figures,
-    Item,
-    Legend,
-    Points,
-    Reasons,
-    Section,
-)
+from esper_ab.report.document import Document, Figures, Item, Legend, Points, Reasons, Section
 from esper_ab.report.figures.catalogue import drawn
 from esper_ab.report.sections import sections
 from esper_ab.report.tables import groups
@@ -31,6 +23,11 @@ def experiment_report(content: Content) -> Document:
     The first screen has everything but the folded sections.
     """
     plan = content.history.plan
+    reasons = Reasons(
+        basis=Points("What it rests on", tuple(map(Item, basis(content)))),
+        remarks=Points("Worth knowing", tuple(map(Item, content.analysis.remarks))),
+        steps=Points("What to do next", next_steps(content)),
+    )
     return Document(
         title=content.title,
         name=plan.experiment.name,
@@ -45,11 +42,7 @@ def experiment_report(content: Content) -> Document:
             Section((Figures(partial(drawn, "answer", content)),)),
             Legend(content.groups),
             groups.results_table(content),
-            Reasons(
-                basis=Points("What it rests on", tuple(map(Item, basis(content)))),
-                remarks=Points("Worth knowing", tuple(map(Item, content.analysis.remarks))),
-                steps=Points("What to do next", next_steps(content)),
-            ),
+            reasons,
             *sections(content),
         ),
     )
@@ -60,11 +53,16 @@ def render_brief(content: Content, page: str) -> str:
 
     It has no newline at the end.
     """
-    found = verdicts(content)
-    said = [question(content.history.plan)]
-    for card in found.cards:
-        said += [card.headline, *(f"! {caveat}" for caveat in card.caveats)]
-    said += [f"! {caveat}" for caveat in found.shared]
-    said += [paragraph for node in alone(content) for paragraph in node.paragraphs]
-    lines = [*warned(content.state), *(paragraph(visible_line(one), "", hanging="  ") for one in said)]
-    return visible("\n".join([*lines, f"report: {visible_line(page)}", *map(next_step, next_steps(content)[:1])]))
+    judged = verdicts(content)
+    sentences = [question(content.history.plan)]
+    for card in judged.cards:
+        sentences.append(card.headline)
+        sentences += [f"! {caveat}" for caveat in card.caveats]
+    sentences += [f"! {caveat}" for caveat in judged.shared]
+    for node in alone(content):
+        sentences += node.paragraphs
+    lines = warned(content.state)
+    lines += [paragraph(visible_line(sentence), "", hanging="  ") for sentence in sentences]
+    lines.append(f"report: {visible_line(page)}")
+    lines += map(next_step, next_steps(content)[:1])
+    return visible("\n".join(lines))

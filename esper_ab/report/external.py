@@ -21,7 +21,7 @@ from esper_ab.stats.text import digits_for
 from esper_ab.verdict.analysis_plan import AnalysisPlan
 from esper_ab.verdict.answer import Answer
 from esper_ab.verdict.comparison import Comparison
-from esper_ab.verdict.observations import POSITION
+from esper_ab.verdict.observations import POSITION, Observation
 from esper_ab.verdict.profiles import HONEST_FROM, Aggregate
 from esper_ab.verdict.scale import MEAN
 from esper_ab.verdict.sentences import rule_sentence
@@ -38,20 +38,22 @@ _RANKED = 20  # groups in a list
 
 def external_report(result: Answer) -> Document:
     """Return the report of runs done elsewhere, before any layout."""
-    how = "Rule" if result.plan else "Rule, chosen after the runs"
+    if result.exploratory:
+        authority = EXPLORATORY
+    else:
+        authority = f"Judged by the plan with the sha256 {result.plan[:12]}…"
+    rule_title = "Rule" if result.plan else "Rule, chosen after the runs"
     every = tables(result)
-    shown = 1 + bool(result.profiles)
+    first = 2 if result.profiles else 1  # tables on the first screen
     return Document(
         rest="the same command with -v",
         nodes=(
-            Paragraphs(
-                (EXPLORATORY if result.exploratory else f"Judged by the plan with the sha256 {result.plan[:12]}…",)
-            ),
+            Paragraphs((authority,)),
             departures(result),
             *(verdicts(result, task) for task in tasks_of(result)),
-            Paragraphs((rule_sentence(result.design),), how),
-            *every[:shown],
-            Section(tuple(every[shown:])),
+            Paragraphs((rule_sentence(result.design),), rule_title),
+            *every[:first],
+            Section(tuple(every[first:])),
             *remarks(result),
         ),
     )
@@ -64,23 +66,32 @@ def departures(result: Answer) -> Paragraphs:
 
 def remarks(result: Answer) -> list[Paragraphs]:
     """Return the text after the tables: notes and the next step."""
-    step = [Paragraphs((result.next_step,))] if result.next_step else []
-    return [*(Paragraphs((note,), look="caveat") for note in result.notes), *step]
+    paragraphs = [Paragraphs((note,), look="caveat") for note in result.notes]
+    if result.next_step:
+        paragraphs.append(Paragraphs((result.next_step,)))
+    return paragraphs
 
 
 def tables(result: Answer) -> list[Table]:
     """Return all tables except the verdicts, in reading order."""
-    found = [_groups(result), *([_profiles(result)] if result.profiles else [])]
-    found += [_improvements(result)] if result.improvements else []
+    every = [_groups(result)]
+    if result.profiles:
+        every.append(_profiles(result))
+    if result.improvements:
+        every.append(_improvements(result))
     for task in tasks_of(result):
-        compared = compared_in(result, task)
-        beside = (
-            overview_table(compared[0].design, compared),
-            *map(deciding_table, compared),
-            *beside_tables(compared),
-            *((looks_table(compared),) if result.plan else ()),
-        )
-        found += [replace(table, title=f"{table.title} ({task})") for table in beside] if task else beside
+        of_task = _tables_of(result, compared_in(result, task))
+        if task:
+            of_task = [replace(table, title=f"{table.title} ({task})") for table in of_task]
+        every += of_task
+    return every
+
+
+def _tables_of(result: Answer, compared: Sequence[Comparison]) -> list[Table]:
+    """Build the tables of the comparisons in one task."""
+    found = [overview_table(compared[0].design, compared), *map(deciding_table, compared), *beside_tables(compared)]
+    if result.plan:
+        found.append(looks_table(compared))
     return found
 
 
@@ -91,6 +102,7 @@ def external_json(result: Answer) -> str:
 
 def external_document(result: Answer) -> dict[str, Any]:
     """Return the contents of the JSON object."""
+    comparisons = [{"task": one.question.task, **comparison_json(one)} for one in result.comparisons]
     return {
         "schema": SCHEMA,
         "exploratory": result.exploratory,
@@ -100,7 +112,7 @@ def external_document(result: Answer) -> dict[str, Any]:
         "alpha": result.design.alpha,
         "scales": result.scales,
         "groups": result.observations.groups,
-        "comparisons": [{"task": one.question.task, **comparison_json(one)} for one in result.comparisons],
+        "comparisons": comparisons,
         "departures": result.departures,
         "notes": result.notes,
         "next_step": result.next_step,
@@ -111,71 +123,74 @@ def external_document(result: Answer) -> dict[str, Any]:
 
 def render_plan(plan: AnalysisPlan, file: str) -> str:
     """Describe a plan that was written to `file`: the runs to do, the looks, and the rule."""
-    design = plan.design
     tasks = [task for task in plan.tasks if task]
-    first = plan.replicates[0]
-    last = plan.replicates[-1]
-    runs = len(plan.groups) * len(plan.replicates) * len(plan.scales)
-    margins = ", ".join(
-        f"{f'{scale.task}: ' if scale.task else ''}{scale.outcome.difference(f'{scale.margin:g}')} "
-        f"({scale.outcome.better} is better)"
-        for scale in plan.scales
-    )
-    parts = [
-        f"{file}: {', '.join(plan.groups)}, {counted(len(plan.replicates), 'seed')} ({first} to {last}), "
-        f"{counted(runs, 'run')} at most"
-    ]
+    parts = [f"{file}: {_runs_to_do(plan)}"]
     if plan.cells:
-        each = f"{len(plan.groups) * len(plan.cells) * len(plan.choosing)} runs"
-        parts.append(
-            paragraph(
-                f"Before that each group runs in every cell ({', '.join(plan.cells)}) with the seeds "
-                f"{', '.join(plan.choosing)}, {each}; `judge` then names the cell in which each group is judged.",
-                "",
-            )
-        )
+        parts.append(paragraph(_choosing_runs(plan), ""))
     if tasks:
         parts.append(paragraph(f"Tasks: {', '.join(tasks)}, and their mean in units of each margin.", ""))
-    worsts = [
-        f"{scale.outcome.value(f'{scale.worst:g}')}{f' in {scale.task}' if scale.task else ''}"
-        for scale in plan.scales
-        if scale.worst is not None
-    ]
-    if worsts:
-        lost = f" Lost runs of a group that is called better count as {', '.join(worsts)}."
-    else:
-        lost = ""
-    parts += [paragraph(f"Margin: {margins}.{lost}", ""), paragraph(rule_sentence(design), "")]
-    if design.boundaries:
+    parts.append(paragraph(_margins(plan), ""))
+    parts.append(paragraph(rule_sentence(plan.design), ""))
+    if plan.design.boundaries:
         parts.append(written(_looks_to_come(plan)))
-    columns = f"group,{'task,' if tasks else 'cell,' if plan.cells else ''}seed,outcome"
-    parts.append(
-        "\n".join(
-            (
-                paragraph(
-                    f"One row per run, with the header {columns}; a run that failed has an empty outcome. Then:", ""
-                ),
-                f"  {shell_command('judge', file)} RESULTS.csv",
-            )
-        )
+    if tasks:
+        header = "group,task,seed,outcome"
+    elif plan.cells:
+        header = "group,cell,seed,outcome"
+    else:
+        header = "group,seed,outcome"
+    rows = paragraph(f"One row per run, with the header {header}; a run that failed has an empty outcome. Then:", "")
+    command = f"{shell_command('judge', file)} RESULTS.csv"
+    parts.append(f"{rows}\n  {command}")
+    digest = (
+        f"sha256 {plan.digest}: if published before the first run, in a commit or a dated message, it shows that "
+        "the plan came first."
     )
-    parts.append(
-        paragraph(
-            f"sha256 {plan.digest}: if published before the first run, in a commit or a dated message, it shows that "
-            "the plan came first.",
-            "",
-        )
-    )
+    parts.append(paragraph(digest, ""))
     return visible("\n\n".join(parts)) + "\n"
 
 
-def _looks_to_come(plan: AnalysisPlan) -> Table:
-    design = plan.design
-    rows = tuple(
-        (f"{index + 1}", f"{look}", plan.replicates[look - 1], f"p <= {bound:.2g}")
-        for index, (look, bound) in enumerate(zip(design.looks, design.boundaries[0].nominal_p, strict=True))
+def _runs_to_do(plan: AnalysisPlan) -> str:
+    seeds = f"{counted(len(plan.replicates), 'seed')} ({plan.replicates[0]} to {plan.replicates[-1]})"
+    runs = len(plan.groups) * len(plan.replicates) * len(plan.scales)
+    return f"{', '.join(plan.groups)}, {seeds}, {counted(runs, 'run')} at most"
+
+
+def _choosing_runs(plan: AnalysisPlan) -> str:
+    """Describe the runs that choose a cell for each group."""
+    cells = ", ".join(plan.cells)
+    seeds = ", ".join(plan.choosing)
+    runs = len(plan.groups) * len(plan.cells) * len(plan.choosing)
+    return (
+        f"Before that each group runs in every cell ({cells}) with the seeds {seeds}, {runs} runs; `judge` then names "
+        "the cell in which each group is judged."
     )
-    return Table("Looks", ("look", "seeds", "the last seed", "bound"), rows, words=0)
+
+
+def _margins(plan: AnalysisPlan) -> str:
+    """Describe the margin of every scale, and the outcomes that stand for lost runs if there are any."""
+    margins = []
+    worsts = []
+    for scale in plan.scales:
+        of_task = f"{scale.task}: " if scale.task else ""
+        margin = scale.outcome.difference(f"{scale.margin:g}")
+        margins.append(f"{of_task}{margin} ({scale.outcome.better} is better)")
+        if scale.worst is not None:
+            in_task = f" in {scale.task}" if scale.task else ""
+            worsts.append(scale.outcome.value(f"{scale.worst:g}") + in_task)
+    text = f"Margin: {', '.join(margins)}."
+    if worsts:
+        text += f" Lost runs of a group that is called better count as {', '.join(worsts)}."
+    return text
+
+
+def _looks_to_come(plan: AnalysisPlan) -> Table:
+    bounds = plan.design.boundaries[0].nominal_p
+    rows = []
+    for number_of_look, (seeds, bound) in enumerate(zip(plan.design.looks, bounds, strict=True), start=1):
+        last_seed = plan.replicates[seeds - 1]
+        rows.append((str(number_of_look), str(seeds), last_seed, f"p <= {bound:.2g}"))
+    return Table("Looks", ("look", "seeds", "the last seed", "bound"), tuple(rows), words=0)
 
 
 def tasks_of(result: Answer) -> list[str]:
@@ -210,52 +225,52 @@ def _too_few(result: Answer, task: str, compared: Sequence[Comparison]) -> str:
     """Say, for several comparisons of which none has enough runs, what is missing, how they look, and what to do."""
     observations = result.observations
     design = compared[0].design
-    seeds = observations.pair_column != POSITION and compared[0].samples is None
-    unit = observations.pair_column if seeds else "run"
+    by_seed = observations.pair_column != POSITION and compared[0].samples is None
+    unit = observations.pair_column if by_seed else "run"
     values = {group: _values(result, group, task) for group in result.design.groups}
     most = max(map(len, values.values()))
     who = "No group has" if most < LEAST_PAIRS else "No two of the compared groups share"
     least = counted(LEAST_PAIRS, unit)
-    said = [f"{who} {least}, so no difference between the {len(values)} groups can be judged."]
-    means = {group: fmean(found) for group, found in values.items() if found}
+    sentences = [f"{who} {least}, so no difference between the {len(values)} groups can be judged."]
+    means = {group: fmean(outcomes) for group, outcomes in values.items() if outcomes}
     order = sorted(means, key=lambda group: -design.outcome.sign * means[group])
     if order:
-        more = f", and {len(order) - _RANKED} more" if len(order) > _RANKED else ""
-        shown = ", ".join(f"{group} {design.value(means[group])}" for group in order[:_RANKED])
-        said.append(f"Their means, best first, which may be luck: {shown}{more}.")
-    said.append(f"To decide, name the few groups that matter and run each with {LEAST_PAIRS} fresh {unit}s or more.")
-    return " ".join(said)
+        ranked = [f"{group} {design.value(means[group])}" for group in order[:_RANKED]]
+        if len(order) > _RANKED:
+            ranked.append(f"and {len(order) - _RANKED} more")
+        sentences.append(f"Their means, best first, which may be luck: {', '.join(ranked)}.")
+    sentences.append(
+        f"To decide, name the few groups that matter and run each with {LEAST_PAIRS} fresh {unit}s or more."
+    )
+    return " ".join(sentences)
+
+
+def _runs(result: Answer, group: str, task: str) -> list[Observation]:
+    """Return the runs of a group in one task; none for the mean over tasks."""
+    return [
+        run for (of_group, in_task, _), run in result.observations.cells.items() if (of_group, in_task) == (group, task)
+    ]
 
 
 def _values(result: Answer, group: str, task: str) -> list[float]:
     """Return the outcomes of a group in one task; none for the mean over tasks."""
-    runs = (run for (of, at, _), run in result.observations.cells.items() if (of, at) == (group, task))
-    return [run.value for run in runs if run.value is not None]
+    return [run.value for run in _runs(result, group, task) if run.value is not None]
 
 
 def _groups(result: Answer) -> Table:
     """Build the table of every group's outcomes."""
-    cells = result.observations.cells
     rows = list[tuple[str, ...]]()
     for scale in result.scales:
         digits = digits_for(scale.margin)
+        title = scale.outcome.title
+        if scale.task:
+            title = f"{scale.task}, {title}"
         for group in result.design.groups:
-            runs = [run for key, run in cells.items() if key[:2] == (group, scale.task)]
-            values = [run.value for run in runs if run.value is not None]
-            if not scale.task:
-                title = scale.outcome.title
-            else:
-                title = f"{scale.task}, {scale.outcome.title}"
-            rows.append(
-                (
-                    group,
-                    title,
-                    str(len(values)),
-                    str(len(runs) - len(values)),
-                    mean_and_sd(values, digits),
-                    *(number(edge(values), digits) if values else "n/a" for edge in (min, max)),
-                )
-            )
+            values = _values(result, group, scale.task)
+            lost = len(_runs(result, group, scale.task)) - len(values)
+            least = number(min(values, default=None), digits)
+            most = number(max(values, default=None), digits)
+            rows.append((group, title, str(len(values)), str(lost), mean_and_sd(values, digits), least, most))
     return Table(
         "All runs, by group",
         ("group", "outcome", "runs", "lost", "mean (SD)", "least", "most"),
@@ -267,23 +282,27 @@ def _groups(result: Answer) -> Table:
 def _profiles(result: Answer) -> Table:
     """Build the table of the groups' scores over all tasks."""
 
-    def cell(one: Aggregate) -> str:
-        return f"{one.value:.3f} ({one.low:.3f} to {one.high:.3f})"
+    def cell(score: Aggregate) -> str:
+        return f"{score.value:.3f} ({score.low:.3f} to {score.high:.3f})"
 
     rows = tuple(
-        (one.group, cell(one.interquartile_mean), cell(one.optimality_gap), str(one.runs)) for one in result.profiles
+        (profile.group, cell(profile.interquartile_mean), cell(profile.optimality_gap), str(profile.runs))
+        for profile in result.profiles
     )
-    few = min(one.runs for one in result.profiles) < HONEST_FROM
-    if few:
-        honest = f" With fewer than {HONEST_FROM} runs per task, their coverage is below 95 %."
-    else:
-        honest = ""
+    coverage = _coverage(min(profile.runs for profile in result.profiles))
     return Table(
         "Scores over all tasks",
         rows=rows,
         columns=("group", "interquartile mean", "optimality gap", "runs"),
-        note=f"95 % bootstrap intervals, stratified by task; they are descriptive and decide nothing.{honest}",
+        note=f"95 % bootstrap intervals, stratified by task; they are descriptive and decide nothing.{coverage}",
     )
+
+
+def _coverage(least_runs: int) -> str:
+    """Return a note's sentence on bootstrap intervals of few runs; "" if there are enough."""
+    if least_runs < HONEST_FROM:
+        return f" With fewer than {HONEST_FROM} runs per task, their coverage is below 95 %."
+    return ""
 
 
 def _improvements(result: Answer) -> Table:
@@ -292,17 +311,13 @@ def _improvements(result: Answer) -> Table:
         (f"{one.a} over {one.b}", f"{one.probability:.2f} ({one.low:.2f} to {one.high:.2f})", str(one.runs))
         for one in result.improvements
     )
-    few = min(one.runs for one in result.improvements) < HONEST_FROM
-    if few:
-        honest = f" With fewer than {HONEST_FROM} runs per task, their coverage is below 95 %."
-    else:
-        honest = ""
+    coverage = _coverage(min(one.runs for one in result.improvements))
     return Table(
         "Probability of improvement over all tasks",
         rows=rows,
         columns=("comparison", "probability", "runs"),
         note=(
             "The chance that a run of the first group is better than one of the second, equal ones one half, averaged "
-            f"over tasks, with 95 % bootstrap intervals, stratified by task; it decides nothing.{honest}"
+            f"over tasks, with 95 % bootstrap intervals, stratified by task; it decides nothing.{coverage}"
         ),
     )

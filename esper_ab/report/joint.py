@@ -15,15 +15,7 @@ from esper_ab.contracts.visible import visible, visible_line
 from esper_ab.readers.joint import JointResult
 from esper_ab.report.content import against
 from esper_ab.report.document import Document, Figures, Links, Paragraphs, Section, State
-from esper_ab.report.external import (
-    departures,
-    external_document,
-    heading,
-    remarks,
-    tables,
-    tasks_of,
-    verdicts,
-)
+from esper_ab.report.external import departures, external_document, heading, remarks, tables, tasks_of, verdicts
 from esper_ab.report.figures.drawing import Drawing
 from esper_ab.report.figures.external import external_figure
 from esper_ab.report.page import render_page
@@ -50,14 +42,16 @@ def joint_report(result: JointResult, place: str = "EXPERIMENT") -> Document:
     judged = result.judged
     rule = f"Rule, declared before the first run: {rule_sentence(judged.design)}"
     links = tuple((now.part.name, f"{now.part.folder}/{PAGE}", now.state) for now in result.parts)
+    parts = ", ".join(now.part.name for now in result.parts)
+    mean_first = sorted(tasks_of(judged), key=lambda task: task != MEAN)
     return Document(
-        title=f"{against(judged.design.groups)} on {', '.join(now.part.name for now in result.parts)}",
+        title=f"{against(judged.design.groups)} on {parts}",
         name=result.name,
         state=_state(result),
         rest=shell_command("report", place, "--verbose"),
         footer=f"Judged by the plan with the sha256 {judged.plan}. Every number follows from the parts' journals.",
         nodes=(
-            *(verdicts(judged, task) for task in sorted(tasks_of(judged), key=lambda task: task != MEAN)),
+            *(verdicts(judged, task) for task in mean_first),
             Figures(partial(_drawings, result)),
             departures(judged),
             Paragraphs((rule,)),
@@ -71,12 +65,13 @@ def joint_report(result: JointResult, place: str = "EXPERIMENT") -> Document:
 def render_joint_brief(result: JointResult, page: Path) -> str:
     """Render the brief version: the verdict on the mean, one line per part, and the path of the report."""
     lines = [*warned(_state(result)), written(verdicts(result.judged, MEAN))]
-    for one in result.judged.comparisons:
-        if one.question.task != MEAN:
-            headline, *marked = one.answer
-            said = (f"{one.question.task}: {one.verdict}: {headline}", *marked)
-            lines += [paragraph(text, hanging="  ") for text in said]
-    return visible("\n".join([*lines, f"report: {visible_line(str(page))}"]))
+    for comparison in result.judged.comparisons:
+        if comparison.question.task != MEAN:
+            headline, *caveats = comparison.answer
+            lines.append(paragraph(f"{comparison.question.task}: {comparison.verdict}: {headline}", hanging="  "))
+            lines += [paragraph(caveat, hanging="  ") for caveat in caveats]
+    lines.append(f"report: {visible_line(str(page))}")
+    return visible("\n".join(lines))
 
 
 def render_joint_json(result: JointResult) -> str:
@@ -108,8 +103,7 @@ def _state(result: JointResult) -> State | None:
         return None
     done = sum(now.runs for now in result.parts)
     planned = sum(now.of_runs for now in result.parts)
-    over = all(now.state == "finished" for now in result.parts)
-    if over:
+    if all(now.state == "finished" for now in result.parts):
         rest = "the seeds of the others were given up"
     else:
         rest = "a look is taken when all parts are done"
@@ -127,27 +121,25 @@ def _tables(result: JointResult) -> tuple[Table, ...]:
         words=2,
         note="Each part's report uses only its share of alpha, so it makes no claim that is not made here.",
     )
-    found = Table(
+    findings = Table(
         "What the audits of the parts found",
         ("part", "weight", "finding"),
         words=3,
         rows=tuple((part, finding.weight, finding.sentence) for part, finding in result.findings),
     )
-    return parts, found
+    return parts, findings
 
 
 def _drawings(result: JointResult) -> list[Drawing]:
     judged = result.judged
-    if not any(one.estimate is not None for one in judged.comparisons):
+    if all(comparison.estimate is None for comparison in judged.comparisons):
         return []
-    below = " Below: the share of runs whose score exceeds a value." if judged.profiles else ""
-    said = "; ".join(f"{heading(one.question.task)}: {one.headline}" for one in judged.comparisons)
-    return [
-        Drawing(
-            "joint",
-            "Differences in units of their margins",
-            alt=said,
-            figure=external_figure(judged),
-            caption=f"Every comparison with its interval, better to the right; shaded: within the margin.{below}",
-        )
-    ]
+    caption = "Every comparison with its interval, better to the right; shaded: within the margin."
+    if judged.profiles:
+        caption += " Below: the share of runs whose score exceeds a value."
+    headlines = [f"{heading(comparison.question.task)}: {comparison.headline}" for comparison in judged.comparisons]
+    figure = external_figure(judged)
+    drawing = Drawing(
+        "joint", "Differences in units of their margins", alt="; ".join(headlines), figure=figure, caption=caption
+    )
+    return [drawing]

@@ -16,20 +16,24 @@ from esper_ab.report.page import fill_template
 
 def write_listing(folder: Path, page: Path, *, refresh_s: int = 0) -> None:
     """Replace the file `page` atomically; a browser reloads it every `refresh_s` seconds (0: never)."""
+    title = str(folder) if folder.name else folder.resolve().name
+    rows = [
+        (listed, os.path.relpath(listed.experiment_dir, folder), _report(listed, page)) for listed in list_runs(folder)
+    ]
     text = fill_template(
         "listing.html.jinja",
         refresh_s=refresh_s,
         script="",
         written=f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}",
-        document=Document(title=str(folder if folder.name else folder.resolve().name), name="experiments", nodes=()),
-        rows=[(one, os.path.relpath(one.experiment_dir, folder), _report(one, page)) for one in list_runs(folder)],
+        document=Document(title=title, name="experiments", nodes=()),
+        rows=rows,
     )
     write_below(page.parent, page.name, text.encode())
 
 
-def _report(one: Listed, page: Path) -> str:
+def _report(listed: Listed, page: Path) -> str:
     """Return the address of an experiment's report, seen from `page`; "" while there is none."""
-    report = Path(one.experiment_dir) / PAGE
+    report = Path(listed.experiment_dir) / PAGE
     if report.is_file():
         return quote(os.path.relpath(report, page.parent))
     return ""

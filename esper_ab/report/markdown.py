@@ -34,7 +34,8 @@ def render_markdown(document: Document) -> str:
     """Render a document except its figures, ending in a newline."""
     state = document.state
     parts = [f"## {escaped(document.title)}", escaped(document.question)]
-    parts += [f"> **{state.warning}.** {escaped(state.sentence)}"] if state and not state.complete else []
+    if state and not state.complete:
+        parts.append(f"> **{state.warning}.** {escaped(state.sentence)}")
     parts.append(_markdowns(document.nodes))
     return "\n\n".join(filter(None, parts)) + "\n"
 
@@ -42,21 +43,23 @@ def render_markdown(document: Document) -> str:
 def _markdown(node: Node) -> str:
     match node:
         case Paragraphs():
-            return " ".join((*([f"**{escaped(node.title)}.**"] if node.title else []), *map(escaped, node.paragraphs)))
+            return _paragraphs(node)
         case Points():
             return "\n".join(map(_point, node.points))
         case Verdicts():
-            scope = (f"Scope: {escaped(node.scope)}.",) if node.scope else ()
-            return "\n\n".join((*map(_card, node.cards), *map(escaped, node.shared), *scope))
+            return _verdicts(node)
         case Reasons():  # lists have no titles here
-            return _markdowns((Points("", node.basis.points + node.remarks.points), node.steps))
+            points = node.basis.points + node.remarks.points
+            return _markdowns((Points("", points), node.steps))
         case Commands():
-            return _fold("Reproduce", "```sh\n{}\n```".format("\n".join(map(visible_line, node.lines))))
-        case Table():
-            return _table(node) if node else ""
+            lines = "\n".join(map(visible_line, node.lines))
+            return _fold("Reproduce", f"```sh\n{lines}\n```")
+        case Table() if node:
+            return _table(node)
         case Section():
             inside = _markdowns(node.nodes)
-            return inside and _fold(escaped(node.title), inside)
+            if inside:
+                return _fold(escaped(node.title), inside)
     return ""
 
 
@@ -64,13 +67,29 @@ def _markdowns(nodes: Iterable[Node]) -> str:
     return "\n\n".join(filter(None, map(_markdown, nodes)))
 
 
+def _paragraphs(node: Paragraphs) -> str:
+    parts = list(map(escaped, node.paragraphs))
+    if node.title:
+        parts.insert(0, f"**{escaped(node.title)}.**")
+    return " ".join(parts)
+
+
+def _verdicts(node: Verdicts) -> str:
+    parts = [*map(_card, node.cards), *map(escaped, node.shared)]
+    if node.scope:
+        parts.append(f"Scope: {escaped(node.scope)}.")
+    return "\n\n".join(parts)
+
+
 def _fold(title: str, inside: str) -> str:
     return f"<details><summary>{title}</summary>\n\n{inside}\n\n</details>"
 
 
 def _point(point: Item) -> str:
-    code = f"\n\n  ```sh\n  {visible_line(point.command)}\n  ```" if point.command else ""
-    return f"- {escaped(point.sentence)}{code}"
+    text = f"- {escaped(point.sentence)}"
+    if point.command:
+        text += f"\n\n  ```sh\n  {visible_line(point.command)}\n  ```"
+    return text
 
 
 def _card(card: Card) -> str:
@@ -79,11 +98,13 @@ def _card(card: Card) -> str:
 
 
 def _table(table: Table) -> str:
-    below = ["---" if place < table.words else "---:" for place in range(len(table.columns))]
-    head, *rows = (_row(map(escaped, cells)) for cells in (table.columns, *table.rows))
     parts = [f"**{escaped(table.title)}**"]
-    if rows:
-        parts.append("\n".join([head, _row(below), *rows]))
+    if table.rows:
+        words = min(table.words, len(table.columns))
+        alignment = ["---"] * words + ["---:"] * (len(table.columns) - words)
+        head = _row(map(escaped, table.columns))
+        rows = (_row(map(escaped, row)) for row in table.rows)
+        parts.append("\n".join([head, _row(alignment), *rows]))
     if table.said:
         parts.append(f"<sub>{escaped(table.said)}</sub>")
     return "\n\n".join(parts)

@@ -35,13 +35,20 @@ def render_page(document: Document) -> str:
 
 def policy_hash(script: str) -> str:
     """Return the hash by which a Content-Security-Policy names an inlined script."""
-    return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
+    digest = hashlib.sha256(script.encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"
 
 
 def _holds(section: Section) -> str:
     """Describe a section for the table of contents: the titles of its figures and tables."""
-    drawings = [one.title for node in section.nodes if isinstance(node, Figures) for one in node.drawings]
-    return ", ".join([*drawings, *(node.title for node in section.nodes if isinstance(node, Table) and node)])
+    figures = []
+    tables = []
+    for node in section.nodes:
+        if isinstance(node, Figures):
+            figures += [drawing.title for drawing in node.drawings]
+        elif isinstance(node, Table) and node:
+            tables.append(node.title)
+    return ", ".join(figures + tables)
 
 
 def _sections(nodes: Sequence[Node]) -> list[Section]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from esper_ab.contracts.wording import counted, listed
 from esper_ab.report.content import Content
-from esper_ab.report.document import Document, Node, Paragraphs, Section, Verdicts
+from esper_ab.report.document import Document, Node, Paragraphs, Section
 from esper_ab.report.tables.groups import results_table
 from esper_ab.report.verdict_json import comparison_json, indented
 from esper_ab.report.verdicts import verdicts
@@ -18,44 +18,44 @@ SCHEMA = 2
 
 def replications_report(found: Sequence[tuple[str, Content]], remarks: Sequence[str]) -> Document:
     """Return the report on experiments with these names and contents; `remarks`: facts that differ between them."""
-    seeds = listed([str(one.experiment.rng_seed) for _, one in found])
+    seeds = listed([str(content.experiment.rng_seed) for _, content in found])
     same = (
         f"The same groups with different rng seeds ({seeds}): replications, whose runs share no randomness and so form "
         "no pairs. Each experiment is judged by its own plan, and the verdicts are not pooled."
     )
-    return Document(
-        rest="the same command with -v",
-        nodes=(
-            Paragraphs((same,)),
-            *(node for name, one in found for node in _verdicts(name, one)),
-            Paragraphs(tuple(remarks), "Differs besides the rng seed", "caveat"),
-            Section(tuple(replace(results_table(one), title=f"Outcome by group of {name}") for name, one in found)),
-        ),
-    )
+    nodes: list[Node] = [Paragraphs((same,))]
+    tables = []
+    for name, content in found:
+        nodes += _verdicts(name, content)
+        tables.append(replace(results_table(content), title=f"Outcome by group of {name}"))
+    nodes.append(Paragraphs(tuple(remarks), "Differs besides the rng seed", "caveat"))
+    nodes.append(Section(tuple(tables)))
+    return Document(rest="the same command with -v", nodes=tuple(nodes))
 
 
 def replications_json(found: Sequence[tuple[str, Content]], remarks: Sequence[str]) -> str:
     """Render one JSON object; every key is in docs/data.md."""
     document: dict[str, Any] = {
         "schema": SCHEMA,
-        "replications": [
-            {
-                "experiment": name,
-                "rng_seed": one.experiment.rng_seed,
-                "replicates": one.history.replicates,
-                "state": one.state.word,
-                "comparisons": [comparison_json(item) for item in one.comparisons],
-            }
-            for name, one in found
-        ],
+        "replications": [_replication(name, content) for name, content in found],
         "differs": tuple(remarks),
     }
     return indented(document).decode()
 
 
-def _verdicts(name: str, found: Content) -> Iterator[Node]:
-    shown = verdicts(found)
-    where = f"{name} (rng seed {found.experiment.rng_seed}, {counted(found.history.replicates, 'seed')})"
-    yield Verdicts(shown.cards, shown.scope, shown.shared, where)
-    if not found.state.complete:
-        yield Paragraphs((f"{found.state.warning}. {found.state.sentence}",), look="caveat")
+def _replication(name: str, content: Content) -> dict[str, Any]:
+    return {
+        "experiment": name,
+        "rng_seed": content.experiment.rng_seed,
+        "replicates": content.history.replicates,
+        "state": content.state.word,
+        "comparisons": list(map(comparison_json, content.comparisons)),
+    }
+
+
+def _verdicts(name: str, content: Content) -> Iterator[Node]:
+    seeds = counted(content.history.replicates, "seed")
+    where = f"{name} (rng seed {content.experiment.rng_seed}, {seeds})"
+    yield replace(verdicts(content), where=where)
+    if not content.state.complete:
+        yield Paragraphs((f"{content.state.warning}. {content.state.sentence}",), look="caveat")

@@ -30,9 +30,8 @@ TERMS = {
     "interquartile mean": "The mean of the middle half of the runs.",
     "TOST": "Two one-sided tests: both reject a difference as large as the margin.",
 }
-_WORD = re.compile(
-    r"(?<![\w-])(" + "|".join(sorted(map(re.escape, TERMS), key=len, reverse=True)) + r")(s?)(?![\w-])", re.IGNORECASE
-)
+_LONGEST_FIRST = "|".join(sorted(map(re.escape, TERMS), key=len, reverse=True))
+_WORD = re.compile(rf"(?<![\w-])({_LONGEST_FIRST})(s?)(?![\w-])", re.IGNORECASE)
 _KEY = {term.lower(): term for term in TERMS}
 
 

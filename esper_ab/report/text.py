@@ -27,10 +27,16 @@ _LEAST_WORDS = 24  # characters that wrapped text needs beside the columns befor
 
 def render_text(document: Document, *, whole: bool = False) -> str:
     """Render a document, ending in a newline; unless `whole`, only one screen, with one next step but no sections."""
+    parts = []
     heading = document.question or document.title
-    rest = f"The rest: {visible_line(document.rest)}\n" if document.rest and not whole else ""
-    parts = (heading and paragraph(heading, ""), *warned(document.state), _joined(document.nodes, whole))
-    return visible("\n\n".join(filter(None, parts))) + f"\n{rest}"
+    if heading:
+        parts.append(paragraph(heading, ""))
+    parts += warned(document.state)
+    parts.append(_joined(document.nodes, whole))
+    text = visible("\n\n".join(filter(None, parts))) + "\n"
+    if document.rest and not whole:
+        text += f"The rest: {visible_line(document.rest)}\n"
+    return text
 
 
 def warned(state: State | None) -> list[str]:
@@ -52,50 +58,64 @@ def written(node: Node, *, whole: bool = True) -> str:
         case Reasons(basis, remarks, steps):
             if whole:
                 return _joined((basis, remarks, steps))
-            said = Points("", basis.points + remarks.points[:1])
-            return "\n".join((_points(said), *map(next_step, steps.points[:1])))
+            points = Points("", basis.points + remarks.points[:1])
+            first_step = map(next_step, steps.points[:1])
+            return "\n".join((_points(points), *first_step))
         case Commands():
-            return "\n".join(("Commands that repeat the experiment", *(f"  {visible_line(one)}" for one in node.lines)))
-        case Table():
-            return render_table(node) if node else ""
-        case Section():
-            return _joined(node.nodes) if whole else ""
+            commands = (f"  {visible_line(line)}" for line in node.lines)
+            return "\n".join(("Commands that repeat the experiment", *commands))
+        case Table() if node:
+            return render_table(node)
+        case Section() if whole:
+            return _joined(node.nodes)
     return ""
 
 
 def _joined(nodes: Iterable[Node], whole: bool = True) -> str:
-    return "\n\n".join(filter(None, (written(node, whole=whole) for node in nodes)))
+    texts = (written(node, whole=whole) for node in nodes)
+    return "\n\n".join(filter(None, texts))
 
 
 def next_step(step: Item) -> str:
     """Write a next step, with its command on a line of its own."""
-    command = f"\n  {visible_line(step.command)}" if step.command else ""
-    return f"{paragraph(f'next: {step.sentence}', '', hanging='  ')}{command}"
+    lines = [paragraph(f"next: {step.sentence}", "", hanging="  ")]
+    if step.command:
+        lines.append(f"  {visible_line(step.command)}")
+    return "\n".join(lines)
 
 
 def _block(node: Paragraphs) -> str:
-    title = [node.title.upper()] if node.title and node.paragraphs else []
-    mark = "! " * (node.look == "caveat")
-    indent = "  " * bool(node.title)
-    hanging = "  " * bool(node.look)
-    return "\n".join((*title, *(paragraph(f"{mark}{text}", indent, hanging) for text in node.paragraphs)))
+    mark = "! " if node.look == "caveat" else ""
+    indent = "  " if node.title else ""
+    hanging = "  " if node.look else ""
+    lines = [paragraph(f"{mark}{text}", indent, hanging) for text in node.paragraphs]
+    if node.title and lines:
+        lines.insert(0, node.title.upper())
+    return "\n".join(lines)
 
 
 def _points(node: Points) -> str:
-    lines = [node.title if node.card else node.title.upper()] if node.points and node.title else []
+    lines = []
+    if node.points and node.title:
+        lines.append(node.title if node.card else node.title.upper())
     for point in node.points:
         lines.append(paragraph(f"- {point.sentence}", "", hanging="  "))
-        lines += [f"    {visible_line(point.command)}"] if point.command else []
+        if point.command:
+            lines.append(f"    {visible_line(point.command)}")
     return "\n".join(lines)
 
 
 def _verdicts(node: Verdicts) -> str:
-    lines = [node.where] if node.where else []
+    lines = []
+    if node.where:
+        lines.append(node.where)
     for card in node.cards:
         lines.append(paragraph(f"{card.verdict}: {card.headline}", "", hanging="  "))
         lines += map(_caveat, card.caveats)
     lines += map(_caveat, node.shared)
-    return "\n".join((*lines, *([paragraph(f"Scope: {node.scope}.", "", hanging="  ")] if node.scope else [])))
+    if node.scope:
+        lines.append(paragraph(f"Scope: {node.scope}.", "", hanging="  "))
+    return "\n".join(lines)
 
 
 def _caveat(text: str) -> str:
@@ -119,34 +139,51 @@ def render_table(table: Table) -> str:
 
     A table that does not fit into WIDTH characters becomes a paragraph per row.
     """
-    rows = [tuple(map(visible_line, row)) for row in table.rows]
-    lines = [tuple(map(visible_line, table.columns)), *rows] if any(table.columns) else rows
-    wraps = table.words >= len(table.columns) > 1
-    widths = [max((len(line[i]) for line in lines), default=0) for i in range(len(table.columns))]
     text = [paragraph(table.title, "", hanging="  ")]
-    least = _LEAST_WORDS if wraps and widths[-1] > _WIDEST_WORDS else sum(widths[-1:])
-    if table.rows and sum(widths[:-1]) + 2 * len(widths) + least > WIDTH and len(widths) > 2:
-        text += [_row_by_itself(table, row) for row in rows]
-        lines = []
-    for line in lines if table.rows else ():
-        cells = [
-            cell.ljust(width) if i < table.words else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ]
-        if wraps and widths[-1] > _WIDEST_WORDS:
-            text.append(_wrapped("  " + "  ".join(cells[:-1]) + "  ", line[-1]))
-        else:
-            text.append("  " + "  ".join(cells).rstrip())
+    if table.rows:
+        text += _written_rows(table)
     if table.said:
         text.append(paragraph(table.said))
     return "\n".join(text)
 
 
+def _written_rows(table: Table) -> list[str]:
+    rows = [tuple(map(visible_line, row)) for row in table.rows]
+    lines = list(rows)
+    if any(table.columns):
+        lines.insert(0, tuple(map(visible_line, table.columns)))
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    wraps = table.words >= len(widths) > 1 and widths[-1] > _WIDEST_WORDS
+    least = _LEAST_WORDS if wraps else widths[-1]
+    needed = sum(widths[:-1]) + 2 * len(widths) + least
+    if needed > WIDTH and len(widths) > 2:
+        return [_row_by_itself(table, row) for row in rows]
+    written_lines = []
+    for line in lines:
+        cells = _padded(line, widths, table.words)
+        if wraps:
+            before = "  " + "  ".join(cells[:-1]) + "  "
+            written_lines.append(_wrapped(before, line[-1]))
+        else:
+            written_lines.append("  " + "  ".join(cells).rstrip())
+    return written_lines
+
+
+def _padded(line: tuple[str, ...], widths: list[int], words: int) -> list[str]:
+    """Pad each cell to its column's width; the first `words` columns hold text."""
+    text = [cell.ljust(width) for cell, width in zip(line[:words], widths[:words], strict=True)]
+    numbers = [cell.rjust(width) for cell, width in zip(line[words:], widths[words:], strict=True)]
+    return text + numbers
+
+
 def _row_by_itself(table: Table, row: tuple[str, ...]) -> str:
     """Write one row as a paragraph: its first cell, then every other cell after the name of its column."""
-    named = (f"{visible_line(name)}: {cell}" if name else cell for name, cell in zip(table.columns, row, strict=True))
-    first, *others = named
-    return paragraph(f"{first.partition(': ')[2] or first}; {'; '.join(others)}", "  ", hanging="  ")
+    first, *others = row
+    _, *names = table.columns
+    named = []
+    for name, cell in zip(names, others, strict=True):
+        named.append(f"{visible_line(name)}: {cell}" if name else cell)
+    return paragraph(f"{first}; {'; '.join(named)}", "  ", hanging="  ")
 
 
 def _wrapped(before: str, words: str) -> str:
@@ -155,4 +192,7 @@ def _wrapped(before: str, words: str) -> str:
     if room < _LEAST_WORDS:
         return f"{before.rstrip()}\n{paragraph(words, '      ')}"
     first, *rest = textwrap.wrap(words, room, break_long_words=False, break_on_hyphens=False) or [""]
-    return "\n".join([f"{before}{first}".rstrip(), *(" " * len(before) + line for line in rest)])
+    indent = " " * len(before)
+    lines = [f"{before}{first}".rstrip()]
+    lines += [indent + line for line in rest]
+    return "\n".join(lines)

@@ -7,9 +7,10 @@ from typing import Any
 
 import msgspec
 
-from esper_ab.analysis.reward_audit import RewardAuditFindings
+from esper_ab.analysis.reward_audit import RewardAuditFindings, RewardFindings
 from esper_ab.contracts.visible import visible_json
 from esper_ab.design.design import rule
+from esper_ab.journal.outcomes import RunOutcome
 from esper_ab.report.content import Content
 from esper_ab.settings.eval_episodes import EvaluationNoise
 from esper_ab.verdict.comparison import Comparison
@@ -59,9 +60,7 @@ def render_verdict(content: Content) -> bytes:
         "conduct": analysis.conduct,
         "evaluation": _noise(analysis.noise),
         "reward_audit": _reward_audit(analysis.reward_audit),
-        "runs": [
-            {"state": history.runs[name].state, **msgspec.to_builtins(one)} for name, one in content.outcomes.items()
-        ],
+        "runs": [_run(history.runs[name].state, outcome) for name, outcome in content.outcomes.items()],
         "looks": history.looks,
         "incidents": history.incidents,
         "versions": history.started.versions,
@@ -75,6 +74,10 @@ def indented(document: dict[str, Any]) -> bytes:
     """Return a document as indented JSON for terminals and files, keys in the order in which they are given."""
     data = msgspec.json.format(msgspec.json.encode(msgspec.to_builtins(document)), indent=2)
     return visible_json(data).encode()
+
+
+def _run(state: str, outcome: RunOutcome) -> dict[str, Any]:
+    return {"state": state, **msgspec.to_builtins(outcome)}
 
 
 def _noise(noise: EvaluationNoise | None) -> dict[str, Any] | None:
@@ -92,29 +95,33 @@ def _noise(noise: EvaluationNoise | None) -> dict[str, Any] | None:
     }
 
 
-def _reward_audit(found: RewardAuditFindings | None) -> dict[str, Any] | None:
-    if found is None:
+def _reward_audit(audit: RewardAuditFindings | None) -> dict[str, Any] | None:
+    if audit is None:
         return None
     return {
-        "digest": found.reward_audit.digest,
-        "best_of": {n: float(found.own_curve[n - 1]) for n in found.shown_n},
-        "rewards": [
-            {
-                "reward": reward.name,
-                "best_of": {n: float(reward.curve[n - 1]) for n in found.shown_n},
-                "regret": reward.regret,
-                "rank_correlation": reward.rank_correlation,
-                "favourite": found.behaviours[reward.favourite].name,
-                "worst_pair": reward.pairs[0].loss if reward.pairs else 0.0,
-                "distance": reward.distance,
-                "spread": reward.spread,
-                "largest": reward.largest,
-                "half_paid": reward.half_paid,
-                "on_last_step": reward.on_last_step,
-                "found": None if reward.found is None else fmean(reward.found.behaviour.held_out_accuracy),
-            }
-            for reward in found.rewards
-        ],
+        "digest": audit.reward_audit.digest,
+        "best_of": {n: float(audit.own_curve[n - 1]) for n in audit.shown_n},
+        "rewards": [_audited(reward, audit) for reward in audit.rewards],
+    }
+
+
+def _audited(reward: RewardFindings, audit: RewardAuditFindings) -> dict[str, Any]:
+    accuracy = None
+    if reward.found is not None:
+        accuracy = fmean(reward.found.behaviour.held_out_accuracy)
+    return {
+        "reward": reward.name,
+        "best_of": {n: float(reward.curve[n - 1]) for n in audit.shown_n},
+        "regret": reward.regret,
+        "rank_correlation": reward.rank_correlation,
+        "favourite": audit.behaviours[reward.favourite].name,
+        "worst_pair": reward.pairs[0].loss if reward.pairs else 0.0,
+        "distance": reward.distance,
+        "spread": reward.spread,
+        "largest": reward.largest,
+        "half_paid": reward.half_paid,
+        "on_last_step": reward.on_last_step,
+        "found": accuracy,
     }
 
 

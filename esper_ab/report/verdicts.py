@@ -8,10 +8,7 @@ from esper_ab.analysis.analyse import task_and_budget
 from esper_ab.contracts.wording import counted
 from esper_ab.plan.text import ALONE
 from esper_ab.report.content import Content
-from esper_ab.report.document import (
-    Paragraphs,
-    Verdicts,
-)
+from esper_ab.report.document import Paragraphs, Verdicts
 from esper_ab.report.tables.comparison import cards_of
 
 
@@ -26,7 +23,9 @@ def alone(content: Content) -> tuple[Paragraphs, ...]:
     if content.design.comparisons or len(content.groups) != 1:
         return ()
     (group,) = content.groups
-    outcome = content.design.outcome
-    ends = [one.outcome for one in content.of_group(group) if one.outcome is not None]
-    mean = f"{group}: {outcome.label} {content.design.value(fmean(ends))}, mean of {counted(len(ends), 'run')}. "
-    return (Paragraphs((f"{mean if ends else ''}{ALONE}",)),)
+    outcomes = [run.outcome for run in content.of_group(group) if run.outcome is not None]
+    if not outcomes:
+        return (Paragraphs((ALONE,)),)
+    mean = content.design.value(fmean(outcomes))
+    words = f"{group}: {content.design.outcome.label} {mean}, mean of {counted(len(outcomes), 'run')}. {ALONE}"
+    return (Paragraphs((words,)),)

@@ -107,7 +107,8 @@ def split_commas(text: str, origin: str) -> list[str]:
     open_until = ""
     for char in text:
         if open_until:
-            open_until = "" if char == open_until else open_until
+            if char == open_until:
+                open_until = ""
         elif char == ",":
             pieces.append(piece.strip())
             piece = ""

@@ -8,9 +8,7 @@ from itertools import combinations
 import msgspec
 
 from esper_ab.contracts.plain_values import as_text
-from esper_ab.contracts.settings import (
-    Settings,
-)
+from esper_ab.contracts.settings import Settings
 from esper_ab.settings.experiment import Group
 
 _LEARNING_ONLY = ("policy.", "ppo.", "reward.")  # read by the controller ppo only
@@ -25,19 +23,23 @@ class Difference(Settings, frozen=True, kw_only=True):
 
 def flat(group: Group) -> dict[str, str]:
     """Return every setting of a group as text, by dotted key."""
-    sections = msgspec.to_builtins(group.settings)
-    return {f"{section}.{key}": as_text(value) for section, keys in sections.items() for key, value in keys.items()}
+    texts = {}
+    for section, table in msgspec.to_builtins(group.settings).items():
+        for key, value in table.items():
+            texts[f"{section}.{key}"] = as_text(value)
+    return texts
 
 
 def differences(groups: Sequence[Group]) -> tuple[Difference, ...]:
     """Return the settings that differ between groups, in the order of the schema."""
     tables = {group.name: flat(group) for group in groups}
     keys = next(iter(tables.values()))
-    return tuple(
-        Difference(key=key, values={name: table[key] for name, table in tables.items()})
-        for key in keys
-        if len({table[key] for table in tables.values()}) > 1
-    )
+    found = []
+    for key in keys:
+        values = {name: table[key] for name, table in tables.items()}
+        if len(set(values.values())) > 1:
+            found.append(Difference(key=key, values=values))
+    return tuple(found)
 
 
 def axes(a: Group, b: Group) -> tuple[str, ...]:
@@ -46,9 +48,12 @@ def axes(a: Group, b: Group) -> tuple[str, ...]:
     A group that does not learn reads no `policy.`, `ppo.` or `reward.` keys.
     """
     learns = {"ppo"} == {a.settings.controller.name, b.settings.controller.name}
-    keys = (difference.key for difference in differences((a, b)))
-    found = [key for key in keys if learns or not key.startswith(_LEARNING_ONLY)]
-    return tuple(key for key in found if key != "reward.params" or "reward.mode" not in found)  # implied by the mode
+    keys = [difference.key for difference in differences((a, b))]
+    if not learns:
+        keys = [key for key in keys if not key.startswith(_LEARNING_ONLY)]
+    if "reward.mode" in keys and "reward.params" in keys:
+        keys.remove("reward.params")  # implied by the mode
+    return tuple(keys)
 
 
 def pairs_by_axes(groups: Sequence[Group]) -> dict[tuple[str, str], tuple[str, ...]]:

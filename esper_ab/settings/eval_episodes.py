@@ -28,7 +28,8 @@ class EvaluationNoise(Settings, frozen=True, kw_only=True):
 
         The greedy evaluation episodes are included.
         """
-        return episodes * n_envs * self.training_episode_s / self.evaluation_episode_s + greedy_episodes(n_envs, n_envs)
+        trained = episodes * n_envs * self.training_episode_s / self.evaluation_episode_s
+        return trained + greedy_episodes(n_envs, n_envs)
 
     def best(self, episodes: int, n_envs: int) -> int:
         """Return the number of evaluation episodes with the least variance x cost for runs of this training budget."""
@@ -45,10 +46,10 @@ class EvaluationNoise(Settings, frozen=True, kw_only=True):
         For more episodes than measured, the reduction is limited by the lower confidence limit of the noise share.
         Without this limit, an estimate of zero policy variance would promise an unlimited reduction.
         """
-        found = self.components
-        share = min(found.share_low, 1.0)
-        sure = 1.0 - share + share * found.eval_episodes / eval_episodes
-        return max(sure, found.variance(eval_episodes) / found.variance(found.eval_episodes))
+        measured = self.components
+        share = min(measured.share_low, 1.0)
+        certain = 1.0 - share + share * measured.eval_episodes / eval_episodes
+        return max(certain, measured.variance(eval_episodes) / measured.variance(measured.eval_episodes))
 
     def cost_times(self, eval_episodes: int) -> float:
         """Return the cost of a run with `eval_episodes` evaluation episodes, as a multiple of the measured cost."""
@@ -83,12 +84,10 @@ def choose_eval_episodes(asked: AskedExperiment, own: EvaluationNoise | None = N
         return _choice(asked.n_envs, "the outcome is measured on training episodes")
     if own is not None:
         eval_episodes = own.best(asked.episodes, asked.n_envs)
-        found = own.components
-        share = found.episode / eval_episodes / found.variance(eval_episodes)
-        return _choice(
-            eval_episodes,
-            f"by --calibration; evaluation noise is then about {share:.0%} of the variance of pairs",
-        )
+        measured = own.components
+        share = measured.episode / eval_episodes / measured.variance(eval_episodes)
+        why = f"by --calibration; evaluation noise is then about {share:.0%} of the variance of pairs"
+        return _choice(eval_episodes, why)
     return _choice(
         asked.n_envs * -(-DEFAULT_EVAL_EPISODES // asked.n_envs),
         f"the default of {DEFAULT_EVAL_EPISODES}, rounded up to a multiple of the environments; `esper-ab calibrate` "

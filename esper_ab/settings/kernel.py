@@ -25,19 +25,16 @@ def resolve_kernel(asked: AskedArithmetic, machine: Machine, untrainable: str = 
     unusable = _why_unusable(kernel, machine)
     if asked.kernel == "torch" or (asked.kernel == "auto" and unusable):
         return torch_alone(asked)
-    obstacle = (untrainable if asked.kernel != "auto" and asked.hosts == "kernel" else "") or unusable
+    obstacle = unusable
+    if untrainable and asked.kernel != "auto" and asked.hosts == "kernel":
+        obstacle = untrainable
     if kernel is None or obstacle:
         raise UsageError(
             f"arithmetic.kernel={asked.kernel}: {obstacle}; alternatives: torch, or auto for whatever is available"
         )
-    return Arithmetic(
-        **msgspec.structs.asdict(asked)
-        | {
-            "kernel": kernel.name,
-            "kernel_build": kernel.build,
-            "hosts": "torch" if untrainable else asked.hosts,
-        }
-    )
+    hosts = "torch" if untrainable else asked.hosts
+    chosen = {"kernel": kernel.name, "kernel_build": kernel.build, "hosts": hosts}
+    return Arithmetic(**msgspec.structs.asdict(asked) | chosen)
 
 
 def torch_alone(asked: AskedArithmetic) -> Arithmetic:
@@ -53,9 +50,14 @@ def kernel_notes(
         return ()
     arithmetic = resolved.arithmetic
     built = arithmetic.kernel_build.partition(";")[0]
-    why = f"built by {built}" if built else "; ".join(filter(None, lacking_kernel(machine)))
-    hosts = f"; hosts: torch ({untrainable or 'requested'})" if arithmetic.hosts == "torch" else ""
-    return (f"--kernel {asked.arithmetic.kernel}: {arithmetic.kernel} ({why}){hosts}.",)
+    if built:
+        why = f"built by {built}"
+    else:
+        why = "; ".join(filter(None, lacking_kernel(machine)))
+    note = f"--kernel {asked.arithmetic.kernel}: {arithmetic.kernel} ({why})"
+    if arithmetic.hosts == "torch":
+        note += f"; hosts: torch ({untrainable or 'requested'})"
+    return (f"{note}.",)
 
 
 def check_kernel(planned: Arithmetic, machine: Machine) -> None:
@@ -70,8 +72,8 @@ def check_kernel(planned: Arithmetic, machine: Machine) -> None:
     if kernel.build != planned.kernel_build:
         raise UsageError(
             f"the build of {planned.kernel} here ({kernel.build}) differs from that of the plan "
-            f"({planned.kernel_build}), "
-            "and a comparison must not mix them; install the version that made the plan, with the same compiler"
+            f"({planned.kernel_build}), and a comparison must not mix them; install the version that made the plan, "
+            "with the same compiler"
         )
 
 
@@ -79,7 +81,10 @@ def lacking_kernel(machine: Machine) -> tuple[str, str]:
     """Return the reason why this machine has no native kernel, and the remedy; ("", "") if it has one."""
     if any(not kernel.problem for kernel in machine.kernels):
         return "", ""
-    return next(((kernel.problem, kernel.remedy) for kernel in machine.kernels), ("there is no kernel", ""))
+    if not machine.kernels:
+        return "there is no kernel", ""
+    first = machine.kernels[0]
+    return first.problem, first.remedy
 
 
 def untrainable_hosts(groups: Sequence[Group], devices: Sequence[str], machine: Machine) -> str:
@@ -87,16 +92,16 @@ def untrainable_hosts(groups: Sequence[Group], devices: Sequence[str], machine: 
 
     The precision of `groups` must already be resolved.
     """
-    gpu = next((name for name in devices if not name.startswith("cpu")), "")
-    if gpu:
-        return f"the kernel trains hosts only on the CPU, but {gpu} is in the pool"
+    for name in devices:
+        if not name.startswith("cpu"):
+            return f"the kernel trains hosts only on the CPU, but {name} is in the pool"
     for group in groups:
         growth = group.settings.growth
         if growth.amp != "off":
             return f"group {group.name!r} has growth.amp={growth.amp}, but the kernel uses float32"
-        foreign = [name for name in growth.blueprints if name not in machine.native_blueprints]
-        if foreign:
-            return f"blueprint {foreign[0]!r} of group {group.name!r} is torch code, not a chain of layers"
+        for blueprint in growth.blueprints:
+            if blueprint not in machine.native_blueprints:
+                return f"blueprint {blueprint!r} of group {group.name!r} is torch code, not a chain of layers"
     return ""
 
 
@@ -113,7 +118,9 @@ def _find(asked: str, machine: Machine) -> Kernel | None:
 
 def _why_unusable(kernel: Kernel | None, machine: Machine) -> str:
     """Return the reason why the requested kernel cannot be used; "" if it can."""
-    if kernel is not None:
-        return kernel.problem and f"{kernel.problem}; {kernel.remedy}"
-    there = ", ".join(kernel.name for kernel in machine.kernels)
-    return f"the workers' processor cannot run this kernel, only {there or 'torch'}"
+    if kernel is None:
+        names = ", ".join(kernel.name for kernel in machine.kernels)
+        return f"the workers' processor cannot run this kernel, only {names or 'torch'}"
+    if kernel.problem:
+        return f"{kernel.problem}; {kernel.remedy}"
+    return ""

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from esper_ab.contracts import catalog
 from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.machine import ControllerQuestion, Machine, Questions, TaskFacts
 from esper_ab.contracts.settings import GroupSettings, KindName
 from esper_ab.settings.assignments import FIELDS, Assignment, refuse_unknown
-from esper_ab.settings.devices import resolve_devices
 from esper_ab.settings.experiment import AskedExperiment, Group, ResolvedExperiment
 from esper_ab.settings.outcome_range import read_range
+from esper_ab.settings.resolution import Resolution
 from esper_ab.settings.trainer_settings import check_outcome_name
 
 
@@ -38,13 +37,8 @@ class SettingsKind:
 
         The parameter `said` has every assignment by the user.
         """
-        for one in said:
-            readers = FIELDS[one.key].kinds if one.key in FIELDS else ("gymnasium",)
-            if self.name not in readers and not (one.key in FIELDS and one.value == FIELDS[one.key].default):
-                kinds = " and ".join(kind_words(reader) for reader in readers)
-                raise UsageError(
-                    f"{one.origin}: {one.key} is a setting for {kinds}, which task {asked.task} does not read; omit it"
-                )
+        for assignment in said:
+            self._check_is_read(assignment, asked.task)
         for group in asked.groups:
             self._check_group(group.name, group.settings)
             _refuse_reward_as_outcome(asked.outcome, group)
@@ -52,28 +46,47 @@ class SettingsKind:
         check_outcome_name(asked)
         return asked
 
+    def _check_is_read(self, assignment: Assignment, task: str) -> None:
+        """Raise UsageError for a setting that this kind does not read, unless it has its default."""
+        key = assignment.key
+        readers: tuple[KindName, ...] = ("gymnasium",)
+        if key in FIELDS:
+            readers = FIELDS[key].kinds
+            if assignment.value == FIELDS[key].default:
+                return
+        if self.name not in readers:
+            kinds = " and ".join(kind_words(reader) for reader in readers)
+            raise UsageError(
+                f"{assignment.origin}: {key} is a setting for {kinds}, which task {task} does not read; omit it"
+            )
+
     def ask(self, asked: AskedExperiment) -> Questions:
         """Return the questions about an experiment that only the preflight child can answer."""
         modes = {group.settings.reward.mode for group in asked.groups}
+        controllers = [
+            ControllerQuestion(
+                group=group.name, settings=group.settings.controller, blueprints=group.settings.growth.blueprints
+            )
+            for group in asked.groups
+        ]
         return Questions(
             task=asked.task,
             data_dir=asked.data_dir,
             slots=asked.slots,
             user_rewards=tuple(sorted(mode for mode in modes if is_user_reward(mode))),
             batch_size=min(group.settings.growth.batch_size for group in asked.groups),
-            controllers=tuple(
-                ControllerQuestion(
-                    group=group.name, settings=group.settings.controller, blueprints=group.settings.growth.blueprints
-                )
-                for group in asked.groups
-            ),
+            controllers=tuple(controllers),
         )
 
-    def resolve(self, asked: AskedExperiment, machine: Machine, task: TaskFacts, eval_episodes: int) -> dict[str, Any]:
-        """Return the settings that depend on the machine, by key, after checking all others against the machine.
+    def resolve(self, asked: AskedExperiment, machine: Machine, task: TaskFacts, eval_episodes: int) -> Resolution:
+        """Return the settings that depend on the machine, after checking all others against the machine.
 
         Raises UsageError if something is missing on the machine. `eval_episodes` is the requested or chosen number.
         """
+        raise NotImplementedError
+
+    def check_on(self, asked: AskedExperiment, machine: Machine) -> None:
+        """Raise UsageError if the runs cannot take turns, or if the preflight found a problem with a group."""
         if asked.takes_turns and asked.sync == "independent":
             raise UsageError(
                 Setting("placement", asked.placement),
@@ -83,10 +96,6 @@ class SettingsKind:
             )
         for group in asked.groups:
             _check_on(group, asked, machine)
-        return {
-            "devices": resolve_devices(asked, machine, on_cores=self.on_cores),
-            "eval_episodes": eval_episodes,
-        }
 
     def remarks(self, asked: AskedExperiment, resolved: ResolvedExperiment, machine: Machine) -> tuple[str, ...]:
         """Return notes of one sentence each on settings that were chosen for this machine."""

@@ -35,12 +35,14 @@ class AskedLauncher(msgspec.Struct, frozen=True, kw_only=True):
         """The options as command-line flags."""
         words: list[str] = []
         for key, value in said(self).items():
+            flag = f"--{key.replace('_', '-')}"
             if isinstance(value, dict):
-                pairs = [f"{one}={other}" for one, other in value.items()]
+                for name, label in value.items():
+                    words += [flag, f"{name}={label}"]
+            elif isinstance(value, float):
+                words += [flag, f"{value:g}"]
             else:
-                pairs = [value]
-            for one in pairs:
-                words += [f"--{key.replace('_', '-')}", f"{one:g}" if isinstance(one, float) else str(one)]
+                words += [flag, str(value)]
         return tuple(words)
 
     def over(self, weaker: AskedLauncher) -> AskedLauncher:
@@ -64,16 +66,16 @@ def asked_launcher(values: object, origin: str, spelling: Mapping[str, str] | No
     """
     if not isinstance(values, Mapping):
         raise UsageError(f"{origin} must be a table, as in launcher.name = {values!r}")
-    known = {(spelling or {}).get(key, key): key for key in AskedLauncher.__struct_fields__}
+    spelling = spelling or {}
+    known = {spelling.get(key, key): key for key in AskedLauncher.__struct_fields__}
     for name in values:
         if name not in known:
             raise UsageError(f"{origin}: unknown key {name!r}; {did_you_mean(name, known)}")
-    found: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     for name, value in values.items():
         try:
-            key = known[name]
-            found |= said(msgspec.convert({key: value}, AskedLauncher))
+            options |= said(msgspec.convert({known[name]: value}, AskedLauncher))
         except msgspec.ValidationError as error:
-            said_so = str(error).partition(" - at")[0].replace(" | null", "")
-            raise UsageError(f"{origin}: {name} {value!r}: {said_so}") from None
-    return AskedLauncher(**found)
+            problem = str(error).partition(" - at")[0].replace(" | null", "")
+            raise UsageError(f"{origin}: {name} {value!r}: {problem}") from None
+    return AskedLauncher(**options)

@@ -25,4 +25,6 @@ def read_range(text: str) -> tuple[float | None, float | None]:
 def worst_outcome(experiment: ExperimentSettings) -> float | None:
     """Return the worse end of the outcome's range; None if the range is open at that end."""
     low, high = read_range(experiment.outcome_range)
-    return high if experiment.outcome_better == "lower" else low
+    if experiment.outcome_better == "lower":
+        return high
+    return low

@@ -18,8 +18,9 @@ from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.wording import did_you_mean
 from esper_ab.settings.assignments import FIELDS, SHORT, Assignment, read_assignment, split_commas
 from esper_ab.settings.experiment import AskedExperiment, refuse_too_many
+from esper_ab.settings.flags import of_flags
 from esper_ab.settings.parse import parse
-from esper_ab.settings.request import Request, of_flags
+from esper_ab.settings.request import Request
 
 _LONGEST_FOLDER = 50  # stays below the 64 characters of a name when a hash is added
 Cell = tuple[str, ...]  # "ppo.lr=1e-4", "ppo.epochs=2"
@@ -101,7 +102,9 @@ def share_of(alpha: float, parts: int, groups: int, *, controlled: bool) -> floa
     undecided comparison at the part's whole alpha. In the joint answer, the same comparison is tested at this alpha or
     a higher one.
     """
-    comparisons = groups - 1 if controlled else groups * (groups - 1) // 2
+    comparisons = groups * (groups - 1) // 2
+    if controlled:
+        comparisons = groups - 1
     return alpha / (comparisons * parts + 1)
 
 
@@ -125,21 +128,26 @@ def grid(texts: Iterable[str]) -> tuple[Cell, ...]:
     if not axes:
         return ()
     return tuple(
-        tuple(f"{key}={value}" for key, value in zip(axes, one, strict=True))
-        for one in itertools.product(*axes.values())
+        tuple(f"{key}={value}" for key, value in zip(axes, cell, strict=True))
+        for cell in itertools.product(*axes.values())
     )
 
 
 def _tasks(request: Request) -> tuple[str, ...]:
     """Return the tasks named on the command line or, if none are named there, in the file; () if neither names any."""
-    one = request.common.get("task")
-    if one is not None and "," in one.value:
-        if one.origin.startswith("--"):
-            right = f"--task {one.value}"
+    single = request.common.get("task")
+    if single is not None and "," in single.value:
+        if single.origin.startswith("--"):
+            right = f"--task {single.value}"
         else:
-            right = f"task = {json.dumps(one.value.split(','))}"
-        raise UsageError(f"{one.origin}: to name several tasks, write {right}")
-    tasks = request.tasks or ((one.value,) if one else tuple(request.by_task))
+            right = f"task = {json.dumps(single.value.split(','))}"
+        raise UsageError(f"{single.origin}: to name several tasks, write {right}")
+    if request.tasks:
+        tasks = request.tasks
+    elif single is not None:
+        tasks = (single.value,)
+    else:
+        tasks = tuple(request.by_task)
     for task in request.by_task:
         if task not in tasks:
             raise UsageError(f"[tasks.{task}]: the experiment has no such task; {did_you_mean(task, tasks)}")
@@ -172,7 +180,9 @@ def _of_part(request: Request, task: str, cell: Iterable[Assignment], margins: M
     for key, assignment in own.items():
         if FIELDS[key].spec.same:
             raise UsageError(f"{assignment.origin}: {key} must be the same for all tasks; set it outside this table")
-    strong = {**request.strong, **{one.key: one for one in (*of_flags(said), *cell)}}
+    strong = dict(request.strong)
+    for assignment in (*of_flags(said), *cell):
+        strong[assignment.key] = assignment
     return replace(request, weak={**request.weak, **own}, strong=strong, tasks=(), by_task={}, margins="")
 
 

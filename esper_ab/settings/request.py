@@ -13,13 +13,11 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, get_origin
+from typing import Any
 
-from esper_ab.contracts.errors import Setting, UsageError, as_flag
-from esper_ab.contracts.plain_values import whole_number
+from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.regular_file import read_regular
 from esper_ab.contracts.trainer import is_command, placeholders
-from esper_ab.contracts.visible import visible_line
 from esper_ab.contracts.wording import which_setting
 from esper_ab.settings.assignments import (
     FIELDS,
@@ -28,17 +26,16 @@ from esper_ab.settings.assignments import (
     TOO_MANY_DIGITS,
     TRAINER,
     Assignment,
-    Field,
     read_assignment,
     split_commas,
     typed,
 )
+from esper_ab.settings.flags import of_flags, read_flags
 from esper_ab.settings.foreign_keys import foreign
 from esper_ab.settings.launcher import UNSAID, AskedLauncher, asked_launcher
 
 _NO_NAME = re.compile(r"[^A-Za-z0-9_.=+-]+")  # not allowed in a group's name
 _NAME_CHARS = 64
-_LISTS = {"slots": "--slots early late", "devices": "--devices cpu:0 cpu:1"}  # flags with lists of names, an example
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +79,9 @@ class Request:
 
     def said(self, key: str) -> Any:
         """Return the value of a key for all groups; None if it is not set."""
-        return self.common[key].value if key in self.common else None
+        if key in self.common:
+            return self.common[key].value
+        return None
 
     def more(self, written: Iterable[Assignment]) -> Layer:
         """Check and type further settings for all groups.
@@ -90,33 +89,37 @@ class Request:
         Raises UsageError as `request` does, and also if a setting is already set.
         """
         trainer = self.said("trainer") or ""
-        found = _layer(_as_meant(written, trainer), free=bool(trainer))
-        for key, one in found.items():
+        layer = _layer(_as_meant(written, trainer), free=bool(trainer))
+        for key, assignment in layer.items():
             if key in self.strong:
-                raise UsageError(f"{one.origin}: {key} is set twice")
-        return found
+                raise UsageError(f"{assignment.origin}: {key} is set twice")
+        return layer
 
     def also(self, groups: tuple[str, ...], flags: Mapping[str, object]) -> Request:
         """Return the request with only these groups and with further flags. Raises UsageError as `request` does."""
-        return replace(self, groups=groups, alone=True, strong={**self.strong, **self.more(of_flags(flags))})
+        strong = {**self.strong, **self.more(of_flags(flags))}
+        return replace(self, groups=groups, alone=True, strong=strong)
 
 
 def _varied(text: str, trainer: str) -> dict[str, list[Assignment]]:
     """Parse --vary KEY=V1,V2,… into one group KEY=VALUE per value; with a trainer, KEY needs no `trainer.` prefix."""
     key, equals, values = (part.strip() for part in text.partition("="))
     origin = f"--vary {text}"
-    found = dict[str, list[Assignment]]()
-    pieces = split_commas(values, origin) if equals and key else []
+    pieces = []
+    if equals and key:
+        pieces = split_commas(values, origin)
     if len(pieces) < 2 or not all(pieces):
         raise UsageError(f"{origin}: expected a key and at least two values, as in lr=3e-4,1e-3")
-    own = trainer and ("." not in key or (is_command(trainer) and key not in FIELDS and not key.startswith(TRAINER)))
-    full = f"{TRAINER}{key}" if own else SHORT.get(key, key)
+    full = SHORT.get(key, key)
+    if trainer and ("." not in key or (is_command(trainer) and key not in FIELDS and not key.startswith(TRAINER))):
+        full = f"{TRAINER}{key}"
+    groups = dict[str, list[Assignment]]()
     for piece in pieces:
         name = f"{key}={_NO_NAME.sub('-', piece)}"[:_NAME_CHARS]
-        if name in found:
-            raise UsageError(f"{origin}: {_why_same_name(name, full, str(found[name][0].value), piece)}")
-        found[name] = [Assignment(full, piece, origin, Path.cwd(), is_text=True)]
-    return found
+        if name in groups:
+            raise UsageError(f"{origin}: {_why_same_name(name, full, str(groups[name][0].value), piece)}")
+        groups[name] = [Assignment(full, piece, origin, Path.cwd(), is_text=True)]
+    return groups
 
 
 def _why_same_name(name: str, key: str, first: str, second: str) -> str:
@@ -136,13 +139,12 @@ def read_request(options: Mapping[str, Any], file: FileSettings = NO_FILE) -> Re
     Raises UsageError if a flag or setting is invalid; the one-line message includes the remedy. `options` has the
     values of the flags by name, as click parsed them; missing keys count as not given.
     """
-    groups = split_commas(options["groups"], "--groups") if options.get("groups") is not None else ()
+    groups: list[str] = []
+    if options.get("groups") is not None:
+        groups = split_commas(options["groups"], "--groups")
     vary = options.get("vary") or ""
-    for flag in ("groups", "group", "control") if vary else ():
-        if options.get(flag):
-            raise UsageError(f"--vary creates the groups and compares all with the first; remove --vary or --{flag}")
-    if vary and (file.groups or file.tables):
-        raise UsageError("--vary creates groups, but the file also declares groups; remove one of the two")
+    if vary:
+        _check_vary(options, file)
     found = request(
         file,
         groups=tuple(groups),
@@ -152,6 +154,15 @@ def read_request(options: Mapping[str, Any], file: FileSettings = NO_FILE) -> Re
         vary=vary,
     )
     return replace(found, grid=tuple(options.get("grid") or ()), scores=options.get("scores") or "")
+
+
+def _check_vary(options: Mapping[str, Any], file: FileSettings) -> None:
+    """Raise UsageError if groups are declared elsewhere too."""
+    for flag in ("groups", "group", "control"):
+        if options.get(flag):
+            raise UsageError(f"--vary creates the groups and compares all with the first; remove --vary or --{flag}")
+    if file.groups or file.tables:
+        raise UsageError("--vary creates groups, but the file also declares groups; remove one of the two")
 
 
 def request(
@@ -178,11 +189,11 @@ def request(
         by_task = {task: table for task, table in by_task.items() if task in tasks}
         said["task"] = tasks[0]
     if "task" in said or len(tasks) > 1:
-        common = [one for one in common if one.key != "task"]
+        common = [assignment for assignment in common if assignment.key != "task"]
     if len(tasks) > 1:
         said.pop("task", None)
     strong = [*(read_assignment(text, f"--set {text}") for text in assignments), *of_flags(said)]
-    trainer = next((str(one.value) for one in (*strong, *common) if one.key == "trainer" and one.value), "")
+    trainer = _trainer_of((*strong, *common))
     altered = _read_alterations(group)
     if vary:
         altered = _varied(vary, trainer)
@@ -206,31 +217,38 @@ def request(
     )
 
 
+def _trainer_of(assignments: Iterable[Assignment]) -> str:
+    """Return the trainer that the first of `assignments` with a trainer names; "" if none does."""
+    named = (assignment.value for assignment in assignments if assignment.key == "trainer")
+    return next((str(value) for value in named if value), "")
+
+
 def _task_names(flag: object, file: FileSettings) -> list[str]:
     """Return the tasks from --task or, if that flag is missing, the file; UsageError for an empty or repeated name."""
-    listed = next((one.value for one in file.common if one.key == "task" and isinstance(one.value, list)), [])
-    names = list(map(str, listed)) if flag is None else split_commas(str(flag), "--task")
+    if flag is not None:
+        names = split_commas(str(flag), "--task")
+    else:
+        written = [assignment.value for assignment in file.common if assignment.key == "task"]
+        listed: list[Any] = next((value for value in written if isinstance(value, list)), [])
+        names = list(map(str, listed))
     for name in names:
-        if not name.strip() or names.count(name) > 1:
-            raise UsageError(Setting("task"), f": {name!r} is named twice" if name.strip() else ": a name is missing")
+        if not name.strip():
+            raise UsageError(Setting("task"), ": a name is missing")
+        if names.count(name) > 1:
+            raise UsageError(Setting("task"), f": {name!r} is named twice")
     return names
-
-
-def of_flags(flags: Mapping[str, object]) -> list[Assignment]:
-    """Convert flags to assignments."""
-    return [
-        Assignment(key, value, as_flag(Setting(key.rpartition(".")[2])), Path.cwd(), is_text=False)
-        for key, value in flags.items()
-    ]
 
 
 def _as_meant(written: Iterable[Assignment], trainer: str) -> Iterable[Assignment]:
     """Prefix dotted keys that are placeholders of a command, "algo.lr" or "trainer.max_epochs", with `trainer.`."""
     names = placeholders(trainer) if is_command(trainer) else ()
-    for one in written:
-        plain = one.key.startswith(TRAINER) and one.key.removeprefix(TRAINER) in names
-        own = "." in one.key and one.key in names and one.key not in FIELDS and not plain
-        yield replace(one, key=f"{TRAINER}{one.key}") if own else one
+    for assignment in written:
+        key = assignment.key
+        plain = key.startswith(TRAINER) and key.removeprefix(TRAINER) in names
+        if "." in key and key in names and key not in FIELDS and not plain:
+            yield replace(assignment, key=f"{TRAINER}{key}")
+        else:
+            yield assignment
 
 
 def _layer(written: Iterable[Assignment], *, free: bool, in_group: bool = False) -> Layer:
@@ -238,13 +256,14 @@ def _layer(written: Iterable[Assignment], *, free: bool, in_group: bool = False)
 
     Raises UsageError for a repeated key, because one of its values would be ignored.
     """
-    found: dict[str, Assignment] = {}
-    for one in written:
-        _check_key(one, in_group=in_group, free=free)
-        if one.key in found:
-            raise UsageError(f"{one.origin}: {one.key} is set twice")
-        found[one.key] = typed(one)
-    return found
+    layer: dict[str, Assignment] = {}
+    for assignment in written:
+        key = assignment.key
+        _check_key(assignment, in_group=in_group, free=free)
+        if key in layer:
+            raise UsageError(f"{assignment.origin}: {key} is set twice")
+        layer[key] = typed(assignment)
+    return layer
 
 
 def _check_key(assignment: Assignment, *, in_group: bool, free: bool) -> None:
@@ -260,15 +279,19 @@ def _check_key(assignment: Assignment, *, in_group: bool, free: bool) -> None:
             Setting(key, "…", assigned=True),
             " for all groups",
         )
-    known = [name for name, one in FIELDS.items() if one.of_group or not in_group]
+    raise UsageError(f"{assignment.origin}: unknown key {key!r}; {_hint(key, in_group=in_group, free=free)}")
+
+
+def _hint(key: str, *, in_group: bool, free: bool) -> str:
+    """Return the end of a message about the unknown key `key`: what the user may have meant."""
     if free and "." not in key:
-        own = f"if it is a setting of your trainer, write {TRAINER}{key}"
-    else:
-        own = ""
-    hint = own or foreign(key) or which_setting(key, [*known, *SHORT])
-    if key.startswith(TRAINER) and not foreign(key):
-        hint = "such keys are settings of your own trainer, but this experiment has none"
-    raise UsageError(f"{assignment.origin}: unknown key {key!r}; {hint}")
+        return f"if it is a setting of your trainer, write {TRAINER}{key}"
+    if hint := foreign(key):
+        return hint
+    if key.startswith(TRAINER):
+        return "such keys are settings of your own trainer, but this experiment has none"
+    known = [name for name, field in FIELDS.items() if field.of_group or not in_group]
+    return which_setting(key, [*known, *SHORT])
 
 
 def _read_alterations(texts: Iterable[str]) -> dict[str, list[Assignment]]:
@@ -283,59 +306,6 @@ def _read_alterations(texts: Iterable[str]) -> dict[str, list[Assignment]]:
         for item in split_commas(rest, f"--group {name}"):
             altered.setdefault(name, []).append(read_assignment(item, f"--group {name}:{item}"))
     return altered
-
-
-def read_flags(options: Mapping[str, Any]) -> dict[str, object]:
-    """Return the settings given by flags, by key; UsageError for an invalid list or number."""
-    found: dict[str, object] = {}
-    for key, setting in FIELDS.items():
-        value = options.get(setting.flag)
-        negates = setting.flag.startswith("no_")
-        if key == "seeds" or value is None or (value is False and (negates or not setting.default)):
-            continue  # a 0 is kept here and refused later
-        found[key] = False if negates else _flag_value(setting, value)
-    higher = options.get("higher")
-    lower = options.get("lower")
-    if higher and lower:
-        raise UsageError("--higher and --lower exclude each other, because one outcome decides")
-    if higher or lower:
-        found |= {"outcome": higher or lower, "outcome_better": "higher" if higher else "lower"}
-    return found | _seeds(options.get("seeds"), options.get("max"))
-
-
-def _flag_value(setting: Field, value: Any) -> object:
-    flag = f"--{setting.flag.replace('_', '-')}"
-    if setting.key == "eval_episodes":
-        return value if value == "auto" else _whole(value, flag, " or auto")
-    if get_origin(setting.type) is not tuple:
-        return value
-    if setting.key not in _LISTS:
-        pieces = split_commas(value, flag)
-        if setting.key == "looks":
-            return [_whole(piece, flag) for piece in pieces]
-        return pieces
-    names = [piece for piece in str(value).split(",") if piece]
-    if not names:
-        raise UsageError(f"{flag}: name at least one, as in {_LISTS[setting.key]}, or omit the flag for all of them")
-    return names
-
-
-def _whole(text: str, origin: str, otherwise: str = "") -> int:
-    """Parse a whole number from `origin`; raises UsageError, naming the alternative `otherwise`, for anything else."""
-    if (found := whole_number(text)) is None:
-        raise UsageError(f"{origin}: expected a whole number{otherwise}, not {visible_line(text, 40)!r}")
-    return found
-
-
-def _seeds(seeds: str | None, most: int | None) -> dict[str, object]:
-    """Return the settings for `--seeds N`, `--seeds auto --max N` (at most N seeds) or `--seeds auto` (no maximum)."""
-    if seeds is None or seeds != "auto":
-        if most is not None:
-            raise UsageError("--max needs --seeds auto; --seeds N is already a maximum")
-        if seeds is None:
-            return {}
-        return {"seeds": _whole(seeds, "--seeds", " or auto")}
-    return {"open_ended": True} if most is None else {"seeds": most}
 
 
 def settings_sha256(tree: dict[str, Any]) -> str:

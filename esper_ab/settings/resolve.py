@@ -5,14 +5,16 @@ Pure. Nothing is replaced silently: if a requested part is missing, the error na
 
 from __future__ import annotations
 
-import msgspec
+from typing import Any, Literal
 
 from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.machine import Machine, TaskFacts
 from esper_ab.contracts.margins import check_margin
 from esper_ab.settings.assignments import refuse_unknown
-from esper_ab.settings.experiment import AskedExperiment, ResolvedExperiment
+from esper_ab.settings.experiment import AskedExperiment, ExperimentSettings, ResolvedExperiment
 from esper_ab.settings.kinds import kind_of
+
+_RESOLVED = ("name", "groups", "slots", "devices", "placement", "margin")  # settings of both states that may change
 
 
 def resolve(asked: AskedExperiment, machine: Machine, name: str, eval_episodes: int) -> ResolvedExperiment:
@@ -22,15 +24,30 @@ def resolve(asked: AskedExperiment, machine: Machine, name: str, eval_episodes: 
     is the requested or chosen number of evaluation episodes.
     """
     task = _find_task(asked, machine)
-    found = kind_of(asked.task).resolve(asked, machine, task, eval_episodes)
-    fits = len(found["devices"]) >= len(asked.groups) * asked.devices_per_run
-    found |= {
-        "name": name,
-        "margin": _resolve_margin(asked, task),
-        "placement": asked.placement.replace("auto", "spread" if fits else "share"),
+    resolution = kind_of(asked.task).resolve(asked, machine, task, eval_episodes)
+    unchanged: dict[str, Any] = {
+        key: getattr(asked, key) for key in ExperimentSettings.__struct_fields__ if key not in _RESOLVED
     }
-    values = msgspec.structs.asdict(asked) | found
-    return ResolvedExperiment(**{key: values[key] for key in ResolvedExperiment.__struct_fields__})
+    return ResolvedExperiment(
+        **unchanged,
+        name=name,
+        groups=resolution.groups,
+        slots=resolution.slots,
+        devices=resolution.devices,
+        placement=_resolve_placement(asked, len(resolution.devices)),
+        margin=_resolve_margin(asked, task),
+        arithmetic=resolution.arithmetic,
+        eval_episodes=resolution.eval_episodes,
+    )
+
+
+def _resolve_placement(asked: AskedExperiment, n_devices: int) -> Literal["spread", "share", "alternate", "sequence"]:
+    """Return the requested placement; for `auto`, spread a block's runs over the devices if there are enough."""
+    if asked.placement != "auto":
+        return asked.placement
+    if n_devices >= len(asked.groups) * asked.devices_per_run:
+        return "spread"
+    return "share"
 
 
 def _find_task(experiment: AskedExperiment, machine: Machine) -> TaskFacts:

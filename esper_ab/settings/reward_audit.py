@@ -31,9 +31,9 @@ def make_question(
     if twice:
         raise UsageError(f"reward {twice[0]!r} is named twice; remove one")
     settings = _settings(assignments)
+    modes = rewards or catalog.names("workers.rewards")
     asked = tuple(
-        AuditedReward(name=mode, settings=msgspec.structs.replace(settings.reward, mode=mode))
-        for mode in rewards or catalog.names("workers.rewards")
+        AuditedReward(name=mode, settings=msgspec.structs.replace(settings.reward, mode=mode)) for mode in modes
     )
     refuse_unknown("kernel", kernel, KERNELS)
     arithmetic = Arithmetic() if kernel == "torch" else None
@@ -50,13 +50,15 @@ def _settings(assignments: Sequence[Assignment]) -> GroupSettings:
     """Return the default settings with the assignments applied; UsageError for a key outside growth and reward."""
     found: dict[str, dict[str, object]] = {section: {} for section in _SECTIONS}
     keys = [key for key in GROUP_FIELDS if key.partition(".")[0] in _SECTIONS and key != "reward.params"]
-    for one in assignments:
-        if one.key == "reward.mode":
-            raise UsageError(f"{one.origin}: name rewards as arguments, as in esper-ab growth rewards sparse")
-        if one.key not in keys:
-            raise UsageError(f"{one.origin}: this is not a reward or growth setting; {which_setting(one.key, keys)}")
-        section, _, name = one.key.partition(".")
-        found[section][name] = convert_value(one)
+    for assignment in assignments:
+        key = assignment.key
+        origin = assignment.origin
+        if key == "reward.mode":
+            raise UsageError(f"{origin}: name rewards as arguments, as in esper-ab growth rewards sparse")
+        if key not in keys:
+            raise UsageError(f"{origin}: this is not a reward or growth setting; {which_setting(key, keys)}")
+        section, _, name = key.partition(".")
+        found[section][name] = convert_value(assignment)
     default = GroupSettings()
     return msgspec.structs.replace(
         default,

@@ -84,29 +84,36 @@ def adjusted_difference(
     if len(sides) != x.size:
         raise ValueError(f"there must be one side per pair, not {len(sides)} sides and {x.size} pairs")
     d = x - y
+    pairs = int(d.size)
     matrix = design_matrix(sides, positions)
     if not estimable(matrix):
         return None
     # [q, q]; positions that never occur get zero
     inverse = np.asarray(np.linalg.pinv(matrix.T @ matrix), dtype=np.float64)
     solution = inverse @ (matrix.T @ d)
-    mean = math.fsum(d) / d.size if positions == 1 else float(solution[0])
-    df = int(d.size - np.linalg.matrix_rank(matrix))
+    if positions == 1:
+        mean = math.fsum(d) / pairs
+    else:
+        mean = float(solution[0])
+    df = int(pairs - np.linalg.matrix_rank(matrix))
     information = 1.0 / float(inverse[0, 0])
     none = AdjustedDifference(
-        pairs=int(d.size), mean=mean, sd=None, se=None, t=None, df=df, p=None, information=information, positions=()
+        pairs=pairs, mean=mean, sd=None, se=None, t=None, df=df, p=None, information=information, positions=()
     )
     if df < 1:
         return none
     residuals = d - matrix @ solution
+    without_spread = bool(np.all(np.abs(residuals) <= rounding(x, y)))  # beside the positions
+    if without_spread or alike(x, y) == pairs:
+        return msgspec.structs.replace(none, sd=0.0)
     sd = norm(residuals) / math.sqrt(df)
-    constant = bool(np.all(np.abs(residuals) <= rounding(x, y))) or alike(x, y) == d.size  # beside the positions
-    if constant or degenerate(x, y):
-        return msgspec.structs.replace(none, sd=0.0 if constant else sd)
+    if degenerate(x, y):
+        return msgspec.structs.replace(none, sd=sd)
     se = sd / math.sqrt(information)
     t = mean / se
+    p = float(2.0 * t_sf(abs(t), df))
     effects = _position_effects(matrix, inverse, solution, sd, df)
-    return msgspec.structs.replace(none, sd=sd, se=se, t=t, p=float(2.0 * t_sf(abs(t), df)), positions=effects)
+    return msgspec.structs.replace(none, sd=sd, se=se, t=t, p=p, positions=effects)
 
 
 def _position_effects(

@@ -24,13 +24,15 @@ def signs_p(differences: Floats) -> Floats:
 
     Raises ValueError if n exceeds MAX_PAIRS.
     """
-    if differences.shape[-1] > MAX_PAIRS:
-        raise ValueError(f"{differences.shape[-1]} differences have too many sign patterns; the most are {MAX_PAIRS}")
+    n = differences.shape[-1]
+    if n > MAX_PAIRS:
+        raise ValueError(f"{n} differences have too many sign patterns; the most are {MAX_PAIRS}")
     d = np.abs(differences)
     # The sign of the first difference is kept: |sum| is the same for a pattern and its mirror image. [..., 2^(n-1)]
     sums = d[..., :1]
-    for place in range(1, d.shape[-1]):
+    for place in range(1, n):
         size = d[..., place, None]
         sums = np.concatenate((sums + size, sums - size), axis=-1)
-    least = np.abs(differences.sum(axis=-1, keepdims=True)) - _TIE_TOLERANCE * d.sum(axis=-1, keepdims=True)
+    observed = np.abs(differences.sum(axis=-1, keepdims=True))
+    least = observed - _TIE_TOLERANCE * d.sum(axis=-1, keepdims=True)
     return np.asarray((np.abs(sums) >= least).mean(axis=-1))

@@ -29,5 +29,7 @@ def two(a: ArrayLike, b: ArrayLike) -> tuple[Floats, Floats]:
 
 def norm(values: Floats) -> float:
     """Return the root of the sum of squares of `values`, in any order; no square overflows or underflows."""
-    exponent = math.frexp(float(np.max(np.abs(values))))[1]
-    return math.ldexp(math.sqrt(math.fsum(np.ldexp(values, -exponent) ** 2)), exponent)
+    largest = float(np.max(np.abs(values)))
+    _, exponent = math.frexp(largest)
+    scaled = np.ldexp(values, -exponent)
+    return math.ldexp(math.sqrt(math.fsum(scaled**2)), exponent)

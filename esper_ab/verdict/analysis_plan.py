@@ -18,6 +18,7 @@ from esper_ab.contracts.settings import Settings
 from esper_ab.design.check import LEAST_KEPT, check_looks
 from esper_ab.design.design import (
     SEVERAL_LOOKS_FROM,
+    Boundary,
     Contrast,
     Design,
     boundaries_of,
@@ -71,9 +72,14 @@ class AnalysisPlan(Settings, frozen=True, kw_only=True, dict=True):
         """Return the design with the margin, outcome and worst outcome of one comparison."""
         if len(self.scales) == 1:
             return self.design
-        scale = next((scale for scale in self.scales if scale.task == contrast.task), OF_MEAN)
-        worst = _worst_mean(self.scales) if scale is OF_MEAN else scale.worst
-        return msgspec.structs.replace(self.design, margin=scale.margin, measures=scale.measures, worst=worst)
+        for scale in self.scales:
+            if scale.task == contrast.task:
+                return _with_scale(self.design, scale, scale.worst)
+        return _with_scale(self.design, OF_MEAN, _worst_mean(self.scales))
+
+
+def _with_scale(design: Design, scale: Scale, worst: float | None) -> Design:
+    return msgspec.structs.replace(design, margin=scale.margin, measures=scale.measures, worst=worst)
 
 
 def make_plan(
@@ -100,27 +106,33 @@ def make_plan(
 def design_over(groups: Sequence[str], replicates: int, scales: Sequence[Scale], rule: Rule) -> Design:
     """Make the design of all comparisons in every task of `scales` and, with several tasks, of their mean."""
     _check_rule(groups, replicates, rule)
-    tasks = [scale.task for scale in scales]
-    if len(tasks) > 1:
-        tasks.append(MEAN)
-    compared = tuple(one for task in tasks for one in contrasts(groups, rule.control, task))
+    compared: list[Contrast] = []
+    for scale in scales:
+        compared += contrasts(groups, rule.control, scale.task)
+    whole = scales[0]
+    if len(scales) > 1:
+        compared += contrasts(groups, rule.control, MEAN)
+        whole = OF_MEAN
     looks = rule.looks or default_looks(replicates)
     sides = ((0, 1),) * replicates
-    bounded = replicates >= LEAST_PAIRS
-    whole = scales[0] if len(scales) == 1 else OF_MEAN
-    futility = futility_of(rule.futility, sides, 1, looks) if bounded and rule.futility else None
+    boundaries: tuple[Boundary, ...] = ()
+    futility = None
+    if replicates >= LEAST_PAIRS:
+        boundaries = boundaries_of(rule.alpha, len(compared), sides, 1, looks)
+        if rule.futility:
+            futility = futility_of(rule.futility, sides, 1, looks)
     return Design(
         outcome_over="given",
         test="t",
         alpha=rule.alpha,
         margin=whole.margin,
         measures=whole.measures,
-        comparisons=compared,
+        comparisons=tuple(compared),
         positions=1,
         adjusted=False,
         early_stop=rule.early_stop,
         looks=looks,
-        boundaries=boundaries_of(rule.alpha, len(compared), sides, 1, looks) if bounded else (),
+        boundaries=boundaries,
         anytime_after=None,
         evidence=1.0 / rule.alpha,
         futility=futility,
@@ -130,8 +142,10 @@ def design_over(groups: Sequence[str], replicates: int, scales: Sequence[Scale],
 
 def _worst_mean(scales: Sequence[Scale]) -> float | None:
     """Return the mean of all worst outcomes, each in units of its task's margin; None unless all are declared."""
-    each = [scale.outcome.sign * scale.worst / scale.margin for scale in scales if scale.worst is not None]
-    return fsum(each) / len(each) if len(each) == len(scales) else None
+    worst = [scale.outcome.sign * scale.worst / scale.margin for scale in scales if scale.worst is not None]
+    if len(worst) < len(scales):
+        return None
+    return fsum(worst) / len(worst)
 
 
 def sha256_of(content: bytes) -> str:

@@ -38,10 +38,14 @@ def unseen(design: Design, data: Data, course: Course) -> Unseen | None:
     rate = unseen_rate(len(used))
     if design.worst is None:
         return Unseen(rate=rate, worst=None, survives=None)
-    worst = design.outcome.worst((design.worst, *(value for side in outcomes(used) for value in side)))
+    a, b = outcomes(used)
+    worst = design.outcome.worst((design.worst, *a, *b))
     ahead = course.direction * design.outcome.sign
-    of_a = (True, False) if not ahead else (ahead > 0.0,)
-    survives = all(course.upheld_by(retake(design, look, _collapsed(used, worst, of_a=one))) for one in of_a)
+    survives = True
+    if ahead >= 0.0:
+        survives = course.upheld_by(retake(design, look, _collapsed(used, worst, of_a=True)))
+    if survives and ahead <= 0.0:
+        survives = course.upheld_by(retake(design, look, _collapsed(used, worst, of_a=False)))
     return Unseen(rate=rate, worst=worst, survives=survives)
 
 
@@ -54,5 +58,9 @@ def _collapsed(used: tuple[Pair, ...] | Samples, worst: float, *, of_a: bool) ->
         if of_a:
             return Samples(a=(*used.a, worst), b=used.b)
         return Samples(a=used.a, b=(*used.b, worst))
-    mean = math.fsum(pair.b if of_a else pair.a for pair in used) / len(used)
-    return *used, msgspec.structs.replace(used[0], a=worst if of_a else mean, b=mean if of_a else worst)
+    a, b = outcomes(used)
+    if of_a:
+        added = msgspec.structs.replace(used[0], a=worst, b=math.fsum(b) / len(b))
+    else:
+        added = msgspec.structs.replace(used[0], a=math.fsum(a) / len(a), b=worst)
+    return *used, added

@@ -6,8 +6,9 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from esper_ab.stats.equivalence import equivalence
-from esper_ab.stats.least_pairs import LEAST_PAIRS
+import msgspec
+
+from esper_ab.stats.equivalence import Equivalence, equivalence
 from esper_ab.stats.pair import Data, Pair, Samples, before, outcomes
 from esper_ab.stats.paired_difference import paired_difference
 from esper_ab.stats.proportions import Proportions
@@ -16,9 +17,10 @@ from esper_ab.verdict.collapse import unseen
 from esper_ab.verdict.descriptive import describe
 from esper_ab.verdict.evidence import DifferenceInterval, Evidence, Numbers
 from esper_ab.verdict.finding import Finding
-from esper_ab.verdict.imputation import imputed, limits_with_losses
+from esper_ab.verdict.grounds import Grounds, decide, decide_unaudited
+from esper_ab.verdict.imputation import Imputed, imputed, limits_with_losses
 from esper_ab.verdict.inconclusive import Inconclusive
-from esper_ab.verdict.look import effect_of
+from esper_ab.verdict.look import Effect, Look, effect_of
 from esper_ab.verdict.looks import Course
 from esper_ab.verdict.question import Lost, Question
 from esper_ab.verdict.sample_size import needed_anew, needed_here, smallest_difference, spread
@@ -76,25 +78,32 @@ def compare(
     whether the digests of both runs agree in every pair. `findings`: all findings of the audit.
     """
     touching = tuple(finding for finding in findings if finding.touches(question.a, question.b))
-    return _judge(_numbers(question, before(data, sys.maxsize), course), same_records, lost, touching)
+    numbers = _numbers(question, before(data, sys.maxsize), course)
+    return _judge(numbers, same_records, lost, touching)
 
 
 def _numbers(question: Question, data: tuple[Pair, ...] | Samples, course: Course) -> Numbers:
     """Compute all numbers that follow from the runs and the looks."""
-    design = question.design
+    paired = not isinstance(data, Samples)
     last = course.last
-    used = data if last is None else before(data, last.replicates)
-    effect = effect_of(design, used)
-    (a, b) = outcomes(used)
-    paired = not isinstance(used, Samples)
-    t = None if isinstance(effect, Proportions) else effect
-    several = len(used) > 1 and a != b
-    level = 1.0 - (last.alpha if last else question.alpha)
-    plain = paired_difference(a, b, level) if used and paired and t is effect else None
-    bound = last.equivalence_p if last else None
-    tost = equivalence(t, design.margin, bound) if t and bound and several else None
-    found = spread(effect)
+    used = data
+    alpha = question.alpha
+    if last is not None:
+        used = before(data, last.replicates)
+        alpha = last.alpha
+    a, b = outcomes(used)
+    effect = effect_of(question.design, used)
+    binary = isinstance(effect, Proportions)
+    plain = None
+    if used and paired and not binary:
+        plain = paired_difference(a, b, 1.0 - alpha)
     shown = plain if effect is None else effect
+    needed = None
+    anew = None
+    spread_used = spread(effect)
+    if spread_used is not None:
+        needed = needed_here(question, course, spread_used)
+        anew = needed_anew(question, course, spread_used)
     return Numbers(
         question=question,
         course=course,
@@ -103,48 +112,51 @@ def _numbers(question: Question, data: tuple[Pair, ...] | Samples, course: Cours
         used=len(used),
         effect=effect,
         plain=plain,
-        estimate=shown.mean if shown else None,
-        equivalence=tost,
-        descriptive=describe(a, b, question.rng_seed, lower=question.sign < 0.0, paired=paired, binary=t is not effect),
-        pairs_needed=needed_here(question, course, found) if found else None,
-        pairs_anew=needed_anew(question, course, found) if found else None,
+        estimate=None if shown is None else shown.mean,
+        equivalence=_equivalence_tests(question, used, effect, last),
+        descriptive=describe(a, b, question.rng_seed, lower=question.sign < 0.0, paired=paired, binary=binary),
+        pairs_needed=needed,
+        pairs_anew=anew,
     )
+
+
+def _equivalence_tests(question: Question, used: Data, effect: Effect | None, last: Look | None) -> Equivalence | None:
+    """Run both one-sided t-tests at the margin, at the bound of the last look; None if that is not possible."""
+    if effect is None or isinstance(effect, Proportions):
+        return None
+    a, b = outcomes(used)
+    if len(used) <= 1 or a == b or last is None or not last.equivalence_p:
+        return None
+    return equivalence(effect, question.design.margin, last.equivalence_p)
 
 
 def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Finding, ...]) -> Comparison:
     """Apply the losses and the audit to the numbers."""
-    question = numbers.question
     course = numbers.course
-    pairs = numbers.pairs
-    again = imputed(question.design, numbers.data, course, lost)
-    caps = [finding.sentence for finding in findings if finding.weight == "caps"]
-    baselines = [finding.sentence for finding in findings if finding.weight == "caps equivalence"]
-    if again is not None and not again.survives:
-        caps.append(losses_cap(question, again, small=course.decision == "equivalent"))
-    # Coarse or saturated outcomes can be equal although the records differ, so they do not show that the groups are
-    # equal.
-    identical = same_records and bool(pairs) and all(pair.a == pair.b for pair in pairs)
-    small = numbers.last_look is not None and numbers.last_look.small
-    unaudited = _seen(numbers, identical=identical, small=small)
-    if unaudited is Verdict.EQUIVALENT:
-        caps += baselines
-    small = small and not baselines and (again is None or again.small)
-    verdict = Verdict.INCONCLUSIVE if caps else _seen(numbers, identical=identical, small=small)
-    if any(finding.weight == "blocks" for finding in findings):
-        verdict = Verdict.BLOCKED
-    elif len(numbers.data) < LEAST_PAIRS and (caps or not identical):
-        verdict = Verdict.NO_INFERENCE
-    low, high, level = _equivalence_interval(numbers) if verdict is Verdict.EQUIVALENT else numbers.at_look
-    if question.open_ended:
-        most = None
+    design = numbers.design
+    with_losses = imputed(design, numbers.data, course, lost)
+    shown = _grounds_shown(numbers, same_records=same_records)
+    unaudited = decide_unaudited(shown)
+    caps = _caps(numbers, findings, with_losses, unaudited)
+    grounds = msgspec.structs.replace(
+        shown,
+        blocked=any(finding.weight == "blocks" for finding in findings),
+        capped=bool(caps),
+        small=shown.small and _may_be_small(findings, with_losses),
+    )
+    verdict = decide(grounds)
+    if verdict is Verdict.EQUIVALENT:
+        low, high, level = _equivalence_interval(numbers)
     else:
-        most = max(len(numbers.data), question.planned - len(lost.replicates))
-    found = spread(numbers.effect)
-    if found and most is not None:
-        smallest = smallest_difference(question, course, found, most)
-    else:
-        smallest = None
-    undecided = verdict is Verdict.INCONCLUSIVE and not caps and course.finished
+        low, high, level = numbers.at_look
+    most = _most_pairs(numbers, lost)
+    smallest = _smallest_resolvable(numbers, most)
+    kind = None
+    if verdict is Verdict.INCONCLUSIVE and not caps and course.finished:
+        kind = _kind(numbers, low, high, smallest)
+    could_not_see = None
+    if verdict in CLAIMS and not numbers.proportions:
+        could_not_see = unseen(design, numbers.data, course)
     return Comparison(
         **vars(numbers),
         same_records=same_records,
@@ -154,33 +166,67 @@ def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Fin
         most_pairs=most,
         smallest_resolvable=smallest,
         lost=lost,
-        imputed=again,
+        imputed=with_losses,
         findings=findings,
-        capped_by=tuple(caps),
-        limits_with_losses=limits_with_losses(question.design, numbers.data, course, lost),
-        unseen=None if verdict not in CLAIMS or numbers.proportions else unseen(question.design, numbers.data, course),
-        inconclusive=_kind(numbers, low, high, smallest) if undecided else None,
+        capped_by=caps,
+        limits_with_losses=limits_with_losses(design, numbers.data, course, lost),
+        unseen=could_not_see,
+        inconclusive=kind,
         unaudited=unaudited,
         verdict=verdict,
     )
 
 
-def _seen(numbers: Numbers, *, identical: bool, small: bool) -> Verdict:
-    """Return the verdict from the records and the looks alone, before the audit and the losses are applied.
+def _grounds_shown(numbers: Numbers, *, same_records: bool) -> Grounds:
+    """Return the grounds that the records and the looks alone give, before the audit and the losses are applied."""
+    # Coarse or saturated outcomes can be equal although the records differ, so they do not show that the groups are
+    # equal.
+    pairs = numbers.pairs
+    all_equal = bool(pairs) and all(pair.a == pair.b for pair in pairs)
+    last = numbers.last_look
+    return Grounds(
+        pairs=len(numbers.data),
+        identical=same_records and all_equal,
+        standing=numbers.course.standing,
+        direction=numbers.course.direction * numbers.question.sign,
+        small=last is not None and last.small,
+    )
 
-    `identical`: whether the records are equal. `small`: whether the difference is shown to be below the margin.
-    """
-    if identical:
-        return Verdict.IDENTICAL
-    if numbers.course.standing == "crossed":
-        better = Verdict.BETTER_BELOW_MARGIN if small else Verdict.BETTER
-        worse = Verdict.WORSE_BELOW_MARGIN if small else Verdict.WORSE
-        if numbers.course.direction * numbers.question.sign > 0.0:
-            return better
-        return worse
-    if numbers.course.standing == "equivalent":
-        return Verdict.EQUIVALENT
-    return Verdict.INCONCLUSIVE
+
+def _caps(
+    numbers: Numbers, findings: tuple[Finding, ...], with_losses: Imputed | None, unaudited: Verdict
+) -> tuple[str, ...]:
+    """Return the reasons why the verdict is at most INCONCLUSIVE, one sentence each."""
+    caps = [finding.sentence for finding in findings if finding.weight == "caps"]
+    if with_losses is not None and not with_losses.survives:
+        claims_equivalence = numbers.course.decision == "equivalent"
+        caps.append(losses_cap(numbers.question, with_losses, small=claims_equivalence))
+    if unaudited is Verdict.EQUIVALENT:
+        caps += [finding.sentence for finding in findings if finding.weight == "caps equivalence"]
+    return tuple(caps)
+
+
+def _may_be_small(findings: tuple[Finding, ...], with_losses: Imputed | None) -> bool:
+    """True if neither the audit nor the losses forbid the claim that a difference is smaller than the margin."""
+    if any(finding.weight == "caps equivalence" for finding in findings):
+        return False
+    return with_losses is None or with_losses.small
+
+
+def _most_pairs(numbers: Numbers, lost: Lost) -> int | None:
+    """Return the most pairs that the plan can still reach; None if there is no maximum."""
+    question = numbers.question
+    if question.open_ended:
+        return None
+    return max(len(numbers.data), question.planned - len(lost.replicates))
+
+
+def _smallest_resolvable(numbers: Numbers, most: int | None) -> float | None:
+    """Return the smallest difference that `most` pairs detect; None if there is no maximum or no spread."""
+    spread_used = spread(numbers.effect)
+    if spread_used is None or most is None:
+        return None
+    return smallest_difference(numbers.question, numbers.course, spread_used, most)
 
 
 def _kind(numbers: Numbers, low: float | None, high: float | None, smallest: float | None) -> Inconclusive | None:
@@ -192,12 +238,15 @@ def _kind(numbers: Numbers, low: float | None, high: float | None, smallest: flo
     reached = low is not None and smallest is not None and smallest <= margin
     if within or reached:
         return Inconclusive.BOUNDED
-    return None if numbers.pairs_needed is None else Inconclusive.UNINFORMATIVE
+    if numbers.pairs_needed is not None:
+        return Inconclusive.UNINFORMATIVE
+    return None
 
 
 def _equivalence_interval(numbers: Numbers) -> DifferenceInterval:
     """Return the interval that EQUIVALENT rests on, at the comparison's initial share of alpha."""
     last = numbers.course.looks[-1]
     alpha = numbers.question.alpha
-    level = numbers.level_at(alpha if numbers.proportions else 2.0 * alpha)
-    return last.equivalence_low, last.equivalence_high, level
+    if not numbers.proportions:
+        alpha = 2.0 * alpha  # for two one-sided tests
+    return last.equivalence_low, last.equivalence_high, numbers.level_at(alpha)

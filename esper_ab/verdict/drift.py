@@ -19,21 +19,22 @@ def drifting(design: Design, contrast: Contrast, pairs: Sequence[Pair], remedy: 
 
     `remedy`: how to repeat the experiment, as a sentence.
     """
-    seen = drift(pairs, design.positions if design.adjusted else 1)
-    said = []
-    if seen is None:
+    positions = design.positions if design.adjusted else 1
+    measured = drift(pairs, positions)
+    if measured is None:
         return
     level = _UNUSUAL / (2 * len(design.comparisons))
-    if seen.slope_p <= level:
-        said.append(f"a trend of {design.difference(seen.slope)} per pair (p {p_text(seen.slope_p)})")
-    if seen.autocorrelation_p <= level:
-        p = p_text(seen.autocorrelation_p)
-        said.append(f"an autocorrelation of {seen.autocorrelation:.2f} from one pair to the next (p {p})")
-    if said:
+    signs = []
+    if measured.slope_p <= level:
+        signs.append(f"a trend of {design.difference(measured.slope)} per pair (p {p_text(measured.slope_p)})")
+    if measured.autocorrelation_p <= level:
+        p = p_text(measured.autocorrelation_p)
+        signs.append(f"an autocorrelation of {measured.autocorrelation:.2f} from one pair to the next (p {p})")
+    if signs:
         yield Finding(
             kind=DRIFT,
             weight="caps",
             groups=contrast.groups,
-            sentence=f"The differences of {contrast.a} and {contrast.b} drift: {' and '.join(said)}. Intervals assume "
+            sentence=f"The differences of {contrast.a} and {contrast.b} drift: {' and '.join(signs)}. Intervals assume "
             f"independent pairs, and a drifting group looks like an effect. {remedy}",
         )

@@ -40,15 +40,13 @@ def explore(
     explored = _explored(observations, paired, rows)
     plan = _plan(explored, scales, rule, paired=paired, rows=rows)
     if not any(pairing.pairs for pairing in pairings_of(plan, explored).values()):
-        source = observations.source
-        column = observations.pair_column
         if all(row.value is None for row in observations.rows):
-            raise UsageError(f"{source}: no row has an outcome, so nothing can be compared")
-        if plan.paired:
-            both = f"no {column} has an outcome in two groups"
+            reason = "no row has an outcome"
+        elif plan.paired:
+            reason = f"no {observations.pair_column} has an outcome in two groups"
         else:
-            both = "no two groups have outcomes"
-        raise UsageError(f"{source}: {both}, so nothing can be compared")
+            reason = "no two groups have outcomes"
+        raise UsageError(f"{observations.source}: {reason}, so nothing can be compared")
     return judge(plan, explored, rng_seed=rng_seed)
 
 
@@ -64,8 +62,8 @@ def questions_on(
     explored = _explored(observations, paired, rows)
     plan = _plan(explored, scales, rule, paired=paired, rows=rows)
     pairings = pairings_of(plan, explored)
-    told = paired is not None or observations.paired_by_key
-    return tuple(on_pairings(explored, pairings, plan.replicates, pairing_told=told))
+    pairing_told = paired is not None or observations.paired_by_key
+    return tuple(on_pairings(explored, pairings, plan.replicates, pairing_told=pairing_told))
 
 
 def _explored(observations: Observations, paired: bool | None, rows: str | None) -> Observations:
@@ -122,10 +120,13 @@ def _most_rows(observations: Observations, rows: str | None, *, unpaired: bool) 
     """
     counts = Counter((row.group, row.task) for row in observations.rows).most_common()
     (group, task), most = counts[0]
-    if counts[-1 if unpaired else 0][1] > _MOST_TAKEN_FOR_RUNS and not observations.rows[0].run and rows != "runs":
+    _, least = counts[-1]
+    questionable = least if unpaired else most
+    if questionable > _MOST_TAKEN_FOR_RUNS and not observations.rows[0].run and rows != "runs":
+        where = f" in {task}" if task else ""
         raise UsageError(
-            f"{observations.source}: group {group} has {most} rows{f' in {task}' if task else ''}, but no column "
-            "'run'; if each row is one training run, use ",
+            f"{observations.source}: group {group} has {most} rows{where}, but no column 'run'; if each row is one "
+            "training run, use ",
             Setting("rows", "runs"),
             f"; {ITEMS}",
         )
@@ -137,25 +138,29 @@ def _forms_pairs(observations: Observations, contrasts: Sequence[Contrast]) -> b
 
     Raises UsageError if the groups of some comparisons share seeds and those of others share none.
     """
-    cells = observations.cells
-    names = {
-        one: [{name for of, task, name in cells if (of, task) == (group, one.task)} for group in one.groups]
-        for one in contrasts
-    }
-    apart = next((one for one, (a, b) in names.items() if a and b and not a & b), None)
-    if not any(a & b for a, b in names.values()):
-        return False
-    if apart is not None:
-        a, b = names[apart]
+    seeds: dict[tuple[str, str], set[str]] = {}  # by group and task
+    for row in observations.rows:
+        seeds.setdefault((row.group, row.task), set()).add(row.replicate)
+    sharing = False
+    apart = []
+    for contrast in contrasts:
+        a = seeds.get((contrast.a, contrast.task), set())
+        b = seeds.get((contrast.b, contrast.task), set())
+        if a & b:
+            sharing = True
+        elif a and b:
+            apart.append((contrast, len(a) + len(b)))
+    if sharing and apart:
+        contrast, rows = apart[0]
         raise UsageError(
-            f"{observations.source}: {len(a ^ b)} of {len(a) + len(b)} rows of {apart.a} and {apart.b} have no "
+            f"{observations.source}: {rows} of {rows} rows of {contrast.a} and {contrast.b} have no "
             f"partner with the same {observations.pair_column}: ",
             Setting("paired"),
             " leaves them out, ",
             Setting("unpaired"),
             " compares all runs without pairing",
         )
-    return True
+    return sharing
 
 
 def _check_positions(observations: Observations) -> None:

@@ -43,7 +43,9 @@ def recurs_in(a: str, b: str, lost: Lost) -> str | None:
     """Return the group whose runs failed at least twice, if the other group's never did: it is a likely cause."""
     if lost.a >= _RECURS and lost.b == 0:
         return a
-    return b if lost.b >= _RECURS and lost.a == 0 else None
+    if lost.b >= _RECURS and lost.a == 0:
+        return b
+    return None
 
 
 def completed(
@@ -68,33 +70,35 @@ def completed(
     best = min(seen) if design.outcome.sign < 0.0 else max(seen)
     worst = None if design.worst is None else design.outcome.worst((design.worst, *seen))
     given_a, given_b = (worst, best) if against_a else (best, worst)
-
-    def complete(value: float | None, failed: bool, given: float | None, own: list[float]) -> float:
-        if value is not None:
-            return value
-        if failed and given is None:
-            raise ValueError("no worst outcome is declared")
-        if given is not None and (failed or not own):
-            return given
-        return math.fsum(own) / len(own)
-
-    found = tuple(
-        Pair(
-            replicate=half.replicate,
-            a=complete(half.a, half.failed_a, given_a, seen_a),
-            b=complete(half.b, half.failed_b, given_b, seen_b),
-            position_a=half.position_a,
-            position_b=half.position_b,
-        )
-        for half in halves
-        if half.failed_a or half.failed_b
-    )
+    pairs = []  # completed
+    for half in halves:
+        if half.failed_a or half.failed_b:
+            a = _complete(half.a, half.failed_a, given_a, seen_a)
+            b = _complete(half.b, half.failed_b, given_b, seen_b)
+            pairs.append(
+                Pair(replicate=half.replicate, a=a, b=b, position_a=half.position_a, position_b=half.position_b)
+            )
     if not isinstance(data, Samples):
-        return (*data, *found), given_a, given_b
-    both = list(zip(found, halves, strict=True))  # each has one lost run and no partner
-    more_a = (pair.a for pair, half in both if half.failed_a)
-    more_b = (pair.b for pair, half in both if half.failed_b)
+        return (*data, *pairs), given_a, given_b
+    more_a = []
+    more_b = []
+    for pair, half in zip(pairs, halves, strict=True):  # each has one lost run and no partner
+        if half.failed_a:
+            more_a.append(pair.a)
+        if half.failed_b:
+            more_b.append(pair.b)
     return Samples(a=(*data.a, *more_a), b=(*data.b, *more_b)), given_a, given_b
+
+
+def _complete(value: float | None, failed: bool, given: float | None, own: list[float]) -> float:
+    """Return the outcome of a run: its own `value`, the outcome `given` to a failed run, or the mean of its group."""
+    if value is not None:
+        return value
+    if failed and given is None:
+        raise ValueError("no worst outcome is declared")
+    if given is not None and (failed or not own):
+        return given
+    return math.fsum(own) / len(own)
 
 
 def imputed(design: Design, data: Data, course: Course, lost: Lost) -> Imputed | None:
@@ -109,10 +113,10 @@ def imputed(design: Design, data: Data, course: Course, lost: Lost) -> Imputed |
     seen = before(data, look.replicates)
     if not lost.a and not lost.b:
         return None
-    both = _both(design, look, seen, lost)
-    small = both is not None and all(one.small for one, _, _ in both)
+    retakes = _retakes(design, look, seen, lost)
+    small = retakes is not None and all(again.look.small for again in retakes)
     favours_a = course.direction * design.outcome.sign > 0.0
-    none = Imputed(
+    nothing = Imputed(
         lost_a=lost.a,
         lost_b=lost.b,
         given_a=None,
@@ -125,22 +129,23 @@ def imputed(design: Design, data: Data, course: Course, lost: Lost) -> Imputed |
         small=small,
     )
     if course.decision == "equivalent":
-        if both is None:
-            return none
-        again, given_a, given_b = min(both, key=lambda one: (one[0].equivalent, -abs(one[0].mean or 0.0)))
+        if retakes is None:
+            return nothing
+        again = min(retakes, key=_favours_equivalence)
     else:
-        if design.worst is None and (lost.a if favours_a else lost.b):
-            return none
-        again, given_a, given_b = _again(design, look, seen, lost, against_a=favours_a)
+        lost_by_claimed = lost.a if favours_a else lost.b
+        if design.worst is None and lost_by_claimed:
+            return nothing
+        again = _retake(design, look, seen, lost, against_a=favours_a)
     return msgspec.structs.replace(
-        none,
-        given_a=given_a if lost.a else None,
-        given_b=given_b if lost.b else None,
-        pairs=again.pairs,
-        mean=again.mean,
-        p=again.p,
-        e=again.e,
-        survives=course.upheld_by(again),
+        nothing,
+        given_a=again.given_a if lost.a else None,
+        given_b=again.given_b if lost.b else None,
+        pairs=again.look.pairs,
+        mean=again.look.mean,
+        p=again.look.p,
+        e=again.look.e,
+        survives=course.upheld_by(again.look),
     )
 
 
@@ -154,27 +159,42 @@ def limits_with_losses(design: Design, data: Data, course: Course, lost: Lost) -
         return None, None
     look = course.looks[-1]
     lost = lost.before(look.replicates)
-    seen = before(data, look.replicates)
-    both = ((look, None, None),) if not lost.a and not lost.b else _both(design, look, seen, lost)
-    if both is None or any(one.low is None or one.high is None for one, _, _ in both):
+    looks = [look]
+    if lost.a or lost.b:
+        retakes = _retakes(design, look, before(data, look.replicates), lost) or ()
+        looks = [again.look for again in retakes]
+    lows = [look.low for look in looks if look.low is not None]
+    highs = [look.high for look in looks if look.high is not None]
+    if not looks or len(lows) < len(looks) or len(highs) < len(looks):
         return None, None
-    return min(one.low or 0.0 for one, _, _ in both), max(one.high or 0.0 for one, _, _ in both)
+    return min(lows), max(highs)
 
 
-_Again = tuple[Look, float | None, float | None]  # a look taken again, and the outcomes imputed for a and for b
+class _Retake(msgspec.Struct, frozen=True, kw_only=True):
+    """A look taken again with lost runs imputed."""
+
+    look: Look
+    given_a: float | None  # outcome imputed to failed runs of a
+    given_b: float | None
 
 
-def _both(design: Design, look: Look, data: Data, lost: Lost) -> tuple[_Again, _Again] | None:
+def _retakes(design: Design, look: Look, data: Data, lost: Lost) -> tuple[_Retake, _Retake] | None:
     """Take the look again with losses counted against each group in turn.
 
     None if losses rule out claiming equivalence.
     """
     if design.worst is None or lost.a != lost.b or lost.a > 1:
         return None
-    first, second = (_again(design, look, data, lost, against_a=against_a) for against_a in (True, False))
-    return first, second
+    against_a = _retake(design, look, data, lost, against_a=True)
+    against_b = _retake(design, look, data, lost, against_a=False)
+    return against_a, against_b
 
 
-def _again(design: Design, look: Look, data: Data, lost: Lost, *, against_a: bool) -> _Again:
+def _retake(design: Design, look: Look, data: Data, lost: Lost, *, against_a: bool) -> _Retake:
     full, given_a, given_b = completed(design, data, lost.replicates, against_a=against_a)
-    return retake(design, look, full), given_a, given_b
+    return _Retake(look=retake(design, look, full), given_a=given_a, given_b=given_b)
+
+
+def _favours_equivalence(again: _Retake) -> tuple[bool, float]:
+    """Return a key that sorts retakes, the least favourable to equivalence first."""
+    return again.look.equivalent, -abs(again.look.mean or 0.0)

@@ -43,28 +43,44 @@ def judge(plan: AnalysisPlan, observations: Observations, *, rng_seed: int | Non
     from the observations. Raises UsageError if the runs were done elsewhere and none of them is in the plan.
     """
     if rng_seed is None:
-        rng_seed = observations.rng_seed if observations.exploratory else int(plan.digest[:32], 16)
+        rng_seed = _rng_seed(plan, observations)
     if observations.facts is None and not observations.exploratory:
         observations = _named_as_planned(plan, observations)
         _refuse_foreign(plan, observations)
     if not plan.cells:
         return _judged(plan, observations, rng_seed)
-    tuned = tune(observations, plan)
-    at = ", ".join(f"{one.group} at {one.cell}" for one in tuned.choices)
-    within = f", each group at its best of {', '.join(plan.cells)} ({at})" if at else ""
+    return _judge_tuned(plan, tune(observations, plan), rng_seed)
+
+
+def _rng_seed(plan: AnalysisPlan, observations: Observations) -> int:
+    """Return the seed of the bootstraps."""
+    if observations.exploratory:
+        return observations.rng_seed
+    return int(plan.digest[:32], 16)
+
+
+def _judge_tuned(plan: AnalysisPlan, tuned: Tuned, rng_seed: int) -> Answer:
+    """Judge each group at the cell that was chosen for it."""
+    chosen = ", ".join(f"{choice.group} at {choice.cell}" for choice in tuned.choices)
+    within = ""
+    if chosen:
+        within = f", each group at its best of {', '.join(plan.cells)} ({chosen})"
     answer = _judged(plan, tuned.observations, rng_seed, within)
-    if tuned.choices:
-        wait = ""
-    else:
-        wait = "Nothing can be judged: every run on the seeds for choosing a cell was lost."
+    unused = []
+    if tuned.unused:
+        unused.append(f"Not used, because other cells were chosen: {listed_runs(tuned.unused)}.")
+    step = answer.next_step
     if tuned.missing:
-        wait = f"Cells must be chosen before anything is judged; missing runs: {listed_runs(tuned.missing)}."
-    unused = f"Not used, because other cells were chosen: {listed_runs(tuned.unused)}."
+        step = f"Cells must be chosen before anything is judged; missing runs: {listed_runs(tuned.missing)}."
+    elif not tuned.choices:
+        step = "Nothing can be judged: every run on the seeds for choosing a cell was lost."
+    elif step:
+        step = f"{step.removesuffix('.')}; {chosen}."
     return replace(
         answer,
-        departures=(*answer.departures, *((unused,) if tuned.unused else ())),
+        departures=(*answer.departures, *unused),
         notes=(*_choices(plan, tuned), *answer.notes),
-        next_step=wait or (f"{answer.next_step.removesuffix('.')}; {at}." if answer.next_step else ""),
+        next_step=step,
     )
 
 
@@ -72,18 +88,21 @@ def _named_as_planned(plan: AnalysisPlan, observations: Observations) -> Observa
     """Spell each seed as the plan does, with a note if the source spells it differently: 7, 07, 7.0 are one seed."""
     planned = (*plan.choosing, *plan.replicates)
     by_key = {seed_key(name): name for name in reversed(planned)}
-    names = {
-        row.replicate: by_key[seed_key(row.replicate)]
-        for row in observations.rows
-        if row.replicate not in planned and seed_key(row.replicate) in by_key
-    }
+    names = {}  # the source's spelling -> the plan's
+    rows = []
+    for row in observations.rows:
+        own_name = row.replicate
+        key = seed_key(own_name)
+        if own_name not in planned and key in by_key:
+            names[own_name] = by_key[key]
+            row = msgspec.structs.replace(row, replicate=by_key[key])
+        rows.append(row)
     if not names:
         return observations
-    rows = (
-        msgspec.structs.replace(row, replicate=names.get(row.replicate, row.replicate)) for row in observations.rows
-    )
     theirs, ours = next(iter(names.items()))
-    more = f", and likewise {len(names) - 1} more" if len(names) > 1 else ""
+    more = ""
+    if len(names) > 1:
+        more = f", and likewise {len(names) - 1} more"
     note = f"{observations.pair_column.capitalize()} {theirs} is the plan's {ours}{more}."
     return msgspec.structs.replace(observations, rows=tuple(rows), notes=(*observations.notes, note))
 
@@ -95,50 +114,61 @@ def _refuse_foreign(plan: AnalysisPlan, observations: Observations) -> None:
         raise UsageError(f"{source}: a plan pairs runs by seed, so a column 'seed', 'pair' or 'replicate' is needed")
     tasks = plan.cells or plan.tasks
     order = (*plan.choosing, *plan.replicates)
-    if not any(row.group in plan.groups and row.task in tasks and row.replicate in order for row in observations.rows):
-        if tasks != ("",):
-            named = f"; {'cells' if plan.cells else 'tasks'}: {', '.join(tasks)}"
-        else:
-            named = "; no tasks"
-        raise UsageError(
-            f"{source}: no run is in the plan (groups: {', '.join(plan.groups)}; seeds or pairs: {listed_short(order)}"
-            f"{named})"
-        )
+    for row in observations.rows:
+        if row.group in plan.groups and row.task in tasks and row.replicate in order:
+            return
+    if plan.cells:
+        named = f"cells: {', '.join(plan.cells)}"
+    elif plan.tasks != ("",):
+        named = f"tasks: {', '.join(plan.tasks)}"
+    else:
+        named = "no tasks"
+    raise UsageError(
+        f"{source}: no run is in the plan (groups: {', '.join(plan.groups)}; seeds or pairs: {listed_short(order)}; "
+        f"{named})"
+    )
 
 
 def _judged(plan: AnalysisPlan, observations: Observations, rng_seed: int, within: str = "") -> Answer:
     """Judge observations in which each group has one cell. `within`: the chosen settings, in words."""
     planned = observations if observations.exploratory else _planned(plan, observations)
     followed = take_looks(plan, planned)
-    seen = {one: tuple(_of_data(plan, planned, followed, one)) for one in followed.courses}
-    compared = tuple(
-        compare(
-            _question(plan, planned, contrast, followed.pairings[contrast], rng_seed, within),
-            followed.pairings[contrast].pairs,
+    comparisons = []
+    shown: dict[Finding, None] = {}  # findings of the outcomes, each once and in order
+    for contrast, course in followed.courses.items():
+        pairing = followed.pairings[contrast]
+        of_data = tuple(_of_data(plan, planned, followed, contrast))
+        shown.update(dict.fromkeys(of_data))
+        comparison = compare(
+            _question(plan, planned, contrast, pairing, rng_seed, within),
+            pairing.pairs,
             course,
-            lost=followed.pairings[contrast].lost,
+            lost=pairing.lost,
             same_records=_everywhere(plan, planned, contrast, "same_records"),
-            findings=(*_of_records(plan, planned, contrast), *seen[contrast]),
+            findings=(*_of_records(plan, planned, contrast), *of_data),
         )
-        for contrast, course in followed.courses.items()
-    )
-    elsewhere = not observations.repeatable and not observations.exploratory
-    found = tuple(dict.fromkeys(finding for findings in seen.values() for finding in findings))
-    clusters = tuple(finding.sentence for finding in found if finding.kind == CLUSTERS)
-    return Answer(
+        comparisons.append(comparison)
+    compared = [(contrast.a, contrast.b) for contrast in plan.design.comparisons]
+    answer = Answer(
         observations=planned,
         scales=plan.scales,
         design=plan.design,
         courses=followed,
-        comparisons=compared,
+        comparisons=tuple(comparisons),
         plan="" if observations.exploratory else plan.digest,
-        findings=found,
-        departures=(*departures(plan, observations, followed), *clusters) if elsewhere else (),
-        improvements=task_improvements(
-            planned, plan.scales, [(one.a, one.b) for one in plan.design.comparisons], rng_seed
-        ),
+        findings=tuple(shown),
+        departures=(),
+        improvements=task_improvements(planned, plan.scales, compared, rng_seed),
         notes=tuple(_notes(planned, followed)),
-        next_step=next_step(plan, planned, followed) if elsewhere else "",
+        next_step="",
+    )
+    if observations.repeatable or observations.exploratory:
+        return answer
+    clusters = [finding.sentence for finding in shown if finding.kind == CLUSTERS]
+    return replace(
+        answer,
+        departures=(*departures(plan, observations, followed), *clusters),
+        next_step=next_step(plan, planned, followed),
     )
 
 
@@ -155,20 +185,25 @@ def _planned(plan: AnalysisPlan, observations: Observations) -> Observations:
 def _question(
     plan: AnalysisPlan, observations: Observations, contrast: Contrast, pairing: Pairing, rng_seed: int, within: str
 ) -> Question:
-    explored = observations.exploratory
     facts = (observations.facts or {}).get(contrast.task)
-    many = len(pairing.pairs) + (len(pairing.lost.replicates) if pairing.lost.paired else 0)
+    planned = len(plan.replicates)
+    unit = ""
+    if observations.exploratory:
+        planned = len(pairing.pairs)
+        if pairing.lost.paired:
+            planned += len(pairing.lost.replicates)
+        unit = "independent unit" if pairing.clusters else "training run"
     return Question(
         a=contrast.a,
         b=contrast.b,
         task=contrast.task,
         design=plan.design_of(contrast),
-        planned=many if explored else len(plan.replicates),
+        planned=planned,
         scope=_scope(plan, observations, contrast.task) + within,
         recorded=observations.repeatable,
         same_settings=_everywhere(plan, observations, contrast, "same_settings"),
-        declared=not explored,
-        unit="" if not explored else "independent unit" if pairing.clusters else "training run",
+        declared=not observations.exploratory,
+        unit=unit,
         rng_seed=rng_seed,
         paired=facts is None or facts.paired,
         run_sd=None if facts is None else facts.run_sd,
@@ -177,19 +212,26 @@ def _question(
 
 def _tasks_of(plan: AnalysisPlan, contrast: Contrast) -> tuple[str, ...]:
     """Return the tasks that a comparison covers; for the mean, these are all tasks."""
-    return plan.tasks if contrast.task == MEAN else (contrast.task,)
+    if contrast.task == MEAN:
+        return plan.tasks
+    return (contrast.task,)
 
 
 def _scope(plan: AnalysisPlan, observations: Observations, task: str) -> str:
     """Describe the conditions under which the answer holds."""
     facts = observations.facts
     if facts is None:
-        named = f", task {task}" if task else ""
-        named = f", the tasks {', '.join(plan.tasks)} and no others" if task == MEAN else named
-        return f"the runs in {observations.source}{named}"
+        runs = f"the runs in {observations.source}"
+        if task == MEAN:
+            return f"{runs}, the tasks {', '.join(plan.tasks)} and no others"
+        if task:
+            return f"{runs}, task {task}"
+        return runs
     if task == MEAN:
         return f"the named tasks and no others: {', '.join(plan.tasks)}"
-    return facts[task].scope if task in facts else f"task {task}"
+    if task in facts:
+        return facts[task].scope
+    return f"task {task}"
 
 
 def _everywhere(plan: AnalysisPlan, observations: Observations, contrast: Contrast, fact: str) -> bool:
@@ -201,11 +243,14 @@ def _everywhere(plan: AnalysisPlan, observations: Observations, contrast: Contra
 
 def _of_records(plan: AnalysisPlan, observations: Observations, contrast: Contrast) -> Iterator[Finding]:
     """Yield the audits' findings. A finding that blocks or caps a task also blocks or caps the mean over tasks."""
+    facts = observations.facts or {}
     for task in _tasks_of(plan, contrast):
-        facts = (observations.facts or {}).get(task)
-        for finding in facts.findings if facts else ():
-            where = f"{task}: " if contrast.task == MEAN else ""
-            yield msgspec.structs.replace(finding, sentence=f"{where}{finding.sentence}")
+        if task not in facts:
+            continue
+        for finding in facts[task].findings:
+            if contrast.task == MEAN:
+                finding = msgspec.structs.replace(finding, sentence=f"{task}: {finding.sentence}")
+            yield finding
 
 
 def _of_data(
@@ -215,24 +260,31 @@ def _of_data(
     pairing = followed.pairings[contrast]
     if observations.facts is None:
         yield from on_rows(observations, pairing, contrast, plan.replicates)
-    for unit in pairing.clusters[:1] if not observations.exploratory else ():
-        if pairing.clusters[1:]:
-            more = f", and so do {len(pairing.clusters) - 1} other sets of them"
-        else:
-            more = ""
-        where = f" in {contrast.task}" if contrast.task else ""
-        yield Finding(
-            kind=CLUSTERS,
-            weight="caps",
-            groups=contrast.groups,
-            sentence=f"{contrast.a} and {contrast.b}{where}: the plan counts every {observations.pair_column} as "
-            f"independent, but {listed_short(unit)} share a cluster{more}.",
-        )
+    if pairing.clusters and not observations.exploratory:
+        yield _on_clusters(observations, pairing, contrast)
     yield from _drift(plan, observations, pairing, contrast)
-    for other, of_task in followed.pairings.items() if contrast.task == MEAN else ():
+    if contrast.task != MEAN:
+        return
+    for other, of_task in followed.pairings.items():
         if other.groups == contrast.groups and other.task != MEAN:
             for finding in _drift(plan, observations, of_task, other):
                 yield msgspec.structs.replace(finding, sentence=f"{other.task}: {finding.sentence}")
+
+
+def _on_clusters(observations: Observations, pairing: Pairing, contrast: Contrast) -> Finding:
+    """Return a finding that caps the verdict, because runs that the plan counts as independent share a cluster."""
+    where = f" in {contrast.task}" if contrast.task else ""
+    sharing = f"{listed_short(pairing.clusters[0])} share a cluster"
+    others = len(pairing.clusters) - 1
+    if others:
+        sharing += f", and so do {others} other sets of them"
+    return Finding(
+        kind=CLUSTERS,
+        weight="caps",
+        groups=contrast.groups,
+        sentence=f"{contrast.a} and {contrast.b}{where}: the plan counts every {observations.pair_column} as "
+        f"independent, but {sharing}.",
+    )
 
 
 def _drift(plan: AnalysisPlan, observations: Observations, pairing: Pairing, contrast: Contrast) -> Iterator[Finding]:
@@ -241,37 +293,48 @@ def _drift(plan: AnalysisPlan, observations: Observations, pairing: Pairing, con
     The order is known from the rows' `order` or from a plan; the numbers of seeds do not tell when runs were made. All
     pairs that exist count, including those after a decision.
     """
-    replicates = plan.replicates
     if isinstance(pairing.pairs, Samples):
         return
     used = {pair.replicate for pair in pairing.pairs}
-    pairs = (*pairing.pairs, *(pair for pair in pairing.existing if pair.replicate not in used))
-    told: dict[str, list[int]] = {}
-    for row in observations.rows:
-        if row.order is not None and row.group in contrast.groups and contrast.task in (row.task, MEAN):
-            told.setdefault(row.replicate, []).append(row.order)
-    when = {name: fsum(orders) / len(orders) for name, orders in told.items()}
-    if all(replicates[pair.replicate] in when for pair in pairs):
-        ordered = sorted(pairs, key=lambda pair: when[replicates[pair.replicate]])
-        pairs = tuple(msgspec.structs.replace(pair, replicate=place) for place, pair in enumerate(ordered))
+    pairs = [*pairing.pairs, *(pair for pair in pairing.existing if pair.replicate not in used)]
+    order = _order_of_runs(observations, contrast)
+    names = plan.replicates
+    if all(names[pair.replicate] in order for pair in pairs):
+        pairs.sort(key=lambda pair: order[names[pair.replicate]])
+        pairs = [msgspec.structs.replace(pair, replicate=place) for place, pair in enumerate(pairs)]
     elif observations.exploratory:
         return
     remedy = _AGAIN if observations.facts is None else _REPEAT
     yield from drifting(plan.design_of(contrast), contrast, pairs, remedy)
 
 
+def _order_of_runs(observations: Observations, contrast: Contrast) -> dict[str, float]:
+    """Return when the runs of each replicate were done, as the mean of their places in the order of all runs.
+
+    Replicates of unknown order are left out.
+    """
+    orders: dict[str, list[int]] = {}
+    for row in observations.rows:
+        if row.order is not None and row.group in contrast.groups and contrast.task in (row.task, MEAN):
+            orders.setdefault(row.replicate, []).append(row.order)
+    return {name: fsum(places) / len(places) for name, places in orders.items()}
+
+
 def _notes(observations: Observations, followed: Courses) -> Iterator[str]:
     """Yield notes on the runs: those without a partner, and pairs that are not independent."""
     yield from observations.notes
-    if observations.facts is None and not observations.exploratory:
-        yield _LOOKED
-    for contrast, one in followed.pairings.items() if observations.exploratory else ():
-        where = f" ({contrast.task})" if contrast.task else ""
-        if one.clusters:
-            runs = len(one.pairs) + sum(len(unit) - 1 for unit in one.clusters)
+    if not observations.exploratory:
+        if observations.facts is None:
+            yield _LOOKED
+        return
+    for contrast, pairing in followed.pairings.items():
+        if pairing.clusters:
+            where = f" ({contrast.task})" if contrast.task else ""
+            independent = len(pairing.pairs)
+            runs = independent + sum(len(unit) - 1 for unit in pairing.clusters)
             yield (
                 f"{contrast.a} and {contrast.b}{where}: pairs that share a cluster are not independent; "
-                f"{n_pairs(runs)} give {len(one.pairs)} independent ones, the means of their clusters, with equal "
+                f"{n_pairs(runs)} give {independent} independent ones, the means of their clusters, with equal "
                 "weights."
             )
 
@@ -279,6 +342,6 @@ def _notes(observations: Observations, followed: Courses) -> Iterator[str]:
 def _choices(plan: AnalysisPlan, tuned: Tuned) -> Iterator[str]:
     """Say which cell was chosen for each group, and give the means of all its cells."""
     seeds = listed_short(plan.choosing)
-    for one in tuned.choices:
-        means = ", ".join(f"{cell} {plan.design.value(mean)}" for cell, mean in one.means.items())
-        yield f"{one.group} is judged at {one.cell}, chosen on the seeds {seeds} (means: {means})."
+    for choice in tuned.choices:
+        means = ", ".join(f"{cell} {plan.design.value(mean)}" for cell, mean in choice.means.items())
+        yield f"{choice.group} is judged at {choice.cell}, chosen on the seeds {seeds} (means: {means})."

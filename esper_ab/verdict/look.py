@@ -20,13 +20,23 @@ from esper_ab.stats.pair import Data, Samples, before, outcomes
 from esper_ab.stats.proportions import Proportions, proportions
 from esper_ab.stats.welch import welch
 
-_LIMITS = ("low", "high", "simultaneous_low", "simultaneous_high", "equivalence_low", "equivalence_high")
-_NOT_ASKED = dict[str, float | None].fromkeys(("bound_p", "bound_e", "p", "e", "equivalence_p"))
 _LARGEST_LOG = 700.0  # exp() of more would overflow; a larger e-value would say no more
 Interval = tuple[float, float] | None
 Effect = AdjustedDifference | Proportions
-# Numbers of a look, whether its bound is reached, and three intervals: repeated, simultaneous, for equivalence.
-_Tested = tuple[dict[str, float | None], bool, tuple[Interval, ...]]
+
+
+class _Tested(msgspec.Struct, frozen=True, kw_only=True):
+    """The test at one look; the numbers are those of `Look`."""
+
+    p: float | None = None
+    e: float | None = None
+    bound_p: float | None = None
+    bound_e: float | None = None
+    equivalence_p: float | None = None
+    reached: bool = False  # the bound
+    repeated: Interval = None
+    simultaneous: Interval = None
+    equivalence: Interval = None
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,30 +72,36 @@ def effect_of(design: Design, data: Data) -> Effect | None:
     Only this function chooses the test, which depends on whether runs are paired and whether all outcomes are 0 or 1.
     """
     a, b = outcomes(data)
-    one = _one(design, {*a, *b})
-    if one is not None and data:
-        return proportions(a, b, one, paired=not isinstance(data, Samples))
+    success = _success(design, {*a, *b})
+    if success is not None and data:
+        return proportions(a, b, success, paired=not isinstance(data, Samples))
     if isinstance(data, Samples):
         return welch(a, b)
     sides = [(pair.position_a, pair.position_b) for pair in data]
-    return adjusted_difference(a, b, sides, design.positions if design.adjusted else 1)
+    positions = design.positions if design.adjusted else 1
+    return adjusted_difference(a, b, sides, positions)
 
 
-def _one(design: Design, seen: Set[float]) -> float | None:
+def _success(design: Design, seen: Set[float]) -> float | None:
     """Return the value of a success if every outcome is 0 or that value: 1, or 100 in percent; else None.
 
     A margin of at least that value shows that outcomes other than 0 or 1 are possible.
     """
     outcome = design.outcome
-    ones = (100.0, 1.0) if design.outcome.unit == "%" else (1.0,)
-    likely = (one for one in ones if outcome.high in (None, one) and design.margin < one)
-    return next((one for one in likely if seen <= {0.0, one}), None)
+    values = [1.0]
+    if outcome.unit == "%":
+        values = [100.0, 1.0]
+    for value in values:
+        possible = outcome.high in (None, value) and design.margin < value
+        if possible and seen <= {0.0, value}:
+            return value
+    return None
 
 
 def _mixed_up(design: Design, used: Data) -> bool:
     """True if position effects alone could explain these pairs, as lost replicates can cause; a later look decides."""
-    noise = design.positions_drawn or not design.positions_matter or design.positions < 2
-    if noise or isinstance(used, Samples) or len(used) < LEAST_PAIRS:
+    harmless = design.positions_drawn or not design.positions_matter or design.positions < 2
+    if harmless or isinstance(used, Samples) or len(used) < LEAST_PAIRS:
         return False
     return not identified([{"a": (pair.position_a,), "b": (pair.position_b,)} for pair in used])
 
@@ -93,33 +109,54 @@ def _mixed_up(design: Design, used: Data) -> bool:
 def take_look(design: Design, replicates: int, data: Data, n_open: int) -> Look:
     """Test the pairs of the first `replicates` replicates at the bounds while `n_open` comparisons share alpha."""
     used = before(data, replicates)
-    effect = None if _mixed_up(design, used) else effect_of(design, used)
+    effect = None
+    if not _mixed_up(design, used):
+        effect = effect_of(design, used)
     pairs = len(used)
+    alpha = design.alpha / n_open
     margin = design.margin
     least = design.least_small(replicates)
     anytime = design.anytime_after is not None and replicates > design.anytime_after
-    asked, reached, intervals = (_anytime if anytime else _planned)(design, replicates, effect, n_open)
-    interval, simultaneous, equal = intervals
-    limits = [limit for found in intervals for limit in found or (None, None)]
-    within = _small(pairs, equal, margin, least)
-    crosses = interval is not None and (interval[0] > 0.0 or interval[1] < 0.0)
-    crosses = crosses and (anytime or _backed(used, effect, design.alpha / n_open))
+    if anytime:
+        tested = _anytime(design, effect, n_open)
+    else:
+        tested = _planned(design, replicates, effect, n_open)
+    low, high = _limits(tested.repeated)
+    simultaneous_low, simultaneous_high = _limits(tested.simultaneous)
+    equivalence_low, equivalence_high = _limits(tested.equivalence)
+    excludes_zero = low is not None and high is not None and (low > 0.0 or high < 0.0)
+    crosses = excludes_zero and (anytime or _backed(used, effect, alpha))
+    within = _small(pairs, tested.equivalence, margin, least)
     look = Look(
         replicates=replicates,
         pairs=pairs,
-        alpha=design.alpha / n_open,
-        mean=effect.mean if effect else None,
-        **{**_NOT_ASKED, **asked},
-        **dict(zip(_LIMITS, limits, strict=True)),
-        crossed=reached and crosses and pairs >= LEAST_PAIRS,
-        small=within and _small(pairs, simultaneous, margin, least),
-        equivalent=within and not reached,
-        futile=False,
+        alpha=alpha,
+        bound_p=tested.bound_p,
+        bound_e=tested.bound_e,
+        p=tested.p,
+        e=tested.e,
+        mean=None if effect is None else effect.mean,
+        low=low,
+        high=high,
+        simultaneous_low=simultaneous_low,
+        simultaneous_high=simultaneous_high,
+        crossed=tested.reached and crosses and pairs >= LEAST_PAIRS,
+        small=within and _small(pairs, tested.simultaneous, margin, least),
+        equivalence_p=tested.equivalence_p,
+        equivalence_low=equivalence_low,
+        equivalence_high=equivalence_high,
+        equivalent=within and not tested.reached,
     )
     if anytime or design.futility is None:
         return look
     stop = design.futility.nominal_p[design.looks.index(replicates)]
-    return _with_futility(look, effect, stop, margin) if stop else look
+    if not stop:
+        return look
+    return _with_futility(look, effect, stop, margin)
+
+
+def _limits(interval: Interval) -> tuple[float | None, float | None]:
+    return interval or (None, None)
 
 
 def _backed(used: Data, effect: Effect | None, alpha: float) -> bool:
@@ -129,41 +166,59 @@ def _backed(used: Data, effect: Effect | None, alpha: float) -> bool:
     """
     if isinstance(used, Samples) or not isinstance(effect, AdjustedDifference) or len(used) not in BACKED_BY_SIGNS:
         return True
-    of = {one.position: one.mean for one in effect.positions}
-    moved = [of.get(pair.position_a, 0.0) - of.get(pair.position_b, 0.0) for pair in used]
-    p = float(signs_p(np.array([pair.a - pair.b for pair in used]) - moved))
+    means = {position.position: position.mean for position in effect.positions}
+    moved = [means.get(pair.position_a, 0.0) - means.get(pair.position_b, 0.0) for pair in used]
+    differences = np.array([pair.a - pair.b for pair in used])
+    p = float(signs_p(differences - moved))
     return p <= alpha or smallest_p(len(used)) > alpha
 
 
 def _planned(design: Design, replicates: int, effect: Effect | None, n_open: int) -> _Tested:
     """Test at the bounds of a planned look."""
-    p = effect.p if effect else None
+    p = None if effect is None else effect.p
     if not design.boundaries:
-        return {"p": p}, False, (None, None, None)
+        return _Tested(p=p)
     at = design.looks.index(replicates)
-    bound, first = (design.boundary(n).nominal_p[at] for n in (n_open, len(design.comparisons)))
-    asked = {"p": p, "bound_p": bound, "equivalence_p": first}
-    reached = p is not None and bound > 0.0 and p <= bound
-    equal = _interval(effect, first, one_sided=True)
-    return asked, reached, (_interval(effect, bound), _interval(effect, first), equal)
+    bound = design.boundary(n_open).nominal_p[at]
+    first = design.boundary(len(design.comparisons)).nominal_p[at]
+    return _Tested(
+        p=p,
+        bound_p=bound,
+        equivalence_p=first,
+        reached=p is not None and bound > 0.0 and p <= bound,
+        repeated=_interval(effect, bound),
+        simultaneous=_interval(effect, first),
+        equivalence=_interval(effect, first, one_sided=True),
+    )
 
 
-def _anytime(design: Design, replicates: int, effect: Effect | None, n_open: int) -> _Tested:
+def _anytime(design: Design, effect: Effect | None, n_open: int) -> _Tested:
     """Test at the bounds of the anytime-valid rule."""
     bound = design.evidence * n_open
+    if effect is None:
+        return _Tested(bound_e=bound)
     first = design.evidence * len(design.comparisons)
-    log_e = effect.log_evidence() if effect else None
-    asked = {"bound_e": bound, "e": None if log_e is None else math.exp(min(log_e, _LARGEST_LOG))}
-    reached = log_e is not None and log_e >= math.log(bound)
-    evidence = bound, first, first if isinstance(effect, Proportions) else first / 2.0
-    return asked, reached, tuple(effect.anytime_interval(e) if effect else None for e in evidence)
+    log_e = effect.log_evidence()
+    e = None
+    if log_e is not None:
+        e = math.exp(min(log_e, _LARGEST_LOG))
+    one_sided = first if isinstance(effect, Proportions) else first / 2.0
+    return _Tested(
+        e=e,
+        bound_e=bound,
+        reached=log_e is not None and log_e >= math.log(bound),
+        repeated=effect.anytime_interval(bound),
+        simultaneous=effect.anytime_interval(first),
+        equivalence=effect.anytime_interval(one_sided),
+    )
 
 
 def _with_futility(look: Look, effect: Effect | None, stop: float, margin: float) -> Look:
     """Return the look with its interval at twice `stop`, and whether that interval stops an undecided comparison."""
     interval = _interval(effect, stop, one_sided=True)
-    low, high = interval or (None, None)
-    futile = not look.crossed and not look.equivalent and _small(look.pairs, interval, margin, LEAST_PAIRS)
+    low, high = _limits(interval)
+    undecided = not look.crossed and not look.equivalent
+    futile = undecided and _small(look.pairs, interval, margin, LEAST_PAIRS)
     return msgspec.structs.replace(look, futility_p=stop, futility_low=low, futility_high=high, futile=futile)
 
 
@@ -172,8 +227,11 @@ def _interval(effect: Effect | None, p: float, *, one_sided: bool = False) -> In
 
     If `one_sided`, that neither one-sided test rejects.
     """
-    p *= 1.0 + (one_sided and not isinstance(effect, Proportions))  # for which an interval at twice p errs too often
-    return effect.interval(p) if p and effect and effect.p is not None else None
+    if not p or effect is None or effect.p is None:
+        return None
+    if one_sided and not isinstance(effect, Proportions):  # for which an interval at twice p errs too often
+        p *= 2.0
+    return effect.interval(p)
 
 
 def _small(pairs: int, interval: Interval, margin: float, least: int | None) -> bool:

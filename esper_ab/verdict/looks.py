@@ -11,7 +11,7 @@ look of an extended plan, and in an open-ended one, every replicate is followed 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -91,24 +91,25 @@ def courses_of(
     later replicates are ignored), or unpaired runs, which have a single look. Replicates are numbered from 0. `own`:
     by comparison, the design with its own margin and outcome, if these differ between comparisons.
     """
-    tracks = {
-        contrast: _Track(design=own[contrast] if own else design, data=pairs.get(contrast, ()))
-        for contrast in design.comparisons
-    }
+    tracks = {}
+    for contrast in design.comparisons:
+        own_design = own[contrast] if own else design
+        tracks[contrast] = _Track(design=own_design, data=pairs.get(contrast, ()))
     for replicates in _looks(design, complete):
         _take(design, replicates, list(tracks.values()))
     planned = complete >= max(design.looks, default=0)  # whether every planned look was taken
     over = planned and design.anytime_after is None
-    return {
-        contrast: Course(
+    courses = {}
+    for contrast, track in tracks.items():
+        decided = track.decision != "open" and (design.early_stop or planned)
+        courses[contrast] = Course(
             looks=tuple(track.looks),
             decision=track.decision,
             decided_at=track.decided_at,
             direction=track.direction,
-            finished=(track.decision != "open" and (design.early_stop or planned)) or over,
+            finished=decided or over,
         )
-        for contrast, track in tracks.items()
-    }
+    return courses
 
 
 def retake(design: Design, look: Look, data: Data) -> Look:
@@ -125,10 +126,11 @@ def _looks(design: Design, complete: int) -> Iterator[int]:
 def _take(design: Design, replicates: int, tracks: list[_Track]) -> None:
     """Take one look at every comparison that still takes part."""
     n_open = sum(not track.passed_on for track in tracks)
-    decided = [] if design.early_stop else [track for track in tracks if track.decision != "open"]
-    for track in decided:
-        track.looks.append(take_look(track.design, replicates, track.data, track.held))
     undecided = [track for track in tracks if track.decision == "open"]
+    if not design.early_stop:
+        for track in tracks:
+            if track.decision != "open":
+                track.looks.append(take_look(track.design, replicates, track.data, track.held))
     while True:
         seen = [(track, take_look(track.design, replicates, track.data, n_open)) for track in undecided]
         crossing = [(track, look) for track, look in seen if look.crossed]
@@ -140,8 +142,10 @@ def _take(design: Design, replicates: int, tracks: list[_Track]) -> None:
         n_open -= sum(track.passed_on for track, _ in crossing)
         undecided = [track for track, look in seen if not look.crossed]
     for track, look in seen:
-        if look.equivalent or look.futile:
-            _decide(track, look, "equivalent" if look.equivalent else "futile", n_open)
+        if look.equivalent:
+            _decide(track, look, "equivalent", n_open)
+        elif look.futile:
+            _decide(track, look, "futile", n_open)
         else:
             track.looks.append(look)
 
@@ -151,13 +155,19 @@ def _decide(track: _Track, look: Look, decision: LookDecision, n_open: int) -> N
     track.decision = decision
     track.decided_at = look.replicates
     track.held = n_open
-    if decision == "crossed" and look.mean:
-        track.direction = 1 if look.mean > 0.0 else -1
+    if decision != "crossed" or not look.mean:
+        return
+    if look.mean > 0.0:
+        track.direction = 1
+    else:
+        track.direction = -1
 
 
 def _beyond(look: Look, margin: float) -> bool:
     """True if the repeated interval lies outside +-margin."""
-    return (look.low is not None and look.low >= margin) or (look.high is not None and look.high <= -margin)
+    above = look.low is not None and look.low >= margin
+    below = look.high is not None and look.high <= -margin
+    return above or below
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,55 +194,63 @@ def follow(plan: AnalysisPlan, observations: Observations) -> Courses:
 def take_looks(plan: AnalysisPlan, observations: Observations) -> Courses:
     """Take every look as `follow` does, for observations in which each group has one cell."""
     cells = observations.cells
+    comparisons = plan.design.comparisons
+    early_stop = plan.design.early_stop
     if observations.exploratory:
         pairings = pairings_of(plan, observations)
-        ready = dict.fromkeys(pairings, plan.design.looks[-1])
+        ready = dict.fromkeys(comparisons, plan.design.looks[-1])
     else:
-        ready = {contrast: _ready(plan, cells, contrast) for contrast in plan.design.comparisons}
-        pairings = {one: pair_up(cells, one, plan.scales, plan.replicates, planned=True) for one in ready}
+        pairings = {
+            contrast: pair_up(cells, contrast, plan.scales, plan.replicates, planned=True) for contrast in comparisons
+        }
+        ready = {contrast: _ready(plan, cells, contrast) for contrast in comparisons}
     complete, courses = _looked(plan, pairings, ready)
-    existing = {one: () if isinstance(found.pairs, Samples) else found.pairs for one, found in pairings.items()}
-    for contrast, course in courses.items() if not (observations.repeatable or observations.exploratory) else ():
-        ended = course.decided_at if plan.design.early_stop else None
-        used = plan.replicates[: ready[contrast] if ended is None else ended]
-        pairings[contrast] = pair_up(cells, contrast, plan.scales, used, planned=True)
-    pairings = {one: replace(found, existing=existing[one]) for one, found in pairings.items()}
-    if plan.design.early_stop:
-        courses = {one: _with_later(course, existing[one]) for one, course in courses.items()}
+    done_elsewhere = not observations.repeatable and not observations.exploratory
+    for contrast, course in courses.items():
+        existing = _pairs_of(pairings[contrast])
+        decided_at = course.decided_at if early_stop else None
+        if done_elsewhere:
+            used = plan.replicates[: ready[contrast] if decided_at is None else decided_at]
+            pairings[contrast] = pair_up(cells, contrast, plan.scales, used, planned=True)
+        pairings[contrast] = replace(pairings[contrast], existing=existing)
+        if decided_at is not None:
+            later = tuple(pair for pair in existing if pair.replicate >= decided_at)
+            courses[contrast] = msgspec.structs.replace(course, later=later)
     return Courses(complete=complete, courses=courses, pairings=pairings)
 
 
-def _with_later(course: Course, existing: Sequence[Pair]) -> Course:
-    """Return the course with the pairs after its decision."""
-    if course.decided_at is None:
-        return course
-    later = tuple(pair for pair in existing if pair.replicate >= course.decided_at)
-    return msgspec.structs.replace(course, later=later)
+def _pairs_of(pairing: Pairing) -> tuple[Pair, ...]:
+    """Return the pairs; () if the runs form none."""
+    if isinstance(pairing.pairs, Samples):
+        return ()
+    return pairing.pairs
 
 
 def pairings_of(plan: AnalysisPlan, observations: Observations) -> dict[Contrast, Pairing]:
     """Form the pairs of exploratory observations, or two samples if the runs are unpaired."""
     cells = observations.cells
-    absent_lost = not observations.partners_left_out
+    comparisons = plan.design.comparisons
     if not plan.paired:
-        return {one: sampled(cells, one, plan.scales, plan.replicates) for one in plan.design.comparisons}
+        return {contrast: sampled(cells, contrast, plan.scales, plan.replicates) for contrast in comparisons}
+    absent_lost = not observations.partners_left_out
     return {
-        one: pair_up(cells, one, plan.scales, plan.replicates, absent_lost=absent_lost)
-        for one in plan.design.comparisons
+        contrast: pair_up(cells, contrast, plan.scales, plan.replicates, absent_lost=absent_lost)
+        for contrast in comparisons
     }
 
 
 def _ready(plan: AnalysisPlan, cells: Cells, contrast: Contrast) -> int:
     """Count the leading replicates in which both groups have their runs, finished or lost."""
     for place, replicate in enumerate(plan.replicates):
-        if not all(runs_of(cells, group, contrast.task, plan.scales, replicate) for group in contrast.groups):
-            return place
+        for group in contrast.groups:
+            if not runs_of(cells, group, contrast.task, plan.scales, replicate):
+                return place
     return len(plan.replicates)
 
 
 def _looked(
     plan: AnalysisPlan, pairings: Mapping[Contrast, Pairing], ready: Mapping[Contrast, int]
-) -> tuple[int, Mapping[Contrast, Course]]:
+) -> tuple[int, dict[Contrast, Course]]:
     """Take one look after another; return the number of replicates at the last look, and the courses."""
     design = plan.design
     complete = 0
@@ -240,8 +258,8 @@ def _looked(
     data = {contrast: pairing.pairs for contrast, pairing in pairings.items()}
     while True:
         courses = courses_of(design, data, complete, own)
-        asked = [one for one in ready if not design.early_stop or courses[one].decision == "open"]
-        reach = min((ready[one] for one in asked), default=0)
+        continued = [one for one in ready if not design.early_stop or courses[one].decision == "open"]
+        reach = min((ready[contrast] for contrast in continued), default=0)
         after_planned = None if design.anytime_after is None else reach
         following = next((look for look in design.looks if look > complete), after_planned)
         if following is None or not complete < following <= reach:

@@ -103,20 +103,25 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def replicates(self) -> tuple[str, ...]:
         """Replicates, sorted by number if all are integers, else by name, so that the order of rows changes nothing."""
-        found = sorted({row.replicate for row in self.rows})
-        return tuple(sorted(found, key=int) if self.numbered else found)
+        names = sorted({row.replicate for row in self.rows})
+        if self.numbered:
+            names.sort(key=int)
+        return tuple(names)
 
     @property
     def rng_seed(self) -> int:
         """Seed of the bootstraps, derived from the outcomes so that equal outcomes give equal bytes."""
-        told = sorted((row.group, row.replicate, row.task, row.cluster, row.value) for row in self.rows)
-        return int.from_bytes(hashlib.sha256(msgspec.json.encode(told)).digest()[:16], "big")
+        outcomes = sorted((row.group, row.replicate, row.task, row.cluster, row.value) for row in self.rows)
+        digest = hashlib.sha256(msgspec.json.encode(outcomes)).digest()
+        return int.from_bytes(digest[:16], "big")
 
 
 def seed_key(name: str) -> str:
     """Return a text that is equal for all spellings of a seed: "7" for "07" and "7.0", and the name for other names."""
     whole = _WHOLE.fullmatch(name)
-    return str(int(whole[1])) if whole else name
+    if whole is None:
+        return name
+    return str(int(whole[1]))
 
 
 def names_items(column: str) -> bool:

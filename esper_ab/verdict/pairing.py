@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
 
+import msgspec
+
 from esper_ab.design.design import Contrast
 from esper_ab.stats.pair import Pair, Samples
 from esper_ab.verdict.observations import Cells, Observation
@@ -28,6 +30,54 @@ class Pairing:
     absent: tuple[str, ...]  # "3 of old": runs that count as lost, because the replicate has a run of the other group
     clusters: tuple[tuple[str, ...], ...]  # replicates of each independent unit that has several
     existing: tuple[Pair, ...] = ()  # all pairs, including those after a gap or a decision; () if runs form no pairs
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Replicate:
+    """The runs of both groups in one replicate, and their outcomes; None for an outcome that is lost or missing."""
+
+    place: int
+    runs_a: tuple[Observation, ...]
+    runs_b: tuple[Observation, ...]
+    a: float | None
+    b: float | None
+
+    @property
+    def positions(self) -> tuple[int, int]:
+        """The positions of both runs; (0, 1) unless both are known."""
+        if not self.runs_a or not self.runs_b:
+            return 0, 1
+        position_a = self.runs_a[0].place
+        position_b = self.runs_b[0].place
+        if position_a is None or position_b is None:
+            return 0, 1
+        return position_a, position_b
+
+    @property
+    def pair(self) -> Pair | None:
+        """The pair, if both outcomes are known."""
+        if self.a is None or self.b is None:
+            return None
+        position_a, position_b = self.positions
+        return Pair(replicate=self.place, a=self.a, b=self.b, position_a=position_a, position_b=position_b)
+
+    @property
+    def clusters(self) -> set[str]:
+        """The clusters that the runs share with others."""
+        return {run.cluster for run in (*self.runs_a, *self.runs_b) if run.cluster}
+
+    def half(self, contrast: Contrast, absent: Sequence[str]) -> HalfPair:
+        """Return the replicate without a pair; the runs of the groups in `absent` count as failed."""
+        position_a, position_b = self.positions
+        return HalfPair(
+            replicate=self.place,
+            a=self.a,
+            b=self.b,
+            failed_a=_failed(self.runs_a) or contrast.a in absent,
+            failed_b=_failed(self.runs_b) or contrast.b in absent,
+            position_a=position_a,
+            position_b=position_b,
+        )
 
 
 def pair_up(
@@ -51,72 +101,77 @@ def pair_up(
     halves: list[HalfPair] = []
     single: list[str] = []
     absent: list[str] = []
-    for place, replicate in enumerate(order):
-        runs_a, runs_b = (
-            runs_of(cells, group, contrast.task, scales, replicate, partial=not planned) for group in contrast.groups
-        )
-        a = _value(runs_a, contrast.task, scales)
-        b = _value(runs_b, contrast.task, scales)
-        at_a, at_b = (runs[0].place if runs else None for runs in (runs_a, runs_b))
-        at_a, at_b = (0, 1) if at_a is None or at_b is None else (at_a, at_b)
-        if a is not None and b is not None:
-            pairs.append(Pair(replicate=place, a=a, b=b, position_a=at_a, position_b=at_b))
-            clusters[place] = {run.cluster for run in (*runs_a, *runs_b) if run.cluster}
+    for place, name in enumerate(order):
+        replicate = _replicate(cells, contrast, scales, place, name, partial=not planned)
+        pair = replicate.pair
+        if pair is not None:
+            pairs.append(pair)
+            clusters[place] = replicate.clusters
             continue
-        failed_a = _failed(runs_a)
-        failed_b = _failed(runs_b)
-        for group in _absent(cells, contrast, scales, replicate) if absent_lost else ():
-            absent.append(f"{replicate} of {group}")
-            failed_a = failed_a or group == contrast.a
-            failed_b = failed_b or group == contrast.b
-        if (runs_a and runs_b) or (not planned and (failed_a or failed_b)):
-            halves.append(
-                HalfPair(
-                    replicate=place,
-                    a=a,
-                    b=b,
-                    failed_a=failed_a,
-                    failed_b=failed_b,
-                    position_a=at_a,
-                    position_b=at_b,
-                )
-            )
-        elif runs_a or runs_b:
-            single.append(f"{replicate} of {contrast.groups[0 if runs_a else 1]}")
+        lacking = _absent(cells, contrast, scales, name) if absent_lost else []
+        absent += [f"{name} of {group}" for group in lacking]
+        half = replicate.half(contrast, lacking)
+        lost = not planned and (half.failed_a or half.failed_b)
+        if lost or (replicate.runs_a and replicate.runs_b):
+            halves.append(half)
+        elif replicate.runs_a:
+            single.append(f"{name} of {contrast.a}")
+        elif replicate.runs_b:
+            single.append(f"{name} of {contrast.b}")
     units = _units(pairs, clusters)
+    if not planned:
+        pairs = [_joined(unit) for unit in units]
+    shared = [unit for unit in units if len(unit) > 1]
     return Pairing(
-        pairs=tuple(pairs if planned else map(_joined, units)),
+        pairs=tuple(pairs),
         lost=Lost(replicates=tuple(halves)),
         single=tuple(single),
         absent=tuple(absent),
-        clusters=tuple(tuple(order[pair.replicate] for pair in unit) for unit in units if len(unit) > 1),
+        clusters=tuple(tuple(order[pair.replicate] for pair in unit) for unit in shared),
     )
+
+
+def _replicate(
+    cells: Cells, contrast: Contrast, scales: Sequence[Scale], place: int, name: str, *, partial: bool
+) -> _Replicate:
+    """Look up the runs of both groups in replicate `name`. `partial`: as in `runs_of`."""
+    task = contrast.task
+    runs_a = runs_of(cells, contrast.a, task, scales, name, partial=partial)
+    runs_b = runs_of(cells, contrast.b, task, scales, name, partial=partial)
+    a = _value(runs_a, task, scales)
+    b = _value(runs_b, task, scales)
+    return _Replicate(place=place, runs_a=runs_a, runs_b=runs_b, a=a, b=b)
 
 
 def sampled(cells: Cells, contrast: Contrast, scales: Sequence[Scale], order: Sequence[str]) -> Pairing:
     """Return the runs of `contrast` as two independent samples."""
-    a, b = (
-        [
-            _value(runs, contrast.task, scales)
-            for name in order
-            if (runs := runs_of(cells, group, contrast.task, scales, name, partial=True))
-        ]
-        for group in contrast.groups
-    )
-    lost = [(True, False)] * a.count(None) + [(False, True)] * b.count(None)
+    a, lost_a = _sample(cells, contrast.a, contrast.task, scales, order)
+    b, lost_b = _sample(cells, contrast.b, contrast.task, scales, order)
+    lost = HalfPair(replicate=0, a=None, b=None, failed_a=True, failed_b=False, position_a=0, position_b=1)
+    lost_of_b = msgspec.structs.replace(lost, failed_a=False, failed_b=True)
     return Pairing(
-        pairs=Samples(a=tuple(x for x in a if x is not None), b=tuple(x for x in b if x is not None)),
-        lost=Lost(
-            paired=False,
-            replicates=tuple(
-                HalfPair(replicate=0, a=None, b=None, failed_a=of_a, failed_b=of_b, position_a=0, position_b=1)
-                for of_a, of_b in lost
-            ),
-        ),
+        pairs=Samples(a=a, b=b),
+        lost=Lost(paired=False, replicates=(lost,) * lost_a + (lost_of_b,) * lost_b),
         single=(),
         absent=(),
         clusters=(),
     )
+
+
+def _sample(
+    cells: Cells, group: str, task: str, scales: Sequence[Scale], order: Sequence[str]
+) -> tuple[tuple[float, ...], int]:
+    """Return the outcomes of a group's runs, and how many of its runs were lost."""
+    values = []
+    lost = 0
+    for name in order:
+        runs = runs_of(cells, group, task, scales, name, partial=True)
+        value = _value(runs, task, scales)
+        if value is not None:
+            values.append(value)
+        elif runs:
+            lost += 1
+    return tuple(values), lost
 
 
 def runs_of(
@@ -126,11 +181,19 @@ def runs_of(
 
     If `partial`, return those that exist if one of them failed: the mean is lost without the others.
     """
-    names = [scale.task for scale in scales] if task == MEAN else [task]
-    found = tuple(run for name in names if (run := cells.get((group, name, replicate))))
-    if len(found) == len(names) or (partial and _failed(found)):
-        return found
+    tasks = _tasks(task, scales)
+    keys = [(group, name, replicate) for name in tasks]
+    runs = tuple(cells[key] for key in keys if key in cells)
+    if len(runs) == len(tasks) or (partial and _failed(runs)):
+        return runs
     return ()
+
+
+def _tasks(task: str, scales: Sequence[Scale]) -> list[str]:
+    """Return the tasks that a contrast in `task` covers: all of them if it is the mean."""
+    if task == MEAN:
+        return [scale.task for scale in scales]
+    return [task]
 
 
 def _absent(cells: Cells, contrast: Contrast, scales: Sequence[Scale], replicate: str) -> list[str]:
@@ -138,11 +201,13 @@ def _absent(cells: Cells, contrast: Contrast, scales: Sequence[Scale], replicate
 
     A task in which neither group has a run of this replicate was not meant to have one.
     """
-    tasks = [scale.task for scale in scales] if contrast.task == MEAN else [contrast.task]
-    has = {(group, task): (group, task, replicate) in cells for group in contrast.groups for task in tasks}
-    if not all(any(has[group, task] for group in contrast.groups) for task in tasks):
-        return []
-    return [group for group in contrast.groups if not all(has[group, task] for task in tasks)]
+    lacking: set[str] = set()
+    for task in _tasks(contrast.task, scales):
+        without = [group for group in contrast.groups if (group, task, replicate) not in cells]
+        if len(without) == len(contrast.groups):
+            return []
+        lacking.update(without)
+    return [group for group in contrast.groups if group in lacking]
 
 
 def _failed(runs: Sequence[Observation]) -> bool:
@@ -151,15 +216,13 @@ def _failed(runs: Sequence[Observation]) -> bool:
 
 def _value(runs: Sequence[Observation], task: str, scales: Sequence[Scale]) -> float | None:
     """Return the outcome; for the mean, the average over tasks in units of their margins, with higher being better."""
-    values = [run.value for run in runs] or [None]
+    values = [run.value for run in runs if run.value is not None]
+    if not runs or len(values) < len(runs):
+        return None
     if task != MEAN:
         return values[0]
-    scaled = (
-        scale.outcome.sign * value / scale.margin
-        for scale, value in zip(scales, values, strict=True)
-        if value is not None
-    )
-    return None if None in values else fsum(scaled) / len(values)
+    scaled = [scale.outcome.sign * value / scale.margin for scale, value in zip(scales, values, strict=True)]
+    return fsum(scaled) / len(scaled)
 
 
 def _units(pairs: Sequence[Pair], clusters: Mapping[int, set[str]]) -> list[list[Pair]]:
@@ -173,10 +236,10 @@ def _units(pairs: Sequence[Pair], clusters: Mapping[int, set[str]]) -> list[list
 
     for replicate, names in clusters.items():
         for cluster in sorted(names):
-            here = root(replicate)
-            there = root(cluster)
-            if here != there:
-                above[here] = there
+            tree = root(replicate)
+            joined = root(cluster)
+            if tree != joined:
+                above[tree] = joined
     units: dict[str | int, list[Pair]] = {}
     for pair in pairs:
         units.setdefault(root(pair.replicate), []).append(pair)
@@ -184,7 +247,9 @@ def _units(pairs: Sequence[Pair], clusters: Mapping[int, set[str]]) -> list[list
 
 
 def _joined(unit: Sequence[Pair]) -> Pair:
+    """Return the mean of the pairs of an independent unit as one pair."""
     if len(unit) == 1:
         return unit[0]
-    a, b = (fsum(values) / len(unit) for values in zip(*((pair.a, pair.b) for pair in unit), strict=True))
+    a = fsum(pair.a for pair in unit) / len(unit)
+    b = fsum(pair.b for pair in unit) / len(unit)
     return Pair(replicate=unit[0].replicate, a=a, b=b, position_a=0, position_b=1)

@@ -46,14 +46,17 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
 
 def profiles_of(observations: Observations, groups: Sequence[str], ranges: Ranges) -> tuple[Profile, ...]:
     """Return the profile of every group that has a score in every task of `ranges`."""
-    scores = {group: [_scores(observations, group, task, ranges[task]) for task in ranges] for group in groups}
-    scores = {group: found for group, found in scores.items() if all(one.size for one in found)}
+    scores: dict[str, list[Floats]] = {}  # by group, then by task
+    for group in groups:
+        by_task = [_scores(observations, group, task, ranges[task]) for task in ranges]
+        if all(of_task.size for of_task in by_task):
+            scores[group] = by_task
     if not scores:
         return ()
-    every = np.concatenate([one for found in scores.values() for one in found])
+    every = np.concatenate([np.concatenate(by_task) for by_task in scores.values()])
     thresholds = np.linspace(min(0.0, every.min()), max(1.0, every.max()), _STEPS + 1)
     rng = np.random.default_rng(observations.rng_seed)
-    return tuple(_profile(group, found, thresholds, rng) for group, found in scores.items())
+    return tuple(_profile(group, by_task, thresholds, rng) for group, by_task in scores.items())
 
 
 def optimality_gap(scores: Floats) -> Floats:
@@ -62,25 +65,31 @@ def optimality_gap(scores: Floats) -> Floats:
 
 
 def _scores(observations: Observations, group: str, task: str, reach: tuple[float, float]) -> Floats:
-    own = (row.value for row in observations.rows if (row.group, row.task) == (group, task))
-    values = sorted(value for value in own if value is not None)  # so that no interval depends on the order of rows
-    return np.asarray((np.array(values, dtype=np.float64) - reach[0]) / (reach[1] - reach[0]))
+    worst, target = reach
+    rows = [row for row in observations.rows if row.group == group and row.task == task]
+    values = [row.value for row in rows if row.value is not None]
+    values.sort()  # so that no interval depends on the order of rows
+    return np.asarray((np.array(values, dtype=np.float64) - worst) / (target - worst))
 
 
 def _profile(group: str, by_task: Sequence[Floats], thresholds: Floats, rng: Generator) -> Profile:
-    drawn = [one[rng.integers(0, one.size, (_RESAMPLES, one.size))] for one in by_task]  # [resamples, runs] each
+    drawn = []  # [resamples, runs] each
+    for scores in by_task:
+        picked = rng.integers(0, scores.size, (_RESAMPLES, scores.size))
+        drawn.append(scores[picked])
     low, high = np.quantile(_above(drawn, thresholds), _TAILS, axis=0)
+    mean = interquartile_means(np.concatenate(by_task))
+    means_drawn = interquartile_means(np.concatenate(drawn, axis=1))
+    gap = np.mean([optimality_gap(scores) for scores in by_task])
+    gaps_drawn = np.mean([optimality_gap(scores) for scores in drawn], axis=0)
+    above = _above([scores[None] for scores in by_task], thresholds)
     return Profile(
         group=group,
-        runs=min(one.size for one in by_task),
-        interquartile_mean=_aggregate(
-            interquartile_means(np.concatenate(by_task)), interquartile_means(np.concatenate(drawn, axis=1))
-        ),
-        optimality_gap=_aggregate(
-            np.mean([optimality_gap(one) for one in by_task]), np.mean([optimality_gap(one) for one in drawn], axis=0)
-        ),
+        runs=min(scores.size for scores in by_task),
+        interquartile_mean=_aggregate(mean, means_drawn),
+        optimality_gap=_aggregate(gap, gaps_drawn),
         thresholds=_floats(thresholds),
-        above=_floats(_above([one[None] for one in by_task], thresholds)[0]),
+        above=_floats(above[0]),
         above_low=_floats(low),
         above_high=_floats(high),
     )

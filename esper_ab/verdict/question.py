@@ -79,8 +79,12 @@ class Lost(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def cancelled(self) -> tuple[int, int]:
         """Numbers of runs of a and of b that did not fail themselves but were cancelled or have no partner."""
-        either = [half for half in self.replicates if self.paired and (half.failed_a or half.failed_b)]
-        return sum(not half.failed_a for half in either), sum(not half.failed_b for half in either)
+        if not self.paired:
+            return 0, 0
+        failed = [half for half in self.replicates if half.failed_a or half.failed_b]
+        of_a = sum(not half.failed_a for half in failed)
+        of_b = sum(not half.failed_b for half in failed)
+        return of_a, of_b
 
     def before(self, replicate: int) -> Lost:
         """Return the losses among the replicates before number `replicate`."""

@@ -43,20 +43,21 @@ def parse_requirement(text: str, groups: Sequence[str], comparisons: Iterable[Co
     Raises UsageError if the form is wrong, a relation or group is unknown, or the two groups are not compared.
     """
     words = text.split()
-    at = [place for place, word in enumerate(words) if word in RELATIONS]
-    if len(at) != 1 or at[0] in (0, len(words) - 1):
+    places = [place for place, word in enumerate(words) if word in RELATIONS]
+    if len(places) != 1 or places[0] in (0, len(words) - 1):
         raise UsageError(
             f'--fail-unless "{text}": expected GROUP RELATION GROUP, as in {EXAMPLE}; relations: {", ".join(RELATIONS)}'
         )
-    left = " ".join(words[: at[0]])
-    right = " ".join(words[at[0] + 1 :])
+    (place,) = places
+    left = " ".join(words[:place])
+    right = " ".join(words[place + 1 :])
     for name in (left, right):
         if name not in groups:
             raise UsageError(f'--fail-unless "{text}": no group {name!r}; {did_you_mean(name, groups)}')
     compared = [contrast.groups for contrast in comparisons]
     if (left, right) not in compared and (right, left) not in compared:
         raise UsageError(f'--fail-unless "{text}": these two are not compared; the plan compares {named(compared)}')
-    return Requirement(left=left, relation=words[at[0]], right=right)
+    return Requirement(left=left, relation=words[place], right=right)
 
 
 def require(requirements: Iterable[Requirement], comparisons: Sequence[Comparison]) -> list[str]:
@@ -74,18 +75,18 @@ def require(requirements: Iterable[Requirement], comparisons: Sequence[Compariso
         names = {requirement.left, requirement.right}
         between = [item for item in comparisons if {item.question.a, item.question.b} == names]
         tasks = [item for item in between if item.question.task != MEAN]
-        # the mean is the last one
         if requirement.relation in _ABOUT_SIZE:
-            deciding = tasks
+            against = [item for item in tasks if not holds(requirement, item)]
         else:
-            deciding = between[-1:]
-        against = [_failing(requirement, item) for item in deciding if not holds(requirement, item)]
-        if requirement.relation not in _ABOUT_SIZE and len(tasks) > 1:
-            against += [_failing(requirement, item) for item in tasks if _opposite(requirement, item)]
+            against = [item for item in between[-1:] if not holds(requirement, item)]  # the mean is the last one
+            if len(tasks) > 1:
+                against += [item for item in tasks if _opposite(requirement, item)]
         if against:
-            failed.append(f'"{requirement}" does not hold: {"; ".join(against)}')
+            reasons = [_failing(requirement, item) for item in against]
+            failed.append(f'"{requirement}" does not hold: {"; ".join(reasons)}')
         elif requirement.relation in _ABOUT_SIZE:
-            notes += [said for item in tasks if (said := _unseen(requirement, item))]
+            notes += [_unseen(requirement, item) for item in tasks]
+    notes = [note for note in notes if note]
     if failed:
         raise ConditionNotMet("; ".join(failed))
     return notes
@@ -94,17 +95,25 @@ def require(requirements: Iterable[Requirement], comparisons: Sequence[Compariso
 def _failing(requirement: Requirement, comparison: Comparison) -> str:
     """Say which verdict does not support a requirement, and on which of several tasks."""
     question = comparison.question
-    where = f"on {question.task}, " if question.task and question.task != MEAN else ""
-    mean = " on the mean over tasks" if question.task == MEAN else ""
-    stopped = ", stopped for futility" if comparison.inconclusive is Inconclusive.FUTILE else ""
-    few = "" if _opposite(requirement, comparison) else _too_few(requirement, comparison)
-    return f"{where}{question.a} against {question.b} is {comparison.verdict}{mean}{stopped}{few}"
+    text = f"{question.a} against {question.b} is {comparison.verdict}"
+    if question.task == MEAN:
+        text = f"{text} on the mean over tasks"
+    elif question.task:
+        text = f"on {question.task}, {text}"
+    if comparison.inconclusive is Inconclusive.FUTILE:
+        text = f"{text}, stopped for futility"
+    if not _opposite(requirement, comparison):
+        text += _too_few(requirement, comparison)
+    return text
 
 
 def _opposite(requirement: Requirement, comparison: Comparison) -> bool:
     """True if the verdict is BETTER or WORSE, not below the margin, and against the group that should be ahead."""
-    forwards = (comparison.question.a == requirement.left) == (requirement.relation != "worse-than")
-    return comparison.verdict == (Verdict.WORSE if forwards else Verdict.BETTER)
+    left_ahead = requirement.relation != "worse-than"
+    left_first = comparison.question.a == requirement.left
+    if left_ahead == left_first:
+        return comparison.verdict == Verdict.WORSE
+    return comparison.verdict == Verdict.BETTER
 
 
 def _unseen(requirement: Requirement, comparison: Comparison) -> str:
@@ -117,20 +126,24 @@ def _unseen(requirement: Requirement, comparison: Comparison) -> str:
     where = f" on {question.task}" if question.task else ""
     rate = unseen_rate(look.pairs)
     missed = f"failures in up to {round(100.0 * rate)} % of a group's runs may be unseen with {n_pairs(look.pairs)}"
-    said = f'"{requirement}" holds{where}, but {missed}'
+    text = f'"{requirement}" holds{where}, but {missed}'
     if comparison.worst is None:
         return (
-            f"{said}, and no worst outcome is declared ({question.worst_flag}); if a group is worse by the margin only "
+            f"{text}, and no worst outcome is declared ({question.worst_flag}); if a group is worse by the margin only "
             "because of rare failures, such a condition still holds in 9 to 63 % of experiments with 15 pairs, and "
             "more often with fewer"
         )
-    costs = dict(zip((question.a, question.b), comparison.unseen_costs or (0.0, 0.0), strict=True))
-    at_risk = (requirement.left,) if requirement.relation == "not-worse-than" else (question.a, question.b)
-    cost, group = max((costs[group], group) for group in at_risk)
+    cost_a, cost_b = comparison.unseen_costs or (0.0, 0.0)
+    costs = {question.a: cost_a, question.b: cost_b}
+    if requirement.relation == "not-worse-than":
+        group = requirement.left
+    else:
+        group = max(costs, key=lambda name: (costs[name], name))
+    cost = costs[group]
     if cost < design.margin:
         return ""
     worst = f"at the worst outcome declared or seen ({design.value(comparison.worst)})"
-    return f"{said}: {worst}, they worsen the mean of {group} by {design.size(cost)}"
+    return f"{text}: {worst}, they worsen the mean of {group} by {design.size(cost)}"
 
 
 def holds(requirement: Requirement, comparison: Comparison) -> bool:
@@ -152,9 +165,12 @@ def holds(requirement: Requirement, comparison: Comparison) -> bool:
     if look is None or look.pairs < LEAST_PAIRS or comparison.capped_by:
         return False
     verdict = comparison.verdict
-    forwards = comparison.question.a == requirement.left
-    if requirement.relation in ("better-than", "worse-than"):
-        return verdict.startswith("BETTER" if (requirement.relation == "better-than") == forwards else "WORSE")
+    left_first = comparison.question.a == requirement.left
+    if requirement.relation not in _ABOUT_SIZE:
+        left_ahead = requirement.relation == "better-than"
+        if left_ahead == left_first:
+            return verdict in (Verdict.BETTER, Verdict.BETTER_BELOW_MARGIN)
+        return verdict in (Verdict.WORSE, Verdict.WORSE_BELOW_MARGIN)
     if verdict in SMALL:
         return True
     if verdict == Verdict.IDENTICAL:
@@ -162,8 +178,10 @@ def holds(requirement: Requirement, comparison: Comparison) -> bool:
     if requirement.relation == "equivalent-to":
         return False
     if verdict == Verdict.INCONCLUSIVE:
-        return _not_worse(comparison, forwards=forwards)
-    return verdict == (Verdict.BETTER if forwards else Verdict.WORSE)
+        return _not_worse(comparison, left_first=left_first)
+    if left_first:
+        return verdict == Verdict.BETTER
+    return verdict == Verdict.WORSE
 
 
 def _too_few(requirement: Requirement, comparison: Comparison) -> str:
@@ -171,19 +189,23 @@ def _too_few(requirement: Requirement, comparison: Comparison) -> str:
     look = comparison.last_look
     counted = n_pairs(len(comparison.pairs))
     if look is not None and look.pairs >= LEAST_PAIRS:
-        if requirement.relation in RELATIONS[:2] or look.pairs >= LEAST_EQUIVALENCE_PAIRS:
+        if requirement.relation not in _ABOUT_SIZE or look.pairs >= LEAST_EQUIVALENCE_PAIRS:
             return ""
         return f" of {counted}; showing a difference below the margin needs {LEAST_EQUIVALENCE_PAIRS}"
     return f" of {counted}; every requirement needs a look with at least {LEAST_PAIRS} pairs"
 
 
-def _not_worse(comparison: Comparison, *, forwards: bool) -> bool:
+def _not_worse(comparison: Comparison, *, left_first: bool) -> bool:
     """True if, in an open comparison, the last look's repeated interval excludes the margin on the relevant side."""
     look = comparison.last_look
-    (low, high) = comparison.limits_with_losses
+    low, high = comparison.limits_with_losses
+    if look is None or low is None or high is None or look.pairs < LEAST_EQUIVALENCE_PAIRS:
+        return False
     near_baseline = any(finding.weight == "caps equivalence" for finding in comparison.findings)
-    if look is None or low is None or high is None or look.pairs < LEAST_EQUIVALENCE_PAIRS or near_baseline:
+    if near_baseline:
         return False
     margin = comparison.design.margin
-    sign = comparison.question.sign * (1.0 if forwards else -1.0)
-    return (low if sign > 0.0 else -high) > -margin
+    higher_is_better = comparison.question.sign > 0.0
+    if higher_is_better == left_first:
+        return low > -margin
+    return high < margin

@@ -32,36 +32,40 @@ def extendable(question: Question, course: Course) -> bool:
     return question.recorded and course.decision == "open"
 
 
-def needed_here(question: Question, course: Course, found: Spread) -> PairsNeeded:
+def needed_here(question: Question, course: Course, observed: Spread) -> PairsNeeded:
     """Return how many pairs the margin needs in this plan or, if it is too small, in an extension, where possible."""
-    (sd, df, columns) = found
+    sd, df, columns = observed
     design = question.design
     bound = _bound(question, course)
     needed = pairs_needed(sd, df, design.margin, bound, columns)
-    if callable(bound) or needed.pairs <= question.planned or not (design.boundaries and extendable(question, course)):
-        return needed  # if no extension is possible: the pairs of a longer plan
+    if callable(bound) or needed.pairs <= question.planned:
+        return needed
+    if not design.boundaries or not extendable(question, course):
+        return needed  # no extension is possible: the pairs of a longer plan
     evidence = EXTENSION_STRICTNESS / _held(question, course)
     return pairs_needed(sd, df, design.margin, lambda pairs: _anytime_p(pairs, evidence), columns)
 
 
-def needed_anew(question: Question, course: Course, found: Spread) -> PairsNeeded | None:
+def needed_anew(question: Question, course: Course, observed: Spread) -> PairsNeeded | None:
     """Return how many pairs a new plan with about the same last bound as this plan needs to detect the margin.
 
     Returns None unless this plan has looks.
     """
     if not question.design.boundaries:
         return None
-    sd, df, columns = found
+    sd, df, columns = observed
     return pairs_needed(sd, df, question.design.margin, _planned_bound(question, course), columns)
 
 
-def smallest_difference(question: Question, course: Course, found: Spread, most: int) -> float | None:
+def smallest_difference(question: Question, course: Course, observed: Spread, most: int) -> float | None:
     """Return the smallest difference that `most` pairs detect with 80 % power; None if there is no such difference."""
     if most < LEAST_PAIRS:
         return None
+    sd, _, columns = observed
     bound = _bound(question, course)
-    at = bound(most) if callable(bound) else bound
-    return smallest_resolvable(found[0], most, at, found[2], signed=not callable(bound))
+    if callable(bound):
+        return smallest_resolvable(sd, most, bound(most), columns, signed=False)
+    return smallest_resolvable(sd, most, bound, columns, signed=True)
 
 
 def _bound(question: Question, course: Course) -> PBound:
@@ -76,12 +80,17 @@ def _bound(question: Question, course: Course) -> PBound:
 def _planned_bound(question: Question, course: Course) -> float:
     """Return the bound on p at the last planned look."""
     held = _held(question, course)
-    return next((one.nominal_p[-1] for one in question.design.boundaries if math.isclose(one.alpha, held)), held)
+    for boundary in question.design.boundaries:
+        if math.isclose(boundary.alpha, held):
+            return boundary.nominal_p[-1]
+    return held
 
 
 def _held(question: Question, course: Course) -> float:
     """Return the share of alpha that the comparison holds."""
-    return course.looks[-1].alpha if course.looks else question.alpha
+    if course.last is None:
+        return question.alpha
+    return course.last.alpha
 
 
 def _anytime_p(pairs: int, evidence: float) -> float:
@@ -89,5 +98,8 @@ def _anytime_p(pairs: int, evidence: float) -> float:
 
     0.0 if none.
     """
-    found = anytime_interval(0.0, 1.0, pairs - 1, float(pairs), evidence)
-    return 0.0 if found is None else 2.0 * float(t_sf(found[1], pairs - 1))
+    interval = anytime_interval(0.0, 1.0, pairs - 1, float(pairs), evidence)
+    if interval is None:
+        return 0.0
+    _, high = interval
+    return 2.0 * float(t_sf(high, pairs - 1))

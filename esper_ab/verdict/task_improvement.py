@@ -47,37 +47,42 @@ def task_improvements(
     for row in observations.rows:
         if row.value is not None and row.task in signs:
             runs.setdefault((row.group, row.task), []).append(signs[row.task] * row.value)
-    found = []
+    improvements = []
     for a, b in dict.fromkeys(pairs):  # each once, though it is compared in every task
-        sides = [[np.sort(runs.get((group, task), ())) for group in (a, b)] for task in signs]
-        sizes = [side.size for task in sides for side in task]
+        of_a = [np.sort(runs.get((a, task), ())) for task in signs]
+        of_b = [np.sort(runs.get((b, task), ())) for task in signs]
+        sizes = [side.size for side in (*of_a, *of_b)]
         if min(sizes) > 0 and max(sizes) <= _MOST_RUNS:
-            found.append(_improvement(a, b, sides, np.random.default_rng(rng_seed)))
-    return tuple(found)
+            tasks = list(zip(of_a, of_b, strict=True))
+            improvements.append(_improvement(a, b, tasks, np.random.default_rng(rng_seed)))
+    return tuple(improvements)
 
 
-def _improvement(a: str, b: str, tasks: Sequence[Sequence[Floats]], rng: Generator) -> TaskImprovement:
+def _improvement(a: str, b: str, tasks: Sequence[tuple[Floats, Floats]], rng: Generator) -> TaskImprovement:
     """Compute the improvement from the runs of a and b in each task, in ascending order; higher is better."""
     resampled = np.zeros(RESAMPLES)
     for of_a, of_b in tasks:
-        # Chances of each run of a against each run of b [n, m]; a resample counts each run so many times.
-        chances = (of_a[:, None] > of_b) + 0.5 * (of_a[:, None] == of_b)
-        times_a, times_b = (
-            rng.multinomial(side.size, np.full(side.size, 1.0 / side.size), RESAMPLES) / side.size
-            for side in (of_a, of_b)
-        )
-        resampled += np.einsum("ri,ri->r", times_a @ chances, times_b) / len(tasks)
+        weights_a = _resampled_weights(of_a.size, rng)
+        weights_b = _resampled_weights(of_b.size, rng)
+        resampled += np.einsum("ri,ri->r", weights_a @ _chances(of_a, of_b), weights_b) / len(tasks)
     low, high = np.quantile(resampled, _TAILS)
+    probabilities = [np.mean(_chances(of_a, of_b)) for of_a, of_b in tasks]
     return TaskImprovement(
         a=a,
         b=b,
         tasks=len(tasks),
-        runs=min(side.size for task in tasks for side in task),
-        probability=float(np.mean([_probability(of_a, of_b) for of_a, of_b in tasks])),
+        runs=min(min(of_a.size, of_b.size) for of_a, of_b in tasks),
+        probability=float(np.mean(probabilities)),
         low=float(low),
         high=float(high),
     )
 
 
-def _probability(of_a: Floats, of_b: Floats) -> float:
-    return float(np.mean((of_a[:, None] > of_b) + 0.5 * (of_a[:, None] == of_b)))
+def _resampled_weights(runs: int, rng: Generator) -> Floats:
+    """Return the share of each run in every resample [resamples, runs]."""
+    return rng.multinomial(runs, np.full(runs, 1.0 / runs), RESAMPLES) / runs
+
+
+def _chances(of_a: Floats, of_b: Floats) -> Floats:
+    """Return the chance of each run of a against each run of b [n, m]: 1 if it is better, a half if it is equal."""
+    return np.asarray((of_a[:, None] > of_b) + 0.5 * (of_a[:, None] == of_b))

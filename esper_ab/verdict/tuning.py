@@ -8,6 +8,7 @@ differ only by luck.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import product
 from math import fsum
 
 import msgspec
@@ -42,33 +43,44 @@ def tune(observations: Observations, plan: AnalysisPlan) -> Tuned:
     A lost run counts as the worst outcome of all runs used for the choice.
     """
     runs = observations.cells
-    wanted = [(group, cell, seed) for group in plan.groups for cell in plan.cells for seed in plan.choosing]
-    missing = tuple(
-        Observation(group=group, task=cell, replicate=seed, value=None)
-        for group, cell, seed in wanted
-        if (group, cell, seed) not in runs
-    )
-    values = {key: runs[key].value for key in wanted if key in runs}
+    missing = []
+    values = {}
+    for group, cell, seed in product(plan.groups, plan.cells, plan.choosing):
+        run = runs.get((group, cell, seed))
+        if run is None:
+            missing.append(Observation(group=group, task=cell, replicate=seed, value=None))
+        else:
+            values[group, cell, seed] = run.value
     known = [value for value in values.values() if value is not None]
     if missing or not known:
         nothing = msgspec.structs.replace(observations, rows=())
-        return Tuned(choices=(), observations=nothing, missing=missing, unused=())
+        return Tuned(choices=(), observations=nothing, missing=tuple(missing), unused=())
     worst = plan.design.outcome.worst(known)
-    ends = {key: worst if value is None else value for key, value in values.items()}
-    choices = tuple(_choice(group, plan, ends) for group in plan.groups)
-    chosen = {one.group: one.cell for one in choices}
-    judged = [row for row in observations.rows if row.replicate not in plan.choosing]
-    kept = tuple(msgspec.structs.replace(row, task="") for row in judged if chosen.get(row.group, row.task) == row.task)
+    outcomes = {key: worst if value is None else value for key, value in values.items()}
+    choices = tuple(_choice(group, plan, outcomes) for group in plan.groups)
+    chosen = {choice.group: choice.cell for choice in choices}
+    kept = []
+    unused = []
+    for row in observations.rows:
+        if row.replicate in plan.choosing:
+            continue
+        if chosen.get(row.group, row.task) == row.task:
+            kept.append(msgspec.structs.replace(row, task=""))
+        else:
+            unused.append(row)
     return Tuned(
         choices=choices,
-        observations=msgspec.structs.replace(observations, rows=kept),
+        observations=msgspec.structs.replace(observations, rows=tuple(kept)),
         missing=(),
-        unused=tuple(row for row in judged if chosen.get(row.group, row.task) != row.task),
+        unused=tuple(unused),
     )
 
 
-def _choice(group: str, plan: AnalysisPlan, ends: Mapping[tuple[str, str, str], float]) -> Choice:
-    seeds = plan.choosing
-    means = {cell: fsum(ends[group, cell, seed] for seed in seeds) / len(seeds) for cell in plan.cells}
-    best = max(plan.cells, key=lambda cell: plan.design.outcome.sign * means[cell])
+def _choice(group: str, plan: AnalysisPlan, outcomes: Mapping[tuple[str, str, str], float]) -> Choice:
+    means = {}
+    for cell in plan.cells:
+        values = [outcomes[group, cell, seed] for seed in plan.choosing]
+        means[cell] = fsum(values) / len(values)
+    sign = plan.design.outcome.sign
+    best = max(plan.cells, key=lambda cell: sign * means[cell])
     return Choice(group=group, cell=best, means=means)

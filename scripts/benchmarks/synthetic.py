@@ -49,7 +49,7 @@ def evaluation(spec: RunSpec, draw: random.Random) -> EvaluationRecord:
         EvaluatedEpisode(
             episode=index,
             actions=actions,
-            outcome=_env(spec, env, draw),
+            result=_env(spec, env, draw),
             rewards={mode: draw.gauss(5.0, 2.0) for mode in spec.eval_reward_modes},
         )
         for actions in ("sampled", "greedy")

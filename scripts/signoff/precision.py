@@ -34,7 +34,7 @@ def measure(machine: Machine) -> dict[str, Any]:
     outcomes = {}
     for run in history.runs.values():
         assert run.evaluation is not None
-        outcomes[run.ref.group_id] = float(np.mean([one.outcome.outcome for one in run.evaluation.episodes]))
+        outcomes[run.ref.group_id] = float(np.mean([one.result.outcome for one in run.evaluation.episodes]))
     return {"bf16": has_bf16, "cells": cells, "outcomes": outcomes}
 
 

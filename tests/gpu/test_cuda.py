@@ -166,7 +166,7 @@ def test_two_equal_groups_of_which_a_worker_dies_once(tmp_path: Path, gpus: Env,
     rows = json.loads(said(gpus, "esper_ab.commands.cli", "evaluate", policy, "--device", devices[-1], "--json"))
     episodes = history.runs["a/0"].evaluation.episodes
     for row in rows:
-        hosts = [played.outcome.outcome for played in episodes if played.actions == row["actions"]]
+        hosts = [played.result.outcome for played in episodes if played.actions == row["actions"]]
         assert row["held_out_accuracy"] == float(np.mean(hosts))
 
     again = tmp_path / "again"

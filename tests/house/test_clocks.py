@@ -37,6 +37,7 @@ TIMES = {
     "workers/process/link.py": "time limits of a connection",
     "workers/process/loop.py": "time between two reports",
     "workers/trainer/rehearsal.py": "a user's trainer, to its result",
+    "workers/trainer/trial.py": "likewise",
     "workers/trainer/session.py": "likewise",
     "workers/trainer/python_session.py": "likewise",
     "workers/trainer/idling.py": "how long a user's program does nothing",

@@ -207,6 +207,7 @@ WRITES_ITSELF = {
     "workers/native/build.py": "the cache of kernels",
     "workers/trainer/script.py": "rmtree in a folder that `below` made, which follows no link",
     "workers/trainer/rehearsal.py": "a temporary folder",
+    "workers/trainer/trial.py": "likewise",
     "workers/trainer/standin/wandb.py": "a script's process, in the folder of its run",
     "trackers/wandb_runs.py": "rmtree in a folder that `below` checked, which follows no link",
 }
@@ -255,7 +256,7 @@ READS_ITSELF = {
     "contracts/installed_code.py": "likewise",
     "workers/datasets/task.py": "likewise",
     "workers/native/build.py": "the cache of kernels",
-    "workers/trainer/rehearsal.py": "a file that it has written itself",
+    "workers/trainer/trial.py": "a file that it has written itself",
     "workers/storage/state_bytes.py": "from memory",
     "workers/commands/fetch.py": "has just made it",
 }

@@ -105,7 +105,7 @@ def test_saved_policies_are_evaluated_later(same_twice):
     policy = same_twice / "policies" / "a" / "0.pt"
     episodes = load(same_twice).history.runs["a/0"].evaluation.episodes
     for row in json.loads(done("evaluate", policy, "--json")):
-        kept = [played.outcome.outcome for played in episodes if played.actions == row["actions"]]
+        kept = [played.result.outcome for played in episodes if played.actions == row["actions"]]
         assert row["held_out_accuracy"] == pytest.approx(sum(kept) / len(kept))
 
 

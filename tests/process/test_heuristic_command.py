@@ -49,7 +49,7 @@ def test_its_hosts_are_those_of_an_experiment(tmp_path):
         "x",
         "--quiet",
     )
-    experiment = [host.outcome.outcome for host in load(tmp_path / "x").history.runs["heuristic/0"].evaluation.episodes]
+    experiment = [host.result.outcome for host in load(tmp_path / "x").history.runs["heuristic/0"].evaluation.episodes]
     answer = json.loads(done(*HEURISTIC, *asked))
     assert [host["held_out_accuracy"] for host in answer["hosts"]] == experiment
 

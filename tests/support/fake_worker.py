@@ -232,7 +232,7 @@ def evaluation(spec):
         EvaluatedEpisode(
             episode=index,
             actions=actions,
-            outcome=_env(spec, spec.episodes + index, env),
+            result=_env(spec, spec.episodes + index, env),
             rewards=dict.fromkeys(spec.eval_reward_modes, 1.0),
         )
         for actions in ("sampled", "greedy")

@@ -296,7 +296,7 @@ class Synthetic:
             EvaluatedEpisode(
                 episode=episode,
                 actions=actions,
-                outcome=self._env(spec, env, level + (shape.greedy if actions == "greedy" else 0.0), rng),
+                result=self._env(spec, env, level + (shape.greedy if actions == "greedy" else 0.0), rng),
                 rewards={mode: float(level / (2 + 5 * i) + rng.normal()) for i, mode in enumerate(MODES)},
             )
             for actions in ("sampled", "greedy")

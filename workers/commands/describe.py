@@ -34,8 +34,14 @@ from workers.native.binding import trains
 
 _GPU_SIGNS = (Path("/proc/driver/nvidia/version"), Path("/dev/nvidia0"))
 _CPU_INFO = Path("/proc/cpuinfo")
-_ENVS, _CHANNELS, _SIDE, _BATCH, _KERNEL = 4, 16, 8, 64, 3  # sizes of the timed convolution
-_REPEATS, _TRIED_SIDE = 8, 512  # repetitions of the convolution; side of a matrix of 1 MiB
+# Sizes of the timed convolution.
+_ENVS = 4
+_CHANNELS = 16
+_SIDE = 8
+_BATCH = 64
+_KERNEL = 3
+_REPEATS = 8  # of the convolution
+_TRIED_SIDE = 512  # of a matrix of 1 MiB
 
 
 def find_gpus(
@@ -67,14 +73,18 @@ def find_gpus(
                 broken.append(gpu.name + " (" + str(error).partition("\n")[0] + ")")
                 continue
         gpus.append(gpu)
-    return gpus, f"GPUs requested: {tried}, usable: {tried - len(broken)}; not {', '.join(broken)}" if broken else ""
+    if not broken:
+        return gpus, ""
+    return gpus, f"GPUs requested: {tried}, usable: {tried - len(broken)}; not {', '.join(broken)}"
 
 
 def cpu_bf16(flags: Iterable[str]) -> Literal["", "avx512_bf16", "amx_bf16"]:
     """Return the best bfloat16 instruction set among the CPU `flags` (Linux names), or ""."""
     if "amx_bf16" in flags:
         return "amx_bf16"
-    return "avx512_bf16" if "avx512_bf16" in flags else ""
+    if "avx512_bf16" in flags:
+        return "avx512_bf16"
+    return ""
 
 
 def _cpu_flags() -> list[str]:
@@ -82,7 +92,10 @@ def _cpu_flags() -> list[str]:
     if not _CPU_INFO.is_file():
         return []
     lines = _CPU_INFO.read_text(encoding="utf-8", errors="replace").splitlines()
-    return next((line.partition(":")[2].split() for line in lines if line.startswith("flags")), [])
+    for line in lines:
+        if line.startswith("flags"):
+            return line.partition(":")[2].split()
+    return []
 
 
 def gpu_problem(gpu_there: bool, cuda_build: str | None, usable: int, pool: str | None) -> str:
@@ -112,7 +125,8 @@ def multiply_adds_per_s() -> float:
         loss.backward()  # type: ignore[no-untyped-call]
 
     forward = _BATCH * width * _CHANNELS * _KERNEL**2 * _SIDE**2
-    return 3 * forward * _REPEATS / timeit.repeat(pass_both_ways, repeat=2, number=_REPEATS)[-1]
+    took_s = timeit.repeat(pass_both_ways, repeat=2, number=_REPEATS)[-1]
+    return 3 * forward * _REPEATS / took_s
 
 
 def _doing(what: str) -> None:
@@ -137,6 +151,9 @@ def describe(questions: Questions) -> Machine:
     except RuntimeError as error:
         gpus = []
         unusable = f"CUDA does not start: {error}"
+    problem = unusable
+    if gpus or not unusable:
+        problem = gpu_problem(gpu_there, torch.version.cuda, len(gpus), pool)
     memory_bytes = psutil.virtual_memory().total
     cores = [Device(name=f"cpu:{i}", title="", uuid="", memory_bytes=memory_bytes) for i in range(usable_cores())]
     return Machine(
@@ -150,7 +167,7 @@ def describe(questions: Questions) -> Machine:
         cpu_bf16=cpu_bf16(_cpu_flags()),
         sources=sources(),
         sees_shared_file=not questions.shared_file or Path(questions.shared_file).is_file(),
-        gpu_problem=gpu_problem(gpu_there, torch.version.cuda, len(gpus), pool) if gpus or not unusable else unusable,
+        gpu_problem=problem,
         unusable_gpus=unusable,
         **vars(found),
     )

@@ -34,16 +34,18 @@ def evaluate_file(path: Path, asked: PoliciesQuestion) -> tuple[RunSpec, tuple[E
     the run's arithmetic is pinned and the same number of episodes runs in parallel on the same kind of device.
     """
     policy = policy_file.load(path)
-    settings, arithmetic, problem = policy.spec.settings, *_possible(policy.spec.arithmetic, asked.device)
+    settings = policy.spec.settings
+    arithmetic, problem = _possible(policy.spec.arithmetic, asked.device)
     # A mode with a colon is a user's function, and a policy file from elsewhere must not cause one to run. A different
     # reward takes its place, because rewards do not affect a finished policy's decisions.
     modes = tuple(mode for mode in policy.spec.eval_reward_modes if ":" not in mode)
     if ":" in settings.reward.mode:
         settings = msgspec.structs.replace(settings, reward=RewardSettings(mode=next(iter(modes), ENV_REWARD)))
+    rng_seed = policy.spec.rng_seed if asked.rng_seed is None else asked.rng_seed
     spec = msgspec.structs.replace(
         policy.spec,
         eval_episodes=asked.eval_episodes or policy.spec.eval_episodes,
-        rng_seed=policy.spec.rng_seed if asked.rng_seed is None else asked.rng_seed,
+        rng_seed=rng_seed,
         env_devices=(asked.device,) * policy.spec.n_envs,
         eval_reward_modes=modes,
         settings=settings,
@@ -72,9 +74,10 @@ def answer(asked: PoliciesQuestion) -> PoliciesAnswer:
     for path in map(Path, asked.policies):
         pin(policy_file.load(path).spec.arithmetic)
         spec, played, warning = evaluate_file(path, asked)
-        warnings += [warning] if warning else []
-        for actions in dict.fromkeys(one.actions for one in played):
-            episodes = [one.outcome for one in played if one.actions == actions]
+        if warning:
+            warnings.append(warning)
+        for actions in dict.fromkeys(episode.actions for episode in played):
+            episodes = [episode.result for episode in played if episode.actions == actions]
             means, words = kind_of(spec.task).summary(episodes)
             rows.append({"policy": str(path), "actions": actions, "episodes": len(episodes), **means})
             lines.append(f"{path} ({actions}, {len(episodes)} episodes): {words}")

@@ -14,7 +14,7 @@ from esper_ab.contracts.settings import Arithmetic
 from workers.commands.answering import answer_stdin
 from workers.devices.by_torch import pin
 from workers.trainer import module
-from workers.trainer.rehearsal import Trial, Tried, attempt
+from workers.trainer.trial import Trial, Tried, attempt
 from workers.user_rewards.user_code import line_of, one_line
 
 

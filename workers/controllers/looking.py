@@ -42,12 +42,14 @@ class Looking(Controller[DecisionView]):
         present = view.table.present
         if view.step >= LOOK_STEP:
             new = ~present.any(axis=1)
-            wishes[new, OP], wishes[new, SLOT] = Op.GERMINATE, _place(view)[new]
+            wishes[new, OP] = Op.GERMINATE
+            wishes[new, SLOT] = _place(view)[new]
             wishes[new, vocabulary.BLUEPRINT] = self._blueprint
             for head, choice in _BLEND.items():
                 wishes[new, head] = choice
         grown = present.any(axis=1)
-        wishes[grown, OP], wishes[grown, SLOT] = Op.ADVANCE, present.argmax(axis=1)[grown]
+        wishes[grown, OP] = Op.ADVANCE
+        wishes[grown, SLOT] = present.argmax(axis=1)[grown]
         decisions, permitted = follow(view.masks, wishes)
         decisions[~permitted] = Op.WAIT
         return decisions
@@ -59,7 +61,8 @@ def _place(view: DecisionView) -> Ints:
     last = len(view.slots) - 1
     blind = signals.train_loss > BLIND_NATS
     few = signals.val_loss - signals.train_loss > FEW_NATS
-    return np.where(blind, 0, np.where(few, last, last // 2 + last % 2))
+    middle = last // 2 + last % 2
+    return np.where(blind, 0, np.where(few, last, middle))
 
 
 def make(settings: ControllerSettings, slots: tuple[str, ...], blueprints: tuple[str, ...]) -> Looking:

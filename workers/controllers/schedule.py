@@ -46,18 +46,22 @@ def _index(entry: str, what: str, value: str, choices: tuple[str, ...]) -> int:
     return choices.index(value)
 
 
+def _is_step(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= _STEP_DIGITS and int(text) >= 1
+
+
 def _parse(entry: str, slots: tuple[str, ...], blueprints: tuple[str, ...]) -> tuple[int, list[int]]:
     """Return the step of one entry and its choice for every head."""
     parts = entry.split(":")
-    digits = parts[0].isascii() and parts[0].isdigit() and len(parts[0]) <= _STEP_DIGITS
-    if len(parts) < 3 or not (digits and int(parts[0]) >= 1):
+    if len(parts) < 3 or not _is_step(parts[0]):
         within = f"with steps from 1 to {'9' * _STEP_DIGITS}"
         raise ValueError(f"schedule entry {entry!r} is not step:op:slot[:head=value…], {within}")
     step, op, slot, *rest = parts
     ops = tuple(op.name.lower() for op in _HEADS_OF)
     wish = [0] * len(HEADS)
     chosen = Op[ops[_index(entry, "op", op, ops)].upper()]
-    wish[OP], wish[SLOT] = chosen, _index(entry, "slot", slot, slots)
+    wish[OP] = chosen
+    wish[SLOT] = _index(entry, "slot", slot, slots)
     values: dict[str, str] = {}
     for item in rest:
         head, equals, value = item.partition("=")
@@ -81,8 +85,11 @@ def _parse(entry: str, slots: tuple[str, ...], blueprints: tuple[str, ...]) -> t
 def default_plan(slots: tuple[str, ...]) -> tuple[str, ...]:
     """Return the default schedule: germinate conv_light in every slot, one per step in network order; fossilise all."""
     germinations = [f"{step}:germinate:{slot}:tempo=3" for step, slot in enumerate(slots, start=1)]
-    advances = [f"{len(slots)}:advance:{slot}" for slot in slots for _ in range(3)]
-    return (*germinations, *advances, *(f"{len(slots)}:fossilize:{slot}" for slot in slots))
+    advances = list[str]()
+    for slot in slots:
+        advances += [f"{len(slots)}:advance:{slot}"] * 3
+    fossilisations = [f"{len(slots)}:fossilize:{slot}" for slot in slots]
+    return (*germinations, *advances, *fossilisations)
 
 
 class Schedule(Controller[DecisionView]):
@@ -101,7 +108,8 @@ class Schedule(Controller[DecisionView]):
         wishes = int_zeros((len(schedules), longest, len(HEADS)))
         for row, schedule in enumerate(schedules):
             entries = schedule._steps.shape[1]
-            steps[row, :entries], wishes[row, :entries] = schedule._steps[0], schedule._wishes[0]
+            steps[row, :entries] = schedule._steps[0]
+            wishes[row, :entries] = schedule._wishes[0]
         return cls(np.repeat(steps, hosts, axis=0), np.repeat(wishes, hosts, axis=0))
 
     def begin_episode(self, n_envs: int) -> None:
@@ -128,6 +136,6 @@ def make(settings: ControllerSettings, slots: tuple[str, ...], blueprints: tuple
     """Return the controller for `settings.schedule`, or for the default; ValueError if an entry cannot be parsed."""
     entries = [_parse(entry, slots, blueprints) for entry in settings.schedule or default_plan(slots)]
     entries.sort(key=lambda entry: entry[0])  # stable: the order of the list within a step
-    return Schedule(
-        np.array([[step for step, _ in entries]]), np.array([[wish for _, wish in entries]], dtype=np.int64)
-    )
+    steps = [step for step, _ in entries]
+    wishes = [wish for _, wish in entries]
+    return Schedule(np.array([steps]), np.array([wishes], dtype=np.int64))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
@@ -67,9 +68,8 @@ class Behaviour:
     @property
     def settings(self) -> ControllerSettings:
         """Return the settings of the controller that produces this behaviour."""
-        return ControllerSettings(
-            name=self.controller, schedule=tuple(entry for life in self.lives for entry in life.entries())
-        )
+        schedule = itertools.chain(*(life.entries() for life in self.lives))
+        return ControllerSettings(name=self.controller, schedule=tuple(schedule))
 
     @property
     def description(self) -> str:
@@ -92,11 +92,10 @@ class Behaviours:
         def each(**changes: object) -> tuple[SeedLife, ...]:
             return tuple(replace(life, **changes) for life in whole)  # type: ignore[arg-type]
 
-        pruned = tuple(
-            SeedLife(slot=slot, step=born + place, end="prune", end_step=born + place + _GIVES_UP)
-            for born in _LIVES_OF_PRUNED
-            for place, slot in enumerate(self.slots)
-        )
+        pruned = []
+        for generation in _LIVES_OF_PRUNED:
+            for born, slot in enumerate(self.slots, start=generation):
+                pruned.append(SeedLife(slot=slot, step=born, end="prune", end_step=born + _GIVES_UP))
         return (
             Behaviour(name="schedule", lives=whole, words="conv_light in every slot, all fossilised"),
             Behaviour(
@@ -112,7 +111,7 @@ class Behaviours:
                 name="grow everything", lives=each(blueprint="conv_heavy"), words="conv_heavy, a fossil in every slot"
             ),
             Behaviour(
-                name="prune everything", lives=pruned, words="a conv_light in every slot, pruned and grown again"
+                name="prune everything", lives=tuple(pruned), words="a conv_light in every slot, pruned and grown again"
             ),
             Behaviour(name="wait", controller="wait", words="no seed at all"),
             Behaviour(name="heuristic", controller="heuristic", words="the rules of the heuristic controller"),

@@ -166,7 +166,9 @@ def refuse_folder(task: str, data_dir: str) -> None:
 FILE = Path(__file__).with_name("digits.npz")
 DIGITS_SIZES = (1024, 384, 389)
 _MAX = 16.0  # a pixel is the number of set bits in a 4x4 patch
-_MEAN, _STD = 0.3053, 0.3760  # of all pixels, scaled to 0-1
+# Of all pixels, scaled to 0-1.
+_MEAN = 0.3053
+_STD = 0.3760
 
 
 def load_digits(data_dir: str = "") -> Splits:

@@ -17,12 +17,12 @@ def seen_gpus(visible: str | None) -> list[tuple[str, Any]]:
 
     The list is empty if `visible` names a MIG instance together with any further device.
     """
+    count = 0
     if torch.version.cuda and not is_beyond_one_instance(visible):
         count = torch.cuda.device_count()
-    else:
-        count = 0
-    found = [torch.cuda.get_device_properties(index) for index in range(count)]
-    return list(zip(gpu_names([str(one.uuid) for one in found], visible), found, strict=True))
+    gpus = [torch.cuda.get_device_properties(index) for index in range(count)]
+    names = gpu_names([str(gpu.uuid) for gpu in gpus], visible)
+    return list(zip(names, gpus, strict=True))
 
 
 def pin(arithmetic: Arithmetic) -> None:

@@ -22,8 +22,11 @@ def variables(uuids: Iterable[str], arithmetic: ProcessArithmetic) -> dict[str, 
     Unless the user has set allocator options, the CUDA allocator uses expandable segments, because a run's tensors
     change their sizes with every seed.
     """
+    allocator = {_ALLOCATOR[0]: "expandable_segments:True"}
+    if any(name in os.environ for name in _ALLOCATOR):
+        allocator = {}
     return {
-        **({} if any(name in os.environ for name in _ALLOCATOR) else {_ALLOCATOR[0]: "expandable_segments:True"}),
+        **allocator,
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
         "CUDA_VISIBLE_DEVICES": ",".join(filter(None, uuids)),
         **dict.fromkeys(_THREADS, str(arithmetic.threads)),
@@ -44,4 +47,7 @@ def determinism(arithmetic: ProcessArithmetic) -> dict[str, str]:
 def names_in_worker(names: Iterable[str]) -> dict[str, str]:
     """Return torch's names of one lane's devices, by plan name; a worker sees only its own GPUs, numbered from 0."""
     numbers = itertools.count()
-    return {name: f"cuda:{next(numbers)}" if name.startswith("cuda") else "cpu" for name in names}
+    here = {}
+    for name in names:
+        here[name] = f"cuda:{next(numbers)}" if name.startswith("cuda") else "cpu"
+    return here

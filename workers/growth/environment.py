@@ -71,7 +71,9 @@ class GrowthEnv:
             self._orders[bank] = Orders(len(contexts[0].train.y), ahead=not is_cpu(like.device))
         self._threads = ThreadPoolExecutor(len(self._banks), "device")  # creates threads only when there is work
         # Environment -> the bank that holds it, and its row there.
-        self.homes = {int(env): (bank, row) for bank, _ in self._banks for row, env in enumerate(bank.envs)}
+        self.homes: dict[int, tuple[Bank, int]] = {}
+        for bank, _ in self._banks:
+            self.homes |= {env: (bank, row) for row, env in enumerate(bank.envs.tolist())}
         self.host_params = self._banks[0][0].host.width
 
     def begin(self, paths: Sequence[RngPath]) -> DecisionView:
@@ -138,7 +140,8 @@ class GrowthEnv:
         """
         lifecycle = self.lifecycle
         signals = self._signals
-        percent = (float(values[i]) for values in (signals.val_acc, signals.best_val_acc))
+        percent = np.array([signals.val_acc[i], signals.best_val_acc[i]])
+        percent[~np.isfinite(percent)] = 0.0
         counts = (
             self.host_params,
             lifecycle.table.params[i].sum(),
@@ -148,8 +151,7 @@ class GrowthEnv:
             lifecycle.contributing[i],
             *lifecycle.op_counts[i],
         )
-        known = (value if np.isfinite(value) else 0.0 for value in percent)
-        return *known, finite(float(signals.val_loss[i])), *map(float, counts)
+        return *percent.tolist(), finite(float(signals.val_loss[i])), *map(float, counts)
 
     def carried(self) -> dict[str, Any]:
         """Return {}, because every episode grows fresh hosts."""
@@ -216,7 +218,9 @@ class GrowthEnv:
         """Implement `Graft.germinate`; modules are initialised from rng paths of the current step."""
         bank, row = self.homes[env]
         module, gate = bank.germinate(row, slot, blueprint_index, self._address(env, slot))
-        return module + (gate if algorithm == Algorithm.GATE else 0)
+        if algorithm == Algorithm.GATE:
+            return module + gate
+        return module
 
     def set_algorithm(self, env: int, slot: int, algorithm: int) -> int:
         """Implement `Graft.set_algorithm`."""
@@ -246,14 +250,16 @@ class GrowthEnv:
         with self._stopwatch.phase("train"):
             trained = self._on_every_context(self._train, self.alive)
         for envs, (loss, accuracy) in trained:
-            out["train_loss"][envs], out["train_acc"][envs] = loss, accuracy
+            out["train_loss"][envs] = loss
+            out["train_acc"][envs] = accuracy
         with self._stopwatch.phase("validate"):
             validated = self._on_every_context(partial(self._pass, test=False), self.alive)
         for envs, result in validated:
             out["val_loss"][envs] = result.loss
             out["val_acc"][envs] = result.real_accuracy
-            parts = contributions(result.active, result.accuracy, result.plan)
-            contribution[envs], off[envs], interaction[envs] = parts
+            contribution[envs], off[envs], interaction[envs] = contributions(
+                result.active, result.accuracy, result.plan
+            )
         finite = np.isfinite(out["train_loss"]) & np.isfinite(out["val_loss"])
         return Measurement(
             **out, all_off_acc=off, contribution=contribution, interaction_sum=interaction, finite=finite
@@ -270,16 +276,20 @@ class GrowthEnv:
         no tensor that is written, and all are done before this function returns, so each computes what it would
         compute alone.
         """
-        parts = [(bank, data, rows) for bank, data in self._banks if len(rows := np.flatnonzero(among[bank.envs]))]
-        if len(parts) < 2 or all(is_cpu(data[0].train.x.device) for _, data, _ in parts):
+        parts = []
+        for bank, data in self._banks:
+            rows = np.flatnonzero(among[bank.envs])
+            if len(rows):
+                parts.append((bank, data, rows))
+        only_cpus = all(is_cpu(data[0].train.x.device) for _, data, _ in parts)
+        if len(parts) < 2 or only_cpus:
             results = [work(*part) for part in parts]
         else:
             results = list(self._threads.map(work, *zip(*parts, strict=True)))
-        return [
-            (bank.envs[rows[at]], result)
-            for (bank, _, rows), found in zip(parts, results, strict=True)
-            for at, result in found
-        ]
+        of_envs = []
+        for (bank, _, rows), of_rows in zip(parts, results, strict=True):
+            of_envs += [(bank.envs[rows[at]], result) for at, result in of_rows]
+        return of_envs
 
     def _contexts(self, bank: Bank, data: list[DeviceData], rows: Ints) -> Iterator[tuple[DeviceData, Ints]]:
         """Yield, for each context found in `rows`, its data and its positions in `rows`."""
@@ -292,7 +302,8 @@ class GrowthEnv:
     def _train(self, bank: Bank, data: list[DeviceData], rows: Ints) -> list[tuple[Ints, tuple[Floats, Floats]]]:
         envs = bank.envs[rows]
         table = self.lifecycle.table
-        order = self._shares.among(envs, self._orders[bank].of(self.epoch, envs, last=self.epoch == self.steps))
+        drawn = self._orders[bank].of(self.epoch, envs, last=self.epoch == self.steps)
+        order = self._shares.among(envs, drawn)
         return [
             (at, bank.train_epoch(table, rows[at], own.train, order[at]))
             for own, at in self._contexts(bank, data, rows)
@@ -300,7 +311,8 @@ class GrowthEnv:
 
     def _pass(self, bank: Bank, data: list[DeviceData], rows: Ints, *, test: bool) -> list[tuple[Ints, PassResult]]:
         """Measure the test split, or the validation split with all ablations."""
-        return [
-            (at, bank.measure(self.lifecycle.table, rows[at], own.test if test else own.validation, ablate=not test))
-            for own, at in self._contexts(bank, data, rows)
-        ]
+        results = []
+        for own, at in self._contexts(bank, data, rows):
+            split = own.test if test else own.validation
+            results.append((at, bank.measure(self.lifecycle.table, rows[at], split, ablate=not test)))
+        return results

@@ -38,11 +38,13 @@ def probe(questions: Questions, doing: Callable[[str], None]) -> AboutTask:
     if questions.task not in tasks:
         return found  # the caller refuses it and lists the existing names
     slots = questions.slots or tasks[questions.task].slots
-    own = tuple(user_reward(one, len(slots), doing) for one in questions.user_rewards)
+    own = tuple(user_reward(reference, len(slots), doing) for reference in questions.user_rewards)
     doing(f"loading the data of {questions.task}")
-    asked = [one for one in questions.controllers if one.settings.name in controllers]  # the caller refuses others
-    makers = {one.group: entry("workers.controllers", one.settings.name, "make") for one in asked}
-    problems = {one.group: _problem(partial(makers[one.group], one.settings, slots, one.blueprints)) for one in asked}
+    problems = {}
+    for asked in questions.controllers:
+        if asked.settings.name in controllers:  # the caller refuses others
+            make = entry("workers.controllers", asked.settings.name, "make")
+            problems[asked.group] = _problem(partial(make, asked.settings, slots, asked.blueprints))
     return replace(
         found,
         user_rewards=own,
@@ -117,7 +119,9 @@ def step_s(questions: Questions, device: torch.device) -> float:
     table = SeedTable.empty(len(rows), len(task.slots))
     bank.begin_episode([RngPath(0) / int(row) for row in rows])
     for row, slot in np.ndindex(table.stage.shape):
-        table.stage[row, slot], table.blueprint[row, slot] = Stage.TRAINING, (row + slot) % len(settings.blueprints)
-        bank.germinate(row, slot, (row + slot) % len(settings.blueprints), RngPath(0) / row / slot)
+        blueprint = (row + slot) % len(settings.blueprints)
+        table.stage[row, slot] = Stage.TRAINING
+        table.blueprint[row, slot] = blueprint
+        bank.germinate(row, slot, blueprint, RngPath(0) / row / slot)
     order = np.zeros((len(rows), images * _MINIBATCHES), np.int64)
     return _device.seconds(device, partial(bank.train_epoch, table, rows, split, order)) / _MINIBATCHES

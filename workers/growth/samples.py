@@ -63,9 +63,13 @@ class DeviceData:
         """Return the data of each context of a family, without a copy; other tasks have all data as one context."""
         if not task.contexts:
             return [self]
-        whole = (self.train, self.validation, self.test)
+        train, validation, test = task.sizes
         return [
-            DeviceData(*(split.cut(context * size, size) for split, size in zip(whole, task.sizes, strict=True)))
+            DeviceData(
+                self.train.cut(context * train, train),
+                self.validation.cut(context * validation, validation),
+                self.test.cut(context * test, test),
+            )
             for context in range(len(task.contexts))
         ]
 
@@ -123,18 +127,19 @@ class Orders:
         """
         if self._next is not None and self._next[0] == step:
             _, drawn, future = self._next
-            found = future.result()[np.searchsorted(drawn, envs)]
+            orders = future.result()[np.searchsorted(drawn, envs)]
         else:
-            found = _permutations(self._samples, self._addresses(step, envs))
+            orders = _permutations(self._samples, self._addresses(step, envs))
         self._next = None
         if self._thread is not None and not last:
             drawing = self._thread.submit(_permutations, self._samples, self._addresses(step + 1, envs))
             self._next = step + 1, envs, drawing
-        return found
+        return orders
 
     def _addresses(self, step: int, envs: Ints) -> list[RngPath]:
         return [self._paths[env] / "step" / step / "data-order" for env in envs]
 
 
 def _permutations(samples: int, addresses: list[RngPath]) -> Ints:
-    return np.argsort(np.stack([path.generator().random(samples) for path in addresses]), axis=1, kind="stable")
+    draws = np.stack([path.generator().random(samples) for path in addresses])
+    return np.argsort(draws, axis=1, kind="stable")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,7 +21,9 @@ from esper_ab.contracts.records import EnvEpisode
 from esper_ab.contracts.rng import RngPath
 from workers.arrays import Floats, flaw
 from workers.environments import AboutTask, Stopwatch
-from workers.gymnasium_task.environments import GymEnvironments, GymFacts, GymSpec, GymStep
+from workers.gymnasium_task.environments import GymEnvironments
+from workers.gymnasium_task.facts import GymFacts, GymStep
+from workers.gymnasium_task.place import GymSpec
 from workers.gymnasium_task.world import (
     RETURN,
     RandomActions,
@@ -48,12 +51,13 @@ def probe(questions: Questions, names: AboutTask) -> AboutTask:
 
 def _references(questions: Questions) -> list[tuple[str, str]]:
     """Return (purpose, reference) for every user function that the question names."""
-    task = [] if questions.task.startswith(GYM_PREFIX) else [("task", questions.task)]
+    references = list[tuple[str, str]]()
+    if not questions.task.startswith(GYM_PREFIX):
+        references.append(("task", questions.task))
     if ":" in questions.outcome.removeprefix("info:"):
-        outcome = [("outcome", questions.outcome)]
-    else:
-        outcome = []
-    return [*task, *outcome, *(("reward mode", mode) for mode in questions.user_rewards)]
+        references.append(("outcome", questions.outcome))
+    references += [("reward mode", mode) for mode in questions.user_rewards]
+    return references
 
 
 def _played(questions: Questions, names: AboutTask, folder: Path) -> AboutTask:
@@ -100,7 +104,7 @@ def _played(questions: Questions, names: AboutTask, folder: Path) -> AboutTask:
         action_bounds=codec.bounds,
     )
     problems = {group: look.reward_problems[group] for group in questions.rewards if group in look.reward_problems}
-    code = tuple(msgspec.structs.replace(one, repeats=one.reference not in look.impure) for one, _ in found)
+    code = tuple(msgspec.structs.replace(users, repeats=users.reference not in look.impure) for users, _ in found)
     return replace(names, tasks=(task,), user_rewards=code, reward_problems=problems)
 
 
@@ -130,15 +134,19 @@ class _Look:
             self.unusable = f"what it shows before step {self._steps} is not finite: {facts.observation.tolist()}"
         # With random actions all episodes may end together, at a limit; with a policy they end one by one.
         over = (facts.terminated | facts.truncated).any()
-        views = (facts, facts.of(np.arange(len(facts.stepped)) > 0)) if over else (facts,)
+        views = [facts]
+        if over:
+            views.append(facts.of(np.arange(len(facts.stepped)) > 0))
         for group, (mode, function) in list(self._rewards.items()):
             try:
-                for one in views:
-                    values = function(_step(one))
-                    if wrong := flaw(np.where(one.stepped, values, 0.0)):
+                for view in views:
+                    values = function(_step(view))
+                    if wrong := flaw(np.where(view.stepped, values, 0.0)):
                         raise ValueError(f"reward mode {mode!r} {wrong} at step {self._steps}: {values.tolist()}")
-                if self._steps == 1 and not np.array_equal(function(_step(facts)), function(_step(facts))):
-                    self.impure.add(mode)
+                if self._steps == 1:
+                    values = function(_step(facts))
+                    if not np.array_equal(values, function(_step(facts))):
+                        self.impure.add(mode)
             except ValueError as error:
                 self._problem(group, mode, error)
 
@@ -175,10 +183,10 @@ def _episode(
         began = time.perf_counter()
         happened, seen = environments.step(controller.decide(seen, environments.uniforms()))
         took_s += time.perf_counter() - began
-        one = happened.facts.facts
-        for part in (one.observation, one.next_observation, one.env_reward, one.terminated, one.truncated):
-            sha.update(part.tobytes())
-        look(one)
+        facts = happened.facts.facts
+        for name in ("observation", "next_observation", "env_reward", "terminated", "truncated"):
+            sha.update(getattr(facts, name).tobytes())
+        look(facts)
     ends = environments.ends().envs
     sha.update(repr(ends).encode())
     return sha.hexdigest(), ends, took_s
@@ -189,7 +197,7 @@ def _measures(questions: Questions) -> TaskMeasures:
     declared = RETURN
     if outcome:
         label = outcome.rpartition(":")[2]
-        name = "outcome_" + "".join(c if c.isascii() and c.isalnum() else "_" for c in label.lower())
+        name = "outcome_" + re.sub(r"[^a-z0-9]", "_", label.lower())
         declared = Measure(name=name[:64], label=label[:60])
     declared = msgspec.structs.replace(
         declared, better=questions.outcome_better, low=questions.outcome_low, high=questions.outcome_high

@@ -28,8 +28,12 @@ class Codec:
         self._actions = actions
         self._plain = isinstance(observations, gymnasium.spaces.Box)
         self.box = isinstance(actions, gymnasium.spaces.Box)
-        sizes = () if self.box else _head_sizes(actions)
-        count = flatdim(actions) if self.box else len(sizes)
+        sizes: tuple[int, ...] = ()
+        if self.box:
+            count = flatdim(actions)
+        else:
+            sizes = _head_sizes(actions)
+            count = len(sizes)
         if (most := max(flatdim(observations), count, *sizes)) > _LARGEST:
             raise ValueError(f"{most} entries or choices of a space are too many for a policy here: at most {_LARGEST}")
         names = ("action",) if count == 1 else tuple(f"action_{index}" for index in range(count))
@@ -58,7 +62,9 @@ class Codec:
     @property
     def bounds(self) -> tuple[tuple[float, float] | None, ...]:
         """The bounds of a box by dimension, with None where either bound is infinite; empty for every other space."""
-        both = zip(self.low.tolist(), self.high.tolist(), strict=True) if self.box else ()
+        if not self.box:
+            return ()
+        both = zip(self.low.tolist(), self.high.tolist(), strict=True)
         return tuple(pair if np.isfinite(pair).all() else None for pair in both)
 
     def flat(self, observation: Any) -> NDArray[Any]:
@@ -91,7 +97,7 @@ class Codec:
         given = self.given(decisions).astype(self._actions.dtype, copy=False)
         if given.ndim > 1 or isinstance(self._actions, gymnasium.spaces.Discrete):
             return list(given)
-        return [np.array(one) for one in given]
+        return [np.array(action) for action in given]
 
     def given(self, decisions: Decisions) -> NDArray[Any]:
         """Return the actions as recorded in facts: [E] for a Discrete space, else [E, …] with the shape of the space.
@@ -101,19 +107,26 @@ class Codec:
         shape = (len(decisions), *(self._actions.shape or ()))
         if self.box:
             clipped: NDArray[Any] = np.minimum(np.maximum(decisions, self._least), self._most)
-            return (np.rint(clipped) if self.integers else clipped).astype(self._actions.dtype).reshape(shape)
+            if self.integers:
+                clipped = np.rint(clipped)
+            return clipped.astype(self._actions.dtype).reshape(shape)
         shifted: NDArray[Any] = decisions + self._first
         return shifted.reshape(shape)
 
 
 def _inside(bounds: NDArray[Any], *, least: bool) -> Floats:
     """Return bounds as float64 [dimensions]; a 64-bit integer that float64 cannot represent is rounded inwards."""
-    found: Floats = bounds.astype(np.float64).ravel()
-    if bounds.dtype.kind in _INTEGERS:
-        exact = zip(found.tolist(), bounds.ravel().tolist(), strict=True)
-        outside = np.array([number < bound if least else number > bound for number, bound in exact])
-        found = np.where(outside, np.nextafter(found, np.inf if least else -np.inf), found)
-    return found
+    rounded: Floats = bounds.astype(np.float64).ravel()
+    if bounds.dtype.kind not in _INTEGERS:
+        return rounded
+    exact = zip(rounded.tolist(), bounds.ravel().tolist(), strict=True)  # numbers of Python compare exactly
+    if least:
+        outside = [number < bound for number, bound in exact]
+        inwards = np.inf
+    else:
+        outside = [number > bound for number, bound in exact]
+        inwards = -np.inf
+    return np.where(outside, np.nextafter(rounded, inwards), rounded)
 
 
 def _head_sizes(actions: gymnasium.Space[Any]) -> tuple[int, ...]:

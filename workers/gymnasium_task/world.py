@@ -25,7 +25,9 @@ from esper_ab.contracts.settings import RewardSettings
 from esper_ab.contracts.worker_order import RunSpec
 from workers.arrays import Floats, Ints
 from workers.environments import Controller, Decisions, Stopwatch
-from workers.gymnasium_task.environments import Env, GymEnvironments, GymEpisode, GymSeen, GymSpec, GymStep, close
+from workers.gymnasium_task.environments import GymEnvironments, GymSeen
+from workers.gymnasium_task.facts import GymEpisode, GymStep
+from workers.gymnasium_task.place import Env, GymSpec, close
 from workers.gymnasium_task.spaces import Codec
 from workers.user_rewards.user_code import (
     Load,
@@ -193,13 +195,18 @@ NO_LIMIT = 10_000_000
 
 def measures(outcome: str) -> tuple[Measure, ...]:
     """Return the measures recorded in addition to the outcome."""
-    return (*((RETURN,) if outcome else ()), LENGTH)
+    if outcome:
+        return RETURN, LENGTH
+    return (LENGTH,)
 
 
 def measured(outcome: str, episode: GymEpisode) -> dict[str, float | None]:
     """Return an episode's measures, by the names of `measures`."""
-    own: dict[str, float | None] = {RETURN.name: env_return(episode)} if outcome else {}
-    return {**own, LENGTH.name: float(len(episode.env_rewards))}
+    values: dict[str, float | None] = {}
+    if outcome:
+        values[RETURN.name] = env_return(episode)
+    values[LENGTH.name] = float(len(episode.env_rewards))
+    return values
 
 
 class GymWorld:
@@ -260,6 +267,9 @@ class RandomActions(Controller[GymSeen]):
         low = np.where(bounded, box.low, 0.0)
         high = np.where(bounded, box.high, 0.0)
         normal = torch.special.ndtri(torch.from_numpy(np.maximum(uniforms, 2.0**-54))).numpy()
-        even = np.floor(uniforms * (high - low + 1.0)) if box.integers else (high - low) * uniforms
+        if box.integers:
+            even = np.floor(uniforms * (high - low + 1.0))
+        else:
+            even = (high - low) * uniforms
         numbers: Floats = np.where(bounded, low + even, normal)
         return numbers

@@ -133,19 +133,19 @@ class Growth(Kind):
 
     def world(self, path: Path, spec: RunSpec, importable: Collection[str], device: str) -> World:
         """Return the world of a saved policy, with hosts on `device`."""
-        if spec.task not in (tasks := catalog.names("workers.tasks")):
+        tasks = catalog.names("workers.tasks")
+        if spec.task not in tasks:
             raise ValueError(f"{path}: its task {spec.task!r} is not installed here; there are {', '.join(tasks)}")
         task = _task(spec.task)
         return GrowthWorld(spec, task, {device: DeviceData.of(task.load(spec.data_dir), device_here(device))})
 
     def summary(self, episodes: Sequence[EnvEpisode]) -> tuple[dict[str, Any], str]:
         """Return the accuracy, and how much was grown, as means and as a sentence."""
-        means = {
-            name: float(np.mean([one.measures[name] for one in episodes]))
-            for name in ("params_added", "fossilized", "pruned")
-        }
-        accuracy = float(np.mean([one.outcome for one in episodes]))
-        diverged = sum(one.failed for one in episodes)
+        means = {}
+        for name in ("params_added", "fossilized", "pruned"):
+            means[name] = float(np.mean([episode.measures[name] for episode in episodes]))
+        accuracy = float(np.mean([episode.outcome for episode in episodes]))
+        diverged = sum(episode.failed for episode in episodes)
         words = (
             f"held-out accuracy {accuracy:.2f} %, {means['params_added']:.0f} parameters added, "
             f"{means['fossilized']:.1f} fossilised, {means['pruned']:.1f} pruned, {diverged} diverged"

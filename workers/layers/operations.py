@@ -25,7 +25,9 @@ def conv(x: Tensor, weight: Tensor, depthwise: bool = False) -> Tensor:
     weight = weight.to(x.dtype)
     if weight.shape[-1] > 1 and _device.is_cpu(x.device):
         return by_groups(x, weight, depthwise)
-    return by_products(x, whole(weight) if depthwise else weight)
+    if depthwise:
+        weight = whole(weight)
+    return by_products(x, weight)
 
 
 def by_groups(x: Tensor, weight: Tensor, depthwise: bool = False) -> Tensor:
@@ -34,7 +36,8 @@ def by_groups(x: Tensor, weight: Tensor, depthwise: bool = False) -> Tensor:
     n, out, _, k, _ = weight.shape
     image = x.reshape(b, h, w, images * into).permute(0, 3, 1, 2)  # channels last in memory
     kernel = weight.flatten(0, 1).contiguous(memory_format=torch.channels_last)
-    y = F.conv2d(image, kernel, padding=k // 2, groups=n * into if depthwise else images)
+    groups = n * into if depthwise else images
+    y = F.conv2d(image, kernel, padding=k // 2, groups=groups)
     return y.permute(0, 2, 3, 1).reshape(b, h, w, n, out)
 
 

@@ -152,14 +152,15 @@ def declare(library: ctypes.CDLL, ours: dict[str, int]) -> None:
 
 def pointers(addresses: Iterable[int]) -> ctypes.Array[ctypes.c_void_p]:
     """Return an array of pointers for the kernel; the memory that they point to must outlive the kernel's call."""
-    found = list(addresses)
-    return (Pointer * len(found))(*found)
+    listed = list(addresses)
+    return (Pointer * len(listed))(*listed)
 
 
 def checked(status: int) -> None:
     """Raise MemoryError or ValueError if a call of the kernel failed."""
     if status:
-        raise (MemoryError if status == _NO_MEMORY else ValueError)(f"the kernel refuses: {_STATUS[status]}")
+        message = f"the kernel refuses: {_STATUS[status]}"
+        raise MemoryError(message) if status == _NO_MEMORY else ValueError(message)
 
 
 class Workspaces:
@@ -221,7 +222,8 @@ _KERNEL = 4  # number of dimensions of a convolution's kernel [out, into, k, k]
 
 def widest_kernel(blueprint: Blueprint, channels: int) -> int:
     """Return the kernel width of the blueprint's widest convolution; 0 if it has none."""
-    return max((spec.shape[-1] for spec in blueprint.params(channels) if len(spec.shape) == _KERNEL), default=0)
+    kernels = [spec.shape for spec in blueprint.params(channels) if len(spec.shape) == _KERNEL]
+    return max((shape[-1] for shape in kernels), default=0)
 
 
 def trains(blueprint: Blueprint) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,11 @@ _FIRST = (
     (EXCITE, 4, 4, 2, (61, 69, 77)),
 )
 _SECOND = ((CONV, 8, 8, 3, (0,)), (NORM, 8, 8, 8, (576, 584)), (RELU, 8, 8, 0, ()))
-_ROWS, _PARENTS, _ON, _REAL = (2, 3), ([0, 0], [0, 1, 1]), ([0, 1], [1, 0, 1]), 2  # the tree of configurations
+# The tree of configurations.
+_ROWS = (2, 3)
+_PARENTS = (np.array([0, 0]), np.array([0, 1, 1]))
+_ON = (np.array([0, 1], np.uint8), np.array([1, 0, 1], np.uint8))
+_REAL = 2
 
 
 def known_answer(library: ctypes.CDLL) -> str:
@@ -52,31 +56,7 @@ def known_answer(library: ctypes.CDLL) -> str:
     steps = np.arange(_SAMPLES)
     labels = 5 * steps % _HOST.classes
     order = (7 * steps + 3) % _SAMPLES
-    seeds = (binding.SeedStruct * 2)(
-        binding.SeedStruct(
-            values=first.ctypes.data,
-            momentum=momenta[1].ctypes.data,
-            layers=_chain(_FIRST),
-            n_layers=len(_FIRST),
-            width=_FIRST_WIDTH,
-            gate=81,
-            gate_hidden=8,
-            join=Algorithm.GATE,
-            trained=1,
-            alpha=0.6,
-        ),
-        binding.SeedStruct(
-            values=second.ctypes.data,
-            momentum=momenta[2].ctypes.data,
-            layers=_chain(_SECOND),
-            n_layers=len(_SECOND),
-            width=_SECOND_WIDTH,
-            join=Algorithm.MULTIPLY,
-            fossil=1,
-            trained=1,
-            alpha=0.8,
-        ),
-    )
+    seeds = _seeds(first, second, momenta[1:])
     network = binding.NetworkStruct(
         values=host.ctypes.data,
         momentum=momenta[0].ctypes.data,
@@ -89,9 +69,9 @@ def known_answer(library: ctypes.CDLL) -> str:
         batch_size=_BATCH, host_lr=0.05, seed_lr=0.04, momentum=0.9, weight_decay=5e-4, max_grad_norm=1.0
     )
     split = binding.SplitStruct(images=images.ctypes.data, labels=labels.ctypes.data, samples=_SAMPLES, each=_EACH)
-    parents = [np.array(row) for row in _PARENTS]
-    on = [np.array(row, np.uint8) for row in _ON]
-    tree = binding.TreeStruct(rows=(binding.Int * 2)(*_ROWS), parents=_pointers(parents), on=_pointers(on), real=_REAL)
+    tree = binding.TreeStruct(
+        rows=(binding.Int * 2)(*_ROWS), parents=_pointers(_PARENTS), on=_pointers(_ON), real=_REAL
+    )
     measured = np.zeros(2)
     loss = np.zeros(1)
     right = np.zeros(_ROWS[-1], np.int64)
@@ -100,6 +80,35 @@ def known_answer(library: ctypes.CDLL) -> str:
     workspaces.measure(network, split, tree, right, loss)
     parts: list[NDArray[Any]] = [measured, loss, right, *mean, *var, host, first, second, *momenta]
     return hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest()
+
+
+def _seeds(first: Floats32, second: Floats32, momenta: Sequence[Floats32]) -> ctypes.Array[binding.SeedStruct]:
+    """Return the two seeds, whose parameters and momenta stay in these arrays."""
+    return (binding.SeedStruct * 2)(
+        binding.SeedStruct(
+            values=first.ctypes.data,
+            momentum=momenta[0].ctypes.data,
+            layers=_chain(_FIRST),
+            n_layers=len(_FIRST),
+            width=_FIRST_WIDTH,
+            gate=81,
+            gate_hidden=8,
+            join=Algorithm.GATE,
+            trained=1,
+            alpha=0.6,
+        ),
+        binding.SeedStruct(
+            values=second.ctypes.data,
+            momentum=momenta[1].ctypes.data,
+            layers=_chain(_SECOND),
+            n_layers=len(_SECOND),
+            width=_SECOND_WIDTH,
+            join=Algorithm.MULTIPLY,
+            fossil=1,
+            trained=1,
+            alpha=0.8,
+        ),
+    )
 
 
 def _chain(layers: tuple[tuple[int, int, int, int, tuple[int, ...]], ...]) -> ctypes.Array[LayerStruct]:

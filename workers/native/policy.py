@@ -31,14 +31,17 @@ from workers.environments import Masks
 from workers.native.binding import Int, Long, Pointer
 
 Double = ctypes.c_double
-_STATUS = {1: "no memory", 3: "sizes, places or an order of calls that do not fit"}  # EsperStatus
+_NO_MEMORY = 1
+_STATUS = {_NO_MEMORY: "no memory", 3: "sizes, places or an order of calls that do not fit"}  # EsperStatus
 _STEPPED, _BEYOND_KL, _NOT_FINITE = range(3)  # EsperPolicyEnd
 _UNIT = 16  # floats; memory is padded to multiples of it
 
 
 def _struct(*parts: tuple[str, type]) -> type[ctypes.Structure]:
     """Return a struct with these fields, given as names with their common type."""
-    fields = [(name, kind) for names, kind in parts for name in names.split()]
+    fields = list[tuple[str, type]]()
+    for names, kind in parts:
+        fields += [(name, kind) for name in names.split()]
     return type("Struct", (ctypes.Structure,), {"_fields_": fields})
 
 
@@ -56,10 +59,10 @@ _Learnt = _struct((_NUMBERS, Double), ("end", Int))
 
 def _declared(library: ctypes.CDLL) -> ctypes.CDLL:
     structs = (_Sizes, _Memory, _Step, _Arrays, _Rule, _Learnt)
-    found = (Int * len(structs))()
-    library.esper_policy_layout(found)
-    if list(found) != [ctypes.sizeof(struct) for struct in structs]:
-        raise ValueError(f"the policy's structs have {list(found)} bytes")
+    sizes = (Int * len(structs))()
+    library.esper_policy_layout(sizes)
+    if list(sizes) != [ctypes.sizeof(struct) for struct in structs]:
+        raise ValueError(f"the policy's structs have {list(sizes)} bytes")
     step, arrays = map(ctypes.POINTER, (_Step, _Arrays))
     library.esper_policy_close.restype = library.esper_policy_changed.restype = None
     library.esper_policy_close.argtypes = library.esper_policy_changed.argtypes = [Pointer]
@@ -80,7 +83,8 @@ def _declared(library: ctypes.CDLL) -> ctypes.CDLL:
 
 def _checked(status: int) -> None:
     if status:
-        raise (MemoryError if status == 1 else ValueError)(f"the policy refuses: {_STATUS[status]}")
+        message = f"the policy refuses: {_STATUS[status]}"
+        raise MemoryError(message) if status == _NO_MEMORY else ValueError(message)
 
 
 _FLOAT, _DOUBLE, _INT, _BOOL = map(np.dtype, (np.float32, np.float64, np.int64, np.bool_))
@@ -114,31 +118,26 @@ class NativePolicy(ActorCritic):
         ends = np.cumsum([weight.size for weight in initial.values()])
         # Kept alive for the library, which writes to it: weights, and Adam's running means.
         self._flat = np.zeros((3, -(-int(ends[-1]) // _UNIT) * _UNIT), dtype=np.float32)
-        self.weights, self.means, self.squares = (
-            {
-                name: flat[end - weight.size : end].reshape(weight.shape)
-                for (name, weight), end in zip(initial.items(), ends.tolist(), strict=True)
-            }
-            for flat in self._flat
-        )
-        sizes = (Int * len(shape.head_sizes))(*shape.head_sizes)
-        memory = _Memory(*(flat.ctypes.data for flat in self._flat), ends[-1])
-        _checked(
-            library.esper_policy_open(
-                ctypes.byref(
-                    _Sizes(
-                        shape.observation_width,
-                        shape.hidden,
-                        shape.memory == "lstm",
-                        shape.dimensions,
-                        len(sizes),
-                        sizes,
-                    )
-                ),
-                ctypes.byref(memory),
-                ctypes.byref(self._handle),
+        self.weights = {}
+        self.means = {}
+        self.squares = {}
+        for (name, weight), end in zip(initial.items(), ends.tolist(), strict=True):
+            own = slice(end - weight.size, end)
+            self.weights[name], self.means[name], self.squares[name] = (
+                flat[own].reshape(weight.shape) for flat in self._flat
             )
+        head_sizes = (Int * len(shape.head_sizes))(*shape.head_sizes)
+        sizes = _Sizes(
+            shape.observation_width,
+            shape.hidden,
+            shape.memory == "lstm",
+            shape.dimensions,
+            len(head_sizes),
+            head_sizes,
         )
+        memory = _Memory(*(flat.ctypes.data for flat in self._flat), ends[-1])
+        opened = library.esper_policy_open(ctypes.byref(sizes), ctypes.byref(memory), ctypes.byref(self._handle))
+        _checked(opened)
         for name, weight in initial.items():
             self.weights[name][...] = weight
         self.changed()
@@ -229,16 +228,19 @@ class NativePolicy(ActorCritic):
             return self._given
         shape = batch.valid.shape
         numbers = (_at(array, _DOUBLE, shape) for array in (batch.log_probs, batch.advantages, batch.returns))
-        masks = batch.masks
-        memory = batch.memory
+        masks_at = memory_at = None
+        if batch.masks is not None:
+            masks_at = _at(batch.masks, _BOOL, (*shape, self._decisions, self._widest))
+        if batch.memory is not None:
+            memory_at = _at(batch.memory, _FLOAT, (2, shape[1], self.shape.hidden))
         self._given = _Arrays(
             *shape,
             _at(batch.observations, _FLOAT, (*shape, self.shape.observation_width)),
             _at(batch.actions, self._kind, (*shape, self._decisions)),
-            None if masks is None else _at(masks, _BOOL, (*shape, self._decisions, self._widest)),
+            masks_at,
             *numbers,
             _at(batch.valid, _BOOL, shape),
-            None if memory is None else _at(memory, _FLOAT, (2, shape[1], self.shape.hidden)),
+            memory_at,
         )
         self._given_of = weakref.ref(batch)
         return self._given

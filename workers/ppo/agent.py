@@ -53,7 +53,8 @@ class PPOAgent(Controller[Seen]):
     def __init__(self, spec: AgentSpec, arithmetic: Arithmetic) -> None:
         """Create a fresh agent; Unusable if the kernel of `arithmetic` is not available here."""
         self.spec = spec
-        self.frozen = self.greedy = False
+        self.frozen = False
+        self.greedy = False
         shape = Shape(
             observation_width=spec.observation_width,
             head_sizes=spec.head_sizes,
@@ -70,10 +71,12 @@ class PPOAgent(Controller[Seen]):
 
     def begin_episode(self, n_envs: int) -> None:
         """Clear the memory, except for environments that continue, and drop steps that were not learnt from."""
-        going_on = None if self.frozen else self._kept
-        self._memory = self.policy.initial_memory(n_envs) if going_on is None else going_on
+        if self.frozen or self._kept is None:
+            self._memory = self.policy.initial_memory(n_envs)
+        else:
+            self._memory = self._kept
+            self._kept = None
         self._first = self._memory.copy()
-        self._kept = self._kept if self.frozen else None
         self._alive = all_true(n_envs)
         self._all_alive = True
         self._buffer = RolloutBuffer()
@@ -93,7 +96,8 @@ class PPOAgent(Controller[Seen]):
         Raises ValueError if an observation of a live environment is not finite.
         """
         raw = self._known(observation)
-        decision = self.policy.decide(self._seen(raw), self._memory, masks, None if greedy else uniforms)
+        drawn = None if greedy else uniforms
+        decision = self.policy.decide(self._seen(raw), self._memory, masks, drawn)
         if not self.frozen:
             self._buffer.decided(raw, decision)
         return decision.actions
@@ -114,7 +118,8 @@ class PPOAgent(Controller[Seen]):
             if cut is not None:
                 self._buffer.cut_off(cut, self._last_values(cut))
         if np.count_nonzero(done):
-            self._live((self._alive & ~done) | (False if cut is None else cut.restarted))
+            alive = self._alive & ~done
+            self._live(alive if cut is None else alive | cut.restarted)
         if cut is not None:
             self._memory[:, cut.restarted] = 0.0
             if cut.goes_on.any() and not self.frozen:
@@ -161,13 +166,15 @@ class PPOAgent(Controller[Seen]):
         """Return the agent's state between two episodes, as plain containers of arrays and builtins."""
         if len(self._buffer):
             raise RuntimeError("the state of an agent is taken between episodes")
-        return {
+        state = {
             "spec": msgspec.to_builtins(self.spec),
             **self.policy.state(),
             "observations": self.observations.state(),
             "returns": self.returns.moments.state(),
-            **({} if self._kept is None else {"memory": self._kept.copy()}),
         }
+        if self._kept is not None:
+            state["memory"] = self._kept.copy()
+        return state
 
     @classmethod
     def from_state(cls, state: dict[str, Any], arithmetic: Arithmetic) -> PPOAgent:
@@ -217,8 +224,10 @@ class PPOAgent(Controller[Seen]):
         mean = self.returns.mean
         std = self.returns.std
         self.returns.moments.merge(returns[:, None])
-        if std != 0.0 and self.returns.std != 0.0:
-            self.policy.rescale_values(std / self.returns.std, (mean - self.returns.mean) / self.returns.std)
+        new_mean = self.returns.mean
+        new_std = self.returns.std
+        if std != 0.0 and new_std != 0.0:
+            self.policy.rescale_values(std / new_std, (mean - new_mean) / new_std)
 
     def _batch(self, rollout: Rollout, values: Floats, advantages: Floats, returns: Floats) -> Batch:
         arrays = {
@@ -229,8 +238,9 @@ class PPOAgent(Controller[Seen]):
             "advantages": advantages,
             "returns": self.returns.normalise(returns),
             "valid": rollout.valid,
-            **({} if rollout.masks is None else {"masks": rollout.masks}),
         }
+        if rollout.masks is not None:
+            arrays["masks"] = rollout.masks
         memory = self._first if self._first.any() else None
         if self.spec.policy.memory == "none":
             arrays = of_steps(arrays, rollout.valid)

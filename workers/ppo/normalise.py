@@ -43,7 +43,9 @@ class RunningMoments:
         mean = batch.mean(axis=0)
         delta = mean - self.mean
         total = self.count + len(batch)
-        squares = self._squares + ((batch - mean) ** 2).sum(axis=0) + delta**2 * (self.count * len(batch) / total)
+        within = ((batch - mean) ** 2).sum(axis=0)
+        between = delta**2 * (self.count * len(batch) / total)
+        squares = self._squares + within + between
         self.mean = self.mean + delta * (len(batch) / total)
         self.count = total
         self._set(squares)

@@ -135,13 +135,15 @@ def cut_sequences(arrays: Arrays, starts: Bools) -> tuple[Arrays, Ints, Bools]:
     Also return the column of each sequence, [N], and whether it is the first of its column, [N].
     """
     steps, columns = starts.shape
-    begins = [np.concatenate(([0], np.flatnonzero(starts[1:, column]) + 1)) for column in range(columns)]
-    of_column = np.repeat(np.arange(columns), [len(of) for of in begins])
+    begins = [np.concatenate(([0], np.flatnonzero(starts[1:, column]) + 1)) for column in range(columns)]  # by column
+    of_column = np.repeat(np.arange(columns), [len(steps_of) for steps_of in begins])
     begin = np.concatenate(begins)
-    length = np.concatenate([np.diff(of, append=steps) for of in begins])
-    within = np.arange(length.max())[:, None] < length  # [L, N]
-    at = np.where(within, begin + np.arange(length.max())[:, None], 0)
-    found = {}
+    length = np.concatenate([np.diff(steps_of, append=steps) for steps_of in begins])
+    place = np.arange(length.max())[:, None]  # [L, 1], in a sequence
+    within = place < length  # [L, N]
+    at = np.where(within, begin + place, 0)
+    sequences = {}
     for name, array in arrays.items():
-        found[name] = np.where(within.reshape(*within.shape, *[1] * (array.ndim - 2)), array[at, of_column], 0)
-    return {name: array.astype(arrays[name].dtype) for name, array in found.items()}, of_column, begin == 0
+        kept = within.reshape(*within.shape, *[1] * (array.ndim - 2))
+        sequences[name] = np.where(kept, array[at, of_column], 0).astype(array.dtype)
+    return sequences, of_column, begin == 0

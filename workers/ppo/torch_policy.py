@@ -87,22 +87,23 @@ class TorchPolicy(ActorCritic):
         chosen = torch.from_numpy(sequences)
         terms = self.loss({name: part.index_select(1, chosen) for name, part in _tensors(batch).items()}, rule)
         loss = terms.pop("loss")
-        told = {name: float(term) for name, term in terms.items()}
-        if told["kl"] > rule.target_kl:
-            return Learnt(**told, grad_norm=None, stepped=False)
+        numbers = {name: float(term) for name, term in terms.items()}
+        if numbers["kl"] > rule.target_kl:
+            return Learnt(**numbers, grad_norm=None, stepped=False)
         tensors = list(self._tensors.values())
         for tensor, grad in zip(tensors, torch.autograd.grad(loss, tensors), strict=True):
             tensor.grad = grad
         norm = float(nn.utils.clip_grad_norm_(tensors, rule.max_grad_norm))
         if stepped := math.isfinite(norm):
             self._move(rule.lr)
-        return Learnt(**told, grad_norm=norm, stepped=stepped)
+        return Learnt(**numbers, grad_norm=norm, stepped=stepped)
 
     @torch.no_grad()
     def _move(self, lr: float) -> None:
         """Move all weights against their gradients."""
         tensors = list(self._tensors.values())
-        means, squares = ([torch.from_numpy(part) for part in parts.values()] for parts in (self.means, self.squares))
+        means = [torch.from_numpy(mean) for mean in self.means.values()]
+        squares = [torch.from_numpy(square) for square in self.squares.values()]
         grads = [tensor.grad for tensor in tensors if tensor.grad is not None]
         steps = list(torch.full((len(tensors),), float(self.steps)).unbind())
         adam(
@@ -125,15 +126,15 @@ class TorchPolicy(ActorCritic):
 
     def loss(self, batch: dict[str, Tensor], rule: UpdateRule) -> dict[str, Tensor]:
         """Return a minibatch's loss with its terms, which are means over valid steps; `batch`: parts of a `Batch`."""
-        now = self._outputs(batch)
+        log_probs, entropies, values = self._outputs(batch)
         valid = batch["valid"]
-        log_probs, advantages, returns = (batch[name][valid] for name in ("log_probs", "advantages", "returns"))
-        log_ratio = now[0] - log_probs
+        advantages = batch["advantages"][valid]
+        log_ratio = log_probs - batch["log_probs"][valid]
         ratio = log_ratio.exp()
         clipped = ratio.clamp(1.0 - rule.clip, 1.0 + rule.clip)
         policy_loss = -torch.minimum(ratio * advantages, clipped * advantages).mean()
-        value_loss = 0.5 * (now[2] - returns).square().mean()
-        entropy = now[1].sum(-1).mean()
+        value_loss = 0.5 * (values - batch["returns"][valid]).square().mean()
+        entropy = entropies.sum(-1).mean()
         return dict(
             loss=policy_loss + rule.value_coef * value_loss - rule.entropy_coef * entropy,
             policy_loss=policy_loss.detach(),
@@ -194,7 +195,8 @@ class TorchPolicy(ActorCritic):
         for group, heads in enumerate(self.shape.groups):
             logits.append(self._group(group, features, torch.from_numpy(actions)))
             bounds = np.cumsum([sizes[head] for head in heads])
-            for head, part in zip(heads, np.split(logits[-1].numpy(), bounds[:-1], 1), strict=True):
+            parts = np.split(logits[-1].numpy(), bounds[:-1], 1)
+            for head, part in zip(heads, parts, strict=True):
                 if masks is None:
                     mask = all_true(part.shape)
                 else:
@@ -222,8 +224,10 @@ class TorchPolicy(ActorCritic):
     def _group(self, group: int, features: Tensor, actions: Tensor) -> Tensor:
         """Return logits [..., sum of the group's sizes] from features [..., hidden], given actions [..., heads]."""
         inner = self._linear(f"actor.{group}.inner", features)
-        for head in range(min(self.shape.groups[group].start, CONDITIONING_HEADS)):
-            inner = inner + torch.embedding(self._tensors[f"actor.{group}.choices.{head}.weight"], actions[..., head])
+        conditioning = min(self.shape.groups[group].start, CONDITIONING_HEADS)
+        for head in range(conditioning):
+            embeddings = self._tensors[f"actor.{group}.choices.{head}.weight"]
+            inner = inner + torch.embedding(embeddings, actions[..., head])
         return self._linear(f"actor.{group}.logits", torch.tanh(inner))
 
     def _values(self, features: Tensor) -> Tensor:

@@ -48,9 +48,10 @@ def ppo_update(policy: ActorCritic, batch: Batch, settings: PPOSettings, rule: U
     epochs_done = 0
     stopped_by_kl = False
     for sequences, last_of_epoch in _minibatches(batch, settings, rng):
-        seen.append(policy.learn(batch, sequences, rule))
-        stopped_by_kl = seen[-1].kl > rule.target_kl
-        if not seen[-1].stepped:
+        learnt = policy.learn(batch, sequences, rule)
+        seen.append(learnt)
+        stopped_by_kl = learnt.kl > rule.target_kl
+        if not learnt.stepped:
             break
         epochs_done += last_of_epoch
     norms = [learnt.grad_norm for learnt in seen if learnt.grad_norm is not None]
@@ -91,10 +92,11 @@ def _head_uses(entropies: Floats, counts: Ints) -> tuple[HeadUse, ...]:
     """Return each head's use, from entropies and numbers of valid choices, both [N, heads]; a uniform entropy is 1."""
     chose = counts > 1
     sums = np.where(chose, entropies / np.log(np.maximum(counts, 2)), 0.0).sum(0)
-    return tuple(
-        HeadUse(entropy=finite(total / steps) if steps else None, learnable=steps / len(counts))
-        for total, steps in zip(sums.tolist(), chose.sum(0).tolist(), strict=True)
-    )
+    uses = []
+    for total, steps in zip(sums.tolist(), chose.sum(0).tolist(), strict=True):
+        entropy = finite(total / steps) if steps else None
+        uses.append(HeadUse(entropy=entropy, learnable=steps / len(counts)))
+    return tuple(uses)
 
 
 def _minibatches(batch: Batch, settings: PPOSettings, rng: RngPath) -> Iterator[tuple[Ints, bool]]:
@@ -116,8 +118,11 @@ def _explained_variance(batch: Batch) -> float | None:
     variance = float(returns.var())
     if variance < _MIN_VARIANCE:
         return None
-    return finite(1.0 - float((returns - batch.values[batch.valid]).var()) / variance)
+    unexplained = float((returns - batch.values[batch.valid]).var())
+    return finite(1.0 - unexplained / variance)
 
 
 def _mean(numbers: Sequence[float]) -> float | None:
-    return finite(sum(numbers) / len(numbers)) if numbers else None
+    if not numbers:
+        return None
+    return finite(sum(numbers) / len(numbers))

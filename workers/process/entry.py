@@ -141,9 +141,10 @@ def _pin_torch(lane: Lane, arithmetic: Arithmetic) -> tuple[str, ...]:
     from workers.devices.by_torch import pin, seen_gpus
 
     pin(arithmetic)
-    seen = seen_gpus(os.environ.get("CUDA_VISIBLE_DEVICES")) if any(lane.uuids) else []
-    if any(lane.uuids):
-        check_gpus(lane, [name for name, _ in seen])
+    if not any(lane.uuids):
+        return ("",) * len(lane.uuids)
+    seen = seen_gpus(os.environ.get("CUDA_VISIBLE_DEVICES"))
+    check_gpus(lane, [name for name, _ in seen])
     titles = iter([str(device.name) for _, device in seen])
     return tuple(next(titles) if uuid else "" for uuid in lane.uuids)
 

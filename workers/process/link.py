@@ -86,7 +86,8 @@ class LinkWatch:
         return int(recv_monitor_message(self._monitor)["event"])
 
 
-_STDERR, _FORKED = 2, 71  # a descriptor; an exit status
+_STDERR = 2
+_FORKED = 71  # exit status
 _RESEND_AFTER_S = 30.0  # long, because a lockstep barrier takes as long as its slowest run
 _SEND_TIMEOUT_S = 30.0
 _LINGER_FINISHED_MS = 5000
@@ -206,8 +207,10 @@ class Link:
         """Return why the coordinator cancelled the current run, or None. Does not block; other messages are kept."""
         while self._socket.poll(0):
             self._waiting.append(decode_from_coordinator(self._socket.recv()))
-        cancels = (one for one in self._waiting if isinstance(one, messages.Cancel) and self._is_mine(one.run_name))
-        return next((cancel.reason for cancel in cancels), None)
+        for message in self._waiting:
+            if isinstance(message, messages.Cancel) and self._is_mine(message.run_name):
+                return message.reason
+        return None
 
     def close(self, finished: bool) -> None:
         """Close the connection; if the worker has `finished`, deliver pending messages first, otherwise drop them."""

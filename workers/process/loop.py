@@ -89,20 +89,20 @@ def serve(link: Link, order: worker_order.WorkerOrder, log_to: Callable[[Path, s
 def _gpu_memory_errors() -> tuple[type[Exception], ...]:
     """Return torch's error for a full GPU; none where torch has not been imported."""
     torch = sys.modules.get("torch")
-    return () if torch is None else (torch.OutOfMemoryError,)
+    if torch is None:
+        return ()
+    return (torch.OutOfMemoryError,)
 
 
 def _how_much(spec: worker_order.RunSpec) -> str:
     """Return a sentence with the GPU memory that a run took before memory ran out, and the settings that need less."""
     import torch
 
-    peak, total = max(
-        (
-            (torch.cuda.max_memory_allocated(gpu), torch.cuda.get_device_properties(gpu).total_memory)
-            for gpu in range(torch.cuda.device_count())
-        ),
-        default=(0, 0),
-    )
+    peak = total = 0
+    for gpu in range(torch.cuda.device_count()):
+        peak_here = torch.cuda.max_memory_allocated(gpu)
+        total_here = torch.cuda.get_device_properties(gpu).total_memory
+        peak, total = max((peak, total), (peak_here, total_here))
     taken = f"{peak / 2**30:.1f} GiB of {total / 2**30:.1f} GiB"
     smaller = kind_of(spec.task).smaller
     return f"{spec.ref.device}: the run took up to {taken}; {smaller} less"
@@ -151,7 +151,8 @@ def _take_up(folder: Path, session: AnySession, assigned: messages.Assign) -> tu
     for sentence in damaged:
         _say(sentence)
     if assigned.milestone > 0:
-        _say(f"{assigned.spec.ref.name}: {f'taken up after episode {milestone - 1}' if milestone else 'begun anew'}")
+        begins = f"taken up after episode {milestone - 1}" if milestone else "begun anew"
+        _say(f"{assigned.spec.ref.name}: {begins}")
     return milestone, damaged
 
 
@@ -184,8 +185,10 @@ def _when_there_is_room(link: Link, spec: worker_order.RunSpec, milestone: int, 
 def _await_release(link: Link, spec: worker_order.RunSpec, milestone: int) -> None:
     """Wait for the release of `milestone`, sent when the milestone's record is on disk and the run may continue."""
     while True:
-        found = _listen(link, spec, None)
-        if isinstance(found, messages.Release) and (found.run_name, found.milestone) == (spec.ref.name, milestone):
+        message = _listen(link, spec, None)
+        if not isinstance(message, messages.Release):
+            continue
+        if (message.run_name, message.milestone) == (spec.ref.name, milestone):
             return
 
 

@@ -164,8 +164,9 @@ class Starter:
 
     def _forget(self, status: socket.socket, given: Sequence[int]) -> None:
         """In a forked child: close everything that is not for it."""
-        for one in (self._control, status, *(status for _, status in self._children.values())):
-            one.close()
+        of_others = [status for _, status in self._children.values()]
+        for own in (self._control, status, *of_others):
+            own.close()
         for descriptor in _open_descriptors() - self._own - set(given):
             os.close(descriptor)
 
@@ -183,7 +184,8 @@ def reason_to_spawn() -> str:
     """Return why a child of this process must not be forked; "" if it can be."""
     threads = len(os.listdir("/proc/self/task"))  # noqa: PTH208  their number
     if threads > 1:
-        return f"importing its modules has left {threads - 1} more {'thread' if threads == 2 else 'threads'} running"
+        word = "thread" if threads == 2 else "threads"
+        return f"importing its modules has left {threads - 1} more {word} running"
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_initialized():
         return "importing its modules has initialised CUDA"

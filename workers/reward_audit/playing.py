@@ -53,11 +53,14 @@ def joined(parts: Sequence[Recorded]) -> Recorded:
     whole = max((part.steps for part in parts), key=len)
     if not whole:
         raise ValueError("every host diverged in its first epoch: there is nothing to score")
-    filled = [(*part.steps, *(_filling(step, len(part.hosts)) for step in whole[len(part.steps) :])) for part in parts]
-    return Recorded(
-        hosts=tuple(host for part in parts for host in part.hosts),
-        steps=tuple(_each_array(step, np.concatenate) for step in zip(*filled, strict=True)),
-    )
+    hosts = list[EnvEpisode]()
+    filled = []
+    for part in parts:
+        hosts += part.hosts
+        missing = whole[len(part.steps) :]
+        filled.append((*part.steps, *(_filling(step, len(part.hosts)) for step in missing)))
+    steps = tuple(_each_array(step, np.concatenate) for step in zip(*filled, strict=True))
+    return Recorded(hosts=tuple(hosts), steps=steps)
 
 
 def score(recorded: Recorded, reward: RewardFunction, settings: RewardSettings) -> Floats:
@@ -90,7 +93,8 @@ def with_constants(steps: Sequence[StepFacts], settings: RewardSettings) -> list
     for facts in steps:
         live: Ints = facts.seeds.present.sum(axis=1)
         rent = facts.effective_seed_params + more_base * live * facts.host_params
-        restated.append(replace(facts, seeds=replace(facts.seeds, potential_before=before), effective_seed_params=rent))
+        seeds = replace(facts.seeds, potential_before=before)
+        restated.append(replace(facts, seeds=seeds, effective_seed_params=rent))
         before = potential(facts.seeds, settings)
     return restated
 
@@ -145,9 +149,12 @@ def player(spec: EnvSpec, data: DeviceData, together: int = 16) -> Play:
     (device,) = spec.env_devices
 
     def play_all(behaviours: Sequence[Behaviour], hosts: int, path: RngPath) -> Recorded:
-        chunks = [behaviours[at : at + together] for at in range(0, len(behaviours), together)]
-        wide = [replace(spec, env_devices=(device,) * (hosts * len(chunk))) for chunk in chunks]
-        return joined([_play(one, {device: data}, chunk, path) for one, chunk in zip(wide, chunks, strict=True)])
+        parts = []
+        for at in range(0, len(behaviours), together):
+            chunk = behaviours[at : at + together]
+            wide = replace(spec, env_devices=(device,) * (hosts * len(chunk)))
+            parts.append(_play(wide, {device: data}, chunk, path))
+        return joined(parts)
 
     return play_all
 
@@ -155,25 +162,31 @@ def player(spec: EnvSpec, data: DeviceData, together: int = 16) -> Play:
 def _play(spec: EnvSpec, data: dict[str, DeviceData], behaviours: Sequence[Behaviour], path: RngPath) -> Recorded:
     hosts = len(spec.env_devices) // len(behaviours)
     env = GrowthEnv(spec, data, Stopwatch())
-    paths = [path / host for _ in behaviours for host in range(hosts)]
+    paths = [path / host for host in range(hosts)] * len(behaviours)
     steps: list[StepFacts] = []
 
     def keep(facts: StepFacts) -> Floats:
         steps.append(_each_array((facts,), lambda arrays: arrays[0].copy()))  # shares no array with the environments
         return np.zeros(len(facts.op))
 
-    result = play(env, paths, _side_by_side(behaviours, hosts, spec), {"kept": keep}, Stopwatch(), lambda _step: None)
+    decider = _side_by_side(behaviours, hosts, spec)
+    result = play(env, paths, decider, {"kept": keep}, Stopwatch(), lambda _step: None)
     return Recorded(hosts=result.envs, steps=tuple(steps))
 
 
 def _side_by_side(behaviours: Sequence[Behaviour], hosts: int, spec: EnvSpec) -> SideBySide:
     """Return one controller for all. Schedules are merged into one, at a cost that does not depend on their number."""
-    made = [_controller(behaviour, spec) for behaviour in behaviours]
-    scheduled = Schedule.side_by_side([one if isinstance(one, Schedule) else _NOTHING for one in made], hosts)
-    envs = np.arange(len(made) * hosts)
-    own = [envs[place * hosts : (place + 1) * hosts] for place in range(len(made))]
-    others = [(one, rows) for one, rows in zip(made, own, strict=True) if not isinstance(one, Schedule)]
-    return SideBySide([(scheduled, envs), *others])
+    envs = np.arange(len(behaviours) * hosts)
+    schedules = list[Schedule]()
+    others = list[tuple[Controller[DecisionView], Ints]]()
+    for place, behaviour in enumerate(behaviours):
+        controller = _controller(behaviour, spec)
+        if isinstance(controller, Schedule):
+            schedules.append(controller)
+        else:
+            schedules.append(_NOTHING)
+            others.append((controller, envs[place * hosts : (place + 1) * hosts]))
+    return SideBySide([(Schedule.side_by_side(schedules, hosts), envs), *others])
 
 
 def _controller(behaviour: Behaviour, spec: EnvSpec) -> Controller[DecisionView]:

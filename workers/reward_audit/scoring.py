@@ -133,17 +133,18 @@ def audit(question: RewardAuditQuestion, arithmetic: Arithmetic, data: DeviceDat
     rewards = [_load(reward, len(slots)) for reward in question.rewards]
     world = _world(question, arithmetic, data, task, slots)
     by_accuracy = _found(world, _last_accuracy, _ACCURACY) if question.searched else None
-    size = question.hosts
-    references = len(world.offered.reference)
-    hosts = world.recorded.hosts
+    behaviours = []
+    for place, behaviour in enumerate(world.behaviours):
+        kind: Literal["reference", "random"] = "random"
+        if place < len(world.offered.reference):
+            kind = "reference"
+        hosts = world.recorded.hosts[place * question.hosts :][: question.hosts]
+        behaviours.append(_played(behaviour, kind, hosts))
     return RewardAuditAnswer(
         arithmetic=arithmetic,
         torch_version=str(torch.__version__),
         slots=slots,
-        behaviours=tuple(
-            _played(behaviour, "reference" if place < references else "random", hosts[place * size :][:size])
-            for place, behaviour in enumerate(world.behaviours)
-        ),
+        behaviours=tuple(behaviours),
         scored=tuple(_scored(world, reward) for reward in rewards),
         found_by_accuracy=by_accuracy,
     )
@@ -217,6 +218,9 @@ def _scored(world: _World, reward: _Loaded) -> Scored:
     def returns_of(changed: RewardSettings) -> Floats:
         return world.means(score(world.recorded, reward.function, changed))
 
+    found = None
+    if world.question.searched:
+        found = _found(world, reward.function, settings)
     return Scored(
         reward=reward.asked,
         sha256=reward.sha256,
@@ -224,17 +228,18 @@ def _scored(world: _World, reward: _Loaded) -> Scored:
         by_step=tuple(magnitude.mean(axis=1).tolist()),
         largest=float(magnitude.max()),
         varied=varied(settings, returns_of),
-        found=_found(world, reward.function, settings) if world.question.searched else None,
+        found=found,
     )
 
 
 def _found(world: _World, function: RewardFunction, settings: RewardSettings) -> FoundBehaviour:
     """Search on the behaviours' hosts, starting from the random schedules; replay the result on different hosts."""
     question = world.question
-    path = run_path(world.question.rng_seed, 0) / "reward_audit"
+    path = run_path(question.rng_seed, 0) / "reward_audit"
 
     def grade(behaviours: Sequence[Behaviour]) -> Floats:
-        return world.means(score(world.play(behaviours, question.hosts, path / "host"), function, settings))
+        recorded = world.play(behaviours, question.hosts, path / "host")
+        return world.means(score(recorded, function, settings))
 
     own = world.means(score(world.recorded, function, settings)).tolist()
     first = len(world.offered.reference)

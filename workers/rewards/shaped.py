@@ -32,12 +32,14 @@ def terms(facts: StepFacts, settings: RewardSettings) -> dict[str, Floats]:
     seeds = blank_absent(facts.seeds)
     bounded = attribution(facts, seeds, settings)
     harmful = (seeds.stage == BLENDING) & (seeds.total_improvement < 0)
+    blending_warning = np.where(harmful, -0.1 - np.minimum(0.05 * seeds.epochs_in_stage, 0.3), 0.0)
+    synergy = np.where(seeds.interaction_sum > 0, 0.1 * np.tanh(0.5 * seeds.interaction_sum), 0.0)
     return dict(
         attribution=bounded.sum(axis=1),
-        blending_warning=np.where(harmful, -0.1 - np.minimum(0.05 * seeds.epochs_in_stage, 0.3), 0.0).sum(axis=1),
+        blending_warning=blending_warning.sum(axis=1),
         holding_warning=_holding_warning(facts, seeds, bounded).sum(axis=1),
         pbrs=pbrs(seeds, before_with_birth(seeds), settings).sum(axis=1),
-        synergy=np.where(seeds.interaction_sum > 0, 0.1 * np.tanh(0.5 * seeds.interaction_sum), 0.0).sum(axis=1),
+        synergy=synergy.sum(axis=1),
         rent=_rent(facts, settings),
         alpha_shock=_alpha_shock(facts, settings),
         action_shaping=action_shaping(facts, seeds, settings),

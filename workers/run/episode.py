@@ -68,7 +68,9 @@ def step_through(
                 if happened.penalty is not None:
                     sums[mode][happened.ended] += happened.penalty[happened.ended]
             own = next(iter(earned.values())) if earned else np.zeros(env.n_envs)
-            decider.reward(own if happened.penalty is None else own + happened.penalty, happened.ended, happened.cut)
+            if happened.penalty is not None:
+                own = own + happened.penalty
+            decider.reward(own, happened.ended, happened.cut)
         seen = after
         alive = np.count_nonzero(after.alive)
         if alive:

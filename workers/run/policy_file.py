@@ -42,7 +42,8 @@ class SavedPolicy:
 
 def save(experiment_dir: Path, spec: RunSpec, agent: PPOAgent | None) -> str:
     """Write the policy file of a run durably; return its sha256. After an OSError, a previous file is unchanged."""
-    state = {"format": FORMAT, "spec": msgspec.to_builtins(spec), "agent": None if agent is None else agent.state()}
+    of_agent = None if agent is None else agent.state()
+    state = {"format": FORMAT, "spec": msgspec.to_builtins(spec), "agent": of_agent}
     return durable.write(experiment_dir, spec.policy_file, state_bytes.to_bytes(state))
 
 

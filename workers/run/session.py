@@ -118,12 +118,11 @@ class Session:
         mine = self.state()
         if mine is None or mine.keys() != state.keys():
             raise ValueError("it was written for a different run")
-        if self.agent is None:
-            agent = None
-        else:
+        agent = None
+        if self.agent is not None:
             agent = PPOAgent.from_state(state["agent"], self.spec.arithmetic)
-        if agent is not None and self.agent is not None and agent.spec != self.agent.spec:
-            raise ValueError("it was written for a different run")
+            if agent.spec != self.agent.spec:
+                raise ValueError("it was written for a different run")
         goes_on = self._env.take_up(state)
         if agent is not None:
             agent.forget(~goes_on)
@@ -147,7 +146,7 @@ class Session:
             policy_file=self.spec.policy_file,
             policy_sha256=sha256,
             timing=self._stopwatch.lap(),
-            digest=_digest(tuple(played.outcome for played in eval_episodes), None, self._policy_bytes()),
+            digest=_digest(tuple(played.result for played in eval_episodes), None, self._policy_bytes()),
         )
 
     def evaluate_policy(self, policy: policy_file.SavedPolicy, on_step: OnStep) -> tuple[EvaluatedEpisode, ...]:
@@ -156,7 +155,7 @@ class Session:
         Episodes are scored in every mode with default constants. A policy without probabilities has no greedy actions.
         """
         spec = self.spec
-        found = list[EvaluatedEpisode]()
+        evaluated = list[EvaluatedEpisode]()
         kinds: list[tuple[Literal["sampled", "greedy"], tuple[int, ...]]]
         kinds = [("sampled", episode_sizes(spec.eval_episodes, spec.n_envs))]
         if policy.agent:
@@ -167,8 +166,8 @@ class Session:
                 result = self.evaluation_episode(episode, size, decider, on_step)
                 for i, end in enumerate(result.envs):
                     rewards = {mode: finite(float(values[i])) for mode, values in result.rewards.items()}
-                    found.append(EvaluatedEpisode(episode=episode, actions=kind, outcome=end, rewards=rewards))
-        return tuple(found)
+                    evaluated.append(EvaluatedEpisode(episode=episode, actions=kind, result=end, rewards=rewards))
+        return tuple(evaluated)
 
     def evaluation_episode(self, episode: int, eval_episodes: int, decider: Controller[Any], on_step: OnStep) -> Ended:
         """Play the first `eval_episodes` environments of an evaluation episode; score them by every mode's defaults."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections.abc import Callable, Iterator
@@ -91,7 +92,7 @@ class Watch:
     def _has_written(self) -> bool:
         """Whether files have changed since the last call; a folder may hold many, so a busy program's are not read."""
         before = self._written
-        self._written = sorted(entry for path in self._paths for entry in _files(path))
+        self._written = sorted(itertools.chain(*map(_files, self._paths)))
         return self._written != before
 
 

@@ -136,10 +136,8 @@ def as_planned(order: TrainerOrder, experiment_dir: Path) -> PythonTrainer:
 
 def _of(module: ModuleType, what: str) -> PythonTrainer:
     sys.modules[module.__name__] = module  # where pickle looks names up
-    train, evaluate = (
-        user_code.function_of(what, module, name, call)
-        for name, call in (("train", "(run)"), ("evaluate", "(run, state)"))
-    )
+    train = user_code.function_of(what, module, "train", "(run)")
+    evaluate = user_code.function_of(what, module, "evaluate", "(run, state)")
     if not inspect.isgeneratorfunction(inspect.unwrap(train)):
         raise ValueError(f"{what}: train(run) yields no points; at the end of each, yield run.Point(metrics, state=…)")
     settings = getattr(module, "Settings", TrainerSettings)
@@ -169,14 +167,14 @@ def metrics_of(point: Any, outcome: str) -> dict[str, float]:
     """Return the numbers of a point, including the outcome."""
     if not isinstance(point, Point):
         raise ValueError(f"train(run) yielded {type(point).__name__}; yield run.Point(metrics, state=…)")
-    found = {name: number(value, f"metric {name!r} of a point") for name, value in point.metrics.items()}
-    if outcome not in found:
-        there = ", ".join(found) or "nothing"
+    metrics = {name: number(value, f"metric {name!r} of a point") for name, value in point.metrics.items()}
+    if outcome not in metrics:
+        names = ", ".join(metrics) or "nothing"
         raise ValueError(
-            f"a point has no metric {outcome!r}, the outcome as it is measured while training; it has {there}; "
+            f"a point has no metric {outcome!r}, the outcome as it is measured while training; it has {names}; "
             "add it, or name another with --higher or --lower"
         )
-    return found
+    return metrics
 
 
 def next_point(points: Iterator[Point], number: int, run: Run, outcome: str) -> tuple[dict[str, float], bytes]:
@@ -194,16 +192,17 @@ def outcomes_of(returned: Any, outcome: str) -> list[float]:
 
     `evaluate` returns one outcome or a list; each outcome is a number, or a dict with the outcome's name.
     """
-    found = []
-    for one in returned if isinstance(returned, list | tuple) else [returned]:
-        if isinstance(one, Mapping):
-            if outcome not in one:
-                raise ValueError(f"evaluate returned {', '.join(map(str, one)) or 'nothing'}, but no {outcome!r}")
-            one = one[outcome]
-        found.append(number(one, f"{outcome!r}, as evaluate returned it,"))
-    if not found:
+    episodes = returned if isinstance(returned, list | tuple) else [returned]
+    outcomes = []
+    for value in episodes:
+        if isinstance(value, Mapping):
+            if outcome not in value:
+                raise ValueError(f"evaluate returned {', '.join(map(str, value)) or 'nothing'}, but no {outcome!r}")
+            value = value[outcome]
+        outcomes.append(number(value, f"{outcome!r}, as evaluate returned it,"))
+    if not outcomes:
         raise ValueError("evaluate returned an empty list, so there is no outcome")
-    return found
+    return outcomes
 
 
 def saved(state: Any) -> bytes:

@@ -18,7 +18,8 @@ def refuse_impossible(outcomes: Iterable[float], measure: Measure) -> None:
     for outcome in outcomes:
         if countable(outcome):
             if not measure.possible(outcome):
-                low, high = ("" if end is None else f"{end:g}" for end in (measure.low, measure.high))
+                low = "" if measure.low is None else f"{measure.low:g}"
+                high = "" if measure.high is None else f"{measure.high:g}"
                 raise ValueError(
                     f"{measure.label} was {outcome:g} in the rehearsal, outside --outcome-range {low}..{high}; correct "
                     "the range, or the outcome that is read"

@@ -48,8 +48,8 @@ class PythonSession(TrainerSession):
                 script.fresh_folder(self.root, self.order.out)
             self._points = self._trainer.train(self._run)
         on_step(0)
-        found, done = module.next_point(self._points, episode, self._run, self.order.outcome)
-        names = found.keys() - {self.order.outcome}
+        metrics, done = module.next_point(self._points, episode, self._run, self.order.outcome)
+        names = metrics.keys() - {self.order.outcome}
         if names != set(self.order.metrics):
             planned = ", ".join(self.order.metrics) or "none"
             raise ValueError(
@@ -58,7 +58,7 @@ class PythonSession(TrainerSession):
             )
         self.point = episode + 1
         self.done = done
-        return self._record(episode, found[self.order.outcome], found, began)
+        return self._record(episode, metrics[self.order.outcome], metrics, began)
 
     def _outcomes(self, done: bytes, on_step: OnStep) -> list[float]:
         """Return the outcomes that the trainer's `evaluate` gives for a copy of the last state."""

@@ -18,7 +18,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -38,9 +37,7 @@ from esper_ab.contracts.trainer import (
     TrainerFacts,
     TrainerQuestion,
     TrainerValue,
-    fill,
     is_command,
-    placeholders,
     read_source,
 )
 from esper_ab.contracts.unreadable import UNREADABLE
@@ -48,75 +45,12 @@ from workers.devices import pinned
 from workers.devices.by_torch import seen_gpus
 from workers.trainer import module, ports, script
 from workers.trainer.idling import IDLE_LIMITS, IdleLimits, Watch, idle_words
-from workers.trainer.module import Run
+from workers.trainer.named_files import named_files
 from workers.trainer.possible_outcome import refuse_impossible, refuse_other_unit
 from workers.trainer.script import read_outcome
 from workers.trainer.seed_effect import Numbers, apart, is_in_doubt, refuse_no_effect
+from workers.trainer.trial import Trial, Tried
 
-
-class Trial(msgspec.Struct, frozen=True, kw_only=True):
-    """The part of the rehearsal that one process runs."""
-
-    question: TrainerQuestion
-    settings: dict[str, TrainerValue]
-    rng: RngPath
-    folder: str
-    gpu: bool
-    last: int  # the trial ends after this many points
-    first: int = 0  # if equal to `last`, only the state in `state_file` is evaluated
-    state_file: str = ""  # holds the state after point `first` - 1; if "", start from scratch
-    keep: str = ""  # prefix of the state files' names; the point's number follows
-
-
-class Tried(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a trial. Numbers are stored as text, so that non-finite numbers can be compared."""
-
-    points: tuple[dict[str, str], ...]
-    outcomes: tuple[str, ...]
-    state_was_read: bool
-    point_s: float
-    evaluate_s: float
-
-
-def attempt(trial: Trial, device: str) -> Tried:
-    """Train and evaluate; ValueError if the trainer breaks a rule. The trainer's own exceptions are not caught."""
-    question = trial.question
-    data = Path(trial.state_file).read_bytes() if trial.state_file else b""
-    trainer, _ = module.load(question.reference)
-    run = Run(
-        settings=trainer.settings(trial.settings),
-        points=question.points,
-        rng=trial.rng,
-        device=device,
-        folder=Path(trial.folder),
-        eval_episodes=question.evaluations or EVALUATIONS,
-        on_step=lambda step: None,
-        point=trial.first,
-        given=module.restored(data) if data else None,
-    )
-    began = time.perf_counter()
-    points = trainer.train(run)
-    found = list[dict[str, str]]()
-    for number in range(trial.first, trial.last):
-        metrics, data = module.next_point(points, number, run, question.outcome)
-        if found and found[0].keys() != metrics.keys():
-            raise ValueError(f"point {number} and the first differ in their metrics; yield the same at every point")
-        found.append({name: repr(value) for name, value in metrics.items()})
-        if trial.keep:
-            Path(f"{trial.keep}{number}").write_bytes(data)
-    trained = time.perf_counter()
-    outcomes = module.outcomes_of(trainer.evaluate(run, module.restored(data)), question.outcome)
-    evaluated = time.perf_counter()
-    return Tried(
-        points=tuple(found),
-        outcomes=tuple(map(repr, outcomes)),
-        state_was_read=run.state_was_read,
-        point_s=(trained - began) / max(1, len(found)),
-        evaluate_s=evaluated - trained,
-    )
-
-
-EVALUATIONS = 16  # outcomes an evaluation may return as a list when no number was asked for
 _SEEDS = 3  # seeds to try before equal results count as one run, because two seeds may both reach a task's maximum
 _NAME_CHARS = 48
 _LOG = "rehearsal.log"
@@ -130,7 +64,9 @@ def rehearse(
 ) -> TrainerFacts:
     """Load and rehearse a trainer, whose outcome is declared as `measure`; a fault becomes the answer's `problem`."""
     try:
-        return (_of_command if is_command(question.reference) else _of_python)(question, measure, doing, limits)
+        if is_command(question.reference):
+            return _of_command(question, measure, doing, limits)
+        return _of_python(question, measure, doing, limits)
     except (ValueError, OSError) as error:
         return TrainerFacts(problem=" ".join(str(error).split()))
 
@@ -145,9 +81,11 @@ def measure_names(metrics: Iterable[str]) -> dict[str, str]:
         if not metric or not is_printable(metric):
             raise ValueError(f"the metric {metric!r} needs a name {PRINTABLE_WORDS}")
         base = re.sub(r"[^a-z0-9]+", "_", metric.lower()).strip("_")[:_NAME_CHARS]
-        base = base if base[:1].isalpha() else f"metric_{base}".rstrip("_")
-        tries = itertools.chain((base, f"metric_{base}"), (f"{base}_{number}" for number in itertools.count(2)))
-        names[metric] = next(name for name in tries if name not in RESERVED and name not in names.values())
+        if not base[:1].isalpha():
+            base = f"metric_{base}".rstrip("_")
+        numbered = (f"{base}_{number}" for number in itertools.count(2))
+        candidates = itertools.chain((base, f"metric_{base}"), numbered)
+        names[metric] = next(name for name in candidates if name not in RESERVED and name not in names.values())
     return names
 
 
@@ -161,7 +99,9 @@ def behaviour(whole: Tried, again: Tried, resumed: Tried | None, alone: Tried) -
     if resumed is None or not resumed.state_was_read:
         return repeats, "anew"
     same = (resumed.points, resumed.outcomes, alone.outcomes) == (whole.points[1:], whole.outcomes, whole.outcomes)
-    return repeats, "exactly" if repeats and same else "resumes"
+    if repeats and same:
+        return repeats, "exactly"
+    return repeats, "resumes"
 
 
 def _text(settings: Mapping[str, TrainerValue]) -> str:
@@ -187,70 +127,115 @@ def _numbers(tried: Tried, outcome: str) -> Numbers:
 
 
 def _seeds_and_repeats(
-    whole: Tried, other: Tried, again: Tried, outcome: str, trial: Callable[[int, str], Tried]
+    played: _Played, outcome: str, trial: Callable[[int, str], Tried]
 ) -> tuple[list[Numbers], list[Numbers]]:
     """Return the numbers of different seeds and of one seed run repeatedly; run more of both if two leave a doubt."""
-    seeds = [_numbers(whole, outcome), _numbers(other, outcome)]
-    repeats = [_numbers(whole, outcome), _numbers(again, outcome)]
+    whole = _numbers(played.whole, outcome)
+    seeds = [whole, _numbers(played.other, outcome)]
+    repeats = [whole, _numbers(played.again, outcome)]
     if is_in_doubt(seeds, repeats, outcome):
         seeds += [_numbers(trial(seed, f"seed {seed + 1}"), outcome) for seed in range(2, _SEEDS)]
         repeats.append(_numbers(trial(0, "the same seed once more"), outcome))
     return seeds, repeats
 
 
+@dataclass(frozen=True)
+class _Played:
+    """The trials of every rehearsal of a Python trainer."""
+
+    whole: Tried  # a seed
+    again: Tried  # the same seed
+    other: Tried  # another seed
+    alone: Tried  # only the evaluation of the last state of `whole`
+    resumed: Tried | None  # `whole` from the state after its first point; None if there is only one point
+
+
+@dataclass(frozen=True, kw_only=True)
+class _PythonTrials:
+    """Trials of a Python trainer with the same settings, each in a process of its own."""
+
+    question: TrainerQuestion
+    settings: dict[str, TrainerValue]
+    last: int  # points of a trial
+    folder: Path
+    doing: Doing
+    limits: IdleLimits
+    pins: Mapping[str, str]
+
+    def play(self) -> _Played:
+        """Play the trials of every rehearsal; several at once, unless a run may need all of a GPU's memory."""
+        states = str(self.folder / "state")
+        trained = "trained"
+        with ThreadPoolExecutor(1 if self._gpu else 3) as pool:
+            parts = [
+                pool.submit(self.tried, 0, "a seed", keep=states, within=trained),
+                pool.submit(self.tried, 0, "the same seed again"),
+                pool.submit(self.tried, 1, "another seed"),
+            ]
+            whole, again, other = (part.result() for part in parts)
+            evaluated = pool.submit(
+                self.tried, 0, "its evaluation alone", first=self.last, state=f"{states}{self.last - 1}", within=trained
+            )
+            went_on = None
+            if self.last > 1:
+                went_on = pool.submit(self.tried, 0, "from a state", first=1, state=f"{states}0")
+            alone = _evaluated(evaluated)
+            resumed = went_on.result() if went_on else None
+        return _Played(whole, again, other, alone, resumed)
+
+    def tried(
+        self, seed: int, words: str, *, first: int = 0, state: str = "", keep: str = "", within: str = ""
+    ) -> Tried:
+        """Run one trial, described by `words`, in the folder `within` or in one named after the trial."""
+        self.doing(f"rehearsing {Path(self.question.reference).name}, {words}")
+        place = self.folder / (within or f"{seed}-{words.replace(' ', '-')}")
+        place.mkdir(exist_ok=True)
+        trial = Trial(
+            question=self.question,
+            settings=self.settings,
+            rng=_rng(self.question, seed),
+            folder=str(place),
+            gpu=self._gpu,
+            last=self.last,
+            first=first,
+            state_file=state,
+            keep=keep,
+        )
+        return _tried(trial, self.pins, self.limits)
+
+    @property
+    def _gpu(self) -> bool:
+        return bool(self.pins["CUDA_VISIBLE_DEVICES"])
+
+
 def _of_python(question: TrainerQuestion, measure: Measure, doing: Doing, limits: IdleLimits) -> TrainerFacts:
     doing(f"loading {question.reference}")
     trainer, code = module.load(question.reference)
     settings = _settings_of_groups(trainer, question)
-    short = module.flat(trainer.settings({**next(iter(settings.values())), **question.rehearsal}))
-    last = min(2, question.points)
-    pins = _pins(question)
-    gpu = bool(pins["CUDA_VISIBLE_DEVICES"])
+    first_group = next(iter(settings.values()))
     with scratch_folder() as folder:
-        states = str(Path(folder, "state"))
-        trained = "trained"
-
-        def trial(seed: int, words: str, *, first: int = 0, keep: str = "", within: str = "") -> Tried:
-            doing(f"rehearsing {Path(question.reference).name}, {words}")
-            place = Path(folder, within or f"{seed}-{words.replace(' ', '-')}")
-            place.mkdir(exist_ok=True)
-            return _tried(
-                Trial(
-                    question=question,
-                    settings=short,
-                    rng=_rng(question, seed),
-                    folder=str(place),
-                    gpu=gpu,
-                    last=last,
-                    first=first,
-                    state_file=f"{states}{first - 1}" if first else "",
-                    keep=keep,
-                ),
-                pins,
-                limits,
-            )
-
-        at_once = 1 if gpu else 3  # a run may need all of a GPU's memory
-        with ThreadPoolExecutor(at_once) as pool:
-            parts = [
-                pool.submit(trial, 0, "a seed", keep=states, within=trained),
-                pool.submit(trial, 0, "the same seed again"),
-                pool.submit(trial, 1, "another seed"),
-            ]
-            whole, again, other = (part.result() for part in parts)
-            evaluated = pool.submit(trial, 0, "its evaluation alone", first=last, within=trained)
-            went_on = pool.submit(trial, 0, "from a state", first=1) if last > 1 else None
-            alone = _evaluated(evaluated)
-            resumed = went_on.result() if went_on else None
-        seeds, repeats = _seeds_and_repeats(whole, other, again, question.outcome, trial)
-    refuse_impossible(itertools.chain(*(numbers[question.outcome] for numbers in seeds)), measure)
+        trials = _PythonTrials(
+            question=question,
+            settings=module.flat(trainer.settings({**first_group, **question.rehearsal})),
+            last=min(2, question.points),
+            folder=folder,
+            doing=doing,
+            limits=limits,
+            pins=_pins(question),
+        )
+        played = trials.play()
+        seeds, repeats = _seeds_and_repeats(played, question.outcome, trials.tried)
+    whole = played.whole
+    outcomes = itertools.chain(*(numbers[question.outcome] for numbers in seeds))
+    refuse_impossible(outcomes, measure)
     refuse_no_effect(seeds, repeats, question.outcome, "draw everything from run.seed(…)")
-    if last == question.points and not question.rehearsal:
-        refuse_other_unit(map(float, (*whole.outcomes, *other.outcomes)), measure, question.margin)
+    if trials.last == question.points and not question.rehearsal:
+        refuse_other_unit(map(float, (*whole.outcomes, *played.other.outcomes)), measure, question.margin)
     if question.evaluations and len(whole.outcomes) != question.evaluations:
-        found = len(whole.outcomes)
-        raise ValueError(f"evaluate returned {found} outcomes; --eval-episodes asks for {question.evaluations}")
-    bit_equal, resumption = behaviour(whole, again, resumed, alone)
+        raise ValueError(
+            f"evaluate returned {len(whole.outcomes)} outcomes; --eval-episodes asks for {question.evaluations}"
+        )
+    bit_equal, resumption = behaviour(whole, played.again, played.resumed, played.alone)
     return TrainerFacts(
         settings=settings,
         root=str(code.root),
@@ -260,7 +245,7 @@ def _of_python(question: TrainerQuestion, measure: Measure, doing: Doing, limits
         evaluations=len(whole.outcomes),
         repeats=bit_equal,
         resumption=resumption,
-        evaluates_alike=not bit_equal or alone.outcomes == whole.outcomes,
+        evaluates_alike=not bit_equal or played.alone.outcomes == whole.outcomes,
         shortened=_text(question.rehearsal),
         point_s=whole.point_s,
         evaluate_s=whole.evaluate_s,
@@ -282,12 +267,11 @@ def _rng(question: TrainerQuestion, seed: int) -> RngPath:
 
 def _pins(question: TrainerQuestion) -> dict[str, str]:
     """Return the environment variables of a run's process: arithmetic and, if the run needs a GPU, which GPU."""
+    own = [""]
     if question.gpu:
         names = [name for name, _ in seen_gpus(os.environ.get("CUDA_VISIBLE_DEVICES"))]
-    else:
-        names = []
-    seen = {f"cuda:{index}": name for index, name in enumerate(names)}
-    own = names[:1] if question.gpu == "cuda" else [seen.get(question.gpu, "")]
+        seen = {f"cuda:{index}": name for index, name in enumerate(names)}
+        own = names[:1] if question.gpu == "cuda" else [seen.get(question.gpu, "")]
     return pinned.variables(own, Arithmetic(threads=question.threads, deterministic=question.deterministic))
 
 
@@ -310,10 +294,10 @@ def _tried(trial: Trial, pins: Mapping[str, str], limits: IdleLimits) -> Tried:
     try:
         return _decode(answer)
     except UNREADABLE:
-        said = complaint.decode(errors="replace").strip().splitlines()
-    if child.returncode == UsageError.exit_code and said and said[-1].startswith("error: "):
-        raise ValueError(said[-1].removeprefix("error: ").removeprefix("ValueError: "))
-    ended = end_told(child.returncode or 0, said)
+        lines = complaint.decode(errors="replace").strip().splitlines()
+    if child.returncode == UsageError.exit_code and lines and lines[-1].startswith("error: "):
+        raise ValueError(lines[-1].removeprefix("error: ").removeprefix("ValueError: "))
+    ended = end_told(child.returncode or 0, lines)
     raise ValueError(f"{name} ended its process: it {ended}")
 
 
@@ -329,7 +313,7 @@ class _Command:
     def outcome(self, seed: int, words: str) -> float:
         """Run the command to its end, and return its outcome; ValueError if it fails or does not end by itself."""
         question = self.question
-        source = read_source(self.question.outcome)
+        source = read_source(question.outcome)
         settings = {**next(iter(question.groups.values())), **question.rehearsal}
         step = f"rehearsing the command with {words}"
         self.doing(step)
@@ -344,10 +328,9 @@ class _Command:
 
         shell = users_shell.current()
         watch = Watch(paths=(out, self.folder / _LOG), limits=self.limits, has_result=has_outcome, tell=tell)
+        number = script.seed_at(_rng(question, seed))
         with ports.claimed(question.reference) as port:
-            filled = script.words_of(
-                question.reference, {**settings, **port}, script.seed_at(_rng(question, seed)), out
-            )
+            filled = script.words_of(question.reference, {**settings, **port}, number, out)
             ended = script.run_script(
                 filled,
                 question.directory,
@@ -371,20 +354,25 @@ def _of_command(question: TrainerQuestion, measure: Measure, doing: Doing, limit
     files = named_files(question.reference, question.directory, question.groups.values())
     sha256 = source_sha256(Path(question.directory), files)
     with scratch_folder() as folder:
-        outcome = _Command(question, folder, doing, limits).outcome
+        command = _Command(question, folder, doing, limits)
+
+        def numbers(seed: int, words: str) -> Numbers:
+            return {name: (command.outcome(seed, words),)}
+
         began = time.perf_counter()
-        first = outcome(0, "a seed")
+        first = numbers(0, "a seed")
         took_s = time.perf_counter() - began
-        refuse_impossible([first], measure)
-        seeds = [{name: (first,)}, {name: (outcome(1, "another seed"),)}]
-        repeats = [seeds[0], {name: (outcome(0, "the same seed again"),)}]
+        refuse_impossible(first[name], measure)
+        seeds = [first, numbers(1, "another seed")]
+        repeats = [first, numbers(0, "the same seed again")]
         if is_in_doubt(seeds, repeats, name):
-            seeds += [{name: (outcome(seed, "one more seed"),)} for seed in range(2, _SEEDS)]
-            repeats.append({name: (outcome(0, "the same seed once more"),)})
-    refuse_impossible((value for numbers in seeds for value in numbers[name]), measure)
+            seeds += [numbers(seed, "one more seed") for seed in range(2, _SEEDS)]
+            repeats.append(numbers(0, "the same seed once more"))
+    outcomes = list(itertools.chain(*(run[name] for run in seeds)))
+    refuse_impossible(outcomes, measure)
     refuse_no_effect(seeds, repeats, name, "does the script read the seed that it is given?")
     if not question.rehearsal:
-        refuse_other_unit((value for numbers in seeds for value in numbers[name]), measure, question.margin)
+        refuse_other_unit(outcomes, measure, question.margin)
     return TrainerFacts(
         settings=question.groups,
         root=question.directory,
@@ -397,24 +385,3 @@ def _of_command(question: TrainerQuestion, measure: Measure, doing: Doing, limit
         shortened=_text(question.rehearsal),
         point_s=took_s,
     )
-
-
-def named_files(command: str, directory: str, groups: Iterable[Mapping[str, TrainerValue]] = ({},)) -> tuple[str, ...]:
-    """Return the files below the command's folder that the command names under any group's settings.
-
-    A word names a file by itself, after an equals sign (`--config=FILE`) or as a module (`-m train`). The program
-    counts only if given as a path, because a bare name is looked up on PATH.
-    """
-    root = Path(directory).resolve()
-    named = list[str]()
-    for settings in groups:
-        filled = {name: settings.get(name, f"{{{name}}}") for name in placeholders(command)}
-        program, *words = fill(command, filled)
-        named += [program] if "/" in program else []
-        for before, word in pairwise((program, *words)):
-            behind = word.partition("=")[2]
-            module = word.replace(".", "/")
-            named += [word, *([behind] if behind else [])]
-            named += [f"{module}.py", f"{module}/__main__.py"] if before == "-m" else []
-    paths = [(root / name).resolve() for name in named if "{" not in name and (root / name).is_file()]
-    return tuple(dict.fromkeys(path.relative_to(root).as_posix() for path in paths if path.is_relative_to(root)))

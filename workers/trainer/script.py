@@ -87,23 +87,23 @@ def _file_with(key: str, out: Path) -> str:
 
     Raises ValueError if there is none, or if several have the key.
     """
-    there = _files(out)
-    found = [name for name in there if holds_outcome(name)]
-    if not found:
-        raise ValueError(f"the script left no .json or .csv file in {{out}}; it left {_list(there)}")
-    if len(found) == 1:
-        return found[0]
-    if len(found) <= _MOST_SEARCHED:
-        having = [name for name in found if _has(key, name, out)]
-    else:
-        having = []
+    files = _files(out)
+    tables = [name for name in files if holds_outcome(name)]
+    if not tables:
+        raise ValueError(f"the script left no .json or .csv file in {{out}}; it left {_list(files)}")
+    if len(tables) == 1:
+        return tables[0]
+    having = list[str]()
+    searched = ""
+    if len(tables) <= _MOST_SEARCHED:
+        having = [name for name in tables if _has(key, name, out)]
+        searched = f", of which none has {key}"
     if len(having) == 1:
         return having[0]
-    example = min(having or found, key=lambda name: name.endswith(".csv"))  # a JSON is likelier to hold a final number
-    if len(having) > 1:
+    example = min(having or tables, key=lambda name: name.endswith(".csv"))  # a JSON is likelier to hold a final number
+    if having:
         raise ValueError(f"{_list(having)} in {{out}} all have {key}; say which one counts, as in {example}:{key}")
-    none = f", of which none has {key}" if len(found) <= _MOST_SEARCHED else ""
-    raise ValueError(f"the script left {_list(found)} in {{out}}{none}; say which has it, as in {example}:NAME")
+    raise ValueError(f"the script left {_list(tables)} in {{out}}{searched}; say which has it, as in {example}:NAME")
 
 
 def _has(key: str, file: str, out: Path) -> bool:
@@ -149,10 +149,15 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _keys(tree: Any) -> list[str]:
     """Return the keys of a JSON object; those of an object in it are like "final.accuracy"."""
-    found = list[str]()
-    for key, value in tree.items() if isinstance(tree, dict) else ():
-        found += [f"{key}.{inner}" for inner in value] if isinstance(value, dict) else [key]
-    return found
+    if not isinstance(tree, dict):
+        return []
+    keys = list[str]()
+    for key, value in tree.items():
+        if isinstance(value, dict):
+            keys += [f"{key}.{inner}" for inner in value]
+        else:
+            keys.append(key)
+    return keys
 
 
 def _of_csv(file: str, key: str, text: str) -> str:
@@ -208,15 +213,17 @@ def _of_wandb(key: str, file: Path) -> float:
 
 def _list(names: Iterable[str]) -> str:
     names = list(names)
-    if names:
-        return ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
-    return "nothing"
+    if not names:
+        return "nothing"
+    shown = ", ".join(names[:_SHOWN])
+    return f"{shown}, …" if len(names) > _SHOWN else shown
 
 
 _LOOK_S = 1.0  # between two liveness checks
 _STAND_IN = Path(__file__).parent / "standin"
 _SEEDS = 2**31  # a seed that every library accepts
-_LINES, _LINE_CHARS = 3, 160  # of a command's output, in a message
+_LINES = 3  # of a command's output, in a message
+_LINE_CHARS = 160  # of each
 _LINES_READ = 50  # of a command's output, in search of its last exception
 
 

@@ -87,7 +87,7 @@ class TrainerSession(ABC):
             timing=_timing(began),
             digest=_digest(ends),
             episodes=tuple(
-                EvaluatedEpisode(episode=episode, actions="sampled", outcome=end, rewards={})
+                EvaluatedEpisode(episode=episode, actions="sampled", result=end, rewards={})
                 for episode, end in enumerate(ends)
             ),
         )
@@ -104,7 +104,8 @@ class TrainerSession(ABC):
 
     def checkpoint(self) -> bytes | None:
         """Return the state as bytes; None during a run that cannot resume and would start over."""
-        if self.done is None or not (self.order.resumes or self.point == self.spec.episodes):
+        at_the_end = self.point == self.spec.episodes
+        if self.done is None or not (self.order.resumes or at_the_end):
             return None
         return msgspec.msgpack.encode(SavedState(format=STATE_FORMAT, point=self.point, state=self.done))
 
@@ -127,28 +128,29 @@ class TrainerSession(ABC):
     def _end(self, outcome: float, measures: dict[str, float | None]) -> EnvEpisode:
         """Return the record of an outcome; if the outcome is not finite, it is replaced by the worst outcome."""
         failed = not countable(outcome)
-        worst = self.order.worst
-        if failed and worst is None:
-            raise UserCodeFailed(
-                f"the outcome is {outcome}, not a number from -{LARGEST_OUTCOME:g} to {LARGEST_OUTCOME:g}; "
-                "to count such an outcome as the worse end of a range, set --outcome-range"
-            )
+        if failed:
+            if self.order.worst is None:
+                raise UserCodeFailed(
+                    f"the outcome is {outcome}, not a number from -{LARGEST_OUTCOME:g} to {LARGEST_OUTCOME:g}; "
+                    "to count such an outcome as the worse end of a range, set --outcome-range"
+                )
+            outcome = self.order.worst
         return EnvEpisode(
             env=0,
             device=self.spec.env_devices[0],
             steps=1,
-            outcome=worst if failed and worst is not None else outcome,
+            outcome=outcome,
             reward_sum=None,
             failed=failed,
             measures=measures,
         )
 
     def _record(self, episode: int, outcome: float, measures: dict[str, float], began: float) -> EpisodeRecord:
-        told = {
-            name: measures[metric] if countable(measures[metric]) else None
-            for metric, name in self.order.metrics.items()
-        }
-        envs = (self._end(outcome, told),)
+        recorded: dict[str, float | None] = {}
+        for metric, name in self.order.metrics.items():
+            value = measures[metric]
+            recorded[name] = value if countable(value) else None
+        envs = (self._end(outcome, recorded),)
         return EpisodeRecord(
             run=self.spec.ref,
             episode=episode,

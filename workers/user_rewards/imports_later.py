@@ -38,8 +38,9 @@ def register(module: ModuleType, neighbours: Mapping[str, ModuleType], folders: 
 
 def forget() -> None:
     """Unload what was found here, so that the next file finds neighbours of its own."""
-    for name in [name for name in list(sys.modules) if name.partition(".")[0] in _FOUND]:
-        del sys.modules[name]
+    for name in list(sys.modules):
+        if name.partition(".")[0] in _FOUND:
+            del sys.modules[name]
     _FOUND.clear()
 
 

@@ -56,7 +56,9 @@ def load(what: str, place: str) -> UserCode:
     if not place.endswith(".py"):
         module = load_module(what, place)
         file = _file(module)
-        return _of(module, Path() if file is None else file.parent, [] if file is None else [file])
+        if file is None:
+            return _of(module, Path(), [])
+        return _of(module, file.parent, [file])
     path = Path(place).resolve()
     if not path.is_file():
         raise ValueError(f"{what}: no file {str(path)!r}")
@@ -64,8 +66,8 @@ def load(what: str, place: str) -> UserCode:
     with _importable(root, instead_of=root) as beside:
         module = _execute(what, path, root, path)
     _keep(module, beside, [root])
-    files = {file for one in beside.values() if (file := _file(one))}
-    return _of(module, root, [path, *sorted(files - {path})])
+    files = {_file(neighbour) for neighbour in beside.values()} - {None, path}
+    return _of(module, root, [path, *sorted(filter(None, files))])
 
 
 def load_copy(what: str, place: str, folder: Path, file: str) -> UserCode:
@@ -138,9 +140,12 @@ def copied(what: str, reference: str, folder: Path, name: str) -> tuple[UserRewa
     files = code.files if place.endswith(".py") else ()
     if files:
         copy_files(code.root, files, folder_below(folder, name))
-    told = UserReward(reference=reference, sha256=code.sha256, problem="", root=str(code.root), files=files)
-    where, file = (name, files[0]) if files else ("", "")
-    return told, RewardCode(reference=reference, folder=where, file=file, sha256=code.sha256)
+    description = UserReward(reference=reference, sha256=code.sha256, problem="", root=str(code.root), files=files)
+    if files:
+        copy = RewardCode(reference=reference, folder=name, file=files[0], sha256=code.sha256)
+    else:
+        copy = RewardCode(reference=reference, folder="", file="", sha256=code.sha256)
+    return description, copy
 
 
 @contextmanager
@@ -172,12 +177,14 @@ def one_line(error: BaseException) -> str:
 
 def line_of(error: BaseException, function: Callable[..., object]) -> str:
     """Return the line of `function`'s file that raised the error, as " (mine.py, line 7)"; "" if no line did."""
-    if hasattr(inspect.unwrap(function), "__code__"):
-        file = inspect.unwrap(function).__code__.co_filename
-    else:
-        file = ""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    if code is None:
+        return ""
+    file = code.co_filename
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
-    return f" ({Path(file).name}, line {lines[-1]})" if file and lines else ""
+    if not file or not lines:
+        return ""
+    return f" ({Path(file).name}, line {lines[-1]})"
 
 
 def function_at(what: str, reference: str, load: Load, *forms: str) -> tuple[ModuleType, Callable[..., Any]]:
@@ -225,7 +232,8 @@ def numbers(what: str, function: Callable[..., Any], arguments: tuple[Any, ...],
 
 def _of(module: ModuleType, root: Path, paths: list[Path]) -> UserCode:
     files = tuple(path.relative_to(root).as_posix() for path in paths)
-    return UserCode(module=module, root=root, files=files, sha256=source_sha256(root, files) if files else "")
+    sha256 = source_sha256(root, files) if files else ""
+    return UserCode(module=module, root=root, files=files, sha256=sha256)
 
 
 def _root(path: Path) -> Path:
@@ -280,7 +288,8 @@ def _importable(root: Path, instead_of: Path) -> Iterator[dict[str, ModuleType]]
             new = {name: module for name, module in list(sys.modules.items()) if before.get(name) is not module}
             beside.update({name: sys.modules.pop(name) for name in _lying_in(root, new)})
             sys.modules.update({name: module for name, module in before.items() if name not in sys.modules})
-            sys.path[:], sys.dont_write_bytecode = path, bytecode
+            sys.path[:] = path
+            sys.dont_write_bytecode = bytecode
             importlib.invalidate_caches()
 
 

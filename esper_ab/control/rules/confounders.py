@@ -21,7 +21,7 @@ def confounders(record: EpisodeRecord | EvaluationRecord, known: Collection[str]
     """
     run = record.run.name
     if isinstance(record, EvaluationRecord):
-        yield from _failed(run, None, [played.outcome for played in record.episodes])
+        yield from _failed(run, None, [played.result for played in record.episodes])
         return
     if FAILED not in known:
         yield from _failed(run, record.episode, list(record.envs))

@@ -22,7 +22,7 @@ class Deaths:
 
     def __init__(self, most: int) -> None:
         """`most`: the number of deaths at one milestone after which the replicate is given up."""
-        self._most = most
+        self.most = most
         self._of_run: dict[str, tuple[int, int]] = {}  # run -> last recorded milestone, deaths since
         self._of_lane: Counter[str] = Counter()
         self._reasons: Counter[str] = Counter()
@@ -37,7 +37,7 @@ class Deaths:
         before, deaths = self._of_run.get(run, (milestone, 0))
         deaths = deaths + 1 if before == milestone else 1
         self._of_run[run] = (milestone, deaths)
-        return deaths >= self._most
+        return deaths >= self.most
 
     def alike(self, run: str, account: str) -> bool:
         """Store the `account` of a death of `run`; True if it equals the previous one except for numbers."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from esper_ab.contracts.errors import WorkerFailed, WorkerHung
 from esper_ab.contracts.records import RunRef
 from esper_ab.contracts.wording import listed
-from esper_ab.control.rules.worker_state import WorkerState
+from esper_ab.control.rules.worker_state import Fault
 from esper_ab.journal.fold import RunHistory
 
 _HUNG = "it gave no sign of life"
@@ -35,11 +35,13 @@ class Failure:
         return f"{self.line}\n{self.log}" if self.log else self.line
 
 
-def cause_of(worker: WorkerState, run: RunHistory, *, hung: bool) -> str:
+def cause_of(fault: Fault, run: RunHistory, *, hung: bool) -> str:
     """Return the cause of a worker's end; "" if it was not the user's program, or if the user must act first."""
-    if run.spec.trainer is None or worker.stops:
+    if run.spec.trainer is None or fault.stops_experiment:
         return ""
-    return worker.cause or (_HUNG if hung else "")
+    if hung and not fault.cause:
+        return _HUNG
+    return fault.cause
 
 
 class Failures:
@@ -63,8 +65,11 @@ def first(run: RunRef, failure: Failure) -> str:
 def repeated(runs: tuple[RunRef, ...], failure: Failure) -> WorkerFailed | WorkerHung:
     """Return the error that ends the experiment after several runs failed in the same way."""
     names = [run.name for run in runs]
-    shown = listed(names) if len(names) <= _NAMED else f"{', '.join(names[:_NAMED])} and others"
-    line = f"{shown} failed in the same way, so the experiment ends, with every seed kept: {failure.cause}"
+    if len(names) <= _NAMED:
+        who = listed(names)
+    else:
+        who = f"{', '.join(names[:_NAMED])} and others"
+    line = f"{who} failed in the same way, so the experiment ends, with every seed kept: {failure.cause}"
     return failure.kind(f"{line}\n{failure.log}" if failure.log else line)
 
 

@@ -9,17 +9,18 @@ the state that no journal can hold: the current workers' activities and the sign
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from esper_ab.contracts import messages, worker_order
-from esper_ab.contracts.errors import EsperError, Interrupted, WorkerFailed, WorkerHung
-from esper_ab.control.rules import commands, failures, incidents, looks, runs
+from esper_ab.contracts.errors import EsperError, Interrupted, WorkerFailed
+from esper_ab.control.rules import commands, incidents, looks, runs
 from esper_ab.control.rules.blocks import BlocksInProgress
 from esper_ab.control.rules.commands import Command
-from esper_ab.control.rules.deaths import Deaths, any_complete, any_expected, nothing_left
-from esper_ab.control.rules.failures import Failure, Failures
+from esper_ab.control.rules.deaths import Deaths, any_expected, nothing_left
 from esper_ab.control.rules.giving_up import NOTHING_LEFT, Dropped, GivingUp
 from esper_ab.control.rules.limits import Limits
-from esper_ab.control.rules.liveness import ASSIGNED, START_UP, Liveness, Sign
+from esper_ab.control.rules.liveness import ASSIGNED, START_UP, Laggard, Liveness, Sign
+from esper_ab.control.rules.losses import Loss, Losses
 from esper_ab.control.rules.outbox import Outbox
 from esper_ab.control.rules.validation import Rejected, Report, check_hello, milestone_of
 from esper_ab.control.rules.waiting import WaitingBlocks
@@ -47,8 +48,8 @@ class ExperimentMachine:
         self._say_at = math.inf  # when to name the workers that the stop waits for
         self._out = Outbox(history)
         self._waiting = WaitingBlocks(history)
-        self._failures = Failures()
         self._giving_up = GivingUp(history, self._out, self._blocks, self._workers, self._liveness, self._deaths)
+        self._losses = Losses(history, self._out, self._blocks, self._liveness, self._deaths, self._giving_up)
 
     # --- where the experiment is ---
 
@@ -130,7 +131,7 @@ class ExperimentMachine:
                 case messages.Failed():
                     worker.failed(message)
         except Rejected as error:
-            worker.fault = str(error)
+            worker.reject(str(error))
         return self._out.taken()
 
     def heard_garbage(
@@ -144,10 +145,12 @@ class ExperimentMachine:
         if known and worker is None:
             return ()
         if new:
-            name = worker.run.ref.name if worker and worker.run else ""
+            name = ""
+            if worker is not None and worker.run is not None:
+                name = worker.run.ref.name
             self._out.record(Incident(category="bad_message", run_name=name, detail=f"{identity!r}: {reason}"))
         if worker and cut_off:
-            worker.fault = f"keeps sending invalid messages ({reason})"
+            worker.reject(f"keeps sending invalid messages ({reason})")
         return self._out.taken()
 
     def exited(self, lane: str, now: float) -> None:
@@ -170,18 +173,24 @@ class ExperimentMachine:
     def check_ended(self, now: float) -> tuple[Command, ...]:
         """End the workers that are at fault, and report those that ended by themselves a moment ago."""
         for worker in self._workers:
-            if worker.fault or (worker.exited_at is not None and now - worker.exited_at >= LAST_WORDS_S):
-                self._end(worker, worker.fault, hung=False)
+            if worker.fault is not None:
+                self._end(worker, worker.fault.text, hung=False)
+            elif worker.exited_at is not None and now - worker.exited_at >= LAST_WORDS_S:
+                self._end(worker, "", hung=False)
         return self._out.taken()
 
     def check_silent(self, now: float, crowding: float = 1.0) -> tuple[Command, ...]:
         """Request the stacks of workers that exceeded their limit, then end these workers; ping idle workers."""
-        late = [(self._workers.of(one.worker), one) for one in self._liveness.late(now, crowding)]
-        silent = [(worker, one) for worker, one in late if worker is not None and not worker.ending]
+        silent: list[tuple[WorkerState, Laggard]] = []
+        for laggard in self._liveness.late(now, crowding):
+            worker = self._workers.of(laggard.worker)
+            if worker is not None and not worker.ending:
+                silent.append((worker, laggard))
         for worker, _ in silent:
             self._out.do(commands.DumpStacks(worker.lane))
-        for worker, one in silent:
-            self._end(worker, f"gave no sign of life for {one.silent_s:.0f} s (limit {one.limit_s:.0f} s)", hung=True)
+        for worker, laggard in silent:
+            silence = f"{laggard.silent_s:.0f} s (limit {laggard.limit_s:.0f} s)"
+            self._end(worker, f"gave no sign of life for {silence}", hung=True)
         for identity in self._liveness.ping(now):
             self._out.do(commands.Send(identity, messages.Ping()))
         return self._out.taken()
@@ -199,77 +208,28 @@ class ExperimentMachine:
         `how`: the way in which the worker ended. `log`: the end of its log, "" for none. `blameless`: the node, a
         failed start or a full disk ended the worker, so its end does not count as a death of the run.
         """
-        run = self._run_of(worker := self._workers.on_lane(lane))
+        worker = self._workers.on_lane(lane)
+        run = self._run_of(worker)
         stands = self._blocks.stands(run) if run else runs.NOWHERE
         where = incidents.whereabouts(worker, run, stands, self._liveness.last(worker.identity))
         if self._stopped_by and self._limits.ended_together:  # the scheduler kills workers, too: no failure of a run
             self._out.do(commands.Fail(incidents.ended_together(self._stopped_by, worker, where)))
             return self._out.taken()
-        line = f"{worker.title} {how}, {where}"
-        log = log or worker.traceback
-        kind = WorkerHung if hung else WorkerFailed
-        charged = run is not None and worker.greeted and run.evaluation is None and not blameless
-        if run is not None and charged and (cause := failures.cause_of(worker, run, hung=hung)):
-            self._lost_by_program(run, worker, Failure(cause=cause, how=how, line=line, log=log, kind=kind))
-            return self._out.taken()
-        self._out.record(incidents.death(worker, run, line, log, hung=hung))
-        account = f"{line}\n{log}" if log and not worker.told else line
-        told_before = run is not None and self._deaths.alike(run.ref.name, f"{how}\n{worker.traceback or log}")
-        hopeless = worker.hopeless and run is not None and run.expected and not any_complete(self._history)
-        ends = worker.stops or hopeless  # a stopped experiment loses no run and can be resumed
-        if not ends:
-            self._out.do(
-                commands.Warn(f"{worker.title} ended, {where}, in the same way as before" if told_before else account)
-            )
-        self._liveness.forget(worker.identity)
-        failure: EsperError | None = None
-        if run is not None and worker.greeted and run.evaluation is not None:
-            worker.run = None
-        elif run is None or not charged:
-            if run is not None and worker.greeted:
-                self._blocks.died(run)
-            if self._deaths.outside(lane):
-                failure = kind(f"{account}\nthat was the third time in a row")
-        elif ends:
-            failure = kind(self._giving_up.give_all_up(run, account) if worker.told and not worker.stops else account)
-        else:
-            self._blocks.died(run)
-            if self._deaths.in_run(run.ref.name, run.recorded) or worker.hopeless:
-                deaths = 1 if worker.hopeless else self._limits.deaths
-                failure = self._drop(Dropped(run=run, deaths=deaths, how=how, error=kind(account)))
-        self._out.do(commands.RestartWorker(lane) if failure is None else commands.Fail(failure))
+        outcome = self._losses.judge(
+            Loss(worker=worker, run=run, how=how, where=where, log=log, hung=hung, blameless=blameless)
+        )
+        error = self._drop([outcome]) if isinstance(outcome, Dropped) else outcome
+        self._out.do(commands.RestartWorker(lane) if error is None else commands.Fail(error))
         return self._out.taken()
 
-    def _lost_by_program(self, run: RunHistory, worker: WorkerState, failure: Failure) -> None:
-        """Handle the end of a worker by a failure of the user's program: retry, set aside, or end the experiment.
-
-        The failure is told once in full: with its first run, or at the end of the experiment.
-        """
-        others, times = self._failures.add(run.ref, failure.cause)
-        self._out.record(incidents.program_failed(worker, run, failure, others, times))
-        self._liveness.forget(worker.identity)
-        complete = any_complete(self._history)
-        if others and (not complete or len({run.ref.group_id, *(other.group_id for other in others)}) > 1):
-            self._out.do(commands.Fail(failures.repeated((*others, run.ref), failure)))
-            return
-        if times == 1:
-            self._out.do(commands.Warn(failures.first(run.ref, failure)))
-        self._blocks.died(run)
-        error: EsperError | None = None
-        if self._deaths.in_run(run.ref.name, run.recorded) or worker.hopeless or times > 1:
-            dropped = Dropped(run=run, deaths=times, how=failure.how, error=failure.kind(failure.account))
-            if complete:
-                error = self._drop(dropped)
-            else:
-                self._giving_up.set_aside(dropped)
-        self._out.do(commands.RestartWorker(worker.lane) if error is None else commands.Fail(error))
-
-    def _drop(self, *dropped: Dropped) -> EsperError | None:
+    def _drop(self, dropped: Sequence[Dropped]) -> EsperError | None:
         """Give up replicates, then take the look that may be due; return an error if this ends the experiment."""
-        errors = [error for one in dropped if (error := self._giving_up.drop(one)) is not None]
-        if dropped and not errors and not self._stopped_by:
+        error: EsperError | None = None
+        for one in dropped:
+            error = self._giving_up.drop(one) or error
+        if dropped and error is None and not self._stopped_by:
             self._look()
-        return errors[-1] if errors else None
+        return error
 
     def end_round(self, now: float) -> tuple[Command, ...]:
         """Release the runs that may continue, and start the blocks whose lanes are free.
@@ -277,10 +237,12 @@ class ExperimentMachine:
         Call this after all messages of a round are handled.
         """
         self._release_due(now)
-        due = self._giving_up.due(nothing_else=not (self._blocks or self._waiting)) if not self._stopped_by else ()
-        if (error := self._drop(*due)) is not None:
-            self._out.do(commands.Fail(error))
-        self._start_blocks(now)
+        if not self._stopped_by:
+            due = self._giving_up.due(nothing_else=not (self._blocks or self._waiting))
+            error = self._drop(due)
+            if error is not None:
+                self._out.do(commands.Fail(error))
+            self._start_blocks(now)
         self._out.do(commands.Flush())
         self._say_whom_it_waits_for(now)
         return self._out.taken()
@@ -380,7 +342,7 @@ class ExperimentMachine:
 
     def _start_blocks(self, now: float) -> None:
         free = {worker.lane for worker in self._workers if worker.is_free}
-        for block in () if self._stopped_by else self._waiting.take(free):
+        for block in self._waiting.take(free):
             self._blocks.begin_or_restore(block, self._history)
             expected = [spec for spec in block.runs if self._history.runs[spec.ref.name].evaluation is None]
             for spec in expected:
@@ -401,7 +363,8 @@ class ExperimentMachine:
         if now < self._say_at:
             return
         self._say_at = now + _SAY_AGAIN_S
-        for run in (self._history.runs[name] for name in self._blocks.at_work()):
+        for name in self._blocks.at_work():
+            run = self._history.runs[name]
             worker = self._workers.on_lane(run.ref.device)
             silence = self._liveness.silence(worker.identity, now)
             self._out.do(commands.Warn(incidents.stop_waits(worker, run, self._blocks.stands(run), silence)))

@@ -69,7 +69,7 @@ def _check_measures(report: EpisodeFinished | Evaluated, declared: TaskMeasures)
     """
     record = report.record
     names = declared.names
-    envs = record.envs if isinstance(record, records.EpisodeRecord) else [played.outcome for played in record.episodes]
+    envs = record.envs if isinstance(record, records.EpisodeRecord) else [played.result for played in record.episodes]
     for env in envs:
         if tuple(env.measures) != names:
             raise Rejected(f"measured {', '.join(env.measures) or 'nothing'} instead of {', '.join(names)}")
@@ -86,7 +86,7 @@ def _check_evaluation(record: records.EvaluationRecord, spec: RunSpec) -> None:
     sizes = episode_sizes(spec.eval_episodes, spec.n_envs)
     planned = [(episode, env) for episode, size in enumerate(sizes) for env in range(size)]
     found = {
-        kind: [(played.episode, played.outcome.env) for played in record.episodes if played.actions == kind]
+        kind: [(played.episode, played.result.env) for played in record.episodes if played.actions == kind]
         for kind in ("sampled", "greedy")
     }
     greedy = set(found["greedy"])

@@ -35,7 +35,9 @@ class WaitingBlocks:
         Stops when no lane is left, so the cost of a round does not grow with the number of waiting blocks.
         """
         free = free & self._wanted
-        for block in tuple(self._blocks) if free else ():
+        if not free:
+            return
+        for block in tuple(self._blocks):
             if not free or not looks.may_start(self._history, block):
                 return
             lanes = {spec.ref.device for spec in block.runs}

@@ -1,25 +1,27 @@
-"""Late workers: those that owe a sign of life and have not given it in time. `now` (monotonic, s) is an argument.
-
-A sign of life is progress reported by the training loop, not a heartbeat: a worker stuck in Python still answers
-pings. The limit is five times the median time that followed a sign of the same phase, over all workers, and at least
-a minute. A phase that no worker has completed yet gets the start-up grace instead. So does everything that is done
-once (start-up, loading data, warm-up), because a neighbour's warm caches say nothing about a cold one. The grace
-grows with the plan's expected time per step, because a step of a large task can take minutes. It also grows with the
-number of runnable processes per core, because on a crowded machine everything takes that many times longer. A worker
-that waits at a barrier owes nothing. But if the loss of its node would otherwise go unnoticed, it is pinged from time
-to time, and owes an answer.
-"""
+"""The current worker of every lane: what it has said, which run it works on and what is wrong with it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from esper_ab.contracts.messages import Failed
 from esper_ab.contracts.visible import visible_line
 from esper_ab.contracts.worker_order import RunSpec, WorkerOrder
 
 _SUMMARY_CHARS = 1000  # of an error that a worker reports
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """Why a worker must be ended."""
+
+    text: str
+    says_all: bool = False  # whether `text` says all that concerns the user, so that the log need not be shown
+    traceback: str = ""  # as the worker reported it, in case it leaves no log
+    cause: str = ""  # why the user's program failed, equal for equal failures; "": another reason
+    retryable: bool = True  # whether a restart may help
+    stops_experiment: bool = False  # whether the experiment must stop until the user has mended something
 
 
 @dataclass(kw_only=True)
@@ -32,22 +34,23 @@ class WorkerState:
     greeted: bool = False  # has said Hello
     run: RunSpec | None = None  # assigned and not done; if this worker ends, the next incarnation continues it
     exited_at: float | None = None  # s, monotonic: when the worker was seen to have ended by itself
-    fault: str = ""  # why it must be ended; its further messages are ignored
+    fault: Fault | None = None  # once there is one, its further messages are ignored
     ending: bool = False  # told to end, but not gone yet; its further messages are ignored
-    hopeless: bool = False  # whether a restart would fail in the same way
-    stops: bool = False  # whether the experiment must stop until the user has mended something
-    told: bool = False  # whether `fault` says all that concerns the user, so that the log need not be shown
-    cause: str = ""  # why the user's program failed, equal for equal failures; "": another reason
-    traceback: str = ""  # as the worker reported it, in case it leaves no log
 
     def failed(self, message: Failed) -> None:
         """Note the worker's own report that it cannot continue."""
-        self.fault = f"reported an error: {visible_line(message.summary, _SUMMARY_CHARS)}"
-        self.traceback = message.traceback
-        self.cause = message.cause
-        self.hopeless = not message.again
-        self.stops = message.stops
-        self.told = not message.traceback
+        self.fault = Fault(
+            text=f"reported an error: {visible_line(message.summary, _SUMMARY_CHARS)}",
+            says_all=not message.traceback,
+            traceback=message.traceback,
+            cause=message.cause,
+            retryable=message.again,
+            stops_experiment=message.stops,
+        )
+
+    def reject(self, why: str) -> None:
+        """Note that the worker's messages cannot be right. What it reported of its own fault before stays known."""
+        self.fault = replace(self.fault or Fault(text=""), text=why)
 
     @property
     def identity(self) -> str:

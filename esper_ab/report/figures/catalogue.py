@@ -14,9 +14,7 @@ from esper_ab.report.figures import outcome as figures_outcome
 from esper_ab.report.figures import profiles as figures_profiles
 from esper_ab.report.figures import reward_audit as figures_reward_audit
 from esper_ab.report.figures import runs, style
-from esper_ab.report.figures.drawing import (
-    Drawing,
-)
+from esper_ab.report.figures.drawing import Drawing
 from esper_ab.report.figures.kinds import Draw, FiguresOfKind, figures_of
 
 _BY_SECTION: FiguresOfKind = {
@@ -24,7 +22,7 @@ _BY_SECTION: FiguresOfKind = {
     "decides": {"outcomes": figures_outcome.outcomes, "pairs": figures_outcome.pairs},
     "beside": {"profiles": figures_profiles.profiles},
     "training": {"entropy": figures_curves.entropy, "heads": figures_curves.heads},
-    "rewards": {name: figures_reward_audit.of_experiment(draw) for name, draw in figures_reward_audit.FIGURES.items()},
+    "rewards": figures_reward_audit.OF_EXPERIMENTS,
     "groups": {},
 }
 
@@ -41,15 +39,20 @@ def names(content: Content) -> tuple[str, ...]:
 def drawn(section: str, content: Content) -> list[Drawing]:
     """Draw the figures of a section of the page, without those that have no data."""
     with style.look():
-        found = [draw(content) for draw in _of_section(section, content).values()]
-    tips = runs.tips(content) if found else {}
-    return [replace(drawing, tips=tips) for drawing in found if drawing is not None]
+        maybe_drawn = [draw(content) for draw in _of_section(section, content).values()]
+    drawings = [drawing for drawing in maybe_drawn if drawing is not None]
+    if not drawings:
+        return []
+    tips = runs.tips(content)
+    return [replace(drawing, tips=tips) for drawing in drawings]
 
 
 def figure(name: str, content: Content) -> Figure | None:
     """Draw the figure called `name`, one of `names`, on white; None if there is no data yet. No display is needed."""
+    draws: dict[str, Draw] = {}
+    for section in _BY_SECTION:
+        draws |= _of_section(section, content)
     with style.look():
-        draws = {one: draw for section in _BY_SECTION for one, draw in _of_section(section, content).items()}
         drawing = draws[name](content)
         if drawing is None:
             return None

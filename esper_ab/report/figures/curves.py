@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import methodcaller
 from statistics import quantiles
 
 import numpy as np
@@ -17,8 +18,8 @@ from esper_ab.journal.columns import Columns
 from esper_ab.journal.fold import RunHistory
 from esper_ab.report.content import Content
 from esper_ab.report.figures import style
-from esper_ab.report.figures.drawing import Drawing, grid, group_legend, label_axes, not_drawn, shortened
-from esper_ab.report.figures.runs import drawn_singly, token
+from esper_ab.report.figures.drawing import Drawing, grid, group_legend, label_axes, shortened
+from esper_ab.report.figures.runs import drawn_singly, not_drawn, token
 from esper_ab.stats.floats import Floats
 
 _POINTS_PER_FIGURE = 3000  # keeps the page small: longer curves are averaged over bins
@@ -39,70 +40,75 @@ class Words:
 
 def outcome(content: Content) -> Drawing | None:
     """Plot the outcome of every training episode. None if no run has two episodes."""
-    evaluated = content.design.outcome_over == "evaluation"
-    measured = content.design.outcome
-    words = Words(
-        "curves",
-        "Learning curves",
-        label=f"{measured.title} (lower is better)" if measured.sign < 0.0 else measured.title,
-        caption="Mean over environments in each training episode. Thin: single runs. Thick: mean of the group's "
+    label = content.design.outcome.title
+    if content.design.outcome.sign < 0.0:
+        label += " (lower is better)"
+    caption = (
+        "Mean over environments in each training episode. Thin: single runs. Thick: mean of the group's "
         "runs. Band: the middle half of the runs, from four runs on."
-        + (" Not the outcome: the policy still changes and explores." if evaluated else ""),
     )
-    return _curves(content, words, lambda columns: columns.of("outcome"))
+    if content.design.outcome_over == "evaluation":
+        caption += " Not the outcome: the policy still changes and explores."
+    words = Words("curves", "Learning curves", label=label, caption=caption)
+    return _curves(content, words, methodcaller("of", "outcome"))
 
 
 def entropy(content: Content) -> Drawing | None:
     """Plot the entropy of the policy by episode, for the groups that learn. None if no run has two updates."""
-    return _curves(
-        content,
-        Words(
-            "entropy",
-            "Entropy of the policy",
-            label="entropy per decision, nats",
-            caption="Joint entropy over valid actions, before each update. It falls as the policy becomes "
-            "more certain. "
-            "Thin: single runs. Band: the middle half of the runs.",
-        ),
-        lambda columns: columns.of("entropy"),
+    words = Words(
+        "entropy",
+        "Entropy of the policy",
+        label="entropy per decision, nats",
+        caption="Joint entropy over valid actions, before each update. It falls as the policy becomes more certain. "
+        "Thin: single runs. Band: the middle half of the runs.",
     )
+    return _curves(content, words, methodcaller("of", "entropy"))
 
 
 def _curves(content: Content, words: Words, value: Value) -> Drawing | None:
-    by_replicate = {
-        index: {run.ref.replicate: found for run in content.history.of_group(group) if len(found := curve(run, value))}
-        for index, group in enumerate(content.groups)
-    }
-    curves = {index: list(found.values()) for index, found in by_replicate.items()}
-    shown = [(index, group) for index, group in enumerate(content.groups) if any(len(one) > 1 for one in curves[index])]
+    by_group = [_curves_of(content.history.of_group(group), value) for group in content.groups]
+    shown = []
+    for index, group in enumerate(content.groups):
+        if any(len(points) > 1 for points in by_group[index].values()):
+            shown.append((index, group))
     if not shown:
         return None
     singly = drawn_singly(content)
-    most = max(12, _POINTS_PER_FIGURE // sum(len(singly & found.keys()) for found in by_replicate.values()))
+    drawn_lines = sum(len(singly & by_replicate.keys()) for by_replicate in by_group)
+    most = max(12, _POINTS_PER_FIGURE // drawn_lines)
+    means = {index: mean_curve(list(by_group[index].values())) for index, _ in shown}
     apart = len(shown) > _TOGETHER
-    figure, axes_of = grid(len(shown) if apart else 1, sharey=True)
+    figure, panels = grid(len(shown) if apart else 1, sharey=True)
     for place, (index, group) in enumerate(shown):
-        axes = axes_of[place if apart else 0]
+        axes = panels[place] if apart else panels[0]
         if apart:
             axes.set_title(shortened(group))
-            for other, _ in shown:
+            for other, points in means.items():
                 if other != index:
-                    _line(axes, binned(mean_curve(curves[other]), most), color=style.GRID, linewidth=1.2)
-        plot_runs(axes, index, by_replicate[index], singly, most)
+                    _line(axes, binned(points, most), color=style.GRID, linewidth=1.2)
+        plot_runs(axes, index, by_group[index], singly, most)
         axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
-    if not apart:
+    caption = words.caption
+    if apart:
+        caption += " Grey: the means of the other groups."
+    else:
         group_legend(figure, shown, markers=False)
     label_axes(figure, "training episode", words.label)
-    middles = {group: mean_curve(curves[index]) for index, group in shown}
-    ends = (f"{group} from {found[0, 1]:.2f} to {found[-1, 1]:.2f}" for group, found in middles.items())
+    ends = [f"{group} from {means[index][0, 1]:.2f} to {means[index][-1, 1]:.2f}" for index, group in shown]
     return Drawing(
         words.name,
         words.title,
-        caption=words.caption + (" Grey: the means of the other groups." if apart else "") + not_drawn(content),
+        caption=caption + not_drawn(content),
         alt=f"{words.label}, first to last episode, mean over runs: " + "; ".join(ends) + ".",
         figure=figure,
         wide=apart,
     )
+
+
+def _curves_of(runs: Sequence[RunHistory], value: Value) -> dict[int, Floats]:
+    """Return the curves of runs by replicate, without those that have no point."""
+    curves = {run.ref.replicate: curve(run, value) for run in runs}
+    return {replicate: points for replicate, points in curves.items() if len(points)}
 
 
 def plot_runs(axes: Axes, index: int, by_replicate: Mapping[int, Floats], singly: frozenset[int], most: int) -> None:
@@ -115,14 +121,10 @@ def plot_runs(axes: Axes, index: int, by_replicate: Mapping[int, Floats], singly
         style.mark(drawn, token(replicate, index))
     if len(curves) >= _RUNS_FOR_BAND:
         band = _middle_half(curves, most)
-        filled = axes.fill_between(
-            [x for x, _, _ in band],
-            [y for _, y, _ in band],
-            [y for _, _, y in band],
-            color=colour,
-            alpha=0.16,
-            linewidth=0,
-        )
+        episodes = [episode for episode, _, _ in band]
+        lower = [low for _, low, _ in band]
+        upper = [high for _, _, high in band]
+        filled = axes.fill_between(episodes, lower, upper, color=colour, alpha=0.16, linewidth=0)
         style.mark([filled], token(None, index))
     _middle(axes, index, binned(mean_curve(curves), most), 2.2)
 
@@ -146,9 +148,11 @@ def _line(axes: Axes, points: Floats, **look: object) -> list[Line2D]:
 
 def curve(run: RunHistory, value: Value) -> Floats:
     """Return [points, (episode, value)] of one run; episodes start at 1, and episodes without a value are left out."""
-    points = np.column_stack((np.array(run.columns.episodes) + 1.0, np.array(value(run.columns), dtype=np.float64)))
-    there: Floats = points[~np.isnan(points[:, 1])]
-    return there
+    episodes = np.array(run.columns.episodes) + 1.0
+    values = np.array(value(run.columns), dtype=np.float64)
+    points = np.column_stack((episodes, values))
+    present: Floats = points[~np.isnan(values)]
+    return present
 
 
 def mean_curve(curves: Sequence[Floats]) -> Floats:
@@ -157,22 +161,22 @@ def mean_curve(curves: Sequence[Floats]) -> Floats:
     episodes = points[:, 0].astype(np.int64)
     total = np.bincount(episodes, points[:, 1])
     count = np.bincount(episodes)
-    there = np.flatnonzero(count)
-    return np.column_stack((there, total[there] / count[there]))
+    present = np.flatnonzero(count)
+    return np.column_stack((present, total[present] / count[present]))
 
 
 def _middle_half(curves: Sequence[Floats], most: int) -> list[tuple[float, float, float]]:
     """Return (episode, lower quartile, upper quartile) over the binned curves of all runs."""
     by_episode: dict[float, list[float]] = {}
-    for one in curves:
-        for episode, number in binned(one, most).tolist():
+    for points in curves:
+        for episode, number in binned(points, most).tolist():
             by_episode.setdefault(episode, []).append(number)
-    quarters = (
-        (episode, quantiles(values, method="inclusive"))
-        for episode, values in sorted(by_episode.items())
-        if len(values) >= _RUNS_FOR_BAND
-    )
-    return [(episode, low, high) for episode, (low, _, high) in quarters]
+    band = []
+    for episode, values in sorted(by_episode.items()):
+        if len(values) >= _RUNS_FOR_BAND:
+            low, _, high = quantiles(values, method="inclusive")
+            band.append((episode, low, high))
+    return band
 
 
 def binned(points: Floats, most: int) -> Floats:
@@ -205,30 +209,42 @@ def _head_entropy(head: str, columns: Columns) -> Sequence[float]:
     return [math.nan] * len(columns)
 
 
+def _means_by_group(content: Content, value: Value) -> list[Floats]:
+    """Return each group's mean curve, in the order of the groups."""
+    means = []
+    for group in content.groups:
+        curves = [curve(run, value) for run in content.history.of_group(group)]
+        means.append(mean_curve(curves))
+    return means
+
+
 def panels(content: Content, words: Words, values: Mapping[str, Value], *, unit: bool = False) -> Drawing | None:
     """Plot one panel per name in `values`, with one line per group: the mean over the group's runs."""
-    found = {
-        (name, index): mean_curve([curve(run, value) for run in content.history.of_group(group)])
-        for name, value in values.items()
-        for index, group in enumerate(content.groups)
-    }
-    names = list(dict.fromkeys(name for (name, _), points in found.items() if len(points)))
-    shown = [(i, group) for i, group in enumerate(content.groups) if any(len(found[name, i]) for name in names)]
+    means = {name: _means_by_group(content, value) for name, value in values.items()}  # [name][group]
+    means = {name: curves for name, curves in means.items() if any(map(len, curves))}
+    shown = []
+    for index, group in enumerate(content.groups):
+        if any(len(curves[index]) for curves in means.values()):
+            shown.append((index, group))
     if not shown:
         return None
-    most = max(12, _POINTS_PER_FIGURE // (len(names) * len(shown)))
-    figure, axes_of = grid(len(names), columns=4 if len(names) > 6 else 3, sharey=unit)
-    for axes, name in zip(axes_of, names, strict=True):
+    most = max(12, _POINTS_PER_FIGURE // (len(means) * len(shown)))
+    columns = 4 if len(means) > 6 else 3
+    figure, axes_of = grid(len(means), columns=columns, sharey=unit)
+    for axes, (name, curves) in zip(axes_of, means.items(), strict=True):
         axes.set_title(name)
         for index, _ in shown:
-            _middle(axes, index, binned(found[name, index], most), 1.8)
-        axes.set_ylim(*((-0.03, 1.03) if unit else (0, max(1.12 * axes.dataLim.ymax, 0.1))))
+            _middle(axes, index, binned(curves[index], most), 1.8)
+        if unit:
+            axes.set_ylim(-0.03, 1.03)
+        else:
+            axes.set_ylim(0, max(1.12 * axes.dataLim.ymax, 0.1))
         axes.xaxis.set_major_locator(MaxNLocator(nbins=4, integer=True))
     label_axes(figure, "training episode", words.label)
     group_legend(figure, shown, markers=False)
     ends = []
     for index, group in shown:
-        last = (f"{name} {found[name, index][-1, 1]:.2f}" for name in names if len(found[name, index]))
+        last = [f"{name} {curves[index][-1, 1]:.2f}" for name, curves in means.items() if len(curves[index])]
         ends.append(f"{group}: " + ", ".join(last))
     return Drawing(
         words.name,

@@ -12,8 +12,6 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from esper_ab.contracts.visible import visible_line
-from esper_ab.report.content import Content
-from esper_ab.report.figures.runs import drawn_singly
 from esper_ab.report.figures.style import INK, MUTED, colour, line, look, marker, svg
 from esper_ab.verdict.question import Question
 
@@ -50,21 +48,14 @@ class Drawing:
             return svg(self.figure, self.name, self.tips)
 
 
-def not_drawn(content: Content) -> str:
-    """Return a caption's sentence on the runs that are not drawn one by one; "" if all are."""
-    every = len({block.replicate for block in content.history.blocks})
-    drawn = len(drawn_singly(content))
-    if drawn == every:
-        return ""
-    return f" Drawn one by one: {drawn} of {every} seeds, evenly spaced. Everything else includes every run."
-
-
 def shortened(name: str, most: int = 28) -> str:
     """Cut a name longer than `most` characters in the middle, to keep the plot's width; tables show the whole name."""
     name = visible_line(name)
     if len(name) <= most:
         return name
-    return f"{name[: most // 2]}\u2026{name[-(most // 2 - 1) :]}"
+    head = name[: most // 2]
+    tail = name[-(most // 2 - 1) :]
+    return f"{head}\u2026{tail}"
 
 
 def difference(question: Question, most: int) -> str:
@@ -78,7 +69,8 @@ def grid(
     """Create a figure with exactly `count` panels, row by row; a figure with one panel has the size `single`."""
     columns = min(columns, count)
     rows = -(-count // columns)
-    figure = Picture(figsize=single if count == 1 else (_WIDTH, 0.7 + 2.0 * rows))
+    size = single if count == 1 else (_WIDTH, 0.7 + 2.0 * rows)
+    figure = Picture(figsize=size)
     flat: list[Axes] = list(figure.subplots(rows, columns, sharey=sharey, squeeze=False).flat)
     for axes in flat[count:]:
         axes.remove()
@@ -114,17 +106,12 @@ def write_beside(axes: Axes, words: Sequence[str]) -> None:
 
 def group_legend(figure: Figure, groups: list[tuple[int, str]], *, markers: bool) -> None:
     """Add a legend above the plot: group names with colour, and line or marker."""
-    handles = [
-        Line2D(
-            [],
-            [],
-            color=colour(index),
-            linestyle="none" if markers else line(index),
-            marker=marker(index) if markers else "",
-            label=shortened(name),
-        )
-        for index, name in groups
-    ]
+    handles = []
+    for index, name in groups:
+        look: dict[str, Any] = {"linestyle": line(index)}
+        if markers:
+            look = {"linestyle": "none", "marker": marker(index)}
+        handles.append(Line2D([], [], color=colour(index), label=shortened(name), **look))
     width = figure.get_size_inches()[0]
     longest = max(len(shortened(name)) for _, name in groups)
     fit = max(1, int(width * 12 / (longest + 8)))

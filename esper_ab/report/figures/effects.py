@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -28,18 +29,27 @@ def interval_rows(
     """
     axes.axvspan(-margin, margin, color=style.BAND, linewidth=0)
     axes.axvline(0, color=style.INK, linewidth=1)
-    shown = [-margin, margin, *(estimate for estimate, _ in rows), *also]
-    whole = [*shown, *(end for _, interval in rows if interval for end in interval)]
-    room, air = (share * (max(shown) - min(shown)) for share in (_ROOM, _AIR))
-    left = max(min(whole), min(shown) - room) - air
-    right = min(max(whole), max(shown) + room) + air
+    always = [-margin, margin, *also]
+    ends: list[float] = []
+    for estimate, interval in rows:
+        always.append(estimate)
+        if interval:
+            ends += interval
+    lowest = min(always)
+    highest = max(always)
+    room = _ROOM * (highest - lowest)
+    air = _AIR * (highest - lowest)
+    left = max(min([lowest, *ends]), lowest - room) - air
+    right = min(max([highest, *ends]), highest + room) + air
     axes.set_xlim(left, right)
     for row, (estimate, interval) in enumerate(rows):
         if interval:
+            low, high = interval
             axes.plot(interval, [row, row], color=style.INK, linewidth=3, solid_capstyle="butt")
-            arrows = (left, interval[0] < left, style.ARROW_LEFT), (right, interval[1] > right, style.ARROW_RIGHT)
-            for edge in (edge for edge in arrows if edge[1]):
-                axes.plot([edge[0]], [row], marker=edge[2], color=style.INK, markersize=9)
+            if low < left:
+                axes.plot([left], [row], marker=style.ARROW_LEFT, color=style.INK, markersize=9)
+            if high > right:
+                axes.plot([right], [row], marker=style.ARROW_RIGHT, color=style.INK, markersize=9)
         axes.plot([estimate], [row], "o", color=style.INK, markersize=7, markeredgecolor=style.CARD)
 
 
@@ -55,14 +65,12 @@ def effects(content: Content) -> Drawing | None:
     figure, (axes,) = grid(1, single=(HALF, max(2.2, 0.95 + 0.85 * len(shown))))
     for edge in (-margin, margin):
         axes.axvline(edge, color=style.MUTED, linewidth=0.8, linestyle=(0, (2, 2)))
-    rows = [
-        (item.estimate or 0.0, None if item.low is None or item.high is None else (item.low, item.high))
-        for item in shown
-    ]
-    interval_rows(axes, rows, margin, [pair.a - pair.b for item in shown for pair in item.pairs[: item.used]])
+    differences = [_differences(item) for item in shown]
+    interval_rows(axes, list(map(_row, shown)), margin, list(chain.from_iterable(differences)))
+    marks = sum(map(len, differences)) <= _MOST_MARKED
+    look: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "clip_on": False}
     for row, item in enumerate(shown):
-        _ticks(axes, row, item, content.groups if sum(one.used for one in shown) <= _MOST_MARKED else ())
-        look: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "clip_on": False}
+        _ticks(axes, row, item, content.groups if marks else ())
         axes.text(0.0, row - 0.3, difference(item.question, 14), fontsize=9, **look)
         axes.text(1.0, row - 0.3, str(item.verdict), fontsize=8.5, fontweight="bold", ha="right", **look)
     name_rows(axes, [""] * len(shown), above=-0.62, below=0.42)
@@ -78,17 +86,30 @@ def effects(content: Content) -> Drawing | None:
     )
 
 
+def _row(item: Comparison) -> tuple[float, tuple[float, float] | None]:
+    """Return the estimate, and the interval if there is one."""
+    estimate = item.estimate or 0.0
+    if item.low is None or item.high is None:
+        return estimate, None
+    return estimate, (item.low, item.high)
+
+
+def _differences(item: Comparison) -> list[float]:
+    return [pair.a - pair.b for pair in item.pairs[: item.used]]
+
+
 def _ticks(axes: Axes, row: int, item: Comparison, groups: Sequence[str]) -> None:
     """Plot a tick for each difference; with `groups`, each tick is marked with its pair."""
     look: dict[str, Any] = {"color": style.MUTED, "markersize": 8, "markeredgewidth": 0.8}
-    pairs = item.pairs[: item.used]
     if not groups:
-        axes.plot([pair.a - pair.b for pair in pairs], [row] * len(pairs), "|", **look)
+        differences = _differences(item)
+        axes.plot(differences, [row] * len(differences), "|", **look)
         return
     a = groups.index(item.question.a)
     b = groups.index(item.question.b)
-    for pair in pairs:
-        style.mark(axes.plot([pair.a - pair.b], [row], "|", **look), token(pair.replicate, a, b))
+    for pair in item.pairs[: item.used]:
+        tick = axes.plot([pair.a - pair.b], [row], "|", **look)
+        style.mark(tick, token(pair.replicate, a, b))
 
 
 def _words(item: Comparison) -> str:

@@ -12,33 +12,29 @@ from matplotlib.figure import Figure
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files_below import write_below
 from esper_ab.report.figures import style
-from esper_ab.report.figures.drawing import (
-    Picture,
-    difference,
-    group_legend,
-    name_rows,
-    shortened,
-    write_beside,
-)
+from esper_ab.report.figures.drawing import Picture, difference, group_legend, name_rows, shortened, write_beside
 from esper_ab.report.figures.effects import interval_rows
 from esper_ab.verdict.answer import Answer
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.profiles import Profile
 
 FORMATS = ("svg", "png", "pdf")
+_PROFILES_HEIGHT = 2.9  # inches
 
 
 def external_figure(result: Answer) -> Figure:
     """Draw a row for each comparison that has an estimate, better to the right, and each group's profile as a curve."""
-    shown = [one for one in result.comparisons if one.estimate is not None]
+    shown = [item for item in result.comparisons if item.estimate is not None]
     with style.look():
         height = 1.1 + 0.36 * max(1, len(shown))
-        figure = Picture(figsize=(9.4, height + (2.9 if result.profiles else 0.0)))
         if result.profiles:
-            above, below = figure.subplots(2, 1, height_ratios=(height, 2.9))
+            figure = Picture(figsize=(9.4, height + _PROFILES_HEIGHT))
+            above, below = figure.subplots(2, 1, height_ratios=(height, _PROFILES_HEIGHT))
             _profiles(below, result.profiles)
-            group_legend(figure, [(i, one.group) for i, one in enumerate(result.profiles)], markers=False)
+            groups = list(enumerate(profile.group for profile in result.profiles))
+            group_legend(figure, groups, markers=False)
         else:
+            figure = Picture(figsize=(9.4, height))
             above = figure.subplots()
         _rows(above, shown, exploratory=result.exploratory)
         style.arrange(figure)
@@ -64,7 +60,7 @@ def write_figure(figure: Figure, path: Path) -> None:
 
 
 def _rows(axes: Axes, shown: Sequence[Comparison], *, exploratory: bool) -> None:
-    interval_rows(axes, [_in_margins(one) for one in shown], 1.0)
+    interval_rows(axes, list(map(_in_margins, shown)), 1.0)
     names = []
     words = []
     for item in shown:
@@ -87,10 +83,11 @@ def _in_margins(item: Comparison) -> tuple[float, tuple[float, float] | None]:
 
 
 def _profiles(axes: Axes, profiles: Sequence[Profile]) -> None:
-    for index, one in enumerate(profiles):
+    for index, profile in enumerate(profiles):
+        colour = style.colour(index)
         axes.fill_between(
-            one.thresholds, one.above_low, one.above_high, color=style.colour(index), alpha=0.15, linewidth=0
+            profile.thresholds, profile.above_low, profile.above_high, color=colour, alpha=0.15, linewidth=0
         )
-        axes.plot(one.thresholds, one.above, color=style.colour(index), linestyle=style.line(index))
+        axes.plot(profile.thresholds, profile.above, color=colour, linestyle=style.line(index))
     axes.axvline(1.0, color=style.MUTED, linewidth=0.8, linestyle=(0, (2, 2)))
     axes.set(ylim=(-0.02, 1.02), xlabel="score (1: the target)", ylabel="share of runs above it")

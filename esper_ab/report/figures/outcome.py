@@ -5,60 +5,66 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from esper_ab.contracts.wording import counted
+from esper_ab.design.design import Design
 from esper_ab.report.content import Content
 from esper_ab.report.figures import style
-from esper_ab.report.figures.drawing import HALF, Drawing, grid, label_axes, name_rows, not_drawn, shortened
-from esper_ab.report.figures.runs import drawn_singly, outcome_label, token
+from esper_ab.report.figures.drawing import HALF, Drawing, grid, label_axes, name_rows, shortened
+from esper_ab.report.figures.runs import drawn_singly, not_drawn, outcome_label, token
 from esper_ab.report.kinds import averaged
+from esper_ab.verdict.comparison import Comparison
 
 _MOST_PANELS = 9  # one per comparison; the tables show all
+_LIFTS = (0.0, 0.12, -0.12, 0.24, -0.24)
+_LAST_LIFT = 0.3  # of all points for which none of these is free
 
 
 def outcomes(content: Content) -> Drawing | None:
     """Plot one row per group, with a point per run and a bar at the mean. None if there are no outcomes."""
-    ends = {
-        group: {run.run.replicate: run.outcome for run in content.of_group(group) if run.outcome is not None}
-        for group in content.groups
-    }
-    if not any(ends.values()):
+    outcomes = {group: _known_outcomes(content, group) for group in content.groups}
+    if not any(outcomes.values()):
         return None
-    design = content.design
-    values = {group: list(found.values()) for group, found in ends.items()}
-    digits = design.digits - (design.margin >= 1.0)
     part = averaged(content)
-    one = f"the mean of {part}" if part else "one trained policy"
-    words = (
-        f"{group} {design.outcome.value(f'{sum(found) / len(found):.{digits}f}')} ({min(found):.{digits}f} to "
-        f"{max(found):.{digits}f}, {counted(len(found), 'run')})"
-        for group, found in values.items()
-        if found
-    )
+    point = f"the mean of {part}" if part else "one trained policy"
+    words = [_mean_and_range(content.design, group, list(known.values())) for group, known in outcomes.items() if known]
     return Drawing(
         "outcomes",
         "Every run's outcome",
-        caption=f"One point per run: {one}. Bar: mean of the group." + not_drawn(content),
+        caption=f"One point per run: {point}. Bar: mean of the group." + not_drawn(content),
         alt="Mean and range: " + "; ".join(words) + ".",
-        figure=_outcome_rows(content, ends),
+        figure=_outcome_rows(content, outcomes),
         wide=False,
     )
 
 
-def _outcome_rows(content: Content, values: Mapping[str, Mapping[int, float]]) -> Figure:
-    figure, (axes,) = grid(1, single=(HALF, 0.75 + 0.5 * len(values)))
-    everything = [value for found in values.values() for value in found.values()]
+def _known_outcomes(content: Content, group: str) -> dict[int, float]:
+    """Return the outcomes of a group by replicate, without runs that have none."""
+    return {run.run.replicate: run.outcome for run in content.of_group(group) if run.outcome is not None}
+
+
+def _mean_and_range(design: Design, group: str, values: Sequence[float]) -> str:
+    digits = design.digits - 1 if design.margin >= 1.0 else design.digits
+    mean = design.outcome.value(f"{sum(values) / len(values):.{digits}f}")
+    extent = f"{min(values):.{digits}f} to {max(values):.{digits}f}"
+    return f"{group} {mean} ({extent}, {counted(len(values), 'run')})"
+
+
+def _outcome_rows(content: Content, outcomes: Mapping[str, Mapping[int, float]]) -> Figure:
+    figure, (axes,) = grid(1, single=(HALF, 0.75 + 0.5 * len(outcomes)))
+    everything = [value for known in outcomes.values() for value in known.values()]
     singly = drawn_singly(content)
     near = max((max(everything) - min(everything)) / (9.5 * HALF), 1e-9)
-    for row, found in enumerate(values.values()):
-        if not found:
+    for row, known in enumerate(outcomes.values()):
+        if not known:
             continue
-        middle = sum(found.values()) / len(found)
-        found = {replicate: value for replicate, value in found.items() if replicate in singly}
+        middle = sum(known.values()) / len(known)
         axes.plot([middle, middle], [row - 0.36, row + 0.36], color=style.INK, linewidth=2.2, solid_capstyle="butt")
-        replicates = sorted(found, key=lambda replicate: (found[replicate], replicate))  # the order of `spread`
-        for replicate, (value, lift) in zip(replicates, spread(list(found.values()), near), strict=True):
+        drawn = sorted((value, replicate) for replicate, value in known.items() if replicate in singly)
+        points = spread([value for value, _ in drawn], near)
+        for (value, lift), (_, replicate) in zip(points, drawn, strict=True):
             point = axes.plot(
                 [value],
                 [row + lift],
@@ -71,7 +77,7 @@ def _outcome_rows(content: Content, values: Mapping[str, Mapping[int, float]]) -
                 clip_on=False,
             )
             style.mark(point, token(replicate, row))
-    name_rows(axes, [shortened(group, 12) for group in values], above=-0.5, below=0.5)
+    name_rows(axes, [shortened(group, 12) for group in outcomes], above=-0.5, below=0.5)
     axes.set_xlabel(outcome_label(content.design, content.design.outcome.unit))
     return figure
 
@@ -84,8 +90,8 @@ def spread(values: Sequence[float], near: float) -> list[tuple[float, float]]:
     placed: list[tuple[float, float]] = []
     for value in sorted(values):
         taken = {lift for other, lift in placed if abs(other - value) < 2 * near}
-        lifts = (sign * step * 0.12 for step in range(3) for sign in (1, -1))
-        placed.append((value, next((lift for lift in lifts if lift not in taken), 0.3)))
+        free = [lift for lift in _LIFTS if lift not in taken]
+        placed.append((value, free[0] if free else _LAST_LIFT))
     return placed
 
 
@@ -96,48 +102,56 @@ def pairs(content: Content) -> Drawing | None:
         return None
     left_out = len(shown) - _MOST_PANELS
     shown = shown[:_MOST_PANELS]
-    unpaired = content.experiment.unpaired
-    shared = "its runs share no randomness" if unpaired else "the same randomness in both groups"
     figure, panels = grid(len(shown))
-    singly = drawn_singly(content)
+    words = []
     for axes, item in zip(panels, shown, strict=True):
-        names = item.question.b, item.question.a
-        places = [content.groups.index(name) for name in names]
-        drawn = [pair for pair in item.pairs if pair.replicate in singly]
-        for pair in drawn:
-            rises = pair.a >= pair.b
-            line = axes.plot(
-                [0, 1],
-                [pair.b, pair.a],
-                color=style.INK if rises else style.MUTED,
-                linewidth=1,
-                alpha=0.75,
-                linestyle="-" if rises else (0, (4, 2)),
-                clip_on=False,
-            )
-            style.mark(line, token(pair.replicate, places[1], places[0]))
-        for x, place in enumerate(places):
-            look: dict[str, Any] = {"color": style.colour(place), "markersize": 5.5, "clip_on": False}
-            for pair in drawn:
-                point = axes.plot([x], [(pair.b, pair.a)[x]], style.marker(place), **look)
-                style.mark(point, token(pair.replicate, place))
-        axes.set(xticks=(0, 1), xticklabels=[shortened(name, 18) for name in names], xlim=(-0.35, 1.35))
-        axes.tick_params(axis="x", length=0, labelcolor=style.INK, labelsize=9)
-        axes.grid(visible=False, axis="x")
+        _pair_panel(axes, item, content)
+        above = sum(pair.a > pair.b for pair in item.pairs)
+        words.append(f"{item.question.a} is above {item.question.b} in {above} of {len(item.pairs)}")
     label_axes(figure, "", outcome_label(content.design, content.design.outcome.unit))
-    words = (
-        f"{item.question.a} is above {item.question.b} in {sum(pair.a > pair.b for pair in item.pairs)} of "
-        f"{len(item.pairs)}"
-        for item in shown
-    )
+    if content.experiment.unpaired:
+        shared = "its runs share no randomness"
+    else:
+        shared = "the same randomness in both groups"
+    caption = f"Each line is one seed: {shared}. Solid: the line does not fall. Broken: it falls."
+    if len(shown) > 1:
+        caption += " Each panel has its own scale."
+    if left_out > 0:
+        caption += f" {left_out} more comparisons are in the tables."
     return Drawing(
         "pairs",
         "The pairs behind it",
-        caption=f"Each line is one seed: {shared}. Solid: the line does not fall. Broken: it falls."
-        + (" Each panel has its own scale." if len(shown) > 1 else "")
-        + (f" {left_out} more comparisons are in the tables." if left_out > 0 else "")
-        + not_drawn(content),
+        caption=caption + not_drawn(content),
         alt="Pairs: " + "; ".join(words) + ". Values in the table Outcomes by seed.",
         figure=figure,
         wide=len(shown) > 1,
     )
+
+
+def _pair_panel(axes: Axes, item: Comparison, content: Content) -> None:
+    """Plot the pairs of one comparison: b on the left, a on the right."""
+    singly = drawn_singly(content)
+    pairs = [pair for pair in item.pairs if pair.replicate in singly]
+    index_a = content.groups.index(item.question.a)
+    index_b = content.groups.index(item.question.b)
+    for pair in pairs:
+        if pair.a >= pair.b:
+            look: dict[str, Any] = {"color": style.INK, "linestyle": "-"}
+        else:
+            look = {"color": style.MUTED, "linestyle": (0, (4, 2))}
+        line = axes.plot([0, 1], [pair.b, pair.a], linewidth=1, alpha=0.75, clip_on=False, **look)
+        style.mark(line, token(pair.replicate, index_a, index_b))
+    for pair in pairs:
+        _end_of_pair(axes, 0, pair.b, pair.replicate, index_b)
+    for pair in pairs:
+        _end_of_pair(axes, 1, pair.a, pair.replicate, index_a)
+    names = [shortened(name, 18) for name in (item.question.b, item.question.a)]
+    axes.set(xticks=(0, 1), xticklabels=names, xlim=(-0.35, 1.35))
+    axes.tick_params(axis="x", length=0, labelcolor=style.INK, labelsize=9)
+    axes.grid(visible=False, axis="x")
+
+
+def _end_of_pair(axes: Axes, x: int, outcome: float, replicate: int, group: int) -> None:
+    colour = style.colour(group)
+    point = axes.plot([x], [outcome], style.marker(group), color=colour, markersize=5.5, clip_on=False)
+    style.mark(point, token(replicate, group))

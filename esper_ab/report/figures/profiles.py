@@ -16,34 +16,27 @@ _LEAST_RUNS = 2  # a band of one run has no width
 
 def profiles(content: Content) -> Drawing | None:
     """Plot each group's share of runs above an outcome, with its band. None if no group has two outcomes."""
-    ends = {
-        index: [run.outcome for run in content.of_group(group) if run.outcome is not None]
-        for index, group in enumerate(content.groups)
-    }
-    ends = {index: values for index, values in ends.items() if len(values) >= _LEAST_RUNS}
-    if not ends:
+    design = content.design
+    outcomes = {}
+    for index, group in enumerate(content.groups):
+        known = [run.outcome for run in content.of_group(group) if run.outcome is not None]
+        if len(known) >= _LEAST_RUNS:
+            outcomes[index] = known
+    if not outcomes:
         return None
-    everything = np.concatenate(list(ends.values()))
+    everything = np.concatenate(list(outcomes.values()))
     thresholds = np.linspace(everything.min(), everything.max(), _STEPS + 1)
     figure, (axes,) = grid(1, single=(HALF, 3.3))
-    for index, values in ends.items():
-        found = share_above(values, thresholds)
-        axes.fill_between(
-            thresholds, found.low, found.high, color=style.colour(index), alpha=0.15, linewidth=0, step="post"
-        )
-        axes.plot(
-            thresholds, found.shares, color=style.colour(index), linestyle=style.line(index), drawstyle="steps-post"
-        )
-    axes.set(
-        ylim=(-0.02, 1.02),
-        xlabel=outcome_label(content.design, content.design.outcome.unit),
-        ylabel="share of runs above it",
-    )
-    group_legend(figure, [(index, content.groups[index]) for index in ends], markers=False)
-    middles = (
-        f"{content.groups[index]} {content.design.outcome.value(f'{np.median(values):.{content.design.digits}f}')}"
-        for index, values in ends.items()
-    )
+    middles = []
+    for index, values in outcomes.items():
+        profile = share_above(values, thresholds)
+        colour = style.colour(index)
+        axes.fill_between(thresholds, profile.low, profile.high, color=colour, alpha=0.15, linewidth=0, step="post")
+        axes.plot(thresholds, profile.shares, color=colour, linestyle=style.line(index), drawstyle="steps-post")
+        median = f"{np.median(values):.{design.digits}f}"
+        middles.append(f"{content.groups[index]} {design.outcome.value(median)}")
+    axes.set(ylim=(-0.02, 1.02), xlabel=outcome_label(design, design.outcome.unit), ylabel="share of runs above it")
+    group_legend(figure, [(index, content.groups[index]) for index in outcomes], markers=False)
     return Drawing(
         "profiles",
         "Performance profiles",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -23,9 +24,12 @@ def drawings(found: RewardAuditFindings) -> list[Drawing]:
         return [draw(found) for draw in FIGURES.values()]
 
 
-def of_experiment(draw: Callable[[RewardAuditFindings], Drawing]) -> Callable[[Content], Drawing | None]:
-    """Return a function that draws a figure of an experiment's reward audit, or returns None if there is no audit."""
-    return lambda content: draw(content.analysis.reward_audit) if content.analysis.reward_audit else None
+def _of_experiment(draw: Callable[[RewardAuditFindings], Drawing], content: Content) -> Drawing | None:
+    """Draw a figure of an experiment's reward audit. None if there is no audit."""
+    audit = content.analysis.reward_audit
+    if audit is None:
+        return None
+    return draw(audit)
 
 
 def _names(found: RewardAuditFindings) -> list[tuple[int, str]]:
@@ -51,7 +55,8 @@ def best_of_n(found: RewardAuditFindings) -> Drawing:
         axes.plot(sizes, reward.curve, color=style.colour(index), linestyle=style.line(index), linewidth=2.2)
     if len(sizes) > 1:
         axes.set_xscale("log", base=2)
-    axes.xaxis.set_major_locator(FixedLocator([tick for tick in _TICKS if tick <= len(sizes)]))
+    ticks = [tick for tick in _TICKS if tick <= len(sizes)]
+    axes.xaxis.set_major_locator(FixedLocator(ticks))
     axes.xaxis.set_major_formatter(ScalarFormatter())
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set(xlabel="n random schedules to choose from", ylabel="held-out accuracy, %")
@@ -70,21 +75,21 @@ def best_of_n(found: RewardAuditFindings) -> Drawing:
 
 def returns(found: RewardAuditFindings) -> Drawing:
     """Draw return against outcome."""
-    figure, panels = grid(len(found.rewards), columns=4 if len(found.rewards) > 6 else 3, sharey=True)
-    random = np.array([one.kind == "random" for one in found.behaviours])
+    columns = 4 if len(found.rewards) > 6 else 3
+    figure, panels = grid(len(found.rewards), columns=columns, sharey=True)
+    random = np.array([played.kind == "random" for played in found.behaviours])
+    favourites = []
     for index, (axes, reward) in enumerate(zip(panels, found.rewards, strict=True)):
         _cloud(axes, reward, found, random, style.colour(index))
+        favourite = found.behaviours[reward.favourite].name
+        favourites.append(f"{reward.name}: pays most for {favourite}, {found.outcomes[reward.favourite]:.1f} %")
     label_axes(figure, "return", "held-out accuracy, %")
-    told = "; ".join(
-        f"{one.name}: pays most for {found.behaviours[one.favourite].name}, {found.outcomes[one.favourite]:.1f} %"
-        for one in found.rewards
-    )
     return Drawing(
         "returns",
         "Return against outcome",
         caption="Each point is a behaviour: faint a random schedule, filled a reference behaviour, ringed the "
         "reward's favourite. A good reward has its rightmost points at the top. Scales of returns are not comparable.",
-        alt=told + ".",
+        alt="; ".join(favourites) + ".",
         figure=figure,
     )
 
@@ -107,22 +112,24 @@ def _cloud(axes: Axes, reward: RewardFindings, found: RewardAuditFindings, rando
 def when_paid(found: RewardAuditFindings) -> Drawing:
     """Draw when in the episode each reward pays."""
     figure, (axes,) = grid(1, single=(9.4, 2.8))
+    words = []
     for index, reward in enumerate(found.rewards):
         steps = np.arange(1, len(reward.paid) + 1)
         axes.step(steps, 100 * reward.paid, where="post", color=style.colour(index), linestyle=style.line(index))
+        if reward.half_paid is None:
+            words.append(f"{reward.name}: nothing is paid")
+        else:
+            words.append(f"{reward.name}: half by step {reward.half_paid}")
     axes.set(xlabel="step", ylabel="paid so far, %")
     group_legend(figure, _names(found), markers=False)
-    told = "; ".join(
-        f"{one.name}: nothing is paid" if one.half_paid is None else f"{one.name}: half by step {one.half_paid}"
-        for one in found.rewards
-    )
     return Drawing(
         "when-paid",
         "When in the episode it pays",
         caption="Share of the magnitude of all rewards that has been paid by each step, over all behaviours.",
-        alt=told + ".",
+        alt="; ".join(words) + ".",
         figure=figure,
     )
 
 
 FIGURES = {"best-of-n": best_of_n, "returns": returns, "when-paid": when_paid}  # in reading order
+OF_EXPERIMENTS = {name: partial(_of_experiment, draw) for name, draw in FIGURES.items()}

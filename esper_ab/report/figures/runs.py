@@ -10,7 +10,10 @@ _MOST_SINGLE = 200  # runs that a figure draws one by one: all figures together 
 
 def token(replicate: int | None, *groups: int) -> str:
     """Return the mark of a run, of a pair of runs or, without a replicate, of a whole group; groups are indices."""
-    return f"{'.'.join(map(str, groups))}-{'' if replicate is None else replicate}"
+    places = ".".join(map(str, groups))
+    if replicate is None:
+        return f"{places}-"
+    return f"{places}-{replicate}"
 
 
 def drawn_singly(content: Content) -> frozenset[int]:
@@ -20,27 +23,39 @@ def drawn_singly(content: Content) -> frozenset[int]:
     """
     every = sorted({block.replicate for block in content.history.blocks})
     most = max(1, _MOST_SINGLE // len(content.groups))
-    return frozenset(every if len(every) <= most else (every[place * len(every) // most] for place in range(most)))
+    if len(every) <= most:
+        return frozenset(every)
+    return frozenset(every[place * len(every) // most] for place in range(most))
+
+
+def not_drawn(content: Content) -> str:
+    """Return a caption's sentence on the runs that are not drawn one by one; "" if all are."""
+    every = len({block.replicate for block in content.history.blocks})
+    drawn = len(drawn_singly(content))
+    if drawn == every:
+        return ""
+    return f" Drawn one by one: {drawn} of {every} seeds, evenly spaced. Everything else includes every run."
 
 
 def tips(content: Content) -> dict[str, str]:
     """Return the tooltips by mark: one for every run that has an outcome, and one for every pair."""
-    design = content.design
-    places = {group: place for place, group in enumerate(content.groups)}
-    value = design.value
-    return {
-        token(run.run.replicate, place): f"{group}, seed {run.run.replicate}: {value(run.outcome)}"
-        for group, place in places.items()
-        for run in content.of_group(group)
-        if run.outcome is not None
-    } | {
-        token(
-            pair.replicate, places[item.question.a], places[item.question.b]
-        ): f"seed {pair.replicate}: {item.question.a} {value(pair.a)}, {item.question.b} {value(pair.b)}, "
-        f"difference {design.difference(pair.a - pair.b)}"
-        for item in content.comparisons
-        for pair in item.pairs
-    }
+    value = content.design.value
+    tooltips = {}
+    for index, group in enumerate(content.groups):
+        for run in content.of_group(group):
+            if run.outcome is not None:
+                seed = run.run.replicate
+                tooltips[token(seed, index)] = f"{group}, seed {seed}: {value(run.outcome)}"
+    for item in content.comparisons:
+        a = item.question.a
+        b = item.question.b
+        index_a = content.groups.index(a)
+        index_b = content.groups.index(b)
+        for pair in item.pairs:
+            difference = content.design.difference(pair.a - pair.b)
+            words = f"seed {pair.replicate}: {a} {value(pair.a)}, {b} {value(pair.b)}, difference {difference}"
+            tooltips[token(pair.replicate, index_a, index_b)] = words
+    return tooltips
 
 
 _OUTCOMES = {"evaluation": "", "last-tenth": " (last tenth of training)", "curve-mean": " (mean of training)"}
@@ -48,5 +63,9 @@ _OUTCOMES = {"evaluation": "", "last-tenth": " (last tenth of training)", "curve
 
 def outcome_label(design: Design, unit: str) -> str:
     """Return the axis label, with `unit`, of the design's outcome or of its difference."""
-    lower = " (lower is better)" if design.outcome.sign < 0.0 else ""
-    return f"{design.outcome.label}{_OUTCOMES[design.outcome_over]}{f', {unit}' if unit else ''}{lower}"
+    label = design.outcome.label + _OUTCOMES[design.outcome_over]
+    if unit:
+        label += f", {unit}"
+    if design.outcome.sign < 0.0:
+        label += " (lower is better)"
+    return label

@@ -15,6 +15,7 @@ from typing import Any
 import matplotlib as mpl
 from markupsafe import escape
 from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 
@@ -39,9 +40,12 @@ VARIABLES = {  # colour -> its name in report.css
     **{colour: f"--group-{i}" for i, colour in enumerate(_COLOURS)},
     **{colour: f"--stage-{i}" for i, colour in enumerate(STAGES)},
 }
-_PAD, _LINE = 6.0, 14.0  # points: the edge; a line of labels with its spacing
+_PAD = 6.0  # points: the edge
+_LINE = 14.0  # points: a line of labels with its spacing
 _TENTHS = re.compile(r"(\d\.\d)\d+")  # coordinates in points (1/72 inch), rounded to tenths
-ARROW_LEFT, ARROW_RIGHT = 4, 5  # matplotlib's markers whose tip is the point
+# Matplotlib's markers whose tip is the point.
+ARROW_LEFT = 4
+ARROW_RIGHT = 5
 _MARK = "mark:"
 _MARKED = re.compile(rf'<g id="{_MARK}([0-9.-]+)">')
 _LINES = ("-", (0, (5, 2)), (0, (1, 1.4)), (0, (6, 2, 1, 2)), (0, (3, 1)), (0, (1, 3)))
@@ -110,26 +114,29 @@ def arrange(figure: Figure) -> None:
     matplotlib's own layouts arrange everything two or three times.
     """
     width, height = (72.0 * float(inches) for inches in figure.get_size_inches())  # lengths here are in points
-    lefts = [
-        _LINE * bool(one.get_ylabel()) + one.yaxis.get_tick_params()["labelleft"] * _widest(one.yaxis, 5.4)
-        for one in figure.axes
-    ]
-    above = _LINE * any(one.get_title("left") or one.yaxis.get_major_formatter().get_offset() for one in figure.axes)
-    below = _LINE * (1 + any(one.get_xlabel() for one in figure.axes))
-    right = max((_widest(beside.yaxis, 6.6) for one in figure.axes for beside in one.child_axes), default=0.0)
-    left = max(lefts) + _LINE * bool(figure.get_supylabel())
-    bottom = below + _LINE * bool(figure.get_supxlabel())
+    panels = figure.axes
+    lefts = [_left_of(axes) for axes in panels]
+    left = max(lefts)
+    if figure.get_supylabel():
+        left += _LINE
+    right = max((_widest(beside.yaxis, 6.6) for axes in panels for beside in axes.child_axes), default=0.0)
+    above = 0.0
+    if any(axes.get_title("left") or axes.yaxis.get_major_formatter().get_offset() for axes in panels):
+        above = _LINE
+    below = _LINE
+    if any(axes.get_xlabel() for axes in panels):
+        below += _LINE
+    bottom = below
+    if figure.get_supxlabel():
+        bottom += _LINE
+    legends = sum(legend.get_window_extent().height / figure.bbox.height for legend in figure.legends)
     near = (left + _PAD) / width
     far = 1.0 - (right + 2 * _PAD) / width
     low = (bottom + _PAD) / height
-    high = (
-        1.0
-        - (above + _PAD) / height
-        - sum(one.get_window_extent().height / figure.bbox.height for one in figure.legends)
-    )
+    high = 1.0 - (above + _PAD) / height - legends
     across = max(lefts[1:], default=0.0) + 3 * _PAD  # between two panels
     down = above + below + _PAD  # between two panels
-    rows, columns = figure.axes[0].get_subplotspec().get_gridspec().get_geometry()  # type: ignore[union-attr]
+    rows, columns = panels[0].get_subplotspec().get_gridspec().get_geometry()  # type: ignore[union-attr]
     figure.subplots_adjust(
         left=near,
         right=far,
@@ -140,11 +147,20 @@ def arrange(figure: Figure) -> None:
     )
 
 
+def _left_of(axes: Axes) -> float:
+    """Return the width of the labels on the left of a panel."""
+    width = 0.0
+    if axes.get_ylabel():
+        width += _LINE
+    if axes.yaxis.get_tick_params()["labelleft"]:
+        width += _widest(axes.yaxis, 5.4)
+    return width
+
+
 def _widest(axis: Axis, letter: float) -> float:
     """Return the width of an axis's longest label plus its distance from the axis. `letter`: mean width of a letter."""
-    return _PAD + letter * max(
-        map(len, axis.get_major_formatter().format_ticks(axis.get_majorticklocs().tolist())), default=0
-    )
+    labels = axis.get_major_formatter().format_ticks(axis.get_majorticklocs().tolist())
+    return _PAD + letter * max(map(len, labels), default=0)
 
 
 def mark(artists: Iterable[Artist], token: str) -> None:
@@ -172,7 +188,12 @@ def svg(figure: Figure, name: str, tips: Mapping[str, str]) -> str:
     for _ in range(2):
         text = re.sub(r"<g> (<(?:path|use) [^>]*/>) </g>", r"\1", text)  # unwrap groups of one element
     titles = {token: f"<title>{escape(visible_line(tip))}</title>" for token, tip in tips.items()}
-    return _MARKED.sub(lambda found: f'<g data-mark="{found[1]}">{titles.get(found[1], "")}', text).strip()
+
+    def marked(group: re.Match[str]) -> str:
+        token = group[1]
+        return f'<g data-mark="{token}">{titles.get(token, "")}'
+
+    return _MARKED.sub(marked, text).strip()
 
 
 def _tidy(tag: str) -> str:

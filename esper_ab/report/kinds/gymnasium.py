@@ -10,21 +10,19 @@ from esper_ab.report.tables.table import NONE, NOT_COMPARABLE, Table, number
 
 
 def _training(content: Content) -> tuple[Table, ...]:
-    digits = content.design.digits
-    rows = tuple(
-        (one.group, _change(one.reward), f"{one.rose} of {one.runs} runs", _change(one.outcome, digits))
-        for one in own_rewards(content.history)
+    rows = []
+    for own in own_rewards(content.history):
+        outcome = _change(own.outcome, content.design.digits)
+        rows.append((own.group, _change(own.reward), f"{own.rose} of {own.runs} runs", outcome))
+    table = Table(
+        "Own reward and outcome in training",
+        ("group", "own reward", "rose in", content.design.outcome.title),
+        tuple(rows),
+        note="First and last tenth of the training episodes, means per environment over runs. A group learns from "
+        f"its own reward and is compared by the outcome. Rewards are {NOT_COMPARABLE}.",
+        wide=False,
     )
-    return (
-        Table(
-            "Own reward and outcome in training",
-            ("group", "own reward", "rose in", content.design.outcome.title),
-            rows,
-            note="First and last tenth of the training episodes, means per environment over runs. A group learns from "
-            f"its own reward and is compared by the outcome. Rewards are {NOT_COMPARABLE}.",
-            wide=False,
-        ),
-    )
+    return (table,)
 
 
 def _change(ends: Ends, digits: int = 1) -> str:

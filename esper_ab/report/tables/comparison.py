@@ -28,30 +28,36 @@ def overview_table(design: Design, comparisons: Sequence[Comparison]) -> Table:
 
     The deciding interval of each row has its own level; the simultaneous intervals hold all at once.
     """
-    digits = design.digits
-    unit = f", {design.outcome.apart}" if design.outcome.apart else ""
-    rows = tuple(
-        (
-            _difference(item),
-            str(item.verdict),
-            signed(item.estimate, digits),
-            _span(design, item.low, item.high),
-            NONE if item.low is None else percent(item.level.confidence),
-            _span(design, *item.simultaneous[:2]),
-            item.counted(0) if item.samples else f"{item.used} of {n_pairs(len(item.pairs))}",
+    rows: tuple[tuple[str, ...], ...] = ()
+    if len(comparisons) > 1:
+        rows = tuple(_overview_row(design, item) for item in comparisons)
+    note = ""
+    if any(item.simultaneous[:2] != (None, None) for item in comparisons):
+        note = (
+            f"All at once: with {percent(1.0 - design.alpha)} confidence each of these intervals contains its "
+            "difference, at its last look."
         )
-        for item in comparisons
-    )
-    known = (limit is not None for item in comparisons for limit in item.simultaneous[:2])
+    unit = f", {design.outcome.apart}" if design.outcome.apart else ""
     return Table(
         "All comparisons",
-        rows=rows if len(rows) > 1 else (),
+        rows=rows,
         words=2,
         columns=("comparison", "verdict", f"effect{unit}", "interval", "its level", "all at once", "used"),
-        note=f"All at once: with {percent(1.0 - design.alpha)} confidence each of these intervals contains its "
-        "difference, at its last look."
-        if any(known)
-        else "",
+        note=note,
+    )
+
+
+def _overview_row(design: Design, item: Comparison) -> tuple[str, ...]:
+    level = NONE if item.low is None else percent(item.level.confidence)
+    used = item.counted(0) if item.samples else f"{item.used} of {n_pairs(len(item.pairs))}"
+    return (
+        _difference(item),
+        str(item.verdict),
+        signed(item.estimate, design.digits),
+        _span(design, item.low, item.high),
+        level,
+        _span(design, *item.simultaneous[:2]),
+        used,
     )
 
 
@@ -59,34 +65,22 @@ def deciding_table(comparison: Comparison) -> Table:
     """Build the table of the numbers behind one comparison's verdict, with the verdict's sentence but not its scope."""
     rows = (*_deciding(comparison), *_equivalence(comparison), *_budget(comparison))
     sentence = comparison.sentence.removesuffix(f" Conditional on {comparison.question.scope}.")
-    said = " ".join((sentence, *(text for text in comparison.caveats if text in routine(comparison))))
-    return Table(
-        _difference(comparison),
-        ("what decides", "value"),
-        rows,
-        words=2,
-        wide=False,
-        note=said,
-        none=said,
-    )
+    caveats = [text for text in comparison.caveats if text in routine(comparison)]
+    text = " ".join((sentence, *caveats))
+    return Table(_difference(comparison), ("what decides", "value"), rows, words=2, wide=False, note=text, none=text)
 
 
 def beside_tables(comparisons: Sequence[Comparison]) -> Iterator[Table]:
     """For each comparison, build the table of the statistics that decide nothing; each caveat on these appears once."""
-    said: set[str] = set()
+    seen: set[str] = set()
     for item in comparisons:
         rows = (*_plain(item), *_descriptive(item, "test"), *_descriptive(item, "effect"))
         if rows:
             caveats = on_statistics(item)
-            yield Table(
-                f"{_difference(item)}: other statistics",
-                ("decides nothing", "value"),
-                rows,
-                words=2,
-                wide=False,
-                note=" ".join(text for text in caveats if text not in said),
-            )
-            said.update(caveats)
+            title = f"{_difference(item)}: other statistics"
+            note = " ".join(text for text in caveats if text not in seen)
+            yield Table(title, ("decides nothing", "value"), rows, words=2, wide=False, note=note)
+            seen.update(caveats)
 
 
 def _difference(comparison: Comparison) -> str:
@@ -104,19 +98,26 @@ def cards_of(comparisons: Sequence[Comparison], mark: str = "") -> tuple[tuple[C
     """
     if len(comparisons) > _APART:
         return _folded(comparisons, mark), tuple(_named_caveats(comparisons))
-    each = [item.warnings for item in comparisons]
-    shared = tuple(text for text in each[0] if all(text in other for other in each)) if len(each) > 1 else ()
-    cards = (
-        Card(f"{mark}{item.verdict}", item.headline, tuple(text for text in own if text not in shared))
-        for item, own in zip(comparisons, each, strict=True)
-    )
+    shared = _shared_warnings(comparisons)
+    cards = []
+    for item in comparisons:
+        own = tuple(text for text in item.warnings if text not in shared)
+        cards.append(Card(f"{mark}{item.verdict}", item.headline, own))
     return tuple(cards), shared
+
+
+def _shared_warnings(comparisons: Sequence[Comparison]) -> tuple[str, ...]:
+    if len(comparisons) < 2:
+        return ()
+    first, *others = comparisons
+    return tuple(text for text in first.warnings if all(text in other.warnings for other in others))
 
 
 def _folded(comparisons: Sequence[Comparison], mark: str) -> tuple[Card, ...]:
     folded: dict[tuple[str, ...], list[Comparison]] = {}
     for item in comparisons:
-        folded.setdefault(alike(item) or (str(item.verdict), item.question.a, item.question.b), []).append(item)
+        key = alike(item) or (str(item.verdict), item.question.a, item.question.b)
+        folded.setdefault(key, []).append(item)
     order = list(dict.fromkeys(item.verdict for item in comparisons))
     by_verdict = sorted(folded.values(), key=lambda items: order.index(items[0].verdict))
     return tuple(_card(items, mark) for items in by_verdict)
@@ -124,8 +125,10 @@ def _folded(comparisons: Sequence[Comparison], mark: str) -> tuple[Card, ...]:
 
 def _card(items: Sequence[Comparison], mark: str) -> Card:
     first = items[0]
-    pairs = [(item.question.a, item.question.b) for item in items]
-    return Card(f"{mark}{first.verdict}", first.headline if len(items) == 1 else headline_of(pairs, first))
+    headline = first.headline
+    if len(items) > 1:
+        headline = headline_of([(item.question.a, item.question.b) for item in items], first)
+    return Card(f"{mark}{first.verdict}", headline)
 
 
 def _named_caveats(comparisons: Sequence[Comparison]) -> Iterator[str]:
@@ -134,8 +137,11 @@ def _named_caveats(comparisons: Sequence[Comparison]) -> Iterator[str]:
     for item in comparisons:
         for text in item.warnings:
             pairs.setdefault(text, []).append((item.question.a, item.question.b))
-    for text, those in pairs.items():
-        yield text if len(those) == len(comparisons) else f"{capital(named(those))}: {text}"
+    for text, concerned in pairs.items():
+        if len(concerned) == len(comparisons):
+            yield text
+        else:
+            yield f"{capital(named(concerned))}: {text}"
 
 
 def _deciding(comparison: Comparison) -> Iterator[Row]:
@@ -155,9 +161,10 @@ def _deciding(comparison: Comparison) -> Iterator[Row]:
         counts = f"{effect.ones_a} of {effect.runs_a} against {effect.ones_b} of {effect.runs_b} runs"
         yield effect.name, f"{counts} at {effect.one:g}, p {p_text(effect.p)}"
     elif effect is not None and effect.t is not None and effect.p is not None:
-        degrees = f"{round(effect.df, 1):g} degree{'' if effect.df == 1 else 's'} of freedom"
-        how = effect.name or f"t, {'adjusted for device and order' if comparison.design.adjusted else 'paired'}"
-        yield how, f"t = {effect.t:.2f} with {degrees}, p {p_text(effect.p)}"
+        adjusted = "t, adjusted for device and order" if design.adjusted else "t, paired"
+        noun = "degree" if effect.df == 1 else "degrees"
+        degrees = f"{round(effect.df, 1):g} {noun} of freedom"
+        yield effect.name or adjusted, f"t = {effect.t:.2f} with {degrees}, p {p_text(effect.p)}"
     if not isinstance(effect, AdjustedDifference):
         return
     if effect.sd is not None:
@@ -181,88 +188,113 @@ def _plain(comparison: Comparison) -> Iterator[Row]:
     plain = comparison.plain
     design = comparison.design
     if plain is not None:
-        within = span(plain.low, plain.high, design.digits)
-        limits = f", {percent(plain.level)} interval {within}" if plain.low is not None else ""
-        p = f", p {p_text(plain.p)}" if plain.p is not None else ""
-        yield "plain paired t, one look", f"{design.difference(plain.mean)}{limits}{p}"
+        text = design.difference(plain.mean)
+        if plain.low is not None:
+            text += f", {percent(plain.level)} interval {span(plain.low, plain.high, design.digits)}"
+        if plain.p is not None:
+            text += f", p {p_text(plain.p)}"
+        yield "plain paired t, one look", text
 
 
 def _descriptive(comparison: Comparison, kind: str) -> Iterator[Row]:
     for name, statistic in statistics().items():
         result = comparison.descriptive[name]
-        if statistic.kind == kind and result is not None and (text := statistic.show(result, beside(comparison))):
-            yield statistic.label, text
+        if statistic.kind == kind and result is not None:
+            text = statistic.show(result, beside(comparison))
+            if text:
+                yield statistic.label, text
 
 
 def _equivalence(comparison: Comparison) -> Iterator[Row]:
-    found = comparison.equivalence
-    if found is not None:
-        p, bound = p_beside(found.p, found.p_bound)
-        claimed = "shown" if comparison.verdict in SMALL else "not claimed"
-        text = f"{claimed if found.reached else 'not shown'}: p {p} of two one-sided tests, needs p <= {bound}"
+    test = comparison.equivalence
+    if test is not None:
+        if not test.reached:
+            claim = "not shown"
+        elif comparison.verdict in SMALL:
+            claim = "shown"
+        else:
+            claim = "not claimed"
+        p, bound = p_beside(test.p, test.p_bound)
+        text = f"{claim}: p {p} of two one-sided tests, needs p <= {bound}"
         yield f"equivalence within {comparison.design.margin_words}", text
 
 
 def _budget(comparison: Comparison) -> Iterator[Row]:
-    needed = comparison.pairs_needed
-    smallest = comparison.smallest_resolvable
+    yield from _resolution(comparison)
+    yield from _losses(comparison)
+    unseen = comparison.unseen
+    if unseen is not None:
+        if unseen.worst is None:
+            effect = "no worst outcome is declared"
+        else:
+            more = "run" if comparison.samples else "pair"
+            stands = "the claim is still made" if unseen.survives else "the claim is not made"
+            effect = f"with one more {more} of that kind {stands}"
+        yield "collapses unseen", f"up to {percent(unseen.rate)} of runs; {effect}"
+
+
+def _resolution(comparison: Comparison) -> Iterator[Row]:
+    """Yield the pairs that the margin needs, and the smallest difference that these pairs resolve."""
     design = comparison.design
+    needed = comparison.pairs_needed
     if needed is not None:
         text = f"{needed.pairs} (80 % range {needed.low} to {needed.high})"
         anew = comparison.pairs_anew
         if anew is not None and anew.pairs < needed.pairs:
             text = f"{text} with an extension; {anew.pairs} ({anew.low} to {anew.high}) in a new plan"
         yield f"pairs for {design.margin_words}, 80 % power", text
+    smallest = comparison.smallest_resolvable
     if smallest is not None:
+        within = "in this plan"
         if comparison.most_pairs is not None:
             within = f"within {n_pairs(comparison.most_pairs)}"
-        else:
-            within = "in this plan"
         yield "smallest difference resolvable", f"{design.size(smallest)} {within}, 80 % power, at the SD seen here"
-    if comparison.lost.replicates:
+
+
+def _losses(comparison: Comparison) -> Iterator[Row]:
+    lost = comparison.lost
+    if lost.replicates:
         a = comparison.question.a
         b = comparison.question.b
-        alone_a, alone_b = comparison.lost.cancelled
-        if comparison.lost.paired:
-            without = f"; without a partner: {alone_a} of {a}, {alone_b} of {b}"
-        else:
-            without = ""
-        yield "runs lost", f"{comparison.lost.a} of {a}, {comparison.lost.b} of {b}{without}"
+        text = f"{lost.a} of {a}, {lost.b} of {b}"
+        if lost.paired:
+            alone_a, alone_b = lost.cancelled
+            text += f"; without a partner: {alone_a} of {a}, {alone_b} of {b}"
+        yield "runs lost", text
     imputed = comparison.imputed
     if imputed is not None:
         stands = "the claim stands" if imputed.survives else "the claim does not stand"
-        mean = NONE if imputed.mean is None else design.difference(imputed.mean)
+        mean = NONE if imputed.mean is None else comparison.design.difference(imputed.mean)
         yield "with lost runs counted against it", f"{mean}: {stands}"
-    unseen = comparison.unseen
-    if unseen is not None:
-        more = "run" if comparison.samples else "pair"
-        stands = "the claim is still made" if unseen.survives else "the claim is not made"
-        effect = f"with one more {more} of that kind {stands}"
-        if unseen.worst is None:
-            effect = "no worst outcome is declared"
-        yield "collapses unseen", f"up to {percent(unseen.rate)} of runs; {effect}"
 
 
 def looks_table(comparisons: Sequence[Comparison]) -> Table:
     """Build the table of the interim looks taken so far, with the bound of each look."""
-    rows = tuple(
-        (
-            _difference(item),
-            str(look.replicates),
-            str(look.pairs),
-            f"{look.alpha:.3g}",
-            *_test(look),
-            signed(look.mean, item.design.digits),
-            _span(item.design, look.low, look.high),
-            _decided(look),
-        )
-        for item in comparisons
-        for look in item.course.looks
+    rows = []
+    for item in comparisons:
+        rows += [_look_row(item, look) for look in item.course.looks]
+    return Table(
+        "Looks",
+        ("comparison", "seeds", "pairs", "alpha", "bound", "reached", "effect", "repeated interval", "decision"),
+        tuple(rows),
+        note="Alpha: the comparison's share of the error rate at that look; the level of its interval is 1 - alpha.",
+        none="None so far: no verdict is given before the first look of the plan.",
     )
-    none = "None so far: no verdict is given before the first look of the plan."
-    note = "Alpha: the comparison's share of the error rate at that look; the level of its interval is 1 - alpha."
-    reached = "alpha", "bound", "reached", "effect", "repeated interval", "decision"
-    return Table("Looks", ("comparison", "seeds", "pairs", *reached), rows, note=note, none=none)
+
+
+def _look_row(item: Comparison, look: Look) -> tuple[str, ...]:
+    bound, reached = _test(look)
+    return (
+        _difference(item),
+        str(look.replicates),
+        str(look.pairs),
+        f"{look.alpha:.3g}",
+        bound,
+        reached,
+        signed(look.mean, item.design.digits),
+        _span(item.design, look.low, look.high),
+        _decided(look),
+    )
 
 
 def _test(look: Look) -> tuple[str, str]:
@@ -289,30 +321,43 @@ def _decided(look: Look) -> str:
 
 def outcomes_table(content: Content) -> Table:
     """Build the table of outcomes by replicate; a single comparison's table includes the differences."""
-    ends = {group: {one.run.replicate: one.outcome for one in content.of_group(group)} for group in content.groups}
-    only = content.comparisons[0].question if len(content.comparisons) == 1 else None
     design = content.design
+    only = content.comparisons[0] if len(content.comparisons) == 1 else None
+    columns = ["seed", *content.groups]
+    if only is not None:
+        columns.append(_difference(only))
+    by_seed = _outcomes_by_seed(content)
     rows = []
-    for replicate in sorted({replicate for found in ends.values() for replicate in found}):
-        values = {group: found.get(replicate) for group, found in ends.items()}
-        if all(value is None for value in values.values()):
+    for seed in sorted(by_seed):
+        outcomes = by_seed[seed]
+        if all(outcome is None for outcome in outcomes.values()):
             continue
-        cells = [str(replicate), *(number(value, design.digits) for value in values.values())]
+        cells = [str(seed)]
+        cells += [number(outcomes.get(group), design.digits) for group in content.groups]
         if only is not None:
-            a = values[only.a]
-            b = values[only.b]
-            cells.append(signed(None if a is None or b is None else a - b, design.digits))
+            a = outcomes.get(only.question.a)
+            b = outcomes.get(only.question.b)
+            difference = None if a is None or b is None else a - b
+            cells.append(signed(difference, design.digits))
         rows.append(tuple(cells))
-    unpaired = content.experiment.unpaired
-    if unpaired:
+    if content.experiment.unpaired:
         shared = "Every run has its own randomness."
     else:
         shared = "A seed's runs share their randomness."
     return Table(
         "Outcomes by seed",
-        ("seed", *content.groups, *((f"{only.a} - {only.b}",) if only is not None else ())),
+        tuple(columns),
         rows=tuple(rows),
         wide=len(content.groups) > 2,
         note=f"Outcomes: {design.outcome.title}. {shared}",
         none="No run has its outcome yet.",
     )
+
+
+def _outcomes_by_seed(content: Content) -> dict[int, dict[str, float | None]]:
+    """Return [seed][group], with None for an outcome that is not known."""
+    by_seed: dict[int, dict[str, float | None]] = {}
+    for group in content.groups:
+        for run in content.of_group(group):
+            by_seed.setdefault(run.run.replicate, {})[group] = run.outcome
+    return by_seed

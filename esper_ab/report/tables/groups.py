@@ -21,7 +21,7 @@ def _rows(content: Content) -> Iterator[Row]:
     """Yield the rows of the groups' measures; rows of this kind of task come between rows that all kinds share."""
     design = content.design
     outcome = design.outcome
-    unit = f", {design.outcome.unit}" if design.outcome.unit else ""
+    unit = f", {outcome.unit}" if outcome.unit else ""
     if design.outcome_over != "evaluation":  # else the next row shows it
         yield f"outcome{unit}", lambda run: run.outcome, design.digits
     yield outcome.title, lambda run: run.evaluated, design.digits
@@ -40,9 +40,12 @@ def results_table(content: Content) -> Table:
         outcomes = [run.outcome for run in content.of_group(group)]
         known = len(outcomes) - outcomes.count(None)
         rows.append((group, f"{known} of {len(outcomes)}", mean_and_sd(outcomes, design.digits)))
+    title = design.outcome.title
     part = averaged(content)
-    lower = ", lower is better" if design.outcome.sign < 0.0 else ""
-    title = f"{design.outcome.title}{f', mean of {part}' if part else ''}{lower}"
+    if part:
+        title += f", mean of {part}"
+    if design.outcome.sign < 0.0:
+        title += ", lower is better"
     return Table("Outcome by group", ("group", "runs", f"{title}: mean (SD)"), tuple(rows))
 
 
@@ -54,35 +57,40 @@ def groups_table(content: Content) -> Table:
     kind = kind_of(content)
     rows = list[tuple[str, ...]]()
     for label, measure, digits in _rows(content):
-        found = [[measure(run) for run in content.of_group(group)] for group in content.groups]
-        sizes = [abs(value) for values in found for value in values if value]
-        decimals = digits_for(max(sizes, default=1.0)) if digits is None else digits
-        cells = [mean_and_sd(values, decimals) for values in found]
+        by_group = [list(map(measure, content.of_group(group))) for group in content.groups]
+        if digits is None:
+            digits = _digits(by_group)
+        cells = [mean_and_sd(values, digits) for values in by_group]
         if any(cell != NONE for cell in cells):
             rows.append((kind.words.get(label, label), *cells))
+    notes = (f"Measured in the evaluation: {kind.evaluated}.", kind.note, kind.changes)
     return Table(
         "Measures by group",
         ("mean over runs (SD)", *content.groups),
         tuple(rows),
-        note=" ".join(filter(None, (f"Measured in the evaluation: {kind.evaluated}.", kind.note, kind.changes))),
+        note=" ".join(filter(None, notes)),
     )
+
+
+def _digits(by_group: Sequence[Sequence[float | None]]) -> int:
+    """Return the number of decimals that fits the largest value."""
+    sizes = [abs(value) for values in by_group for value in values if value]
+    return digits_for(max(sizes, default=1.0))
 
 
 def cross_table(content: Content) -> Table:
     """Build the table of every group's policies under every reward: mean over runs, with the SD in brackets."""
     cross = content.analysis.cross
-    rows = tuple(
-        (
-            row.group,
-            number(row.outcome, content.design.digits),
-            *(mean_and_sd([run.rewards.get(mode) for run in content.of_group(row.group)]) for mode in cross.modes),
-        )
-        for row in cross.rows
-    )
+    rows = list[tuple[str, ...]]()
+    for row in cross.rows if cross.modes else ():
+        runs = content.of_group(row.group)
+        rewards = [mean_and_sd(run.rewards.get(mode) for run in runs) for mode in cross.modes]
+        rows.append((row.group, number(row.outcome, content.design.digits), *rewards))
+    rewards_of = [f"reward {name}" for name in called(cross.modes)]
     return Table(
         "Cross-evaluation: every policy under every reward",
-        ("policies of", content.design.outcome.title, *(f"reward {name}" for name in called(cross.modes))),
-        rows=rows if cross.modes else (),
+        ("policies of", content.design.outcome.title, *rewards_of),
+        rows=tuple(rows),
         note=f"Rewards are {NOT_COMPARABLE}: read a column from top to bottom, never a row from left to right.",
     )
 
@@ -119,7 +127,7 @@ def meaning_table(content: Content) -> Table:
     )
 
 
-_PPO: tuple[tuple[str, str, int], ...] = (
+_PPO: tuple[tuple[str, str, int], ...] = (  # (column, label, decimals)
     ("policy_loss", "policy loss", 4),
     ("value_loss", "value loss", 3),
     ("entropy", "entropy, nats", 3),
@@ -134,11 +142,12 @@ _PPO: tuple[tuple[str, str, int], ...] = (
 
 def _last(runs: Iterable[tuple[Columns, Sequence[float]]]) -> list[float]:
     """Return the values of a column at the last tenth of every run's updates; NaN where a value is missing."""
-    found: list[float] = []
+    values: list[float] = []
     for columns, column in runs:
         updates = np.flatnonzero(columns.of("learns"))
-        found += np.asarray(column)[updates[-math.ceil(len(updates) / 10) :]].tolist()
-    return found
+        last = updates[-math.ceil(len(updates) / 10) :]
+        values += np.asarray(column)[last].tolist()
+    return values
 
 
 def ppo_table(content: Content) -> Table:
@@ -148,14 +157,18 @@ def ppo_table(content: Content) -> Table:
     def means(name: str) -> list[float | None]:
         return [mean_known(_last((run.columns, run.columns.of(name)) for run in runs)) for runs in updates.values()]
 
-    rows = [(label, *(number(mean, digits) for mean in means(name))) for name, label, digits in _PPO]
-    rows.append(("updates stopped by KL %", *(number(percent(mean), 0) for mean in means("stopped_by_kl"))))
-    many = "Over the last tenth of the recorded updates of every run."
+    rows = list[tuple[str, ...]]()
+    if updates:
+        for name, label, digits in _PPO:
+            rows.append((label, *(number(mean, digits) for mean in means(name))))
+        stopped = [number(percent(mean), 0) for mean in means("stopped_by_kl")]
+        rows.append(("updates stopped by KL %", *stopped))
     return Table(
         "PPO diagnostics",
         ("mean over updates", *updates),
-        tuple(rows) if updates else (),
-        note=f"{many} Losses depend on the reward's scale: they are {NOT_COMPARABLE}.",
+        tuple(rows),
+        note="Over the last tenth of the recorded updates of every run. Losses depend on the reward's scale: they are "
+        f"{NOT_COMPARABLE}.",
         wide=len(updates) > 3,
     )
 
@@ -164,7 +177,10 @@ def heads_table(content: Content) -> Table:
     """Build the table of each head's entropy and learnable share, with one column per learning group."""
     updates = learners(content.history)
     names = content.history.heads if updates else ()
-    rows = tuple((name.replace("_", " "), *(_head(runs, name) for runs in updates.values())) for name in names)
+    rows = []
+    for name in names:
+        cells = [_head(runs, name) for runs in updates.values()]
+        rows.append((name.replace("_", " "), *cells))
     note = (
         "Over the last tenth of the updates. Entropy: 1 undecided, 0 always the same choice. Learnable: share of the "
         "decisions in which the head was used and had more than one valid choice."
@@ -172,7 +188,7 @@ def heads_table(content: Content) -> Table:
     return Table(
         "Heads of the policy",
         ("normalised entropy (learnable)", *updates),
-        rows,
+        tuple(rows),
         note=note,
         wide=len(updates) > 3,
     )
@@ -180,22 +196,23 @@ def heads_table(content: Content) -> Table:
 
 def _head(runs: Sequence[RunHistory], name: str) -> str:
     having = [run.columns for run in runs if name in run.columns.heads]
-    entropy, learnable = (mean_known(_last((one, one.head(name)[part]) for one in having)) for part in (0, 1))
+    entropy = mean_known(_last((columns, columns.head(name)[0]) for columns in having))
+    learnable = mean_known(_last((columns, columns.head(name)[1]) for columns in having))
     return f"{number(entropy)} ({number(percent(learnable), 0)} %)"
 
 
 def differences_table(content: Content) -> Table:
     """Build the table of settings in which the groups differ."""
-    found = content.history.plan.differences
-    told = ([one.values.get(group, NONE) for group in content.groups] for one in found)
-    rows = tuple(
-        (one.key, *(called(values) if one.key == "reward.mode" else values))
-        for one, values in zip(found, told, strict=True)
-    )
+    rows = []
+    for difference in content.history.plan.differences:
+        values = [difference.values.get(group, NONE) for group in content.groups]
+        if difference.key == "reward.mode":
+            values = called(values)
+        rows.append((difference.key, *values))
     return Table(
         "What differs between the groups",
         ("setting", *content.groups),
-        rows,
+        tuple(rows),
         none="Nothing: the groups have the same settings.",
         words=1 + len(content.groups),
     )

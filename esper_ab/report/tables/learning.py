@@ -15,23 +15,22 @@ def learning_table(content: Content) -> Table:
         return Table("What limits the learning")
     head = groups[0].head
     title = design.outcome.title
-    entropy: LearningRow = (
-        f"entropy of the {head} head, % of a random choice",
-        lambda one: number(percent(one.head_entropy), 0),
-    )
     rows: list[LearningRow] = [
-        ("updates", lambda one: number(one.updates, 0)),
-        ("training episodes of single environments", lambda one: number(one.episodes, 0)),
-        ("trust region used by an update %", lambda one: number(percent(one.trust_region), 0)),
-        *([entropy] if head else []),
-        *kind_of(content).learning,
-        (f"{title}, sampled", lambda one: number(one.sampled, design.digits)),
-        (f"{title}, greedy", lambda one: number(one.greedy, design.digits)),
+        ("updates", lambda group: number(group.updates, 0)),
+        ("training episodes of single environments", lambda group: number(group.episodes, 0)),
+        ("trust region used by an update %", lambda group: number(percent(group.trust_region), 0)),
     ]
-    limits = " ".join(one.limit for one in groups)
+    if head:
+        label = f"entropy of the {head} head, % of a random choice"
+        rows.append((label, lambda group: number(percent(group.head_entropy), 0)))
+    rows += kind_of(content).learning
+    rows.append((f"{title}, sampled", lambda group: number(group.sampled, design.digits)))
+    rows.append((f"{title}, greedy", lambda group: number(group.greedy, design.digits)))
+    limits = " ".join(group.limit for group in groups)
+    names = [group.group for group in groups]
     return Table(
         "What limits the learning",
-        ("mean over runs", *(one.group for one in groups)),
+        ("mean over runs", *names),
         rows=tuple((label, *map(show, groups)) for label, show in rows),
         note=f"{limits} Trust region: KL of an update as a share of ppo.target_kl. Untrained: the first episode. Last: "
         "the last tenth of the training episodes.",

@@ -9,7 +9,9 @@ from esper_ab.contracts.reward_audit import Played
 from esper_ab.report.tables.table import NONE, Table, number, signed
 
 _CONSTANTS = 5  # rows of each reward
-_LEAST_POINTS, _SAME_ORDER = 0.05, 0.995  # smaller changes would not show in two decimals
+# Smaller changes would not show in two decimals.
+_LEAST_POINTS = 0.05
+_SAME_ORDER = 0.995
 
 
 def tables(found: RewardAuditFindings) -> tuple[Table, ...]:
@@ -48,31 +50,28 @@ def _sentence(reward: RewardFindings, found: RewardAuditFindings) -> str:
     any_one = reward.curve[0]
     lost = best - own
     if lost < 0.05:
-        told = f"of {n} random schedules it prefers the best one, {own:.1f} %"
+        choice = f"of {n} random schedules it prefers the best one, {own:.1f} %"
     elif own < any_one:
-        told = (
+        choice = (
             f"its favourite of {n} random schedules ({own:.1f} %) is worse than one chosen blindly ({any_one:.1f} %); "
             f"the best has {best:.1f} %"
         )
     else:
-        told = f"its favourite of {n} random schedules has {own:.1f} %, {lost:.1f} points less than the best"
-    return f"{reward.name}: {told}."
+        choice = f"its favourite of {n} random schedules has {own:.1f} %, {lost:.1f} points less than the best"
+    return f"{reward.name}: {choice}."
 
 
 def _choosing_table(found: RewardAuditFindings) -> Table:
     sizes = found.shown_n
-    rows = [
-        (
-            reward.name,
-            *(number(reward.curve[n - 1], 1) for n in sizes),
-            number(reward.regret, 1),
-            number(reward.pairs[0].loss if reward.pairs else 0.0, 1),
-            number(reward.distance, 1),
-            number(reward.rank_correlation),
-        )
-        for reward in found.rewards
-    ]
-    best = (number(found.own_curve[n - 1], 1) for n in sizes)
+    rows = []
+    for reward in found.rewards:
+        choices = [number(reward.curve[n - 1], 1) for n in sizes]
+        worst_pair = reward.pairs[0].loss if reward.pairs else 0.0
+        losses = [number(points, 1) for points in (reward.regret, worst_pair, reward.distance)]
+        rows.append((reward.name, *choices, *losses, number(reward.rank_correlation)))
+    best = [number(found.own_curve[n - 1], 1) for n in sizes]
+    rows.append(("the outcome itself", *best, "0.0", "0.0", "0.0", "1.00"))
+    best_of = [f"best of {n}" for n in sizes]
     return Table(
         "What it costs to choose by each reward",
         note=f"{made_from(found)} Held-out accuracy, %, of the reward's favourite of n random schedules, averaged over "
@@ -80,19 +79,20 @@ def _choosing_table(found: RewardAuditFindings) -> Table:
         "regret in any selection of them. Distance: the least error of a rising straight line from return to "
         "outcome, points; no pair loses more than twice the distance. The rank correlation, over the random "
         "schedules, says little about the best behaviours, towards which a learner moves.",
-        rows=(*rows, ("the outcome itself", *best, "0.0", "0.0", "0.0", "1.00")),
-        columns=("reward", *(f"best of {n}" for n in sizes), "regret", "worst pair", "distance", "rank corr."),
+        rows=tuple(rows),
+        columns=("reward", *best_of, "regret", "worst pair", "distance", "rank corr."),
     )
 
 
 def _search_table(found: RewardAuditFindings) -> Table:
     by_accuracy = found.reward_audit.answer.found_by_accuracy
-    listed = [(reward.name, reward.found) for reward in found.rewards] + [("validation accuracy", by_accuracy)]
-    rows = tuple(
-        (name, number(fmean(one.behaviour.held_out_accuracy), 1), one.behaviour.words)
-        for name, one in listed
-        if one is not None
-    )
+    searches = [(reward.name, reward.found) for reward in found.rewards]
+    searches.append(("validation accuracy", by_accuracy))
+    rows = []
+    for name, search in searches:
+        if search is not None:
+            accuracy = fmean(search.behaviour.held_out_accuracy)
+            rows.append((name, number(accuracy, 1), search.behaviour.words))
     tried = by_accuracy.tried if by_accuracy else 0
     note = (
         "The schedule with the highest return on the hosts of this reward audit, among the random schedules and "
@@ -102,30 +102,26 @@ def _search_table(found: RewardAuditFindings) -> Table:
     return Table(
         "What a short search for the reward finds",
         ("searched for", "accuracy", "finds"),
-        rows,
+        tuple(rows),
         note=note,
         words=3,
     )
 
 
 def _pairs_table(found: RewardAuditFindings) -> Table:
-    def told(reward: RewardFindings, place: int) -> str:
-        name = described(found.behaviours[place])
-        pays = f"{reward.returns[place]:.4g}"
-        return f"{name}: pays {pays}, {found.outcomes[place]:.1f} %"
+    def paid(reward: RewardFindings, behaviour: int) -> str:
+        name = described(found.behaviours[behaviour])
+        pays = f"{reward.returns[behaviour]:.4g}"
+        return f"{name}: pays {pays}, {found.outcomes[behaviour]:.1f} %"
 
-    rows = tuple(
-        (
-            reward.name,
-            number(pair.loss, 1),
-            f"{told(reward, pair.preferred)}; rather than {told(reward, pair.better)}",
-        )
-        for reward in found.rewards
-        for pair in reward.pairs
-    )
+    rows = []
+    for reward in found.rewards:
+        for pair in reward.pairs:
+            preference = f"{paid(reward, pair.preferred)}; rather than {paid(reward, pair.better)}"
+            rows.append((reward.name, number(pair.loss, 1), preference))
     return Table(
         "The worst pairs that a reward puts in the wrong order",
-        rows=rows,
+        rows=tuple(rows),
         words=3,
         columns=("reward", "points", "the behaviour that it prefers, and the better one"),
         note="Points of held-out accuracy that each preference costs. No behaviour is in two pairs of a reward.",
@@ -140,44 +136,38 @@ def described(played: Played) -> str:
 
 
 def _behaviours_table(found: RewardAuditFindings) -> Table:
-    rows = tuple(
-        (
-            played.name,
-            played.words,
-            number(outcome, 1),
+    rows = []
+    for index, played in enumerate(found.behaviours):
+        if played.kind != "reference":
+            continue
+        growth = (
+            number(found.outcomes[index], 1),
             number(played.params_added, 0),
             number(played.fossilized, 1),
             number(played.pruned, 1),
-            *(f"{reward.returns[place]:.4g}" for reward in found.rewards),
         )
-        for place, (played, outcome) in enumerate(zip(found.behaviours, found.outcomes, strict=True))
-        if played.kind == "reference"
-    )
-    columns = ("behaviour", "what it does", "accuracy", "params", "fossils", "pruned")
+        returns = [f"{reward.returns[index]:.4g}" for reward in found.rewards]
+        rows.append((played.name, played.words, *growth, *returns))
+    rewards = [reward.name for reward in found.rewards]
     return Table(
         "Reference behaviours",
-        (*columns, *(reward.name for reward in found.rewards)),
-        rows,
+        ("behaviour", "what it does", "accuracy", "params", "fossils", "pruned", *rewards),
+        tuple(rows),
         note="Held-out accuracy, %; the rest are means over hosts. Returns of different rewards have different units.",
         words=2,
     )
 
 
 def _scale_table(found: RewardAuditFindings) -> Table:
-    rows = tuple(
-        (
-            reward.name,
-            f"{reward.spread:.4g}",
-            f"{reward.largest:.4g}",
-            NONE if reward.half_paid is None else str(reward.half_paid),
-            NONE if reward.on_last_step is None else f"{reward.on_last_step:.0%}",
-        )
-        for reward in found.rewards
-    )
+    rows = []
+    for reward in found.rewards:
+        half_paid = NONE if reward.half_paid is None else str(reward.half_paid)
+        on_last_step = NONE if reward.on_last_step is None else f"{reward.on_last_step:.0%}"
+        rows.append((reward.name, f"{reward.spread:.4g}", f"{reward.largest:.4g}", half_paid, on_last_step))
     steps = found.reward_audit.question.steps
     return Table(
         "Scale, and when in the episode it pays",
-        rows=rows,
+        rows=tuple(rows),
         note=f"Of the magnitudes of all rewards over {steps} steps; spread: SD of the returns of random schedules.",
         wide=False,
         columns=("reward", "spread", "largest in a step", "half paid by step", "on the last step"),
@@ -185,28 +175,38 @@ def _scale_table(found: RewardAuditFindings) -> Table:
 
 
 def _constants_table(found: RewardAuditFindings) -> Table:
-    shown = {reward.name: list(filter(_matters, reward.sensitivity))[:_CONSTANTS] for reward in found.rewards}
-    rows = tuple(
-        (name, one.varied.constant, one.varied.was, one.varied.now, signed(one.favourite_change), number(one.order))
-        for name, several in shown.items()
-        for one in several
-    )
-    left = {reward.name: len(reward.sensitivity) - len(shown[reward.name]) for reward in found.rewards}
-    more = ", ".join(f"{count} of {name}" for name, count in left.items() if count > 0)
+    rows = []
+    not_shown = []
+    for reward in found.rewards:
+        effective = list(filter(_matters, reward.sensitivity))[:_CONSTANTS]
+        rows += [_constant_row(reward.name, sensitivity) for sensitivity in effective]
+        left_out = len(reward.sensitivity) - len(effective)
+        if left_out:
+            not_shown.append(f"{left_out} of {reward.name}")
     note = (
         "One constant halved, doubled or switched. Favourite: change of the outcome of the favourite of all random "
         "schedules, points. Order: rank correlation of the returns of all behaviours with the original returns."
-        + (f" Not shown: {more} with less effect, or only on the scale; reward_audit.json has them." if more else "")
     )
+    if not_shown:
+        constants = ", ".join(not_shown)
+        note += f" Not shown: {constants} with less effect, or only on the scale; reward_audit.json has them."
     return Table(
         "Sensitivity to the reward's constants",
-        rows=rows,
+        rows=tuple(rows),
         words=2,
         note=note,
         columns=("reward", "constant", "from", "to", "favourite", "order"),
     )
 
 
-def _matters(one: Sensitivity) -> bool:
+def _constant_row(reward: str, sensitivity: Sensitivity) -> tuple[str, ...]:
+    varied = sensitivity.varied
+    change = signed(sensitivity.favourite_change)
+    return (reward, varied.constant, varied.was, varied.now, change, number(sensitivity.order))
+
+
+def _matters(sensitivity: Sensitivity) -> bool:
     """Return whether an alteration changes the favourite, or changes the order enough for two decimals to show."""
-    return abs(one.favourite_change or 0.0) >= _LEAST_POINTS or (one.order is not None and one.order < _SAME_ORDER)
+    if abs(sensitivity.favourite_change or 0.0) >= _LEAST_POINTS:
+        return True
+    return sensitivity.order is not None and sensitivity.order < _SAME_ORDER

@@ -63,5 +63,7 @@ def mean_and_sd(values: Iterable[float | None], digits: int = 2) -> str:
     middle = mean(present)
     if middle is None:
         return NONE
-    sd = f" ({number(stdev(present), digits)})" if len(present) > 1 else ""
-    return f"{number(middle, digits)}{sd}"
+    words = number(middle, digits)
+    if len(present) > 1:
+        words += f" ({number(stdev(present), digits)})"
+    return words

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping
 
 from esper_ab.analysis.analyse import conditions
@@ -57,14 +58,23 @@ def conduct_table(content: Content) -> Table:
         ("environments failed", lambda one: _count(one.failed)),
     ]
     rows = [(words.get(label, label), *map(show, found)) for label, show in measured]
-    rows += [(f"{name}s", *(_count(one.faults.get(key, 0)) for one in found)) for key, name in FAULTS.items()]
+    for key, name in FAULTS.items():
+        counts = [_count(group.faults.get(key, 0)) for group in found]
+        rows.append((f"{name}s", *counts))
+    groups = [group.group for group in found]
     return Table(
         "How the runs went",
-        ("", *(item.group for item in found)),
-        rows=tuple((label, *cells) for label, *cells in rows if label and {*cells} - {NONE, "-"}),
+        ("", *groups),
+        rows=tuple(row for row in rows if _has_values(row)),
         note="Groups are compared at equal episodes, never at equal seconds. Times are of the recorded training "
         "episodes; an environment that failed keeps its outcome.",
     )
+
+
+def _has_values(row: tuple[str, ...]) -> bool:
+    """Return whether a row has a label, and a value for any group."""
+    label, *cells = row
+    return bool(label) and any(cell not in (NONE, "-") for cell in cells)
 
 
 def noise_table(content: Content) -> Table:
@@ -101,29 +111,32 @@ def layout_table(content: Content) -> Table:
     lanes = [lane.name for lane in content.history.plan.lanes]
     if len(lanes) > _MOST_LANES:
         return Table("Where the runs were", none=f"On {len(lanes)} devices.")
-    rows = tuple(
-        (group, *(str(sum(run.ref.device == lane for run in content.history.of_group(group))) for lane in lanes))
-        for group in content.groups
-    )
-    note = "The deciding analysis is not adjusted for device and start order; the plan moves the groups between them."
+    rows = []
+    for group in content.groups:
+        runs = Counter(run.ref.device for run in content.history.of_group(group))
+        rows.append((group, *(str(runs[lane]) for lane in lanes)))
     if not content.design.positions_matter:
         note = "No record can depend on device and start order here; the deciding analysis does not adjust for them."
     elif content.design.adjusted:
         note = "The deciding analysis estimates and removes the effects of device and start order."
+    else:
+        note = (
+            "The deciding analysis is not adjusted for device and start order; the plan moves the groups between them."
+        )
     columns = ("group", *(f"runs on {lane}" for lane in lanes))
-    return Table("Where the runs were", columns, rows, note=note, wide=False)
+    return Table("Where the runs were", columns, tuple(rows), note=note, wide=False)
 
 
 def incidents_table(content: Content) -> Table:
     """Build the table of everything that could confound the comparison."""
-    rows = tuple(
-        (one.category, one.run_name or "experiment", NONE if one.episode is None else str(one.episode), one.detail)
-        for one in content.history.incidents
-    )
+    rows = []
+    for incident in content.history.incidents:
+        episode = NONE if incident.episode is None else str(incident.episode)
+        rows.append((incident.category, incident.run_name or "experiment", episode, incident.detail))
     return Table(
         "List of incidents",
         ("what", "run", "episode", "detail"),
-        rows,
+        tuple(rows),
         none="Empty: no restart, no death, no non-finite value, no dropped pair was recorded.",
         words=4,
     )
@@ -131,12 +144,13 @@ def incidents_table(content: Content) -> Table:
 
 def last_words_table(content: Content) -> Table:
     """Build the table of the last log lines of workers that died or hung, with the stack of a hung worker."""
-    rows = tuple(
-        (entry.run_name if n == 0 else "", line.rstrip())
-        for entry in content.history.incidents
-        for n, line in enumerate(entry.last_words)
-    )
-    return Table("Last words of workers that died or hung", ("run", "end of its log"), rows, words=2)
+    rows = []
+    for incident in content.history.incidents:
+        run = incident.run_name
+        for line in incident.last_words:
+            rows.append((run, line.rstrip()))
+            run = ""  # only the first line names the run
+    return Table("Last words of workers that died or hung", ("run", "end of its log"), tuple(rows), words=2)
 
 
 def facts_table(content: Content) -> Table:
@@ -144,20 +158,24 @@ def facts_table(content: Content) -> Table:
     history = content.history
     plan = history.plan
     experiment = history.plan.experiment
-    warm_up = mean(run.warm_up_s for run in history.runs.values())
     outcome = history.outcome
-    facts = {
-        "experiment": experiment.name,
-        "scope": conditions(history),
-        **({"slots": ", ".join(experiment.slots)} if experiment.slots else {}),
-        "seeds": f"{history.replicates}" + (" so far, no maximum" if experiment.open_ended else ""),
-        **kind_of(content).conditions(experiment),
+    seeds = f"{history.replicates}"
+    if experiment.open_ended:
+        seeds += " so far, no maximum"
+    pairing = "unpaired" if experiment.unpaired else "paired by seed"
+    warm_up = mean(run.warm_up_s for run in history.runs.values())
+    facts = {"experiment": experiment.name, "scope": conditions(history)}
+    if experiment.slots:
+        facts["slots"] = ", ".join(experiment.slots)
+    facts["seeds"] = seeds
+    facts |= kind_of(content).conditions(experiment)
+    facts |= {
         "outcome": f"{outcome.title}; {outcome.better} is better",
-        "randomness": f"rng seed {experiment.rng_seed}, {'unpaired' if experiment.unpaired else 'paired by seed'}",
+        "randomness": f"rng seed {experiment.rng_seed}, {pairing}",
         "devices": ", ".join(lane.name for lane in plan.lanes),
         "left idle": ", ".join(plan.idle_devices) or "nothing",
         "placement": f"{experiment.placement}, order {experiment.order}, {experiment.sync}",
-        "warm-up": f"{number(warm_up)} s per run, mean" if warm_up is not None else "none recorded",
+        "warm-up": "none recorded" if warm_up is None else f"{number(warm_up)} s per run, mean",
         "plan": plan.digest,
         "result": content.analysis.result_hash,
     }
@@ -167,11 +185,9 @@ def facts_table(content: Content) -> Table:
 def versions_table(content: Content) -> Table:
     """Build the table of code, packages and machine, as recorded in the journal's first line."""
     started = content.history.started
-    facts = {
-        **{f"code: {name}": text for name, text in sorted(started.code.items())},
-        **{f"version of {name}": text for name, text in sorted(started.versions.items())},
-        **{f"machine: {name}": text for name, text in sorted(started.machine.items())},
-    }
+    facts = {f"code: {name}": text for name, text in sorted(started.code.items())}
+    facts |= {f"version of {name}": text for name, text in sorted(started.versions.items())}
+    facts |= {f"machine: {name}": text for name, text in sorted(started.machine.items())}
     return _facts("Versions and machine", facts)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
 
 import msgspec
 
@@ -10,11 +10,12 @@ from esper_ab.contracts import catalog
 from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.machine import Machine, Questions, TaskFacts
 from esper_ab.settings.assignments import refuse_unknown
-from esper_ab.settings.devices import asked_gpus
+from esper_ab.settings.devices import asked_gpus, resolve_devices
 from esper_ab.settings.experiment import AskedExperiment, ResolvedExperiment
 from esper_ab.settings.kernel import kernel_notes, resolve_kernel, untrainable_hosts
 from esper_ab.settings.kind import SettingsKind
 from esper_ab.settings.precision import precision_notes, resolve_precision
+from esper_ab.settings.resolution import Resolution
 
 
 class GrowthKind(SettingsKind):
@@ -28,17 +29,23 @@ class GrowthKind(SettingsKind):
 
     def ask(self, asked: AskedExperiment) -> Questions:
         """Return the usual questions, and ask about the GPUs and their speed in training hosts."""
-        return msgspec.structs.replace(
-            super().ask(asked), gpus=asked_gpus(asked), hosts=-(-asked.n_envs // asked.devices_per_run)
-        )
+        hosts = math.ceil(asked.n_envs / asked.devices_per_run)  # that train on one device
+        return msgspec.structs.replace(super().ask(asked), gpus=asked_gpus(asked), hosts=hosts)
 
-    def resolve(self, asked: AskedExperiment, machine: Machine, task: TaskFacts, eval_episodes: int) -> dict[str, Any]:
-        """Return the usual settings together with slots, precisions and kernel."""
+    def resolve(self, asked: AskedExperiment, machine: Machine, task: TaskFacts, eval_episodes: int) -> Resolution:
+        """Resolve slots, devices, precisions and kernel."""
         slots = _resolve_slots(asked, task)
-        found = super().resolve(asked, machine, task, eval_episodes)
-        groups = resolve_precision(asked.groups, found["devices"], machine)
-        arithmetic = resolve_kernel(asked.arithmetic, machine, untrainable_hosts(groups, found["devices"], machine))
-        return found | {"slots": slots, "groups": groups, "arithmetic": arithmetic}
+        self.check_on(asked, machine)
+        devices = resolve_devices(asked, machine, on_cores=self.on_cores)
+        groups = resolve_precision(asked.groups, devices, machine)
+        untrainable = untrainable_hosts(groups, devices, machine)
+        return Resolution(
+            groups=groups,
+            slots=slots,
+            devices=devices,
+            arithmetic=resolve_kernel(asked.arithmetic, machine, untrainable),
+            eval_episodes=eval_episodes,
+        )
 
     def remarks(self, asked: AskedExperiment, resolved: ResolvedExperiment, machine: Machine) -> tuple[str, ...]:
         """Return notes on precision and kernel."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
@@ -11,10 +10,12 @@ from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.kinds_of_task import CONTROLLERS, REWARDS
 from esper_ab.contracts.machine import Machine, Questions, TaskFacts
 from esper_ab.settings.assignments import Assignment
+from esper_ab.settings.devices import resolve_devices
 from esper_ab.settings.experiment import AskedExperiment, Group, ResolvedExperiment
 from esper_ab.settings.kernel import kernel_notes, resolve_kernel
 from esper_ab.settings.kind import SettingsKind
 from esper_ab.settings.outcome_range import read_range, worst_outcome
+from esper_ab.settings.resolution import Resolution
 
 
 class GymnasiumKind(SettingsKind):
@@ -34,7 +35,7 @@ class GymnasiumKind(SettingsKind):
             asked = msgspec.structs.replace(asked, outcome="")
         if not asked.total_timesteps:
             return asked
-        if any(one.key == "episodes" for one in said):
+        if any(assignment.key == "episodes" for assignment in said):
             raise UsageError(
                 Setting("total_timesteps"), " and ", Setting("episodes"), " both set how long a run trains: choose one"
             )
@@ -65,12 +66,19 @@ class GymnasiumKind(SettingsKind):
             rewards={group.name: group.settings.reward for group in asked.groups},
         )
 
-    def resolve(self, asked: AskedExperiment, machine: Machine, task: TaskFacts, eval_episodes: int) -> dict[str, Any]:
-        """Check the rollouts of every group, and return the usual settings together with the kernel."""
-        found = super().resolve(asked, machine, task, eval_episodes)
+    def resolve(self, asked: AskedExperiment, machine: Machine, task: TaskFacts, eval_episodes: int) -> Resolution:
+        """Check the rollouts of every group, and resolve devices and kernel."""
+        self.check_on(asked, machine)
+        devices = resolve_devices(asked, machine, on_cores=self.on_cores)
         for group in asked.groups:
             _check_rollouts(group, asked, task)
-        return found | {"arithmetic": resolve_kernel(asked.arithmetic, machine)}
+        return Resolution(
+            groups=asked.groups,
+            slots=asked.slots,
+            devices=devices,
+            arithmetic=resolve_kernel(asked.arithmetic, machine),
+            eval_episodes=eval_episodes,
+        )
 
     def remarks(self, asked: AskedExperiment, resolved: ResolvedExperiment, machine: Machine) -> tuple[str, ...]:
         """Return notes on the kernel."""
@@ -84,9 +92,8 @@ def _check_rollouts(group: Group, experiment: AskedExperiment, task: TaskFacts) 
     if experiment.outcome_over != "evaluation":
         raise UsageError(
             Setting("outcome_over", experiment.outcome_over),
-            f": group {group.name!r} has gym.rollout={gym.rollout}, "
-            f"and a "
-            "rollout in which no episode ends has no outcome; use ",
+            f": group {group.name!r} has gym.rollout={gym.rollout}, and a rollout in which no episode ends has no "
+            "outcome; use ",
             Setting("outcome_over", "evaluation"),
             " or ",
             Setting("gym.rollout", "episodes", assigned=True),

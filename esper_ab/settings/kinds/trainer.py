@@ -6,7 +6,6 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
-from typing import Any
 
 import msgspec
 
@@ -34,6 +33,7 @@ from esper_ab.settings.devices import asked_gpus, resolve_devices
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.kernel import torch_alone
 from esper_ab.settings.kind import SettingsKind
+from esper_ab.settings.resolution import Resolution
 from esper_ab.settings.trainer_settings import DEFAULT_OUTCOME, check_outcome_name, outcome_measure, read_rehearsal
 
 # A command has one point and one outcome.
@@ -52,14 +52,10 @@ class TrainerKind(SettingsKind):
     def read(self, asked: AskedExperiment, said: Sequence[Assignment]) -> AskedExperiment:
         """Return the experiment with the task's name, and with 1 for every number that is fixed by the trainer."""
         reference = asked.trainer
-        for one in said:
-            if not (one.key.startswith(TRAINER) or (one.key in FIELDS and self.name in FIELDS[one.key].kinds)):
-                raise UsageError(
-                    f"{one.origin}: your trainer does not read {one.key}; groups differ in the trainer's own "
-                    "settings, as in --vary lr=1e-3,1e-2"
-                )
-            if not is_command(reference) and one.key.startswith(TRAINER):
-                _check_name(one)
+        for assignment in said:
+            self._check_is_read(assignment, asked.task)
+            if not is_command(reference) and assignment.key.startswith(TRAINER):
+                _check_name(assignment)
         if missing := list(_missing(asked)):
             raise Missing(missing)
         check_outcome_name(asked)
@@ -71,12 +67,13 @@ class TrainerKind(SettingsKind):
                 raise UsageError(Setting("end_idle"), " is only for a command")
             _check_python(reference, asked.outcome)
             return msgspec.structs.replace(asked, task=_task(reference), n_envs=1, steps=1)
-        for one in said:
-            if one.key in _OF_COMMAND and one.value != _OF_COMMAND[one.key]:
-                raise UsageError(f"{one.origin}: a command reports one outcome, at one point, when it ends")
+        for assignment in said:
+            key = assignment.key
+            if key in _OF_COMMAND and assignment.value != _OF_COMMAND[key]:
+                raise UsageError(f"{assignment.origin}: a command reports one outcome, at one point, when it ends")
         _check_command(reference, asked.outcome, {group.name: group.settings.trainer for group in asked.groups})
         _check_filled(reference, rehearsal, Setting("rehearsal"))
-        folder = next(one for one in said if one.key == "trainer").folder.resolve()
+        folder = next(assignment.folder for assignment in said if assignment.key == "trainer").resolve()
         return msgspec.structs.replace(
             asked,
             task=_task(reference),
@@ -86,6 +83,14 @@ class TrainerKind(SettingsKind):
             eval_episodes=1,
             trainer_folder=asked.trainer_folder or str(folder),
         )
+
+    def _check_is_read(self, assignment: Assignment, task: str) -> None:
+        key = assignment.key
+        if not (key.startswith(TRAINER) or (key in FIELDS and self.name in FIELDS[key].kinds)):
+            raise UsageError(
+                f"{assignment.origin}: your trainer does not read {key}; groups differ in the trainer's own "
+                "settings, as in --vary lr=1e-3,1e-2"
+            )
 
     def ask(self, asked: AskedExperiment) -> Questions:
         """Ask the preflight to rehearse the trainer."""
@@ -99,33 +104,27 @@ class TrainerKind(SettingsKind):
             trainer_outcome=outcome_measure(asked),
         )
 
-    def resolve(self, asked: AskedExperiment, machine: Machine, task: TaskFacts, eval_episodes: int) -> dict[str, Any]:
+    def resolve(self, asked: AskedExperiment, machine: Machine, task: TaskFacts, eval_episodes: int) -> Resolution:
         """Return the settings with the types that the preflight found."""
         facts = machine.trainer
         assert facts is not None, "it was asked about"
-        groups = tuple(
-            msgspec.structs.replace(
-                group,
-                settings=GroupSettings(
-                    controller=ControllerSettings(name=self.name),
-                    trainer=facts.settings[group.name],
-                ),
-            )
-            for group in asked.groups
+        groups = []
+        for group in asked.groups:
+            settings = GroupSettings(controller=ControllerSettings(name=self.name), trainer=facts.settings[group.name])
+            groups.append(msgspec.structs.replace(group, settings=settings))
+        return Resolution(
+            groups=tuple(groups),
+            slots=asked.slots,
+            devices=resolve_devices(asked, machine, on_cores=self.on_cores),
+            arithmetic=torch_alone(asked.arithmetic),
+            eval_episodes=facts.evaluations,
         )
-        return {
-            "groups": groups,
-            "devices": resolve_devices(asked, machine, on_cores=self.on_cores),
-            "arithmetic": torch_alone(asked.arithmetic),
-            "eval_episodes": facts.evaluations,
-        }
 
 
 def _missing(asked: AskedExperiment) -> Iterator[tuple[Setting, str, str]]:
     """For each missing decision that only the user can make, yield the setting, an explanation and the flag."""
     if not asked.groups:
-        free = [name for name in placeholders(asked.trainer) if name not in FILLED]
-        key = (*free, "KEY")[0]
+        key = next((name for name in placeholders(asked.trainer) if name not in FILLED), "KEY")
         flag = f"--vary {key}=V1,V2"
         yield Setting("groups"), "at least two groups, which differ in a setting of the trainer", flag
     if not asked.outcome_better or (is_command(asked.trainer) and not asked.outcome):
@@ -214,11 +213,13 @@ def _check_command(command: str, outcome: str, groups: Mapping[str, Mapping[str,
 def _refuse_mistyped(group: str, settings: Iterable[str], names: Sequence[str]) -> None:
     """Raise UsageError for a setting without a placeholder, if a placeholder has no value: one of them is mistyped."""
     free = [name for name in names if name not in (*settings, *FILLED)]
+    have = "has" if len(free) == 1 else "have"
+    braced = listed([f"{{{name}}}" for name in free])
     for key in settings:
         if key not in names:
             raise UsageError(
-                f"group {group!r}: the command has no {{{key}}}, and {listed([f'{{{name}}}' for name in free])} "
-                f"{'has' if len(free) == 1 else 'have'} no value; did you mean {' or '.join(free)}?"
+                f"group {group!r}: the command has no {{{key}}}, and {braced} {have} no value; "
+                f"did you mean {' or '.join(free)}?"
             )
 
 
@@ -246,10 +247,11 @@ def _check_filled(command: str, settings: Iterable[str], what: str | Setting) ->
     """Raise UsageError for a setting that would not change the command."""
     names = placeholders(command)
     for name in settings:
-        if name in FILLED or name not in names:
-            filled = f"esper_ab fills in {{{name}}} for every run"
-            why = filled if name in FILLED else f"the command has no {{{name}}}"
-            raise UsageError(what, f": {TRAINER}{name} would have no effect: {why}")
+        no_effect = f": {TRAINER}{name} would have no effect"
+        if name in FILLED:
+            raise UsageError(what, f"{no_effect}: esper_ab fills in {{{name}}} for every run")
+        if name not in names:
+            raise UsageError(what, f"{no_effect}: the command has no {{{name}}}")
 
 
 def _task(reference: str) -> str:

@@ -109,10 +109,8 @@ class Bank:
         self.loss_scales: LossScales | None = None  # for float16
         self._seeds: dict[tuple[int, int], Stack] = {}
         self._newborn: list[tuple[Stack, int | slice, Floats]] = []
-        # What trains and measures in place of torch.
-        if kernel == "torch":
-            self._native = None
-        else:
+        self._native: NativeStep | None = None  # what trains and measures in place of torch
+        if kernel != "torch":
             self._native = NativeStep(load(kernel), task, self._levels, self._blueprints, settings)
 
     # --- life and death of modules ----------------------------------------------------------------------------------
@@ -146,8 +144,9 @@ class Bank:
     def germinate(self, row: int, slot: int, blueprint: int, path: RngPath) -> tuple[int, int]:
         """At the next `settle`, create a seed and its gate, with zero optimiser state; return `sizes`."""
         module, gate = self.sizes(slot, blueprint)
-        draws = [(path / "seed-init").generator().random(module), (path / "gate-init").generator().random(gate)]
-        self._newborn.append((self._stack(slot, blueprint), row, np.concatenate(draws)))
+        of_module = (path / "seed-init").generator().random(module)
+        of_gate = (path / "gate-init").generator().random(gate)
+        self._newborn.append((self._stack(slot, blueprint), row, np.concatenate([of_module, of_gate])))
         return module, gate
 
     def open_gate(self, row: int, slot: int, blueprint: int, path: RngPath) -> None:
@@ -177,12 +176,13 @@ class Bank:
         for index in np.unique(blueprint[at]):
             members = at[blueprint[at] == index]
             frozen = table.frozen[envs[members], slot]
+            trained = self._index(~frozen) if frozen.any() else None
             groups.append(
                 SeedGroup(
                     blueprint=self._blueprints[index],
                     stack=self._stack(slot, int(index)),
                     members=self._index(rows[members]),
-                    trained=self._index(~frozen) if frozen.any() else None,
+                    trained=trained,
                 )
             )
         blend = Blend.of(table.stage[cells], table.alpha[cells], table.algorithm[cells], self.host.values)
@@ -208,9 +208,8 @@ class Bank:
             takes_part = self._in_forward(table, rows) >= 0
             return self._native.train(self._grown(table, rows), takes_part, split, order)
         held = self._in_forward(table, rows)  # [n, S]
-        # the first slot's groups together
         if held.size:
-            arranged = np.lexsort(held.T[::-1])
+            arranged = np.lexsort(held.T[::-1])  # the first slot's groups together
         else:
             arranged = np.arange(len(rows))
         result = np.empty((2, len(rows)))
@@ -231,12 +230,9 @@ class Bank:
         slots = {}
         for slot, level in enumerate(self._levels):
             seeds = self._seeds_in(table, slot, rows, np.ones(len(rows), dtype=bool))
-            # parameters of unused gates
-            if seeds.blend.ungated is None:
-                idle = self._gate_size(slot)
-            else:
-                idle = 0
-            slots[level] = seeds, [group.stack.borrow(group.members, group.trained, idle) for group in seeds.groups]
+            unused = self._gate_size(slot) if seeds.blend.ungated is None else 0  # parameters of gates
+            loans = [group.stack.borrow(group.members, group.trained, unused) for group in seeds.groups]
+            slots[level] = seeds, loans
         host = self.host.borrow(index, None)
         statistics = [BatchStatistics(s.mean[index], s.var[index]) for s in self.statistics]
         scaling = self._scaling(index, host, slots)
@@ -270,16 +266,21 @@ class Bank:
         rule = self._rule
         order = epoch.order
         hosts = Optimiser([epoch.host], SGD(rule.host_lr, rule.momentum, rule.weight_decay, rule.max_grad_norm))
-        loans = [loan for _, own in epoch.slots.values() for loan in own]
+        loans = list[Borrowed]()
+        for _, own in epoch.slots.values():
+            loans += own
         seeds = Optimiser(loans, SGD(rule.seed_lr, rule.momentum, 0.0, rule.max_grad_norm))
-        images = epoch.split.images(self._computed)  # labels [n, N]
-        labels = epoch.split.y[order]  # labels [n, N]
+        images = epoch.split.images(self._computed)
+        labels = epoch.split.y[order]  # [n, N]
         found: list[tuple[Tensor, Tensor]] = []
         for at in range(0, order.shape[1], rule.batch_size):
-            batch, shown = (whole[:, at : at + rule.batch_size] for whole in (order, labels))  # [n, B]
+            batch = order[:, at : at + rule.batch_size]  # [n, B]
+            shown = labels[:, at : at + rule.batch_size]  # [n, B]
             with torch.enable_grad():
                 host = epoch.host.params()
-                held = {at: Slot(own, [loan.params() for loan in lent]) for at, (own, lent) in epoch.slots.items()}
+                held = {
+                    level: Slot(own, [loan.params() for loan in lent]) for level, (own, lent) in epoch.slots.items()
+                }
                 logits = network.logits(
                     side_by_side(images, batch),
                     self._spec,
@@ -288,7 +289,8 @@ class Bank:
                     held,
                     training=True,
                 )
-                loss = F.cross_entropy(logits.flatten(0, 1), shown.flatten(), reduction="none").view(shown.shape)
+                loss = F.cross_entropy(logits.flatten(0, 1), shown.flatten(), reduction="none")
+                loss = loss.view(shown.shape)
                 share = 1.0 / shown.shape[1]
                 weight = share if epoch.scaling is None else epoch.scaling.scales.scale * share
                 # A scalar, because for a tensor's gradient torch imports part of its compiler, which takes a second.
@@ -322,8 +324,15 @@ class Bank:
             right, losses = self._native.measure(self._grown(table, rows), acting, plan, split)
         else:
             right, losses = self._measured(table, rows, acting, plan, split)
-        percent = 100.0 * right / len(split.y)
-        return PassResult(plan, acting, percent, percent[plan.real_rows()], losses / len(split.y))
+        samples = len(split.y)
+        percent = 100.0 * right / samples
+        return PassResult(
+            plan=plan,
+            active=acting,
+            accuracy=percent,
+            real_accuracy=percent[plan.real_rows()],
+            loss=losses / samples,
+        )
 
     def _measured(
         self, table: SeedTable, rows: Ints, acting: Bools, plan: Pass, split: DeviceSplit
@@ -352,9 +361,11 @@ class Bank:
         _, into, height, width = split.x.shape
         widest = self._spec.kernel**2 * into * height * width
         for level, count in enumerate(hosts):
-            pixels = (height >> min(level, self._spec.pools)) * (width >> min(level, self._spec.pools))
+            halved = min(level, self._spec.pools)
+            pixels = (height >> halved) * (width >> halved)
             out = channels(self._spec, level)
-            widest = max(widest, count * pixels * max(self._spec.kernel**2 * into if level else 0, out))
+            unfolded = self._spec.kernel**2 * into if level else 0
+            widest = max(widest, count * pixels * max(unfolded, out))
             into = out
         return max(1, _device.room(self._device) // (widest * split.x.element_size()))
 
@@ -379,6 +390,7 @@ class Bank:
                 current = widening.env
                 seeds = self._seeds_in(table, slot, rows[current], widening.on & acting[current, slot])
                 params = [group.stack.read(group.members) for group in seeds.groups]
-                slots[level] = Slot(seeds, params, self._index(widening.parent) if widening.widens else None)
+                parents = self._index(widening.parent) if widening.widens else None
+                slots[level] = Slot(seeds, params, parents)
         hosts.append(self.host.read(self._index(rows[current])))
         return hosts, moments, slots

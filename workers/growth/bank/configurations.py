@@ -53,11 +53,12 @@ def wanted(active: Bools) -> tuple[Ints, Bools]:
     bits = 1 << np.arange(n_slots, dtype=np.int64)
     full = (1 << n_slots) - 1
     mask = (active * bits).sum(1, dtype=np.int64)  # [E] every active seed
-    pairs = [(i, j) for i in range(n_slots) for j in range(i + 1, n_slots)]
-    on_sets = [0, *bits.tolist(), *((1 << i) | (1 << j) for i, j in pairs)]  # only these on
+    pairs = [(1 << i) | (1 << j) for i, j in combinations(range(n_slots), 2)]
+    on_sets = [0, *bits.tolist(), *pairs]  # only these on
     codes = np.empty((n_envs, 1 + n_slots + len(on_sets)), dtype=np.int64)
     valid = np.zeros(codes.shape, dtype=bool)
-    codes[:, 0], valid[:, 0] = full, True
+    codes[:, 0] = full
+    valid[:, 0] = True
     codes[:, 1 : 1 + n_slots] = full & ~bits
     valid[:, 1 : 1 + n_slots] = active
     only = np.array(on_sets, dtype=np.int64)
@@ -81,19 +82,23 @@ def _plan(activity: bytes, n_envs: int, n_slots: int, ablate: bool) -> Pass:
     if not ablate:
         codes = codes[:, :1]
         valid = valid[:, :1]
-    keys = np.unique(((np.arange(n_envs, dtype=np.int64)[:, None] << n_slots) | codes)[valid])
-    code = keys & ((1 << n_slots) - 1)
-    env = keys >> n_slots
+    full = (1 << n_slots) - 1
     before = np.arange(n_envs, dtype=np.int64) << n_slots  # rows so far, identified by env << S | decided bits
+    keys = np.unique((before[:, None] | codes)[valid])
+    code = keys & full
+    env = keys >> n_slots
     slots = []
     for slot in range(n_slots):
         # Bits of later slots are not decided yet: rows that agree so far are one row.
-        seen = np.unique((env << n_slots) | (code & ((2 << slot) - 1)))
+        decided_before = (1 << slot) - 1
+        decided = (2 << slot) - 1
+        seen = np.unique((env << n_slots) | (code & decided))
         row_env = seen >> n_slots
-        bits = seen & ((1 << n_slots) - 1)
-        ancestors = (row_env << n_slots) | (bits & ((1 << slot) - 1))
+        bits = seen & full
+        ancestors = (row_env << n_slots) | (bits & decided_before)
         parent = np.searchsorted(before, ancestors)
-        slots.append(Widening(parent, row_env, (bits >> slot & 1).astype(bool), len(seen) != len(before)))
+        on = (bits >> slot & 1).astype(bool)
+        slots.append(Widening(parent, row_env, on, widens=len(seen) != len(before)))
         before = seen
     return Pass(tuple(slots), keys, n_slots)
 

@@ -58,11 +58,13 @@ class NativeStep:
         self._blueprints = blueprints
         self._widths = [channels(host, b) for b in levels]
         self._channels = [channels(host, level) for level in range(host.levels)]
-        kernels = [widest_kernel(blueprint, width) for blueprint in blueprints for width in self._widths]
+        widest = host.kernel
+        for blueprint in blueprints:
+            widest = max([widest, *(widest_kernel(blueprint, width) for width in self._widths)])
         shape = binding.HostStruct(
             host.in_channels, height, width, host.base, host.levels, host.kernel, host.pools, host.classes
         )
-        self._workspaces = binding.Workspaces(library, shape, max([host.kernel, *kernels]) // 2)
+        self._workspaces = binding.Workspaces(library, shape, border=widest // 2)
         self._rule = binding.RuleStruct(
             rule.batch_size, rule.host_lr, rule.seed_lr, rule.momentum, rule.weight_decay, rule.max_grad_norm
         )
@@ -111,13 +113,15 @@ class NativeStep:
         seeds = (binding.SeedStruct * len(self._channels))()
         for slot in np.flatnonzero(there):
             seeds[self._levels[slot]] = self._seed(grown, memory, row, env, int(slot))
-        mean, var = (binding.pointers(rows.address(row) for rows in parts) for parts in (memory.mean, memory.var))
+        mean = binding.pointers(rows.address(row) for rows in memory.mean)
+        var = binding.pointers(rows.address(row) for rows in memory.var)
         values, momentum = (rows.address(row) for rows in memory.host)
-        return binding.NetworkStruct(values, momentum, mean, var, seeds, grown.host.width), (mean, var, seeds)
+        network = binding.NetworkStruct(values, momentum, mean, var, seeds, grown.host.width)
+        return network, (mean, var, seeds)
 
     def _seed(self, grown: Grown, memory: _Memory, row: int, env: int, slot: int) -> binding.SeedStruct:
         table = grown.table
-        blueprint = int(grown.table.blueprint[env, slot])
+        blueprint = int(table.blueprint[env, slot])
         stack = grown.seeds[slot, blueprint]
         width = self._widths[slot]
         values, momentum = (rows.address(row) for rows in memory.seeds[slot, blueprint])
@@ -174,7 +178,8 @@ class _Rows:
     """Row addresses of `stacked` [rows, width]; ValueError unless dtype, device, width and strides fit the kernel."""
 
     def __init__(self, stacked: Tensor, width: int, dtype: torch.dtype = torch.float32) -> None:
-        if stacked.dtype != dtype or not stacked.is_cpu or stacked.shape[1:] != (width,) or stacked.stride(1) != 1:
+        contiguous = stacked.shape[1:] == (width,) and stacked.stride(1) == 1
+        if not (stacked.dtype == dtype and stacked.is_cpu and contiguous):
             raise ValueError(
                 f"the kernel takes contiguous rows of {width} values of {dtype} on a CPU, not {list(stacked.shape)} "
                 f"of {stacked.dtype} on {stacked.device} with strides {stacked.stride()}"

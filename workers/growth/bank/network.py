@@ -60,12 +60,19 @@ class Blend:
         def mask(selected: Bools) -> Tensor | None:
             return column(selected) if selected.any() else None
 
+        stopped = multiplied = ungated = None
+        if incubating.any():
+            stopped = column(incubating.astype(np.float64)).to(like.dtype)
+        if multiply.any():
+            multiplied = column(multiply * alpha).to(like.dtype)
+        if gated.any():
+            ungated = column(~gated)
         return Blend(
             live=column(np.where(incubating, 1.0, alpha)).to(like.dtype),
-            stopped=column(incubating.astype(np.float64)).to(like.dtype) if incubating.any() else None,
+            stopped=stopped,
             multiply=mask(multiply),
-            multiplied=column(multiply * alpha).to(like.dtype) if multiply.any() else None,
-            ungated=column(~gated) if gated.any() else None,
+            multiplied=multiplied,
+            ungated=ungated,
             fossil=mask(stage == Stage.FOSSILIZED),
         )
 
@@ -187,7 +194,8 @@ def level_forward(
         image = F.batch_norm(image, mean, var, gain, bias, training, BN_MOMENTUM, BN_EPS)
     if level < spec.pools:
         image = F.max_pool2d(image, 2)
-    return F.relu(image).permute(0, 2, 3, 1).reshape(*image.shape[:1], *image.shape[2:], *y.shape[3:])
+    samples, _, height, width = image.shape
+    return F.relu(image).permute(0, 2, 3, 1).reshape(samples, height, width, *y.shape[3:])
 
 
 def _alone(image: Tensor, mean: Tensor, var: Tensor, gain: Tensor, bias: Tensor) -> Tensor:
@@ -209,13 +217,13 @@ def head_forward(x: Tensor, p: Params) -> Tensor:
 
 def fresh_statistics(spec: HostSpec, rows: int, device: torch.device, dtype: torch.dtype) -> list[BatchStatistics]:
     """Return the batch-norm moments of new hosts: mean 0, variance 1."""
-    sizes = [channels(spec, level) for level in range(spec.levels)]
-    return [
-        BatchStatistics(
-            torch.zeros(rows, c, device=device, dtype=dtype), torch.ones(rows, c, device=device, dtype=dtype)
-        )
-        for c in sizes
-    ]
+    statistics = []
+    for level in range(spec.levels):
+        size = (rows, channels(spec, level))
+        mean = torch.zeros(size, device=device, dtype=dtype)
+        var = torch.ones(size, device=device, dtype=dtype)
+        statistics.append(BatchStatistics(mean, var))
+    return statistics
 
 
 GATE_NAMES = tuple(spec.name for spec in gate_params(1))
@@ -251,7 +259,9 @@ class SlotSeeds:
         if self.blend.ungated is not None:
             gates = {name: _joined([p[name] for p in params], 0) for name in GATE_NAMES}
         delta = seed_delta(mine, x, _joined(d, 3), gates, self.blend)
-        return h + (delta if self.places is None else self.places.put(delta))
+        if self.places is not None:
+            delta = self.places.put(delta)
+        return h + delta
 
     def places_of_groups(self, count: int) -> list[Places]:
         """Return, for each group, the places of its rows among the `count` rows of the activations."""
@@ -296,11 +306,14 @@ def logits(
         h = level_forward(h, hosts[level], spec, level, moments, training=training)
         if level in slots:
             slot = slots[level]
-            h = slot.seeds.forward(h if slot.parents is None else h.index_select(3, slot.parents), slot.params)
+            if slot.parents is not None:
+                h = h.index_select(3, slot.parents)
+            h = slot.seeds.forward(h, slot.params)
     return head_forward(h, hosts[-1])
 
 
 def side_by_side(images: Tensor, batch: Tensor) -> Tensor:
     """Return images [N,H,W,C], selected by the indices [n,B] of n hosts, as [B,H,W,n,C]."""
     n, b = batch.shape
-    return images.index_select(0, batch.T.reshape(-1)).view(b, n, *images.shape[1:]).permute(0, 2, 3, 1, 4)
+    chosen = images.index_select(0, batch.T.reshape(-1))
+    return chosen.view(b, n, *images.shape[1:]).permute(0, 2, 3, 1, 4)

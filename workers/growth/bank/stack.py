@@ -52,7 +52,8 @@ class Places:
     def of(rows: Tensor, count: int) -> Places:
         """Return the places of `rows` among `count` rows."""
         at, there = writers(rows, count)
-        return Places(rows, at, None if len(rows) == count else ~there)
+        absent = None if len(rows) == count else ~there
+        return Places(rows, at, absent)
 
     def pick(self, x: Tensor) -> Tensor:
         """Return these rows of x, differentiable."""
@@ -64,10 +65,12 @@ class Places:
 
     def moved(self, x: Tensor, back: bool) -> Tensor:
         """Return the result of `pick`, or of `put` if `back`; each method is the gradient of the other."""
-        found = x.index_select(3, self.at if back else self.rows)
-        if back and self.absent is not None:
-            return found.masked_fill(self.absent, 0.0)
-        return found
+        if not back:
+            return x.index_select(3, self.rows)
+        spread = x.index_select(3, self.at)
+        if self.absent is None:
+            return spread
+        return spread.masked_fill(self.absent, 0.0)
 
 
 class _Moved(torch.autograd.Function):
@@ -94,21 +97,22 @@ class SGD:
 
 def by_name(specs: tuple[ParamSpec, ...], flat: Tensor) -> dict[str, Tensor]:
     """Return parameters in flat rows [n, P] as named views [n, *shape]; a row may hold only the first of `specs`."""
-    sizes, found = _layout(specs, flat.shape[1])
-    return {name: part.view(shape) for (name, shape), part in zip(found, flat.split_with_sizes(sizes, 1), strict=True)}
+    sizes, shapes = _layout(specs, flat.shape[1])
+    parts = flat.split_with_sizes(sizes, 1)
+    return {name: part.view(shape) for (name, shape), part in zip(shapes, parts, strict=True)}
 
 
 @lru_cache(maxsize=256)
 def _layout(specs: tuple[ParamSpec, ...], width: int) -> tuple[list[int], list[tuple[str, tuple[int, ...]]]]:
     """Return the sizes of the parameters in a row of `width` scalars, and each parameter's name and shape [-1, …]."""
     sizes: list[int] = []
-    found: list[tuple[str, tuple[int, ...]]] = []
+    shapes: list[tuple[str, tuple[int, ...]]] = []
     for spec in specs:
         if sum(sizes) == width:
             break
         sizes.append(spec.size)
-        found.append((spec.name, (-1, *spec.shape)))
-    return sizes, found
+        shapes.append((spec.name, (-1, *spec.shape)))
+    return sizes, shapes
 
 
 class Borrowed:
@@ -144,8 +148,10 @@ class Borrowed:
 
 def _both(a: Tensor | None, b: Tensor | None) -> Tensor | None:
     """Return the rows that both masks select; None selects all."""
-    if a is None or b is None:
-        return b if a is None else a
+    if a is None:
+        return b
+    if b is None:
+        return a
     return a & b
 
 
@@ -172,15 +178,15 @@ class Optimiser:
         if self._whole:
             self._update([grads[index] for index in self._whole])
 
-    def _update(self, found: list[Tensor]) -> None:
+    def _update(self, grads: list[Tensor]) -> None:
         rule = self._rule
-        norms = [torch.linalg.vector_norm(grad, dim=1, keepdim=True) for grad in found]
+        norms = [torch.linalg.vector_norm(grad, dim=1, keepdim=True) for grad in grads]
         factors = torch.clamp(rule.max_grad_norm / (torch.cat(norms) + 1e-6), max=1.0)
-        torch._foreach_mul_(found, list(torch.split(factors, [len(grad) for grad in found])))
+        torch._foreach_mul_(grads, list(torch.split(factors, [len(grad) for grad in grads])))
         velocities = self._momentum if rule.momentum else []  # torch refuses them without momentum
         torch._fused_sgd_(
             self._flat,
-            found,
+            grads,
             velocities,
             weight_decay=rule.weight_decay,
             momentum=rule.momentum,
@@ -196,10 +202,9 @@ class Optimiser:
 def _initial(specs: tuple[ParamSpec, ...]) -> tuple[Floats, Floats]:
     """Return the bound and the centre of every scalar's initial value, [P] each. Do not change these shared arrays."""
     sizes = [spec.size for spec in specs]
-    return (
-        np.repeat(np.array([spec.bound for spec in specs], dtype=np.float64), sizes),
-        np.repeat(np.array([spec.center for spec in specs], dtype=np.float64), sizes),
-    )
+    bounds = np.array([spec.bound for spec in specs], dtype=np.float64)
+    centers = np.array([spec.center for spec in specs], dtype=np.float64)
+    return np.repeat(bounds, sizes), np.repeat(centers, sizes)
 
 
 class Stack:
@@ -243,14 +248,15 @@ def births(newborn: list[tuple[Stack, int | slice, Floats]]) -> None:
     parameters are initialised, one per draw; the others keep their values and momentum.
     """
     lasts = [slice(stack.width - draws.shape[-1], None) for stack, _, draws in newborn]
-    found = [
+    initial = [
         stack.center[last] + stack.bound[last] * (2.0 * draws - 1.0)
         for (stack, _, draws), last in zip(newborn, lasts, strict=True)
     ]
     like = newborn[0][0].values
-    flat = torch.from_numpy(np.concatenate(found, axis=None))
+    flat = torch.from_numpy(np.concatenate(initial, axis=None))
     # Cast before the copy, so that half as much is copied; the copy is asynchronous.
-    uploaded = flat.to(like.dtype).to(like.device, non_blocking=True).split_with_sizes([one.size for one in found])
-    for (stack, row, draws), last, values in zip(newborn, lasts, uploaded, strict=True):
+    uploaded = flat.to(like.dtype).to(like.device, non_blocking=True)
+    parts = uploaded.split_with_sizes([values.size for values in initial])
+    for (stack, row, draws), last, values in zip(newborn, lasts, parts, strict=True):
         stack.values[row, last] = values.view(draws.shape)
         stack.momentum[row, last] = 0.0

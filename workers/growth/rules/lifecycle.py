@@ -121,12 +121,16 @@ class Lifecycle:
 
         Raises InvalidDecision, before anything changes, if this step's masks forbid any of the decisions.
         """
-        shown = self._shown if self._shown is not None and self._shown[0] == step else (step, self.masks(step))
-        permitted = shown[1].permits(decisions)
+        if self._shown is not None and self._shown[0] == step:
+            masks = self._shown[1]
+        else:
+            masks = self.masks(step)
+        permitted = masks.permits(decisions)
         if not permitted.all():
             env = int(np.argmin(permitted))
-            said = ", ".join(f"{head} {value}" for head, value in zip(HEADS, decisions[env].tolist(), strict=True))
-            raise InvalidDecision(f"environment {env}, step {step}: the masks do not allow {said}")
+            choices = zip(HEADS, decisions[env].tolist(), strict=True)
+            decision = ", ".join(f"{head} {value}" for head, value in choices)
+            raise InvalidDecision(f"environment {env}, step {step}: the masks do not allow {decision}")
         self._shown = None
         ops = decisions[:, OP]
         decided = set(ops.tolist())

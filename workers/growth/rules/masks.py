@@ -93,7 +93,9 @@ class Rules:
 
 def seed_limit(rules: Rules, n_slots: int) -> int:
     """Return the number of seeds, live and fossilised, that one environment may hold."""
-    return min(rules.max_seeds, n_slots) if rules.max_seeds else n_slots
+    if rules.max_seeds == 0:
+        return n_slots
+    return min(rules.max_seeds, n_slots)
 
 
 def rampable(table: SeedTable) -> Bools:
@@ -117,9 +119,8 @@ def valid_operations(table: SeedTable, rules: Rules, val_acc: Floats, alive: Boo
         valid[:, Op.GERMINATE] = table.available & room[:, None]
         valid[:, Op.SET_ALPHA_TARGET] = rampable(table)
         valid[:, Op.PRUNE] = present & (table.stage != FOSSILIZED) & resting & (table.age >= MIN_PRUNE_AGE)
-        valid[:, Op.ADVANCE] = (
-            (table.stage == GERMINATED) | may_blend(table, rules.gates, val_acc) | may_hold(table, rules.gates)
-        )
+        may_train = table.stage == GERMINATED
+        valid[:, Op.ADVANCE] = may_train | may_blend(table, rules.gates, val_acc) | may_hold(table, rules.gates)
     return valid & alive[:, None, None]
 
 
@@ -152,13 +153,18 @@ class DecisionMasks:
             return self.valid[self._rows, chosen[:, OP]]
         if head in (STYLE, ALPHA_TARGET):
             pairs = self._retargets[self._rows, chosen[:, SLOT]]  # [E, style, target]
-            allowed = pairs.any(axis=2) if head == STYLE else pairs[self._rows, chosen[:, STYLE]]
+            if head == STYLE:
+                allowed = pairs.any(axis=2)
+            else:
+                allowed = pairs[self._rows, chosen[:, STYLE]]
             retarget = chosen[:, OP] == SET_ALPHA_TARGET
             return np.asarray(self._germinates(chosen)[:, None] | (retarget[:, None] & allowed))
         if head in (BLUEPRINT, TEMPO):
             used = self._germinates(chosen)
+        elif head == ALPHA_SPEED:
+            used = self._ramps(chosen)
         else:
-            used = self._ramps(chosen) if head == ALPHA_SPEED else self._bends(chosen)
+            used = self._bends(chosen)
         return np.repeat(used[:, None], self.sizes[head], axis=1)
 
     def permits(self, decisions: Ints) -> Bools:
@@ -174,7 +180,8 @@ class DecisionMasks:
         possible = waits | (self.valid[self._rows, op, slot] & (pair | ~retarget))
         # Otherwise a used head may take any value in its range, and an unused one must be 0.
         used = np.empty(chosen.shape, dtype=np.bool_)
-        used[:, OP], used[:, SLOT] = True, ~waits
+        used[:, OP] = True
+        used[:, SLOT] = ~waits
         used[:, BLUEPRINT] = used[:, TEMPO] = germinates
         used[:, STYLE] = used[:, ALPHA_TARGET] = germinates | retarget
         used[:, ALPHA_SPEED] = self._ramps(chosen)
@@ -187,9 +194,8 @@ class DecisionMasks:
     def _ramps(self, chosen: Ints) -> Bools:
         """Return where the speed head is used [E]: only where alpha would change."""
         slot = chosen[:, SLOT]
-        moves = (chosen[:, OP] == SET_ALPHA_TARGET) & (
-            _TARGETS[chosen[:, ALPHA_TARGET]] != self._alpha_target[self._rows, slot]
-        )
+        target = _TARGETS[chosen[:, ALPHA_TARGET]]
+        moves = (chosen[:, OP] == SET_ALPHA_TARGET) & (target != self._alpha_target[self._rows, slot])
         blends_out = (chosen[:, OP] == PRUNE) & self._rampable[self._rows, slot]
         return np.asarray(moves | blends_out)
 

@@ -171,12 +171,9 @@ class _Table:
 @lru_cache(maxsize=8)
 def _table(n_slots: int, n_blueprints: int) -> _Table:
     slots = _slot_features(n_blueprints)
-    columns = [
-        feature
-        for block in (BASE, *(slots,) * n_slots, *(TELEMETRY,) * n_slots)
-        for feature in block
-        for _ in range(feature.width)
-    ]
+    columns = list[Feature]()
+    for feature in (*BASE, *slots * n_slots, *TELEMETRY * n_slots):
+        columns += [feature] * feature.width
     caps = [feature.log_up_to for feature in columns]
     return _Table(
         slots=slots,
@@ -230,7 +227,8 @@ def observe(lifecycle: Lifecycle, signals: Signals, measurement: Measurement, st
     _write(x[:, table.slots_at : table.telemetry_at].reshape(n_envs, n_slots, -1), table.slots, seen)
     _write(x[:, table.telemetry_at :].reshape(n_envs, n_slots, -1), TELEMETRY, seen)
     x[np.isnan(x)] = 0.0
-    x[:, table.log] = np.log1p(np.minimum(np.maximum(x[:, table.log], 0.0), table.log_up_to))
+    clipped = np.minimum(np.maximum(x[:, table.log], 0.0), table.log_up_to)
+    x[:, table.log] = np.log1p(clipped)
     x /= table.scale
     x[:, table.bounded] = np.tanh(x[:, table.bounded])
     x[~lifecycle.alive] = 0.0

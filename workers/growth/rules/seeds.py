@@ -215,9 +215,8 @@ def tick(table: SeedTable, selected: Bools) -> Bools:
     fraction = table.steps_done / np.maximum(table.steps_total, 1)
     start = table.alpha_start
     target = table.alpha_target
-    moved = np.clip(
-        start + (target - start) * progress(table.curve, fraction), np.minimum(start, target), np.maximum(start, target)
-    )
+    alpha = start + (target - start) * progress(table.curve, fraction)
+    moved = np.clip(alpha, np.minimum(start, target), np.maximum(start, target))
     table.alpha[ramping] = np.where(reached, target, moved)[ramping]
     table.alpha_mode[reached] = HOLD
     return np.asarray(reached)

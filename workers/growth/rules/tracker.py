@@ -6,6 +6,7 @@ Independent of seeds, except for `summary_seed`, which picks one from the seed t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -100,12 +101,11 @@ class Signals:
         )
         if alive.all():
             return after
-        return Signals(
-            **{
-                name: np.where(alive if new.ndim == 1 else alive[:, None], new, getattr(self, name))
-                for name, new in vars(after).items()
-            }
-        )
+        kept: dict[str, Any] = {}
+        for name, new in vars(after).items():
+            updated = alive if new.ndim == 1 else alive[:, None]
+            kept[name] = np.where(updated, new, getattr(self, name))
+        return Signals(**kept)
 
 
 def summary_seed(table: SeedTable, among: Bools) -> Ints:

@@ -140,12 +140,14 @@ log = run.log
 
 def init(*args: Any, config: Any = None, sync_tensorboard: bool = False, **named: Any) -> ScriptRun:
     """Store the settings; with `sync_tensorboard` a SummaryWriter's scalars count as logged."""
-    run.config.update({} if config is None else config)
-    for module in ("torch.utils.tensorboard", "tensorboardX") if sync_tensorboard else ():
-        try:
-            _follow(importlib.import_module(module).SummaryWriter)
-        except ImportError:
-            continue
+    if config is not None:
+        run.config.update(config)
+    if sync_tensorboard:
+        for module in ("torch.utils.tensorboard", "tensorboardX"):
+            try:
+                _follow(importlib.import_module(module).SummaryWriter)
+            except ImportError:
+                continue
     return run
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
@@ -18,9 +19,9 @@ from esper_ab.journal.outcomes import mean
 from esper_ab.report.content import Content
 from esper_ab.report.figures import style
 from esper_ab.report.figures.curves import Words, panels
-from esper_ab.report.figures.drawing import Drawing, grid, group_legend, label_axes, not_drawn, shortened
+from esper_ab.report.figures.drawing import Drawing, grid, group_legend, label_axes, shortened
 from esper_ab.report.figures.kinds import FiguresOfKind
-from esper_ab.report.figures.runs import drawn_singly, outcome_label, token
+from esper_ab.report.figures.runs import drawn_singly, not_drawn, outcome_label, token
 
 # Bands from the bottom up: permanent seeds, live seeds, removed seeds. (label, shade, hatch, stages)
 _BANDS: tuple[tuple[str, int, str, tuple[str, ...]], ...] = (
@@ -51,9 +52,10 @@ def lifecycle(content: Content) -> Drawing | None:
     experiment = history.plan.experiment
     if not experiment.telemetry:  # avoids reading thousands of records that have no events
         return None
-    steps = list(range(1, experiment.steps + 1, -(-experiment.steps // _MOST_STEPS)))
-    found = {group: shares(history.of_group(group), experiment.slots, steps) for group in content.groups}
-    shown = {group: bands for group, bands in found.items() if bands and any(map(any, bands))}
+    stride = -(-experiment.steps // _MOST_STEPS)
+    steps = list(range(1, experiment.steps + 1, stride))
+    by_group = {group: shares(history.of_group(group), experiment.slots, steps) for group in content.groups}
+    shown = {group: bands for group, bands in by_group.items() if any(map(any, bands))}
     if not shown:
         return None
     figure, panels = grid(len(shown), sharey=True, single=(9.4, 3.0))
@@ -61,33 +63,47 @@ def lifecycle(content: Content) -> Drawing | None:
         _stack(axes, steps, bands)
         axes.set_title(shortened(group))
     label_axes(figure, "step", "slots, %")
-    figure.legend(
-        handles=[
-            Patch(facecolor=style.STAGES[shade], edgecolor=style.MUTED, linewidth=0.5, hatch=hatch, label=word)
-            for word, shade, hatch, _ in _BANDS
-        ],
-        loc="outside upper left",
-        ncols=3 if len(shown) == 1 else 6,
-        borderaxespad=0.2,
-        handlelength=1.6,
-        columnspacing=1.1,
+    _stage_legend(figure, columns=3 if len(shown) == 1 else 6)
+    caption = (
+        "Share of all slots in each stage after each step, mean over hosts of the second half of every run's "
+        "training episodes. Blank: empty. The stronger the shade, the later the stage; fossilised modules stay."
     )
+    if any(_stride(history.of_group(group)) > 1 for group in history.groups):
+        caption += f" Only up to {_MOST_EPISODES:,} evenly spaced episodes of a group."
     silent = [group for group in content.groups if group not in shown]
-    sampled = any(_stride(history.of_group(group)) > 1 for group in history.groups)
+    if silent:
+        caption += f" None in: {', '.join(silent)}."
+    last = [_last(group, bands) for group, bands in shown.items()]
     return Drawing(
         "lifecycle",
         "Life of the seed modules",
-        caption="Share of all slots in each stage after each step, mean over hosts of the second half of every run's "
-        "training episodes. Blank: empty. The stronger the shade, the later the stage; fossilised modules stay."
-        + (f" Only up to {_MOST_EPISODES:,} evenly spaced episodes of a group." if sampled else "")
-        + (f" None in: {', '.join(silent)}." if silent else ""),
-        alt="After the last step: " + "; ".join(_last(group, bands) for group, bands in shown.items()) + ".",
+        caption=caption,
+        alt="After the last step: " + "; ".join(last) + ".",
         figure=figure,
     )
 
 
+def _stage_legend(figure: Figure, columns: int) -> None:
+    handles = [
+        Patch(facecolor=style.STAGES[shade], edgecolor=style.MUTED, linewidth=0.5, hatch=hatch, label=word)
+        for word, shade, hatch, _ in _BANDS
+    ]
+    figure.legend(
+        handles=handles,
+        loc="outside upper left",
+        ncols=columns,
+        borderaxespad=0.2,
+        handlelength=1.6,
+        columnspacing=1.1,
+    )
+
+
 def _last(group: str, bands: Shares) -> str:
-    words = (f"{band[-1]:.0f} % {_BANDS[row][0]}" for row, band in enumerate(bands) if any(band))
+    """Describe the shares of a group after the last step."""
+    words = []
+    for (label, *_), band in zip(_BANDS, bands, strict=True):
+        if any(band):
+            words.append(f"{band[-1]:.0f} % {label}")
     return f"{group}: " + ", ".join(words)
 
 
@@ -132,7 +148,8 @@ def chosen(runs: Sequence[RunHistory]) -> list[tuple[RunHistory, Sequence[int]]]
 
 
 def _stride(runs: Sequence[RunHistory]) -> int:
-    return max(1, -(-sum((len(run.columns) + 1) // 2 for run in runs) // _MOST_EPISODES))
+    episodes = sum((len(run.columns) + 1) // 2 for run in runs)
+    return max(1, -(-episodes // _MOST_EPISODES))
 
 
 def _count(record: EpisodeRecord, steps: Sequence[int], counts: list[list[int]]) -> None:
@@ -144,25 +161,24 @@ def _count(record: EpisodeRecord, steps: Sequence[int], counts: list[list[int]])
         life.sort(key=lambda change: change[0])  # stable: several changes of one step keep their order
         at = [step for step, _ in life]
         for column, step in enumerate(steps):
-            place = bisect_right(at, step)
-            band = _BAND_OF.get(life[place - 1][1]) if place else None
-            if band is not None:
-                counts[band][column] += 1
+            changes = bisect_right(at, step)
+            if changes:
+                _, stage = life[changes - 1]
+                band = _BAND_OF.get(stage)
+                if band is not None:
+                    counts[band][column] += 1
 
 
 def actions(content: Content) -> Drawing | None:
     """Plot executed operations per host and episode, one panel per operation. None if there are no episodes."""
-    return panels(
-        content,
-        Words(
-            "actions",
-            "What the controllers do",
-            label="per host and episode",
-            caption="Executed operations per host in each training episode, mean over runs. Each panel has "
-            "its own scale.",
-        ),
-        {name: methodcaller("measure", measure) for name, measure in OPS.items()},
+    words = Words(
+        "actions",
+        "What the controllers do",
+        label="per host and episode",
+        caption="Executed operations per host in each training episode, mean over runs. Each panel has its own scale.",
     )
+    operations = {name: methodcaller("measure", measure) for name, measure in OPS.items()}
+    return panels(content, words, operations)
 
 
 def cost(content: Content) -> Drawing | None:
@@ -172,22 +188,28 @@ def cost(content: Content) -> Drawing | None:
     singly = drawn_singly(content)
     figure, (axes,) = grid(1)
     for index, group in enumerate(content.groups):
-        found = [(run.measures["params_added"], run.outcome, run.run.replicate) for run in content.of_group(group)]
-        runs = [(x, y, replicate) for x, y, replicate in found if x is not None and y is not None]
-        if not runs:
+        look: dict[str, Any] = {"color": style.colour(index), "clip_on": False}
+        all_added = []
+        outcomes = []
+        for run in content.of_group(group):
+            added = run.measures["params_added"]
+            if added is None or run.outcome is None:
+                continue
+            all_added.append(added)
+            outcomes.append(run.outcome)
+            if run.run.replicate in singly:
+                point = axes.plot([added], [run.outcome], style.marker(index), markersize=4.5, alpha=0.7, **look)
+                style.mark(point, token(run.run.replicate, index))
+        if not outcomes:
             continue
         shown.append((index, group))
-        added = [x for x, _, _ in runs]
-        ends = [y for _, y, _ in runs]
-        look: dict[str, Any] = {"color": style.colour(index), "clip_on": False}
-        for x, y, replicate in (run for run in runs if run[2] in singly):
-            style.mark(
-                axes.plot([x], [y], style.marker(index), markersize=4.5, alpha=0.7, **look), token(replicate, index)
-            )
-        at = mean(added) or 0.0, mean(ends) or 0.0
-        middle = axes.plot(*at, style.marker(index), markersize=10, markerfacecolor="none", markeredgewidth=1.8, **look)
+        x = mean(all_added) or 0.0
+        y = mean(outcomes) or 0.0
+        middle = axes.plot(
+            x, y, style.marker(index), markersize=10, markerfacecolor="none", markeredgewidth=1.8, **look
+        )
         style.mark(middle, token(None, index))
-        words.append(f"{group}: {at[0]:,.0f} parameters, {at[1]:.1f} %")
+        words.append(f"{group}: {x:,.0f} parameters, {y:.1f} %")
     if not shown:
         return None
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))

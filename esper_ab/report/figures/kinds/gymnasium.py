@@ -9,27 +9,30 @@ from matplotlib.ticker import MaxNLocator
 from esper_ab.analysis.own_reward import own_rewards
 from esper_ab.report.content import Content
 from esper_ab.report.figures.curves import curve, plot_runs
-from esper_ab.report.figures.drawing import Drawing, grid, label_axes, not_drawn, shortened
+from esper_ab.report.figures.drawing import Drawing, grid, label_axes, shortened
 from esper_ab.report.figures.kinds import FiguresOfKind
-from esper_ab.report.figures.runs import drawn_singly
+from esper_ab.report.figures.runs import drawn_singly, not_drawn
 
 _MOST_POINTS = 300  # of a line
 
 
 def own_reward(content: Content) -> Drawing | None:
     """Plot every learning group's own reward by training episode, in a panel each. None if no group learns."""
-    found = own_rewards(content.history)
-    if not found:
+    learning = own_rewards(content.history)
+    if not learning:
         return None
-    figure, panels = grid(len(found), single=(9.4, 3.0))
-    for axes, one in zip(panels, found, strict=True):
-        runs = content.history.of_group(one.group)
+    figure, panels = grid(len(learning), single=(9.4, 3.0))
+    words = []
+    for axes, own in zip(panels, learning, strict=True):
+        runs = content.history.of_group(own.group)
         curves = {run.ref.replicate: curve(run, methodcaller("of", "reward")) for run in runs}
-        plot_runs(axes, content.groups.index(one.group), curves, drawn_singly(content), _MOST_POINTS)
-        axes.set_title(shortened(one.group))
+        plot_runs(axes, content.groups.index(own.group), curves, drawn_singly(content), _MOST_POINTS)
+        axes.set_title(shortened(own.group))
         axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
+        first, last = own.reward
+        if first is not None and last is not None:
+            words.append(f"{own.group} from {first:.2f} to {last:.2f}")
     label_axes(figure, "training episode", "own reward")
-    ends = (f"{one.group} from {one.reward[0]:.2f} to {one.reward[1]:.2f}" for one in found if None not in one.reward)
     return Drawing(
         "own-reward",
         "The reward that each group learns by",
@@ -37,7 +40,7 @@ def own_reward(content: Content) -> Drawing | None:
         "different groups are not comparable. Thin: single runs. Thick: their mean. Band: the middle half "
         "of the runs, from four runs on. The outcome by which groups are compared is in the learning curves."
         + not_drawn(content),
-        alt="Own reward, first to last tenth, mean over runs: " + "; ".join(ends) + ".",
+        alt="Own reward, first to last tenth, mean over runs: " + "; ".join(words) + ".",
         figure=figure,
     )
 

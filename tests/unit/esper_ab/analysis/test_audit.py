@@ -164,9 +164,7 @@ def evaluated(events, change):
     """The journal with the accuracy of every evaluation episode replaced by `change(run, accuracy)`."""
     return played_again(
         events,
-        lambda run, played: replace(
-            played, outcome=replace(played.outcome, outcome=change(run, played.outcome.outcome))
-        ),
+        lambda run, played: replace(played, result=replace(played.result, outcome=change(run, played.result.outcome))),
     )
 
 

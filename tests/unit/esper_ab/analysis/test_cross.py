@@ -66,7 +66,7 @@ def test_greedy_actions_do_not_count():
 
 def test_a_reward_that_is_the_accuracy_means_it_and_a_constant_one_means_nothing():
     def rewards(_, episode):
-        accuracy = episode.outcome.outcome
+        accuracy = episode.result.outcome
         return msgspec.structs.replace(episode, rewards={"up": accuracy, "down": -2.0 * accuracy, "flat": 1.0})
 
     history = fold(played_again(planted_effect(), rewards))
@@ -80,7 +80,7 @@ def test_a_reward_that_is_the_accuracy_means_it_and_a_constant_one_means_nothing
 
 def test_a_reward_that_only_one_group_computes_and_one_that_is_never_finite():
     def rewards(run, episode):
-        own = {"mine": episode.outcome.outcome} if run.group_id == "shaped" else {}
+        own = {"mine": episode.result.outcome} if run.group_id == "shaped" else {}
         return msgspec.structs.replace(episode, rewards={"broken": None, **own})
 
     found = cross_evaluation(fold(played_again(planted_effect(), rewards)))

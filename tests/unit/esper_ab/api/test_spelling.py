@@ -54,6 +54,7 @@ NAME_FLAGS = {
     "execution/reward_audit.py",
     "launchers/__init__.py",
     "launchers/ray.py",
+    "launchers/_ray_shares.py",
     "live/viewer.py",
     "readers/external_plan.py",
     "readers/external_table.py",

@@ -8,6 +8,7 @@ from support.in_process import esper_ab
 
 from esper_ab.api.files import load_declaration
 from esper_ab.commands._asking import read_what, tracking_of
+from esper_ab.commands._launch_flags import LaunchFlags
 
 FILES = {
     "train.py": "def train(run): ...\n",
@@ -44,20 +45,20 @@ def folder(tmp_path, monkeypatch):
     ],
 )
 def test_a_file_with_train_and_a_command_are_trainers(folder, what):
-    declared, request = read_what({"what": what})
+    declared, request = read_what(LaunchFlags(what=what))
     assert (request.said("trainer"), request.said("episodes")) == (what if "{" in what else str(folder / what), None)
     assert not declared.file.common
 
 
 @pytest.mark.parametrize("what", ["a.toml", "my runs/a.toml", "./a.toml", "a.py"])
 def test_a_toml_file_and_any_other_python_file_are_experiments(folder, what):
-    declared, request = read_what({"what": what})
+    declared, request = read_what(LaunchFlags(what=what))
     assert request.said("trainer") is None
     assert (request.said("episodes"), declared.asked.name) == ((7, "") if what.endswith("toml") else (None, "x"))
 
 
 def test_without_what_there_are_flags_alone():
-    _, request = read_what({"what": None, "episodes": 3})
+    _, request = read_what(LaunchFlags(episodes=3))
     assert (request.said("trainer"), request.said("episodes")) == (None, 3)
 
 
@@ -118,6 +119,5 @@ TRACKED = (
 )
 def test_flags_of_wandb_go_with_a_file_that_tracks(folder, flags: dict[str, str], changed: dict[str, object]) -> None:
     (folder / "tracked.py").write_text(TRACKED)
-    nothing = dict.fromkeys(("track", "wandb_mode", "wandb_entity", "wandb_project"))
     declared = load_declaration(folder / "tracked.py").tracking
-    assert tracking_of(nothing | flags, declared) == msgspec.structs.replace(declared, **changed)
+    assert tracking_of(LaunchFlags(**flags), declared) == msgspec.structs.replace(declared, **changed)

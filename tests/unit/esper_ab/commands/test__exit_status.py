@@ -51,18 +51,23 @@ def test_what_a_stream_cannot_encode_is_escaped():
 
 BEFORE_THE_END = {
     "": ["written", "registered"],
-    "import esper_ab.api.files": ["written", "registered", "torn"],  # it loads a file of the user's
+    "load_declaration(Path('mine.py'))": ["written", "registered", "torn"],  # it runs a file of the user's
 }
 
 
 @pytest.mark.parametrize("before", BEFORE_THE_END)
-def test_a_command_is_taken_apart_only_where_something_may_be_left_to_do(before):
+def test_a_command_is_taken_apart_only_where_something_may_be_left_to_do(before, tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "from esper_ab import create_experiment\n"
+        "experiment = create_experiment('x').add_variant('a').add_variant('b', ppo__lr=2).build()\n"
+    )
     code = (
-        "import atexit, sys\nfrom esper_ab.commands._exit_status import leaving\nclass Torn:\n"
+        "import atexit, sys\nfrom pathlib import Path\nfrom esper_ab.api.files import load_declaration\n"
+        "from esper_ab.commands._exit_status import leaving\nclass Torn:\n"
         "    def __del__(self): print('torn')\ntorn = Torn()\natexit.register(print, 'registered')\n"
         f"print('written')\n{before}\nsys.exit(leaving(7))\n"
     )
-    done = python("-c", code)
+    done = python("-c", code, folder=tmp_path)
     assert done.returncode == 7
     assert sorted(done.stdout.splitlines()) == sorted(BEFORE_THE_END[before])
 

@@ -10,6 +10,7 @@ import pytest
 from esper_ab import parse_experiment
 from esper_ab.commands._asking import read_what
 from esper_ab.commands._exit_status import invoke
+from esper_ab.commands._launch_flags import LaunchFlags
 from esper_ab.commands.init import command, python_file, toml_file
 from esper_ab.settings.assignments import FIELDS
 from esper_ab.settings.parse import parse
@@ -79,4 +80,4 @@ def test_the_commands_that_are_shown_can_be_given(tmp_path, capsys, name):
     *_, shown = capsys.readouterr().out.splitlines()
     *words, file = shlex.split(shown.removeprefix("run it: "))
     assert words == ["esper-ab", "launch"]
-    assert parse(read_what({"what": file})[1]).groups
+    assert parse(read_what(LaunchFlags(what=file))[1]).groups

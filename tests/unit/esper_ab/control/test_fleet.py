@@ -4,6 +4,7 @@ import errno
 import os
 import time
 from contextlib import closing, contextmanager
+from pathlib import Path
 
 import pytest
 from support import fake_plans
@@ -131,3 +132,34 @@ def test_a_start_that_finds_no_descriptor_is_tried_again_for_a_limited_time(tmp_
         assert fleet.start_due(now + GRACE_S, LONG_S) == []
         with pytest.raises(WorkerFailed, match=r"^worker w00/1 on cpu:0 could not be started within 100 s: no file"):
             fleet.start_due(now + 2 * LONG_S, LONG_S)
+
+
+def test_a_log_that_cannot_be_looked_at_is_no_reason_to_end(tmp_path, monkeypatch):
+    def refuse(file):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(file))
+
+    with started(tmp_path, StuckWorkers(obey=True)) as fleet:
+        handle = fleet.on_lane("cpu:0")
+        log = tmp_path / handle.order.log_file
+        log.parent.mkdir()
+        log.write_text("first\nlast\n")
+        assert fleet.log_end(handle, 1, "") == f"the end of {log}:\n  last"
+        monkeypatch.setattr(Path, "is_file", refuse)
+        assert fleet.log_end(handle, 1, "") == f"cannot read {log}: Permission denied"
+        assert fleet.log_end(handle, 1, "run.log") == f"cannot read {tmp_path / 'run.log'}: Permission denied"
+
+
+def test_of_two_logs_the_one_written_last_is_told(tmp_path):
+    with started(tmp_path, StuckWorkers(obey=True)) as fleet:
+        handle = fleet.on_lane("cpu:0")
+        log = tmp_path / handle.order.log_file
+        run_log = tmp_path / "run.log"
+        log.parent.mkdir()
+        assert fleet.log_end(handle, 1, "run.log") == ""
+        run_log.write_text("of the run\n")
+        assert fleet.log_end(handle, 1, "run.log") == f"the end of {run_log}:\n  of the run"
+        log.write_text("of the worker\n")
+        os.utime(run_log, (1.0, 1.0))
+        assert fleet.log_end(handle, 1, "run.log") == f"the end of {log}:\n  of the worker"
+        os.utime(log, (0.5, 0.5))
+        assert fleet.log_end(handle, 1, "run.log") == f"the end of {run_log}:\n  of the run"

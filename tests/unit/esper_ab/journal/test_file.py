@@ -9,7 +9,6 @@ import os
 import re
 import zlib
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -22,7 +21,7 @@ from esper_ab.contracts.wording import counted
 from esper_ab.journal import file as file_module
 from esper_ab.journal import tail as tail_module
 from esper_ab.journal.events import MilestoneReleased
-from esper_ab.journal.file import JOURNAL_NAME, Journal, OtherVersion, Reading, cut_off, read
+from esper_ab.journal.file import JOURNAL_NAME, Journal, OtherVersion, Reading, read
 from esper_ab.journal.lock import Lock
 from esper_ab.journal.tail import follow
 
@@ -321,31 +320,11 @@ def test_a_journal_that_somebody_else_has_changed_is_not_written_to(begun):
     Lock(path.parent).close()
 
 
-def test_what_is_cut_off_is_on_disk_before_the_journal_is_shortened(path, monkeypatch, journal_bytes):
-    sync = os.fsync
-    synced = []
-    folder = path.parent
+def test_an_error_of_reading_is_told_as_one_and_leaves_no_lock(path, monkeypatch):
+    def fold(events):
+        next(events)
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    def note(descriptor: int) -> None:
-        sync(descriptor)
-        synced.append((Path(f"/proc/self/fd/{descriptor}").resolve(), path.stat().st_size))
-
-    monkeypatch.setattr(os, "fsync", note)
-    monkeypatch.setattr(file_module, "sync_folder", lambda folder: synced.append((folder, path.stat().st_size)))
-    kept = cut_off(folder, 100, 0)
-    whole = len(journal_bytes)
-    assert synced == [(kept, whole), (folder, whole), (path, 100)]
-    assert (path.read_bytes(), kept.read_bytes()) == (journal_bytes[:100], journal_bytes[100:])
-
-
-def test_every_tail_that_is_cut_off_has_a_file_of_its_own(path, monkeypatch, journal_bytes):
-    monkeypatch.setattr(file_module, "_COPY_BYTES", 7)
-    kept = [cut_off(path.parent, at, lines) for at, lines in ((300, 1), (200, 0), (100, 0), (50, 0))]
-    assert [one.name.removeprefix(JOURNAL_NAME) for one in kept] == [".torn-1", ".torn-0", ".torn-0.1", ".torn-0.2"]
-    assert [one.read_bytes() for one in kept] == [
-        journal_bytes[300:],
-        journal_bytes[200:300],
-        journal_bytes[100:200],
-        journal_bytes[50:100],
-    ]
-    assert {one.stat().st_mode & 0o133 for one in kept} == {0}
+    with pytest.raises(JournalError, match=f"^cannot read {re.escape(str(path))}: Input/output error$"):
+        Journal.take_up(path.parent, fold)
+    Lock(path.parent).close()

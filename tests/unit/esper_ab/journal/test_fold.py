@@ -219,7 +219,7 @@ def evaluated(run=REF, **change):
     """An evaluation whose last environment is another."""
     record = next(event.record for event in EVENTS if isinstance(event, RunEvaluated))
     *others, last = record.episodes
-    changed = replace(last, outcome=replace(last.outcome, **change))
+    changed = replace(last, result=replace(last.result, **change))
     return RunEvaluated(record=replace(record, run=run, episodes=(*others, changed)))
 
 
@@ -236,7 +236,7 @@ def of_run(name, category="restart"):
 NOBODY = replace(REF, name="shaped/99")
 UNPLANNED = "run 'shaped/99' is not in the plan"
 NONE = "run '' is not in the plan"
-REVERSED = dict(reversed(evaluated().record.episodes[0].outcome.measures.items()))
+REVERSED = dict(reversed(evaluated().record.episodes[0].result.measures.items()))
 OTHER_MEASURES = "of shaped/0 has other measures than its plan"
 AFTER_THE_START = [
     (EVENTS[0], "the experiment starts a second time"),

@@ -106,24 +106,24 @@ def test_what_is_told_of_a_run_is_counted_by_hand():
     place = next(n for n, event in enumerate(events) if isinstance(event, RunEvaluated))
     record = events[place].record
     played = list(record.episodes)
-    failed = replace(played[0].outcome, failed=True, measures={**played[0].outcome.measures, "val_loss": None})
-    played[0] = replace(played[0], outcome=failed, rewards={**played[0].rewards, "shaped": None})
+    failed = replace(played[0].result, failed=True, measures={**played[0].result.measures, "val_loss": None})
+    played[0] = replace(played[0], result=failed, rewards={**played[0].rewards, "shaped": None})
     events[place] = RunEvaluated(record=replace(record, episodes=tuple(played)))
     told = outcomes(fold(events))[record.run.name]
 
     sampled = [one for one in played if one.actions == "sampled"]
-    greedy = [one.outcome.outcome for one in played if one.actions == "greedy"]
+    greedy = [one.result.outcome for one in played if one.actions == "greedy"]
     curve = [mean_outcome(one) for one in records_of(fold(events).runs[record.run.name])]
     assert told.training_area == pytest.approx(math.fsum(curve) / len(curve))
     assert (told.run, told.digest) == (record.run, record.digest)
-    assert told.outcome == told.evaluated == mean(one.outcome.outcome for one in sampled)
+    assert told.outcome == told.evaluated == mean(one.result.outcome for one in sampled)
     assert told.greedy == mean(greedy) != told.evaluated
     assert told.failed == 1 / len(sampled)
     assert list(told.rewards) == sorted(MODES)
     assert told.rewards["shaped"] == mean(one.rewards["shaped"] for one in sampled[1:])
     assert told.rewards["sparse"] == mean(one.rewards["sparse"] for one in sampled)
-    assert told.measures["val_loss"] == mean(one.outcome.measures["val_loss"] for one in sampled[1:])
-    assert told.measures["pruned"] == mean(one.outcome.measures["pruned"] for one in sampled)
+    assert told.measures["val_loss"] == mean(one.result.measures["val_loss"] for one in sampled[1:])
+    assert told.measures["pruned"] == mean(one.result.measures["pruned"] for one in sampled)
 
 
 def test_a_run_that_has_not_begun_has_no_number():

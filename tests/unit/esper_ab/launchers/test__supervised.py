@@ -1,5 +1,6 @@
 """Workers beside supervisors of whole nodes, on this machine without Slurm: ends, and supervisors that are lost."""
 
+import errno
 import os
 import signal
 import sys
@@ -122,6 +123,43 @@ def test_of_a_process_that_is_no_supervisor_nothing_is_believed(tmp_path):
         assert worker.exitcode == -signal.SIGKILL
         assert worker.ended_how == "was lost with its supervisor on n9"
         assert not supervisor.is_reliable
+
+
+class Unheard:
+    """A supervisor that runs, but whose lines cannot be read."""
+
+    pid = 1
+
+    def __init__(self):
+        self.killed = False
+
+    def lines(self):
+        raise OSError(errno.EIO, "the store is full")
+        yield
+
+    def write(self, line):
+        """It takes every line."""
+
+    def kill(self):
+        self.killed = True
+
+    def dismiss(self):
+        """It is killed already."""
+
+    def wait(self):
+        """It has ended."""
+
+
+def test_a_supervisor_that_cannot_be_heard_any_more_is_lost_with_its_workers(tmp_path):
+    carrier = Unheard()
+    supervisor = NodeSupervisor("n9", lambda: carrier)
+    worker = supervisor.start(ordered(tmp_path), "")
+    assert worker.join(PATIENCE_S)
+    assert worker.ended_how == "was lost with its supervisor on n9: [Errno 5] the store is full"
+    assert carrier.killed
+    assert not supervisor.is_reliable
+    supervisor.dismiss()
+    supervisor.leave()
 
 
 def test_a_supervisor_that_does_not_end_a_worker_is_not_relied_on(tmp_path):

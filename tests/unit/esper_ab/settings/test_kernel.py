@@ -10,10 +10,10 @@ from esper_ab.contracts.settings import DEFAULT_BLUEPRINTS, Arithmetic, GrowthSe
 from esper_ab.design.calibration_file import circumstances_of
 from esper_ab.settings.differences import differences
 from esper_ab.settings.experiment import AskedArithmetic, AskedExperiment
+from esper_ab.settings.flags import read_flags
 from esper_ab.settings.kernel import check_kernel, lacking_kernel
 from esper_ab.settings.kinds import kind_of
 from esper_ab.settings.precision import precision_notes
-from esper_ab.settings.request import read_flags
 from esper_ab.settings.resolve import resolve
 from workers.commands.describe import cpu_bf16
 

@@ -11,8 +11,9 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.records import GROUP_NAME
 from esper_ab.contracts.run_files import plain_group
 from esper_ab.settings.experiment import AskedExperiment
+from esper_ab.settings.flags import read_flags
 from esper_ab.settings.parse import parse
-from esper_ab.settings.request import read_flags, read_request
+from esper_ab.settings.request import read_request
 
 TRAINED = {"trainer": "mine.py", "higher": "score", "margin": 1.0}
 COMMAND = TRAINED | {"trainer": "python t.py --lr {lr} {seed} {out}"}

@@ -12,6 +12,7 @@ from support.journals import three_groups
 from support.synthetic import Synthetic
 
 from esper_ab.commands._asking import tracking_of
+from esper_ab.commands._launch_flags import LaunchFlags
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.records import PPOUpdate
 from esper_ab.journal.events import EpisodeRecorded, Incident, RunEvaluated, RunStarted
@@ -124,8 +125,7 @@ def test_ids_are_of_the_plan_and_its_first_time():
 
 
 def tracked(track, wandb_mode=None):
-    flags = {"track": track, "wandb_mode": wandb_mode, "wandb_entity": None, "wandb_project": None}
-    return tracking_of(flags, Tracking())
+    return tracking_of(LaunchFlags(track=track, wandb_mode=wandb_mode), Tracking())
 
 
 @pytest.mark.parametrize("name", NAMES)

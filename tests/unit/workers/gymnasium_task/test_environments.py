@@ -11,7 +11,9 @@ from support.gym_world import Walk
 
 from esper_ab.contracts.rng import RngPath
 from workers.environments import Happened, Stopwatch, paths_below
-from workers.gymnasium_task.environments import Env, GymEnvironments, GymEpisode, GymFacts, GymSpec, GymStep
+from workers.gymnasium_task.environments import GymEnvironments
+from workers.gymnasium_task.facts import GymEpisode, GymFacts, GymStep
+from workers.gymnasium_task.place import Env, GymSpec
 from workers.gymnasium_task.spaces import Codec
 from workers.gymnasium_task.world import env_return
 

@@ -15,7 +15,8 @@ from support.tensor_world import quiet
 
 from esper_ab.contracts.errors import UserCodeFailed
 from esper_ab.contracts.settings import RewardSettings
-from workers.gymnasium_task.environments import GymEpisode, GymFacts, GymSeen, GymStep
+from workers.gymnasium_task.environments import GymSeen
+from workers.gymnasium_task.facts import GymEpisode, GymFacts, GymStep
 from workers.gymnasium_task.spaces import Codec
 from workers.gymnasium_task.world import RandomActions, maker, outcome_of, reward_of
 from workers.storage import state_bytes
@@ -317,7 +318,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 import msgspec
 if TYPE_CHECKING:
-    from workers.gymnasium_task.environments import GymFacts
+    from workers.gymnasium_task.facts import GymFacts
 
 class Params(msgspec.Struct):
     weight: float = 2.0

@@ -31,7 +31,7 @@ def run(session: Session, tmp_path) -> tuple[list[EpisodeRecord], EvaluationReco
 
 
 def outcomes(episodes: Sequence[EvaluatedEpisode]) -> list[float]:
-    return [played.outcome.outcome for played in episodes]
+    return [played.result.outcome for played in episodes]
 
 
 def digests(session: Session, tmp_path) -> list[str]:
@@ -104,9 +104,9 @@ def test_an_evaluation_grows_the_planned_hosts_and_the_first_episode_greedily(tm
     (two_trained, two), (five_trained, five) = (run(make_session(eval_episodes=n), tmp_path) for n in (2, 5))
     sampled = [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0)]
     greedy = [(0, 0), (0, 1)]
-    hosts = {(played.actions, played.episode, played.outcome.env): played.outcome for played in five.episodes}
+    hosts = {(played.actions, played.episode, played.result.env): played.result for played in five.episodes}
     assert list(hosts) == [*(("sampled", *at) for at in sampled), *(("greedy", *at) for at in greedy)]
-    assert all(hosts[played.actions, played.episode, played.outcome.env] == played.outcome for played in two.episodes)
+    assert all(hosts[played.actions, played.episode, played.result.env] == played.result for played in two.episodes)
     assert [record.digest for record in two_trained] == [record.digest for record in five_trained]
     _, waiting = run(make_session(controller="wait", eval_episodes=1), tmp_path)
     assert [played.actions for played in waiting.episodes] == ["sampled"]

@@ -16,8 +16,10 @@ from esper_ab.contracts.settings import Arithmetic
 from esper_ab.contracts.trainer import TrainerFacts, TrainerQuestion
 from workers.trainer import rehearsal
 from workers.trainer.idling import IDLE_LIMITS, IdleLimits
-from workers.trainer.rehearsal import Trial, Tried, attempt, behaviour, measure_names, named_files
+from workers.trainer.named_files import named_files
+from workers.trainer.rehearsal import behaviour, measure_names
 from workers.trainer.session import open_session
+from workers.trainer.trial import Trial, Tried, attempt
 
 pytestmark = pytest.mark.usefixtures("warm_children")
 

@@ -37,7 +37,7 @@ def test_a_run_has_a_record_per_point_and_one_of_its_evaluation(tmp_path: Path) 
     outcomes = [one.envs[0].outcome for one in points]
     assert outcomes == sorted(outcomes)
     assert [one.envs[0].measures for one in points] == [{"loss_train": -outcome} for outcome in outcomes]
-    assert [played.outcome.outcome for played in evaluation.episodes] == [outcomes[-1]] * 3
+    assert [played.result.outcome for played in evaluation.episodes] == [outcomes[-1]] * 3
     assert (tmp_path / "policies/a/0.pt").is_file()
 
 
@@ -138,7 +138,7 @@ def test_a_command_has_the_outcome_that_its_script_left(tmp_path: Path) -> None:
     point, evaluation = trained(scripted(tmp_path, "3"), tmp_path)
     again, _ = trained(scripted(tmp_path, "3"), tmp_path)
     assert 3.0 < point.envs[0].outcome < 4.0
-    assert [played.outcome.outcome for played in evaluation.episodes] == [point.envs[0].outcome]
+    assert [played.result.outcome for played in evaluation.episodes] == [point.envs[0].outcome]
     assert again.digest == point.digest
     lines = (tmp_path / "logs/a-0.log").read_text().splitlines()
     assert [line for line in lines if not line.startswith("$ ")] == ["training with 3"] * 2
@@ -152,7 +152,7 @@ def test_a_command_that_has_ended_is_not_run_again_for_its_evaluation(tmp_path: 
     assert checkpoint is not None
     again = scripted(tmp_path, "3")
     again.resume_from(checkpoint)
-    assert again.evaluate(tmp_path, quiet).episodes[0].outcome.outcome == record.envs[0].outcome
+    assert again.evaluate(tmp_path, quiet).episodes[0].result.outcome == record.envs[0].outcome
 
 
 def test_a_script_that_fails_or_was_edited_is_named(tmp_path: Path) -> None:

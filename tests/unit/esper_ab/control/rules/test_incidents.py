@@ -135,7 +135,7 @@ def test_failed_environments_are_counted_and_named():
     assert (entry.category, entry.run_name, entry.episode) == ("non_finite", EPISODE.run.name, EPISODE.episode)
     assert f"1 of {len(envs)} environments failed (environments 1)" in entry.detail
     first, *others = EVALUATION.episodes
-    broken = replace(first, outcome=replace(first.outcome, failed=True))
+    broken = replace(first, result=replace(first.result, failed=True))
     (entry,) = confounders(replace(EVALUATION, episodes=(broken, *others)))
     assert entry.episode is None
     assert "evaluation episodes failed" in entry.detail

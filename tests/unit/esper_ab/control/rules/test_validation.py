@@ -62,7 +62,7 @@ def evaluated(*episodes):
 
 NOT_EACH = "did not evaluate each of the 2 planned"
 ELSE = replace(EPISODES[0], actions="greedy", episode=9)
-WITHOUT = replace(EPISODES[0].outcome, outcome=None)
+WITHOUT = replace(EPISODES[0].result, outcome=None)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ WITHOUT = replace(EPISODES[0].outcome, outcome=None)
         (evaluated(*EPISODES[:-1]), NOT_EACH),
         (evaluated(*EPISODES, EPISODES[0]), NOT_EACH),
         (evaluated(*EPISODES, ELSE), NOT_EACH),
-        (evaluated(replace(EPISODES[0], outcome=WITHOUT), *EPISODES[1:]), "evaluated environment 0 without an outcome"),
+        (evaluated(replace(EPISODES[0], result=WITHOUT), *EPISODES[1:]), "evaluated environment 0 without an outcome"),
         (with_env(report_of(SPEC, 1), measures={"speed": 1.0}), "measured speed instead of val_accuracy, "),
     ],
 )

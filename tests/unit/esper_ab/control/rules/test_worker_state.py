@@ -1,12 +1,10 @@
-"""Late workers: those that owe a sign of life and have not given it in time. `now` (monotonic, s) is an argument."""
+"""What the next incarnation of a lane's worker takes over from the one before."""
 
 from support import fake_plans
 from support.orders import order
 
-from esper_ab.control.rules.worker_state import Workers
-
-# What the next incarnation of a lane's worker takes over from the one before.
-
+from esper_ab.contracts.messages import Failed
+from esper_ab.control.rules.worker_state import Fault, Workers
 
 SPEC = fake_plans.plan().blocks[0].runs[0]
 
@@ -22,9 +20,18 @@ def test_the_next_incarnation_takes_over_the_run_and_nothing_else_counts():
     workers = Workers()
     before = workers.ordered(order(incarnation=0), tried=True)
     before.run = SPEC
-    before.fault = "died"
+    before.fault = Fault(text="died")
     before.greeted = True
     after = workers.ordered(order(), tried=True)
-    assert (after.run, after.fault, after.greeted) == (SPEC, "", False)
+    assert (after.run, after.fault, after.greeted) == (SPEC, None, False)
     assert workers.of(before.identity) is None
     assert workers.of(after.identity) is workers.on_lane("cpu:0") is after
+
+
+def test_what_a_worker_reported_stays_known_when_its_later_messages_make_no_sense():
+    worker = Workers().ordered(order(), tried=True)
+    worker.failed(Failed(summary="no GPU", traceback="at line 1", again=False, stops=True))
+    worker.reject("keeps sending invalid messages")
+    assert worker.fault == Fault(
+        text="keeps sending invalid messages", traceback="at line 1", retryable=False, stops_experiment=True
+    )

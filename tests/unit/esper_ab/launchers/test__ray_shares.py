@@ -1,11 +1,11 @@
-"""What the Ray launcher says and does without a cluster; with one: tests/cluster/test_ray.py."""
+"""What lanes take of a Ray cluster, and the GPUs that Ray deals out; with a cluster: tests/cluster/test_ray.py."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from esper_ab.contracts.worker_order import Lane
-from esper_ab.launchers.ray import bundles, parts, uuids_of
+from esper_ab.launchers._ray_shares import bundles, parts, uuids_of
 
 
 def lane(*devices, place=None):

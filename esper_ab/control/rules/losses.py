@@ -1,0 +1,175 @@
+"""Lost workers: what each loss means for the run and the experiment, and what the user is told.
+
+A loss counts as a death of the run only if the worker was at work on it and nothing else was to blame.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from esper_ab.contracts.errors import EsperError, WorkerFailed, WorkerHung
+from esper_ab.control.rules import commands, failures, incidents
+from esper_ab.control.rules.blocks import BlocksInProgress
+from esper_ab.control.rules.deaths import Deaths, any_complete
+from esper_ab.control.rules.failures import Failure, Failures
+from esper_ab.control.rules.giving_up import Dropped, GivingUp
+from esper_ab.control.rules.liveness import Liveness
+from esper_ab.control.rules.outbox import Outbox
+from esper_ab.control.rules.worker_state import Fault, WorkerState
+from esper_ab.journal.fold import History, RunHistory
+
+_NONE_KNOWN = Fault(text="")  # of a worker that ended by itself or gave no sign of life
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loss:
+    """The end of a worker."""
+
+    worker: WorkerState
+    run: RunHistory | None  # that it worked on
+    how: str  # the way in which it ended
+    where: str  # what it was doing
+    log: str  # the end of its log; "" for none
+    hung: bool
+    blameless: bool  # the node, a failed start or a full disk ended it
+
+    @property
+    def fault(self) -> Fault:
+        return self.worker.fault or _NONE_KNOWN
+
+    @property
+    def line(self) -> str:
+        return f"{self.worker.title} {self.how}, {self.where}"
+
+    @property
+    def last_words(self) -> str:
+        return self.log or self.fault.traceback
+
+    @property
+    def account(self) -> str:
+        """What the user is told about it."""
+        if self.last_words and not self.fault.says_all:
+            return f"{self.line}\n{self.last_words}"
+        return self.line
+
+    @property
+    def kind(self) -> type[WorkerFailed | WorkerHung]:
+        return WorkerHung if self.hung else WorkerFailed
+
+
+class Losses:
+    """Decides what each loss of a worker means."""
+
+    def __init__(
+        self,
+        history: History,
+        out: Outbox,
+        blocks: BlocksInProgress,
+        liveness: Liveness,
+        deaths: Deaths,
+        giving_up: GivingUp,
+    ) -> None:
+        self._history = history
+        self._out = out
+        self._blocks = blocks
+        self._liveness = liveness
+        self._deaths = deaths
+        self._giving_up = giving_up
+        self._failures = Failures()
+
+    def judge(self, loss: Loss) -> Dropped | EsperError | None:
+        """Record the loss. Return the replicate to give up, or the error that ends the experiment.
+
+        Returns None if the worker is only to be restarted.
+        """
+        run = loss.run
+        worker = loss.worker
+        in_run = run is not None and worker.greeted and run.evaluation is None
+        if run is not None and in_run and not loss.blameless:
+            cause = failures.cause_of(loss.fault, run, hung=loss.hung)
+            if cause:
+                return self._program_failed(loss, run, cause)
+        self._out.record(incidents.death(worker, run, loss.line, loss.last_words, hung=loss.hung))
+        ends = loss.fault.stops_experiment or self._is_hopeless(loss)
+        self._warn(loss, ends=ends)
+        self._liveness.forget(worker.identity)
+        if run is None or not worker.greeted:
+            return self._outside_a_run(loss)
+        if run.evaluation is not None:
+            worker.run = None
+            return None
+        if loss.blameless:
+            self._blocks.died(run)
+            return self._outside_a_run(loss)
+        if ends:
+            return self._end(loss, run)
+        return self._in_run(loss, run)
+
+    def _is_hopeless(self, loss: Loss) -> bool:
+        """True if every run would fail as this one did, as far as one can tell before any replicate is complete."""
+        if loss.fault.retryable or loss.run is None:
+            return False
+        return loss.run.expected and not any_complete(self._history)
+
+    def _warn(self, loss: Loss, *, ends: bool) -> None:
+        """Warn of the loss, briefly if the run's last one was alike; an error that `ends` the experiment says more."""
+        told_before = False
+        if loss.run is not None:
+            account = f"{loss.how}\n{loss.fault.traceback or loss.log}"
+            told_before = self._deaths.alike(loss.run.ref.name, account)
+        if ends:
+            return
+        if told_before:
+            self._out.do(commands.Warn(f"{loss.worker.title} ended, {loss.where}, in the same way as before"))
+        else:
+            self._out.do(commands.Warn(loss.account))
+
+    def _outside_a_run(self, loss: Loss) -> EsperError | None:
+        if self._deaths.outside(loss.worker.lane):
+            return loss.kind(f"{loss.account}\nthat was the third time in a row")
+        return None
+
+    def _end(self, loss: Loss, run: RunHistory) -> EsperError:
+        """Return the error that ends the experiment.
+
+        Every seed is given up only if the fault says all and the user need not act first. Else no run is lost, and the
+        experiment can be resumed.
+        """
+        if loss.fault.says_all and not loss.fault.stops_experiment:
+            return loss.kind(self._giving_up.give_all_up(run, loss.account))
+        return loss.kind(loss.account)
+
+    def _in_run(self, loss: Loss, run: RunHistory) -> Dropped | None:
+        self._blocks.died(run)
+        too_often = self._deaths.in_run(run.ref.name, run.recorded)
+        error = loss.kind(loss.account)
+        if not loss.fault.retryable:
+            return Dropped(run=run, deaths=1, how=loss.how, error=error)
+        if too_often:
+            return Dropped(run=run, deaths=self._deaths.most, how=loss.how, error=error)
+        return None
+
+    def _program_failed(self, loss: Loss, run: RunHistory, cause: str) -> Dropped | EsperError | None:
+        """Handle the end of a worker by a failure of the user's program: retry, set aside, or end the experiment.
+
+        The failure is told once in full: with its first run, or at the end of the experiment.
+        """
+        failure = Failure(cause=cause, how=loss.how, line=loss.line, log=loss.last_words, kind=loss.kind)
+        others, times = self._failures.add(run.ref, cause)
+        self._out.record(incidents.program_failed(loss.worker, run, failure, others, times))
+        self._liveness.forget(loss.worker.identity)
+        complete = any_complete(self._history)
+        groups = {run.ref.group_id, *(other.group_id for other in others)}
+        if others and (not complete or len(groups) > 1):
+            return failures.repeated((*others, run.ref), failure)
+        if times == 1:
+            self._out.do(commands.Warn(failures.first(run.ref, failure)))
+        self._blocks.died(run)
+        too_often = self._deaths.in_run(run.ref.name, run.recorded)
+        if not too_often and loss.fault.retryable and times == 1:
+            return None
+        dropped = Dropped(run=run, deaths=times, how=failure.how, error=failure.kind(failure.account))
+        if complete:
+            return dropped
+        self._giving_up.set_aside(dropped)
+        return None

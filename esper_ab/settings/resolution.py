@@ -1,0 +1,19 @@
+"""What a kind of task resolves on a machine: the typed step from an AskedExperiment to a ResolvedExperiment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from esper_ab.contracts.settings import Arithmetic
+from esper_ab.settings.experiment import Group
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resolution:
+    """The settings that depend on the machine and on the kind of task."""
+
+    groups: tuple[Group, ...]
+    slots: tuple[str, ...]
+    devices: tuple[str, ...]
+    arithmetic: Arithmetic
+    eval_episodes: int

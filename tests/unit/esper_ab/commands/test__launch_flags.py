@@ -1,0 +1,35 @@
+"""Every flag of `launch` has a field, and click gives a flag that was not typed the field's default."""
+
+import click
+import pytest
+
+from esper_ab.commands._launch_flags import LaunchFlags, typed_flags
+from esper_ab.commands.cli import load_command
+from esper_ab.commands.launch import command
+
+OWN = {"calibrate": {"mode", "runs", "seeds"}}  # flags that are not those of `launch`
+
+
+def test_without_flags_every_field_has_its_default():
+    params = command.make_context("launch", []).params
+    assert params.keys() == set(LaunchFlags.__struct_fields__)
+    assert typed_flags(params) == LaunchFlags()
+
+
+def test_a_command_that_trains_has_flags_of_launch():
+    params = load_command("calibrate").make_context("calibrate", []).params
+    assert typed_flags({name: value for name, value in params.items() if name not in OWN["calibrate"]}) == LaunchFlags()
+
+
+@pytest.mark.parametrize(
+    "param", [param for param in command.params if param.expose_value], ids=lambda param: param.name
+)
+def test_a_typed_flag_reaches_its_field(param):
+    if isinstance(param, click.Argument):
+        line = ["typed"]
+    elif param.is_flag:
+        line = [param.opts[-1]]
+    else:
+        line = [param.opts[-1], {"launcher": "slurm", "transport": "tcp"}.get(param.name, "2")]
+    params = command.make_context("launch", line).params
+    assert getattr(typed_flags(params), param.name) == params[param.name]

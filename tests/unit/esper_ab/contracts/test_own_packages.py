@@ -1,0 +1,25 @@
+"""A child process that loads user code exits with the status that Python would have given it."""
+
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("ended", "status", "words"),
+    [
+        ("None", 0, ""),
+        ("SystemExit()", 0, ""),
+        ("SystemExit(0)", 0, ""),
+        ("SystemExit(3)", 3, ""),
+        ("SystemExit('no such part')", 1, "no such part"),
+        ("ValueError('wrong')", 1, "ValueError: wrong"),
+    ],
+)
+def test_a_child_exits_with_the_status_that_its_end_means(ended, status, words):
+    code = f"from esper_ab.contracts.own_packages import _leave; _leave({ended})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == status
+    assert words in done.stderr
+    assert bool(words) == bool(done.stderr)

@@ -1,0 +1,48 @@
+"""The verdict that grounds lead to."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from esper_ab.stats.least_pairs import LEAST_PAIRS
+from esper_ab.verdict.grounds import Grounds, decide, decide_unaudited
+from esper_ab.verdict.verdict import Verdict
+
+OPEN = Grounds(pairs=20, identical=False, standing="open", direction=0.0, small=False)
+
+# What is added to the grounds in turn, and the verdict that then applies: an earlier verdict overrules all later ones.
+STEPS = [
+    (Verdict.INCONCLUSIVE, {}),
+    (Verdict.EQUIVALENT, {"standing": "equivalent"}),
+    (Verdict.WORSE, {"standing": "crossed", "direction": -1.0}),
+    (Verdict.BETTER, {"direction": 1.0}),
+    (Verdict.WORSE_BELOW_MARGIN, {"direction": -1.0, "small": True}),
+    (Verdict.BETTER_BELOW_MARGIN, {"direction": 1.0}),
+    (Verdict.IDENTICAL, {"identical": True}),
+    (Verdict.NO_INFERENCE, {"pairs": LEAST_PAIRS - 1, "capped": True}),
+    (Verdict.BLOCKED, {"blocked": True}),
+]
+
+
+def test_the_first_verdict_that_applies_is_reached() -> None:
+    assert [verdict for verdict, _ in reversed(STEPS)] == list(Verdict)
+    grounds = OPEN
+    for verdict, more in STEPS:
+        grounds = msgspec.structs.replace(grounds, **more)
+        assert decide(grounds) is verdict
+
+
+@pytest.mark.parametrize("more", [more for _, more in STEPS[:7]])
+def test_a_capped_comparison_is_inconclusive_whatever_its_looks_show(more: dict[str, object]) -> None:
+    capped = msgspec.structs.replace(OPEN, capped=True, **more)
+    assert decide(capped) is Verdict.INCONCLUSIVE
+    assert decide_unaudited(capped) is decide(msgspec.structs.replace(capped, capped=False))
+
+
+def test_few_pairs_show_only_that_records_are_identical() -> None:
+    few = msgspec.structs.replace(OPEN, pairs=LEAST_PAIRS - 1)
+    same = msgspec.structs.replace(few, identical=True)
+    assert decide(few) is Verdict.NO_INFERENCE
+    assert decide(same) is Verdict.IDENTICAL
+    assert decide(msgspec.structs.replace(same, capped=True)) is Verdict.NO_INFERENCE

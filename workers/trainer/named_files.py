@@ -1,0 +1,44 @@
+"""The files that a command names, whose contents its runs depend on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
+from pathlib import Path
+
+from esper_ab.contracts.trainer import TrainerValue, fill, placeholders
+
+
+def named_files(command: str, directory: str, groups: Iterable[Mapping[str, TrainerValue]] = ({},)) -> tuple[str, ...]:
+    """Return the files below the command's folder that the command names under any group's settings.
+
+    A word names a file by itself, after an equals sign (`--config=FILE`) or as a module (`-m train`). The program
+    counts only if given as a path, because a bare name is looked up on PATH.
+    """
+    root = Path(directory).resolve()
+    named = list[str]()
+    for settings in groups:
+        filled = {name: settings.get(name, f"{{{name}}}") for name in placeholders(command)}
+        words = fill(command, filled)
+        if "/" in words[0]:
+            named.append(words[0])
+        for before, word in pairwise(words):
+            named += _named_by(before, word)
+    files = dict[str, None]()  # in order, each once
+    for name in named:
+        path = (root / name).resolve()
+        if "{" not in name and path.is_file() and path.is_relative_to(root):
+            files[path.relative_to(root).as_posix()] = None
+    return tuple(files)
+
+
+def _named_by(before: str, word: str) -> Iterator[str]:
+    """Yield the files that `word`, which follows `before`, may name."""
+    yield word
+    value = word.partition("=")[2]
+    if value:
+        yield value
+    if before == "-m":
+        module = word.replace(".", "/")
+        yield f"{module}.py"
+        yield f"{module}/__main__.py"
