@@ -1,6 +1,6 @@
 """One look at one comparison: the test of its pairs, the intervals, and the claims that the bounds allow. Pure.
 
-The module handles one comparison at one look; `follow` divides alpha among comparisons.
+The module handles one comparison at one look; `looks` divides alpha among comparisons.
 """
 
 from __future__ import annotations
