@@ -74,7 +74,7 @@ def compare(
 ) -> Comparison:
     """Compute the statistics of the complete pairs (in any order), or of unpaired runs, and reach a verdict.
 
-    `course`: the course of this comparison, from `looks.follow`; the decision comes from the course alone. `same_records`:
+    `course`: the course of this comparison, from `looks`; the decision comes from the course alone. `same_records`:
     whether the digests of both runs agree in every pair. `findings`: all findings of the audit.
     """
     touching = tuple(finding for finding in findings if finding.touches(question.a, question.b))
