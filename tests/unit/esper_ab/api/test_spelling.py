@@ -58,6 +58,7 @@ NAME_FLAGS = {
     "live/viewer.py",
     "readers/external_plan.py",
     "readers/external_table.py",
+    "settings/flags.py",
     "settings/kinds/trainer.py",
     "settings/parts.py",
     "settings/request.py",
