@@ -51,7 +51,7 @@ def follow_view(experiment_dir: Path) -> None:
 def await_report(experiment_dir: Path, viewer: Viewer) -> None:
     """If the experiment is finished, wait up to a minute for the process that ran it to write the report.
 
-    Returns at once if that process has ended. Whether one on another host runs is not known, so it is waited for.
+    Returns at once if that process has ended. A process on another host cannot be seen, so this waits as if it ran.
     """
     if viewer.state != "finished":
         return

@@ -6,7 +6,7 @@ import pytest
 from esper_ab.commands import launch
 from esper_ab.commands._unknown_option import unknown_option
 
-# What is said of an option that there is not: the one that means the same elsewhere, or the one spelt most alike.
+# An unknown option, and the suggested one: the option with the same meaning, or the one with the closest spelling.
 
 
 @click.command

@@ -1,4 +1,4 @@
-"""What a worker is told of its GPU, from what torch and the environment say; no MIG has been there to try it on."""
+"""The name of a GPU that a worker gets, from torch and the environment. MIG has not been tried on a real GPU."""
 
 import pytest
 

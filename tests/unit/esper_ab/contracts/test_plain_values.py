@@ -1,4 +1,4 @@
-"""Numbers of any length: what is carried, and how what is not is told of."""
+"""Numbers of any length: which of them a message carries, and how the others are refused."""
 
 import math
 from fractions import Fraction

@@ -63,7 +63,7 @@ def with_gpu(step_s):
 
 @pytest.mark.parametrize("gpu_s", [1e-5, 1.0])
 def test_growing_networks_are_trained_on_gpus_however_fast_the_cpu_is_estimated(gpu_s):
-    """The estimate has the CPU's time, too, for a line of the plan; asked for by name, nothing is said of the other."""
+    """The estimate also has the CPU's time, for the plan's line; if GPUs were named in the request, it has none."""
     there = with_gpu(gpu_s)
     found, cost = made(there, asking.experiment())
     assert {device for lane in found.lanes for device in lane.devices} == {"cuda:0"}

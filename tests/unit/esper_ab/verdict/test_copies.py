@@ -30,7 +30,7 @@ def test_one_pair_of_equal_long_numbers_is_named():
 
 
 def test_two_equal_outcomes_of_two_decimals_are_not_named():
-    """Of ten outcomes with two decimals and an SD of 2, two are equal in 6 % of files."""
+    """Chance makes two of ten outcomes equal in 6 % of files if they have two decimals and an SD of 2."""
     values = [*_normal(8, 2, 1), 59.56, 59.56]
     assert not copies({"a": values, "b": _normal(10, 2, 2)})
 
