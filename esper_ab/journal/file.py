@@ -234,6 +234,9 @@ class Journal:
 
     def _check_alone(self) -> None:
         found = os.fstat(self._file)
+        is_at_its_path = self._is_at_its_path(found)
+        if not is_at_its_path:
+            found = os.fstat(self._file)  # again: removed since then, it has not been moved
         if not found.st_nlink and not self._place.exists():
             raise Removed(
                 f"{self._path} was removed while the experiment was running, and its records with it: launch the "
@@ -249,7 +252,7 @@ class Journal:
                 f"{self._path} was changed by other code, perhaps a reward function: the file {is_now}; `{check}` "
                 "shows what can be recovered"
             )
-        if not self._is_at_its_path(found):
+        if not is_at_its_path:
             raise Moved(
                 f"{self.experiment_dir} was moved while the experiment was running, so this stops: the records are "
                 f"intact; continue where they are now: {shell_command('resume', self._place_now())}"
