@@ -8,10 +8,11 @@ from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.kinds_of_task import Concern, kind_of_task, of_kind
 from esper_ab.contracts.machine import ControllerQuestion, Machine, Questions, TaskFacts
 from esper_ab.contracts.settings import GroupSettings, KindName
-from esper_ab.settings.assignments import FIELDS, Assignment, refuse_unknown
+from esper_ab.settings.assignments import Assignment
 from esper_ab.settings.experiment import AskedExperiment, Group, ResolvedExperiment
 from esper_ab.settings.outcome_range import read_range
 from esper_ab.settings.resolution import Resolution
+from esper_ab.settings.schema import FIELDS, refuse_unknown
 from esper_ab.settings.trainer_settings import check_outcome_name
 
 
