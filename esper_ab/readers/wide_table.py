@@ -33,18 +33,18 @@ def long_of(
         raise UsageError(Setting("groups"), ": name at least two columns, each of them once")
     others = {name: cells for name, cells in columns.items() if name not in groups}
     ours = ("group", "pair", "outcome") if by_row else ("group", "outcome")
-    found: dict[str, list[object]] = {name: [] for name in (*ours, *others)}
+    table: dict[str, list[object]] = {name: [] for name in (*ours, *others)}
     numbers = []
     for place, number in enumerate(row_numbers):
         for group in groups:
             numbers.append(number)
-            found["group"].append(group)
-            found["outcome"].append(outcome_of(columns[group][place], f"{source}, row {number}, column {group}"))
+            table["group"].append(group)
+            table["outcome"].append(outcome_of(columns[group][place], f"{source}, row {number}, column {group}"))
             if by_row:
-                found["pair"].append(number)
+                table["pair"].append(number)
             for name, cells in others.items():
-                found[name].append(cells[place])
-    return found, numbers
+                table[name].append(cells[place])
+    return table, numbers
 
 
 def ask_for_groups(source: str, columns: Mapping[str, Sequence[object]]) -> None:
@@ -54,7 +54,9 @@ def ask_for_groups(source: str, columns: Mapping[str, Sequence[object]]) -> None
     chart of W&B, whose rows are steps.
     """
     if curves := [name for name in columns if {f"{name}__MIN", f"{name}__MAX"} <= {*columns}]:
-        more = f" and {len(curves) - 1} more" if curves[1:] else ""
+        more = ""
+        if len(curves) > 1:
+            more = f" and {len(curves) - 1} more"
         raise UsageError(
             f"{source}: it has the curves of a chart of W&B, a column per run ({visible_line(curves[0], 60)}{more}) "
             "and a row per step; needed is a row per run, with the columns group, seed and outcome"
