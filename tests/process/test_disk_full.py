@@ -41,7 +41,7 @@ from esper_ab.plan.blocks import make_plan
 from esper_ab.plan.experiment_directory import make_experiment_directory
 from esper_ab.readers.external_plan import make_external_plan, save_plan
 from esper_ab.readers.joint_directory import Joint
-from esper_ab.readers.status import status_text
+from esper_ab.readers.status_text import status_text
 from esper_ab.settings.experiment import Group, ResolvedExperiment
 from esper_ab.trackers.settings import Tracking
 from esper_ab.verdict.analysis_plan import Rule

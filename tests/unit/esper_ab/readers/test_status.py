@@ -23,7 +23,8 @@ from esper_ab.live.following import _last_words
 from esper_ab.live.terminal import LiveView
 from esper_ab.live.viewer import Viewer
 from esper_ab.readers.reported import reported
-from esper_ab.readers.status import status, status_json, status_text
+from esper_ab.readers.status import status
+from esper_ab.readers.status_text import status_json, status_text
 from esper_ab.report.build import build_report
 
 
