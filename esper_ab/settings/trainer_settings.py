@@ -18,14 +18,14 @@ _LABEL_CHARS = 60
 
 def read_rehearsal(texts: Iterable[str]) -> dict[str, TrainerValue]:
     """Parse NAME=VALUE, with or without `trainer.` before NAME; raises UsageError for anything else."""
-    found: dict[str, TrainerValue] = {}
+    settings: dict[str, TrainerValue] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         name = name.strip().removeprefix(TRAINER)
         if not equals or not (name.isidentifier() or names_placeholder(name)):
             raise UsageError(Setting("rehearsal"), f": {text!r} is not NAME=VALUE, as in steps=1000")
-        found[name] = value.strip()
-    return found
+        settings[name] = value.strip()
+    return settings
 
 
 def check_outcome_name(experiment: ExperimentSettings) -> None:
