@@ -72,7 +72,8 @@ def as_flag(setting: Setting) -> str:
     if setting.key == "outcome":
         return f"the outcome {value}"
     if isinstance(value, Sequence) and not isinstance(value, str):
-        value = ("," if setting.key in _JOINED_BY_COMMAS else " ").join(map(str, value))
+        separator = "," if setting.key in _JOINED_BY_COMMAS else " "
+        value = separator.join(map(str, value))
     return f"{flag} {value}"
 
 
@@ -108,8 +109,10 @@ class Missing(UsageError):
     """
 
     def __init__(self, missing: Sequence[tuple[Setting, str, str]]) -> None:
-        words = [part for setting, decides, _ in missing for part in ("; ", setting, f" ({decides})")]
-        super().__init__("missing: ", *words[1:])
+        parts: list[str | Setting] = []
+        for setting, explanation, _ in missing:
+            parts += ["; " if parts else "missing: ", setting, f" ({explanation})"]
+        super().__init__(*parts)
         self.missing = tuple(missing)
 
 
@@ -130,9 +133,13 @@ class Unanswered(UsageError):
     def __init__(self, source: str, questions: Sequence[OpenQuestion]) -> None:
         parts: list[str | Setting] = [f"{source}: "]
         for place, question in enumerate(questions):
-            parts.append(f"{'; ' if place else ''}{question.about}: ")
+            if place:
+                parts.append("; ")
+            parts.append(f"{question.about}: ")
             for number, answer in enumerate(question.answers):
-                parts += [" or ", answer] if number else [answer]
+                if number:
+                    parts.append(" or ")
+                parts.append(answer)
         super().__init__(*parts)
         self.source = source
         self.questions = tuple(questions)
@@ -162,7 +169,7 @@ def naming(command: str, *, instead_of: str) -> Iterator[None]:
     try:
         yield
     except EsperError as error:
-        error.args = tuple(one.replace(instead_of, command) if isinstance(one, str) else one for one in error.args)
+        error.args = tuple(part.replace(instead_of, command) if isinstance(part, str) else part for part in error.args)
         raise
 
 

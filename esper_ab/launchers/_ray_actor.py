@@ -20,7 +20,7 @@ from typing import Any
 
 from esper_ab.contracts.errors import UsageError, WorkerFailed
 from esper_ab.contracts.own_packages import child_environment
-from esper_ab.contracts.supervisor import Supervisor, end_of
+from esper_ab.contracts.supervisor import Supervisor, read_end
 
 _THREADS, _GPUS = "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES"  # Ray sets these in an actor, and a worker sets its own
 _AGAIN_S = 1.0  # between two calls of an actor while Ray does not know whether the actor exists
@@ -96,7 +96,7 @@ class Actor:
 
     def complaint(self) -> bytes:
         """Return the end of the command's standard error so far."""
-        return end_of(self._complaint)
+        return read_end(self._complaint)
 
 
 class ActorEnded(ConnectionError):

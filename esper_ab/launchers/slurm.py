@@ -21,7 +21,7 @@ from functools import partial
 
 from esper_ab.contracts import supervisor
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.own_packages import alone_command, child_command
+from esper_ab.contracts.own_packages import child_command, isolated_command
 from esper_ab.contracts.worker_order import WorkerOrder
 from esper_ab.launchers import Errand, Launcher, LauncherFactory, Node, Transport, begin_here
 from esper_ab.launchers._supervised import DESCRIPTORS, NodeSupervisor, NodeWorker, PipedSupervisor
@@ -76,7 +76,7 @@ class SlurmLauncher(Launcher):
         """Return the node's supervisor; start a new one if the last is gone or failed to end a worker."""
         known = self._supervisors[node]
         if not known or not known[-1].is_reliable:
-            step = [*_SRUN, f"--nodelist={node}", "--job-name=workers", *alone_command(supervisor.__file__)]
+            step = [*_SRUN, f"--nodelist={node}", "--job-name=workers", *isolated_command(supervisor.__file__)]
             known.append(NodeSupervisor(node, partial(PipedSupervisor, step)))
             for earlier in known[-2:-1]:
                 earlier.give_up()
