@@ -98,9 +98,9 @@ class PipedSupervisor:
         with self._stdout:
             yield from self._stdout
         self._process.wait()
-        said = read_end(self._complaint).decode(errors="replace").strip().splitlines()[-1:]
+        last_line = read_end(self._complaint).decode(errors="replace").strip().splitlines()[-1:]
         os.close(self._complaint)
-        raise ConnectionError(*said)
+        raise ConnectionError(*last_line)
 
     def write(self, line: bytes) -> None:
         self._stdin.write(line)

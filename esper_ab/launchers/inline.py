@@ -91,10 +91,10 @@ class InlineWorker:
 def _identity(folder: str) -> tuple[int, int] | None:
     """Return what tells a folder from another one at its path; None if there is none."""
     try:
-        found = Path(folder).stat()
+        status = Path(folder).stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 class InlineLauncher(Launcher):
