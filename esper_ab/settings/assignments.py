@@ -20,7 +20,7 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.kinds_of_task import GYM_PREFIX, INFO_PREFIX
 from esper_ab.contracts.measures import PRINTABLE_WORDS
 from esper_ab.contracts.plain_values import expected_instead, shown
-from esper_ab.contracts.settings import GroupSettings, KindName, Settings, Spec
+from esper_ab.contracts.settings import GroupSettings, Settings, Spec
 from esper_ab.contracts.trainer import is_command, names_placeholder
 from esper_ab.contracts.visible import visible_line
 from esper_ab.contracts.wording import did_you_mean
@@ -42,7 +42,7 @@ class Field:
     bounded: Any  # with them
     default: Any
     spec: Spec
-    kinds: tuple[KindName, ...]  # kinds of task that read it
+    kinds: tuple[str, ...]  # kinds of task that read it, as in Spec
     of_group: bool  # whether groups may differ in it
     flag: str  # its flag in Python's spelling, if it has one
 
