@@ -40,7 +40,8 @@ from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.launcher import UNSAID, AskedLauncher
 from esper_ab.settings.parse import parse
 from esper_ab.settings.parts import Part, Parts
-from esper_ab.settings.request import read_toml, request
+from esper_ab.settings.request import request
+from esper_ab.settings.settings_file import read_toml
 from esper_ab.trackers.settings import Tracking
 from esper_ab.trackers.state import read_settings, save_settings
 

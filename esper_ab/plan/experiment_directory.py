@@ -22,10 +22,10 @@ from esper_ab.contracts.worker_order import RunSpec
 from esper_ab.plan import trainer_code
 from esper_ab.plan.plan import Plan
 from esper_ab.plan.reward_code import keep_rewards
-from esper_ab.settings.assignments import EXPERIMENT_FIELDS, GROUP_FIELDS, Field
 from esper_ab.settings.experiment import ResolvedExperiment
 from esper_ab.settings.kind import SettingsKind, settings_of
-from esper_ab.settings.request import settings_sha256
+from esper_ab.settings.schema import EXPERIMENT_FIELDS, GROUP_FIELDS, Field
+from esper_ab.settings.settings_file import settings_sha256
 
 _PACKAGES = ("esper-ab", "torch", "numpy", "scipy", "msgspec", "pyzmq", "duckdb", "gymnasium")
 PLAN_TEXT = "plan.txt"

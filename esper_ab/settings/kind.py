@@ -9,12 +9,13 @@ from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.kinds_of_task import Concern, kind_of_task, kinds, of_kind
 from esper_ab.contracts.machine import ControllerQuestion, Machine, Questions, TaskFacts
 from esper_ab.contracts.settings import EVERY_KIND, POLICIES, GroupSettings
-from esper_ab.settings.assignments import DECLARED, FIELDS, GROUP_FIELDS, Assignment, Field, refuse_unknown
+from esper_ab.settings.assignments import Assignment
 from esper_ab.settings.devices import resolve_devices
 from esper_ab.settings.experiment import AskedExperiment, Group, ResolvedExperiment
 from esper_ab.settings.kernel import kernel_notes, resolve_kernel
 from esper_ab.settings.outcome_range import read_range
 from esper_ab.settings.resolution import Resolution
+from esper_ab.settings.schema import DECLARED, FIELDS, GROUP_FIELDS, Field, refuse_unknown
 from esper_ab.settings.trainer_settings import check_outcome_name
 
 

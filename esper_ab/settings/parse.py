@@ -16,10 +16,12 @@ from esper_ab.contracts.run_files import plain_group
 from esper_ab.contracts.settings import GroupSettings
 from esper_ab.contracts.trainer import TRAINER_PREFIX
 from esper_ab.contracts.wording import did_you_mean
-from esper_ab.settings.assignments import FIELDS, TRAINER, Assignment, of_group, typed
+from esper_ab.settings.assignments import Assignment
 from esper_ab.settings.experiment import AskedExperiment, Group, refuse_too_many
 from esper_ab.settings.kind import SettingsKind, settings_of
 from esper_ab.settings.request import Layer, Request
+from esper_ab.settings.schema import FIELDS, TRAINER, of_group
+from esper_ab.settings.values import typed
 
 msgspec.json.Decoder(GroupSettings)  # built now, in one thread: tests/house/test_decoders.py
 msgspec.json.Decoder(AskedExperiment)

@@ -28,12 +28,13 @@ from esper_ab.contracts.trainer import (
     read_source,
 )
 from esper_ab.contracts.wording import listed
-from esper_ab.settings.assignments import FIELDS, TRAINER, Assignment
+from esper_ab.settings.assignments import Assignment
 from esper_ab.settings.devices import asked_gpus, resolve_devices
 from esper_ab.settings.experiment import AskedExperiment, ResolvedExperiment
 from esper_ab.settings.kernel import torch_alone
 from esper_ab.settings.kind import SettingsKind
 from esper_ab.settings.resolution import Resolution
+from esper_ab.settings.schema import FIELDS, TRAINER
 from esper_ab.settings.trainer_settings import DEFAULT_OUTCOME, check_outcome_name, outcome_measure, read_rehearsal
 
 # A command has one point and one outcome.

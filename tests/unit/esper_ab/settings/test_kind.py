@@ -4,8 +4,8 @@ import pytest
 
 from esper_ab.contracts import kinds_of_task
 from esper_ab.contracts.kinds_of_task import of_kind
-from esper_ab.settings.assignments import FIELDS
 from esper_ab.settings.kind import SettingsKind
+from esper_ab.settings.schema import FIELDS
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,11 @@
-"""Constants of the command line and of files; which kinds of task read a setting."""
+"""A parameter of a user's function, from the command line and from a file."""
 
 from pathlib import Path
 
 import pytest
 
-from esper_ab.settings.assignments import Assignment, convert_value
+from esper_ab.settings.assignments import Assignment
+from esper_ab.settings.values import convert_value
 
 
 def constant(value, *, is_text):
@@ -25,7 +26,7 @@ def constant(value, *, is_text):
     ],
 )
 def test_a_constant_of_the_command_line_is_read_as_in_a_file_and_one_of_a_file_stays_what_it_is(written, meant) -> None:
-    found = constant(written, is_text=True)
-    assert (found, type(found)) == (meant, type(meant))
+    value = constant(written, is_text=True)
+    assert (value, type(value)) == (meant, type(meant))
     assert constant(written, is_text=False) == written
     assert constant(meant, is_text=False) == meant
