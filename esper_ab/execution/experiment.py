@@ -21,7 +21,6 @@ from esper_ab.contracts.errors import DiskFull, JournalError, Setting, UsageErro
 from esper_ab.contracts.evaluation import greedy_episodes
 from esper_ab.contracts.experiment_name import check_name
 from esper_ab.contracts.files_below import PRIVATE, make_folder, removed_on_failure
-from esper_ab.contracts.kinds_of_task import GROWTH, kind_of_task
 from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.reward_audit import RewardAudit
 from esper_ab.contracts.trainer import TRAINER_PREFIX
@@ -185,7 +184,7 @@ def plan_on(
     """
     if 0 < asked.max_parallel < len(asked.groups) and asked.placement == "auto":
         asked = msgspec.structs.replace(asked, placement="sequence")
-    if asked.devices or not machine.names("cuda") or kind_of_task(asked.task) != GROWTH:
+    if asked.devices or not machine.names("cuda") or not settings_of(asked.task).times_on_cpu:
         return _plan_on(machine, asked, name, evaluation, known)
     on_cpu_s: float | None = None
     try:

@@ -46,13 +46,12 @@ def parse(request: Request) -> AskedExperiment:
         raise UsageError(Setting("task"), ": give one task here; only `esper-ab launch` takes several")
     if task.endswith(".py"):
         raise UsageError(Setting("task", task), f": name what makes the environment, as in {Path(task).name}:make")
-    kind = settings_of(TRAINER_PREFIX if request.said("trainer") else task)
+    kind = kind_of_request(request)
     asked = _collect_groups(request, kind)
-    defaults = {key: field.spec.by_kind[kind.name] for key, field in FIELDS.items() if kind.name in field.spec.by_kind}
-    groups = tuple(_make_group(group, request, defaults) for group in asked)
+    groups = tuple(_make_group(group, request, kind.defaults) for group in asked)
     _refuse_shared_folders([group.name for group in groups])
     _refuse_without_effect(request, asked)
-    values = defaults | _values(request.common)
+    values = {**kind.defaults, **_values(request.common)}
     values = {key: value for key, value in values.items() if not of_group(key)}
     experiment = msgspec.convert({**nest(values), "groups": groups}, type=AskedExperiment)
     refuse_too_many(len(groups), experiment.seeds)
@@ -74,6 +73,13 @@ def _refuse_shared_folders(names: Sequence[str]) -> None:
 def _values(layer: Layer) -> dict[str, Any]:
     """Return the values of a layer by key."""
     return {key: assignment.value for key, assignment in layer.items()}
+
+
+def kind_of_request(request: Request) -> SettingsKind:
+    """Return the kind of the requested task, or of a user's trainer."""
+    if request.said("trainer"):
+        return settings_of(TRAINER_PREFIX)
+    return settings_of(request.said("task") or FIELDS["task"].default)
 
 
 def nest(values: Mapping[str, Any]) -> dict[str, Any]:  # dotted keys -> nested tables

@@ -123,9 +123,7 @@ def request(
     given = dict(flags or {})
     common = list(file.common)
     by_task = dict(file.tasks)
-    margins = ""
-    if isinstance(given.get("margin"), str):
-        margins = str(given.pop("margin"))
+    margins = _take_margins(given)
     tasks = _task_names(given.get("task"), file)
     if "task" in given:
         by_task = {task: table for task, table in by_task.items() if task in tasks}
@@ -157,6 +155,13 @@ def request(
         margins=margins,
         launcher=file.launcher,
     )
+
+
+def _take_margins(flags: dict[str, object]) -> str:
+    """Remove --margin from `flags` if it gives a margin per task, and return its text; "" if it does not."""
+    if isinstance(flags.get("margin"), str):
+        return str(flags.pop("margin"))
+    return ""
 
 
 def _find_trainer(assignments: Iterable[Assignment]) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.settings import GroupSettings, KindName, Settings, Spec
+from esper_ab.contracts.settings import GroupSettings, Settings, Spec
 from esper_ab.contracts.wording import did_you_mean
 from esper_ab.settings.experiment import AskedExperiment
 
@@ -25,7 +25,7 @@ class Field:
     bounded: Any  # with them
     default: Any
     spec: Spec
-    kinds: tuple[KindName, ...]  # kinds of task that read it
+    kinds: tuple[str, ...]  # kinds of task that read it, as in Spec
     of_group: bool  # whether groups may differ in it
     flag: str  # its flag in Python's spelling, if it has one
 

@@ -26,6 +26,9 @@ class GrowthKind(SettingsKind):
     rewards = catalog.names("workers.rewards")
     controllers = catalog.names("workers.controllers")
     default_groups = ("shaped", "simplified")
+    baselines = ("wait", "random")
+    times_on_cpu = True
+    declares_margins = True
 
     def ask(self, asked: AskedExperiment) -> Questions:
         """Return the usual questions, and ask about the GPUs and their speed in training hosts."""

@@ -58,7 +58,7 @@ NAME_FLAGS = {
     "launchers/_ray_shares.py",
     "live/viewer.py",
     "readers/external_plan.py",
-    "readers/external_table.py",
+    "readers/table_columns.py",
     "settings/flags.py",
     "settings/parts.py",
     "settings/request.py",
