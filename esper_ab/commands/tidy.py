@@ -18,9 +18,8 @@ from esper_ab.commands._removable import removable, remove
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.shell_command import shell_command, typeable
 from esper_ab.contracts.wording import counted
-from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.load import load
-from esper_ab.journal.lock import Lock, holder
+from esper_ab.journal.lock import JOURNAL_NAME, Lock, holder
 from esper_ab.journal.reading import check_exists, read
 from esper_ab.journal.torn_tail import cut_off
 

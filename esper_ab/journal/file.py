@@ -29,8 +29,7 @@ from esper_ab.journal.line import (
     LONGEST_LINE_BYTES,
     written,
 )
-from esper_ab.journal.lock import JOURNAL_NAME as JOURNAL_NAME
-from esper_ab.journal.lock import Lock
+from esper_ab.journal.lock import JOURNAL_NAME, Lock
 from esper_ab.journal.reading import Reading, read
 from esper_ab.journal.torn_tail import cut_off
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from esper_ab.contracts.errors import JournalError, UsageError
-from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
+from esper_ab.journal.lock import JOURNAL_NAME
 from esper_ab.journal.recent import evaluation_work
 from esper_ab.readers.reported import Reported, no_report, reported
 from esper_ab.readers.status import state_of

@@ -21,9 +21,9 @@ from typing import IO, TYPE_CHECKING, Any
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.measures import TaskMeasures
 from esper_ab.contracts.regular_file import open_to_read
-from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.line import is_episode
 from esper_ab.journal.load import load
+from esper_ab.journal.lock import JOURNAL_NAME
 from esper_ab.readers.bounded import in_time, more_memory
 from esper_ab.readers.query_result import QueryResult
 from esper_ab.readers.tables import TABLES

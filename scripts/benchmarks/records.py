@@ -30,7 +30,7 @@ from esper_ab.journal.events import (
     RunReady,
     RunStarted,
 )
-from esper_ab.journal.file import JOURNAL_NAME
+from esper_ab.journal.lock import JOURNAL_NAME
 from esper_ab.plan.plan import Plan
 
 _EPISODES = 1000

@@ -12,8 +12,8 @@ from esper_ab.analysis.result_hash import result_hash
 from esper_ab.contracts.errors import WorkerFailed
 from esper_ab.control import experiment_run
 from esper_ab.journal.events import Incident
-from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.load import load
+from esper_ab.journal.lock import JOURNAL_NAME
 from esper_ab.journal.reading import read
 from esper_ab.launchers.inline import InlineLauncher
 

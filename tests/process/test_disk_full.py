@@ -32,9 +32,9 @@ from esper_ab.control import experiment_run
 from esper_ab.control.rules.limits import Limits
 from esper_ab.execution.job import Job, carry_out
 from esper_ab.journal.events import MilestoneReleased
-from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold
 from esper_ab.journal.load import load
+from esper_ab.journal.lock import JOURNAL_NAME
 from esper_ab.journal.reading import read
 from esper_ab.launchers.inline import InlineLauncher
 from esper_ab.live.on_stderr import Warnings

@@ -16,8 +16,8 @@ from esper_ab.contracts.errors import DiskFull, JournalError, UsageError
 from esper_ab.contracts.wording import counted
 from esper_ab.journal import file as file_module
 from esper_ab.journal.events import MilestoneReleased
-from esper_ab.journal.file import JOURNAL_NAME, Journal
-from esper_ab.journal.lock import Lock
+from esper_ab.journal.file import Journal
+from esper_ab.journal.lock import JOURNAL_NAME, Lock
 from esper_ab.journal.reading import read
 from esper_ab.journal.tail import follow
 

@@ -12,7 +12,7 @@ from esper_ab.contracts.errors import JournalError
 from esper_ab.journal import reading as reading_module
 from esper_ab.journal import tail as tail_module
 from esper_ab.journal.events import MilestoneReleased
-from esper_ab.journal.file import JOURNAL_NAME
+from esper_ab.journal.lock import JOURNAL_NAME
 from esper_ab.journal.reading import OtherVersion, Reading, read
 from esper_ab.journal.tail import follow
 
