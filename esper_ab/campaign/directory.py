@@ -22,7 +22,7 @@ from esper_ab.campaign.experiment_directory import claim_new, made
 from esper_ab.campaign.leftover import is_leftover
 from esper_ab.campaign.part_planning import plan_on
 from esper_ab.contracts.experiment_name import check_name
-from esper_ab.contracts.kinds_of_task import TRAINER_PREFIX
+from esper_ab.contracts.trainer import TRAINER_PREFIX
 from esper_ab.control.reservation import reserved
 from esper_ab.plan.settings_toml import experiment_toml
 from esper_ab.readers.external_plan import save_plan

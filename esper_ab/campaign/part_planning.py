@@ -17,7 +17,7 @@ from esper_ab.plan.estimate import Estimate
 from esper_ab.plan.plan import Plan
 from esper_ab.settings.eval_episodes import choose_eval_episodes
 from esper_ab.settings.experiment import AskedExperiment
-from esper_ab.settings.kinds import kind_of
+from esper_ab.settings.kind import settings_of
 from esper_ab.settings.resolve import resolve
 
 
@@ -61,7 +61,7 @@ def _plan_on_devices(machine: Machine, asked: AskedExperiment, name: str, prior:
     """Plan on the requested devices, or else on all devices of the first kind that the machine has."""
     evaluation = choose_eval_episodes(asked, prior.noise)
     experiment = resolve(asked, machine, name, evaluation.eval_episodes)
-    remarks = kind_of(asked.task).remarks(asked, experiment, machine)
+    remarks = settings_of(asked.task).remarks(asked, experiment, machine)
     if evaluation.why:
         remarks += (evaluation.why,)
     run_sd = None

@@ -18,7 +18,7 @@ from esper_ab.control.preflight import check_experiment_dir, check_launcher
 from esper_ab.journal.begun import begun
 from esper_ab.launchers import Launcher
 from esper_ab.settings.experiment import AskedExperiment
-from esper_ab.settings.kinds import kind_of
+from esper_ab.settings.kind import settings_of
 from esper_ab.settings.parts import Part, as_part
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def plan_campaign(campaign: Campaign, launcher: Launcher, *, only_plan: bool = F
 
 def plan_part(name: str, asked: AskedExperiment, folder: Path, machines: Machines, prior: PriorResults) -> PartPlan:
     """Plan the part `name`, which is an experiment in `folder`. Raises UsageError as `plan_on` and the preflight do."""
-    machine = machines.examine(kind_of(asked.task).ask(asked), folder.parent)
+    machine = machines.examine(settings_of(asked.task).ask(asked), folder.parent)
     plan, cost = plan_on(machine, asked, folder.name, prior)
     return PartPlan(name=name, asked=asked, machine=machine, plan=plan, cost=cost, folder=folder, prior=prior)
 
