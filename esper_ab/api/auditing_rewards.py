@@ -9,8 +9,9 @@ from typing import TypedDict, Unpack
 from esper_ab.analysis.reward_audit import RewardAuditFindings, findings_of
 from esper_ab.api.arguments import arguments, path_of
 from esper_ab.campaign.reward_audit import audit, check_folder, save
-from esper_ab.settings.assignments import SHORT, Assignment
+from esper_ab.settings.assignments import Assignment
 from esper_ab.settings.reward_audit import make_question
+from esper_ab.settings.schema import SHORT
 
 
 class RewardAuditOptions(TypedDict, total=False):

@@ -8,7 +8,6 @@ from esper_ab.campaign.audited_rewards import belonging
 from esper_ab.campaign.campaign import PriorResults
 from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.evaluation import greedy_episodes
-from esper_ab.contracts.kinds_of_task import GROWTH, kind_of_task
 from esper_ab.contracts.machine import Machine
 from esper_ab.control import provenance
 from esper_ab.control.preflight import expected_bytes
@@ -37,7 +36,7 @@ def plan_on(machine: Machine, asked: AskedExperiment, name: str, prior: PriorRes
     """
     if 0 < asked.max_parallel < len(asked.groups) and asked.placement == "auto":
         asked = msgspec.structs.replace(asked, placement="sequence")
-    if asked.devices or not machine.names("cuda") or kind_of_task(asked.task) != GROWTH:
+    if asked.devices or not machine.names("cuda") or not settings_of(asked.task).times_on_cpu:
         return _plan_on_devices(machine, asked, name, prior)
     on_cpu_s: float | None = None
     try:

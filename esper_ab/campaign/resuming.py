@@ -33,7 +33,8 @@ from esper_ab.readers.external_plan import read_plan
 from esper_ab.readers.joint_directory import PLAN_NAME, JointPart, is_joint, read_joint, refuse_joint
 from esper_ab.settings.kernel import check_kernel
 from esper_ab.settings.parse import parse
-from esper_ab.settings.request import read_toml, request
+from esper_ab.settings.request import request
+from esper_ab.settings.settings_file import read_toml
 from esper_ab.trackers.state import read_settings
 from esper_ab.verdict.requirement import Requirement
 

@@ -19,7 +19,8 @@ from esper_ab.contracts.errors import Missing, UsageError
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.settings.assignments import split_commas
 from esper_ab.settings.parts import parse_parts
-from esper_ab.settings.request import Request, read_request, read_toml
+from esper_ab.settings.request import Request, read_request
+from esper_ab.settings.settings_file import read_toml
 from esper_ab.trackers.settings import NAMES, Tracking, check_tracking, wandb_mode
 
 

@@ -17,12 +17,11 @@ from esper_ab.commands._options import ARGUMENTS, ExperimentCommand, experiment_
 from esper_ab.commands._parameters import MOST_SEEDS, valued
 from esper_ab.commands._plan_output import print_plan
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.kinds_of_task import ENV_REWARD, GYMNASIUM, kind_of_task
 from esper_ab.contracts.regular_file import read_regular
 from esper_ab.contracts.shell_command import shell_command, typeable
 from esper_ab.design.design import LEAST_RUNS
 from esper_ab.settings.outcome_range import read_range
-from esper_ab.settings.parse import parse
+from esper_ab.settings.parse import kind_of_request, parse
 from esper_ab.settings.parts import Part
 from esper_ab.settings.request import Request
 
@@ -123,17 +122,15 @@ def _plan(mode: str | None, runs: int, flags: LaunchFlags, request: Request) -> 
     if mode is not None and ("," in mode or "=" in mode):
         raise UsageError(f"--mode {mode}: expected one reward mode or controller, as in --mode shaped")
     pairs = runs // 2
-    trainer = request.said("trainer")
-    gym = kind_of_task(request.said("task") or "") == GYMNASIUM
-    if trainer and mode is not None:
+    kind = kind_of_request(request)
+    if kind.free_names and mode is not None:
         raise UsageError(f"--mode {mode}: a trainer has no modes; use its settings, as in --set trainer.lr=1e-3")
-    if trainer:
+    if kind.free_names:
         groups = ("a", "b")
     else:
-        default_mode = ENV_REWARD if gym else "shaped"
-        groups = (f"a={mode or default_mode}", f"b={mode or default_mode}")
+        groups = (f"a={mode or kind.default_mode}", f"b={mode or kind.default_mode}")
     own: dict[str, object] = {"seeds": pairs, "looks": [pairs], "early_stop": False, "unpaired": True}
-    if (trainer or gym) and request.said("margin") is None:
+    if not kind.declares_margins and request.said("margin") is None:
         own["margin"] = _NO_MARGIN
         low, high = read_range(str(request.said("outcome_range") or ""))
         if low is not None and high is not None:

@@ -11,15 +11,15 @@ from typing import Any
 
 import msgspec
 
-from esper_ab.contracts.kinds_of_task import ENV_REWARD, GROWTH, kind_of_task
 from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.run_files import config_of
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.worker_order import RunSpec
 from esper_ab.plan.plan import Plan
-from esper_ab.settings.assignments import EXPERIMENT_FIELDS, GROUP_FIELDS, Field
 from esper_ab.settings.experiment import ResolvedExperiment
-from esper_ab.settings.request import settings_sha256
+from esper_ab.settings.kind import SettingsKind, settings_of
+from esper_ab.settings.schema import EXPERIMENT_FIELDS, GROUP_FIELDS, Field
+from esper_ab.settings.settings_file import settings_sha256
 
 _PACKAGES = ("esper-ab", "torch", "numpy", "scipy", "msgspec", "pyzmq", "duckdb", "gymnasium")
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
@@ -101,10 +101,8 @@ def _beside(spec: RunSpec) -> tuple[str, ...]:
     """Return arguments that add a second group: a cheap controller or, for a trainer, a copy of the run's group."""
     name = spec.ref.group_id
     if spec.trainer is None:
-        baselines = ("random", ENV_REWARD)
-        if kind_of_task(spec.task) == GROWTH:
-            baselines = ("wait", "random")
-        other = next(baseline for baseline in baselines if baseline != name)
+        baselines = settings_of(spec.task).baselines
+        other = next((one for one in baselines if one != name), f"again={baselines[0]}")
         return "--groups", f"{name},{other}"
     arguments = ("--groups", f"{name},beside")
     settings = ",".join(f"trainer.{key}={json.dumps(value)}" for key, value in spec.settings.trainer.items())
@@ -118,7 +116,7 @@ def _settings(experiment: ResolvedExperiment) -> dict[str, Any]:
     tree: dict[str, Any] = msgspec.to_builtins(experiment)
     del tree["arithmetic"]["kernel_build"]  # detected, not requested
     groups = tree.pop("groups")
-    kind = kind_of_task(experiment.task)
+    kind = settings_of(experiment.task)
     _leave_out_unread(tree, EXPERIMENT_FIELDS, kind)
     tree["groups"] = [group["name"] for group in groups]
     tree["group"] = {group["name"]: group["settings"] for group in groups}
@@ -127,13 +125,13 @@ def _settings(experiment: ResolvedExperiment) -> dict[str, Any]:
     return tree
 
 
-def _leave_out_unread(table: dict[str, Any], fields: Mapping[str, Field], kind: str, prefix: str = "") -> None:
+def _leave_out_unread(table: dict[str, Any], fields: Mapping[str, Field], kind: SettingsKind, prefix: str = "") -> None:
     for key in list(table):
         if (field := fields.get(f"{prefix}{key}")) is None:  # a section
             _leave_out_unread(table[key], fields, kind, f"{prefix}{key}.")
             if not table[key]:
                 del table[key]
-        elif kind not in field.kinds:
+        elif not kind.reads(field):
             del table[key]
 
 

@@ -16,11 +16,12 @@ import msgspec
 
 from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.wording import did_you_mean
-from esper_ab.settings.assignments import FIELDS, SHORT, Assignment, read_assignment, split_commas
+from esper_ab.settings.assignments import Assignment, read_assignment, split_commas
 from esper_ab.settings.experiment import AskedExperiment, refuse_too_many
 from esper_ab.settings.flags import of_flags
 from esper_ab.settings.parse import parse
 from esper_ab.settings.request import Request
+from esper_ab.settings.schema import FIELDS, SHORT
 
 _LONGEST_FOLDER = 50  # stays below the 64 characters of a name when a hash is added
 Cell = tuple[str, ...]  # "ppo.lr=1e-4", "ppo.epochs=2"

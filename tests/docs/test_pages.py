@@ -9,7 +9,8 @@ from support.command_lines import check_command_line, commands_in
 
 from esper_ab.commands.launch import command
 from esper_ab.settings.parts import parse_parts
-from esper_ab.settings.request import read_request, read_toml
+from esper_ab.settings.request import read_request
+from esper_ab.settings.settings_file import read_toml
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])

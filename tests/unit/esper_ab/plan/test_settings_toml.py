@@ -21,7 +21,8 @@ from esper_ab.plan.text import plan_text
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.kernel import resolve_kernel
 from esper_ab.settings.parse import parse
-from esper_ab.settings.request import read_toml, request
+from esper_ab.settings.request import request
+from esper_ab.settings.settings_file import read_toml
 
 asdict = msgspec.structs.asdict
 ASKED_ALONE = {"total_timesteps": 0}  # a plan has it as episodes

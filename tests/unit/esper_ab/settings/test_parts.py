@@ -3,7 +3,8 @@ import pytest
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.experiment_name import check_name
 from esper_ab.settings.parts import as_part, folder_of, grid, parse_parts, share_of
-from esper_ab.settings.request import read_request, read_toml
+from esper_ab.settings.request import read_request
+from esper_ab.settings.settings_file import read_toml
 
 
 def _asked(tmp_path, text="", **options):

@@ -1,8 +1,8 @@
 """The start of policies in words."""
 
 from esper_ab.contracts.settings import ControllerSettings, GroupSettings, PolicySettings
+from esper_ab.kinds.growth.policy_bias import UNIFORM, start, starts
 from esper_ab.settings.experiment import Group
-from esper_ab.settings.policy_bias import UNIFORM, start, starts
 
 ZEROS = {name: 0.0 for name in PolicySettings.__struct_fields__ if name.startswith("bias_")}
 
