@@ -183,7 +183,7 @@ def _lane_sets(experiment: ResolvedExperiment, machine: Machine, *, positions_ma
         at_once //= n_groups
     at_once = min(at_once, experiment.max_parallel // each or experiment.seeds)
     if positions_matter and n_groups > 1:  # one group has no effect to separate from its lane's
-        at_once = _sets_at_once(experiment, at_once)
+        at_once = _count_sets(experiment, at_once)
     else:
         at_once = min(at_once, experiment.seeds)
     if experiment.placement == "spread":
@@ -192,7 +192,7 @@ def _lane_sets(experiment: ResolvedExperiment, machine: Machine, *, positions_ma
     return tuple(tuple(_lane(unit, devices, f"/{i}") for i in range(n_groups)) for unit in units[:at_once])
 
 
-def _sets_at_once(experiment: ResolvedExperiment, most: int) -> int:
+def _count_sets(experiment: ResolvedExperiment, most: int) -> int:
     """Return the number of lane sets to use, at most `most`; UsageError if no comparison could ever be decided.
 
     Each set must have enough blocks by the first look. Unless positions are drawn at random or fixed on purpose, each
@@ -207,10 +207,10 @@ def _sets_at_once(experiment: ResolvedExperiment, most: int) -> int:
     if experiment.order == "fixed" or (experiment.order == "balanced" and draws_positions(n_groups)):
         return most
     for count in range(most, 0, -1):
-        if not any(_mixed_up(experiment, look, count) for look in looks):
+        if not any(_find_confounded(experiment, look, count) for look in looks):
             return count
-    a, b = next(filter(None, (_mixed_up(experiment, look, 1) for look in looks)))
-    least = next(count for count in itertools.count(first) if not _mixed_up(experiment, count, 1))
+    a, b = next(filter(None, (_find_confounded(experiment, look, 1) for look in looks)))
+    least = next(count for count in itertools.count(first) if not _find_confounded(experiment, count, 1))
     remedy = Setting("looks", (least, replicates)) if least < replicates else Setting("seeds", least)
     raise UsageError(
         Setting("order", experiment.order),
@@ -222,7 +222,7 @@ def _sets_at_once(experiment: ResolvedExperiment, most: int) -> int:
     )
 
 
-def _mixed_up(experiment: ResolvedExperiment, replicates: int, n_sets: int) -> tuple[str, str] | None:
+def _find_confounded(experiment: ResolvedExperiment, replicates: int, n_sets: int) -> tuple[str, str] | None:
     """Return two compared groups whose effects are confounded with lanes after `replicates`; None if no two are."""
     names = [group.name for group in experiment.groups]
     lanes = []  # by group, per block

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import chain
+
 import msgspec
 
 from esper_ab.analysis.observe import followed
@@ -24,66 +27,75 @@ def remaining(history: History, block: Block) -> Block:
 
 def may_start(history: History, block: Block) -> bool:
     """True if no future look could make this block superfluous."""
-    ahead = (look for look in history.design.looks if look > _looked_at(history))
+    ahead = (look for look in history.design.looks if look > _last_look(history))
     return not history.design.early_stop or all(block.replicate < look for look in ahead)
 
 
 def due(history: History) -> tuple[LookTaken | PlanExtended, ...]:
     """Return the events to record after a block was completed: looks, then an extension of an open-ended plan."""
-    found: list[LookTaken | PlanExtended] = [*_taken(history, followed(history))] if _likely(history) else []
+    events: list[LookTaken | PlanExtended] = []
+    if _likely(history):
+        events += _take_looks(history, followed(history))
     # From the end, where the runs are that have not started: scanning all runs at every look would be quadratic.
     to_start = any(run.expected and not run.started for run in reversed(history.runs.values()))
     if history.plan.experiment.open_ended and not to_start and not all_settled(history):
         batch = history.plan.experiment.seeds
-        found.append(PlanExtended(extension=extend(history.plan, history.design, history.replicates, batch)))
-    return tuple(found)
+        events.append(PlanExtended(extension=extend(history.plan, history.design, history.replicates, batch)))
+    return tuple(events)
 
 
 def look_due(history: History) -> bool:
     """True if a look at the completed data is still to be taken."""
-    return _likely(history) and bool(_to_take(history, followed(history)))
+    return _likely(history) and bool(_open_looks(history, followed(history)))
 
 
 def _likely(history: History) -> bool:
     """True if the runs that the next look needs are final. This check is cheap, as it runs after every block."""
-    looked = _looked_at(history)
+    last_look = _last_look(history)
     design = history.design
-    after_planned = None if design.anytime_after is None else looked + 1
-    following = next((look for look in design.looks if look > looked), after_planned)
-    if following is None or following > len(history.blocks):
+    after_planned = None if design.anytime_after is None else last_look + 1
+    next_look = next((look for look in design.looks if look > last_look), after_planned)
+    if next_look is None or next_look > len(history.blocks):
         return False
+    ended: set[Contrast] = set()
     if design.early_stop:
-        over = {one for look in history.looks for one in (*look.decided, *look.futile)}
-    else:
-        over = set()
-    needed = {group for one in design.comparisons if one not in over for group in (one.a, one.b)}
-    last = history.blocks[following - 1]
+        for look in history.looks:
+            ended |= {*look.decided, *look.futile}
+    needed = _groups_of(contrast for contrast in design.comparisons if contrast not in ended)
+    last = history.blocks[next_look - 1]
     return not any(history.runs[spec.ref.name].expected for spec in last.runs if spec.ref.group_id in needed)
 
 
-def _looked_at(history: History) -> int:
+def _groups_of(contrasts: Iterable[Contrast]) -> set[str]:
+    return set(chain.from_iterable(contrast.groups for contrast in contrasts))
+
+
+def _last_look(history: History) -> int:
+    """Return the number of replicates at the last look; 0 before the first."""
     return history.looks[-1].replicates if history.looks else 0
 
 
-def _to_take(history: History, now: Courses) -> list[int]:
+def _open_looks(history: History, now: Courses) -> list[int]:
     """Return the looks to take now; under the anytime-valid rule only the newest, which covers all pairs before it."""
     planned = [look for look in history.design.looks if look <= now.complete]
     after = history.design.anytime_after
     if after is not None and now.complete > after:
         planned.append(now.complete)
-    return [look for look in planned if look > _looked_at(history)]
+    return [look for look in planned if look > _last_look(history)]
 
 
-def _taken(history: History, now: Courses) -> list[LookTaken]:
-    courses = now.courses
-    since = _looked_at(history)
+def _take_looks(history: History, now: Courses) -> list[LookTaken]:
+    ended_at = {contrast: course.decided_at or 0 for contrast, course in now.courses.items()}  # 0: still open
+    since = _last_look(history)
     taken: list[LookTaken] = []
-    for look in _to_take(history, now):
-        stopped = [one for one in courses if since < (courses[one].decided_at or 0) <= look]
-        futile = tuple(one for one in stopped if courses[one].decision == "futile")
-        decided = tuple(one for one in stopped if one not in futile)
-        still_open = [one for one in courses if not 0 < (courses[one].decided_at or 0) <= look]
-        leaving = _leaving(history, still_open, taken) if history.design.early_stop else ()
+    for look in _open_looks(history, now):
+        ended = [contrast for contrast, end in ended_at.items() if since < end <= look]
+        futile = tuple(contrast for contrast in ended if now.courses[contrast].decision == "futile")
+        decided = tuple(contrast for contrast in ended if contrast not in futile)
+        leaving: tuple[str, ...] = ()
+        if history.design.early_stop:
+            still_open = [contrast for contrast, end in ended_at.items() if not 0 < end <= look]
+            leaving = _leaving(history, still_open, taken)
         taken.append(LookTaken(replicates=look, decided=decided, futile=futile, leaving=leaving))
         since = look
     return taken
@@ -91,10 +103,11 @@ def _taken(history: History, now: Courses) -> list[LookTaken]:
 
 def _leaving(history: History, still_open: list[Contrast], taken: list[LookTaken]) -> tuple[str, ...]:
     """Return the groups whose comparisons are all decided or stopped; untested groups stay while any is open."""
-    gone = {group for look in (*history.looks, *taken) for group in look.leaving}
-    needed = {group for one in still_open for group in (one.a, one.b)}
-    untested = set(history.plan.experiment.untested) if still_open else set()
-    return tuple(group for group in history.groups if group not in needed | untested | gone)
+    staying = _groups_of(still_open)
+    if still_open:
+        staying |= set(history.plan.experiment.untested)
+    gone = set(chain.from_iterable(look.leaving for look in (*history.looks, *taken)))
+    return tuple(group for group in history.groups if group not in staying | gone)
 
 
 def all_settled(history: History) -> bool:
