@@ -11,8 +11,14 @@ T = TypeVar("T")
 
 
 def names(package: str) -> tuple[str, ...]:
-    """Return the entries of `package` ("workers.rewards"), sorted, without importing any of them."""
+    """Return the entries of `package` ("esper_ab.launchers"), sorted, without importing any of them."""
     return tuple(sorted(path.stem for path in folder(package).glob("*.py") if not path.stem.startswith("_")))
+
+
+def folders(package: str) -> tuple[str, ...]:
+    """Return the packages in the folder of `package`, sorted, without importing any of them."""
+    inside = (init.parent.name for init in folder(package).glob("*/__init__.py"))
+    return tuple(sorted(name for name in inside if not name.startswith("_")))
 
 
 def entry(package: str, name: str, attribute: str) -> Any:

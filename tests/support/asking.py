@@ -15,7 +15,7 @@ from esper_ab.settings.experiment import AskedExperiment, Group
 from esper_ab.settings.parse import parse
 from esper_ab.settings.request import FileSettings, read_toml, request
 from esper_ab.settings.resolve import resolve
-from workers.growth.measures import MEASURES
+from workers.kinds.growth.measures import MEASURES
 
 TASK = TaskFacts(
     name="digits",
