@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any, TypeVar
+from typing import Any
 
 from esper_ab.contracts.own_packages import folder
-
-T = TypeVar("T")
 
 
 def names(package: str) -> tuple[str, ...]:
@@ -29,9 +27,3 @@ def entry(package: str, name: str, attribute: str) -> Any:
     if name not in names(package):
         raise KeyError(f"no {name!r} in {package}; available: {', '.join(names(package))}")
     return getattr(importlib.import_module(f"{package}.{name}"), attribute)
-
-
-def entry_or(package: str, name: str, attribute: str, default: T) -> T:
-    """Import entry `name` and return its `attribute`; `default` if there is no such entry."""
-    found: T = entry(package, name, attribute) if name in names(package) else default
-    return found

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
 from esper_ab.contracts.kinds_of_task import CONTROLLERS, REWARDS, TRAINER
 from esper_ab.contracts.machine import Questions, TaskFacts
 from esper_ab.contracts.measures import Measure, TaskMeasures
+from esper_ab.contracts.trainer import is_command
 from esper_ab.contracts.worker_order import Lane, RunSpec
 from workers.devices import pinned
 from workers.environments import AboutTask, Kind
-from workers.kinds.trainer.session import TrainerSession, open_session
+from workers.kinds.trainer.command_session import CommandSession
+from workers.kinds.trainer.session import TrainerSession
+
+
+def open_session(spec: RunSpec, experiment_dir: Path, device: str, uuids: Iterable[str]) -> TrainerSession:
+    """Open the run of `spec.trainer`; ValueError if its code has changed since planning.
+
+    `device`: torch's name of the device for a Python trainer. `uuids`: the GPUs that a command may see.
+    """
+    assert spec.trainer is not None, "the run has a trainer"
+    if is_command(spec.trainer.reference):
+        return CommandSession(spec, experiment_dir, uuids)
+    from workers.kinds.trainer.python_session import PythonSession  # imports torch
+
+    return PythonSession(spec, experiment_dir, device)
 
 
 class Trainer(Kind):

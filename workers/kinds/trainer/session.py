@@ -1,22 +1,18 @@
-"""Sessions for `workers.process.loop` that run the user's own training, which is a Python trainer or a command.
+"""The common part of runs of the user's own training: Python trainers (`python_session`), commands (`command_session`).
 
-A worker that only guards a command imports no torch, so nothing here does; `python_session` has the Python trainer.
+A worker that only guards a command imports no torch, so nothing here does.
 """
 
 from __future__ import annotations
 
 import hashlib
-import itertools
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 
-from esper_ab.contracts import users_shell
-from esper_ab.contracts.errors import CodeChanged, UserCodeFailed
-from esper_ab.contracts.failure_cause import without_particulars
+from esper_ab.contracts.errors import UserCodeFailed
 from esper_ab.contracts.measures import LARGEST_OUTCOME, countable
 from esper_ab.contracts.records import (
     EnvEpisode,
@@ -26,14 +22,8 @@ from esper_ab.contracts.records import (
     Timing,
 )
 from esper_ab.contracts.rng import run_path
-from esper_ab.contracts.source_files import source_sha256
-from esper_ab.contracts.trainer import TrainerOrder, is_command, read_source
 from esper_ab.contracts.worker_order import RunSpec
-from workers.devices import pinned
 from workers.environments import OnStep
-from workers.kinds.trainer import ports, script
-from workers.kinds.trainer.idling import IDLE_LIMITS, NEVER, IdleLimits, Watch
-from workers.kinds.trainer.script import has_outcome, read_outcome
 from workers.storage import durable
 
 STATE_FORMAT = 2
@@ -51,7 +41,7 @@ _decode = msgspec.msgpack.Decoder(SavedState).decode
 
 
 class TrainerSession(ABC):
-    """The common part of runs of Python trainers and commands: records, state and the file of the last state."""
+    """A run of a trainer or command: its records, state and the file of the last state."""
 
     def __init__(self, spec: RunSpec, experiment_dir: Path) -> None:
         assert spec.trainer is not None, "the run has a trainer"
@@ -159,83 +149,6 @@ class TrainerSession(ABC):
             seed_events=(),
             timing=_timing(began),
             digest=_digest(envs),
-        )
-
-
-class CommandSession(TrainerSession):
-    """A run of a command, whose only point is at its end."""
-
-    def __init__(
-        self, spec: RunSpec, experiment_dir: Path, uuids: Iterable[str], limits: IdleLimits = IDLE_LIMITS
-    ) -> None:
-        super().__init__(spec, experiment_dir)
-        self._source = read_source(self.order.outcome)
-        self._pins = pinned.variables(uuids, spec.arithmetic)
-        self._shell = users_shell.current()
-        self._limits = limits if self.order.ends_idle else NEVER
-        check_files(self.order)
-
-    def train(self, episode: int, on_step: OnStep, on_update: OnStep) -> EpisodeRecord:
-        """Run the command in its own empty folder and read its outcome."""
-        began = time.perf_counter()
-        signs = itertools.count(1)
-        out = script.fresh_folder(self.root, self.order.out).resolve()
-        seed = script.seed_at(self.path)
-        watch = Watch(
-            lambda: on_step(next(signs)),
-            (out, self.root / self.spec.log_file),
-            self._limits,
-            lambda: has_outcome(self._source, out),
-        )
-        with ports.claimed(self.order.reference) as port:
-            words = script.words_of(self.order.reference, {**self.spec.settings.trainer, **port}, seed, out)
-            script.run_script(
-                words,
-                self.order.directory,
-                script.environment(self._shell, self._source, out, self._pins),
-                (self.root, self.spec.log_file),
-                watch,
-                self._shell,
-            )
-        try:
-            outcome = read_outcome(self._source, out)
-        except ValueError as error:
-            raise script.ScriptFailed(str(error), without_particulars(str(error))) from None
-        self.point = 1
-        self.done = repr(outcome).encode()
-        return self._record(episode, outcome, {}, began)
-
-    def _begin_at(self, point: int, done: bytes) -> None:
-        """Do nothing, because a command has no state before its end."""
-
-    def _outcomes(self, done: bytes, on_step: OnStep) -> list[float]:
-        """Return the outcome that was read after the command ended."""
-        return [float(done)]
-
-
-def open_session(spec: RunSpec, experiment_dir: Path, device: str, uuids: Iterable[str]) -> TrainerSession:
-    """Open the run of `spec.trainer`; ValueError if its code has changed since planning.
-
-    `device`: torch's name of the device for a Python trainer. `uuids`: the GPUs that a command may see.
-    """
-    assert spec.trainer is not None, "the run has a trainer"
-    if is_command(spec.trainer.reference):
-        return CommandSession(spec, experiment_dir, uuids)
-    from workers.kinds.trainer.python_session import PythonSession  # imports torch
-
-    return PythonSession(spec, experiment_dir, device)
-
-
-def check_files(order: TrainerOrder) -> None:
-    """Raise CodeChanged unless the files named by a command are unchanged since planning."""
-    try:
-        same = not order.files or source_sha256(Path(order.folder), order.files) == order.sha256
-    except OSError:
-        same = False
-    if not same:
-        raise CodeChanged(
-            f"{', '.join(order.files)} in {order.folder}: changed since the experiment was planned; put it back, then "
-            "resume"
         )
 
 

@@ -1,0 +1,100 @@
+"""The kind of tasks that are Gymnasium environments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+import msgspec
+
+from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.kinds_of_task import ENV_REWARD
+from esper_ab.contracts.machine import Questions, TaskFacts
+from esper_ab.settings.assignments import Assignment
+from esper_ab.settings.experiment import AskedExperiment, Group
+from esper_ab.settings.kind import SettingsKind
+from esper_ab.settings.outcome_range import read_range, worst_outcome
+
+
+class GymnasiumKind(SettingsKind):
+    """Gymnasium environments. Policy and environments run on the CPU, and an environment decides when episodes end."""
+
+    name = "gymnasium"
+    words = "Gymnasium environments"
+    rewards = (ENV_REWARD,)
+    controllers = ("random",)
+    no_groups = ": name the groups, as in env,mine=path/to/file.py:reward; 'env' trains on the environment's own reward"
+    on_cores = True
+    defaults: ClassVar[Mapping[str, object]] = {
+        "reward.mode": ENV_REWARD,
+        "n_envs": 8,
+        "episodes": 50,
+        "steps": 1000,
+    }
+
+    def read(self, asked: AskedExperiment, said: Sequence[Assignment]) -> AskedExperiment:
+        """Apply the usual changes, and convert `total_timesteps` to a number of whole rollouts, rounded up."""
+        super().read(asked, said)
+        if asked.outcome == "return":
+            asked = msgspec.structs.replace(asked, outcome="")
+        if not asked.total_timesteps:
+            return asked
+        if any(assignment.key == "episodes" for assignment in said):
+            raise UsageError(
+                Setting("total_timesteps"), " and ", Setting("episodes"), " both set how long a run trains: choose one"
+            )
+        for group in asked.groups:
+            if group.settings.gym.rollout == "episodes":
+                raise UsageError(
+                    Setting("total_timesteps"),
+                    f": the rollouts of group {group.name!r} end with their episodes, so "
+                    "their steps are unknown; with ",
+                    Setting("gym.rollout", "continues", assigned=True),
+                    " each has as many steps as ",
+                    Setting("steps"),
+                    " says",
+                )
+        rollouts = -(-asked.total_timesteps // (asked.steps * asked.n_envs))
+        return msgspec.structs.replace(asked, episodes=rollouts, total_timesteps=0)
+
+    def ask(self, asked: AskedExperiment) -> Questions:
+        """Return the usual questions, and ask about the outcome and the reward of every group."""
+        low, high = read_range(asked.outcome_range)
+        return msgspec.structs.replace(
+            super().ask(asked),
+            outcome=asked.outcome,
+            outcome_better=asked.outcome_better or "higher",
+            outcome_low=low,
+            outcome_high=high,
+            outcome_worst=worst_outcome(asked),
+            rewards={group.name: group.settings.reward for group in asked.groups},
+        )
+
+    def check_task(self, asked: AskedExperiment, task: TaskFacts) -> None:
+        """Raise UsageError if a group's rollouts have no outcome or no end."""
+        for group in asked.groups:
+            _check_rollouts(group, asked, task)
+
+
+def _check_rollouts(group: Group, experiment: AskedExperiment, task: TaskFacts) -> None:
+    gym = group.settings.gym
+    if gym.rollout == "episodes":
+        return
+    if experiment.outcome_over != "evaluation":
+        raise UsageError(
+            Setting("outcome_over", experiment.outcome_over),
+            f": group {group.name!r} has gym.rollout={gym.rollout}, and a rollout in which no episode ends has no "
+            "outcome; use ",
+            Setting("outcome_over", "evaluation"),
+            " or ",
+            Setting("gym.rollout", "episodes", assigned=True),
+        )
+    if not (gym.episode_steps or task.episode_steps):
+        raise UsageError(
+            f"group {group.name!r}: gym.rollout={gym.rollout}: neither the environment nor a rollout limits the length "
+            "of an evaluation episode; set a limit, as in ",
+            Setting("gym.episode_steps", 1000, assigned=True),
+        )
+
+
+KIND = GymnasiumKind()

@@ -1,0 +1,269 @@
+"""The kind of task that is trained by a user's own Python file or command: which settings it needs or does not read."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import PurePath
+
+import msgspec
+
+from esper_ab.contracts.errors import Missing, Setting, UsageError
+from esper_ab.contracts.machine import Machine, Questions, TaskFacts
+from esper_ab.contracts.margins import check_margin
+from esper_ab.contracts.settings import ControllerSettings, GroupSettings
+from esper_ab.contracts.trainer import (
+    FILLED,
+    NAME_WORDS,
+    OUT,
+    SEED,
+    TRAINER_PREFIX,
+    TrainerQuestion,
+    TrainerValue,
+    called,
+    is_command,
+    misnamed,
+    placeholders,
+    read_source,
+)
+from esper_ab.contracts.wording import listed
+from esper_ab.settings.assignments import Assignment
+from esper_ab.settings.devices import asked_gpus, resolve_devices
+from esper_ab.settings.experiment import AskedExperiment, ResolvedExperiment
+from esper_ab.settings.kernel import torch_alone
+from esper_ab.settings.kind import SettingsKind
+from esper_ab.settings.resolution import Resolution
+from esper_ab.settings.schema import FIELDS, TRAINER
+from esper_ab.settings.trainer_settings import DEFAULT_OUTCOME, check_outcome_name, outcome_measure, read_rehearsal
+
+# A command has one point and one outcome.
+_OF_COMMAND = {"episodes": 1, "eval_episodes": 1, "outcome_over": "evaluation"}
+
+
+class TrainerKind(SettingsKind):
+    """The user's trainer, which does not read the settings of policies that esper_ab trains."""
+
+    name = "trainer"
+    words = "trainers of your own"
+    rewards = ()
+    controllers = (name,)
+    trains_policies = False
+    free_names = True
+
+    def read(self, asked: AskedExperiment, said: Sequence[Assignment]) -> AskedExperiment:
+        """Return the experiment with the task's name, and with 1 for every number that is fixed by the trainer."""
+        reference = asked.trainer
+        for assignment in said:
+            self._check_is_read(assignment, asked.task)
+            if not is_command(reference) and assignment.key.startswith(TRAINER):
+                _check_name(assignment)
+        if missing := list(_missing(asked)):
+            raise Missing(missing)
+        check_outcome_name(asked)
+        if asked.margin is not None:
+            check_margin(outcome_measure(asked), asked.margin)  # before the rehearsal, which may take long
+        rehearsal = read_rehearsal(asked.rehearsal)
+        if not is_command(reference):
+            if asked.end_idle:
+                raise UsageError(Setting("end_idle"), " is only for a command")
+            _check_python(reference, asked.outcome)
+            return msgspec.structs.replace(asked, task=_task(reference), n_envs=1, steps=1)
+        for assignment in said:
+            key = assignment.key
+            if key in _OF_COMMAND and assignment.value != _OF_COMMAND[key]:
+                raise UsageError(f"{assignment.origin}: a command reports one outcome, at one point, when it ends")
+        _check_command(reference, asked.outcome, {group.name: group.settings.trainer for group in asked.groups})
+        _check_filled(reference, rehearsal, Setting("rehearsal"))
+        folder = next(assignment.folder for assignment in said if assignment.key == "trainer").resolve()
+        return msgspec.structs.replace(
+            asked,
+            task=_task(reference),
+            n_envs=1,
+            steps=1,
+            episodes=1,
+            eval_episodes=1,
+            trainer_folder=asked.trainer_folder or str(folder),
+        )
+
+    def _check_is_read(self, assignment: Assignment, task: str) -> None:
+        key = assignment.key
+        if not (key.startswith(TRAINER) or (key in FIELDS and self.reads(FIELDS[key]))):
+            raise UsageError(
+                f"{assignment.origin}: your trainer does not read {key}; groups differ in the trainer's own "
+                "settings, as in --vary lr=1e-3,1e-2"
+            )
+
+    def ask(self, asked: AskedExperiment) -> Questions:
+        """Ask the preflight to rehearse the trainer."""
+        return Questions(
+            task=asked.task,
+            data_dir="",
+            slots=(),
+            user_rewards=(),
+            gpus=asked_gpus(asked),
+            trainer=_question(asked),
+            trainer_outcome=outcome_measure(asked),
+        )
+
+    def resolve(self, asked: AskedExperiment, machine: Machine, task: TaskFacts, eval_episodes: int) -> Resolution:
+        """Return the settings with the types that the preflight found."""
+        facts = machine.trainer
+        assert facts is not None, "it was asked about"
+        groups = []
+        for group in asked.groups:
+            settings = GroupSettings(controller=ControllerSettings(name=self.name), trainer=facts.settings[group.name])
+            groups.append(msgspec.structs.replace(group, settings=settings))
+        return Resolution(
+            groups=tuple(groups),
+            slots=asked.slots,
+            devices=resolve_devices(asked, machine, on_cores=self.on_cores),
+            arithmetic=torch_alone(asked.arithmetic),
+            eval_episodes=facts.evaluations,
+        )
+
+    def remarks(self, asked: AskedExperiment, resolved: ResolvedExperiment, machine: Machine) -> tuple[str, ...]:
+        """Return no notes, because the kernel computes nothing here."""
+        return ()
+
+
+def _missing(asked: AskedExperiment) -> Iterator[tuple[Setting, str, str]]:
+    """For each missing decision that only the user can make, yield the setting, an explanation and the flag."""
+    if not asked.groups:
+        key = next((name for name in placeholders(asked.trainer) if name not in FILLED), "KEY")
+        flag = f"--vary {key}=V1,V2"
+        yield Setting("groups"), "at least two groups, which differ in a setting of the trainer", flag
+    if not asked.outcome_better or (is_command(asked.trainer) and not asked.outcome):
+        where = "the name of a number in the result of evaluate(run, state)"
+        if is_command(asked.trainer):
+            where = f"a key of the JSON or a column of the CSV that the command writes to {{{OUT}}}"
+        yield Setting("outcome_better"), f"the outcome that decides, {where}", "--higher NAME"
+    if asked.margin is None:
+        unit = f", in {asked.outcome_unit}" if asked.outcome_unit else ""
+        yield Setting("margin"), f"the smallest difference in the outcome worth acting on{unit}", "--margin SIZE"
+
+
+def _question(asked: AskedExperiment) -> TrainerQuestion:
+    assert asked.margin is not None  # `read` refuses an experiment without one
+    return TrainerQuestion(
+        reference=asked.trainer,
+        directory=asked.trainer_folder,
+        outcome=asked.outcome or DEFAULT_OUTCOME,
+        groups={group.name: group.settings.trainer for group in asked.groups},
+        rehearsal=read_rehearsal(asked.rehearsal),
+        points=asked.episodes,
+        evaluations=0 if asked.eval_episodes == "auto" else asked.eval_episodes,
+        margin=asked.margin,
+        rng_seed=asked.rng_seed,
+        threads=asked.arithmetic.threads,
+        deterministic=asked.arithmetic.deterministic,
+        ends_idle=asked.end_idle,
+        gpu=next(iter(asked_gpus(asked)), ""),
+    )
+
+
+def _check_python(reference: str, outcome: str) -> None:
+    """Raise UsageError for a command without placeholders, or for an outcome that only a command can have."""
+    if " " in PurePath(reference).name:
+        raise UsageError(
+            Setting("trainer"),
+            f": no file {PurePath(reference).name!r}; if this is a command, put "
+            f"{{{SEED}}} where the script expects its seed, as in --seed {{{SEED}}}",
+        )
+    if ":" in outcome:
+        raise UsageError(
+            Setting("outcome", outcome),
+            " is only for a command; for a Python trainer, give a name in the result of evaluate(run, state)",
+        )
+
+
+def _check_name(setting: Assignment) -> None:
+    """Raise UsageError for a setting of a Python trainer whose name no field of a class can have."""
+    if not setting.key.removeprefix(TRAINER).isidentifier():
+        raise UsageError(
+            f"{setting.origin}: {setting.key!r} is not a trainer's setting; write {TRAINER}NAME, as in trainer.lr"
+        )
+
+
+def _check_command(command: str, outcome: str, groups: Mapping[str, Mapping[str, TrainerValue]]) -> None:
+    """Raise UsageError unless every placeholder has a value and every setting has a placeholder."""
+    _check_words(command)
+    try:
+        source = read_source(outcome)
+    except ValueError as error:
+        raise UsageError(Setting("outcome"), f": {error}") from None
+    names = placeholders(command)
+    if SEED not in names:
+        raise UsageError(
+            Setting("trainer"),
+            f": no {{{SEED}}} in {command!r}, so all seeds would repeat the same run; put it "
+            f"where the script expects its seed, as in --seed {{{SEED}}}",
+        )
+    if not source.wandb and OUT not in names:
+        raise UsageError(
+            Setting("trainer"),
+            f": no {{{OUT}}} in {command!r}; it stands for the run's own folder, where "
+            f"{source.path or 'the result file'} must appear; put it where the script expects its folder, as in --out "
+            f"{{{OUT}}}",
+        )
+    for group, settings in groups.items():
+        for name in names:
+            if name not in (*settings, *FILLED):
+                _refuse_mistyped(group, settings, names)
+                raise UsageError(
+                    f"group {group!r}: {{{name}}} in the command has no value; set one, as in --set {TRAINER}{name}=1"
+                )
+        _check_filled(command, settings, f"group {group!r}")
+
+
+def _refuse_mistyped(group: str, settings: Iterable[str], names: Sequence[str]) -> None:
+    """Raise UsageError for a setting without a placeholder, if a placeholder has no value: one of them is mistyped."""
+    free = [name for name in names if name not in (*settings, *FILLED)]
+    have = "has" if len(free) == 1 else "have"
+    braced = listed([f"{{{name}}}" for name in free])
+    for key in settings:
+        if key not in names:
+            raise UsageError(
+                f"group {group!r}: the command has no {{{key}}}, and {braced} {have} no value; "
+                f"did you mean {' or '.join(free)}?"
+            )
+
+
+def _check_words(command: str) -> None:
+    """Raise UsageError for a command that cannot be split into words, or that only a shell would understand."""
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise UsageError(Setting("trainer"), f": {command!r}: {str(error).lower()}") from None
+    if re.match(r"[A-Za-z_][A-Za-z0-9_]*=", words[0]):
+        raise UsageError(
+            Setting("trainer"),
+            f": the command is not run by a shell, so it cannot start with {words[0]}; write "
+            f"env {words[0]} {' '.join(words[1:2])} …",
+        )
+    for name in misnamed(command):
+        raise UsageError(
+            Setting("trainer"),
+            f": {{{name}}} is not a placeholder, because the name of a placeholder consists of "
+            f"{NAME_WORDS}; rename it in the command and in the flags",
+        )
+
+
+def _check_filled(command: str, settings: Iterable[str], what: str | Setting) -> None:
+    """Raise UsageError for a setting that would not change the command."""
+    names = placeholders(command)
+    for name in settings:
+        no_effect = f": {TRAINER}{name} would have no effect"
+        if name in FILLED:
+            raise UsageError(what, f"{no_effect}: esper_ab fills in {{{name}}} for every run")
+        if name not in names:
+            raise UsageError(what, f"{no_effect}: the command has no {{{name}}}")
+
+
+def _task(reference: str) -> str:
+    """Return a trainer's task name, which is also valid as a folder name."""
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", PurePath(called(reference)).stem).strip("-_.")[:64]
+    return f"{TRAINER_PREFIX}{name or 'trainer'}"
+
+
+KIND = TrainerKind()
