@@ -252,7 +252,7 @@ def _pairs(item: Comparison) -> tuple[int | None, int] | None:
     if item.pairs_needed is None or item.inconclusive is Inconclusive.FUTILE:
         return None
     anew = item.pairs_anew or item.pairs_needed
-    if not extendable(item.question, item.course):
+    if not extendable(item.question, item.progress):
         return None, anew.pairs
     return item.pairs_needed.pairs, anew.pairs
 

@@ -128,7 +128,7 @@ def _audited(reward: RewardFindings, audit: RewardAuditFindings) -> dict[str, An
 def comparison_json(comparison: Comparison) -> dict[str, Any]:
     """Return the object of one comparison."""
     question = comparison.question
-    course = comparison.course
+    progress = comparison.progress
     return {
         "a": question.a,
         "b": question.b,
@@ -142,16 +142,16 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
         "alpha": question.alpha,
         "margin": question.design.margin,
         "planned": question.planned,
-        "decision": course.decision,
-        "decided_at": course.decided_at,
-        "finished": course.finished,
+        "decision": progress.decision,
+        "decided_at": progress.decided_at,
+        "finished": progress.finished,
         **{key: getattr(comparison, key) for key in _FIRST},
         "level": str(comparison.level),
         "simultaneous_low": comparison.simultaneous[0],
         "simultaneous_high": comparison.simultaneous[1],
         **comparison.descriptive,
         **{key: getattr(comparison, key) for key in _LAST},
-        "looks": course.looks,
+        "looks": progress.looks,
         "pairs": comparison.pairs,
         "samples": comparison.samples,
     }

@@ -44,31 +44,31 @@ def caveats(evidence: Evidence) -> tuple[str, ...]:
 def _on_progress(evidence: Evidence) -> Iterator[str]:
     planned = evidence.question.planned
     done = len(evidence.pairs)
-    if evidence.course.finished or done >= planned:
+    if evidence.progress.finished or done >= planned:
         return
-    progress = f"{done} of {planned} planned pairs are complete."
+    complete = f"{done} of {planned} planned pairs are complete."
     if looks_to_come(evidence):
         yield (
-            f"{progress} Only planned looks give a verdict: looking at other times and stopping at a good moment "
+            f"{complete} Only planned looks give a verdict: looking at other times and stopping at a good moment "
             "raises the rate of false claims."
         )
     else:
-        yield progress  # under the anytime-valid rule, one may look after every pair
+        yield complete  # under the anytime-valid rule, one may look after every pair
 
 
 def _on_later(evidence: Evidence) -> Iterator[str]:
     """Give the mean of the pairs after the decision, and say whether they contradict it."""
-    course = evidence.course
+    progress = evidence.progress
     difference = evidence.design.difference
-    later = course.later
+    later = progress.later
     if not later:
         return
     mean = _mean_difference(later)
     mean_of_all = _mean_difference((*evidence.pairs[: evidence.used], *later))
-    if course.decision == "equivalent":
+    if progress.decision == "equivalent":
         contradicts = abs(mean) >= evidence.design.margin
     else:
-        contradicts = mean * course.direction < 0.0
+        contradicts = mean * progress.direction < 0.0
     every = n_pairs(evidence.used + len(later))
     if len(later) == 1:
         effect = "contradicts it" if contradicts else "is not used"
@@ -137,7 +137,7 @@ def _on_data(evidence: Evidence) -> Iterator[str]:
 
 def _on_design(evidence: Evidence) -> Iterator[str]:
     question = evidence.question
-    course = evidence.course
+    progress = evidence.progress
     design = question.design
     if not question.paired:
         yield "Unpaired: the runs of a seed share no randomness, so their pairing is arbitrary."
@@ -151,13 +151,13 @@ def _on_design(evidence: Evidence) -> Iterator[str]:
         else:
             why = "not estimable in this order"
         yield f"Not adjusted for device and start order: {why}."
-    if course.standing == "futile":
+    if progress.standing == "futile":
         yield "Stopped for futility: further pairs might have shown anything, including EQUIVALENT."
-    if course.decision == "crossed" and course.decided_at is not None and design.early_stop:
+    if progress.decision == "crossed" and progress.decided_at is not None and design.early_stop:
         overestimated = "early stopping overestimates differences on average."
-        if course.looks[-1].bound_e is not None:
+        if progress.looks[-1].bound_e is not None:
             yield f"It stopped once the evidence sufficed; {overestimated}"
-        elif course.decided_at < question.planned:
+        elif progress.decided_at < question.planned:
             yield f"It was decided before the planned end; {overestimated}"
 
 

@@ -21,7 +21,7 @@ from esper_ab.verdict.grounds import Grounds, decide, decide_unaudited
 from esper_ab.verdict.imputation import Imputed, imputed, limits_with_losses
 from esper_ab.verdict.inconclusive import Inconclusive
 from esper_ab.verdict.look import Effect, Look, effect_of
-from esper_ab.verdict.looks import Course
+from esper_ab.verdict.looks import ComparisonProgress
 from esper_ab.verdict.question import Lost, Question
 from esper_ab.verdict.sample_size import needed_anew, needed_here, smallest_difference, spread
 from esper_ab.verdict.sentences_on_losses import losses_cap
@@ -66,7 +66,7 @@ class Comparison(Evidence):
 def compare(
     question: Question,
     data: Data,
-    course: Course,
+    progress: ComparisonProgress,
     *,
     same_records: bool,
     lost: Lost,
@@ -74,18 +74,18 @@ def compare(
 ) -> Comparison:
     """Compute the statistics of the complete pairs (in any order), or of unpaired runs, and reach a verdict.
 
-    `course`: the course of this comparison, from `looks`; the decision comes from the course alone. `same_records`:
+    `progress`: the looks taken at this comparison, from which alone the decision comes. `same_records`:
     whether the digests of both runs agree in every pair. `findings`: all findings of the audit.
     """
     touching = tuple(finding for finding in findings if finding.touches(question.a, question.b))
-    numbers = _numbers(question, before(data, sys.maxsize), course)
+    numbers = _numbers(question, before(data, sys.maxsize), progress)
     return _judge(numbers, same_records, lost, touching)
 
 
-def _numbers(question: Question, data: tuple[Pair, ...] | Samples, course: Course) -> Numbers:
+def _numbers(question: Question, data: tuple[Pair, ...] | Samples, progress: ComparisonProgress) -> Numbers:
     """Compute all numbers that follow from the runs and the looks."""
     paired = not isinstance(data, Samples)
-    last = course.last
+    last = progress.last
     used = data
     alpha = question.alpha
     if last is not None:
@@ -102,11 +102,11 @@ def _numbers(question: Question, data: tuple[Pair, ...] | Samples, course: Cours
     anew = None
     spread_used = spread(effect)
     if spread_used is not None:
-        needed = needed_here(question, course, spread_used)
-        anew = needed_anew(question, course, spread_used)
+        needed = needed_here(question, progress, spread_used)
+        anew = needed_anew(question, progress, spread_used)
     return Numbers(
         question=question,
-        course=course,
+        progress=progress,
         pairs=() if isinstance(data, Samples) else data,
         samples=data if isinstance(data, Samples) else None,
         used=len(used),
@@ -132,9 +132,9 @@ def _equivalence_tests(question: Question, used: Data, effect: Effect | None, la
 
 def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Finding, ...]) -> Comparison:
     """Apply the losses and the audit to the numbers."""
-    course = numbers.course
+    progress = numbers.progress
     design = numbers.design
-    with_losses = imputed(design, numbers.data, course, lost)
+    with_losses = imputed(design, numbers.data, progress, lost)
     shown = _grounds_shown(numbers, same_records=same_records)
     unaudited = decide_unaudited(shown)
     caps = _caps(numbers, findings, with_losses, unaudited)
@@ -152,11 +152,11 @@ def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Fin
     most = _most_pairs(numbers, lost)
     smallest = _smallest_resolvable(numbers, most)
     kind = None
-    if verdict is Verdict.INCONCLUSIVE and not caps and course.finished:
+    if verdict is Verdict.INCONCLUSIVE and not caps and progress.finished:
         kind = _kind(numbers, low, high, smallest)
     could_not_see = None
     if verdict in CLAIMS and not numbers.proportions:
-        could_not_see = unseen(design, numbers.data, course)
+        could_not_see = unseen(design, numbers.data, progress)
     return Comparison(
         **vars(numbers),
         same_records=same_records,
@@ -169,7 +169,7 @@ def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Fin
         imputed=with_losses,
         findings=findings,
         capped_by=caps,
-        limits_with_losses=limits_with_losses(design, numbers.data, course, lost),
+        limits_with_losses=limits_with_losses(design, numbers.data, progress, lost),
         unseen=could_not_see,
         inconclusive=kind,
         unaudited=unaudited,
@@ -187,8 +187,8 @@ def _grounds_shown(numbers: Numbers, *, same_records: bool) -> Grounds:
     return Grounds(
         pairs=len(numbers.data),
         identical=same_records and all_equal,
-        standing=numbers.course.standing,
-        direction=numbers.course.direction * numbers.question.sign,
+        standing=numbers.progress.standing,
+        direction=numbers.progress.direction * numbers.question.sign,
         small=last is not None and last.small,
     )
 
@@ -199,7 +199,7 @@ def _caps(
     """Return the reasons why the verdict is at most INCONCLUSIVE, one sentence each."""
     caps = [finding.sentence for finding in findings if finding.weight == "caps"]
     if with_losses is not None and not with_losses.survives:
-        claims_equivalence = numbers.course.decision == "equivalent"
+        claims_equivalence = numbers.progress.decision == "equivalent"
         caps.append(losses_cap(numbers.question, with_losses, small=claims_equivalence))
     if unaudited is Verdict.EQUIVALENT:
         caps += [finding.sentence for finding in findings if finding.weight == "caps equivalence"]
@@ -226,12 +226,12 @@ def _smallest_resolvable(numbers: Numbers, most: int | None) -> float | None:
     spread_used = spread(numbers.effect)
     if spread_used is None or most is None:
         return None
-    return smallest_difference(numbers.question, numbers.course, spread_used, most)
+    return smallest_difference(numbers.question, numbers.progress, spread_used, most)
 
 
 def _kind(numbers: Numbers, low: float | None, high: float | None, smallest: float | None) -> Inconclusive | None:
     """Return the kind of INCONCLUSIVE (stopped for futility, or whether the margin was detectable); else None."""
-    if numbers.course.standing == "futile":
+    if numbers.progress.standing == "futile":
         return Inconclusive.FUTILE
     margin = numbers.design.margin
     within = low is not None and high is not None and max(-low, high) < margin
@@ -245,7 +245,7 @@ def _kind(numbers: Numbers, low: float | None, high: float | None, smallest: flo
 
 def _equivalence_interval(numbers: Numbers) -> DifferenceInterval:
     """Return the interval that EQUIVALENT rests on, at the comparison's initial share of alpha."""
-    last = numbers.course.looks[-1]
+    last = numbers.progress.looks[-1]
     alpha = numbers.question.alpha
     if not numbers.proportions:
         alpha = 2.0 * alpha  # for two one-sided tests

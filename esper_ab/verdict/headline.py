@@ -129,7 +129,7 @@ def _equivalent(evidence: Evidence) -> str:
 
 def _decided(evidence: Evidence) -> str:
     question = evidence.question
-    ahead = evidence.course.direction * question.sign > 0
+    ahead = evidence.progress.direction * question.sign > 0
     better = "better" if ahead else "worse"
     margin = _margin(evidence)
     small = evidence.verdict in (Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN)
@@ -175,7 +175,7 @@ def _open(evidence: Evidence) -> str:
 
 def _would_decide(evidence: Evidence, reason: Undecided) -> str:
     """Say how many pairs would show a difference of the margin, if more pairs are needed for a decision."""
-    if reason not in (Undecided.ZERO_INSIDE, Undecided.BOUND) or not evidence.course.finished:
+    if reason not in (Undecided.ZERO_INSIDE, Undecided.BOUND) or not evidence.progress.finished:
         return ""
     anew = evidence.pairs_anew
     here = evidence.pairs_needed
@@ -189,8 +189,8 @@ def _would_decide(evidence: Evidence, reason: Undecided) -> str:
 
 def _worded(evidence: Evidence, reason: Undecided) -> str:
     """Word a reason without numbers of the interval, as the end of "Not decided: ..., but ..."."""
-    if reason is Undecided.DRIFT and evidence.course.later:
-        later = len(evidence.course.later)
+    if reason is Undecided.DRIFT and evidence.progress.later:
+        later = len(evidence.progress.later)
         return f"the differences drift over all {n_pairs(evidence.used + later)}, {later} of them after that look"
     if reason is Undecided.LOST_WITHOUT_WORST:
         return f"{_REASONS[reason]} ({evidence.question.worst_flag})"
@@ -213,7 +213,7 @@ def _worded_with_numbers(evidence: Evidence, reason: Undecided) -> str:
 
 
 def _yet(evidence: Evidence) -> str:
-    return "" if evidence.course.finished else " yet"
+    return "" if evidence.progress.finished else " yet"
 
 
 def _ahead(evidence: Evidence) -> str:

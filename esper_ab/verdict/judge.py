@@ -21,7 +21,7 @@ from esper_ab.verdict.comparison import compare
 from esper_ab.verdict.departures import departures, listed_runs, listed_short, next_step
 from esper_ab.verdict.drift import drifting
 from esper_ab.verdict.finding import Finding
-from esper_ab.verdict.looks import Courses, take_looks
+from esper_ab.verdict.looks import PlanProgress, take_looks
 from esper_ab.verdict.observations import Observations, seed_key
 from esper_ab.verdict.pairing import Pairing
 from esper_ab.verdict.question import Question
@@ -132,43 +132,52 @@ def _refuse_foreign(plan: AnalysisPlan, observations: Observations) -> None:
 def _judged(plan: AnalysisPlan, observations: Observations, rng_seed: int, within: str = "") -> Answer:
     """Judge observations in which each group has one cell. `within`: the chosen settings, in words."""
     planned = observations if observations.exploratory else _planned(plan, observations)
-    followed = take_looks(plan, planned)
+    progress = take_looks(plan, planned)
+    answer = judge_looks(plan, planned, progress, rng_seed, within)
+    if observations.repeatable or observations.exploratory:
+        return answer
+    clusters = [finding.sentence for finding in answer.findings if finding.kind == CLUSTERS]
+    return replace(
+        answer,
+        departures=(*departures(plan, observations, progress), *clusters),
+        next_step=next_step(plan, planned, progress),
+    )
+
+
+def judge_looks(
+    plan: AnalysisPlan, observations: Observations, progress: PlanProgress, rng_seed: int, within: str = ""
+) -> Answer:
+    """Judge observations of planned runs, at which the looks have been taken. `within`: the chosen settings, in words.
+
+    The answer has no departures and no next step.
+    """
     comparisons = []
     shown: dict[Finding, None] = {}  # findings of the outcomes, each once and in order
-    for contrast, course in followed.courses.items():
-        pairing = followed.pairings[contrast]
-        of_data = tuple(_of_data(plan, planned, followed, contrast))
-        shown.update(dict.fromkeys(of_data))
+    for contrast, pairing in progress.pairings.items():
+        of_outcomes = tuple(_findings_of_outcomes(plan, observations, progress, contrast))
+        shown.update(dict.fromkeys(of_outcomes))
         comparison = compare(
-            _question(plan, planned, contrast, pairing, rng_seed, within),
+            _question(plan, observations, contrast, pairing, rng_seed, within),
             pairing.pairs,
-            course,
+            progress.comparisons[contrast],
             lost=pairing.lost,
-            same_records=_everywhere(plan, planned, contrast, "same_records"),
-            findings=(*_of_records(plan, planned, contrast), *of_data),
+            same_records=_everywhere(plan, observations, contrast, "same_records"),
+            findings=(*_findings_of_records(plan, observations, contrast), *of_outcomes),
         )
         comparisons.append(comparison)
     compared = [(contrast.a, contrast.b) for contrast in plan.design.comparisons]
-    answer = Answer(
-        observations=planned,
+    return Answer(
+        observations=observations,
         scales=plan.scales,
         design=plan.design,
-        courses=followed,
+        progress=progress,
         comparisons=tuple(comparisons),
         plan="" if observations.exploratory else plan.digest,
         findings=tuple(shown),
         departures=(),
-        improvements=task_improvements(planned, plan.scales, compared, rng_seed),
-        notes=tuple(_notes(planned, followed)),
+        improvements=task_improvements(observations, plan.scales, compared, rng_seed),
+        notes=tuple(_notes(observations, progress)),
         next_step="",
-    )
-    if observations.repeatable or observations.exploratory:
-        return answer
-    clusters = [finding.sentence for finding in shown if finding.kind == CLUSTERS]
-    return replace(
-        answer,
-        departures=(*departures(plan, observations, followed), *clusters),
-        next_step=next_step(plan, planned, followed),
     )
 
 
@@ -241,7 +250,7 @@ def _everywhere(plan: AnalysisPlan, observations: Observations, contrast: Contra
     return all(task in facts and contrast.groups in getattr(facts[task], fact) for task in tasks)
 
 
-def _of_records(plan: AnalysisPlan, observations: Observations, contrast: Contrast) -> Iterator[Finding]:
+def _findings_of_records(plan: AnalysisPlan, observations: Observations, contrast: Contrast) -> Iterator[Finding]:
     """Yield the audits' findings. A finding that blocks or caps a task also blocks or caps the mean over tasks."""
     facts = observations.facts or {}
     for task in _tasks_of(plan, contrast):
@@ -253,11 +262,11 @@ def _of_records(plan: AnalysisPlan, observations: Observations, contrast: Contra
             yield finding
 
 
-def _of_data(
-    plan: AnalysisPlan, observations: Observations, followed: Courses, contrast: Contrast
+def _findings_of_outcomes(
+    plan: AnalysisPlan, observations: Observations, progress: PlanProgress, contrast: Contrast
 ) -> Iterator[Finding]:
     """Yield the findings that follow from the outcomes: pairs that are dependent, and differences that drift."""
-    pairing = followed.pairings[contrast]
+    pairing = progress.pairings[contrast]
     if observations.facts is None:
         yield from on_rows(observations, pairing, contrast, plan.replicates)
     if pairing.clusters and not observations.exploratory:
@@ -265,7 +274,7 @@ def _of_data(
     yield from _drift(plan, observations, pairing, contrast)
     if contrast.task != MEAN:
         return
-    for other, of_task in followed.pairings.items():
+    for other, of_task in progress.pairings.items():
         if other.groups == contrast.groups and other.task != MEAN:
             for finding in _drift(plan, observations, of_task, other):
                 yield msgspec.structs.replace(finding, sentence=f"{other.task}: {finding.sentence}")
@@ -320,14 +329,14 @@ def _order_of_runs(observations: Observations, contrast: Contrast) -> dict[str, 
     return {name: fsum(places) / len(places) for name, places in orders.items()}
 
 
-def _notes(observations: Observations, followed: Courses) -> Iterator[str]:
+def _notes(observations: Observations, progress: PlanProgress) -> Iterator[str]:
     """Yield notes on the runs: those without a partner, and pairs that are not independent."""
     yield from observations.notes
     if not observations.exploratory:
         if observations.facts is None:
             yield _LOOKED
         return
-    for contrast, pairing in followed.pairings.items():
+    for contrast, pairing in progress.pairings.items():
         if pairing.clusters:
             where = f" ({contrast.task})" if contrast.task else ""
             independent = len(pairing.pairs)

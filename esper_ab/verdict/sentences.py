@@ -209,7 +209,7 @@ def _deciding_p(evidence: Evidence) -> float | None:
 
 def _when(evidence: Evidence) -> str:
     """Name the look that decided the comparison; "" in a design with a single look."""
-    at = evidence.course.decided_at
+    at = evidence.progress.decided_at
     design = evidence.design
     if at is None or (len(design.looks) < 2 and design.anytime_after is None):
         return ""
@@ -223,7 +223,7 @@ def _at_which_look(evidence: Evidence) -> str:
 
 def _of_last(evidence: Evidence) -> str:
     """Say that the numbers are from a look after the deciding one; "" if they are not."""
-    at = evidence.course.decided_at
+    at = evidence.progress.decided_at
     look = evidence.last_look
     if look is None or at in (None, look.replicates):
         return ""
@@ -239,8 +239,8 @@ def _after(design: Design, replicates: int) -> str:
 
 
 def _undecided(evidence: Evidence) -> str:
-    progress = "" if evidence.course.finished else " so far"
-    result = f"{evidence.verdict}{progress} ({_pairs_so_far(evidence)}). {_result_so_far(evidence)}"
+    so_far = "" if evidence.progress.finished else " so far"
+    result = f"{evidence.verdict}{so_far} ({_pairs_so_far(evidence)}). {_result_so_far(evidence)}"
     if evidence.unaudited not in _OPEN and evidence.capped_by:
         alone = f"From the {evidence.worded('pairs')} alone the verdict would be {evidence.unaudited}"
         return f"{result} {alone}, but: {' '.join(evidence.capped_by)}"
@@ -262,7 +262,7 @@ def _undecided(evidence: Evidence) -> str:
 def _pairs_so_far(evidence: Evidence) -> str:
     """Count the pairs, as in "4 of 8 pairs" before the end of a plan that has one, else as in "4 pairs"."""
     n = len(evidence.pairs)
-    if evidence.course.finished or evidence.most_pairs is None:
+    if evidence.progress.finished or evidence.most_pairs is None:
         return evidence.counted(n)
     return f"{n} of {evidence.question.planned} pairs"
 
@@ -283,10 +283,10 @@ def _result_so_far(evidence: Evidence) -> str:
 
 def _withdrawn(evidence: Evidence) -> str:
     """Explain an open comparison whose boundary was reached at an earlier look."""
-    course = evidence.course
-    if course.decision == course.standing:
+    progress = evidence.progress
+    if progress.decision == progress.standing:
         return ""
-    claim = "The boundary was crossed" if course.decision == "crossed" else "Equivalence was shown"
+    claim = "The boundary was crossed" if progress.decision == "crossed" else "Equivalence was shown"
     return f"{claim}{_at_which_look(evidence)}, but the last look no longer shows it."
 
 

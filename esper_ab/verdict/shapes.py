@@ -27,7 +27,7 @@ def on_shapes(evidence: Evidence) -> Iterator[str]:
         yield from (_on_tail(evidence, tail, sign) for tail, sign in tails_beyond_margin(evidence))
         return
     differences = np.array([pair.a - pair.b for pair in evidence.pairs[: evidence.used]])
-    sign = float(evidence.course.direction)
+    sign = float(evidence.progress.direction)
     plan = look_plan(evidence.design, evidence.used)
     towards = sign * differences
     tail = far_tail(towards)

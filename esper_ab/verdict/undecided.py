@@ -28,7 +28,7 @@ _FENCES = 3.0  # interquartile ranges beyond a quartile at which Tukey's outer f
 def on_undecided(evidence: Evidence) -> Iterator[str]:
     """Give the exact p of pairs that all agree in direction; advise logarithms, or show the interquartile mean."""
     pairs = evidence.pairs[: evidence.used]
-    if evidence.verdict is not Verdict.INCONCLUSIVE or evidence.capped_by or not evidence.course.finished:
+    if evidence.verdict is not Verdict.INCONCLUSIVE or evidence.capped_by or not evidence.progress.finished:
         return
     if len(pairs) < LEAST_PAIRS or evidence.proportions is not None or evidence.constant:
         return

@@ -272,7 +272,7 @@ def looks_table(comparisons: Sequence[Comparison]) -> Table:
     """Build the table of the interim looks taken so far, with the bound of each look."""
     rows = []
     for item in comparisons:
-        rows += [_look_row(item, look) for look in item.course.looks]
+        rows += [_look_row(item, look) for look in item.progress.looks]
     return Table(
         "Looks",
         ("comparison", "seeds", "pairs", "alpha", "bound", "reached", "effect", "repeated interval", "decision"),
