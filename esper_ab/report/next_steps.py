@@ -1,15 +1,13 @@
-"""The basis of an answer, the next steps, and the commands that repeat the experiment. Pure."""
+"""The next steps after an experiment, by its state and its verdicts, with the command for each. Pure."""
 
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator
 
 from esper_ab.analysis.learning import unsettled
 from esper_ab.contracts.shell_command import shell_command
-from esper_ab.contracts.wording import counted, listed
-from esper_ab.design.design import default_looks, rule
+from esper_ab.design.design import default_looks
 from esper_ab.plan.budget import ENOUGH_EPISODES, enough_episodes
 from esper_ab.report.content import Content
 from esper_ab.report.document import Item
@@ -23,51 +21,6 @@ from esper_ab.verdict.verdict import DIFFERENT, Verdict
 _MOST_PAIRS = 1000  # more are no advice
 _LONGER = 4  # times as many episodes
 _SUFFIXES = ("again", "fixed", "larger", "longer", "training", "whole")  # of the names of next experiments
-
-
-def basis(content: Content) -> tuple[str, ...]:
-    """Describe the basis of the answer in a few sentences: runs, rule and audit."""
-    sentences = []
-    runs = _on_runs(content)
-    if runs:
-        sentences.append(runs)
-    if content.comparisons:
-        sentences.append(f"Rule, declared before the first run: {rule(content.design)}.")
-    sentences.append(_on_audit(content))
-    return tuple(sentences)
-
-
-def _on_runs(content: Content) -> str:
-    plan = content.history.plan
-    sentences = []
-    if content.state.complete:
-        sentences.append(content.state.sentence)
-    if plan.differences:
-        settings = _shortened([difference.key for difference in plan.differences])
-        sentences.append(f"The groups differ in {settings}.")
-    if plan.experiment.unpaired:
-        sentences.append("The runs of a seed share no random numbers.")
-    return " ".join(sentences)
-
-
-def _shortened(keys: list[str]) -> str:
-    """List settings, but no more than three by name."""
-    if len(keys) <= 3:
-        return listed(keys)
-    return f"{', '.join(keys[:3])} and {len(keys) - 3} more settings"
-
-
-def _on_audit(content: Content) -> str:
-    findings = content.analysis.findings
-    heavy = [finding.sentence for finding in findings if finding.weight != "notes"]
-    if heavy:
-        return f"Audit: {' '.join(heavy)}"
-    incidents = ""
-    if content.history.incidents:
-        incidents = f"; {counted(len(content.history.incidents), 'incident')}"
-    if not findings:
-        return f"Audit: nothing but the groups' settings could explain a difference{incidents}."
-    return f"Audit: no objection; {counted(len(findings), 'remark')}{incidents}."
 
 
 def next_steps(content: Content) -> tuple[Item, ...]:
@@ -281,25 +234,3 @@ def _next_name(name: str, suffix: str) -> str:
         return f"{name}-{suffix}"
     count = int(earlier[2] or 1)
     return f"{earlier[1]}-{suffix}-{count + 1}"
-
-
-def reproduction(content: Content) -> tuple[str, ...]:
-    """Return shell lines that repeat the experiment.
-
-    `git checkout` must run in a checkout of the code; the other lines run anywhere.
-    """
-    history = content.history
-    lines = []
-    code = history.started.code
-    experiment = history.plan.experiment
-    if code.get("commit"):
-        altered = ""
-        if code.get("dirty") == "yes":
-            altered = "; the local changes that were there are not in it"
-        lines.append(f"git checkout {shlex.quote(code['commit'])}  # in a checkout of esper_ab{altered}")
-    again = f"{content.place}-again"
-    lines.append(shell_command("launch", f"{content.place}/experiment.toml", "--output-dir", again))
-    if history.replicates > len(history.plan.blocks) and not experiment.open_ended:
-        made = f"{again}/{experiment.name}"
-        lines.append(shell_command("resume", made, "--seeds", str(history.replicates)))
-    return tuple(lines)
