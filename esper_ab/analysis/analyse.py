@@ -8,12 +8,13 @@ from esper_ab.analysis.audit import audit
 from esper_ab.analysis.conduct import Conduct, conduct
 from esper_ab.analysis.cross import CrossEvaluation, cross_evaluation
 from esper_ab.analysis.evaluation_noise import noise_of_pairs
-from esper_ab.analysis.kinds import kind_of
+from esper_ab.analysis.kind import FindingsKind
 from esper_ab.analysis.learning import Learning, learning
 from esper_ab.analysis.observe import observe, pairs_in, plan_of, progress_of, same_records, same_settings
 from esper_ab.analysis.remarks import remarks
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.analysis.reward_audit import RewardAuditFindings, findings_of
+from esper_ab.contracts.kinds_of_task import of_kind
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import RunOutcome, outcomes
 from esper_ab.settings.eval_episodes import EvaluationNoise
@@ -73,7 +74,7 @@ def analyse(history: History, rng_seed: int | None = None) -> Analysis:
 def task_and_budget(history: History) -> str:
     """Describe in one line the task on which the groups were trained, and the training budget."""
     experiment = history.plan.experiment
-    return f"task {experiment.task_title}, {kind_of(history).budget(experiment)}"
+    return f"task {experiment.task_title}, {of_kind(history.plan.kind, FindingsKind).budget(experiment)}"
 
 
 def conditions(history: History) -> str:
@@ -82,7 +83,7 @@ def conditions(history: History) -> str:
     ppo = _ppo_in_words(history)
     if ppo:
         parts.append(f"PPO {ppo}")
-    scope = kind_of(history).scope(history)
+    scope = of_kind(history.plan.kind, FindingsKind).scope(history)
     if scope:
         parts.append(scope)
     return ", ".join(parts)

@@ -12,9 +12,9 @@ from itertools import zip_longest
 from typing import TypeVar
 
 from esper_ab.analysis import audit_conduct, audit_setup, audit_updates
-from esper_ab.analysis.kinds import kind_of
+from esper_ab.analysis.kind import FindingsKind
 from esper_ab.analysis.observe import Pairs
-from esper_ab.contracts.kinds_of_task import GYMNASIUM, kind_of_task
+from esper_ab.contracts.kinds_of_task import GYMNASIUM, kind_of_task, of_kind
 from esper_ab.contracts.worker_order import Lane
 from esper_ab.design.counterbalance import identified
 from esper_ab.design.design import Contrast
@@ -36,7 +36,7 @@ def audit(history: History, pairs: Pairs) -> Iterator[Finding]:
     yield from audit_setup.setup_findings(history)
     yield from audit_conduct.conduct_findings(history)
     yield from audit_updates.update_findings(history)
-    yield from kind_of(history).findings(history, pairs)
+    yield from of_kind(history.plan.kind, FindingsKind).findings(history, pairs)
     yield from _no_number(history)
 
 

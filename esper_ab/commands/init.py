@@ -25,10 +25,10 @@ from esper_ab.contracts.files_below import create_below, write_below
 from esper_ab.contracts.settings import GroupSettings
 from esper_ab.contracts.shell_command import shell_command, typeable
 from esper_ab.settings.assignments import FIELDS, Field
-from esper_ab.settings.kinds import kind_of
+from esper_ab.settings.kind import settings_of
 
 _SET = ("task", "episodes", "steps", "n_envs", "seeds")  # written with their defaults; other settings are comments
-_GROUPS = kind_of(FIELDS["task"].default).default_groups
+_GROUPS = settings_of(FIELDS["task"].default).default_groups
 _SIGNS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
 _NAME_CHARS = 128  # longest name of an experiment directory
 _WIDTH = 110

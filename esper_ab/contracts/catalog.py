@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any, TypeVar
+from typing import Any
 
 from esper_ab.contracts.own_packages import folder
-
-T = TypeVar("T")
 
 
 def names(package: str) -> tuple[str, ...]:
     """Return the entries of `package` ("workers.rewards"), sorted, without importing any of them."""
     return tuple(sorted(path.stem for path in folder(package).glob("*.py") if not path.stem.startswith("_")))
+
+
+def folders(package: str) -> tuple[str, ...]:
+    """Return the packages in the folder of `package`, sorted, without importing any of them."""
+    inside = (init.parent.name for init in folder(package).glob("*/__init__.py"))
+    return tuple(sorted(name for name in inside if not name.startswith("_")))
 
 
 def entry(package: str, name: str, attribute: str) -> Any:
@@ -23,9 +27,3 @@ def entry(package: str, name: str, attribute: str) -> Any:
     if name not in names(package):
         raise KeyError(f"no {name!r} in {package}; available: {', '.join(names(package))}")
     return getattr(importlib.import_module(f"{package}.{name}"), attribute)
-
-
-def entry_or(package: str, name: str, attribute: str, default: T) -> T:
-    """Import entry `name` and return its `attribute`; `default` if there is no such entry."""
-    found: T = entry(package, name, attribute) if name in names(package) else default
-    return found

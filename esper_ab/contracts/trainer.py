@@ -18,6 +18,7 @@ from esper_ab.contracts.records import Count, FileBelow, Number, Seconds
 
 TrainerValue = bool | int | float | str
 Resumption = Literal["exactly", "resumes", "anew"]
+TRAINER_PREFIX = "trainer:"  # of the name of a task that a trainer trains
 SEED = "seed"
 OUT = "out"
 PORT = "port"

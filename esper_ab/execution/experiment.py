@@ -21,9 +21,10 @@ from esper_ab.contracts.errors import DiskFull, JournalError, Setting, UsageErro
 from esper_ab.contracts.evaluation import greedy_episodes
 from esper_ab.contracts.experiment_name import check_name
 from esper_ab.contracts.files_below import PRIVATE, make_folder, removed_on_failure
-from esper_ab.contracts.kinds_of_task import GROWTH, TRAINER_PREFIX, kind_of_task
+from esper_ab.contracts.kinds_of_task import GROWTH, kind_of_task
 from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.reward_audit import RewardAudit
+from esper_ab.contracts.trainer import TRAINER_PREFIX
 from esper_ab.contracts.wording import counted
 from esper_ab.control import provenance
 from esper_ab.control.nodes import examine_nodes
@@ -47,7 +48,7 @@ from esper_ab.plan.plan import Plan
 from esper_ab.plan.text import WIDTH, plan_text, short_text
 from esper_ab.settings.eval_episodes import EvalEpisodesChoice, choose_eval_episodes
 from esper_ab.settings.experiment import AskedExperiment
-from esper_ab.settings.kinds import kind_of
+from esper_ab.settings.kind import settings_of
 from esper_ab.settings.resolve import resolve
 from esper_ab.trackers.beside import Trackers
 from esper_ab.trackers.settings import Tracking, wanted
@@ -120,7 +121,7 @@ def plan_part(
         each = asked.episodes * asked.n_envs + episodes + greedy_episodes(episodes, asked.n_envs)
         needed = expected_bytes(len(asked.groups) * asked.seeds * each)
         check_experiment_dir(experiment_dir, needed, taken_over=is_leftover(experiment_dir))
-    questions = kind_of(asked.task).ask(asked)
+    questions = settings_of(asked.task).ask(asked)
     key = msgspec.json.encode(questions)
     machine = machines.get(key)
     if machine is None:
@@ -209,7 +210,7 @@ def _plan_on(
 ) -> tuple[Plan, Estimate]:
     """Plan on the requested devices, or else on all devices of the first kind that the machine has."""
     experiment = resolve(asked, machine, name, evaluation.eval_episodes)
-    remarks = kind_of(asked.task).remarks(asked, experiment, machine)
+    remarks = settings_of(asked.task).remarks(asked, experiment, machine)
     if evaluation.why:
         remarks += (evaluation.why,)
     run_sd = None

@@ -7,7 +7,7 @@ from collections import Counter
 from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.wording import counted, listed
 from esper_ab.plan.plan import Plan
-from esper_ab.settings.kinds import kind_of
+from esper_ab.settings.kind import settings_of
 
 _GPUS_NAMED = 4  # at most; more are counted
 
@@ -44,7 +44,7 @@ def unused_gpus(plan: Plan, machine: Machine) -> str:
     if not unused:
         return ""
     count = f"{counted(len(unused), 'GPU')} unused"
-    kind = kind_of(plan.experiment.task)
+    kind = settings_of(plan.experiment.task)
     if kind.on_cores:
         return f"{count} ({kind.words} run on the CPU)"
     if any(name not in pool for name in unused):

@@ -11,7 +11,7 @@ from esper_ab.design.design import default_looks
 from esper_ab.plan.budget import ENOUGH_EPISODES, enough_episodes
 from esper_ab.report.content import Content
 from esper_ab.report.document import Item
-from esper_ab.report.kinds import kind_of
+from esper_ab.report.kind import tables_of
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.inconclusive import Inconclusive
@@ -175,7 +175,7 @@ def _more_spread(content: Content) -> Iterator[Item]:
         command = _anew(content, "training", "--outcome-over", "curve-mean")
     yield Item(
         "Most pairs have equal outcomes, and so would most further pairs: compare "
-        f"{less}on {kind_of(content).harder}{training}.",
+        f"{less}on {tables_of(content).harder}{training}.",
         command,
     )
 

@@ -8,7 +8,7 @@ from functools import partial
 from esper_ab.report.content import Content
 from esper_ab.report.document import Commands, Figures, Item, Node, Paragraphs, Points, Section
 from esper_ab.report.figures.catalogue import drawn
-from esper_ab.report.kinds import kind_of
+from esper_ab.report.kind import tables_of
 from esper_ab.report.reproduction import reproduction
 from esper_ab.report.tables import comparison, groups, learning, reward_audit, trust
 from esper_ab.report.tables.table import Table
@@ -36,7 +36,7 @@ def sections(content: Content) -> list[Section]:
         ),
         _section(content, "groups", "Groups", _built(_GROUPS, content)),
         _section(content, "rewards", "What the rewards pay for", _rewards(content)),
-        _section(content, "training", "Training", (*kind_of(content).training(content), *_built(_TRAINING, content))),
+        _section(content, "training", "Training", (*tables_of(content).training(content), *_built(_TRAINING, content))),
         _section(content, "trust", "Can it be trusted?", _built(_TRUST, content)),
         _section(content, "settings", "Settings", (*_built(_SETTINGS, content), *_notes_and_commands(content))),
     ]

@@ -12,7 +12,6 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from esper_ab.contracts.errors import Setting, UsageError
-from esper_ab.contracts.kinds_of_task import TRAINER_PREFIX
 from esper_ab.contracts.measures import Margin, Unit
 from esper_ab.contracts.records import GroupName
 from esper_ab.contracts.settings import (
@@ -25,7 +24,7 @@ from esper_ab.contracts.settings import (
     Settings,
     Spec,
 )
-from esper_ab.contracts.trainer import check_reference
+from esper_ab.contracts.trainer import TRAINER_PREFIX, check_reference
 
 Share = Annotated[float, Meta(ge=0.0, lt=1.0)]
 # An equivalence test uses an interval at 2 alpha; below 1e-12, quantiles are less exact than alpha is small.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from esper_ab.contracts import catalog
 from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.kinds_of_task import Concern, kind_of_task, of_kind
 from esper_ab.contracts.machine import ControllerQuestion, Machine, Questions, TaskFacts
 from esper_ab.contracts.settings import GroupSettings, KindName
 from esper_ab.settings.assignments import FIELDS, Assignment, refuse_unknown
@@ -15,14 +15,20 @@ from esper_ab.settings.resolution import Resolution
 from esper_ab.settings.trainer_settings import check_outcome_name
 
 
+def settings_of(task: str) -> SettingsKind:
+    """Return the rules for the settings of a task, from its name in plans."""
+    return of_kind(kind_of_task(task), SettingsKind)
+
+
 def is_user_reward(mode: str) -> bool:
     """Whether a reward mode names a user's function."""
     return ":" in mode
 
 
-class SettingsKind:
+class SettingsKind(Concern):
     """Base of all kinds of task; the defaults are for kinds whose policies esper_ab trains."""
 
+    file = "settings"
     name: KindName
     words: str  # describes such tasks: "growing networks"
     rewards: tuple[str, ...]  # rewards that a group may be named after
@@ -55,7 +61,7 @@ class SettingsKind:
             if assignment.value == FIELDS[key].default:
                 return
         if self.name not in readers:
-            kinds = " and ".join(kind_words(reader) for reader in readers)
+            kinds = " and ".join(of_kind(reader, SettingsKind).words for reader in readers)
             raise UsageError(
                 f"{assignment.origin}: {key} is a setting for {kinds}, which task {task} does not read; omit it"
             )
@@ -123,12 +129,6 @@ class SettingsKind:
         blueprints = settings.growth.blueprints
         if not blueprints or len(set(blueprints)) != len(blueprints):
             raise UsageError(f"{here}: growth.blueprints must be a list of different names, not {list(blueprints)}")
-
-
-def kind_words(name: str) -> str:
-    """Describe tasks of a kind, as in "growing networks"."""
-    kind: SettingsKind = catalog.entry("esper_ab.settings.kinds", name, "KIND")
-    return kind.words
 
 
 def _refuse_reward_as_outcome(outcome: str, group: Group) -> None:

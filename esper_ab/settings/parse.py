@@ -14,11 +14,11 @@ from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.records import GROUP_NAME
 from esper_ab.contracts.run_files import plain_group
 from esper_ab.contracts.settings import GroupSettings
+from esper_ab.contracts.trainer import TRAINER_PREFIX
 from esper_ab.contracts.wording import did_you_mean
 from esper_ab.settings.assignments import FIELDS, TRAINER, Assignment, of_group, typed
 from esper_ab.settings.experiment import AskedExperiment, Group, refuse_too_many
-from esper_ab.settings.kind import SettingsKind
-from esper_ab.settings.kinds import kind_of
+from esper_ab.settings.kind import SettingsKind, settings_of
 from esper_ab.settings.request import Layer, Request
 
 msgspec.json.Decoder(GroupSettings)  # built now, in one thread: tests/house/test_decoders.py
@@ -44,7 +44,7 @@ def parse(request: Request) -> AskedExperiment:
         raise UsageError(Setting("task"), ": give one task here; only `esper-ab launch` takes several")
     if task.endswith(".py"):
         raise UsageError(Setting("task", task), f": name what makes the environment, as in {Path(task).name}:make")
-    kind = kind_of(task, trained=bool(request.said("trainer")))
+    kind = settings_of(TRAINER_PREFIX if request.said("trainer") else task)
     asked = _collect_groups(request, kind)
     defaults = {key: field.spec.by_kind[kind.name] for key, field in FIELDS.items() if kind.name in field.spec.by_kind}
     groups = tuple(_make_group(one, request, defaults) for one in asked)

@@ -12,7 +12,7 @@ from esper_ab.contracts.machine import Machine, TaskFacts
 from esper_ab.contracts.margins import check_margin
 from esper_ab.settings.assignments import refuse_unknown
 from esper_ab.settings.experiment import AskedExperiment, ExperimentSettings, ResolvedExperiment
-from esper_ab.settings.kinds import kind_of
+from esper_ab.settings.kind import settings_of
 
 _RESOLVED = ("name", "groups", "slots", "devices", "placement", "margin")  # settings of both states that may change
 
@@ -24,7 +24,7 @@ def resolve(asked: AskedExperiment, machine: Machine, name: str, eval_episodes: 
     is the requested or chosen number of evaluation episodes.
     """
     task = _find_task(asked, machine)
-    resolution = kind_of(asked.task).resolve(asked, machine, task, eval_episodes)
+    resolution = settings_of(asked.task).resolve(asked, machine, task, eval_episodes)
     unchanged: dict[str, Any] = {
         key: getattr(asked, key) for key in ExperimentSettings.__struct_fields__ if key not in _RESOLVED
     }

@@ -13,7 +13,7 @@ from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.settings import RewardSettings
 from esper_ab.plan.experiment_directory import experiment_toml
 from esper_ab.plan.plan import Plan
-from esper_ab.settings.kinds import kind_of
+from esper_ab.settings.kind import settings_of
 
 GYM = "gym:CartPole-v1"
 RETURN = TaskMeasures(outcome=Measure(name="env_return", label="return", better="higher"))
@@ -67,7 +67,7 @@ def test_files_of_a_toml_file_begin_in_its_folder(tmp_path: Path) -> None:
     file = toml(tmp_path, 'task = "env.py:make"\noutcome = "o.py:f"\ngroups = ["env", "random"]\n')
     experiment = asked(toml=file)
     assert (experiment.task, experiment.outcome) == (f"{tmp_path}/env.py:make", f"{tmp_path}/o.py:f")
-    questions = kind_of(experiment.task).ask(experiment)
+    questions = settings_of(experiment.task).ask(experiment)
     assert questions.rewards["env"] == RewardSettings(mode="env")
 
 

@@ -14,6 +14,7 @@ from esper_ab.api.loaded import load_experiment
 from esper_ab.api.results import Results
 from esper_ab.commands.power import command as power
 from esper_ab.contracts.answer_files import PAGE, VERDICT
+from esper_ab.contracts.kinds_of_task import of_kind
 from esper_ab.contracts.machine import TaskFacts
 from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.journal.events import AnyEvent, Incident, RunEvaluated
@@ -25,7 +26,7 @@ from esper_ab.readers.status import status_text
 from esper_ab.report.build import build_report, printed
 from esper_ab.report.content import content
 from esper_ab.report.figures import catalogue
-from esper_ab.report.figures.kinds import figures_of
+from esper_ab.report.figures.kind import FiguresKind
 from esper_ab.trackers.numbers import episode_numbers, evaluation_numbers
 
 MEASURES = TaskMeasures(
@@ -97,7 +98,7 @@ def _strings(tree: object, without: tuple[str, ...]) -> list[str]:
 
 def test_the_figures_are_those_of_every_kind_with_label_and_unit_on_their_axes(folder: Path) -> None:
     found = content(fold(journal()))
-    assert figures_of(found) == {}
+    assert of_kind(found.history.plan.kind, FiguresKind).by_section == {}
     assert not {"cost", "actions", "lifecycle"} & set(catalogue.names(found))
     sections = ("answer", "decides", "training")
     drawn = {drawing.name: drawing for section in sections for drawing in catalogue.drawn(section, found)}

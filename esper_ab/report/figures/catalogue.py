@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from matplotlib.figure import Figure
 
+from esper_ab.contracts.kinds_of_task import of_kind
 from esper_ab.report.content import Content
 from esper_ab.report.figures import curves as figures_curves
 from esper_ab.report.figures import effects as figures_effects
@@ -15,9 +16,9 @@ from esper_ab.report.figures import profiles as figures_profiles
 from esper_ab.report.figures import reward_audit as figures_reward_audit
 from esper_ab.report.figures import runs, style
 from esper_ab.report.figures.drawing import Drawing
-from esper_ab.report.figures.kinds import Draw, FiguresOfKind, figures_of
+from esper_ab.report.figures.kind import BySection, Draw, FiguresKind
 
-_BY_SECTION: FiguresOfKind = {
+_BY_SECTION: BySection = {
     "answer": {"effects": figures_effects.effects, "curves": figures_curves.outcome},
     "decides": {"outcomes": figures_outcome.outcomes, "pairs": figures_outcome.pairs},
     "beside": {"profiles": figures_profiles.profiles},
@@ -28,7 +29,8 @@ _BY_SECTION: FiguresOfKind = {
 
 
 def _of_section(section: str, content: Content) -> Mapping[str, Draw]:
-    return {**_BY_SECTION.get(section, {}), **figures_of(content).get(section, {})}
+    of_task = of_kind(content.history.plan.kind, FiguresKind).by_section
+    return {**_BY_SECTION.get(section, {}), **of_task.get(section, {})}
 
 
 def names(content: Content) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from esper_ab.report.content import Content
 from esper_ab.report.figures import style
 from esper_ab.report.figures.drawing import HALF, Drawing, grid, label_axes, name_rows, shortened
 from esper_ab.report.figures.runs import drawn_singly, not_drawn, outcome_label, token
-from esper_ab.report.kinds import averaged
+from esper_ab.report.kind import averaged
 from esper_ab.verdict.comparison import Comparison
 
 _MOST_PANELS = 9  # one per comparison; the tables show all

@@ -12,7 +12,7 @@ from esper_ab.journal.columns import Columns
 from esper_ab.journal.fold import RunHistory
 from esper_ab.journal.outcomes import mean_known
 from esper_ab.report.content import Content
-from esper_ab.report.kinds import Row, averaged, kind_of
+from esper_ab.report.kind import Row, averaged, tables_of
 from esper_ab.report.tables.table import NONE, NOT_COMPARABLE, Table, mean_and_sd, number, percent
 from esper_ab.stats.text import digits_for
 
@@ -27,7 +27,7 @@ def _rows(content: Content) -> Iterator[Row]:
     yield outcome.title, lambda run: run.evaluated, design.digits
     yield f"{outcome.label}{unit}, greedy", lambda run: run.greedy, design.digits
     yield f"{outcome.label}{unit}, mean of training", lambda run: run.training_area, design.digits
-    yield from kind_of(content).rows(content)
+    yield from tables_of(content).rows(content)
     yield "environments failed %", lambda run: percent(run.failed), 1
     yield "change of entropy, nats", lambda run: run.entropy_change, 2
 
@@ -54,7 +54,7 @@ def groups_table(content: Content) -> Table:
 
     Measures that no group has are left out.
     """
-    kind = kind_of(content)
+    kind = tables_of(content)
     rows = list[tuple[str, ...]]()
     for label, measure, digits in _rows(content):
         by_group = [list(map(measure, content.of_group(group))) for group in content.groups]

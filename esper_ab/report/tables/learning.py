@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from esper_ab.report.content import Content
-from esper_ab.report.kinds import LearningRow, kind_of
+from esper_ab.report.kind import LearningRow, tables_of
 from esper_ab.report.tables.table import Table, number, percent
 
 
@@ -23,7 +23,7 @@ def learning_table(content: Content) -> Table:
     if head:
         label = f"entropy of the {head} head, % of a random choice"
         rows.append((label, lambda group: number(percent(group.head_entropy), 0)))
-    rows += kind_of(content).learning
+    rows += tables_of(content).learning
     rows.append((f"{title}, sampled", lambda group: number(group.sampled, design.digits)))
     rows.append((f"{title}, greedy", lambda group: number(group.greedy, design.digits)))
     limits = " ".join(group.limit for group in groups)

@@ -11,7 +11,7 @@ from esper_ab.analysis.conduct import FAULTS, Conduct
 from esper_ab.design.episodes_text import next_text, share_text
 from esper_ab.journal.outcomes import mean
 from esper_ab.report.content import Content
-from esper_ab.report.kinds import kind_of
+from esper_ab.report.kind import tables_of
 from esper_ab.report.tables.table import NONE, Table, number
 
 _MOST_LANES = 12  # columns that fit a page
@@ -41,7 +41,7 @@ def audit_table(content: Content) -> Table:
 def conduct_table(content: Content) -> Table:
     """Build the table of amounts, times and faults, with one column per group."""
     found = content.analysis.conduct
-    words = kind_of(content).words
+    words = tables_of(content).words
     measured: list[tuple[str, Callable[[Conduct], str]]] = [
         ("runs finished, of planned", lambda one: f"{one.finished} of {one.runs}"),
         ("runs left out after a decision", lambda one: _count(one.left_out)),
@@ -168,7 +168,7 @@ def facts_table(content: Content) -> Table:
     if experiment.slots:
         facts["slots"] = ", ".join(experiment.slots)
     facts["seeds"] = seeds
-    facts |= kind_of(content).conditions(experiment)
+    facts |= tables_of(content).conditions(experiment)
     facts |= {
         "outcome": f"{outcome.title}; {outcome.better} is better",
         "randomness": f"rng seed {experiment.rng_seed}, {pairing}",

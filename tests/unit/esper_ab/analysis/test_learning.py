@@ -19,7 +19,7 @@ from esper_ab.journal.fold import fold
 from esper_ab.journal.outcomes import mean, outcomes
 from esper_ab.report.content import Content, content
 from esper_ab.report.figures import catalogue
-from esper_ab.report.kinds import kind_of
+from esper_ab.report.kind import tables_of
 
 Change = Callable[[EpisodeRecord], EpisodeRecord]
 
@@ -147,7 +147,7 @@ def test_who_is_worse_although_its_own_reward_rose(slopes: dict[str, float], bet
 def test_the_report_says_so_and_draws_each_reward_on_its_own_scale() -> None:
     found = reported({"high": 1.0, "low": 5.0})
     assert "low's own reward rose in 6 of 6 runs, and by the outcome it is worse than high." in found.analysis.remarks
-    (table,) = kind_of(found).training(found)
+    (table,) = tables_of(found).training(found)
     assert [row[0] for row in table.rows] == ["high", "low"]
     assert "own-reward" in catalogue.names(found)
     assert len(catalogue.figure("own-reward", found).axes) == 2

@@ -8,10 +8,10 @@ import pytest
 from support import left_behind, trainers
 
 from esper_ab.contracts.errors import UsageError, WorkerHung
-from esper_ab.contracts.kinds_of_task import TRAINER_PREFIX
 from esper_ab.contracts.machine import ControllerQuestion, Questions
 from esper_ab.contracts.measures import Measure
 from esper_ab.contracts.settings import ControllerSettings
+from esper_ab.contracts.trainer import TRAINER_PREFIX
 from esper_ab.control.preflight import examine
 
 REWARD = "\n\ndef reward(facts, settings):\n    return facts.best_val_acc\n"

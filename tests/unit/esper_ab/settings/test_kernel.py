@@ -12,7 +12,7 @@ from esper_ab.settings.differences import differences
 from esper_ab.settings.experiment import AskedArithmetic, AskedExperiment
 from esper_ab.settings.flags import read_flags
 from esper_ab.settings.kernel import check_kernel, lacking_kernel
-from esper_ab.settings.kinds import kind_of
+from esper_ab.settings.kind import settings_of
 from esper_ab.settings.precision import precision_notes
 from esper_ab.settings.resolve import resolve
 from workers.commands.describe import cpu_bf16
@@ -87,7 +87,7 @@ def test_the_kernel_computes_policies_of_gymnasium_s_tasks(asks: str, there: Mac
 
 def test_the_plan_says_what_it_came_to_and_what_would_help() -> None:
     def notes(want: AskedExperiment, there: Machine) -> tuple[str, ...]:
-        return kind_of(want.task).remarks(want, resolve(want, there, "x", 16), there)
+        return settings_of(want.task).remarks(want, resolve(want, there, "x", 16), there)
 
     assert notes(wanting("auto"), having(WIDE)) == ("--kernel auto: native-avx512 (built by g++ 12).",)
     assert notes(wanting("auto"), having(UNBUILT)) == ("--kernel auto: torch (it has not been built; build it).",)

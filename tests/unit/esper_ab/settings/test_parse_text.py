@@ -8,7 +8,7 @@ from esper_ab.contracts.machine import Questions
 from esper_ab.contracts.settings import Settings
 from esper_ab.settings.assignments import FIELDS
 from esper_ab.settings.experiment import AskedExperiment
-from esper_ab.settings.kinds import kind_of
+from esper_ab.settings.kind import settings_of
 from esper_ab.settings.parse import parse
 from esper_ab.settings.request import read_request
 
@@ -50,7 +50,7 @@ def test_text_of_a_flag_is_refused_or_fits_into_every_message(kind: str, flag: s
                 continue
             assert isinstance(asked, AskedExperiment)
             carried(asked)
-            questions = kind_of(asked.task, trained=bool(asked.trainer)).ask(asked)
+            questions = settings_of(asked.task).ask(asked)
             assert isinstance(questions, Questions)
             carried(questions)
 

@@ -10,12 +10,12 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import Questions
 from esper_ab.contracts.trainer import TrainerFacts
 from esper_ab.settings.experiment import AskedExperiment
-from esper_ab.settings.kinds import kind_of
+from esper_ab.settings.kind import settings_of
 from esper_ab.settings.resolve import resolve
 
 
 def _questions(asked: AskedExperiment) -> Questions:
-    return kind_of(asked.task).ask(asked)
+    return settings_of(asked.task).ask(asked)
 
 
 @pytest.mark.parametrize("per_run", [1, 2])

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from esper_ab.contracts.errors import Setting, UsageError
-from esper_ab.contracts.kinds_of_task import CONTROLLERS, REWARDS
+from esper_ab.contracts.kinds_of_task import ENV_REWARD
 from esper_ab.contracts.machine import Machine, Questions, TaskFacts
 from esper_ab.settings.assignments import Assignment
 from esper_ab.settings.devices import resolve_devices
@@ -23,8 +23,8 @@ class GymnasiumKind(SettingsKind):
 
     name = "gymnasium"
     words = "Gymnasium environments"
-    rewards = REWARDS[name]
-    controllers = CONTROLLERS[name]
+    rewards = (ENV_REWARD,)
+    controllers = ("random",)
     no_groups = ": name the groups, as in env,mine=path/to/file.py:reward; 'env' trains on the environment's own reward"
     on_cores = True
 

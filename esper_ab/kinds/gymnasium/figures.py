@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from operator import methodcaller
+from typing import ClassVar
 
 from matplotlib.ticker import MaxNLocator
 
@@ -10,7 +11,7 @@ from esper_ab.analysis.own_reward import own_rewards
 from esper_ab.report.content import Content
 from esper_ab.report.figures.curves import curve, plot_runs
 from esper_ab.report.figures.drawing import Drawing, grid, label_axes, shortened
-from esper_ab.report.figures.kinds import FiguresOfKind
+from esper_ab.report.figures.kind import BySection, FiguresKind
 from esper_ab.report.figures.runs import drawn_singly, not_drawn
 
 _MOST_POINTS = 300  # of a line
@@ -45,4 +46,10 @@ def own_reward(content: Content) -> Drawing | None:
     )
 
 
-KIND: FiguresOfKind = {"training": {"own-reward": own_reward}}
+class GymnasiumFigures(FiguresKind):
+    """A figure of own rewards."""
+
+    by_section: ClassVar[BySection] = {"training": {"own-reward": own_reward}}
+
+
+KIND = GymnasiumFigures()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from operator import methodcaller
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -20,7 +20,7 @@ from esper_ab.report.content import Content
 from esper_ab.report.figures import style
 from esper_ab.report.figures.curves import Words, panels
 from esper_ab.report.figures.drawing import Drawing, grid, group_legend, label_axes, shortened
-from esper_ab.report.figures.kinds import FiguresOfKind
+from esper_ab.report.figures.kind import BySection, FiguresKind
 from esper_ab.report.figures.runs import drawn_singly, not_drawn, outcome_label, token
 
 # Bands from the bottom up: permanent seeds, live seeds, removed seeds. (label, shade, hatch, stages)
@@ -230,4 +230,13 @@ def cost(content: Content) -> Drawing | None:
     )
 
 
-KIND: FiguresOfKind = {"groups": {"cost": cost}, "training": {"actions": actions, "lifecycle": lifecycle}}
+class GrowthFigures(FiguresKind):
+    """Figures of growth."""
+
+    by_section: ClassVar[BySection] = {
+        "groups": {"cost": cost},
+        "training": {"actions": actions, "lifecycle": lifecycle},
+    }
+
+
+KIND = GrowthFigures()

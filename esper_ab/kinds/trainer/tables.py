@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 from esper_ab.contracts.wording import counted
-from esper_ab.report.kinds import TableKind
+from esper_ab.report.kind import TablesKind
 from esper_ab.settings.experiment import ResolvedExperiment
 
 
-def _conditions(experiment: ResolvedExperiment) -> dict[str, str]:
-    return {
-        "trainer": experiment.trainer,
-        "points": str(experiment.episodes),
-        "evaluation": f"{counted(experiment.eval_episodes, 'outcome')} per run",
-    }
+class TrainerTables(TablesKind):
+    """Common rows in the words of a trainer."""
 
-
-KIND = TableKind(
-    conditions=_conditions,
-    evaluated="what the trainer reports about its last state",
-    changes="",
-    words={
+    evaluated = "what the trainer reports about its last state"
+    changes = ""
+    words: ClassVar[Mapping[str, str]] = {
         "training episodes": "points",
         "environment steps in training": "",
         "evaluation episodes": "outcomes evaluated",
@@ -29,5 +25,15 @@ KIND = TableKind(
         "first episode / others": "first point / others",
         "environments failed": "outcomes that were not a number",
         "environments failed %": "outcomes that were not a number, %",
-    },
-)
+    }
+
+    def conditions(self, experiment: ResolvedExperiment) -> dict[str, str]:
+        """Describe the trainer, and how often it reports."""
+        return {
+            "trainer": experiment.trainer,
+            "points": str(experiment.episodes),
+            "evaluation": f"{counted(experiment.eval_episodes, 'outcome')} per run",
+        }
+
+
+KIND = TrainerTables()

@@ -6,9 +6,9 @@ from support.journals import planted_effect, three_groups, without_evaluations
 from support.synthetic import Shape, Synthetic
 
 from esper_ab.analysis.analyse import analyse
-from esper_ab.analysis.growth_worth import gains_per_kparam, kept_share
 from esper_ab.journal.fold import fold
 from esper_ab.journal.outcomes import outcomes
+from esper_ab.kinds.growth.worth import gains_per_kparam, kept_share
 from esper_ab.report.content import content
 from esper_ab.report.experiment import experiment_report
 from esper_ab.report.text import render_text

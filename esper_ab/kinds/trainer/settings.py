@@ -10,7 +10,6 @@ from pathlib import PurePath
 import msgspec
 
 from esper_ab.contracts.errors import Missing, Setting, UsageError
-from esper_ab.contracts.kinds_of_task import CONTROLLERS, REWARDS, TRAINER_PREFIX
 from esper_ab.contracts.machine import Machine, Questions, TaskFacts
 from esper_ab.contracts.margins import check_margin
 from esper_ab.contracts.settings import ControllerSettings, GroupSettings
@@ -19,6 +18,7 @@ from esper_ab.contracts.trainer import (
     NAME_WORDS,
     OUT,
     SEED,
+    TRAINER_PREFIX,
     TrainerQuestion,
     TrainerValue,
     called,
@@ -45,8 +45,8 @@ class TrainerKind(SettingsKind):
 
     name = "trainer"
     words = "trainers of your own"
-    rewards = REWARDS[name]
-    controllers = CONTROLLERS[name]
+    rewards = ()
+    controllers = (name,)
     free_names = True
 
     def read(self, asked: AskedExperiment, said: Sequence[Assignment]) -> AskedExperiment:

@@ -1,0 +1,32 @@
+"""What an analysis adds for one kind of task. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from esper_ab.analysis.observe import Pairs
+from esper_ab.contracts.kinds_of_task import Concern
+from esper_ab.contracts.wording import counted
+from esper_ab.journal.fold import History
+from esper_ab.settings.experiment import ResolvedExperiment
+from esper_ab.verdict.finding import Finding
+
+
+class FindingsKind(Concern):
+    """Base of the additional analyses of a kind of task; the defaults add nothing."""
+
+    file = "findings"
+
+    def findings(self, history: History, pairs: Pairs) -> Iterable[Finding]:
+        """Return findings for the audit; `pairs`: the pairs of every comparison."""
+        return ()
+
+    def budget(self, experiment: ResolvedExperiment) -> str:
+        """Describe a run's training budget, which every verdict is conditional on."""
+        trained = counted(experiment.episodes, "episode")
+        steps = counted(experiment.steps, "step")
+        return f"{trained} of {steps} in {counted(experiment.n_envs, 'environment')}"
+
+    def scope(self, history: History) -> str:
+        """Describe what a verdict is conditional on besides task, budget and PPO; "" if nothing."""
+        return ""

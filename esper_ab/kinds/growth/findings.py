@@ -1,0 +1,47 @@
+"""What an analysis adds for growth: findings on baselines and bare hosts, and what their questions cover. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from esper_ab.analysis.conduct import evaluated_envs
+from esper_ab.analysis.kind import FindingsKind
+from esper_ab.analysis.observe import Pairs
+from esper_ab.journal.fold import History
+from esper_ab.kinds.growth.baseline import baseline_findings
+from esper_ab.settings.policy_bias import starts
+from esper_ab.verdict.finding import Finding
+
+_SIZE = "host_params"
+
+
+class GrowthFindings(FindingsKind):
+    """Findings for growth."""
+
+    def findings(self, history: History, pairs: Pairs) -> Iterator[Finding]:
+        """Yield findings on groups near a baseline, and on hosts of different sizes."""
+        yield from baseline_findings(history, pairs)
+        sizes: set[float] = set()
+        for run in history.runs.values():
+            sizes.update(size for size in run.columns.measure(_SIZE) if size == size)  # false for NaN
+            for env in evaluated_envs(run):
+                size = env.measures[_SIZE]
+                if size is not None:
+                    sizes.add(size)
+        if len(sizes) > 1:
+            numbers = ", ".join(f"{size:g}" for size in sorted(sizes))
+            sentence = f"The bare hosts had different numbers of parameters ({numbers}): not one task."
+            yield Finding("data", "blocks", (), sentence)
+
+    def scope(self, history: History) -> str:
+        """Describe the initial bias of the op head, which determines the preferences of an untrained policy."""
+        groups = history.plan.experiment.groups
+        if not any(group.settings.has_policy for group in groups):
+            return ""
+        begin = starts(groups)
+        if len(begin) > 1:
+            return "start by group"
+        return f"start {next(iter(begin), '')}"
+
+
+KIND = GrowthFindings()

@@ -1,0 +1,1 @@
+"""Gymnasium environments, from a registered id or from a function of the user."""

@@ -1,0 +1,1 @@
+"""Training by a Python file or a command of the user."""

@@ -1,0 +1,46 @@
+"""What an analysis adds for a user's own trainer: the findings of its rehearsal, without further claims. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from esper_ab.analysis.kind import FindingsKind
+from esper_ab.analysis.observe import Pairs
+from esper_ab.contracts.trainer import is_command
+from esper_ab.journal.events import TrainerMended
+from esper_ab.journal.fold import History
+from esper_ab.plan.trainer_code import found
+from esper_ab.settings.experiment import ResolvedExperiment
+from esper_ab.verdict.finding import Finding
+
+
+class TrainerFindings(FindingsKind):
+    """Findings for a user's trainer, which has points instead of episodes."""
+
+    def findings(self, history: History, pairs: Pairs) -> Iterator[Finding]:
+        """Yield the results of the rehearsal, and a note if the trainer's files were changed after it."""
+        facts = history.plan.trainer
+        if facts is not None:
+            yield Finding("rehearsal", "notes", (), found(facts, history.plan.experiment.trainer))
+        if history.mended is not None:
+            sentence = (
+                "The trainer's files were changed after the rehearsal, before a seed was complete; the new ones were "
+                f"not rehearsed. {_made_before(history.mended)}"
+            )
+            yield Finding("mended", "notes", (), sentence)
+
+    def budget(self, experiment: ResolvedExperiment) -> str:
+        """Describe a run in commands or trainings, and in points."""
+        work = "command" if is_command(experiment.trainer) else "training"
+        if experiment.episodes == 1:
+            return f"one {work} per run"
+        return f"one {work} per run in {experiment.episodes} points"
+
+
+def _made_before(mended: TrainerMended) -> str:
+    if not mended.before:
+        return "All records were made with the new files."
+    return f"Made with the earlier files: records of {', '.join(mended.before)}."
+
+
+KIND = TrainerFindings()

@@ -1,0 +1,27 @@
+"""What the figures of growth are drawn from: shares of stages."""
+
+import msgspec
+import pytest
+from support.journals import records_of
+from support.synthetic import Synthetic
+
+from esper_ab.journal.fold import fold
+from esper_ab.kinds.growth.figures import shares
+
+
+def test_shares_of_stages_follow_the_events_of_a_slot():
+    """Of one host with three slots: germinated at 2, training at 5, fossilised at 9; all before is empty."""
+    run = fold(Synthetic(replicates=2, episodes=1, n_envs=1).events()).of_group("shaped")[0]
+    record = records_of(run)[0]
+    template = record.seed_events[0]
+    events = tuple(
+        msgspec.structs.replace(template, step=step, stage=stage)
+        for step, stage in ((2, "GERMINATED"), (5, "TRAINING"), (5, "BLENDING"), (9, "FOSSILIZED"))
+    )
+    run.episodes[0] = msgspec.structs.replace(record, seed_events=events)
+    fossilised, _, blending, training, germinated, _ = shares([run], ("early", "mid", "late"), [1, 2, 4, 5, 8, 9, 25])
+    third = pytest.approx(100 / 3)
+    assert germinated == [0, third, third, 0, 0, 0, 0]
+    assert training == [0] * 7
+    assert blending == [0, 0, 0, third, third, 0, 0]
+    assert fossilised == [0, 0, 0, 0, 0, third, third]
