@@ -95,13 +95,17 @@ def _ppo_in_words(history: History) -> str:
     settings = [group.settings.ppo for group in groups if group.settings.has_policy]
     if not settings:
         return ""
+    by_name: dict[str, set[float]] = {
+        "learning rate": {ppo.lr for ppo in settings},
+        "epochs": {ppo.epochs for ppo in settings},
+        "entropy": {ppo.entropy_coef for ppo in settings},
+    }
     words = []
-    for key, name in (("learning rate", "lr"), ("epochs", "epochs"), ("entropy", "entropy_coef")):
-        values = {getattr(ppo, name) for ppo in settings}
+    for name, values in by_name.items():
         if len(values) == 1:
-            words.append(f"{key} {values.pop():g}")
+            words.append(f"{name} {values.pop():g}")
         else:
-            words.append(f"{key} by group")
+            words.append(f"{name} by group")
     return ", ".join(words)
 
 

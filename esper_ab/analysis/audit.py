@@ -32,20 +32,20 @@ _STEPS = "environment steps"
 
 def audit(history: History, pairs: Pairs) -> Iterator[Finding]:
     """Audit everything recorded so far; `pairs`: the pairs of every comparison."""
-    yield from _of_comparisons(history, pairs)
+    yield from _comparison_findings(history, pairs)
     yield from audit_setup.setup_findings(history)
     yield from audit_conduct.conduct_findings(history)
     yield from audit_updates.update_findings(history)
     yield from of_kind(history.plan.kind, FindingsKind).findings(history, pairs)
-    yield from _no_number(history)
+    yield from _outcome_findings(history)
 
 
-def _of_comparisons(history: History, pairs: Pairs) -> Iterator[Finding]:
+def _comparison_findings(history: History, pairs: Pairs) -> Iterator[Finding]:
     all_balanced = True
     for contrast in history.design.comparisons:
         used = {pair.replicate for pair in pairs[contrast]}
         places = _places(history.blocks, contrast, used)
-        yield from _aliased(history, contrast, places)
+        yield from _aliasing(history, contrast, places)
         yield from _position_balance(history, contrast, places)
         yield from _amounts(history, contrast, used)
         for finding in _hardware(history, contrast, places):
@@ -58,7 +58,7 @@ def _of_comparisons(history: History, pairs: Pairs) -> Iterator[Finding]:
         yield Finding("hardware", "notes", (), sentence)
 
 
-def _no_number(history: History) -> Iterator[Finding]:
+def _outcome_findings(history: History) -> Iterator[Finding]:
     for group in history.groups:
         runs = [run.ref.name for run in history.of_group(group) if _ended_without_number(history, run)]
         if runs:
@@ -86,7 +86,7 @@ def _places(blocks: Sequence[Block], contrast: Contrast, replicates: set[int]) -
     return places
 
 
-def _aliased(history: History, contrast: Contrast, places: Places) -> Iterator[Finding]:
+def _aliasing(history: History, contrast: Contrast, places: Places) -> Iterator[Finding]:
     """Report an aliased design, unless there are too few pairs for any inference, which the verdict itself says.
 
     If positions were drawn at random, their effects are noise like any other. While future replicates can still
@@ -108,7 +108,7 @@ def _aliased(history: History, contrast: Contrast, places: Places) -> Iterator[F
         f"{difference} cannot be separated from the effects of device and start order: the design does not have full "
         "rank."
     )
-    complete = _coming(history, contrast) | places.keys()
+    complete = _still_expected(history, contrast) | places.keys()
     if _separated(_places(history.blocks, contrast, complete)):
         sentence = f"{aliased} No look decides before further seeds separate them."
         yield Finding("aliased", "notes", contrast.groups, sentence)
@@ -122,7 +122,7 @@ def _separated(places: Places) -> bool:
     return identified(list(places.values()))
 
 
-def _coming(history: History, contrast: Contrast) -> set[int]:
+def _still_expected(history: History, contrast: Contrast) -> set[int]:
     """Return the replicates in which all runs of both groups are still expected to finish."""
     coming = set()
     for block in history.blocks:

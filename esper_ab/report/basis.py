@@ -10,16 +10,16 @@ from esper_ab.report.content import Content
 def basis(content: Content) -> tuple[str, ...]:
     """Describe the basis of the answer in a few sentences: runs, rule and audit."""
     sentences = []
-    runs = _on_runs(content)
+    runs = _runs_and_differences(content)
     if runs:
         sentences.append(runs)
     if content.comparisons:
         sentences.append(f"Rule, declared before the first run: {rule(content.design)}.")
-    sentences.append(_on_audit(content))
+    sentences.append(_audit(content))
     return tuple(sentences)
 
 
-def _on_runs(content: Content) -> str:
+def _runs_and_differences(content: Content) -> str:
     plan = content.history.plan
     sentences = []
     if content.state.complete:
@@ -39,7 +39,7 @@ def _shortened(keys: list[str]) -> str:
     return f"{', '.join(keys[:3])} and {len(keys) - 3} more settings"
 
 
-def _on_audit(content: Content) -> str:
+def _audit(content: Content) -> str:
     findings = content.analysis.findings
     heavy = [finding.sentence for finding in findings if finding.weight != "notes"]
     if heavy:

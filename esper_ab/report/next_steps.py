@@ -31,12 +31,12 @@ def next_steps(content: Content) -> tuple[Item, ...]:
         return (Item("It is still running; follow it.", shell_command("status", place, "--follow")),)
     if word in ("stale", "interrupted", "failed"):
         if any(run.expected for run in content.history.runs.values()):
-            return (Item(_resume(content), shell_command("resume", place)),)
-        return (Item("No seed is left: fix what failed, then launch it again.", _anew(content, "fixed")),)
-    return tuple(_after(content))
+            return (Item(_how_to_resume(content), shell_command("resume", place)),)
+        return (Item("No seed is left: fix what failed, then launch it again.", _launch_again(content, "fixed")),)
+    return tuple(_steps_after_end(content))
 
 
-def _resume(content: Content) -> str:
+def _how_to_resume(content: Content) -> str:
     """Return what to do before and with an experiment that has not finished."""
     if not content.history.plan.experiment.trainer:
         return "Resume it from its checkpoints."
@@ -45,7 +45,7 @@ def _resume(content: Content) -> str:
     return "Resume it."
 
 
-def _after(content: Content) -> Iterator[Item]:
+def _steps_after_end(content: Content) -> Iterator[Item]:
     """Yield the next steps after an experiment that has ended."""
     if not content.comparisons:
         other = shell_command("compare", content.place, "OTHER")
@@ -53,18 +53,20 @@ def _after(content: Content) -> Iterator[Item]:
         return
     verdicts = {item.verdict for item in content.comparisons}
     if Verdict.BLOCKED in verdicts:
-        yield Item("Fix what the audit found, then launch it again.", _anew(content, "fixed"))
+        yield Item("Fix what the audit found, then launch it again.", _launch_again(content, "fixed"))
     if Verdict.NO_INFERENCE in verdicts:
         yield from _enough_pairs(content)
     if Verdict.INCONCLUSIVE in verdicts:
         yield from _more_pairs(content)
     if verdicts & DIFFERENT:
-        yield Item("Before you rely on it, replicate it with fresh seeds.", _anew(content, "again"))
+        yield Item("Before you rely on it, replicate it with fresh seeds.", _launch_again(content, "again"))
     if Verdict.EQUIVALENT in verdicts:
         yield Item("Use whichever of the equivalent groups is cheaper or simpler.")
     identical = [item for item in content.comparisons if item.verdict is Verdict.IDENTICAL]
     if any(not item.question.same_settings for item in identical):
-        yield _longer(content, "The settings that differ have had no effect: train longer if they should have one.")
+        yield _train_longer(
+            content, "The settings that differ have had no effect: train longer if they should have one."
+        )
     elif verdicts == {Verdict.IDENTICAL}:
         yield Item("Nothing to compare: the settings make the same computation.")
 
@@ -76,7 +78,7 @@ def _enough_pairs(content: Content) -> Iterator[Item]:
         yield Item(f"Fix what made {failed[0]} fail; its log:", shell_command("logs", content.place, failed[0]))
     yield Item(
         f"Launch it again with {LEAST_PAIRS} seeds or more; twice as many are better.",
-        _anew(content, "larger", seeds=2 * LEAST_PAIRS),
+        _launch_again(content, "larger", seeds=2 * LEAST_PAIRS),
     )
 
 
@@ -92,7 +94,7 @@ def _more_pairs(content: Content) -> Iterator[Item]:
         yield Item(
             f"A difference of {design.margin_words} had become unlikely. To show that no difference is as large, "
             "launch it again without --futility; to find a smaller difference, name a smaller margin (--margin).",
-            _anew(content, "whole", "--futility", "0", seeds=replicates),
+            _launch_again(content, "whole", "--futility", "0", seeds=replicates),
         )
         return
     few = [item.used for item in open_ones if item.small_from]
@@ -101,7 +103,7 @@ def _more_pairs(content: Content) -> Iterator[Item]:
         replicates = content.history.replicates + max(0, LEAST_EQUIVALENCE_PAIRS - min(few))
         yield Item(
             f"With {LEAST_EQUIVALENCE_PAIRS} pairs a difference may be called smaller than the margin.",
-            _anew(content, "larger", seeds=replicates),
+            _launch_again(content, "larger", seeds=replicates),
         )
         return
     constants = [item.constant for item in open_ones if item.constant and not item.unmoved]
@@ -112,14 +114,17 @@ def _more_pairs(content: Content) -> Iterator[Item]:
         )
     elif any(item.degenerate for item in open_ones):
         yield from _more_spread(content)
-    needed = [pairs for pairs in map(_pairs, open_ones) if pairs is not None]
+    needed = [pairs for pairs in map(_pairs_to_detect, open_ones) if pairs is not None]
     if needed:
         yield from _more_training(content)
         yield from _enough_for_the_margin(content, needed)
 
 
 def _enough_for_the_margin(content: Content, needed: list[tuple[int | None, int]]) -> Iterator[Item]:
-    """Yield the steps to a plan that can detect the margin. `needed`: what `_pairs` gives for each open comparison."""
+    """Yield the steps to a plan that can detect the margin.
+
+    `needed`: what `_pairs_to_detect` returns for each open comparison.
+    """
     margin = content.design.margin_words
     extended, anew = max(needed, key=_pairs_if_continued)
     least = anew if extended is None else min(extended, anew)
@@ -135,7 +140,7 @@ def _enough_for_the_margin(content: Content, needed: list[tuple[int | None, int]
             "margin (--margin) and plan more pairs."
         )
     else:
-        yield from _larger(content, extended, anew, purpose)
+        yield from _extend_or_launch(content, extended, anew, purpose)
 
 
 def _pairs_if_continued(pairs: tuple[int | None, int]) -> int:
@@ -152,16 +157,16 @@ def _more_training(content: Content) -> Iterator[Item]:
     enough = enough_episodes(content.experiment)
     if enough is not None:
         reason = f"on {content.experiment.task}, rewards differ from about {ENOUGH_EPISODES} training episodes on"
-        yield _longer(content, f"Train longer before more pairs: {reason}.", enough)
+        yield _train_longer(content, f"Train longer before more pairs: {reason}.", enough)
     elif early:
         policies = " and ".join(early)
-        yield _longer(content, f"Train longer before more pairs: the policies of {policies} have not settled.")
+        yield _train_longer(content, f"Train longer before more pairs: the policies of {policies} have not settled.")
 
 
-def _longer(content: Content, why: str, episodes: int | None = None) -> Item:
+def _train_longer(content: Content, why: str, episodes: int | None = None) -> Item:
     if episodes is None:
         episodes = _LONGER * content.experiment.episodes
-    return Item(why, _anew(content, "longer", "--episodes", str(episodes)))
+    return Item(why, _launch_again(content, "longer", "--episodes", str(episodes)))
 
 
 def _more_spread(content: Content) -> Iterator[Item]:
@@ -172,7 +177,7 @@ def _more_spread(content: Content) -> Iterator[Item]:
     command = ""
     if curve and content.design.outcome_over == "evaluation":
         training = ", or compare training itself"
-        command = _anew(content, "training", "--outcome-over", "curve-mean")
+        command = _launch_again(content, "training", "--outcome-over", "curve-mean")
     yield Item(
         "Most pairs have equal outcomes, and so would most further pairs: compare "
         f"{less}on {tables_of(content).harder}{training}.",
@@ -180,12 +185,12 @@ def _more_spread(content: Content) -> Iterator[Item]:
     )
 
 
-def _larger(content: Content, extended: int | None, anew: int, purpose: str) -> Iterator[Item]:
+def _extend_or_launch(content: Content, extended: int | None, anew: int, purpose: str) -> Iterator[Item]:
     """Yield the extension and, if a new plan needs fewer pairs in all, that plan; whichever trains fewer is first.
 
     `extended`: the pairs needed with an extension; None if the experiment cannot be extended.
     """
-    launch = _anew(content, "larger", seeds=anew)
+    launch = _launch_again(content, "larger", seeds=anew)
     fresh = Item(f"Launch it again with {anew} seeds {purpose}.", launch)
     if extended is None:
         yield fresh
@@ -200,7 +205,7 @@ def _larger(content: Content, extended: int | None, anew: int, purpose: str) -> 
         yield Item(f"Or launch it again with {anew} seeds, under a less strict rule.", launch)
 
 
-def _pairs(item: Comparison) -> tuple[int | None, int] | None:
+def _pairs_to_detect(item: Comparison) -> tuple[int | None, int] | None:
     """Return how many pairs an extension (None if impossible) and a new plan would need."""
     if item.pairs_needed is None or item.inconclusive is Inconclusive.FUTILE:
         return None
@@ -210,7 +215,7 @@ def _pairs(item: Comparison) -> tuple[int | None, int] | None:
     return item.pairs_needed.pairs, anew.pairs
 
 
-def _anew(content: Content, suffix: str, *flags: str, seeds: int | None = None) -> str:
+def _launch_again(content: Content, suffix: str, *flags: str, seeds: int | None = None) -> str:
     """Write the command for the same settings with other `flags`; named looks are replaced if the seeds change.
 
     The new plan has other randomness: runs whose outcomes led to it must not count in it.

@@ -17,9 +17,9 @@ _SHOWN = 8  # names in a list
 def departures(plan: AnalysisPlan, observations: Observations, progress: PlanProgress) -> Iterator[str]:
     """Yield departures from the plan: unplanned runs, gaps in the order, and runs after everything was decided."""
     cells = observations.cells
-    yield from _foreign(plan, observations)
-    yield from _gaps(plan, observations, cells)
-    yield from _after(plan, cells, progress)
+    yield from _unplanned_names(plan, observations)
+    yield from _gaps_in_order(plan, observations, cells)
+    yield from _unused_runs(plan, cells, progress)
 
 
 def next_step(plan: AnalysisPlan, observations: Observations, progress: PlanProgress) -> str:
@@ -54,12 +54,12 @@ def listed_runs(rows: Sequence[Observation]) -> str:
     return listed_short([f"{row.group} at {row.task or '(none)'} with seed {row.replicate}" for row in rows])
 
 
-def _foreign(plan: AnalysisPlan, observations: Observations) -> Iterator[str]:
+def _unplanned_names(plan: AnalysisPlan, observations: Observations) -> Iterator[str]:
     """Yield a line per kind of name (group, task, replicate) with names outside the plan.
 
     Rows with them are ignored.
     """
-    for what, column, planned in (
+    for kind, column, planned in (
         ("group", [row.group for row in observations.rows], plan.groups),
         ("task", [row.task for row in observations.rows], plan.tasks),
         (observations.pair_column, [row.replicate for row in observations.rows], plan.replicates),
@@ -67,10 +67,10 @@ def _foreign(plan: AnalysisPlan, observations: Observations) -> Iterator[str]:
         ignored = [name for name in column if name not in planned]
         if ignored:
             names = listed_short([name or "(none)" for name in dict.fromkeys(ignored)])
-            yield f"Not in the plan, so ignored: {what} {names} ({counted(len(ignored), 'row')})."
+            yield f"Not in the plan, so ignored: {kind} {names} ({counted(len(ignored), 'row')})."
 
 
-def _gaps(plan: AnalysisPlan, observations: Observations, cells: Cells) -> Iterator[str]:
+def _gaps_in_order(plan: AnalysisPlan, observations: Observations, cells: Cells) -> Iterator[str]:
     """Yield the runs that are missing although later runs of their group exist."""
     for task in plan.tasks:
         for group in plan.groups:
@@ -85,7 +85,7 @@ def _gaps(plan: AnalysisPlan, observations: Observations, cells: Cells) -> Itera
                 )
 
 
-def _after(plan: AnalysisPlan, cells: Cells, progress: PlanProgress) -> Iterator[str]:
+def _unused_runs(plan: AnalysisPlan, cells: Cells, progress: PlanProgress) -> Iterator[str]:
     """Yield the runs that were done after all their comparisons had been decided."""
     if not plan.design.early_stop:
         return

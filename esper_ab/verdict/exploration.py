@@ -14,7 +14,7 @@ from esper_ab.verdict.answer import Answer
 from esper_ab.verdict.judge import judge
 from esper_ab.verdict.observations import ITEMS, POSITION, Observations
 from esper_ab.verdict.pairing import pair_explored
-from esper_ab.verdict.row_questions import on_pairings
+from esper_ab.verdict.row_questions import pairing_questions
 from esper_ab.verdict.scale import Scale
 
 _MOST_GROUPS = 100  # without a control: nearly 5,000 comparisons
@@ -63,7 +63,7 @@ def questions_on(
     plan = _plan(explored, scales, rule, paired=paired, rows=rows)
     pairings = pair_explored(plan, explored)
     pairing_told = paired is not None or observations.paired_by_key
-    return tuple(on_pairings(explored, pairings, plan.replicates, pairing_told=pairing_told))
+    return tuple(pairing_questions(explored, pairings, plan.replicates, pairing_told=pairing_told))
 
 
 def _explored(observations: Observations, paired: bool | None, rows: str | None) -> Observations:

@@ -110,10 +110,10 @@ def imputed(design: Design, data: Data, progress: ComparisonProgress, lost: Lost
         return None
     look = progress.looks[-1]
     lost = lost.before(look.replicates)
-    seen = before(data, look.replicates)
+    used = before(data, look.replicates)
     if not lost.a and not lost.b:
         return None
-    retakes = _retakes(design, look, seen, lost)
+    retakes = _retakes(design, look, used, lost)
     small = retakes is not None and all(again.look.small for again in retakes)
     favours_a = progress.direction * design.outcome.sign > 0.0
     nothing = Imputed(
@@ -136,7 +136,7 @@ def imputed(design: Design, data: Data, progress: ComparisonProgress, lost: Lost
         lost_by_claimed = lost.a if favours_a else lost.b
         if design.worst is None and lost_by_claimed:
             return nothing
-        again = _retake(design, look, seen, lost, against_a=favours_a)
+        again = _retake(design, look, used, lost, against_a=favours_a)
     return msgspec.structs.replace(
         nothing,
         given_a=again.given_a if lost.a else None,

@@ -233,7 +233,7 @@ def _beyond(look: Look, margin: float) -> bool:
 def _progress(design: Design, states: Mapping[Contrast, _State], complete: int) -> dict[Contrast, ComparisonProgress]:
     """Return the progress of each comparison after the looks at the first `complete` replicates."""
     all_planned = complete >= max(design.looks, default=0)  # whether every planned look was taken
-    over = all_planned and design.anytime_after is None
+    all_taken = all_planned and design.anytime_after is None
     progress = {}
     for contrast, state in states.items():
         decided = state.decision != "open" and (design.early_stop or all_planned)
@@ -242,7 +242,7 @@ def _progress(design: Design, states: Mapping[Contrast, _State], complete: int) 
             decision=state.decision,
             decided_at=state.decided_at,
             direction=state.direction,
-            finished=decided or over,
+            finished=decided or all_taken,
         )
     return progress
 
