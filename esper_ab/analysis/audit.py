@@ -14,7 +14,7 @@ from typing import TypeVar
 from esper_ab.analysis import audit_conduct, audit_setup, audit_updates
 from esper_ab.analysis.kind import FindingsKind
 from esper_ab.analysis.observe import Pairs
-from esper_ab.contracts.kinds_of_task import GYMNASIUM, kind_of_task, of_kind
+from esper_ab.contracts.kinds_of_task import of_kind
 from esper_ab.contracts.worker_order import Lane
 from esper_ab.design.counterbalance import identified
 from esper_ab.design.design import Contrast
@@ -188,10 +188,13 @@ def _amounts(history: History, contrast: Contrast, replicates: set[int]) -> Iter
         b = amounts_b[name]
         if a != b:
             unequal[name] = f"{a} against {b} {name}"
-    if list(unequal) == [_STEPS] and _policy_ends_episodes(history, contrast):
+    remedy = ""
+    if list(unequal) == [_STEPS]:
+        remedy = _for_equal_steps(history, contrast)
+    if remedy:
         sentence = (
             f"{contrast.a} and {contrast.b} trained for equally many episodes, but their lengths depend on the policy: "
-            f"{unequal[_STEPS]}. With gym.rollout=resets they would train for equally many steps."
+            f"{unequal[_STEPS]}. With {remedy} they would train for equally many steps."
         )
         yield Finding("amounts", "notes", contrast.groups, sentence)
     elif unequal:
@@ -199,13 +202,11 @@ def _amounts(history: History, contrast: Contrast, replicates: set[int]) -> Iter
         yield Finding("amounts", "blocks", contrast.groups, sentence)
 
 
-def _policy_ends_episodes(history: History, contrast: Contrast) -> bool:
-    """True if, in one of the groups, the policy determines how long an episode lasts."""
-    for group in contrast.groups:
-        for run in history.of_group(group):
-            if kind_of_task(run.spec.task) == GYMNASIUM and run.spec.settings.gym.rollout == "episodes":
-                return True
-    return False
+def _for_equal_steps(history: History, contrast: Contrast) -> str:
+    """Return the setting that gives equally many steps if, in one of the groups, the policy ends its episodes."""
+    kind = of_kind(history.plan.kind, FindingsKind)
+    remedies = (kind.equal_steps(run.spec.settings) for group in contrast.groups for run in history.of_group(group))
+    return next(filter(None, remedies), "")
 
 
 def _total_amounts(history: History, group: str, replicates: set[int]) -> dict[str, int]:

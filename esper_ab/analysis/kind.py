@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from esper_ab.analysis.observe import Pairs
 from esper_ab.contracts.kinds_of_task import Concern
+from esper_ab.contracts.settings import GroupSettings
 from esper_ab.contracts.wording import counted
 from esper_ab.journal.fold import History
 from esper_ab.settings.experiment import ResolvedExperiment
@@ -16,6 +17,7 @@ class FindingsKind(Concern):
     """Base of the additional analyses of a kind of task; the defaults add nothing."""
 
     file = "findings"
+    compares_own_rewards = False  # whether a group's own reward is a question of its own, beside the outcome
 
     def findings(self, history: History, pairs: Pairs) -> Iterable[Finding]:
         """Return findings for the audit; `pairs`: the pairs of every comparison."""
@@ -26,6 +28,10 @@ class FindingsKind(Concern):
         trained = counted(experiment.episodes, "episode")
         steps = counted(experiment.steps, "step")
         return f"{trained} of {steps} in {counted(experiment.n_envs, 'environment')}"
+
+    def equal_steps(self, settings: GroupSettings) -> str:
+        """Return the setting that gives equally many steps; "" unless the policy of `settings` ends its episodes."""
+        return ""
 
     def scope(self, history: History) -> str:
         """Describe what a verdict is conditional on besides task, budget and PPO; "" if nothing."""

@@ -6,9 +6,10 @@ import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from statistics import fmean, stdev
 
+from esper_ab.analysis.kind import FindingsKind
 from esper_ab.analysis.learning import Learning, greedy_gap
 from esper_ab.analysis.own_reward import misled, own_rewards
-from esper_ab.contracts.kinds_of_task import GYMNASIUM
+from esper_ab.contracts.kinds_of_task import of_kind
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import RunOutcome, ends_of, mean
 from esper_ab.verdict.comparison import Comparison
@@ -38,7 +39,7 @@ def remarks(
 
 
 def _misled(history: History, comparisons: Sequence[Comparison]) -> Iterator[str]:
-    if history.plan.kind != GYMNASIUM:
+    if not of_kind(history.plan.kind, FindingsKind).compares_own_rewards:
         return
     modes = {group: history.of_group(group)[0].ref.reward_mode for group in history.groups}
     for reward, better in misled(own_rewards(history), comparisons):

@@ -15,10 +15,12 @@ from esper_ab.api.setting_names import Settings, dotted, plain
 from esper_ab.api.spelling import in_python, spelled
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.experiment_name import check_name
-from esper_ab.settings.assignments import EXPERIMENT_FIELDS, SHORT, Assignment
+from esper_ab.settings.assignments import Assignment
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.parse import parse
-from esper_ab.settings.request import NO_FILE, FileSettings, request
+from esper_ab.settings.request import request
+from esper_ab.settings.schema import EXPERIMENT_FIELDS, SHORT
+from esper_ab.settings.settings_file import NO_FILE, FileSettings
 from esper_ab.trackers.settings import Tracking
 
 

@@ -15,7 +15,7 @@ from esper_ab.contracts.source_files import source_sha256
 from esper_ab.contracts.trainer import TrainerOrder, is_command
 from esper_ab.contracts.worker_order import RewardCode
 from esper_ab.journal.fold import RunHistory
-from esper_ab.settings.request import read_toml
+from esper_ab.settings.settings_file import read_toml
 
 
 def file_faults(experiment_dir: Path, runs: Sequence[RunHistory], *, checkpoints: bool) -> Iterator[tuple[str, str]]:

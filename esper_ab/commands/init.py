@@ -24,8 +24,8 @@ from esper_ab.contracts.errors import UsageError, refused
 from esper_ab.contracts.files_below import create_below, write_below
 from esper_ab.contracts.settings import GroupSettings
 from esper_ab.contracts.shell_command import shell_command, typeable
-from esper_ab.settings.assignments import FIELDS, Field
 from esper_ab.settings.kind import settings_of
+from esper_ab.settings.schema import FIELDS, Field
 
 _SET = ("task", "episodes", "steps", "n_envs", "seeds")  # written with their defaults; other settings are comments
 _GROUPS = settings_of(FIELDS["task"].default).default_groups

@@ -6,8 +6,7 @@ of accuracies are in points.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 import msgspec
@@ -16,8 +15,10 @@ from msgspec import Meta
 from esper_ab.contracts.plain_values import LARGEST
 from esper_ab.contracts.trainer import TrainerValue
 
-KindName = Literal["growth", "gymnasium", "trainer"]
-ALL_KINDS: tuple[KindName, ...] = ("growth", "gymnasium", "trainer")
+# What reads a setting: every kind of task, every kind whose policies esper_ab trains, or the kinds with these names. A
+# kind may also read settings of others (SettingsKind.also_reads).
+EVERY_KIND = "every kind"
+POLICIES = "policies"
 
 
 @dataclass(frozen=True)
@@ -27,8 +28,7 @@ class Spec:
     "Parts" are the experiments that make up a joint experiment over several tasks or a grid.
     """
 
-    kinds: tuple[KindName, ...] = ()  # kinds of task that read it; (): all that read its section
-    by_kind: Mapping[str, object] = field(default_factory=dict)  # defaults of kinds that have their own
+    kinds: tuple[str, ...] = ()  # kinds of task that read it; (): all that read its section
     flag: str = ""  # its flag, if that differs from the key; "no_…" turns it off
     names: Literal["", "function", "folder", "trainer"] = ""  # what its text names; a path in the text is made absolute
     same: bool = False  # whether it is the same in all parts
@@ -51,13 +51,13 @@ DEFAULT_BLUEPRINTS = ("norm", "attention", "depthwise", "bottleneck", "conv_smal
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of every settings struct: immutable and keyword-only; decoding refuses unknown keys."""
 
-    kinds: ClassVar[tuple[KindName, ...]] = ALL_KINDS  # that read these fields, unless a field says otherwise
+    kinds: ClassVar[tuple[str, ...]] = (EVERY_KIND,)  # that read these fields, unless a field says otherwise
 
 
 class _Learner(Settings, frozen=True, kw_only=True):
     """Base of the settings that only policies trained by esper_ab read."""
 
-    kinds: ClassVar[tuple[KindName, ...]] = ("growth", "gymnasium")
+    kinds: ClassVar[tuple[str, ...]] = (POLICIES,)
 
 
 class ControllerSettings(_Learner, frozen=True, kw_only=True):
@@ -106,7 +106,7 @@ class PPOSettings(_Learner, frozen=True, kw_only=True):
 class GrowthSettings(Settings, frozen=True, kw_only=True):
     """The training of hosts and seed modules, and the blueprints that may be grafted."""
 
-    kinds: ClassVar[tuple[KindName, ...]] = ("growth",)
+    kinds: ClassVar[tuple[str, ...]] = ("growth",)
 
     batch_size: PositiveInt = 128
     host_lr: Positive = 0.01
@@ -124,10 +124,10 @@ class GrowthSettings(Settings, frozen=True, kw_only=True):
 class RewardSettings(Settings, frozen=True, kw_only=True):
     """The reward mode and its constants; docs/internals/rewards.md has the formulas."""
 
-    kinds: ClassVar[tuple[KindName, ...]] = ("growth",)
+    kinds: ClassVar[tuple[str, ...]] = ("growth",)
 
     # A file of workers/rewards, or path.py:function, or module:function; in Gymnasium also `env`.
-    mode: Annotated[str, Spec(("growth", "gymnasium"), by_kind={"gymnasium": "env"}, names="function")] = "shaped"
+    mode: Annotated[str, Spec((POLICIES,), names="function")] = "shaped"
     # Constants that a user's function for Gymnasium declares.
     params: Annotated[dict[str, bool | int | float | str], Spec(("gymnasium",))] = msgspec.field(default_factory=dict)
     family: Literal["contribution", "loss"] = "contribution"
@@ -185,7 +185,7 @@ class RewardSettings(Settings, frozen=True, kw_only=True):
 class GymSettings(Settings, frozen=True, kw_only=True):
     """How episodes of a Gymnasium environment form rollouts."""
 
-    kinds: ClassVar[tuple[KindName, ...]] = ("gymnasium",)
+    kinds: ClassVar[tuple[str, ...]] = ("gymnasium",)
 
     # episodes: one episode per environment, from a fresh reset to its end or to `steps`. resets: `steps` steps, with a
     # reset at every end and at the start of each rollout. continues: the same, but a rollout continues where the

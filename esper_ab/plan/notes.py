@@ -6,21 +6,18 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from esper_ab.contracts.kinds_of_task import ENV_REWARD, GROWTH, TRAINER, kind_of_task
-from esper_ab.contracts.machine import Machine
-from esper_ab.contracts.settings import RewardSettings
-from esper_ab.contracts.trainer import TrainerFacts
+from esper_ab.contracts.kinds_of_task import of_kind
+from esper_ab.contracts.machine import Machine, TaskFacts
 from esper_ab.contracts.wording import capital, counted, named
 from esper_ab.contracts.worker_order import Lane
 from esper_ab.design.counterbalance import cycle, draws_positions
 from esper_ab.design.outcome_words import of_training
-from esper_ab.plan import trainer_code as own
 from esper_ab.plan.budget import ENOUGH_EPISODES, enough_episodes
 from esper_ab.plan.estimate import duration, estimate
 from esper_ab.plan.gpu_memory import too_much
+from esper_ab.plan.kind import NotesKind
 from esper_ab.settings.differences import pairs_by_axes
 from esper_ab.settings.experiment import ResolvedExperiment
-from esper_ab.settings.policy_bias import UNIFORM, starts
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 
 _UNPAIRED = "unpaired: groups do not share randomness within a seed; use this for calibration, not for comparison."
@@ -28,20 +25,16 @@ _FIXED = (
     "order fixed: every group keeps its device and its place in the start order, so group and device are confounded; "
     "no verdict is possible."
 )
-_WIDEST_ACTIONS = 10.0  # half-width of bounds that actions with a standard deviation of 1 still explore
-_FEW = 4  # devices or action dimensions named in a sentence
+_FEW = 4  # devices named in a sentence
 
 
 def estimand(experiment: ResolvedExperiment, machine: Machine) -> str:
     """State the estimand in one sentence; docs/statistics.md gives the reasons."""
     task = machine.task(experiment.task)
     outcome = task.measures.outcome
-    if task.kind == TRAINER:
-        part = of_training(experiment.outcome_over, "points")
-        measured = outcome.label
-    else:
-        part = of_training(experiment.outcome_over)
-        measured = f"{outcome.label} of the trained policy"
+    kind = of_kind(task.kind, NotesKind)
+    part = of_training(experiment.outcome_over, kind.episodes)
+    measured = kind.measured(outcome.label)
     if part:
         measured = f"{outcome.label}, averaged over {part},"
     unit = f", in {outcome.apart}" if outcome.apart else ""
@@ -59,22 +52,19 @@ def limits(
     experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[Lane], *, positions_matter: bool
 ) -> tuple[str, ...]:
     """Return the notes that are shown first: limits of the plan's verdicts, by importance, and of its speed."""
-    found = list[str]()
-    facts = machine.trainer
-    if facts is not None:
-        if not _as_wished(facts):
-            found.append(own.found(facts, experiment.trainer))
-        if facts.ends_idle:
-            found.append(own.ENDED_IDLE)
+    task = machine.task(experiment.task)
+    kind = of_kind(task.kind, NotesKind)
+    found = list(kind.first_limits(experiment, machine))
     if experiment.unpaired:
         found.append(_UNPAIRED)
     if experiment.order == "fixed" and positions_matter:
         found.append(_FIXED)
     found += _on_quick_look(experiment, machine, lanes)
     found += _on_differences(experiment, machine)
+    found += kind.on_differences(experiment)
     found += _on_rewards(machine)
-    if kind_of_task(experiment.task) != GROWTH:
-        found += _on_environments(experiment, machine)
+    found += kind.on_environments(experiment, machine)
+    found += _on_repeating(task)
     found += _on_max_parallel(experiment, lanes)
     if machine.unusable_gpus and _on_gpus(lanes):
         found.append(f"{machine.unusable_gpus}.")
@@ -135,10 +125,6 @@ def _on_max_parallel(experiment: ResolvedExperiment, lanes: Sequence[Lane]) -> I
     yield f"--max-parallel {asked}: {sets * together} runs train at a time, because {why}."
 
 
-def _as_wished(facts: TrainerFacts) -> bool:
-    return facts.repeats and facts.evaluates_alike
-
-
 def notes(
     experiment: ResolvedExperiment,
     machine: Machine,
@@ -148,14 +134,10 @@ def notes(
     positions_matter: bool,
 ) -> tuple[str, ...]:
     """Return the notes on the plan that are not `limits`, the most important first."""
-    found = list[str]()
-    facts = machine.trainer
-    if facts is not None and _as_wished(facts):
-        found.append(own.found(facts, experiment.trainer))
+    kind = of_kind(machine.task(experiment.task).kind, NotesKind)
+    found = list(kind.first_notes(experiment, machine))
     found += _on_inference(experiment, len(lanes), positions_matter=positions_matter)
-    found += _on_outcome(experiment)
-    if experiment.slots:
-        found += _on_policies(experiment)
+    found += kind.on_learning(experiment)
     found += _on_devices(experiment, machine, lanes, idle)
     if machine.spawned_because:
         found.append(f"Each worker imports torch for itself (spawned, not forked), because {machine.spawned_because}.")
@@ -209,7 +191,7 @@ def _on_order(experiment: ResolvedExperiment, n_lanes: int) -> Iterator[str]:
 
 
 def _on_differences(experiment: ResolvedExperiment, machine: Machine) -> Iterator[str]:
-    """Yield notes on pairs of groups that do not differ, or that differ in several settings, and on their shaping."""
+    """Yield notes on pairs of groups that do not differ, or that differ in several settings."""
     alike: dict[tuple[str, ...], list[tuple[str, str]]] = {}
     for pair, axes in pairs_by_axes(experiment.groups).items():
         alike.setdefault(axes, []).append(pair)
@@ -224,45 +206,10 @@ def _on_differences(experiment: ResolvedExperiment, machine: Machine) -> Iterato
             yield f"{them} do not differ in any setting that they use (A/A): {equal}."
         elif len(axes) > 1:
             yield f"{them} differ in {len(axes)} settings ({', '.join(axes)}): their effects cannot be told apart."
-    if experiment.slots:
-        yield from _on_shaping(experiment)
 
 
-def _on_shaping(experiment: ResolvedExperiment) -> Iterator[str]:
-    """Yield a note for each group whose shaping discounts differently from its policy."""
-    for group in experiment.groups:
-        settings = group.settings
-        if settings.learns and _has_potential(settings.reward) and settings.ppo.gamma != settings.reward.gamma:
-            yield (
-                f"{group.name}: ppo.gamma={settings.ppo.gamma} differs from reward.gamma={settings.reward.gamma}, so "
-                "the potential-based shaping may change the optimal policy."
-            )
-
-
-def _has_potential(reward: RewardSettings) -> bool:
-    """Whether the reward is a catalogue mode that adds potential-based shaping; the loss family adds none."""
-    paid = reward.pbrs_weight != 0.0 and not reward.disable_pbrs
-    return paid and reward.mode in ("shaped", "simplified") and reward.family == "contribution"
-
-
-def _on_outcome(experiment: ResolvedExperiment) -> Iterator[str]:
-    """Yield a note if only some groups train on the outcome itself."""
-    if kind_of_task(experiment.task) == GROWTH:
-        return
-    learners = [group for group in experiment.groups if group.settings.has_policy]
-    same = [group.name for group in learners if group.settings.reward.mode == ENV_REWARD]
-    if same and len(same) < len(learners) and not experiment.outcome:
-        yield (
-            f"The outcome is also the reward of {', '.join(same)} ({ENV_REWARD}), but not of the other learners, so "
-            "the question is whether another reward leads to a better outcome."
-        )
-
-
-def _on_environments(experiment: ResolvedExperiment, machine: Machine) -> Iterator[str]:
-    """Yield notes on environments that do not repeat or that carry state, and on actions that are hard to reach."""
-    task = machine.task(experiment.task)
-    if any(group.settings.has_policy for group in experiment.groups):
-        yield from _on_actions(task.action_bounds)
+def _on_repeating(task: TaskFacts) -> Iterator[str]:
+    """Yield a note on environments that do not repeat or that carry state."""
     if task.carries:
         yield (
             "The environments carry state from one reset to the next: replaying an episode with the same seed and "
@@ -275,43 +222,6 @@ def _on_environments(experiment: ResolvedExperiment, machine: Machine) -> Iterat
             "results. So groups with equal settings will differ, and so will a run that is retried after its worker "
             "dies."
         )
-
-
-def _on_actions(bounds: Sequence[tuple[float, float] | None]) -> Iterator[str]:
-    """Yield a note on action bounds that do not fit a policy's initial distribution."""
-    misfits = []
-    for dimension, both in enumerate(bounds):
-        if both is None:
-            continue
-        low, high = both
-        if low > -1.0 or high < 1.0 or high - low > 2.0 * _WIDEST_ACTIONS:
-            misfits.append(f"{dimension} ({low:g} to {high:g})")
-    if misfits:
-        more = f" and {len(misfits) - _FEW} more" if len(misfits) > _FEW else ""
-        yield (
-            f"Action bounds: {', '.join(misfits[:_FEW])}{more} do not fit a new policy, whose actions are normal with "
-            "mean 0 and standard deviation 1, clipped to the bounds. Such a policy may always act at a bound, or "
-            "explore little of the range, and not learn. In your own make function, return "
-            "gymnasium.wrappers.RescaleAction(env, -1.0, 1.0)."
-        )
-
-
-def _on_policies(experiment: ResolvedExperiment) -> Iterator[str]:
-    """Yield notes for growth on small training budgets, and on the bias of an untrained policy."""
-    learners = [group.name for group in experiment.groups if group.settings.learns]
-    trained = experiment.episodes * experiment.n_envs
-    if len(learners) > 1 and trained < ENOUGH_EPISODES and enough_episodes(experiment) is None:
-        yield (
-            f"budget: a run trains on {counted(trained, 'episode')} (episodes x environments). On digits, few pairs "
-            f"tell rewards apart only from {ENOUGH_EPISODES} on. At this budget you compare early learning of "
-            f"{', '.join(learners)}; the ranking may change with longer training."
-        )
-    for start, names in starts(experiment.groups).items():
-        if start != UNIFORM:
-            yield (
-                f"start: the op head of {', '.join(names)} starts with the bias {start} (policy.bias_…), so an "
-                "untrained policy prefers actions with a positive bias over those with a negative one."
-            )
 
 
 def _on_devices(

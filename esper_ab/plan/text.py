@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
+from esper_ab.contracts.kinds_of_task import of_kind
 from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.trainer import called
@@ -14,8 +15,8 @@ from esper_ab.contracts.wording import counted, listed
 from esper_ab.design.design import rule
 from esper_ab.plan.devices import environments_per_device, runs_at_once, unused_gpus, where
 from esper_ab.plan.estimate import Estimate, duration
+from esper_ab.plan.kind import NotesKind
 from esper_ab.plan.plan import Plan
-from esper_ab.settings.experiment import ResolvedExperiment
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 
 _BLOCKS_SHOWN = 12
@@ -140,7 +141,7 @@ def plan_text(
         memory += f", of {memory_left}"
     lines = [
         _sentence(f"{asked.name}: {runs}, task {asked.task_title}", width),
-        _sentence(f"  each: {_size(asked)}", width),
+        _sentence(f"  each: {of_kind(plan.kind, NotesKind).size(asked)}", width),
         f"  into {experiment_dir}",
         "",
         *_differences(plan),
@@ -163,26 +164,6 @@ def plan_text(
         *(_sentence(f"note: {note}", width) for note in plan.notes),
     ]
     return visible("\n".join(lines))
-
-
-def _size(asked: ResolvedExperiment) -> str:
-    """Describe the training and the evaluation of one run."""
-    if asked.trainer:
-        points = counted(asked.episodes, "point")
-        outcomes = counted(asked.eval_episodes, "outcome")
-        return f"{points} of {asked.trainer}; evaluation: {outcomes}"
-    if asked.slots:
-        more = f", slots {', '.join(asked.slots)}"
-    else:  # Gymnasium
-        total = f"{asked.episodes * asked.steps * asked.n_envs:,} environment steps per run"
-        if any(group.settings.gym.rollout == "episodes" for group in asked.groups):
-            total = f"at most {total}"
-        more = f", {total}"
-    training = (
-        f"{counted(asked.episodes, 'episode')} x {counted(asked.steps, 'step')} x "
-        f"{counted(asked.n_envs, 'environment')}{more}"
-    )
-    return f"{training}; evaluation: {counted(asked.eval_episodes, 'episode')}"
 
 
 def _design(plan: Plan) -> Iterator[str]:

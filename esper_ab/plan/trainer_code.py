@@ -1,4 +1,4 @@
-"""What a plan says about a user's trainer, and the TrainerOrder of its runs. Pure, except `keep_trainer`."""
+"""The files of a user's trainer, and the TrainerOrder of its runs. Pure, except `keep_trainer` and `mended`."""
 
 from __future__ import annotations
 
@@ -9,25 +9,11 @@ import msgspec
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files_below import folder_below
 from esper_ab.contracts.source_files import source_sha256
-from esper_ab.contracts.trainer import Resumption, TrainerFacts, TrainerOrder, is_command
+from esper_ab.contracts.trainer import TrainerFacts, TrainerOrder, is_command
 from esper_ab.plan.copied_code import TRAINER_FOLDER, copy_code, folder_of
 from esper_ab.settings.experiment import ResolvedExperiment
 from esper_ab.settings.outcome_range import worst_outcome
 from esper_ab.settings.trainer_settings import DEFAULT_OUTCOME
-
-RESUMPTIONS: dict[Resumption, str] = {
-    "exactly": "resumes exactly: from its saved state, another process reached the same bits",
-    "resumes": "resumes: another process continued from its saved state, but not to the same bits",
-    "anew": "starts over: an interrupted run begins again",
-}
-_ALONE = (
-    "A process that had not trained evaluated the same state differently: the evaluation uses more than the state, so "
-    "a run that is interrupted before its evaluation gets another result."
-)
-ENDED_IDLE = (
-    "--end-idle: a run that has its result and then uses no CPU time and writes nothing for 30 s is ended, and its "
-    "result counts."
-)
 
 
 def order_of(experiment: ResolvedExperiment, facts: TrainerFacts) -> TrainerOrder:
@@ -80,22 +66,3 @@ def keep_trainer(experiment_dir: Path, facts: TrainerFacts, reference: str) -> N
     if not copy_code(root, facts.files, facts.sha256, target):
         written = "; a command must write its results below {out}" if command else ""
         raise UsageError(f"{', '.join(facts.files)} changed while the experiment was planned; launch it again{written}")
-
-
-def found(facts: TrainerFacts, reference: str) -> str:
-    """Return the results of the rehearsal in one or more sentences."""
-    if facts.repeats:
-        repeats = "repeats to the bit"
-    else:
-        repeats = "does not repeat: the same seed gave different numbers"
-    short = f", shortened by {facts.shortened}" if facts.shortened else ""
-    what = "trainer"
-    watched = ""
-    if is_command(reference):
-        what = "command"
-        watched = " It names no file in its folder, so changes of its code would go unnoticed."
-        if facts.files:
-            files = ", ".join(facts.files)
-            watched = f" A run starts only if {files} has not changed since; other files are not checked."
-    alone = "" if facts.evaluates_alike else f" {_ALONE}"
-    return f"The {what}, as rehearsed{short}: {repeats}; {RESUMPTIONS[facts.resumption]}.{alone}{watched}"

@@ -15,6 +15,7 @@ from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.measures import Margin, Unit
 from esper_ab.contracts.records import GroupName
 from esper_ab.contracts.settings import (
+    POLICIES,
     Arithmetic,
     GroupSettings,
     HostKernel,
@@ -31,7 +32,7 @@ Share = Annotated[float, Meta(ge=0.0, lt=1.0)]
 ErrorRate = Annotated[float, Meta(ge=1e-12, lt=0.5), Spec(same=True)]
 _ONE_LOOK = Spec(alone="all parts are judged once, when they are done")
 _MANY_LOOKS = Spec(alone="all parts are judged once, so their number of seeds is fixed")
-_OURS = Spec(("growth", "gymnasium"))  # a user's trainer does this differently, or not at all
+_OURS = Spec((POLICIES,))  # a user's trainer does this differently, or not at all
 _EARLY_STOP = Spec(flag="no_early_stop", alone="all parts are judged once, when they are done")
 
 
@@ -47,7 +48,7 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
 
     name: Annotated[str, Spec(same=True)]  # also of the experiment directory
     groups: tuple[Group, ...]
-    task: Annotated[str, Spec(("growth", "gymnasium"), names="function", same=True)] = "digits"
+    task: Annotated[str, Spec((POLICIES,), names="function", same=True)] = "digits"
     data_dir: Annotated[str, Spec(("growth",), names="folder")] = ""
     # A Python file or a command with {seed}; "": trained by the task.
     trainer: Annotated[str, Spec(("trainer",), names="trainer")] = ""
@@ -65,10 +66,10 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
     # For a command: end a run that has its result and does nothing.
     end_idle: Annotated[bool, Spec(("trainer",))] = False
     slots: tuple[str, ...]  # network order
-    n_envs: Annotated[PositiveInt, Spec(("growth", "gymnasium"), by_kind={"gymnasium": 8})] = 4
-    episodes: Annotated[PositiveInt, Spec(by_kind={"gymnasium": 50})] = 3
+    n_envs: Annotated[PositiveInt, Spec((POLICIES,))] = 4
+    episodes: PositiveInt = 3
     # In Gymnasium only a limit, because its episodes have lengths of their own.
-    steps: Annotated[PositiveInt, Spec(("growth", "gymnasium"), by_kind={"gymnasium": 1000})] = 25
+    steps: Annotated[PositiveInt, Spec((POLICIES,))] = 25
     seeds: Annotated[PositiveInt, Spec(same=True)] = 6
     rng_seed: Annotated[NonNegativeInt, Spec(same=True)] = 0
     devices: tuple[str, ...]  # the pool: "cpu:0", "cuda:1"
@@ -78,7 +79,7 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
     order: Literal["balanced", "fixed", "shuffled"] = "balanced"  # how groups are assigned to positions in a block
     sync: Literal["lockstep", "independent"] = "lockstep"
     unpaired: Annotated[bool, Spec(alone="all parts are compared seed by seed, which needs paired runs")] = False
-    telemetry: Annotated[bool, Spec(("growth", "gymnasium"), flag="no_telemetry")] = True
+    telemetry: Annotated[bool, Spec((POLICIES,), flag="no_telemetry")] = True
     # The part of a run that its outcome summarises.
     outcome_over: Annotated[Literal["evaluation", "last-tenth", "curve-mean"], Spec(same=True)] = "evaluation"
     alpha: ErrorRate = 0.05  # of the whole experiment, shared by its comparisons
@@ -104,7 +105,7 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
 class AskedArithmetic(ProcessArithmetic, frozen=True, kw_only=True):
     """The arithmetic as requested; `resolve` replaces `auto` and `native` by a kernel that this machine has."""
 
-    kernel: Annotated[Literal["auto", "native", HostKernel], Spec(("growth", "gymnasium"), flag="kernel")] = "auto"
+    kernel: Annotated[Literal["auto", "native", HostKernel], Spec((POLICIES,), flag="kernel")] = "auto"
     # kernel: hosts use the kernel if possible; with `auto`, torch does the rest.
     hosts: Annotated[Literal["kernel", "torch"], Spec(("growth",))] = "kernel"
 

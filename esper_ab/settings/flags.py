@@ -9,7 +9,8 @@ from typing import Any, get_origin
 from esper_ab.contracts.errors import Setting, UsageError, as_flag
 from esper_ab.contracts.plain_values import whole_number
 from esper_ab.contracts.visible import visible_line
-from esper_ab.settings.assignments import FIELDS, Assignment, Field, split_commas
+from esper_ab.settings.assignments import Assignment, split_commas
+from esper_ab.settings.schema import FIELDS, Field
 
 _LISTS = {"slots": "--slots early late", "devices": "--devices cpu:0 cpu:1"}  # flags with lists of names, an example
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 from esper_ab.contracts.errors import Setting, UsageError
-from esper_ab.contracts.kinds_of_task import Concern, kind_of_task, of_kind
+from esper_ab.contracts.kinds_of_task import Concern, kind_of_task, kinds, of_kind
 from esper_ab.contracts.machine import ControllerQuestion, Machine, Questions, TaskFacts
-from esper_ab.contracts.settings import GroupSettings, KindName
-from esper_ab.settings.assignments import FIELDS, Assignment, refuse_unknown
+from esper_ab.contracts.settings import EVERY_KIND, POLICIES, GroupSettings
+from esper_ab.settings.assignments import Assignment
+from esper_ab.settings.devices import resolve_devices
 from esper_ab.settings.experiment import AskedExperiment, Group, ResolvedExperiment
+from esper_ab.settings.kernel import kernel_notes, resolve_kernel
 from esper_ab.settings.outcome_range import read_range
 from esper_ab.settings.resolution import Resolution
+from esper_ab.settings.schema import DECLARED, FIELDS, GROUP_FIELDS, Field, refuse_unknown
 from esper_ab.settings.trainer_settings import check_outcome_name
 
 
@@ -29,14 +33,36 @@ class SettingsKind(Concern):
     """Base of all kinds of task; the defaults are for kinds whose policies esper_ab trains."""
 
     file = "settings"
-    name: KindName
+    name: str  # of its folder
     words: str  # describes such tasks: "growing networks"
     rewards: tuple[str, ...]  # rewards that a group may be named after
-    controllers: tuple[str, ...]  # likewise, controllers that do not learn
+    controllers: tuple[str, ...] = ()  # likewise, controllers that do not learn
+    trains_policies = True  # whether esper_ab trains policies, so that their settings are read
+    also_reads: tuple[str, ...] = ()  # keys of settings that other kinds declare, as "outcome" or "reward.params"
+    defaults: ClassVar[Mapping[str, object]] = {}  # by key, where they differ from the settings' own
     default_groups: tuple[str, ...] = ()
     no_groups: str = ""  # why there are no default groups
     free_names = False  # whether a group may have any name
     on_cores = False  # whether everything runs on cores, so that a GPU would be idle
+    times_on_cpu = False  # whether a plan for GPUs also says how long the CPU would take
+    declares_margins = False  # whether its tasks have a margin of their own
+
+    @property
+    def default_mode(self) -> str:
+        """The group of a calibration that names none."""
+        return (*self.default_groups, *self.rewards)[0]
+
+    @property
+    def baselines(self) -> tuple[str, ...]:
+        """Groups, cheap ones first, of which one is put beside a run that is trained again."""
+        return (*self.controllers, *self.rewards)
+
+    def reads(self, field: Field) -> bool:
+        """Whether this kind reads a setting."""
+        readers = {EVERY_KIND, self.name}
+        if self.trains_policies:
+            readers.add(POLICIES)
+        return field.key in self.also_reads or not readers.isdisjoint(field.kinds)
 
     def read(self, asked: AskedExperiment, said: Sequence[Assignment]) -> AskedExperiment:
         """Return the experiment with the changes that this kind makes; UsageError for contradictory settings.
@@ -54,17 +80,15 @@ class SettingsKind(Concern):
 
     def _check_is_read(self, assignment: Assignment, task: str) -> None:
         """Raise UsageError for a setting that this kind does not read, unless it has its default."""
-        key = assignment.key
-        readers: tuple[KindName, ...] = ("gymnasium",)
-        if key in FIELDS:
-            readers = FIELDS[key].kinds
-            if assignment.value == FIELDS[key].default:
-                return
-        if self.name not in readers:
-            kinds = " and ".join(of_kind(reader, SettingsKind).words for reader in readers)
-            raise UsageError(
-                f"{assignment.origin}: {key} is a setting for {kinds}, which task {task} does not read; omit it"
-            )
+        field = _field(assignment.key)
+        if assignment.value == field.default or self.reads(field):
+            return
+        others = (of_kind(name, SettingsKind) for name in kinds())
+        readers = " and ".join(kind.words for kind in others if kind.reads(field))
+        raise UsageError(
+            f"{assignment.origin}: {assignment.key} is a setting for {readers}, which task {task} does not read; "
+            "omit it"
+        )
 
     def ask(self, asked: AskedExperiment) -> Questions:
         """Return the questions about an experiment that only the preflight child can answer."""
@@ -89,7 +113,16 @@ class SettingsKind(Concern):
 
         Raises UsageError if something is missing on the machine. `eval_episodes` is the requested or chosen number.
         """
-        raise NotImplementedError
+        self.check_on(asked, machine)
+        devices = resolve_devices(asked, machine, on_cores=self.on_cores)
+        self.check_task(asked, task)
+        return Resolution(
+            groups=asked.groups,
+            slots=asked.slots,
+            devices=devices,
+            arithmetic=resolve_kernel(asked.arithmetic, machine),
+            eval_episodes=eval_episodes,
+        )
 
     def check_on(self, asked: AskedExperiment, machine: Machine) -> None:
         """Raise UsageError if the runs cannot take turns, or if the preflight found a problem with a group."""
@@ -103,9 +136,12 @@ class SettingsKind(Concern):
         for group in asked.groups:
             _check_on(group, asked, machine)
 
+    def check_task(self, asked: AskedExperiment, task: TaskFacts) -> None:
+        """Raise UsageError if the settings do not fit the task."""
+
     def remarks(self, asked: AskedExperiment, resolved: ResolvedExperiment, machine: Machine) -> tuple[str, ...]:
-        """Return notes of one sentence each on settings that were chosen for this machine."""
-        return ()
+        """Return notes of one sentence each on settings that were chosen for this machine: by default on the kernel."""
+        return kernel_notes(asked, resolved, machine)
 
     def _check_group(self, name: str, settings: GroupSettings) -> None:
         reward = settings.reward
@@ -129,6 +165,13 @@ class SettingsKind(Concern):
         blueprints = settings.growth.blueprints
         if not blueprints or len(set(blueprints)) != len(blueprints):
             raise UsageError(f"{here}: growth.blueprints must be a list of different names, not {list(blueprints)}")
+
+
+def _field(key: str) -> Field:
+    """Return the field of a setting, which is a mapping if users' code declares the setting."""
+    if key in FIELDS:
+        return FIELDS[key]
+    return GROUP_FIELDS[next(prefix for prefix in DECLARED if key.startswith(prefix)).removesuffix(".")]
 
 
 def _refuse_reward_as_outcome(outcome: str, group: Group) -> None:

@@ -16,10 +16,12 @@ from esper_ab.contracts.run_files import plain_group
 from esper_ab.contracts.settings import GroupSettings
 from esper_ab.contracts.trainer import TRAINER_PREFIX
 from esper_ab.contracts.wording import did_you_mean
-from esper_ab.settings.assignments import FIELDS, TRAINER, Assignment, of_group, typed
+from esper_ab.settings.assignments import Assignment
 from esper_ab.settings.experiment import AskedExperiment, Group, refuse_too_many
 from esper_ab.settings.kind import SettingsKind, settings_of
 from esper_ab.settings.request import Layer, Request
+from esper_ab.settings.schema import FIELDS, TRAINER, of_group
+from esper_ab.settings.values import typed
 
 msgspec.json.Decoder(GroupSettings)  # built now, in one thread: tests/house/test_decoders.py
 msgspec.json.Decoder(AskedExperiment)
@@ -44,21 +46,27 @@ def parse(request: Request) -> AskedExperiment:
         raise UsageError(Setting("task"), ": give one task here; only `esper-ab launch` takes several")
     if task.endswith(".py"):
         raise UsageError(Setting("task", task), f": name what makes the environment, as in {Path(task).name}:make")
-    kind = settings_of(TRAINER_PREFIX if request.said("trainer") else task)
+    kind = kind_of_request(request)
     asked = _collect_groups(request, kind)
-    defaults = {key: field.spec.by_kind[kind.name] for key, field in FIELDS.items() if kind.name in field.spec.by_kind}
-    groups = tuple(_make_group(one, request, defaults) for one in asked)
+    groups = tuple(_make_group(one, request, kind.defaults) for one in asked)
     folders = {plain_group(one.name): one.name for one in groups}
     for one in groups:
         if (other := folders[plain_group(one.name)]) != one.name:
             raise UsageError(Setting("groups"), f": {one.name} and {other} would share a folder; rename one of them")
     _refuse_without_effect(request, asked)
-    values = defaults | {key: one.value for key, one in request.common.items()}
+    values = {**kind.defaults} | {key: one.value for key, one in request.common.items()}
     values = {key: value for key, value in values.items() if not of_group(key)}
     layers = (request.common, *(layer for group in asked for layer in (group.table, group.own)))
     asked_for = msgspec.convert({**nest(values), "groups": groups}, type=AskedExperiment)
     refuse_too_many(len(groups), asked_for.seeds)
     return kind.read(asked_for, [one for layer in layers for one in layer.values()])
+
+
+def kind_of_request(request: Request) -> SettingsKind:
+    """Return the kind of the requested task, or of a user's trainer."""
+    if request.said("trainer"):
+        return settings_of(TRAINER_PREFIX)
+    return settings_of(request.said("task") or FIELDS["task"].default)
 
 
 def nest(values: Mapping[str, Any]) -> dict[str, Any]:  # dotted keys -> nested tables

@@ -6,51 +6,23 @@ reward or controller in `--groups`; `--group`. A flag that is not given sets not
 
 from __future__ import annotations
 
-import hashlib
-import json
-import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from esper_ab.contracts.errors import Setting, UsageError
-from esper_ab.contracts.regular_file import read_regular
 from esper_ab.contracts.trainer import is_command, placeholders
 from esper_ab.contracts.wording import which_setting
-from esper_ab.settings.assignments import (
-    FIELDS,
-    PARAM,
-    SHORT,
-    TOO_MANY_DIGITS,
-    TRAINER,
-    Assignment,
-    read_assignment,
-    split_commas,
-    typed,
-)
+from esper_ab.settings.assignments import Assignment, read_assignment, split_commas
 from esper_ab.settings.flags import of_flags, read_flags
 from esper_ab.settings.foreign_keys import foreign
-from esper_ab.settings.launcher import UNSAID, AskedLauncher, asked_launcher
+from esper_ab.settings.launcher import UNSAID, AskedLauncher
+from esper_ab.settings.schema import FIELDS, PARAM, SHORT, TRAINER
+from esper_ab.settings.settings_file import NO_FILE, FileSettings
+from esper_ab.settings.values import typed
+from esper_ab.settings.vary import read_vary
 
-_NO_NAME = re.compile(r"[^A-Za-z0-9_.=+-]+")  # not allowed in a group's name
-_NAME_CHARS = 64
-
-
-@dataclass(frozen=True, kw_only=True)
-class FileSettings:
-    """The settings that a TOML file or a Python program declares, as written."""
-
-    folder: Path = Path()  # base of relative paths in `groups`
-    groups: tuple[str, ...] = ()
-    common: tuple[Assignment, ...] = ()
-    tables: dict[str, tuple[Assignment, ...]] = field(default_factory=dict)  # group -> its own settings
-    tasks: dict[str, tuple[Assignment, ...]] = field(default_factory=dict)  # task, of several -> its own settings
-    launcher: AskedLauncher = UNSAID
-
-
-NO_FILE = FileSettings()
 Layer = Mapping[str, Assignment]  # by key
 
 
@@ -99,38 +71,6 @@ class Request:
         """Return the request with only these groups and with further flags. Raises UsageError as `request` does."""
         strong = {**self.strong, **self.more(of_flags(flags))}
         return replace(self, groups=groups, alone=True, strong=strong)
-
-
-def _varied(text: str, trainer: str) -> dict[str, list[Assignment]]:
-    """Parse --vary KEY=V1,V2,… into one group KEY=VALUE per value; with a trainer, KEY needs no `trainer.` prefix."""
-    key, equals, values = (part.strip() for part in text.partition("="))
-    origin = f"--vary {text}"
-    pieces = []
-    if equals and key:
-        pieces = split_commas(values, origin)
-    if len(pieces) < 2 or not all(pieces):
-        raise UsageError(f"{origin}: expected a key and at least two values, as in lr=3e-4,1e-3")
-    full = SHORT.get(key, key)
-    if trainer and ("." not in key or (is_command(trainer) and key not in FIELDS and not key.startswith(TRAINER))):
-        full = f"{TRAINER}{key}"
-    groups = dict[str, list[Assignment]]()
-    for piece in pieces:
-        name = f"{key}={_NO_NAME.sub('-', piece)}"[:_NAME_CHARS]
-        if name in groups:
-            raise UsageError(f"{origin}: {_why_same_name(name, full, str(groups[name][0].value), piece)}")
-        groups[name] = [Assignment(full, piece, origin, Path.cwd(), is_text=True)]
-    return groups
-
-
-def _why_same_name(name: str, key: str, first: str, second: str) -> str:
-    """Say why two values of --vary give the same group name, and what to write instead."""
-    if first == second:
-        return f"the value {first} is given twice; remove one"
-    return (
-        f"two groups would be named {name}, because a name keeps only the letters a to z, digits and _.=+-, and at "
-        f"most {_NAME_CHARS} characters; name the groups yourself, as in --group first:{key}={first} "
-        f"--group second:{key}={second}"
-    )
 
 
 def read_request(options: Mapping[str, Any], file: FileSettings = NO_FILE) -> Request:
@@ -196,7 +136,7 @@ def request(
     trainer = _trainer_of((*strong, *common))
     altered = _read_alterations(group)
     if vary:
-        altered = _varied(vary, trainer)
+        altered = read_vary(vary, trainer)
         strong += of_flags({"control": next(iter(altered))})
 
     def layer(written: Iterable[Assignment], *, in_group: bool = False) -> Layer:
@@ -306,65 +246,3 @@ def _read_alterations(texts: Iterable[str]) -> dict[str, list[Assignment]]:
         for item in split_commas(rest, f"--group {name}"):
             altered.setdefault(name, []).append(read_assignment(item, f"--group {name}:{item}"))
     return altered
-
-
-def settings_sha256(tree: dict[str, Any]) -> str:
-    """Return the sha256 over all settings of a tree; this hash is stored in experiment.toml's [record] table."""
-    return hashlib.sha256(json.dumps(tree, sort_keys=True, default=str).encode()).hexdigest()
-
-
-def read_toml(path: Path) -> FileSettings:
-    """Read the settings file at `path`.
-
-    Raises UsageError if the file cannot be read or was damaged; if it is not TOML, the message names the line.
-    """
-    try:
-        tree = tomllib.loads(read_regular(path).decode("utf-8-sig"))
-        record = tree.pop("record", None)  # in an experiment.toml: facts from the time of planning
-        sha256 = settings_sha256(tree)
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: not TOML: {error}") from None
-    except ValueError:
-        raise UsageError(f"{path}: {TOO_MANY_DIGITS}") from None
-    except RecursionError:
-        raise UsageError(f"{path}: lists or tables are nested too deeply") from None
-    if record is not None and not (isinstance(record, dict) and isinstance(record.get("settings"), str)):
-        raise UsageError(
-            f"{path}: [record] is the table in which esper_ab keeps the hash of the settings, and this one has none; "
-            "delete it"
-        )
-    if record is not None and record["settings"] != sha256:
-        raise UsageError(
-            f"{path}: the settings do not match the hash in [record], so they were edited, or the file is damaged; "
-            "if you edited a copy on purpose, delete its [record] table"
-        )
-    groups = tree.pop("groups", [])
-    launcher = tree.pop("launcher", {})
-    tables = tree.pop("group", {})
-    tasks = tree.pop("tasks", {})
-    if not isinstance(groups, list) or not all(isinstance(name, str) for name in groups):
-        raise UsageError(f'{path}: groups must be a list of names, as in ["shaped", "simplified"]')
-    for word, found in (("group", tables), ("tasks", tasks)):
-        if not isinstance(found, dict) or not all(isinstance(table, dict) for table in found.values()):
-            raise UsageError(f"{path}: every [{word}.NAME] must be a table")
-    return FileSettings(
-        folder=path.parent,
-        groups=tuple(groups),
-        common=tuple(_leaves(tree, path, ())),
-        tables={name: tuple(_leaves(table, path, ("group", name))) for name, table in tables.items()},
-        tasks={name: tuple(_leaves(table, path, ("tasks", name))) for name, table in tasks.items()},
-        launcher=asked_launcher(launcher, f"{path.name} [launcher]", {"launcher": "name"}),
-    )
-
-
-def _leaves(tree: dict[str, Any], path: Path, above: tuple[str, ...], prefix: str = "") -> Iterable[Assignment]:
-    for name, value in tree.items():
-        key = f"{prefix}{name}"
-        if isinstance(value, dict):
-            yield from _leaves(value, path, (*above, name), f"{key}.")
-        else:
-            table = f"[{'.'.join(above)}] " if above else ""
-            origin = f"{path.name} {table}{name}"
-            yield Assignment(SHORT.get(key, key), value, origin, path.parent, is_text=False)

@@ -10,9 +10,9 @@ from typing import Any, Literal
 from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.machine import Machine, TaskFacts
 from esper_ab.contracts.margins import check_margin
-from esper_ab.settings.assignments import refuse_unknown
 from esper_ab.settings.experiment import AskedExperiment, ExperimentSettings, ResolvedExperiment
 from esper_ab.settings.kind import settings_of
+from esper_ab.settings.schema import refuse_unknown
 
 _RESOLVED = ("name", "groups", "slots", "devices", "placement", "margin")  # settings of both states that may change
 

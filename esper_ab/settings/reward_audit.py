@@ -13,7 +13,9 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.reward_audit import AuditedReward, RewardAuditQuestion
 from esper_ab.contracts.settings import Arithmetic, GroupSettings
 from esper_ab.contracts.wording import which_setting
-from esper_ab.settings.assignments import GROUP_FIELDS, Assignment, convert_value, refuse_unknown
+from esper_ab.settings.assignments import Assignment
+from esper_ab.settings.schema import GROUP_FIELDS, refuse_unknown
+from esper_ab.settings.values import convert_value
 
 KERNELS = ("auto", "torch")  # auto: the native kernel if available
 _SECTIONS = ("growth", "reward")

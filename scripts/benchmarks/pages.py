@@ -1,4 +1,4 @@
-"""Writes the tables of docs/evidence/scaling.md from measurements, and fits the rates of plan/estimate.py to them."""
+"""Writes the tables of docs/evidence/scaling.md from measurements; fits the rates of kinds/growth/estimate.py."""
 
 import json
 import math
@@ -9,8 +9,8 @@ from benchmarks.markdown import hosts_of, table
 from esper_ab.contracts import catalog
 from esper_ab.contracts.machine import TaskFacts
 from esper_ab.contracts.settings import GrowthSettings
-from esper_ab.plan import estimate
-from esper_ab.plan.estimate import Rates
+from esper_ab.kinds.growth import estimate
+from esper_ab.kinds.growth.estimate import Rates
 from workers.growth.preflight import task_facts
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,7 +50,7 @@ def predicted(one: dict[str, Any], speed: float, rates: Rates) -> float:
 
 
 def way(one: dict[str, Any]) -> str:
-    """Return which rates of plan/estimate.py apply to a measured episode."""
+    """Return which rates of kinds/growth/estimate.py apply to a measured episode."""
     return "TORCH" if one["kernel"] == "torch" else "NATIVE"
 
 
@@ -198,5 +198,5 @@ def write() -> None:
     PAGE.write_text(page, encoding="utf-8")
     print("\n".join(episodes_table(hosts["episode"], speed)))
     for name in TRIED:
-        print(f"{name} in esper_ab/plan/estimate.py: {getattr(estimate, name)}")
+        print(f"{name} in esper_ab/kinds/growth/estimate.py: {getattr(estimate, name)}")
         print(f"    fitted to hosts.json: {fitted(hosts['episode'], speed, name)}")

@@ -11,7 +11,7 @@ from house.sources import breaking
 # Where the type is not known before.
 KNOWN_LATER = {
     "esper_ab/api/arguments.py": "the type of one argument or setting, which is no struct",
-    "esper_ab/settings/assignments.py": "the type of one key, which is no struct",
+    "esper_ab/settings/values.py": "the type of one key, which is no struct",
     "workers/gymnasium_task/world.py": "a struct of the user's",
     "workers/trainer/module.py": "likewise",
     "workers/user_rewards/user_code.py": "likewise, one thread at a time",

@@ -9,7 +9,7 @@ from typing import Literal, get_args, get_origin
 import pytest
 from house.sources import ROOT, SOURCES, breaking, calls, name_of, nodes
 
-from esper_ab.settings.assignments import FIELDS
+from esper_ab.settings.schema import FIELDS
 
 BESIDE = sorted(path for folder in ("tests", "scripts") for path in (ROOT / folder).rglob("*.py"))
 DECLARATIONS = {ROOT / "esper_ab" / "settings" / "experiment.py", *(ROOT / "esper_ab" / "contracts").glob("*.py")}

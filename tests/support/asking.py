@@ -13,8 +13,9 @@ from esper_ab.plan.plan import Plan
 from esper_ab.settings.eval_episodes import choose_eval_episodes
 from esper_ab.settings.experiment import AskedExperiment, Group
 from esper_ab.settings.parse import parse
-from esper_ab.settings.request import FileSettings, read_toml, request
+from esper_ab.settings.request import request
 from esper_ab.settings.resolve import resolve
+from esper_ab.settings.settings_file import FileSettings, read_toml
 from workers.growth.measures import MEASURES
 
 TASK = TaskFacts(

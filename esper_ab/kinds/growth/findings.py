@@ -9,7 +9,7 @@ from esper_ab.analysis.kind import FindingsKind
 from esper_ab.analysis.observe import Pairs
 from esper_ab.journal.fold import History
 from esper_ab.kinds.growth.baseline import baseline_findings
-from esper_ab.settings.policy_bias import starts
+from esper_ab.kinds.growth.policy_bias import starts
 from esper_ab.verdict.finding import Finding
 
 _SIZE = "host_params"

@@ -9,13 +9,13 @@ import msgspec
 from esper_ab.contracts import catalog
 from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.machine import Machine, Questions, TaskFacts
-from esper_ab.settings.assignments import refuse_unknown
 from esper_ab.settings.devices import asked_gpus, resolve_devices
 from esper_ab.settings.experiment import AskedExperiment, ResolvedExperiment
 from esper_ab.settings.kernel import kernel_notes, resolve_kernel, untrainable_hosts
 from esper_ab.settings.kind import SettingsKind
 from esper_ab.settings.precision import precision_notes, resolve_precision
 from esper_ab.settings.resolution import Resolution
+from esper_ab.settings.schema import refuse_unknown
 
 
 class GrowthKind(SettingsKind):
@@ -26,6 +26,9 @@ class GrowthKind(SettingsKind):
     rewards = catalog.names("workers.rewards")
     controllers = catalog.names("workers.controllers")
     default_groups = ("shaped", "simplified")
+    baselines = ("wait", "random")
+    times_on_cpu = True
+    declares_margins = True
 
     def ask(self, asked: AskedExperiment) -> Questions:
         """Return the usual questions, and ask about the GPUs and their speed in training hosts."""

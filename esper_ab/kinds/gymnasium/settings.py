@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 import msgspec
 
 from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.kinds_of_task import ENV_REWARD
-from esper_ab.contracts.machine import Machine, Questions, TaskFacts
+from esper_ab.contracts.machine import Questions, TaskFacts
 from esper_ab.settings.assignments import Assignment
-from esper_ab.settings.devices import resolve_devices
-from esper_ab.settings.experiment import AskedExperiment, Group, ResolvedExperiment
-from esper_ab.settings.kernel import kernel_notes, resolve_kernel
+from esper_ab.settings.experiment import AskedExperiment, Group
 from esper_ab.settings.kind import SettingsKind
 from esper_ab.settings.outcome_range import read_range, worst_outcome
-from esper_ab.settings.resolution import Resolution
 
 
 class GymnasiumKind(SettingsKind):
@@ -27,6 +25,12 @@ class GymnasiumKind(SettingsKind):
     controllers = ("random",)
     no_groups = ": name the groups, as in env,mine=path/to/file.py:reward; 'env' trains on the environment's own reward"
     on_cores = True
+    defaults: ClassVar[Mapping[str, object]] = {
+        "reward.mode": ENV_REWARD,
+        "n_envs": 8,
+        "episodes": 50,
+        "steps": 1000,
+    }
 
     def read(self, asked: AskedExperiment, said: Sequence[Assignment]) -> AskedExperiment:
         """Apply the usual changes, and convert `total_timesteps` to a number of whole rollouts, rounded up."""
@@ -66,23 +70,10 @@ class GymnasiumKind(SettingsKind):
             rewards={group.name: group.settings.reward for group in asked.groups},
         )
 
-    def resolve(self, asked: AskedExperiment, machine: Machine, task: TaskFacts, eval_episodes: int) -> Resolution:
-        """Check the rollouts of every group, and resolve devices and kernel."""
-        self.check_on(asked, machine)
-        devices = resolve_devices(asked, machine, on_cores=self.on_cores)
+    def check_task(self, asked: AskedExperiment, task: TaskFacts) -> None:
+        """Raise UsageError if a group's rollouts have no outcome or no end."""
         for group in asked.groups:
             _check_rollouts(group, asked, task)
-        return Resolution(
-            groups=asked.groups,
-            slots=asked.slots,
-            devices=devices,
-            arithmetic=resolve_kernel(asked.arithmetic, machine),
-            eval_episodes=eval_episodes,
-        )
-
-    def remarks(self, asked: AskedExperiment, resolved: ResolvedExperiment, machine: Machine) -> tuple[str, ...]:
-        """Return notes on the kernel."""
-        return kernel_notes(asked, resolved, machine)
 
 
 def _check_rollouts(group: Group, experiment: AskedExperiment, task: TaskFacts) -> None:

@@ -9,7 +9,7 @@ from esper_ab.analysis.observe import Pairs
 from esper_ab.contracts.trainer import is_command
 from esper_ab.journal.events import TrainerMended
 from esper_ab.journal.fold import History
-from esper_ab.plan.trainer_code import found
+from esper_ab.kinds.trainer.rehearsed import in_sentences
 from esper_ab.settings.experiment import ResolvedExperiment
 from esper_ab.verdict.finding import Finding
 
@@ -21,7 +21,7 @@ class TrainerFindings(FindingsKind):
         """Yield the results of the rehearsal, and a note if the trainer's files were changed after it."""
         facts = history.plan.trainer
         if facts is not None:
-            yield Finding("rehearsal", "notes", (), found(facts, history.plan.experiment.trainer))
+            yield Finding("rehearsal", "notes", (), in_sentences(facts, history.plan.experiment.trainer))
         if history.mended is not None:
             sentence = (
                 "The trainer's files were changed after the rehearsal, before a seed was complete; the new ones were "

@@ -28,12 +28,13 @@ from esper_ab.contracts.trainer import (
     read_source,
 )
 from esper_ab.contracts.wording import listed
-from esper_ab.settings.assignments import FIELDS, TRAINER, Assignment
+from esper_ab.settings.assignments import Assignment
 from esper_ab.settings.devices import asked_gpus, resolve_devices
-from esper_ab.settings.experiment import AskedExperiment
+from esper_ab.settings.experiment import AskedExperiment, ResolvedExperiment
 from esper_ab.settings.kernel import torch_alone
 from esper_ab.settings.kind import SettingsKind
 from esper_ab.settings.resolution import Resolution
+from esper_ab.settings.schema import FIELDS, TRAINER
 from esper_ab.settings.trainer_settings import DEFAULT_OUTCOME, check_outcome_name, outcome_measure, read_rehearsal
 
 # A command has one point and one outcome.
@@ -47,6 +48,7 @@ class TrainerKind(SettingsKind):
     words = "trainers of your own"
     rewards = ()
     controllers = (name,)
+    trains_policies = False
     free_names = True
 
     def read(self, asked: AskedExperiment, said: Sequence[Assignment]) -> AskedExperiment:
@@ -86,7 +88,7 @@ class TrainerKind(SettingsKind):
 
     def _check_is_read(self, assignment: Assignment, task: str) -> None:
         key = assignment.key
-        if not (key.startswith(TRAINER) or (key in FIELDS and self.name in FIELDS[key].kinds)):
+        if not (key.startswith(TRAINER) or (key in FIELDS and self.reads(FIELDS[key]))):
             raise UsageError(
                 f"{assignment.origin}: your trainer does not read {key}; groups differ in the trainer's own "
                 "settings, as in --vary lr=1e-3,1e-2"
@@ -119,6 +121,10 @@ class TrainerKind(SettingsKind):
             arithmetic=torch_alone(asked.arithmetic),
             eval_episodes=facts.evaluations,
         )
+
+    def remarks(self, asked: AskedExperiment, resolved: ResolvedExperiment, machine: Machine) -> tuple[str, ...]:
+        """Return no notes, because the kernel computes nothing here."""
+        return ()
 
 
 def _missing(asked: AskedExperiment) -> Iterator[tuple[Setting, str, str]]:

@@ -29,7 +29,7 @@ from esper_ab.journal.file import JOURNAL_NAME, Journal
 from esper_ab.journal.fold import fold
 from esper_ab.journal.load import load
 from esper_ab.journal.lock import Lock
-from esper_ab.settings.request import settings_sha256
+from esper_ab.settings.settings_file import settings_sha256
 
 POLICY = b"a policy"
 SHA256 = hashlib.sha256(POLICY).hexdigest()  # of every checkpoint, too

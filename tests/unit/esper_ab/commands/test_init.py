@@ -8,13 +8,14 @@ import msgspec
 import pytest
 
 from esper_ab import parse_experiment
-from esper_ab.commands._asking import read_what
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands._launch_flags import LaunchFlags
+from esper_ab.commands._requested_campaign import read_what
 from esper_ab.commands.init import command, python_file, toml_file
-from esper_ab.settings.assignments import FIELDS
 from esper_ab.settings.parse import parse
-from esper_ab.settings.request import read_toml, request
+from esper_ab.settings.request import request
+from esper_ab.settings.schema import FIELDS
+from esper_ab.settings.settings_file import read_toml
 
 _DEFAULTS = parse(request())
 _FAST = re.compile(r"^#(\[group\.fast\]|reward = .*|ppo\.lr = .*|\.add_variant\(.*)\n", re.MULTILINE)

@@ -9,7 +9,8 @@ from support.asking import asked, experiment, machine, planned
 
 from esper_ab.contracts.machine import Machine, TaskFacts
 from esper_ab.contracts.measures import Measure, TaskMeasures
-from esper_ab.plan.estimate import NATIVE, TORCH, Estimate, epoch_s, estimate
+from esper_ab.kinds.growth.estimate import NATIVE, TORCH, epoch_s
+from esper_ab.plan.estimate import Estimate, estimate
 from esper_ab.plan.text import plan_text
 from esper_ab.settings.experiment import AskedExperiment
 from workers.growth.measures import MEASURES

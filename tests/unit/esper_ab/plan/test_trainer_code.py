@@ -4,14 +4,15 @@ import msgspec
 import pytest
 from support.asking import FACTS, asked, planned, rehearsed, toml
 
+from esper_ab.campaign.experiment_directory import make_experiment_directory
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.source_files import source_sha256
+from esper_ab.kinds.trainer.rehearsed import in_sentences
 from esper_ab.plan.blocks import extend
 from esper_ab.plan.estimate import estimate
-from esper_ab.plan.experiment_directory import experiment_toml, make_experiment_directory, run_toml
 from esper_ab.plan.plan import Plan
-from esper_ab.plan.trainer_code import found
+from esper_ab.plan.settings_toml import experiment_toml, run_toml
 
 PYTHON = {"trainer": "mine.py", "outcome_better": "lower", "margin": 0.5, "outcome_range": "0..9", "episodes": 3}
 COMMAND = PYTHON | {"trainer": "run {seed} {lr} {out}", "outcome": "r.json:x", "episodes": 1}
@@ -86,7 +87,7 @@ def test_the_plan_says_what_the_rehearsal_found_and_no_more(changes: dict[str, o
     made = plan(rehearsed(**changes))
     assert words in made.notes[0]
     assert made.trainer is not None
-    assert made.notes[0] == found(made.trainer, "/mine.py")
+    assert made.notes[0] == in_sentences(made.trainer, "/mine.py")
 
 
 def test_the_first_screen_of_a_plan_says_that_idle_runs_are_ended() -> None:
@@ -97,10 +98,10 @@ def test_the_first_screen_of_a_plan_says_that_idle_runs_are_ended() -> None:
 
 def test_it_is_said_which_files_of_a_command_are_watched() -> None:
     files = msgspec.structs.replace(FACTS, files=("train.py", "conf.yaml"))
-    assert "starts only if train.py, conf.yaml has not changed since; other" in found(files, COMMAND["trainer"])
+    assert "starts only if train.py, conf.yaml has not changed since; other" in in_sentences(files, COMMAND["trainer"])
     none = msgspec.structs.replace(FACTS, files=())
-    assert "changes of its code would go unnoticed" in found(none, COMMAND["trainer"])
-    assert "not checked" not in found(files, "/mine.py"), "its files are copied"
+    assert "changes of its code would go unnoticed" in in_sentences(none, COMMAND["trainer"])
+    assert "not checked" not in in_sentences(files, "/mine.py"), "its files are copied"
 
 
 def test_equal_groups_must_agree_only_where_the_trainer_repeats() -> None:

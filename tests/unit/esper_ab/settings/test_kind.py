@@ -1,16 +1,25 @@
-"""Kinds of task: no file of the room but their own asks for a name of theirs."""
+"""Rules of kinds of task for settings: which settings each kind reads."""
 
-import ast
-from pathlib import Path
+import pytest
 
-import esper_ab.settings
+from esper_ab.contracts import kinds_of_task
+from esper_ab.contracts.kinds_of_task import of_kind
+from esper_ab.settings.kind import SettingsKind
+from esper_ab.settings.schema import FIELDS
 
 
-def test_the_room_of_settings_knows_kinds_of_task_by_their_objects_alone():
-    room = Path(esper_ab.settings.__file__).parent
-    files = [path for path in room.rglob("*.py") if path.parent.name != "kinds"]
-    assert len(files) > 10
-    for path in files:
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ImportFrom) and node.module == "esper_ab.contracts.settings":
-                assert not {one.name for one in node.names} & {"GROWTH", "GYMNASIUM", "TRAINER", "kind_of_task"}, path
+@pytest.mark.parametrize(
+    ("kinds", "keys"),
+    [
+        (("growth", "gymnasium", "trainer"), ("seeds", "episodes", "alpha", "arithmetic.threads", "devices")),
+        (("growth", "gymnasium"), ("ppo.lr", "reward.mode", "policy.memory", "arithmetic.kernel", "n_envs", "task")),
+        (("growth",), ("growth.host_lr", "reward.rent_weight", "policy.bias_wait", "slots", "arithmetic.hosts")),
+        (("gymnasium",), ("gym.rollout",)),
+        (("gymnasium", "trainer"), ("outcome", "outcome_better", "outcome_range")),
+        (("trainer",), ("outcome_unit", "rehearsal", "trainer_folder", "trainer")),
+    ],
+)
+def test_which_kinds_of_task_read_a_setting(kinds, keys):
+    for key in keys:
+        reading = [name for name in kinds_of_task.kinds() if of_kind(name, SettingsKind).reads(FIELDS[key])]
+        assert reading == list(kinds), key

@@ -3,10 +3,10 @@
 import pytest
 from msgspec.structs import replace
 
+from esper_ab.commands._launcher_flags import read_launcher_flags
 from esper_ab.contracts.errors import UsageError
-from esper_ab.execution.launching import read_launcher_flags
 from esper_ab.settings.launcher import UNSAID, AskedLauncher, asked_launcher
-from esper_ab.settings.request import read_toml
+from esper_ab.settings.settings_file import read_toml
 
 NO_FLAGS = {"launcher": None, "transport": None, "ray_address": None, "ray_label": (), "ray_wait": None}
 FILE = """

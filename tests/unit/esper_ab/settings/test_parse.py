@@ -8,9 +8,11 @@ from support.asking import asked, by_name, toml
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import GroupSettings, RewardSettings
-from esper_ab.settings.assignments import FIELDS, Assignment, convert_value
+from esper_ab.settings.assignments import Assignment
 from esper_ab.settings.experiment import Group
 from esper_ab.settings.foreign_keys import OURS
+from esper_ab.settings.schema import FIELDS
+from esper_ab.settings.values import convert_value
 
 
 def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:

@@ -6,11 +6,11 @@ import pytest
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import Questions
 from esper_ab.contracts.settings import Settings
-from esper_ab.settings.assignments import FIELDS
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.kind import settings_of
 from esper_ab.settings.parse import parse
 from esper_ab.settings.request import read_request
+from esper_ab.settings.schema import FIELDS
 
 ASKED = {
     "growth": {"groups": "shaped,wait"},

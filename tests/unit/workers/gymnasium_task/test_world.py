@@ -193,7 +193,7 @@ def test_random_actions_of_a_box_without_bounds_are_normal_whatever_its_numbers(
 def test_a_worker_keeps_so_many_copies_of_what_a_rollout_shows(
     tmp_path: Path, outcome: str, controller: str, copies: int
 ) -> None:
-    """esper_ab/plan/estimate.py counts with them; beside them there is what belongs to single steps."""
+    """esper_ab/plan/run_cost.py counts with them; beside them there is what belongs to single steps."""
     own = own_file(tmp_path)
     shown = 60 * 2 * 50_000 * 4
     session = gym_session(

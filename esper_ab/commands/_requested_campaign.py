@@ -1,0 +1,172 @@
+"""Turn WHAT and the flags of a command that trains into the requested campaign; flags take precedence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+import msgspec
+
+from esper_ab.api.requested import DeclaredExperiment
+from esper_ab.campaign.campaign import Campaign, PriorResults
+from esper_ab.campaign.reward_audit import load_reward_audit
+from esper_ab.commands._launch_flags import LaunchFlags
+from esper_ab.commands._launcher_flags import read_launcher_flags
+from esper_ab.commands._options import ARGUMENTS
+from esper_ab.contracts.errors import Missing, UsageError
+from esper_ab.contracts.shell_command import shell_command
+from esper_ab.settings.assignments import split_commas
+from esper_ab.settings.parts import parse_parts
+from esper_ab.settings.request import Request, read_request
+from esper_ab.settings.settings_file import read_toml
+from esper_ab.trackers.settings import NAMES, Tracking, check_tracking, wandb_mode
+
+
+def read_what(flags: LaunchFlags) -> tuple[DeclaredExperiment, Request]:
+    """Read WHAT (an experiment file, a Python trainer or a command) and the flags; UsageError if either is invalid."""
+    what = flags.what
+    declared = DeclaredExperiment()
+    trainer: str | None = None
+    if what is None:
+        return declared, read_request(flags.by_name)
+    path = Path(what)
+    if path.suffix == ".toml" and (path.exists() or " " not in what):
+        declared = DeclaredExperiment(file=read_toml(path))
+    elif path.suffix == ".py" and (path.exists() or not {" ", "{"} & {*what}):
+        from esper_ab.api.files import defines_trainer, load_declaration  # load_declaration runs the user's code
+
+        if defines_trainer(path):
+            trainer = what
+        else:
+            declared = load_declaration(path)
+    elif "{" in what:
+        trainer = what
+    elif " " in what:
+        raise UsageError(
+            f"{what}: no such file; if this is a command, put {{seed}} where the script expects its seed, "
+            "as in --seed {seed}"
+        )
+    else:
+        raise UsageError(
+            f"{what}: expected an experiment (.toml, .py), a Python file with train(run), or a command in quotes with "
+            "placeholders, as in 'python train.py --lr {lr} --seed {seed} --out {out}'"
+        )
+    return declared, read_request({**flags.by_name, "trainer": trainer}, declared.file)
+
+
+@contextmanager
+def completed(command: str) -> Iterator[None]:
+    """Turn Missing into one UsageError that lists the missing decisions and shows the command with their flags."""
+    try:
+        yield
+    except Missing as error:
+        flags = [flag for _, _, flag in error.missing]
+        wanted = []
+        for _, decides, flag in error.missing:
+            shown = flag.replace("--higher NAME", "--higher NAME or --lower NAME")
+            wanted.append(f"{shown} ({decides})")
+        typed = click.get_current_context().meta.get(ARGUMENTS, ())
+        line = " ".join((shell_command(command, *typed), *flags))
+        raise UsageError(f"missing: {'; '.join(wanted)}. Complete the command: {line}") from None
+
+
+def read_campaign(flags: LaunchFlags) -> Campaign:
+    """Return the campaign requested by WHAT and the flags.
+
+    Raises UsageError for every error that can be found without the preflight.
+    """
+    if not flags.parallel:
+        if (flags.max_parallel or 1) > 1:
+            raise click.UsageError("--no-parallel runs one run at a time; remove --no-parallel or --max-parallel")
+        flags = msgspec.structs.replace(flags, max_parallel=1)
+    declared, request = read_what(flags)
+    with completed("launch"):
+        parts = parse_parts(request)
+    if len(parts) > 1:
+        _refuse_files_of_one_task(flags, len(parts))
+    return Campaign(
+        parts=parts,
+        scores=request.scores,
+        output_dir=flags.output_dir,
+        about=declared.about,
+        tracking=_checked_tracking(flags, declared.tracking),
+        prior=_prior_results(flags),
+        launcher=read_launcher_flags(flags.by_name).over(request.launcher),
+    )
+
+
+def _refuse_files_of_one_task(flags: LaunchFlags, parts: int) -> None:
+    """Raise UsageError for a calibration or a reward audit, because this question has several parts."""
+    for flag, file in (("--calibration", flags.calibration), ("--reward-audit", flags.reward_audit)):
+        if file is not None:
+            raise UsageError(f"{flag}: it covers one task; remove it, because this question has {parts} parts")
+
+
+def _prior_results(flags: LaunchFlags) -> PriorResults:
+    """Load the files of --calibration and --reward-audit, if given."""
+    calibration = None
+    reward_audit = None
+    if flags.calibration is not None:
+        from esper_ab.design.calibration_file import load_calibration  # needs scipy, which is slow to import
+
+        calibration = load_calibration(flags.calibration)
+    if flags.reward_audit is not None:
+        reward_audit = load_reward_audit(flags.reward_audit)
+    return PriorResults(calibration=calibration, reward_audit=reward_audit)
+
+
+def _checked_tracking(flags: LaunchFlags, declared: Tracking) -> Tracking:
+    """Return the tracking settings from WHAT and the flags; UsageError if a tracker cannot be used."""
+    if (flags.track, flags.wandb_mode, flags.wandb_entity, flags.wandb_project) != (None, None, None, None):
+        return tracking_of(flags, declared)
+    if declared != Tracking():
+        check_tracking(declared)
+    return declared
+
+
+def _tracked(declared: Tracking) -> list[str]:
+    """Return the names of the trackers that WHAT asks for."""
+    names = []
+    if declared.wandb != "off":
+        names.append("wandb")
+    if declared.tensorboard:
+        names.append("tensorboard")
+    return names
+
+
+def tracking_of(flags: LaunchFlags, declared: Tracking) -> Tracking:
+    """Return the tracking settings from the flags, over those of WHAT; --track replaces the trackers of WHAT.
+
+    Raises UsageError if a tracker is unknown or cannot be used.
+    """
+    if flags.track is not None:
+        names = split_commas(flags.track, "--track")
+        kept = Tracking(description=declared.description, tags=declared.tags)
+    else:
+        names = _tracked(declared)
+        kept = declared
+    unknown = [name for name in names if name not in NAMES]
+    if unknown:
+        raise UsageError(f"--track {unknown[0]}: no such tracker; choose from {', '.join(NAMES)}")
+    for_wandb = {
+        "--wandb-mode": flags.wandb_mode,
+        "--wandb-entity": flags.wandb_entity,
+        "--wandb-project": flags.wandb_project,
+    }
+    for flag, value in for_wandb.items():
+        if value is not None and "wandb" not in names:
+            raise UsageError(f"{flag} needs --track wandb")
+    mode = kept.wandb
+    if "wandb" in names and (flags.wandb_mode is not None or mode == "off"):
+        mode = wandb_mode("--wandb-mode", flags.wandb_mode)
+    tracking = msgspec.structs.replace(
+        kept,
+        wandb=mode,
+        tensorboard="tensorboard" in names,
+        wandb_entity=flags.wandb_entity or kept.wandb_entity,
+        wandb_project=flags.wandb_project or kept.wandb_project,
+    )
+    check_tracking(tracking)
+    return tracking

@@ -1,0 +1,60 @@
+"""Sentences of a plan with a user's own trainer: the results of its rehearsal. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from esper_ab.contracts.machine import Machine
+from esper_ab.contracts.trainer import TrainerFacts
+from esper_ab.contracts.wording import counted
+from esper_ab.kinds.trainer.rehearsed import in_sentences
+from esper_ab.plan.kind import NotesKind
+from esper_ab.settings.experiment import ResolvedExperiment
+
+_ENDED_IDLE = (
+    "--end-idle: a run that has its result and then uses no CPU time and writes nothing for 30 s is ended, and its "
+    "result counts."
+)
+
+
+class TrainerNotes(NotesKind):
+    """Notes for a trainer, which has points instead of episodes."""
+
+    episodes = "points"
+
+    def measured(self, label: str) -> str:
+        """Return the label, because nobody but the trainer knows what it measures."""
+        return label
+
+    def size(self, experiment: ResolvedExperiment) -> str:
+        """Describe the points and the evaluation of one run."""
+        points = counted(experiment.episodes, "point")
+        outcomes = counted(experiment.eval_episodes, "outcome")
+        return f"{points} of {experiment.trainer}; evaluation: {outcomes}"
+
+    def first_limits(self, experiment: ResolvedExperiment, machine: Machine) -> Iterator[str]:
+        """Yield the results of the rehearsal if they limit the verdicts, and how runs are ended."""
+        facts = _facts(machine)
+        if not _as_wished(facts):
+            yield in_sentences(facts, experiment.trainer)
+        if facts.ends_idle:
+            yield _ENDED_IDLE
+
+    def first_notes(self, experiment: ResolvedExperiment, machine: Machine) -> Iterator[str]:
+        """Yield the results of the rehearsal if they are as wished."""
+        facts = _facts(machine)
+        if _as_wished(facts):
+            yield in_sentences(facts, experiment.trainer)
+
+
+def _facts(machine: Machine) -> TrainerFacts:
+    facts = machine.trainer
+    assert facts is not None, "it was rehearsed"
+    return facts
+
+
+def _as_wished(facts: TrainerFacts) -> bool:
+    return facts.repeats and facts.evaluates_alike
+
+
+KIND = TrainerNotes()

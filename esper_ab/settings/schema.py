@@ -1,0 +1,69 @@
+"""All settings by dotted key, as declared by the fields of the settings structs, whose types and bounds they have."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.settings import GroupSettings, Settings, Spec
+from esper_ab.contracts.wording import did_you_mean
+from esper_ab.settings.experiment import AskedExperiment
+
+SHORT = {"reward": "reward.mode", "controller": "controller.name"}  # what may be written for a key
+
+
+@dataclass(frozen=True, kw_only=True)
+class Field:
+    """One setting, described by its field in the settings structs."""
+
+    key: str  # "ppo.lr"
+    type: Any  # without its annotations
+    bounded: Any  # with them
+    default: Any
+    spec: Spec
+    kinds: tuple[str, ...]  # kinds of task that read it, as in Spec
+    of_group: bool  # whether groups may differ in it
+    flag: str  # its flag in Python's spelling, if it has one
+
+
+def _fields(struct: type[Settings], *, of_group: bool, prefix: str = "") -> Iterator[Field]:
+    for field in msgspec.structs.fields(struct):
+        if isinstance(field.type, type) and issubclass(field.type, Settings):
+            yield from _fields(field.type, of_group=of_group, prefix=f"{prefix}{field.name}.")
+            continue
+        metas = getattr(field.type, "__metadata__", ())
+        spec = next((meta for meta in reversed(metas) if isinstance(meta, Spec)), Spec())
+        yield Field(
+            key=prefix + field.name,
+            type=field.type.__origin__ if metas else field.type,
+            bounded=field.type,
+            default=field.default,
+            spec=spec,
+            kinds=spec.kinds or struct.kinds,
+            of_group=of_group,
+            flag=spec.flag or prefix + field.name,
+        )
+
+
+_PARAMS = "reward.params"
+PARAM = f"{_PARAMS}."  # prefix of keys that a user's function declares
+TRAINER = "trainer."  # prefix of a trainer's own settings, which its file or command declares
+DECLARED = (PARAM, TRAINER)  # prefixes of keys that users' code declares
+GROUP_FIELDS = {field.key: field for field in _fields(GroupSettings, of_group=True)}
+EXPERIMENT_FIELDS = {field.key: field for field in _fields(AskedExperiment, of_group=False) if field.key != "groups"}
+FIELDS = {key: field for key, field in GROUP_FIELDS.items() if f"{key}." not in DECLARED} | EXPERIMENT_FIELDS
+
+
+def refuse_unknown(what: str, name: str, known: Collection[str], where: str = "") -> None:
+    """Raise UsageError, with similar names, if `name` is not in `known`."""
+    if name not in known:
+        raise UsageError(f"{where}no {what} {name!r}; {did_you_mean(name, known)}")
+
+
+def of_group(key: str) -> bool:
+    """Whether groups may differ in the setting `key`."""
+    return key.startswith(DECLARED) or (key in FIELDS and FIELDS[key].of_group)

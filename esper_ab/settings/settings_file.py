@@ -1,0 +1,111 @@
+"""A TOML file of settings: an experiment's own experiment.toml, or one that the user wrote."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.regular_file import read_regular
+from esper_ab.settings.assignments import Assignment
+from esper_ab.settings.launcher import UNSAID, AskedLauncher, asked_launcher
+from esper_ab.settings.schema import SHORT
+from esper_ab.settings.values import TOO_MANY_DIGITS
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileSettings:
+    """The settings that a TOML file or a Python program declares, as written."""
+
+    folder: Path = Path()  # base of relative paths in `groups`
+    groups: tuple[str, ...] = ()
+    common: tuple[Assignment, ...] = ()
+    tables: dict[str, tuple[Assignment, ...]] = field(default_factory=dict)  # group -> its own settings
+    tasks: dict[str, tuple[Assignment, ...]] = field(default_factory=dict)  # task, of several -> its own settings
+    launcher: AskedLauncher = UNSAID
+
+
+NO_FILE = FileSettings()
+
+
+def read_toml(path: Path) -> FileSettings:
+    """Read the settings file at `path`.
+
+    Raises UsageError if the file cannot be read or was damaged; if it is not TOML, the message names the line.
+    """
+    tree = _load_tables(path)
+    groups = tree.pop("groups", [])
+    launcher = tree.pop("launcher", {})
+    tables = tree.pop("group", {})
+    tasks = tree.pop("tasks", {})
+    if not isinstance(groups, list) or not all(isinstance(name, str) for name in groups):
+        raise UsageError(f'{path}: groups must be a list of names, as in ["shaped", "simplified"]')
+    _check_tables(tables, f"{path}: every [group.NAME] must be a table")
+    _check_tables(tasks, f"{path}: every [tasks.NAME] must be a table")
+    return FileSettings(
+        folder=path.parent,
+        groups=tuple(groups),
+        common=tuple(_leaves(tree, path, ())),
+        tables={name: tuple(_leaves(table, path, ("group", name))) for name, table in tables.items()},
+        tasks={name: tuple(_leaves(table, path, ("tasks", name))) for name, table in tasks.items()},
+        launcher=asked_launcher(launcher, f"{path.name} [launcher]", {"launcher": "name"}),
+    )
+
+
+def settings_sha256(tree: dict[str, Any]) -> str:
+    """Return the sha256 over all settings of a tree; this hash is stored in experiment.toml's [record] table."""
+    return hashlib.sha256(json.dumps(tree, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _load_tables(path: Path) -> dict[str, Any]:
+    """Load the file without its [record] table, whose hash of the settings must match; raises UsageError."""
+    try:
+        tree = tomllib.loads(read_regular(path).decode("utf-8-sig"))
+        record = tree.pop("record", None)  # in an experiment.toml: facts from the time of planning
+        sha256 = settings_sha256(tree)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: not TOML: {error}") from None
+    except ValueError:
+        raise UsageError(f"{path}: {TOO_MANY_DIGITS}") from None
+    except RecursionError:
+        raise UsageError(f"{path}: lists or tables are nested too deeply") from None
+    if record is None:
+        return tree
+    if not (isinstance(record, dict) and isinstance(record.get("settings"), str)):
+        raise UsageError(
+            f"{path}: [record] is the table in which esper_ab keeps the hash of the settings, and this one has none; "
+            "delete it"
+        )
+    if record["settings"] != sha256:
+        raise UsageError(
+            f"{path}: the settings do not match the hash in [record], so they were edited, or the file is damaged; "
+            "if you edited a copy on purpose, delete its [record] table"
+        )
+    return tree
+
+
+def _check_tables(tables: object, complaint: str) -> None:
+    """Raise UsageError with `complaint` unless `tables` is a table of tables."""
+    if not isinstance(tables, dict) or not all(isinstance(table, dict) for table in tables.values()):
+        raise UsageError(complaint)
+
+
+def _leaves(tree: dict[str, Any], path: Path, above: tuple[str, ...], prefix: str = "") -> Iterable[Assignment]:
+    """Yield the settings of a table and of the tables in it; `above` names the tables around it, for messages."""
+    for name, value in tree.items():
+        key = f"{prefix}{name}"
+        if isinstance(value, dict):
+            yield from _leaves(value, path, (*above, name), f"{key}.")
+            continue
+        table = ""
+        if above:
+            table = f"[{'.'.join(above)}] "
+        origin = f"{path.name} {table}{name}"
+        yield Assignment(SHORT.get(key, key), value, origin, path.parent, is_text=False)

@@ -1,0 +1,34 @@
+"""Kinds of task: only the folder of a kind, and what gives a task its kind, know the name of a kind."""
+
+import ast
+
+from house.sources import ROOT, breaking, nodes
+
+from esper_ab.contracts.kinds_of_task import kinds
+
+_CONSTANTS = {"GROWTH", "GYMNASIUM", "TRAINER"}
+_OUTSIDE = [
+    path
+    for path in (ROOT / "esper_ab").rglob("*.py")
+    if ROOT / "esper_ab/kinds" not in path.parents and path.name != "kinds_of_task.py"
+]
+
+
+def _branches(source: str) -> list[int]:
+    """Return the lines that import the name of a kind from the contracts, or compare some kind with it."""
+    lines = []
+    for node in nodes(source):
+        if isinstance(node, ast.ImportFrom) and node.module == "esper_ab.contracts.kinds_of_task":
+            if {alias.name for alias in node.names} & _CONSTANTS:
+                lines.append(node.lineno)
+        elif isinstance(node, ast.Compare) and "kind" in ast.unparse(node):
+            sides = (node.left, *node.comparators)
+            if {side.value for side in sides if isinstance(side, ast.Constant)} & set(kinds()):
+                lines.append(node.lineno)
+    return lines
+
+
+def test_no_room_branches_on_the_kind_of_a_task():
+    assert _branches("if task.kind == 'growth': pass") == [1]
+    assert len(_OUTSIDE) > 300
+    assert breaking(_branches, _OUTSIDE) == set()

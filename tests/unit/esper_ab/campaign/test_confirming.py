@@ -1,0 +1,62 @@
+"""What the machine may not afford is said and asked for; nothing is asked for what it can."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support import asking
+
+from esper_ab.campaign.campaign import Campaign, CampaignPlan, PartPlan, PriorResults
+from esper_ab.campaign.confirming import confirm, excesses
+from esper_ab.contracts.errors import UsageError
+from esper_ab.health.processor import Room
+from esper_ab.launchers.inline import InlineLauncher
+from esper_ab.plan.estimate import Estimate
+
+DAY_S = 24 * 3600.0
+GIB = 2**30
+
+
+def cost(duration_s, memory_bytes):
+    return Estimate(duration_s=duration_s, start_up_s=1.0, step_s=1.0, memory_bytes=memory_bytes, basis="guessed")
+
+
+@given(st.floats(0, 10 * DAY_S), st.integers(0, 64 * GIB), st.integers(1, 64 * GIB), st.sampled_from(["", "limit x"]))
+def test_it_is_said_exactly_where_it_exceeds(duration_s, needed, room, limit):
+    said = excesses(cost(duration_s, needed), Room(room, limit))
+    assert len(said) == (duration_s > DAY_S) + (needed > room)
+    assert any("days" in one for one in said) == (duration_s > DAY_S)
+    assert any("GiB are available by limit x" in one for one in said) == (bool(limit) and needed > room)
+
+
+def test_unknown_memory_is_no_excess():
+    assert excesses(cost(1.0, 64 * GIB), Room(0, "")) == ()
+    assert len(excesses(cost(1.0, 64 * GIB), Room(0, "limit x"))) == 1, "a limit that is used up leaves nothing"
+
+
+def test_without_a_terminal_it_is_refused_and_the_flag_named(capsys):
+    asked = asking.experiment()
+    there = asking.machine()
+    place = Path("x")
+    part = PartPlan(
+        name="",
+        asked=asked,
+        machine=there,
+        plan=asking.planned(asked, there),
+        cost=cost(1.0, 1 << 60),
+        folder=place,
+        prior=PriorResults(),
+    )
+    plan = CampaignPlan(
+        campaign=Campaign(parts=(), output_dir=Path()),
+        directory=place,
+        generated="",
+        parts=(part,),
+        launcher=InlineLauncher(),
+    )
+    with pytest.raises(UsageError, match=r"^it is estimated to need .*: --yes starts it anyway$"):
+        confirm(plan, yes=False, dry_run=False)
+    for yes in (True, False):
+        confirm(plan, yes=yes, dry_run=not yes)
+    assert capsys.readouterr().err.count("warning: it is estimated to need ") == 3

@@ -1,0 +1,123 @@
+"""What WHAT is; one message asks for all that is missing, with a line that is accepted once it is filled in."""
+
+import shlex
+
+import msgspec
+import pytest
+from support.in_process import esper_ab
+
+from esper_ab.api.files import load_declaration
+from esper_ab.commands._launch_flags import LaunchFlags
+from esper_ab.commands._requested_campaign import read_what, tracking_of
+
+FILES = {
+    "train.py": "def train(run): ...\n",
+    "my runs/train.py": "def train(run): ...\n",
+    "a.toml": "episodes = 7\n",
+    "my runs/a.toml": "episodes = 7\n",
+    "mine.toml": 'trainer = "train.py"\nmargin = 1.0\n',
+    "a.py": "from esper_ab import create_experiment\n"
+    "experiment = create_experiment('x').add_variant('a').add_variant('b', ppo__lr=2).build()\n",
+}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    for name, text in FILES.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        "train.py",
+        "my runs/train.py",
+        "python train.py --seed {seed}",
+        "./train.sh {seed}",
+        "run-{seed}",
+        "python {seed} train.py",
+        "python {seed} a.toml",
+        "python --config a.toml {seed}",
+    ],
+)
+def test_a_file_with_train_and_a_command_are_trainers(folder, what):
+    declared, request = read_what(LaunchFlags(what=what))
+    assert (request.said("trainer"), request.said("episodes")) == (what if "{" in what else str(folder / what), None)
+    assert not declared.file.common
+
+
+@pytest.mark.parametrize("what", ["a.toml", "my runs/a.toml", "./a.toml", "a.py"])
+def test_a_toml_file_and_any_other_python_file_are_experiments(folder, what):
+    declared, request = read_what(LaunchFlags(what=what))
+    assert request.said("trainer") is None
+    assert (request.said("episodes"), declared.asked.name) == ((7, "") if what.endswith("toml") else (None, "x"))
+
+
+def test_without_what_there_are_flags_alone():
+    _, request = read_what(LaunchFlags(episodes=3))
+    assert (request.said("trainer"), request.said("episodes")) == (None, 3)
+
+
+COMMAND = "'python my.py --note \"a b\" --lr {lr} {seed} {out}'"
+
+
+@pytest.mark.parametrize(
+    ("line", "flags"),
+    [
+        ("launch train.py", "--vary --higher --margin"),
+        (f"launch {COMMAND}", "--vary --higher --margin"),
+        (f"launch {COMMAND} --vary lr=1,2", "--higher --margin"),
+        (f"launch {COMMAND} --vary lr=1,2 --lower loss", "--margin"),
+        (f"launch {COMMAND} --margin 1", "--vary --higher"),
+        ("launch train.py --group slow:trainer.lr=1", "--higher --margin"),
+        ("launch train.py --groups a,b", "--higher --margin"),
+        ("launch mine.toml", "--vary --higher"),
+        ("launch mine.toml --higher x", "--vary"),
+        ("calibrate train.py --runs 4", "--higher"),
+    ],
+)
+def test_one_message_asks_for_all_that_is_missing_with_a_line_to_give(folder, line, flags):
+    """Filled in, the line comes to the next thing that is wrong."""
+    given = shlex.split(f"{line} --output-dir a.toml")
+    first = esper_ab(*given, folder=folder)
+    assert first.returncode == 2
+    asked, completed = first.stderr.split(". Complete the command: esper-ab ")
+    assert all(flag in asked for flag in flags.split())
+    for blank, value in (("KEY", "lr"), ("V1,V2", "1,2"), ("VALUE", "2"), ("NAME", "score"), ("SIZE", "1")):
+        completed = completed.replace(blank, value)
+    words = shlex.split(completed)
+    assert words[: len(given)] == given
+    assert [word for word in words[len(given) :] if word.startswith("--")] == flags.split()
+    second = esper_ab(*words, folder=folder)
+    assert second.returncode == 2
+    assert "missing" not in second.stderr
+    assert "a.toml" in second.stderr
+
+
+TRACKED = (
+    "from esper_ab import create_experiment\n"
+    "experiment = create_experiment('x').add_variant('a').add_variant('b', ppo__lr=2)"
+    ".set_tracking(tensorboard=True).set_wandb_config(entity='lab', project='mine').build()\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("flags", "changed"),
+    [
+        ({"wandb_mode": "offline"}, {"wandb": "offline"}),
+        ({"wandb_project": "other"}, {"wandb_project": "other"}),
+        ({"track": "tensorboard"}, {"wandb": "off", "wandb_entity": "", "wandb_project": ""}),
+        (
+            {"track": "wandb", "wandb_mode": "offline"},
+            {"wandb": "offline", "wandb_entity": "", "wandb_project": "", "tensorboard": False},
+        ),
+    ],
+)
+def test_flags_of_wandb_go_with_a_file_that_tracks(folder, flags: dict[str, str], changed: dict[str, object]) -> None:
+    (folder / "tracked.py").write_text(TRACKED)
+    declared = load_declaration(folder / "tracked.py").tracking
+    assert tracking_of(LaunchFlags(**flags), declared) == msgspec.structs.replace(declared, **changed)

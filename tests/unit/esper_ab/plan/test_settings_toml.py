@@ -1,0 +1,119 @@
+"""experiment.toml is read again as the same experiment; names and places are checked before anything is written."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support import asking
+
+from esper_ab.commands._options import gather_lists
+from esper_ab.contracts import catalog
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.machine import Kernel
+from esper_ab.plan.estimate import estimate
+from esper_ab.plan.plan import Plan
+from esper_ab.plan.settings_toml import experiment_toml, run_toml
+from esper_ab.plan.text import plan_text
+from esper_ab.settings.experiment import AskedExperiment
+from esper_ab.settings.kernel import resolve_kernel
+from esper_ab.settings.parse import parse
+from esper_ab.settings.request import request
+from esper_ab.settings.settings_file import read_toml
+
+asdict = msgspec.structs.asdict
+ASKED_ALONE = {"total_timesteps": 0}  # a plan has it as episodes
+MACHINE = asking.machine(
+    controllers=catalog.names("workers.controllers"),
+    native_blueprints=catalog.names("workers.blueprints"),
+    kernels=(Kernel(name="native-avx2", build="g++ 12; -O3; sources abc"),),
+)
+
+
+def planned(*groups: str, **asked: object) -> Plan:
+    return asking.planned(asking.asked(*groups, **asked), MACHINE)  # type: ignore[arg-type]
+
+
+def read_again(plan: Plan, folder: Path) -> AskedExperiment:
+    path = folder / "experiment.toml"
+    path.write_text(experiment_toml(plan, MACHINE), encoding="utf-8")
+    return parse(request(read_toml(path)))
+
+
+def on_this_machine(asked: AskedExperiment) -> dict[str, Any]:
+    """Fields of what was read, with the arithmetic that it comes to."""
+    return asdict(asked) | {"arithmetic": resolve_kernel(asked.arithmetic, MACHINE)}
+
+
+@settings(max_examples=25)
+@given(
+    st.lists(st.from_regex(r"g[A-Za-z0-9_.=+-]{0,20}", fullmatch=True), min_size=2, max_size=4, unique=True),
+    st.floats(1e-9, 1e3),
+    st.integers(0, 2**63 - 1),
+)
+def test_experiment_toml_is_the_experiment(
+    tmp_path_factory: pytest.TempPathFactory, names: list[str], lr: float, rng_seed: int
+) -> None:
+    group = (*(f"{name}:reward=sparse" for name in names), f"{names[0]}:ppo.lr={lr!r}")
+    plan = planned(group=group, rng_seed=rng_seed)
+    assert on_this_machine(read_again(plan, tmp_path_factory.mktemp("run"))) == ASKED_ALONE | asdict(plan.experiment)
+
+
+def test_settings_that_are_not_those_of_the_record_are_refused(tmp_path: Path) -> None:
+    plan = planned("shaped", "wait", episodes=12)
+    path = tmp_path / "experiment.toml"
+    spec = plan.blocks[0].runs[0]
+    for text in (experiment_toml(plan, MACHINE), run_toml(plan, spec)):
+        path.write_text(text.replace("episodes = 12", "episodes = 13"), encoding="utf-8")
+        with pytest.raises(UsageError, match=r"experiment.toml: the settings .* \[record\]"):
+            read_toml(path)
+        path.write_text(path.read_text(encoding="utf-8").partition("\n[record]")[0], encoding="utf-8")
+        assert parse(request(read_toml(path), groups=("shaped", "wait"))).episodes == 13
+
+
+def test_experiment_toml_keeps_lists_and_says_what_was_there(tmp_path: Path) -> None:
+    plan = planned("shaped", group=("p:controller=schedule,controller.schedule=[\"1:germinate:early:style='x'\"]",))
+    assert on_this_machine(read_again(plan, tmp_path)) == ASKED_ALONE | asdict(plan.experiment)
+    record = tomllib.loads(experiment_toml(plan, MACHINE))["record"]
+    assert record["digest"] == plan.digest
+    assert record["versions"]["torch"] == "2.13"
+    assert record["kernel_build"] == plan.experiment.arithmetic.kernel_build == "g++ 12; -O3; sources abc"
+    assert set(record["devices"]) == {"cpu:0", "cpu:1"}
+
+
+def test_plan_text_says_what_will_happen_and_fits_a_terminal_but_for_columns() -> None:
+    plan = planned("shaped", "wait", seeds=20, sets=("ppo.lr=0.5",))
+    cost = estimate(plan.experiment, plan.lanes, MACHINE)
+    text = plan_text(plan, MACHINE, cost, Path("runs/x"))
+    for words in (
+        "2 groups x 20 seeds = 40 runs",
+        "controller.name  ppo     wait",
+        "0: shaped on cpu:0, wait on cpu:1",
+        "… and 8 more",
+        "devices: 2 at a time on 2 CPU cores",
+        "environments per device: cpu:0: 4 environments, cpu:1: 4",
+        "estimate: about",
+        "estimates: Mean difference",
+        "note: No GPU",
+    ):
+        assert words in text
+    for width in (48, 60, 100):
+        narrow = plan_text(plan, MACHINE, cost, Path("runs/x"), width)
+        assert max(map(len, narrow.splitlines())) <= width
+        assert narrow.split() == text.split()
+
+
+@pytest.mark.parametrize(
+    ("args", "gathered"),
+    [
+        ("--slots early mid --json", "--slots early,mid --json"),
+        ("--slots early,mid", "--slots early,mid"),
+        ("--devices cpu:0, cpu:1 --slots a", "--devices cpu:0,cpu:1 --slots a"),
+        ("--groups a,b", "--groups a,b"),
+    ],
+)
+def test_lists_may_be_words_or_commas(args: str, gathered: str) -> None:
+    assert gather_lists(args.split()) == gathered.split()
