@@ -58,7 +58,7 @@ class Statistic(Generic[Result]):
         `lower` says whether lower outcomes are better. Each statistic has its own random generator, so that its result
         does not depend on which other statistics exist.
         """
-        if len(a) < 2 or (a == b and not self.of_equal):
+        if len(a) < 2 or not b or (a == b and not self.of_equal):
             return None
         if self.orders and lower:
             a = [-value for value in a]
