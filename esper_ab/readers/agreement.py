@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from esper_ab.analysis.analyse import facts_of
+from esper_ab.analysis.observe import progress_of
 from esper_ab.contracts.plain_values import as_text
 from esper_ab.design.calibration_file import circumstances_of
 from esper_ab.journal.fold import History
@@ -89,6 +90,6 @@ def _flaws(source: str, history: History) -> Iterator[str]:
     """Yield a line for each reason why the groups of an experiment cannot be compared with other runs."""
     if history.plan.experiment.unpaired:
         yield f"unpaired: the groups of {source} share no randomness with each other or with other runs"
-    for finding in facts_of(history).findings:
+    for finding in facts_of(history, progress_of(history)).findings:
         if finding.weight == "blocks" and finding.kind != "aliased":  # positions are never balanced across directories
             yield f"audit of {source}: {finding.sentence}"

@@ -27,7 +27,7 @@ def add_conclusions(connection: DuckDBPyConnection, comparisons: Sequence[Compar
     connection.execute(_CREATE_TABLES)
     for comparison in comparisons:
         question = comparison.question
-        course = comparison.course
+        progress = comparison.progress
         effect = comparison.effect
         sign_flip = comparison.descriptive.get("sign_flip")
         hedges = comparison.descriptive.get("hedges_g")
@@ -54,8 +54,8 @@ def add_conclusions(connection: DuckDBPyConnection, comparisons: Sequence[Compar
             len(comparison.lost.replicates),
             question.design.margin,
             question.alpha,
-            course.decision,
-            course.decided_at,
+            progress.decision,
+            progress.decided_at,
             comparison.sentence,
         )
         for index, pair in enumerate(comparison.pairs):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from esper_ab.analysis.analyse import facts_of
-from esper_ab.analysis.observe import rows_of
+from esper_ab.analysis.observe import progress_of, rows_of
 from esper_ab.contracts.errors import UsageError
 from esper_ab.journal.begun import begun
 from esper_ab.journal.fold import History
@@ -37,7 +37,7 @@ def observe_parts(source: str, histories: Mapping[str, tuple[Path, History]], sc
         source=source,
         pair_column="replicate",
         rows=tuple(rows),
-        facts={task: facts_of(history) for task, (_, history) in histories.items()},
+        facts={task: facts_of(history, progress_of(history)) for task, (_, history) in histories.items()},
     )
 
 

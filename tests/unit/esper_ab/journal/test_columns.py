@@ -16,7 +16,7 @@ from esper_ab.journal.episodes import Episodes
 from esper_ab.journal.events import EpisodeRecorded
 from esper_ab.journal.line import event_of
 from esper_ab.journal.lock import JOURNAL_NAME
-from workers.growth.measures import MEASURES
+from workers.kinds.growth.measures import MEASURES
 
 MEASURED = MEASURES.names
 BASE = next(event.record for event in one_replicate() if isinstance(event, EpisodeRecorded))

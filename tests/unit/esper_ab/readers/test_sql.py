@@ -19,7 +19,7 @@ from esper_ab.journal.outcomes import outcomes
 from esper_ab.readers import sql as sql_module
 from esper_ab.readers.query_result import QueryResult, query_csv, query_json, query_text
 from esper_ab.readers.sql import VIEWS, query, viewed
-from workers.growth.measures import MEASURES
+from workers.kinds.growth.measures import MEASURES
 
 DOCS = Path(__file__).resolve().parents[4] / "docs" / "sql.md"
 
