@@ -17,9 +17,9 @@ import msgspec
 from support import fake_plans, fake_worker, golden
 from support.in_process import esper_ab
 
+from esper_ab.campaign.extending import extension
 from esper_ab.contracts.rng import run_path
 from esper_ab.control import experiment_run
-from esper_ab.execution.going_on import extension
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.launchers.inline import InlineLauncher
 

@@ -67,7 +67,7 @@ PRODUCTS = {
     "gpu": _bench("gpu", "workers/growth/bank"),  # missing until a GPU has run it
     "coordination": _bench("coordination", *_CONTROL),
     "fleet": _bench("fleet", *_CONTROL, "esper_ab/launchers", pages=False),
-    "startup": _bench("startup", "esper_ab/commands", "esper_ab/execution"),
+    "startup": _bench("startup", "esper_ab/commands", "esper_ab/campaign"),
     "records": _bench("records", "esper_ab/journal", "esper_ab/readers", "esper_ab/report"),
     "ppo": _bench("ppo", "workers/gymnasium_task", "workers/ppo", "workers/run"),
     "other numbers": Product(

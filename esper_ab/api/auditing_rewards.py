@@ -8,7 +8,7 @@ from typing import TypedDict, Unpack
 
 from esper_ab.analysis.reward_audit import RewardAuditFindings, findings_of
 from esper_ab.api.arguments import arguments, path_of
-from esper_ab.execution import reward_audit as execution
+from esper_ab.campaign.reward_audit import audit, check_folder, save
 from esper_ab.settings.assignments import Assignment
 from esper_ab.settings.reward_audit import make_question
 from esper_ab.settings.schema import SHORT
@@ -49,12 +49,12 @@ def audit_rewards(
     question = make_question(rewards=rewards, assignments=assignments, **played)
     folder = None if output_dir is None else path_of("output_dir", output_dir)
     if folder is not None:
-        execution.check_folder(folder)
-    found = findings_of(execution.audit(question))
+        check_folder(folder)
+    found = findings_of(audit(question))
     if folder is not None:
         # needs matplotlib, which the numbers do not
         from esper_ab.report.page import render_page
         from esper_ab.report.reward_audit import reward_audit_report
 
-        execution.save(found.reward_audit, render_page(reward_audit_report(found)), folder)
+        save(found.reward_audit, render_page(reward_audit_report(found)), folder)
     return found

@@ -21,17 +21,22 @@ from esper_ab.api.declared import ABExperiment
 from esper_ab.api.requested import parse_declaration
 from esper_ab.api.results import Results, early_end
 from esper_ab.api.spelling import in_python, spelled
+from esper_ab.campaign.answering import write_report
+from esper_ab.campaign.campaign import Campaign
+from esper_ab.campaign.description import describe
+from esper_ab.campaign.directory import claim
+from esper_ab.campaign.launcher import make_launcher
+from esper_ab.campaign.planning import plan_campaign
+from esper_ab.campaign.running import RunOptions, run
 from esper_ab.contracts.errors import EsperError, UsageError, WorkerFailed, WorkerHung
 from esper_ab.contracts.experiment_name import check_name
 from esper_ab.contracts.settings import NonNegativeInt, PositiveInt
 from esper_ab.contracts.shell_command import typeable
 from esper_ab.control.rules.limits import Limits
-from esper_ab.execution.answer import write_report
-from esper_ab.execution.job import AskedJob, carry_out, describe, one_part, plan_job
-from esper_ab.execution.launching import make_launcher
 from esper_ab.launchers import Launcher
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.launcher import AskedLauncher
+from esper_ab.settings.parts import Part
 from esper_ab.trackers.settings import check_tracking
 
 READING: ContextVar[str] = ContextVar("reading", default="")  # the experiment file that is being loaded
@@ -117,21 +122,22 @@ def _run(experiment: ABExperiment, output_dir: str | Path, checked: Mapping[str,
         launcher = make_launcher(_asked_launcher(checked))
         _check_process(launcher)
         check_tracking(declared.tracking)
-        asked = AskedJob(
-            parts=one_part(_limited(declared.asked, checked)),
+        campaign = Campaign(
+            parts=(Part(name="", asked=_limited(declared.asked, checked)),),
             output_dir=path_of("output_dir", output_dir),
             tracking=declared.tracking,
             about=declared.about,
         )
-        job = plan_job(asked, launcher)
+        plan = plan_campaign(campaign, launcher)
         if watched:
-            click.echo(typeable(describe(job)))
-        try:
-            carry_out(job, watched=watched, limits=_death_limit(checked))
-        except (WorkerFailed, WorkerHung) as error:
-            failure = error
-    content = write_report(job.directory).content
-    return Results(job.directory, content, early_end(failure, job.directory, content.history))
+            click.echo(typeable(describe(plan)))
+        with claim(plan) as claimed:
+            try:
+                run(claimed, RunOptions(watched=watched, limits=_death_limit(checked)))
+            except (WorkerFailed, WorkerHung) as error:
+                failure = error
+    content = write_report(claimed.directory).content
+    return Results(claimed.directory, content, early_end(failure, claimed.directory, content.history))
 
 
 def _asked_launcher(checked: Mapping[str, Any]) -> AskedLauncher:

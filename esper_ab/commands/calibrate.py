@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
 
+from esper_ab.campaign.campaign import Campaign, CampaignPlan
+from esper_ab.campaign.launcher import make_launcher
+from esper_ab.campaign.planning import plan_campaign
 from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._launch_flags import LaunchFlags, typed_flags
+from esper_ab.commands._launcher_flags import read_launcher_flags
 from esper_ab.commands._options import ARGUMENTS, ExperimentCommand, experiment_options
 from esper_ab.commands._parameters import MOST_SEEDS, valued
+from esper_ab.commands._plan_output import print_plan
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.regular_file import read_regular
 from esper_ab.contracts.shell_command import shell_command, typeable
-from esper_ab.contracts.visible import visible_json
 from esper_ab.design.design import LEAST_RUNS
-from esper_ab.execution.experiment import Beforehand
-from esper_ab.execution.job import AskedJob, Job, describe, encode, make_directory, one_part, plan_job
-from esper_ab.execution.launching import make_launcher, read_launcher_flags
 from esper_ab.settings.outcome_range import read_range
 from esper_ab.settings.parse import kind_of_request, parse
+from esper_ab.settings.parts import Part
 from esper_ab.settings.request import Request
 
 _OWN = (
@@ -81,47 +84,38 @@ def command(mode: str | None, runs: int, seeds: int, **options: Any) -> None:
 
     If the calibration is interrupted, repeat the command with its --name to continue.
     """
-    from esper_ab.commands._asking import completed, read_what  # imports the Python API, which --help does not need
+    # Imported here, because they import the Python API, which --help does not need.
+    from esper_ab.commands._requested_campaign import completed, read_what
 
     flags = typed_flags(options)
     _, request = read_what(flags)
     with completed("calibrate"):
-        job = _plan(mode, runs, flags, request)
-    if not flags.json:
-        click.echo(typeable(describe(job, whole=True)))
-        if flags.dry_run:
-            click.echo("Nothing was started.")
-    elif flags.dry_run:
-        click.echo(visible_json(encode(job)))
+        plan = _plan(mode, runs, flags, request)
+    print_plan(plan, json=flags.json, whole=True, dry_run=flags.dry_run)
     if flags.dry_run:
         return
-    job = make_directory(job)
     # Imported here, so that --help and --dry-run need no scipy.
-    from esper_ab.design.calibration_file import FILE_NAME
+    from esper_ab.campaign.calibration import calibrate
     from esper_ab.design.calibration_text import calibration_text
-    from esper_ab.execution.calibration import calibrate
 
-    (planned,) = job.parts
-    margin_is_known = planned.plan.design.measures.margin is not None or request.said("margin") is not None
     words = list(click.get_current_context().meta[ARGUMENTS])
-    if planned.generated:
-        words += ["--name", job.directory.name]
-    calibration = calibrate(
-        planned,
-        job.launcher,
-        seeds,
-        named=margin_is_known,
-        watched=not (flags.quiet or flags.json),
-        again=shell_command("calibrate", *words),
+
+    def again(directory: Path) -> str:
+        named = ["--name", directory.name] if plan.generated else []
+        return shell_command("calibrate", *words, *named)
+
+    measures = plan.parts[0].plan.design.measures
+    margin_is_known = measures.margin is not None or request.said("margin") is not None
+    path, calibration = calibrate(
+        plan, seeds, named=margin_is_known, watched=not (flags.quiet or flags.json), again=again
     )
-    path = job.directory / FILE_NAME
     if flags.json:
         click.echo(read_regular(path).decode().strip())
     else:
         click.echo(f"{typeable(calibration_text(calibration))}\ncalibration: {path}")
 
 
-def _plan(mode: str | None, runs: int, flags: LaunchFlags, request: Request) -> Job:
+def _plan(mode: str | None, runs: int, flags: LaunchFlags, request: Request) -> CampaignPlan:
     """Plan two groups with equal settings and unpaired randomness, so that all runs are independent."""
     if runs % 2:
         raise UsageError(f"--runs {runs}: must be even, as in --runs 20")
@@ -141,10 +135,11 @@ def _plan(mode: str | None, runs: int, flags: LaunchFlags, request: Request) -> 
         low, high = read_range(str(request.said("outcome_range") or ""))
         if low is not None and high is not None:
             own["margin"] = min(_NO_MARGIN, (high - low) / 2.0)
-    asked = AskedJob(
-        parts=one_part(parse(request.also(groups, own))),
+    campaign = Campaign(
+        parts=(Part(name="", asked=parse(request.also(groups, own))),),
         output_dir=flags.output_dir,
         launcher=read_launcher_flags(flags.by_name).over(request.launcher),
-        known=Beforehand(goes_on=True),
+        generated_name="calibration-{task}-{time}",
+        may_have_begun=True,
     )
-    return plan_job(asked, make_launcher(asked.launcher), "calibration-{task}-{time}")
+    return plan_campaign(campaign, make_launcher(campaign.launcher))

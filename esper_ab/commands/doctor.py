@@ -74,7 +74,8 @@ def _examine_nodes(out: Path, options: Flags) -> Iterator[Diagnosis]:
     Yields nothing if the launcher has no nodes.
     """
     # Imported here, because it is slow and only launchers for several nodes need it.
-    from esper_ab.execution.launching import make_launcher, read_launcher_flags
+    from esper_ab.campaign.launcher import make_launcher
+    from esper_ab.commands._launcher_flags import read_launcher_flags
 
     try:
         launcher = make_launcher(read_launcher_flags(options))

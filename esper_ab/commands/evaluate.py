@@ -21,7 +21,7 @@ from esper_ab.contracts.run_files import FILE_LIMIT_BYTES
 from esper_ab.contracts.shell_command import typeable
 from esper_ab.contracts.visible import visible_json, visible_line
 from esper_ab.control import provenance
-from esper_ab.execution.child import answer_of
+from esper_ab.control.child_answer import answer_of
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
 

@@ -9,6 +9,7 @@ from typing import Any
 import click
 import msgspec
 
+from esper_ab.campaign.reward_audit import FILE_NAME, PAGE_NAME, audit, check_folder, encode, save
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._options import ExperimentCommand, hosts_options
 from esper_ab.commands._parameters import AT_LEAST_1, PATH, Command, CommandGroup, json_flag, valued
@@ -18,8 +19,7 @@ from esper_ab.contracts.reward_audit import RewardAuditQuestion
 from esper_ab.contracts.shell_command import typeable
 from esper_ab.contracts.solo import Host, Seed, SoloAnswer, SoloQuestion
 from esper_ab.contracts.wording import counted, did_you_mean
-from esper_ab.execution import reward_audit as execution
-from esper_ab.execution.child import answer_of
+from esper_ab.control.child_answer import answer_of
 from esper_ab.settings.assignments import read_assignment
 from esper_ab.settings.reward_audit import KERNELS
 from esper_ab.settings.reward_audit import make_question as make_audit_question
@@ -94,16 +94,16 @@ def rewards(out: Path | None, json: bool, slots: str, assignments: tuple[str, ..
     from esper_ab.report.text import render_text
 
     if out is not None:
-        execution.check_folder(out)
+        check_folder(out)
     with waiting("growing hosts with every behaviour"):
-        reward_audit = execution.audit(question)
+        reward_audit = audit(question)
     document = reward_audit_report(findings_of(reward_audit))
-    folder = execution.save(reward_audit, render_page(document), out)
+    folder = save(reward_audit, render_page(document), out)
     if json:
-        click.echo(execution.encode(reward_audit).decode().strip())
+        click.echo(encode(reward_audit).decode().strip())
     else:
-        data = folder / execution.FILE_NAME
-        page = folder / execution.PAGE_NAME
+        data = folder / FILE_NAME
+        page = folder / PAGE_NAME
         click.echo(f"{typeable(render_text(document, whole=True))}\nreward audit: {data}\npage: {page}")
 
 

@@ -6,7 +6,7 @@ import atexit
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,7 +14,11 @@ from esper_ab.commands._exit_status import command_with, invoke, leaving
 from esper_ab.commands._options import ExperimentCommand, experiment_options, help_all
 from esper_ab.contracts.errors import WorkerFailed, WorkerHung
 from esper_ab.contracts.shell_command import typeable
-from esper_ab.contracts.visible import visible_json
+
+if TYPE_CHECKING:
+    from esper_ab.campaign.answering import Form
+    from esper_ab.campaign.running import RunOptions
+    from esper_ab.commands._launch_flags import LaunchFlags
 
 
 @command_with(
@@ -36,54 +40,58 @@ def command(**options: Any) -> None:
     get_experiment() or experiment (docs/python.md). Flags override the file.
     """
     # Imported here, so that --help is fast.
-    from esper_ab.commands._asking import read_job
+    from esper_ab.campaign.answering import parse_requirements, show_answer, write_answer
+    from esper_ab.campaign.confirming import confirm
+    from esper_ab.campaign.directory import claim
+    from esper_ab.campaign.launcher import make_launcher
+    from esper_ab.campaign.planning import plan_campaign
+    from esper_ab.campaign.running import run
     from esper_ab.commands._launch_flags import typed_flags
-    from esper_ab.control.rules.limits import Limits
-    from esper_ab.execution.answer import show_answer
-    from esper_ab.execution.job import carry_out, confirm, describe, encode, make_directory, plan_job
-    from esper_ab.execution.launching import make_launcher
+    from esper_ab.commands._plan_output import print_plan
+    from esper_ab.commands._requested_campaign import read_campaign
     from esper_ab.live.console import outlive_terminal
-    from esper_ab.live.on_stderr import Narration
-    from esper_ab.verdict.requirement import parse_requirement
 
     flags = typed_flags(options)
     fallback = None if flags.dry_run else outlive_terminal()
-    asked = read_job(flags)
+    campaign = read_campaign(flags)
     if fallback is not None:
-        atexit.register(fallback.leave, asked.output_dir)  # of a launch that was refused, and so has no directory
-    job = plan_job(asked, make_launcher(asked.launcher), only_plan=flags.dry_run)
-    for text in flags.fail_unless:
-        parse_requirement(text, job.groups, job.comparisons)
-    if not flags.json:
-        click.echo(typeable(describe(job, whole=flags.verbose)))
-        if flags.dry_run:
-            click.echo("Nothing was started.")
-    elif flags.dry_run:
-        click.echo(visible_json(encode(job)))
-    confirm(job, yes=flags.yes, dry_run=flags.dry_run)
+        atexit.register(fallback.leave, campaign.output_dir)  # of a launch that was refused, and so has no directory
+    plan = plan_campaign(campaign, make_launcher(campaign.launcher), only_plan=flags.dry_run)
+    requirements = parse_requirements(flags.fail_unless, plan.groups, plan.comparisons)
+    print_plan(plan, json=flags.json, whole=flags.verbose, dry_run=flags.dry_run)
+    confirm(plan, yes=flags.yes, dry_run=flags.dry_run)
     if fallback is None:
         return
-    job = make_directory(job)
-    fallback.use(job.directory)
-    try:
-        carry_out(
-            job,
-            watched=not (flags.quiet or flags.json or flags.verbose),
-            limits=Limits(deaths=1) if flags.no_retry else None,
-            also=[Narration()] if flags.verbose else (),
-            begin=str if flags.json else click.echo,
-        )
-    except (WorkerFailed, WorkerHung):
-        if job.joint is None and not flags.json:
-            click.echo(typeable("\n".join(_failures(job.directory))))
-        raise
-    show_answer(job.directory, flags.fail_unless, "json" if flags.json else "brief")
+    with claim(plan) as claimed:
+        fallback.use(claimed.directory)
+        try:
+            run(claimed, _run_options(flags))
+        except (WorkerFailed, WorkerHung):
+            if claimed.over_all is None and not flags.json:
+                click.echo(typeable("\n".join(_failures(claimed.directory))))
+            raise
+    form: Form = "json" if flags.json else "brief"
+    show_answer(write_answer(claimed.directory, form), form, requirements)
+
+
+def _run_options(flags: LaunchFlags) -> RunOptions:
+    """Return how the flags want the campaign to be carried out and watched."""
+    from esper_ab.campaign.running import RunOptions  # as above
+    from esper_ab.control.rules.limits import Limits
+    from esper_ab.live.on_stderr import Narration
+
+    return RunOptions(
+        watched=not (flags.quiet or flags.json or flags.verbose),
+        limits=Limits(deaths=1) if flags.no_retry else None,
+        observers=[Narration()] if flags.verbose else (),
+        begin=str if flags.json else click.echo,
+    )
 
 
 def _failures(directory: Path) -> Iterator[str]:
     """Rebuild the report; yield its brief text, then the lines on the failed runs."""
     from esper_ab.api.results import Results  # as above
-    from esper_ab.execution.answer import write_report
+    from esper_ab.campaign.answering import write_report
     from esper_ab.report.build import printed
 
     paths = write_report(directory)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
+from esper_ab.campaign.answering import Form, parse_requirements, show_answer, write_answer
 from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import joint_argument
 from esper_ab.commands._parameters import json_flag, switch, valued
-from esper_ab.execution.answer import show_answer
 
 
 @command_with(
@@ -37,15 +37,22 @@ from esper_ab.execution.answer import show_answer
 @switch("--quiet", "Print only the verdict.")
 @switch("--verbose", "Also print every table of report.html.", "-v")
 def command(
-    experiment_dir: Path, json: bool, form: str | None, requirements: tuple[str, ...], quiet: bool, verbose: bool
+    experiment_dir: Path,
+    json: bool,
+    form: Form | None,
+    requirements: tuple[str, ...],
+    quiet: bool,
+    verbose: bool,
 ) -> None:
     """Rebuild summary.txt, verdict.json and report.html of EXPERIMENT from its journal."""
+    if json and form not in (None, "json"):
+        raise click.UsageError(f"--json and --format {form} exclude each other")
+    chosen: Form = form or "text"
     if json:
-        if form not in (None, "json"):
-            raise click.UsageError(f"--json and --format {form} exclude each other")
-        form = "json"
+        chosen = "json"
     elif form is None and quiet:
-        form = "brief"
+        chosen = "brief"
     elif form is None and verbose:
-        form = "whole"
-    show_answer(experiment_dir, requirements, form or "text")
+        chosen = "whole"
+    answer = write_answer(experiment_dir, chosen)
+    show_answer(answer, chosen, parse_requirements(requirements, answer.groups, answer.contrasts))

@@ -9,13 +9,14 @@ from typing import Any
 
 import click
 
+from esper_ab.campaign.answering import Form, show_answer, write_answer
+from esper_ab.campaign.launcher import make_launcher
 from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import joint_argument
+from esper_ab.commands._launcher_flags import read_launcher_flags
 from esper_ab.commands._options import LAUNCHER_FLAGS, shared_options
 from esper_ab.commands._parameters import AT_LEAST_1, switch, valued
 from esper_ab.contracts.shell_command import typeable
-from esper_ab.execution.answer import show_answer
-from esper_ab.execution.launching import make_launcher, read_launcher_flags
 from esper_ab.live.console import outlive_terminal
 
 
@@ -50,26 +51,23 @@ def command(experiment_dir: Path, seeds: int | None, requirements: tuple[str, ..
     The experiment continues from its journal and checkpoints; at the end the verdict is printed, as by `launch`.
     """
     # Imported here, so that --help needs no numpy, scipy or zmq.
-    from esper_ab.execution.going_on import check_resumable, resume
+    from esper_ab.campaign.resuming import check_resumable, resume
+    from esper_ab.campaign.running import RunOptions
 
     json = options["json"]
     allowed = options["allow_changed_code"]
     if options["dry_run"] and seeds is None:
         raise click.UsageError("--dry-run needs --seeds")
-    added = check_resumable(experiment_dir, seeds, requirements, allow_changed_code=allowed)
-    if added is not None and not json:
-        click.echo(typeable(str(added)))
-    elif added is not None and options["dry_run"]:
-        click.echo(json_module.dumps(asdict(added)))
+    resumption = check_resumable(experiment_dir, seeds, requirements, allow_changed_code=allowed)
+    if resumption.added is not None and not json:
+        click.echo(typeable(str(resumption.added)))
+    elif resumption.added is not None and options["dry_run"]:
+        click.echo(json_module.dumps(asdict(resumption.added)))
     if options["dry_run"]:
         return
     outlive_terminal(experiment_dir)
-    resume(
-        experiment_dir,
-        make_launcher(read_launcher_flags(options)),
-        seeds=seeds,
-        watched=not (options["quiet"] or json),
-        allow_changed_code=allowed,
-        begin=str if json else click.echo,
-    )
-    show_answer(experiment_dir, requirements, "json" if json else "brief")
+    run_options = RunOptions(watched=not (options["quiet"] or json), begin=str if json else click.echo)
+    launcher = make_launcher(read_launcher_flags(options))
+    resume(experiment_dir, launcher, run_options, seeds=seeds, allow_changed_code=allowed)
+    form: Form = "json" if json else "brief"
+    show_answer(write_answer(experiment_dir, form), form, resumption.requirements)

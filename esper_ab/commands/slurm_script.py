@@ -82,15 +82,15 @@ def command(name: str, output_dir: Path, launch_flags: Words, setup: Words, **as
 def _check_flags(flags: LaunchFlags) -> None:
     """Raise UsageError, before the job starts, for flags that `launch` would refuse on any node."""
     # Imported here, because --help needs no settings.
-    from esper_ab.commands._asking import read_job
+    from esper_ab.campaign.answering import parse_requirements
+    from esper_ab.campaign.launcher import launcher_factory
+    from esper_ab.commands._requested_campaign import read_campaign
     from esper_ab.design.check import check_design
     from esper_ab.design.design import comparisons
-    from esper_ab.execution.answer import parse_requirements
-    from esper_ab.execution.launching import launcher_factory
 
-    job = read_job(flags)
-    launcher_factory(_LAUNCHER, job.launcher.own)
-    asked = job.parts.parts[0].asked  # all parts have the same groups and control
+    campaign = read_campaign(flags)
+    launcher_factory(_LAUNCHER, campaign.launcher.own)
+    asked = campaign.parts[0].asked  # all parts have the same groups and control
     check_design(asked)
     parse_requirements(flags.fail_unless, [group.name for group in asked.groups], comparisons(asked))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -15,7 +15,6 @@ from esper_ab.contracts import users_shell
 from esper_ab.contracts.errors import DiskFull, EsperError, Interrupted, UsageError, WorkerFailed, naming
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.trainer import is_command
-from esper_ab.contracts.worker_order import Lane
 from esper_ab.control import descriptors, provenance
 from esper_ab.control.coordinator import Coordinator
 from esper_ab.control.event_sink import EventSink
@@ -29,8 +28,8 @@ from esper_ab.journal import events
 from esper_ab.journal.file import Journal, Moved, Removed
 from esper_ab.journal.fold import History, begin, fold
 from esper_ab.launchers import Launcher
-from esper_ab.plan.experiment_directory import versions
 from esper_ab.plan.plan import Extension, Plan
+from esper_ab.plan.settings_toml import versions
 from esper_ab.plan.trainer_code import mended
 from esper_ab.stats import distributions
 
@@ -43,6 +42,8 @@ def run(
     plan: Plan, where: Path | Journal, launcher: Launcher, observers: Sequence[Observer], limits: Limits | None = None
 ) -> None:
     """Carry out `plan` and journal it in a directory without a journal, or in an empty journal that the caller passes.
+
+    The caller has reserved the plan's lanes.
 
     Returns when every run is done. Raises UsageError if the directory is taken, and WorkerFailed, WorkerHung,
     JournalError, DiskFull or Interrupted if the experiment cannot be finished. In every case, no worker is left running
@@ -215,16 +216,6 @@ def say_how_to_go_on(error: BaseException, experiment_dir: Path, history: Histor
         error.add_note(line)
 
 
-@contextmanager
-def reserved(launcher: Launcher, lanes: Sequence[Lane]) -> Iterator[None]:
-    """Reserve the resources of the lanes on entry, if that has not been done yet, and release them on exit."""
-    try:
-        launcher.reserve(lanes)
-        yield
-    finally:
-        launcher.release()
-
-
 def _execute(experiment_dir: Path, launcher: Launcher, sink: EventSink, limits: Limits) -> None:
     experiment_dir = experiment_dir.absolute()  # users' code may change the current directory, even of this process
     plan = sink.history.plan
@@ -233,7 +224,6 @@ def _execute(experiment_dir: Path, launcher: Launcher, sink: EventSink, limits: 
     started_before = {worker.worker: worker.incarnation for worker in by_incarnation}  # the last incarnation of each
     shell = users_shell.of_this_process()  # here, because `room_for` raises a limit
     with (
-        reserved(launcher, plan.lanes),
         descriptors.room_for(len(plan.lanes), launcher.descriptors, launcher.own_descriptors),
         CaughtSignals() as signals,
         sink.heeding(signals, limits.disk_full_s),

@@ -162,9 +162,3 @@ def check_launcher(launcher: Launcher, lanes: Sequence[Lane], devices: Sequence[
     launcher.use(devices)
     launcher.check_lanes(lanes)
     descriptors.check(len(lanes), launcher.descriptors, launcher.own_descriptors)
-
-
-def reserve_lanes(launcher: Launcher, lanes: Sequence[Lane], devices: Sequence[Device] = ()) -> None:
-    """Run `check_launcher`, then reserve the resources of the lanes. Raises UsageError if some are not available."""
-    check_launcher(launcher, lanes, devices)
-    launcher.reserve(lanes)

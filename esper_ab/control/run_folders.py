@@ -9,8 +9,8 @@ from esper_ab.contracts.files_below import write_below
 from esper_ab.contracts.run_files import config_of
 from esper_ab.control.observers import Observed
 from esper_ab.journal.events import PlanExtended, RunStarted
-from esper_ab.plan.experiment_directory import run_toml
 from esper_ab.plan.plan import Block, Plan
+from esper_ab.plan.settings_toml import run_toml
 
 
 class RunFolders:

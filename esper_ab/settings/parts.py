@@ -29,25 +29,15 @@ Cell = tuple[str, ...]  # "ppo.lr=1e-4", "ppo.epochs=2"
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """One part of a joint experiment. Its alpha in `asked` is its share of the joint alpha, from `share_of`."""
+    """One part of a question: the request as if it were the only part."""
 
-    name: str  # "digits"; in a grid "ppo.lr=1e-4", or "digits, ppo.lr=1e-4"
+    name: str  # "digits"; in a grid "ppo.lr=1e-4", or "digits, ppo.lr=1e-4"; "": the only part
     asked: AskedExperiment
 
     @property
     def folder(self) -> str:
-        """Name of the part's experiment directory."""
+        """Name of the part's experiment directory, below that of all parts."""
         return folder_of(self.name)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Parts:
-    """A joint experiment, split into its parts."""
-
-    name: str  # of the joint experiment's directory; "": to be generated
-    alpha: float  # of all claims together
-    scores: str  # WORST..TARGET, for all parts or by part; "": none
-    parts: tuple[Part, ...]
 
 
 def folder_of(name: str) -> str:
@@ -58,13 +48,13 @@ def folder_of(name: str) -> str:
     return f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
-def parse_parts(request: Request) -> Parts | None:
-    """Return the parts of a joint experiment; None for one task without a grid. Raises UsageError as `parse` does."""
+def parse_parts(request: Request) -> tuple[Part, ...]:
+    """Return the parts of a request: one for each task and cell of the grid. Raises UsageError as `parse` does."""
     tasks = _tasks(request)
     cells = grid(request.grid)
     if len(tasks) < 2 and not cells:
         _refuse_for_one(tasks, request)
-        return None
+        return (Part(name="", asked=parse(request)),)
     named = [(task, cell) for task in tasks or ("",) for cell in cells or ((),)]
     names = [", ".join((*([task] if len(tasks) > 1 else ()), *cell)) for task, cell in named]
     margins = _margins(request, tasks)
@@ -82,17 +72,13 @@ def parse_parts(request: Request) -> Parts | None:
             raise UsageError(Setting("groups", only), ": a verdict over several tasks or cells needs another group")
         refuse_too_many(len(asked.groups), asked.seeds, len(named))
         parts.append(Part(name=name, asked=asked))
-    first = parts[0].asked
-    share = share_of(first.alpha, len(parts), len(first.groups), controlled=bool(first.control))
-    return Parts(
-        name=first.name,
-        alpha=first.alpha,
-        scores=request.scores,
-        parts=tuple(
-            replace(part, asked=msgspec.structs.replace(part.asked, name="", alpha=share, looks=(first.seeds,)))
-            for part in parts  # a single look each, at the end
-        ),
-    )
+    return tuple(parts)
+
+
+def as_part(asked: AskedExperiment, parts: int) -> AskedExperiment:
+    """Return the request of one of `parts` parts: with its share of alpha, a single look at the end, and no name."""
+    share = share_of(asked.alpha, parts, len(asked.groups), controlled=bool(asked.control))
+    return msgspec.structs.replace(asked, name="", alpha=share, looks=(asked.seeds,))
 
 
 def share_of(alpha: float, parts: int, groups: int, *, controlled: bool) -> float:

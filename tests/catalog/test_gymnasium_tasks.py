@@ -11,8 +11,8 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import Machine, TaskFacts, UserReward
 from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.settings import RewardSettings
-from esper_ab.plan.experiment_directory import experiment_toml
 from esper_ab.plan.plan import Plan
+from esper_ab.plan.settings_toml import experiment_toml
 from esper_ab.settings.kind import settings_of
 
 GYM = "gym:CartPole-v1"

@@ -15,10 +15,10 @@ import pytest
 from support import conducted, fake_plans, orders
 from support.children import python
 
+from esper_ab.campaign.launcher import LAUNCHERS, make_launcher
 from esper_ab.contracts import catalog, own_packages
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.worker_order import Lane, WorkerOrder
-from esper_ab.execution.launching import LAUNCHERS, make_launcher
 from esper_ab.journal.events import WorkerStarted
 from esper_ab.launchers import Launcher, LauncherFactory, Worker
 from esper_ab.settings.launcher import AskedLauncher
@@ -241,7 +241,7 @@ def test_it_carries_an_experiment_out(name: str, tmp_path: Path) -> None:
 def test_loading_one_loads_no_other(name: str) -> None:
     factory(name)
     code = (
-        "from esper_ab.execution.launching import make_launcher\nfrom esper_ab.settings.launcher import AskedLauncher\n"
+        "from esper_ab.campaign.launcher import make_launcher\nfrom esper_ab.settings.launcher import AskedLauncher\n"
         f"make_launcher(AskedLauncher(launcher={name!r}))"
     )
     loaded = set(python("-c", f"{code}\nimport sys\nprint(*sys.modules)").stdout.split())

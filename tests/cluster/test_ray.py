@@ -19,7 +19,8 @@ from esper_ab.analysis.result_hash import result_hash
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import Device, Questions
 from esper_ab.control.nodes import examine_nodes
-from esper_ab.control.preflight import examine, reserve_lanes
+from esper_ab.control.preflight import examine
+from esper_ab.control.reservation import reserve
 from esper_ab.control.rules.limits import Limits
 from esper_ab.journal.events import ExperimentEnded, WorkerStarted
 from esper_ab.journal.fold import fold
@@ -152,7 +153,7 @@ def test_who_finds_no_room_waits_for_a_limited_time_and_is_named(cluster, capfd)
     holding.reserve(SMALLER.lanes)
     try:
         with pytest.raises(UsageError) as raised:
-            reserve_lanes(waiting, PLAN.lanes, devices(waiting))
+            reserve(waiting, PLAN.lanes, devices(waiting))
         assert "6 lanes, cpu:0 to cpu:5, got no resources within 12 s" in str(raised.value)
         assert "3 of 6 CPUs are free" in str(raised.value)
         assert "warning: 6 lanes, cpu:0 to cpu:5, wait for resources in Ray's cluster" in capfd.readouterr().err

@@ -8,7 +8,6 @@ import pytest
 from support.command_lines import check_command_line, commands_in
 
 from esper_ab.commands.launch import command
-from esper_ab.settings.parse import parse
 from esper_ab.settings.parts import parse_parts
 from esper_ab.settings.request import read_request
 from esper_ab.settings.settings_file import read_toml
@@ -69,7 +68,7 @@ def test_command_lines_parse(page, line):
             assert "{" in what or Path(what).suffix in ("", ".py", ".toml")
             trained = "{" in what or (what.endswith(".py") and (params["higher"] or params["lower"]))
             asked = read_request(params | {"trainer": what} if trained else params)
-            assert parse_parts(asked) or parse(asked).groups
+            assert parse_parts(asked)[0].asked.groups
 
 
 def test_toml_parses(tmp_path):
@@ -80,7 +79,7 @@ def test_toml_parses(tmp_path):
         tomllib.loads(block)
         path.write_text(block)
         asked = read_request({}, read_toml(path))
-        assert parse_parts(asked) or parse(asked).groups
+        assert parse_parts(asked)[0].asked.groups
 
 
 def test_documented_flags_are_those_that_exist():

@@ -10,7 +10,7 @@ from house.sources import ROOT, SOURCES, breaking, calls, name_of
 # Where the time of day is asked for: what it is written into, or the times of files that it is compared with.
 ASKED_FOR = {
     "esper_ab/api/requested.py": "the date in an experiment's name",
-    "esper_ab/execution/experiment.py": "the time in an experiment's name",
+    "esper_ab/campaign/directory.py": "the time in an experiment's name",
     "esper_ab/journal/file.py": "the stamp of a line",
     "esper_ab/journal/lock.py": "since when the holder has it",
     "esper_ab/live/console.py": "the stamp of a line",

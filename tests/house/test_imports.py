@@ -21,7 +21,7 @@ from esper_ab.verdict.analysis_plan import Rule
 
 COMMANDS = ROOT / "esper_ab" / "commands"
 HEAVY = {"torch", "numpy", "scipy", "matplotlib", "duckdb", "msgpack", "zmq", "jinja2", "rich"}
-TO_TRAIN = {"esper_ab.execution.experiment", "esper_ab.execution.job"}
+TO_TRAIN = {"esper_ab.campaign.planning", "esper_ab.campaign.running"}
 PLANNING = "slurm-script"  # it plans the experiment to know how long it takes
 LONGEST_HELP = 100  # characters of a line of the table: more would not fit a terminal of 120
 # What a command may load when it is called; children, as the preflight, do not count. Those that train, and so are

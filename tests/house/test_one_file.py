@@ -52,7 +52,7 @@ def python(copy, *arguments):
 def test_a_launcher_is_found_by_its_name(copy):
     assert "'inline', 'local', 'mine'" in python(copy, "-m", "esper_ab.launch", "--launcher", "nobody").stderr
     made = (
-        "from esper_ab.execution.launching import make_launcher; from esper_ab.settings.launcher import AskedLauncher; "
+        "from esper_ab.campaign.launcher import make_launcher; from esper_ab.settings.launcher import AskedLauncher; "
         "print(type(make_launcher(AskedLauncher(launcher='mine'))).__name__)"
     )
     assert python(copy, "-c", made).stdout == "InlineLauncher\n"

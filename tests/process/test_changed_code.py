@@ -6,10 +6,11 @@ from support.conducted import THREADS, events_of, of, resume, run
 from support.in_process import esper_ab
 
 from esper_ab.analysis.analyse import analyse
+from esper_ab.campaign.extending import extension
+from esper_ab.campaign.resuming import check_resumable
 from esper_ab.commands.evaluate import describe_other_code
 from esper_ab.contracts.errors import UsageError
 from esper_ab.control import experiment_run, provenance
-from esper_ab.execution.going_on import check_resumable, extension
 from esper_ab.journal.events import ExperimentContinued, RunStarted
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold

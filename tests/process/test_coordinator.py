@@ -14,10 +14,10 @@ from support import fake_plans, fake_worker
 from support.conducted import THREADS, PressCtrlC, Watcher, events_of, of, records, resume, run, taken_up
 from support.fake_worker import FAULT_VARIABLE
 
+from esper_ab.campaign.observers import make_observers
 from esper_ab.contracts.errors import Interrupted, UsageError
 from esper_ab.contracts.messages import Progress
 from esper_ab.control.rules.limits import Limits
-from esper_ab.execution.experiment import make_observers
 from esper_ab.journal.events import EpisodeRecorded, ExperimentEnded, ExperimentStarted, Incident
 from esper_ab.journal.fold import fold
 from esper_ab.journal.outcomes import outcomes

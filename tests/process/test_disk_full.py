@@ -23,6 +23,9 @@ from support.unseen import namespaces
 
 from esper_ab.analysis.audit_conduct import conduct_findings
 from esper_ab.analysis.result_hash import result_hash
+from esper_ab.campaign.campaign import Campaign, CampaignPlan
+from esper_ab.campaign.experiment_directory import make_experiment_directory
+from esper_ab.campaign.running import RunOptions, run
 from esper_ab.commands._check import examine
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands.cli import group
@@ -30,7 +33,6 @@ from esper_ab.contracts.errors import DiskFull, Interrupted
 from esper_ab.contracts.settings import ControllerSettings, GroupSettings
 from esper_ab.control import experiment_run
 from esper_ab.control.rules.limits import Limits
-from esper_ab.execution.job import Job, carry_out
 from esper_ab.journal.events import MilestoneReleased
 from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.fold import fold
@@ -38,12 +40,9 @@ from esper_ab.journal.load import load
 from esper_ab.launchers.inline import InlineLauncher
 from esper_ab.live.on_stderr import Warnings
 from esper_ab.plan.blocks import make_plan
-from esper_ab.plan.experiment_directory import make_experiment_directory
 from esper_ab.readers.external_plan import make_external_plan, save_plan
-from esper_ab.readers.joint_directory import Joint
 from esper_ab.readers.status import status_text
 from esper_ab.settings.experiment import Group, ResolvedExperiment
-from esper_ab.trackers.settings import Tracking
 from esper_ab.verdict.analysis_plan import Rule
 
 LAUNCHER = InlineLauncher("support.fake_worker:main_in_thread")
@@ -189,20 +188,20 @@ def nothing_is_left_of_what_finds_no_room(folder):
     """An experiment, a joint one, a file of settings, a plan."""
     mine = folder / "mine.toml"
     mine.write_text("# my own\n")
-    planned = Job(
+    planned = CampaignPlan(
+        campaign=Campaign(parts=(), output_dir=folder),
         directory=folder / "new",
+        generated="",
         parts=(),
         launcher=LAUNCHER,
-        tracking=Tracking(),
-        joint=Joint(parts=(), scores={}),
-        plan=external_plan(),
+        over_all=external_plan(),
     )
     fill(folder)
     (folder / "new").mkdir()
     with pytest.raises(DiskFull, match=r"^no space left on the disk for .*experiment\.toml"):
         make_experiment_directory(folder / "new", PLAN, fake_plans.machine(2), "")
     with pytest.raises(OSError, match="No space left"):
-        carry_out(planned, watched=False)
+        run(planned, RunOptions(watched=False))
     with pytest.raises(OSError, match="No space left"):
         save_plan(external_plan(), folder / "plan.json")
     assert invoke(group, ["init", str(folder / "new.toml")], "esper-ab") == 75

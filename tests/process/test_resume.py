@@ -14,9 +14,9 @@ from support.journals import planted_effect, write
 from support.patience import eventually
 
 from esper_ab.analysis.observe import followed
+from esper_ab.campaign.extending import extension
 from esper_ab.contracts.errors import Interrupted, UsageError
 from esper_ab.control.experiment_run import extend
-from esper_ab.execution.going_on import extension
 from esper_ab.journal.events import EpisodeRecorded, ExperimentContinued, ExperimentEnded, RunStarted, WorkerStarted
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.load import load

@@ -12,8 +12,8 @@ from support.progress import without_progress
 
 from esper_ab import audit_rewards, load_experiment
 from esper_ab.analysis.reward_audit import findings_of
+from esper_ab.campaign.reward_audit import load_reward_audit
 from esper_ab.contracts.reward_audit import RewardAudit
-from esper_ab.execution.reward_audit import load_reward_audit
 from esper_ab.journal.load import load
 from esper_ab.report.build import build_report, printed
 

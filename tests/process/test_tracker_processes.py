@@ -15,9 +15,9 @@ from support.patience import eventually
 from support.tracked import PATIENCE_S, SMALL, held, track
 
 from esper_ab.analysis.result_hash import result_hash
+from esper_ab.campaign.observers import make_observers
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands.cli import group
-from esper_ab.execution.experiment import make_observers
 from esper_ab.journal.events import MilestoneReleased
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold

@@ -12,7 +12,7 @@ from esper_ab.commands._exit_status import invoke
 from esper_ab.commands.cli import group
 from esper_ab.commands.evaluate import check_whole
 from esper_ab.contracts.errors import UsageError
-from esper_ab.execution import child
+from esper_ab.control import child_answer
 
 CONTENT = b"a policy"
 
@@ -41,7 +41,7 @@ def test_another_policy_is_refused_and_nothing_is_said_of_what_no_journal_here_v
 
 def test_a_child_that_is_killed_is_an_error_in_a_line(policy, monkeypatch, capfd):
     """As by the kernel, where memory is lacking: nobody else says so."""
-    monkeypatch.setattr(child, "child_command", lambda *_: ["sh", "-c", "kill -KILL $$"])
+    monkeypatch.setattr(child_answer, "child_command", lambda *_: ["sh", "-c", "kill -KILL $$"])
     assert invoke(group, ["evaluate", str(policy), "--json"], "esper-ab") == 1
     told = capfd.readouterr()
     assert told.err.endswith("error: workers.commands.evaluate was killed by SIGKILL and printed nothing\n")

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from esper_ab import parse_experiment
-from esper_ab.commands._asking import read_what
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands._launch_flags import LaunchFlags
+from esper_ab.commands._requested_campaign import read_what
 from esper_ab.commands.init import command, python_file, toml_file
 from esper_ab.settings.parse import parse
 from esper_ab.settings.request import request

@@ -5,7 +5,7 @@ from support import fake_plans
 from esper_ab.control.run_folders import RunFolders
 from esper_ab.journal.events import PlanExtended, RunStarted
 from esper_ab.plan.blocks import extend
-from esper_ab.plan.experiment_directory import run_toml
+from esper_ab.plan.settings_toml import run_toml
 
 # The folder of each run: made when the run starts, once, with settings that `launch` reads back.
 

@@ -4,14 +4,15 @@ import msgspec
 import pytest
 from support.asking import FACTS, asked, planned, rehearsed, toml
 
+from esper_ab.campaign.experiment_directory import make_experiment_directory
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.source_files import source_sha256
 from esper_ab.kinds.trainer.rehearsed import in_sentences
 from esper_ab.plan.blocks import extend
 from esper_ab.plan.estimate import estimate
-from esper_ab.plan.experiment_directory import experiment_toml, make_experiment_directory, run_toml
 from esper_ab.plan.plan import Plan
+from esper_ab.plan.settings_toml import experiment_toml, run_toml
 
 PYTHON = {"trainer": "mine.py", "outcome_better": "lower", "margin": 0.5, "outcome_range": "0..9", "episodes": 3}
 COMMAND = PYTHON | {"trainer": "run {seed} {lr} {out}", "outcome": "r.json:x", "episodes": 1}

@@ -8,9 +8,9 @@ import pytest
 from support.journals import failed_run, one_replicate, planted_effect, same_twice, three_groups
 from support.synthetic import Shape, Synthetic
 
+from esper_ab.campaign.extending import extension
 from esper_ab.design.check import check_design
 from esper_ab.design.pairs_needed import PairsNeeded
-from esper_ab.execution.going_on import extension
 from esper_ab.journal.fold import fold
 from esper_ab.plan.budget import ENOUGH_EPISODES
 from esper_ab.plan.text import question

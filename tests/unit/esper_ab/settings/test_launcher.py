@@ -3,8 +3,8 @@
 import pytest
 from msgspec.structs import replace
 
+from esper_ab.commands._launcher_flags import read_launcher_flags
 from esper_ab.contracts.errors import UsageError
-from esper_ab.execution.launching import read_launcher_flags
 from esper_ab.settings.launcher import UNSAID, AskedLauncher, asked_launcher
 from esper_ab.settings.settings_file import read_toml
 

@@ -2,7 +2,7 @@ import pytest
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.experiment_name import check_name
-from esper_ab.settings.parts import folder_of, grid, parse_parts, share_of
+from esper_ab.settings.parts import as_part, folder_of, grid, parse_parts, share_of
 from esper_ab.settings.request import read_request
 from esper_ab.settings.settings_file import read_toml
 
@@ -12,10 +12,10 @@ def _asked(tmp_path, text="", **options):
     return parse_parts(read_request(options, read_toml(tmp_path / "asked.toml")))
 
 
-def test_one_task_without_a_grid_is_no_question_over_parts(tmp_path):
-    assert _asked(tmp_path) is None
-    assert _asked(tmp_path, task="digits") is None
-    assert _asked(tmp_path, 'task = "digits"') is None
+def test_one_task_without_a_grid_is_one_part_without_a_name(tmp_path):
+    assert [part.name for part in _asked(tmp_path)] == [""]
+    assert [part.name for part in _asked(tmp_path, task="digits")] == [""]
+    assert [part.name for part in _asked(tmp_path, 'task = "digits"')] == [""]
 
 
 def test_every_task_is_a_part_at_its_share_of_alpha_with_one_look(tmp_path):
@@ -27,13 +27,14 @@ def test_every_task_is_a_part_at_its_share_of_alpha_with_one_look(tmp_path):
         seeds="12",
         alpha=0.06,
     )
-    assert found.alpha == 0.06
-    assert [part.name for part in found.parts] == ["digits", "gym:CartPole-v1"]
-    assert [part.asked.task for part in found.parts] == ["digits", "gym:CartPole-v1"]
-    assert [part.asked.margin for part in found.parts] == [1.0, 20.0]
-    assert [part.asked.episodes for part in found.parts] == [3, 50], "each has the defaults of its kind"
-    assert {part.asked.alpha for part in found.parts} == {0.06 / 3}
-    assert {part.asked.looks for part in found.parts} == {(12,)}
+    assert [part.name for part in found] == ["digits", "gym:CartPole-v1"]
+    assert [part.asked.task for part in found] == ["digits", "gym:CartPole-v1"]
+    assert [part.asked.margin for part in found] == [1.0, 20.0]
+    assert [part.asked.episodes for part in found] == [3, 50], "each has the defaults of its kind"
+    assert {part.asked.alpha for part in found} == {0.06}
+    planned = [as_part(part.asked, len(found)) for part in found]
+    assert {asked.alpha for asked in planned} == {0.06 / 3}
+    assert {asked.looks for asked in planned} == {(12,)}
 
 
 def test_a_file_may_say_what_holds_for_one_task_only(tmp_path):
@@ -42,7 +43,7 @@ def test_a_file_may_say_what_holds_for_one_task_only(tmp_path):
         'episodes = 5\nseeds = 7\n[tasks.digits]\nmargin = 3.0\n[tasks."gym:CartPole-v1"]\nmargin = 20.0\n'
         "episodes = 9\n[group.a]\n[group.b.ppo]\nlr = 1e-3\n",
     )
-    assert [(part.name, part.asked.episodes, part.asked.margin, part.asked.seeds) for part in found.parts] == [
+    assert [(part.name, part.asked.episodes, part.asked.margin, part.asked.seeds) for part in found] == [
         ("digits", 5, 3.0, 7),
         ("gym:CartPole-v1", 9, 20.0, 7),
     ]
@@ -50,20 +51,20 @@ def test_a_file_may_say_what_holds_for_one_task_only(tmp_path):
 
 def test_a_list_in_a_file_names_tasks_and_flags_win(tmp_path):
     text = 'task = ["digits", "mixture"]\n'
-    assert [part.name for part in _asked(tmp_path, text).parts] == ["digits", "mixture"]
-    assert [part.name for part in _asked(tmp_path, text, task="digits,synthetic").parts] == ["digits", "synthetic"]
-    assert _asked(tmp_path, text, task="digits") is None
+    assert [part.name for part in _asked(tmp_path, text)] == ["digits", "mixture"]
+    assert [part.name for part in _asked(tmp_path, text, task="digits,synthetic")] == ["digits", "synthetic"]
+    assert [part.name for part in _asked(tmp_path, text, task="digits")] == [""]
 
 
 def test_a_grid_has_a_part_per_cell_in_which_all_groups_have_the_same_settings(tmp_path):
     found = _asked(tmp_path, grid=("ppo.lr=1e-4,1e-3", "episodes=2,4"), groups="shaped,simplified")
-    assert [part.name for part in found.parts] == [
+    assert [part.name for part in found] == [
         "ppo.lr=1e-4, episodes=2",
         "ppo.lr=1e-4, episodes=4",
         "ppo.lr=1e-3, episodes=2",
         "ppo.lr=1e-3, episodes=4",
     ]
-    for part in found.parts:
+    for part in found:
         lrs = {group.settings.ppo.lr for group in part.asked.groups}
         assert f"ppo.lr={lrs.pop():.0e}, episodes={part.asked.episodes}".replace("e-0", "e-") == part.name
         assert lrs == set()
@@ -71,7 +72,7 @@ def test_a_grid_has_a_part_per_cell_in_which_all_groups_have_the_same_settings(t
 
 def test_a_grid_over_several_tasks_has_every_cell_of_every_task(tmp_path):
     found = _asked(tmp_path, grid=("ppo.lr=1e-4,1e-3",), task="digits,mixture", margin="digits=1,mixture=4")
-    assert [(part.name, part.asked.margin) for part in found.parts] == [
+    assert [(part.name, part.asked.margin) for part in found] == [
         ("digits, ppo.lr=1e-4", 1.0),
         ("digits, ppo.lr=1e-3", 1.0),
         ("mixture, ppo.lr=1e-4", 4.0),

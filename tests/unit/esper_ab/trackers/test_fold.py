@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from support.journals import three_groups
 from support.synthetic import Synthetic
 
-from esper_ab.commands._asking import tracking_of
 from esper_ab.commands._launch_flags import LaunchFlags
+from esper_ab.commands._requested_campaign import tracking_of
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.records import PPOUpdate
 from esper_ab.journal.events import EpisodeRecorded, Incident, RunEvaluated, RunStarted

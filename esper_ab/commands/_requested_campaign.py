@@ -1,4 +1,4 @@
-"""Turn WHAT and the flags of a command that trains into the requested job; flags take precedence."""
+"""Turn WHAT and the flags of a command that trains into the requested campaign; flags take precedence."""
 
 from __future__ import annotations
 
@@ -10,16 +10,14 @@ import click
 import msgspec
 
 from esper_ab.api.requested import DeclaredExperiment
+from esper_ab.campaign.campaign import Campaign, PriorResults
+from esper_ab.campaign.reward_audit import load_reward_audit
 from esper_ab.commands._launch_flags import LaunchFlags
+from esper_ab.commands._launcher_flags import read_launcher_flags
 from esper_ab.commands._options import ARGUMENTS
 from esper_ab.contracts.errors import Missing, UsageError
 from esper_ab.contracts.shell_command import shell_command
-from esper_ab.execution.experiment import Beforehand
-from esper_ab.execution.job import AskedJob, one_part
-from esper_ab.execution.launching import read_launcher_flags
-from esper_ab.execution.reward_audit import load_reward_audit
 from esper_ab.settings.assignments import split_commas
-from esper_ab.settings.parse import parse
 from esper_ab.settings.parts import parse_parts
 from esper_ab.settings.request import Request, read_request
 from esper_ab.settings.settings_file import read_toml
@@ -74,8 +72,8 @@ def completed(command: str) -> Iterator[None]:
         raise UsageError(f"missing: {'; '.join(wanted)}. Complete the command: {line}") from None
 
 
-def read_job(flags: LaunchFlags) -> AskedJob:
-    """Return the job requested by WHAT and the flags.
+def read_campaign(flags: LaunchFlags) -> Campaign:
+    """Return the campaign requested by WHAT and the flags.
 
     Raises UsageError for every error that can be found without the preflight.
     """
@@ -85,15 +83,16 @@ def read_job(flags: LaunchFlags) -> AskedJob:
         flags = msgspec.structs.replace(flags, max_parallel=1)
     declared, request = read_what(flags)
     with completed("launch"):
-        parts = parse_parts(request) or one_part(parse(request))
-    if len(parts.parts) > 1:
-        _refuse_files_of_one_task(flags, len(parts.parts))
-    return AskedJob(
+        parts = parse_parts(request)
+    if len(parts) > 1:
+        _refuse_files_of_one_task(flags, len(parts))
+    return Campaign(
         parts=parts,
+        scores=request.scores,
         output_dir=flags.output_dir,
         about=declared.about,
         tracking=_checked_tracking(flags, declared.tracking),
-        known=_known_beforehand(flags),
+        prior=_prior_results(flags),
         launcher=read_launcher_flags(flags.by_name).over(request.launcher),
     )
 
@@ -105,7 +104,7 @@ def _refuse_files_of_one_task(flags: LaunchFlags, parts: int) -> None:
             raise UsageError(f"{flag}: it covers one task; remove it, because this question has {parts} parts")
 
 
-def _known_beforehand(flags: LaunchFlags) -> Beforehand:
+def _prior_results(flags: LaunchFlags) -> PriorResults:
     """Load the files of --calibration and --reward-audit, if given."""
     calibration = None
     reward_audit = None
@@ -115,7 +114,7 @@ def _known_beforehand(flags: LaunchFlags) -> Beforehand:
         calibration = load_calibration(flags.calibration)
     if flags.reward_audit is not None:
         reward_audit = load_reward_audit(flags.reward_audit)
-    return Beforehand(calibration=calibration, reward_audit=reward_audit)
+    return PriorResults(calibration=calibration, reward_audit=reward_audit)
 
 
 def _checked_tracking(flags: LaunchFlags, declared: Tracking) -> Tracking:

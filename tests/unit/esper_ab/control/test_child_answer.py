@@ -4,16 +4,16 @@ import msgspec
 import pytest
 from support import left_behind
 
-from esper_ab.execution import child
+from esper_ab.control import child_answer
 
 
 @pytest.mark.parametrize("status", [0, 3])
 def test_an_answer_waits_for_no_process_that_the_child_leaves(tmp_path, monkeypatch, status):
     with left_behind.nobody_waits(tmp_path):
         text = f"sleep 60 & echo $! > {tmp_path}/pids; echo [1]; echo why >&2; exit {status}"
-        monkeypatch.setattr(child, "child_command", lambda *_: ["sh", "-c", text])
+        monkeypatch.setattr(child_answer, "child_command", lambda *_: ["sh", "-c", text])
         if status:
-            with pytest.raises(child.EsperError, match=r"^mine ended with exit status 3; its last line: why$"):
-                child.answer_of("mine", (), msgspec.json.Decoder())
+            with pytest.raises(child_answer.EsperError, match=r"^mine ended with exit status 3; its last line: why$"):
+                child_answer.answer_of("mine", (), msgspec.json.Decoder())
         else:
-            assert child.answer_of("mine", (), msgspec.json.Decoder()) == [1]
+            assert child_answer.answer_of("mine", (), msgspec.json.Decoder()) == [1]

@@ -7,13 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import asking
 
+from esper_ab.campaign.campaign import Campaign, CampaignPlan, PartPlan, PriorResults
+from esper_ab.campaign.confirming import confirm, excesses
 from esper_ab.contracts.errors import UsageError
-from esper_ab.execution.experiment import PlannedExperiment
-from esper_ab.execution.job import Job, confirm, excesses
 from esper_ab.health.processor import Room
 from esper_ab.launchers.inline import InlineLauncher
 from esper_ab.plan.estimate import Estimate
-from esper_ab.trackers.settings import Tracking
 
 DAY_S = 24 * 3600.0
 GIB = 2**30
@@ -40,12 +39,24 @@ def test_without_a_terminal_it_is_refused_and_the_flag_named(capsys):
     asked = asking.experiment()
     there = asking.machine()
     place = Path("x")
-    one = PlannedExperiment(
-        asked=asked, machine=there, plan=asking.planned(asked, there), cost=cost(1.0, 1 << 60), experiment_dir=place
+    part = PartPlan(
+        name="",
+        asked=asked,
+        machine=there,
+        plan=asking.planned(asked, there),
+        cost=cost(1.0, 1 << 60),
+        folder=place,
+        prior=PriorResults(),
     )
-    job = Job(directory=place, parts=(one,), launcher=InlineLauncher(), tracking=Tracking())
+    plan = CampaignPlan(
+        campaign=Campaign(parts=(), output_dir=Path()),
+        directory=place,
+        generated="",
+        parts=(part,),
+        launcher=InlineLauncher(),
+    )
     with pytest.raises(UsageError, match=r"^it is estimated to need .*: --yes starts it anyway$"):
-        confirm(job, yes=False, dry_run=False)
+        confirm(plan, yes=False, dry_run=False)
     for yes in (True, False):
-        confirm(job, yes=yes, dry_run=not yes)
+        confirm(plan, yes=yes, dry_run=not yes)
     assert capsys.readouterr().err.count("warning: it is estimated to need ") == 3

@@ -7,8 +7,8 @@ import pytest
 from support.in_process import esper_ab
 
 from esper_ab.api.files import load_declaration
-from esper_ab.commands._asking import read_what, tracking_of
 from esper_ab.commands._launch_flags import LaunchFlags
+from esper_ab.commands._requested_campaign import read_what, tracking_of
 
 FILES = {
     "train.py": "def train(run): ...\n",

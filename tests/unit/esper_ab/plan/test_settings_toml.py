@@ -14,10 +14,9 @@ from esper_ab.commands._options import gather_lists
 from esper_ab.contracts import catalog
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import Kernel
-from esper_ab.control.preflight import check_experiment_dir, expected_bytes
 from esper_ab.plan.estimate import estimate
-from esper_ab.plan.experiment_directory import claim_new, experiment_toml, make_experiment_directory, run_toml
 from esper_ab.plan.plan import Plan
+from esper_ab.plan.settings_toml import experiment_toml, run_toml
 from esper_ab.plan.text import plan_text
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.kernel import resolve_kernel
@@ -83,24 +82,6 @@ def test_experiment_toml_keeps_lists_and_says_what_was_there(tmp_path: Path) -> 
     assert record["versions"]["torch"] == "2.13"
     assert record["kernel_build"] == plan.experiment.arithmetic.kernel_build == "g++ 12; -O3; sources abc"
     assert set(record["devices"]) == {"cpu:0", "cpu:1"}
-
-
-def test_an_existing_experiment_directory_is_refused(tmp_path: Path) -> None:
-    claim_new(tmp_path / "a" / "b")
-    make_experiment_directory(tmp_path / "a" / "b", planned("shaped", "wait"), MACHINE, "all of the plan")
-    assert (tmp_path / "a" / "b" / "plan.txt").read_text() == "all of the plan\n"
-    with pytest.raises(UsageError, match="--name or --output-dir"):
-        check_experiment_dir(tmp_path / "a" / "b", 0)
-    with pytest.raises(UsageError, match="--name or --output-dir"):
-        claim_new(tmp_path / "a" / "b")
-
-
-def test_a_place_has_a_name_that_is_text_and_room(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="expected text in UTF-8") as refused:
-        check_experiment_dir(tmp_path / "x\udcff", 0)
-    assert str(refused.value).isprintable()
-    check_experiment_dir(tmp_path / "new" / "x", 0)
-    assert expected_bytes(1000) > expected_bytes(10)
 
 
 def test_plan_text_says_what_will_happen_and_fits_a_terminal_but_for_columns() -> None:

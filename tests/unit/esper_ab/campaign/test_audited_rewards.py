@@ -5,9 +5,9 @@ from msgspec.structs import replace
 from support.asking import asked, machine
 from support.audited_rewards import STEPS, make_reward_audit, make_scored
 
+from esper_ab.campaign.audited_rewards import belonging
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import UserReward
-from esper_ab.execution.audited_rewards import belonging
 from esper_ab.settings.resolve import resolve
 
 OUTCOMES = [1.0, 2.0, 3.0]

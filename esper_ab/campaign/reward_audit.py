@@ -12,7 +12,7 @@ from esper_ab.contracts.errors import UsageError, refused
 from esper_ab.contracts.files_below import make_folder, write_below
 from esper_ab.contracts.installed_code import sources
 from esper_ab.contracts.reward_audit import SCHEMA, RewardAudit, RewardAuditAnswer, RewardAuditQuestion
-from esper_ab.execution.child import answer_of
+from esper_ab.control.child_answer import answer_of
 from esper_ab.settings.option_file import load_option_file
 
 FILE_NAME = "reward_audit.json"

@@ -5,8 +5,8 @@ from contextlib import closing
 import pytest
 from support.short_journal import write
 
+from esper_ab.campaign.leftover import clear, is_leftover
 from esper_ab.contracts.errors import UsageError
-from esper_ab.execution.leftover import clear, is_leftover
 from esper_ab.journal.file import JOURNAL_NAME, Journal
 from esper_ab.journal.lock import Lock
 

@@ -1,13 +1,14 @@
-"""going_on: what is not gone on with: a directory with a link where something will be written, another arithmetic."""
+"""What is not resumed: a directory with a link where something will be written, another arithmetic."""
 
 import pytest
 from support import fake_plans
 from support.journals import one_replicate, planted_effect, write
 from support.synthetic import started
 
+from esper_ab.campaign import machines, resuming
+from esper_ab.campaign.running import RunOptions
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import Arithmetic
-from esper_ab.execution import going_on
 from esper_ab.launchers.inline import InlineLauncher
 
 LINKS = (
@@ -27,7 +28,7 @@ LINKS = (
 
 
 def resume(experiment_dir, **how):
-    going_on.resume(experiment_dir, InlineLauncher(), watched=False, allow_changed_code=True, **how)
+    resuming.resume(experiment_dir, InlineLauncher(), RunOptions(watched=False), allow_changed_code=True, **how)
 
 
 @pytest.mark.parametrize(("link", "how"), [*((link, {}) for link in LINKS), ("policies", {"seeds": 9})])
@@ -53,7 +54,7 @@ def test_what_is_left_is_not_trained_by_another_kernel(tmp_path, monkeypatch):
     arithmetic = Arithmetic(kernel="native-generic", kernel_build="a compiler that nobody has")
     experiment_dir = write(tmp_path / "run", [started(fake_plans.plan(arithmetic=arithmetic))])
     before = (experiment_dir / "events.jsonl").read_bytes()
-    monkeypatch.setattr(going_on, "examine_here", lambda questions, launcher: fake_plans.machine(2))
+    monkeypatch.setattr(machines, "examine_here", lambda *_: fake_plans.machine(2))
     with pytest.raises(UsageError, match="native-generic"):
         resume(experiment_dir)
     assert (experiment_dir / "events.jsonl").read_bytes() == before

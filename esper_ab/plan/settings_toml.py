@@ -1,4 +1,4 @@
-"""Create an experiment directory with an experiment.toml, which `launch` can read, but without a journal."""
+"""The settings of an experiment, and of one of its runs, as TOML that `launch` reads. Pure, except `versions`."""
 
 from __future__ import annotations
 
@@ -6,29 +6,22 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from esper_ab.contracts.errors import Setting, UsageError, refused
-from esper_ab.contracts.files_below import PRIVATE, make_folder, removed_on_failure, write_below
 from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.run_files import config_of
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.worker_order import RunSpec
-from esper_ab.plan import trainer_code
 from esper_ab.plan.plan import Plan
-from esper_ab.plan.reward_code import keep_rewards
 from esper_ab.settings.experiment import ResolvedExperiment
 from esper_ab.settings.kind import SettingsKind, settings_of
 from esper_ab.settings.schema import EXPERIMENT_FIELDS, GROUP_FIELDS, Field
 from esper_ab.settings.settings_file import settings_sha256
 
 _PACKAGES = ("esper-ab", "torch", "numpy", "scipy", "msgspec", "pyzmq", "duckdb", "gymnasium")
-PLAN_TEXT = "plan.txt"
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -164,40 +157,3 @@ def _key(name: str) -> str:
     if _BARE_KEY.fullmatch(name):
         return name
     return json.dumps(name, ensure_ascii=False)
-
-
-def make_experiment_directory(
-    experiment_dir: Path, plan: Plan, machine: Machine, text: str, about: dict[str, Any] | None = None
-) -> None:
-    """Write experiment.toml, plan.txt and copies of users' reward functions and trainer into an empty directory.
-
-    The content of plan.txt is `text`. Raises DiskFull if the disk is full, and UsageError if the directory cannot be
-    written or a reward or trainer was edited after the preflight. After an error, the directory is removed.
-    """
-    with _refusing(experiment_dir), removed_on_failure(experiment_dir):
-        write_below(experiment_dir, "experiment.toml", experiment_toml(plan, machine, about).encode())
-        write_below(experiment_dir, PLAN_TEXT, f"{text}\n".encode())
-        keep_rewards(experiment_dir, machine.user_rewards)
-        if machine.trainer is not None:
-            trainer_code.keep_trainer(experiment_dir, machine.trainer, plan.experiment.trainer)
-
-
-def claim_new(experiment_dir: Path) -> None:
-    """Create the empty directory `experiment_dir`. Raises DiskFull, and UsageError if the directory already exists."""
-    with _refusing(experiment_dir):
-        make_folder(experiment_dir, exist_ok=False, mode=PRIVATE)
-
-
-@contextmanager
-def _refusing(experiment_dir: Path) -> Iterator[None]:
-    """Convert an OSError to an error that names `experiment_dir` and suggests choosing a different directory."""
-    try:
-        yield
-    except FileExistsError:
-        raise UsageError(
-            f"{experiment_dir} already exists; choose another with ", Setting("name"), " or ", Setting("output_dir")
-        ) from None
-    except OSError as error:
-        raise refused(
-            error, f"{experiment_dir} cannot be created: {error.strerror}; choose another with ", Setting("output_dir")
-        ) from None

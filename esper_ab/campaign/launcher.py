@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable
 
 from esper_ab.contracts import catalog
 from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.launchers import Launcher
 from esper_ab.settings.launcher import DEFAULT as DEFAULT_LAUNCHER
-from esper_ab.settings.launcher import AskedLauncher, asked_launcher
+from esper_ab.settings.launcher import AskedLauncher
 
 LAUNCHERS = "esper_ab.launchers"
 
@@ -37,18 +36,3 @@ def launcher_factory(name: str, own: Iterable[str]) -> Callable[..., Launcher]:
         if key not in inspect.signature(make).parameters:
             raise UsageError(f"launcher {name} does not support ", Setting(key))
     return make
-
-
-def read_launcher_flags(options: Mapping[str, Any]) -> AskedLauncher:
-    """Read the launcher flags; UsageError for an invalid label."""
-    given = {key: options[key] for key in AskedLauncher.__struct_fields__ if options[key] not in (None, ())}
-    if "ray_label" in given:
-        given["ray_label"] = dict(map(_pair, given["ray_label"]))
-    return asked_launcher(given, "the command line")
-
-
-def _pair(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not (key and equals):
-        raise UsageError(f"--ray-label {text}: expected KEY=VALUE, as for `ray start --labels`")
-    return key, value

@@ -1,0 +1,114 @@
+"""Plan a campaign: every part, and the comparisons over all of them. Every refusal comes before anything is started."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from esper_ab.campaign.campaign import Campaign, CampaignPlan, PartPlan, PriorResults
+from esper_ab.campaign.directory import choose_directory
+from esper_ab.campaign.leftover import is_leftover
+from esper_ab.campaign.machines import Machines
+from esper_ab.campaign.part_planning import needed_bytes, plan_on
+from esper_ab.contracts.errors import UsageError
+from esper_ab.control.preflight import check_experiment_dir, check_launcher
+from esper_ab.journal.begun import begun
+from esper_ab.launchers import Launcher
+from esper_ab.settings.experiment import AskedExperiment
+from esper_ab.settings.kind import settings_of
+from esper_ab.settings.parts import Part, as_part
+
+if TYPE_CHECKING:
+    from esper_ab.verdict.analysis_plan import AnalysisPlan
+
+
+def plan_campaign(campaign: Campaign, launcher: Launcher, *, only_plan: bool = False) -> CampaignPlan:
+    """Plan every part. Raises UsageError for every problem that can be found before anything starts.
+
+    With `only_plan`, the modules that carry out a plan are not imported, because this process will not need them.
+    """
+    directory = choose_directory(campaign)
+    if not (campaign.may_have_begun and begun(directory)):
+        needed = sum(needed_bytes(part.asked, campaign.prior) for part in campaign.parts)
+        check_experiment_dir(directory, needed, taken_over=is_leftover(directory))
+    machines = Machines(launcher, only_plan=only_plan)
+    parts = tuple(_plan_parts(campaign, directory, machines))
+    for part in parts:
+        check_launcher(launcher, part.plan.lanes, part.machine.devices)
+    generated = "" if campaign.name else directory.name
+    plan = CampaignPlan(campaign=campaign, directory=directory, generated=generated, parts=parts, launcher=launcher)
+    if len(parts) == 1:
+        return plan
+    over_all = _over_all(plan)
+    return replace(plan, over_all=over_all, scores=_scores(campaign.scores, over_all))
+
+
+def plan_part(name: str, asked: AskedExperiment, folder: Path, machines: Machines, prior: PriorResults) -> PartPlan:
+    """Plan the part `name`, which is an experiment in `folder`. Raises UsageError as `plan_on` and the preflight do."""
+    machine = machines.examine(settings_of(asked.task).ask(asked), folder.parent)
+    plan, cost = plan_on(machine, asked, folder.name, prior)
+    return PartPlan(name=name, asked=asked, machine=machine, plan=plan, cost=cost, folder=folder, prior=prior)
+
+
+def _plan_parts(campaign: Campaign, directory: Path, machines: Machines) -> Iterator[PartPlan]:
+    """Yield the plan of every part; UsageError, with the name of the part, if one cannot be planned or comes twice."""
+    if len(campaign.parts) == 1:
+        yield plan_part("", campaign.parts[0].asked, directory, machines, campaign.prior)
+        return
+    names = dict[str, str]()  # of the parts, by digest
+    for part in campaign.parts:
+        with _naming_part(part):
+            asked = as_part(part.asked, len(campaign.parts))
+            planned = plan_part(part.name, asked, directory / part.folder, machines, campaign.prior)
+            digest = planned.plan.digest
+            if digest in names:
+                twin = names[digest]
+                raise UsageError(f"this is the same experiment as {twin}, which would count twice; name each once")
+        names[digest] = part.name
+        yield planned
+
+
+@contextmanager
+def _naming_part(part: Part) -> Iterator[None]:
+    """Prefix the messages of UsageErrors inside this context with the name of the part."""
+    try:
+        yield
+    except UsageError as error:
+        raise UsageError(f"{part.name}: ", *error.args) from None
+
+
+def _over_all(plan: CampaignPlan) -> AnalysisPlan:
+    """Return the analysis plan over all parts."""
+    from esper_ab.verdict.analysis_plan import Rule, make_plan  # --help does not need it
+    from esper_ab.verdict.scale import Scale  # as above
+
+    scales = []
+    for part in plan.parts:
+        design = part.plan.design
+        scales.append(Scale(task=part.name, outcome=design.outcome, margin=design.margin, worst=design.worst))
+    first = plan.parts[0].plan.experiment
+    seeds = tuple(map(str, range(first.seeds)))
+    rule = Rule(control=first.control, alpha=plan.campaign.parts[0].asked.alpha, looks=first.looks)
+    return make_plan(plan.groups, seeds, tuple(scales), rule)
+
+
+def _scores(asked: str, plan: AnalysisPlan) -> dict[str, tuple[float, float]]:
+    """Return the worst and the target outcome of each part, as in `asked`.
+
+    If nothing is asked, they are the ends of the declared ranges, or {} if a part does not declare both ends.
+    """
+    from esper_ab.readers.scales import ranges_of, told_by_task  # --help does not need it
+
+    if asked:
+        return ranges_of(plan.tasks, told_by_task(asked))
+    ranges = {}
+    for scale in plan.scales:
+        low = scale.outcome.low
+        high = scale.outcome.high
+        if low is None or high is None:
+            return {}
+        ranges[scale.task] = (low, high) if scale.outcome.sign > 0.0 else (high, low)
+    return ranges

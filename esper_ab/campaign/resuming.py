@@ -1,0 +1,181 @@
+"""Continue a campaign after an interruption, or add seeds to a finished experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from esper_ab.campaign.answering import parse_requirements, write_report
+from esper_ab.campaign.campaign import PriorResults
+from esper_ab.campaign.extending import Preview, extension, preview
+from esper_ab.campaign.machines import Machines
+from esper_ab.campaign.observers import make_observers
+from esper_ab.campaign.part_planning import needed_bytes
+from esper_ab.campaign.planning import plan_part
+from esper_ab.campaign.running import RunOptions, resumed_as_a_whole, run_part
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.files_below import check_no_links, remove_folder_below
+from esper_ab.contracts.machine import Device, Questions
+from esper_ab.contracts.regular_file import NotRegular
+from esper_ab.contracts.run_files import CHECKPOINTS, LOGS, POLICIES, RUNS
+from esper_ab.contracts.shell_command import shell_command
+from esper_ab.control import experiment_run
+from esper_ab.control.preflight import check_experiment_dir, check_launcher
+from esper_ab.control.reservation import reserved
+from esper_ab.journal.begun import begun
+from esper_ab.journal.fold import History
+from esper_ab.journal.load import load
+from esper_ab.journal.lock import Lock
+from esper_ab.launchers import Launcher
+from esper_ab.readers.external_plan import read_plan
+from esper_ab.readers.joint_directory import PLAN_NAME, JointPart, is_joint, read_joint, refuse_joint
+from esper_ab.settings.kernel import check_kernel
+from esper_ab.settings.parse import parse
+from esper_ab.settings.request import request
+from esper_ab.settings.settings_file import read_toml
+from esper_ab.trackers.state import read_settings
+from esper_ab.verdict.requirement import Requirement
+
+_WRITTEN_TO = (CHECKPOINTS, LOGS, POLICIES, RUNS, "tensorboard", "tracking")  # folders of an experiment
+_NOTHING = PriorResults()  # several parts have none, because a calibration or reward audit covers one task
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resumption:
+    """What a directory that can continue is asked for."""
+
+    requirements: tuple[Requirement, ...]
+    added: Preview | None  # the seeds to add; None: the experiment goes on as planned
+
+
+def check_resumable(
+    directory: Path, seeds: int | None, requirements: Sequence[str], *, allow_changed_code: bool
+) -> Resumption:
+    """Raise UsageError if the campaign cannot continue with this code. Nothing is started or written.
+
+    `seeds` is the new total number of seeds for a finished experiment. `requirements` are the texts of --fail-unless.
+    """
+    if is_joint(directory):
+        if seeds is not None:
+            refuse_joint(directory, "resume --seeds")
+        plan = read_plan(directory / PLAN_NAME)
+        required = parse_requirements(requirements, plan.groups, plan.design.comparisons)
+        return Resumption(requirements=required, added=None)
+    history = load(directory).history
+    added = None
+    if seeds is None:
+        experiment_run.check_resumable(directory, history, allow_changed_code=allow_changed_code)
+    else:
+        added = preview(directory, history, seeds)
+        experiment_run.check_code(directory, history, allowed=allow_changed_code)
+    required = parse_requirements(requirements, history.groups, history.design.comparisons)
+    return Resumption(requirements=required, added=added)
+
+
+def resume(
+    directory: Path,
+    launcher: Launcher,
+    options: RunOptions,
+    *,
+    seeds: int | None = None,
+    allow_changed_code: bool = False,
+) -> None:
+    """Train the remaining runs of every part, one part after the other; or extend a finished experiment to `seeds`."""
+    if not is_joint(directory):
+        _resume_experiment(directory, launcher, options, seeds, allow_changed_code=allow_changed_code)
+        return
+    joint = read_joint(directory)
+    with closing(Lock(directory)):
+        to_do = [part for part in joint.parts if not _is_finished(directory / part.folder)]
+        if not to_do:
+            report = shell_command("report", directory)
+            raise UsageError(f"{directory}: every part of the experiment is finished; `{report}` shows the verdict")
+        for part in to_do:
+            options.begin(part.name)
+            folder = directory / part.folder
+            with resumed_as_a_whole(directory, folder):
+                if begun(folder):
+                    _resume_experiment(folder, launcher, options, None, allow_changed_code=allow_changed_code)
+                else:
+                    _launch_part(directory, part, launcher, options)
+            write_report(folder)
+
+
+def _is_finished(folder: Path) -> bool:
+    """Whether a part has begun and is finished."""
+    return begun(folder) and load(folder).history.finished
+
+
+def _resume_experiment(
+    experiment_dir: Path, launcher: Launcher, options: RunOptions, seeds: int | None, *, allow_changed_code: bool
+) -> None:
+    """Train the remaining runs of an experiment, or extend a finished one to `seeds` seeds, in the same journal."""
+    history = load(experiment_dir).history
+    if seeds is None:
+        experiment_run.check_resumable(experiment_dir, history, allow_changed_code=allow_changed_code)
+    try:
+        check_no_links(experiment_dir, _WRITTEN_TO)
+    except NotRegular as error:
+        remedy = "nothing is written through links; replace the link with the folder or file itself"
+        raise UsageError(f"{error.filename} {error.strerror}, but {remedy}") from None
+    lanes = history.plan.lanes
+    devices = _examined_devices(history, launcher, experiment_dir)
+    check_launcher(launcher, lanes, devices)
+    with reserved(launcher, lanes, devices), ExitStack() as stack:
+        observers = make_observers(stack, experiment_dir, history.plan, history, watched=options.watched)
+        observers += options.observers
+        if seeds is None:
+            experiment_run.resume(
+                experiment_dir, launcher, observers, options.limits, allow_changed_code=allow_changed_code
+            )
+        else:
+            experiment_run.extend(
+                experiment_dir,
+                lambda current: extension(experiment_dir, current, seeds),
+                launcher,
+                observers,
+                options.limits,
+                allow_changed_code=allow_changed_code,
+            )
+
+
+def _examined_devices(history: History, launcher: Launcher, experiment_dir: Path) -> tuple[Device, ...]:
+    """Return the present devices, if the plan names its devices; (): those with which the plan was made.
+
+    Raises UsageError if the plan's arithmetic is not available for the remaining runs.
+    """
+    experiment = history.plan.experiment
+    own_kernel = experiment.arithmetic.kernel != "torch"  # torch's version is checked by the audit
+    placed = bool(launcher.nodes) or any(any(lane.titles) for lane in history.plan.lanes)
+    if not (own_kernel or placed):
+        return ()
+    questions = Questions(task=experiment.task, data_dir=experiment.data_dir, user_rewards=(), gpus=experiment.devices)
+    machine = Machines(launcher, only_plan=True).examine(questions, experiment_dir)
+    if own_kernel:
+        check_kernel(experiment.arithmetic, machine)
+    return machine.devices if placed else ()
+
+
+def _launch_part(directory: Path, part: JointPart, launcher: Launcher, options: RunOptions) -> None:
+    """Launch a part that has not started, from its settings file; UsageError if settings or user code have changed.
+
+    A folder that the part already has is removed: it has no events, so a command that was killed has left it. No
+    running command can be using it, because the caller holds the lock of the campaign.
+    """
+    folder = directory / part.folder
+    remove_folder_below(directory, part.folder)
+    file = directory / f"{part.folder}.toml"
+    asked = parse(request(read_toml(file)))
+    check_experiment_dir(folder, needed_bytes(asked, _NOTHING))
+    planned = plan_part(part.name, asked, folder, Machines(launcher, only_plan=False), _NOTHING)
+    if planned.plan.digest != part.digest:
+        raise UsageError(
+            f"{file}: the part {part.name} would differ from the one that was planned, because its settings or your "
+            "reward, environment or trainer have changed; restore them, or launch the whole experiment again"
+        )
+    lanes = planned.plan.lanes
+    check_launcher(launcher, lanes, planned.machine.devices)
+    with reserved(launcher, lanes, planned.machine.devices):
+        run_part(planned, launcher, options, read_settings(directory))

@@ -1,0 +1,32 @@
+"""The directory of an experiment is new, has a name that is text, and gets the whole plan."""
+
+from pathlib import Path
+
+import pytest
+from support import asking
+
+from esper_ab.campaign.experiment_directory import claim_new, make_experiment_directory
+from esper_ab.contracts.errors import UsageError
+from esper_ab.control.preflight import check_experiment_dir, expected_bytes
+
+MACHINE = asking.machine()
+
+
+def test_an_existing_experiment_directory_is_refused(tmp_path: Path) -> None:
+    claim_new(tmp_path / "a" / "b")
+    make_experiment_directory(
+        tmp_path / "a" / "b", asking.planned(asking.asked("shaped", "wait"), MACHINE), MACHINE, "all of the plan"
+    )
+    assert (tmp_path / "a" / "b" / "plan.txt").read_text() == "all of the plan\n"
+    with pytest.raises(UsageError, match="--name or --output-dir"):
+        check_experiment_dir(tmp_path / "a" / "b", 0)
+    with pytest.raises(UsageError, match="--name or --output-dir"):
+        claim_new(tmp_path / "a" / "b")
+
+
+def test_a_place_has_a_name_that_is_text_and_room(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="expected text in UTF-8") as refused:
+        check_experiment_dir(tmp_path / "x\udcff", 0)
+    assert str(refused.value).isprintable()
+    check_experiment_dir(tmp_path / "new" / "x", 0)
+    assert expected_bytes(1000) > expected_bytes(10)
