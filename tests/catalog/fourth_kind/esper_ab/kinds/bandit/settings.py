@@ -1,4 +1,4 @@
-"""The settings of bandits: which groups there are, what differs from the usual defaults, and what a task's name says."""
+"""The settings of bandits: their groups and defaults, and what the name of a task says."""
 
 from __future__ import annotations
 
