@@ -61,7 +61,7 @@ def test_it_comes_to_a_verdict_that_is_shown_everywhere(copy: Path, experiment: 
 
 def test_its_runs_can_be_trained_again_and_its_policies_be_played(copy: Path, experiment: Path) -> None:
     (config,) = (experiment / "runs").glob("paid-0/config.toml")
-    again = esper(copy, "esper_ab.launch", str(config), "--groups", "paid,random", "--dry-run")
+    again = esper(copy, "esper_ab.launch", str(config), "--groups", "paid,random", "--name", "again", "--dry-run")
     assert again.returncode == 0, again.stderr
     assert "esper-ab launch runs/paid-0/config.toml --groups paid,random --name again" in config.read_text()
     played = esper(copy, "esper_ab", "evaluate", str(experiment / "policies/paid/0.pt"))
