@@ -37,17 +37,19 @@ class InlineWorker:
         self.sentinel = os.eventfd(0, os.EFD_CLOEXEC)
         self.keys: KeyExchange | None = None
         self._theirs: socket.socket | None = None
-        if order.server_key:
-            ours, self._theirs = socket.socketpair()
-            self.keys = KeyExchange(ours)
-        self._thread = threading.Thread(target=self._run, name=order.identity, daemon=True)
         try:
+            if order.server_key:
+                ours, self._theirs = socket.socketpair()
+                self.keys = KeyExchange(ours)
+            self._thread = threading.Thread(target=self._run, name=order.identity, daemon=True)
             self._thread.start()
-        except RuntimeError:
+        except (OSError, RuntimeError) as error:
             os.close(self.sentinel)
             if self.keys and self._theirs:
                 self.keys.close()
                 self._theirs.close()
+            if isinstance(error, OSError):
+                raise
             raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN)) from None
 
     def _run(self) -> None:
@@ -66,8 +68,8 @@ class InlineWorker:
             os.eventfd_write(self.sentinel, 1)
 
     def dump_stacks(self) -> None:
-        """Write the stacks of all threads of this process, including the worker's, to the worker's log."""
-        with self._log() as log:
+        """Write the stacks of all threads of this process, including the worker's, to its log, if that is possible."""
+        with suppress(OSError), self._log() as log:
             faulthandler.dump_traceback(file=log, all_threads=True)
 
     def _log(self) -> TextIO:

@@ -104,17 +104,10 @@ class LocalLauncher(Launcher):
     ) -> StartedProcess:
         """Start a process; if the start process has ended, replace it once. Raises OSError if no process can start."""
         for _ in range(2):
-            process = self._request(needs_torch, name, function, words, descriptors)
             try:
-                process.await_start()
+                return _after_its_start(self._request(needs_torch, name, function, words, descriptors))
             except ConnectionError:
-                process.close()
                 self._give_up_start_process()
-            except OSError:
-                process.close()
-                raise
-            else:
-                return process
         raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
     def _request(
@@ -137,6 +130,16 @@ class LocalLauncher(Launcher):
         if self._start_process is not None:
             self._start_process.close()
             self._start_process = None
+
+
+def _after_its_start(process: StartedProcess) -> StartedProcess:
+    """Return the process once it has been started; close it if it cannot be started."""
+    try:
+        process.await_start()
+    except OSError:
+        process.close()
+        raise
+    return process
 
 
 LAUNCHER: LauncherFactory = LocalLauncher

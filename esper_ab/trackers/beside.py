@@ -124,8 +124,10 @@ def fill(experiment_dir: Path, names: Sequence[Name], *, live: bool) -> dict[Nam
     """
     started = uuid4().hex
     words = ("--live", started) if live else (started,)
-    children = {name: _begin(experiment_dir, name, *words) for name in names}
+    children: dict[Name, subprocess.Popen[bytes]] = {}
     try:
+        for name in names:
+            children[name] = _begin(experiment_dir, name, *words)
         statuses = {name: _wait(experiment_dir, name, child, started) for name, child in children.items()}
     except BaseException:
         for child in children.values():

@@ -26,6 +26,7 @@ from typing import Any
 import hypothesis
 import pytest
 from _pytest.runner import runtestprotocol
+from _pytest.warnings import catch_warnings_for_item
 
 from mutation.child import CrashedError, TimedOutError, in_child
 from mutation.drawn import KILLED, NOT_REACHED, ROOT, SURVIVED, Located, Mutant
@@ -226,7 +227,7 @@ def _look(items: list[pytest.Item]) -> Iterator[tuple[str, bool, float, list[Fun
             called = _Called()
             began = time.process_time()
             called.begin()
-            reports = runtestprotocol(item, log=False, nextitem=following)
+            reports = _reports(item, following)
             entered = called.end()
             shared |= called.in_setup
             passed = not any(report.failed for report in reports)
@@ -235,13 +236,19 @@ def _look(items: list[pytest.Item]) -> Iterator[tuple[str, bool, float, list[Fun
         yield name, passed, seconds, sorted(entered | shared)
 
 
+def _reports(item: pytest.Item, following: pytest.Item | None) -> list[pytest.TestReport]:
+    """Run a test with the filters of warnings that pytest gives it, which `runtestprotocol` alone does not apply."""
+    with catch_warnings_for_item(config=item.config, ihook=item.ihook, when="runtest", item=item):
+        return runtestprotocol(item, log=False, nextitem=following)
+
+
 def _failed(items: list[pytest.Item], seen: dict[str, Seen]) -> Iterator[str]:
     """In a child: return the failing tests, each run with its own CPU-time limit."""
     for item, following in zip(items, [*items[1:], None], strict=True):
         _begun(item.nodeid)
         limit = time.process_time() + _CPU_S + _TIMES * seen[item.nodeid].seconds
         resource.setrlimit(resource.RLIMIT_CPU, (int(limit) + 1, resource.RLIM_INFINITY))
-        if any(report.failed for report in runtestprotocol(item, log=False, nextitem=following)):
+        if any(report.failed for report in _reports(item, following)):
             yield item.nodeid
 
 

@@ -15,6 +15,7 @@ from support.orders import order
 from support.patience import eventually
 
 from esper_ab.contracts.settings import Arithmetic
+from esper_ab.launchers._start_process import StartProcess
 from esper_ab.launchers.local import LocalLauncher
 
 PATIENCE_S = 120.0
@@ -43,6 +44,7 @@ def reward(facts, settings):
 """
 COORDINATOR = """
 import sys, time
+from esper_ab.launchers._start_process import StartProcess
 from esper_ab.launchers.local import LocalLauncher
 from support.orders import order
 launcher = LocalLauncher("support.started:main")
@@ -226,6 +228,18 @@ def test_after_the_start_process_was_killed_its_workers_have_ended_and_others_st
     assert not alive(worker.pid)
     (facts,) = started(launcher, tmp_path, "one")
     assert facts["start_process"] != before
+
+
+def test_a_start_process_that_is_only_now_ending_is_replaced(tmp_path, monkeypatch):
+    """It has closed its socket, and the kernel has not yet told of its end."""
+    launcher = LocalLauncher("support.started:main")
+    (before,) = started(launcher, tmp_path, "one")
+    os.kill(before["start_process"], signal.SIGKILL)
+    eventually(lambda: not alive(before["start_process"]), PATIENCE_S)
+    with monkeypatch.context() as patch:
+        patch.setattr(StartProcess, "has_ended", False)
+        (after,) = started(launcher, tmp_path, "two")
+    assert after["start_process"] != before["start_process"]
 
 
 def test_a_signal_that_ends_a_worker_is_its_exit_code(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from esper_ab.design.design import Boundary, Contrast, Design
 from esper_ab.stats.pair import Pair
 from esper_ab.verdict.comparison import Comparison, compare
 from esper_ab.verdict.finding import Finding
-from esper_ab.verdict.looks import courses_of
+from esper_ab.verdict.looks import progress_after
 from esper_ab.verdict.question import HalfPair, Lost, Question
 from workers.growth.measures import MEASURES
 
@@ -72,11 +72,11 @@ def compared(
     same_records = changes.pop("same_records", False)
     findings = changes.pop("findings", ())
     asked = Question(a=A, b=B, design=rule, planned=max(rule.looks, default=complete), scope="task t, 5 steps")
-    course = courses_of(rule, {rule.comparisons[0]: pairs}, complete)[rule.comparisons[0]]
+    progress = progress_after(rule, {rule.comparisons[0]: pairs}, complete)[rule.comparisons[0]]
     return compare(
         msgspec.structs.replace(asked, **changes),
         pairs,
-        course,
+        progress,
         same_records=same_records,
         lost=lost,
         findings=findings,

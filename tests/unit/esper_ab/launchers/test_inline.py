@@ -1,7 +1,13 @@
 """A thread cannot be ended: the process that has given one up ends without tearing its libraries down."""
 
+import os
+import resource
+
 import pytest
 from support.children import python
+from support.orders import order
+
+from esper_ab.launchers.inline import InlineLauncher
 
 GIVEN_UP = """
 import atexit, sys
@@ -27,3 +33,30 @@ def test_a_command_leaves_at_once_with_its_status_and_its_words(tmp_path, argume
     assert done.stdout.startswith(out)
     assert "torn down" not in done.stdout
     assert bool(done.stderr) == bool(status)
+
+
+@pytest.fixture
+def two_descriptors_free():
+    """One for the end of the worker, and one too few for the exchange of its key."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    free = [os.open(os.devnull, os.O_RDONLY) for _ in range(2)]
+    for descriptor in free:
+        os.close(descriptor)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(free) + 1, limits[1]))
+    yield free
+    resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+def test_a_worker_that_finds_too_few_descriptors_keeps_none(two_descriptors_free):
+    with pytest.raises(OSError, match="Too many open files"):
+        InlineLauncher("support.hanging:main", "tcp").start(order(server_key="a key"))
+    for descriptor in two_descriptors_free:
+        assert os.open(os.devnull, os.O_RDONLY) == descriptor
+    for descriptor in two_descriptors_free:
+        os.close(descriptor)
+
+
+def test_stacks_that_cannot_be_written_raise_no_error(tmp_path):
+    worker = InlineLauncher("builtins:repr").start(order(experiment_dir=str(tmp_path / "removed"), log_file="w00.log"))
+    worker.dump_stacks()
+    assert worker.join(10.0)

@@ -1,15 +1,13 @@
-"""The basis of an answer, the next steps, and the commands that repeat the experiment. Pure."""
+"""The next steps after an experiment, by its state and its verdicts, with the command for each. Pure."""
 
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator
 
 from esper_ab.analysis.learning import unsettled
 from esper_ab.contracts.shell_command import shell_command
-from esper_ab.contracts.wording import counted, listed
-from esper_ab.design.design import default_looks, rule
+from esper_ab.design.design import default_looks
 from esper_ab.plan.budget import ENOUGH_EPISODES, enough_episodes
 from esper_ab.report.content import Content
 from esper_ab.report.document import Item
@@ -25,51 +23,6 @@ _LONGER = 4  # times as many episodes
 _SUFFIXES = ("again", "fixed", "larger", "longer", "training", "whole")  # of the names of next experiments
 
 
-def basis(content: Content) -> tuple[str, ...]:
-    """Describe the basis of the answer in a few sentences: runs, rule and audit."""
-    sentences = []
-    runs = _on_runs(content)
-    if runs:
-        sentences.append(runs)
-    if content.comparisons:
-        sentences.append(f"Rule, declared before the first run: {rule(content.design)}.")
-    sentences.append(_on_audit(content))
-    return tuple(sentences)
-
-
-def _on_runs(content: Content) -> str:
-    plan = content.history.plan
-    sentences = []
-    if content.state.complete:
-        sentences.append(content.state.sentence)
-    if plan.differences:
-        settings = _shortened([difference.key for difference in plan.differences])
-        sentences.append(f"The groups differ in {settings}.")
-    if plan.experiment.unpaired:
-        sentences.append("The runs of a seed share no random numbers.")
-    return " ".join(sentences)
-
-
-def _shortened(keys: list[str]) -> str:
-    """List settings, but no more than three by name."""
-    if len(keys) <= 3:
-        return listed(keys)
-    return f"{', '.join(keys[:3])} and {len(keys) - 3} more settings"
-
-
-def _on_audit(content: Content) -> str:
-    findings = content.analysis.findings
-    heavy = [finding.sentence for finding in findings if finding.weight != "notes"]
-    if heavy:
-        return f"Audit: {' '.join(heavy)}"
-    incidents = ""
-    if content.history.incidents:
-        incidents = f"; {counted(len(content.history.incidents), 'incident')}"
-    if not findings:
-        return f"Audit: nothing but the groups' settings could explain a difference{incidents}."
-    return f"Audit: no objection; {counted(len(findings), 'remark')}{incidents}."
-
-
 def next_steps(content: Content) -> tuple[Item, ...]:
     """Return the next steps, the most useful one first."""
     word = content.state.word
@@ -78,12 +31,12 @@ def next_steps(content: Content) -> tuple[Item, ...]:
         return (Item("It is still running; follow it.", shell_command("status", place, "--follow")),)
     if word in ("stale", "interrupted", "failed"):
         if any(run.expected for run in content.history.runs.values()):
-            return (Item(_resume(content), shell_command("resume", place)),)
-        return (Item("No seed is left: fix what failed, then launch it again.", _anew(content, "fixed")),)
-    return tuple(_after(content))
+            return (Item(_how_to_resume(content), shell_command("resume", place)),)
+        return (Item("No seed is left: fix what failed, then launch it again.", _launch_again(content, "fixed")),)
+    return tuple(_steps_after_end(content))
 
 
-def _resume(content: Content) -> str:
+def _how_to_resume(content: Content) -> str:
     """Return what to do before and with an experiment that has not finished."""
     if not content.history.plan.experiment.trainer:
         return "Resume it from its checkpoints."
@@ -92,7 +45,7 @@ def _resume(content: Content) -> str:
     return "Resume it."
 
 
-def _after(content: Content) -> Iterator[Item]:
+def _steps_after_end(content: Content) -> Iterator[Item]:
     """Yield the next steps after an experiment that has ended."""
     if not content.comparisons:
         other = shell_command("compare", content.place, "OTHER")
@@ -100,18 +53,20 @@ def _after(content: Content) -> Iterator[Item]:
         return
     verdicts = {item.verdict for item in content.comparisons}
     if Verdict.BLOCKED in verdicts:
-        yield Item("Fix what the audit found, then launch it again.", _anew(content, "fixed"))
+        yield Item("Fix what the audit found, then launch it again.", _launch_again(content, "fixed"))
     if Verdict.NO_INFERENCE in verdicts:
         yield from _enough_pairs(content)
     if Verdict.INCONCLUSIVE in verdicts:
         yield from _more_pairs(content)
     if verdicts & DIFFERENT:
-        yield Item("Before you rely on it, replicate it with fresh seeds.", _anew(content, "again"))
+        yield Item("Before you rely on it, replicate it with fresh seeds.", _launch_again(content, "again"))
     if Verdict.EQUIVALENT in verdicts:
         yield Item("Use whichever of the equivalent groups is cheaper or simpler.")
     identical = [item for item in content.comparisons if item.verdict is Verdict.IDENTICAL]
     if any(not item.question.same_settings for item in identical):
-        yield _longer(content, "The settings that differ have had no effect: train longer if they should have one.")
+        yield _train_longer(
+            content, "The settings that differ have had no effect: train longer if they should have one."
+        )
     elif verdicts == {Verdict.IDENTICAL}:
         yield Item("Nothing to compare: the settings make the same computation.")
 
@@ -123,7 +78,7 @@ def _enough_pairs(content: Content) -> Iterator[Item]:
         yield Item(f"Fix what made {failed[0]} fail; its log:", shell_command("logs", content.place, failed[0]))
     yield Item(
         f"Launch it again with {LEAST_PAIRS} seeds or more; twice as many are better.",
-        _anew(content, "larger", seeds=2 * LEAST_PAIRS),
+        _launch_again(content, "larger", seeds=2 * LEAST_PAIRS),
     )
 
 
@@ -139,7 +94,7 @@ def _more_pairs(content: Content) -> Iterator[Item]:
         yield Item(
             f"A difference of {design.margin_words} had become unlikely. To show that no difference is as large, "
             "launch it again without --futility; to find a smaller difference, name a smaller margin (--margin).",
-            _anew(content, "whole", "--futility", "0", seeds=replicates),
+            _launch_again(content, "whole", "--futility", "0", seeds=replicates),
         )
         return
     few = [item.used for item in open_ones if item.small_from]
@@ -148,7 +103,7 @@ def _more_pairs(content: Content) -> Iterator[Item]:
         replicates = content.history.replicates + max(0, LEAST_EQUIVALENCE_PAIRS - min(few))
         yield Item(
             f"With {LEAST_EQUIVALENCE_PAIRS} pairs a difference may be called smaller than the margin.",
-            _anew(content, "larger", seeds=replicates),
+            _launch_again(content, "larger", seeds=replicates),
         )
         return
     constants = [item.constant for item in open_ones if item.constant and not item.unmoved]
@@ -159,14 +114,17 @@ def _more_pairs(content: Content) -> Iterator[Item]:
         )
     elif any(item.degenerate for item in open_ones):
         yield from _more_spread(content)
-    needed = [pairs for pairs in map(_pairs, open_ones) if pairs is not None]
+    needed = [pairs for pairs in map(_pairs_to_detect, open_ones) if pairs is not None]
     if needed:
         yield from _more_training(content)
         yield from _enough_for_the_margin(content, needed)
 
 
 def _enough_for_the_margin(content: Content, needed: list[tuple[int | None, int]]) -> Iterator[Item]:
-    """Yield the steps to a plan that can detect the margin. `needed`: what `_pairs` gives for each open comparison."""
+    """Yield the steps to a plan that can detect the margin.
+
+    `needed`: what `_pairs_to_detect` returns for each open comparison.
+    """
     margin = content.design.margin_words
     extended, anew = max(needed, key=_pairs_if_continued)
     least = anew if extended is None else min(extended, anew)
@@ -182,7 +140,7 @@ def _enough_for_the_margin(content: Content, needed: list[tuple[int | None, int]
             "margin (--margin) and plan more pairs."
         )
     else:
-        yield from _larger(content, extended, anew, purpose)
+        yield from _extend_or_launch(content, extended, anew, purpose)
 
 
 def _pairs_if_continued(pairs: tuple[int | None, int]) -> int:
@@ -199,16 +157,16 @@ def _more_training(content: Content) -> Iterator[Item]:
     enough = enough_episodes(content.experiment)
     if enough is not None:
         reason = f"on {content.experiment.task}, rewards differ from about {ENOUGH_EPISODES} training episodes on"
-        yield _longer(content, f"Train longer before more pairs: {reason}.", enough)
+        yield _train_longer(content, f"Train longer before more pairs: {reason}.", enough)
     elif early:
         policies = " and ".join(early)
-        yield _longer(content, f"Train longer before more pairs: the policies of {policies} have not settled.")
+        yield _train_longer(content, f"Train longer before more pairs: the policies of {policies} have not settled.")
 
 
-def _longer(content: Content, why: str, episodes: int | None = None) -> Item:
+def _train_longer(content: Content, why: str, episodes: int | None = None) -> Item:
     if episodes is None:
         episodes = _LONGER * content.experiment.episodes
-    return Item(why, _anew(content, "longer", "--episodes", str(episodes)))
+    return Item(why, _launch_again(content, "longer", "--episodes", str(episodes)))
 
 
 def _more_spread(content: Content) -> Iterator[Item]:
@@ -219,7 +177,7 @@ def _more_spread(content: Content) -> Iterator[Item]:
     command = ""
     if curve and content.design.outcome_over == "evaluation":
         training = ", or compare training itself"
-        command = _anew(content, "training", "--outcome-over", "curve-mean")
+        command = _launch_again(content, "training", "--outcome-over", "curve-mean")
     yield Item(
         "Most pairs have equal outcomes, and so would most further pairs: compare "
         f"{less}on {tables_of(content).harder}{training}.",
@@ -227,12 +185,12 @@ def _more_spread(content: Content) -> Iterator[Item]:
     )
 
 
-def _larger(content: Content, extended: int | None, anew: int, purpose: str) -> Iterator[Item]:
+def _extend_or_launch(content: Content, extended: int | None, anew: int, purpose: str) -> Iterator[Item]:
     """Yield the extension and, if a new plan needs fewer pairs in all, that plan; whichever trains fewer is first.
 
     `extended`: the pairs needed with an extension; None if the experiment cannot be extended.
     """
-    launch = _anew(content, "larger", seeds=anew)
+    launch = _launch_again(content, "larger", seeds=anew)
     fresh = Item(f"Launch it again with {anew} seeds {purpose}.", launch)
     if extended is None:
         yield fresh
@@ -247,17 +205,17 @@ def _larger(content: Content, extended: int | None, anew: int, purpose: str) -> 
         yield Item(f"Or launch it again with {anew} seeds, under a less strict rule.", launch)
 
 
-def _pairs(item: Comparison) -> tuple[int | None, int] | None:
+def _pairs_to_detect(item: Comparison) -> tuple[int | None, int] | None:
     """Return how many pairs an extension (None if impossible) and a new plan would need."""
     if item.pairs_needed is None or item.inconclusive is Inconclusive.FUTILE:
         return None
     anew = item.pairs_anew or item.pairs_needed
-    if not extendable(item.question, item.course):
+    if not extendable(item.question, item.progress):
         return None, anew.pairs
     return item.pairs_needed.pairs, anew.pairs
 
 
-def _anew(content: Content, suffix: str, *flags: str, seeds: int | None = None) -> str:
+def _launch_again(content: Content, suffix: str, *flags: str, seeds: int | None = None) -> str:
     """Write the command for the same settings with other `flags`; named looks are replaced if the seeds change.
 
     The new plan has other randomness: runs whose outcomes led to it must not count in it.
@@ -281,25 +239,3 @@ def _next_name(name: str, suffix: str) -> str:
         return f"{name}-{suffix}"
     count = int(earlier[2] or 1)
     return f"{earlier[1]}-{suffix}-{count + 1}"
-
-
-def reproduction(content: Content) -> tuple[str, ...]:
-    """Return shell lines that repeat the experiment.
-
-    `git checkout` must run in a checkout of the code; the other lines run anywhere.
-    """
-    history = content.history
-    lines = []
-    code = history.started.code
-    experiment = history.plan.experiment
-    if code.get("commit"):
-        altered = ""
-        if code.get("dirty") == "yes":
-            altered = "; the local changes that were there are not in it"
-        lines.append(f"git checkout {shlex.quote(code['commit'])}  # in a checkout of esper_ab{altered}")
-    again = f"{content.place}-again"
-    lines.append(shell_command("launch", f"{content.place}/experiment.toml", "--output-dir", again))
-    if history.replicates > len(history.plan.blocks) and not experiment.open_ended:
-        made = f"{again}/{experiment.name}"
-        lines.append(shell_command("resume", made, "--seeds", str(history.replicates)))
-    return tuple(lines)

@@ -1,4 +1,4 @@
-"""The first page in words: a question, what the answer rests on, and steps that fit the verdict."""
+"""Steps that fit the state and the verdict, whose commands are accepted."""
 
 import shlex
 from dataclasses import replace
@@ -14,9 +14,9 @@ from esper_ab.design.pairs_needed import PairsNeeded
 from esper_ab.journal.fold import fold
 from esper_ab.plan.budget import ENOUGH_EPISODES
 from esper_ab.plan.text import question
-from esper_ab.report.answer import next_steps, reproduction
 from esper_ab.report.content import Content, content
 from esper_ab.report.experiment import render_brief
+from esper_ab.report.next_steps import next_steps
 from esper_ab.report.verdicts import verdicts
 from esper_ab.settings.experiment import ResolvedExperiment
 
@@ -263,14 +263,3 @@ def test_a_terminal_is_left_with_question_answer_report_and_the_next_step(name):
     steps = next_steps(shown)
     assert brief.endswith(steps[0].command or steps[0].sentence)
     assert len(lines) <= 20
-
-
-def test_commands_that_repeat_it_are_read_back_by_a_shell():
-    *_, last = reproduction(found("better"))
-    assert shlex.split(last) == [
-        "esper-ab",
-        "launch",
-        "a folder/x/experiment.toml",
-        "--output-dir",
-        "a folder/x-again",
-    ]
