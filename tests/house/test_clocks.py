@@ -39,6 +39,7 @@ TIMES = {
     "workers/kinds/trainer/rehearsal.py": "a user's trainer, to its result",
     "workers/kinds/trainer/trial.py": "likewise",
     "workers/kinds/trainer/session.py": "likewise",
+    "workers/kinds/trainer/command_session.py": "likewise",
     "workers/kinds/trainer/python_session.py": "likewise",
     "workers/kinds/trainer/idling.py": "how long a user's program does nothing",
     "scripts/benchmarks/coordination.py": "messages",
