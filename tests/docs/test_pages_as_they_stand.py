@@ -4,7 +4,6 @@ import re
 import shlex
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -64,12 +63,6 @@ def test_the_python_about_other_numbers_runs(tmp_path, monkeypatch, capsys):
     exec(compile(code, "other-numbers.md", "exec"), {})
     assert "The next look is after 14 seeds" in capsys.readouterr().out
     assert (tmp_path / "plan.json").exists()
-
-
-def test_the_example_of_other_numbers_asks_for_what_is_kept_beside_it():
-    files = DOCS / "examples" / "screening.toml", DOCS / "examples" / "screening-digits" / "experiment.toml"
-    asked, kept = (tomllib.loads(file.read_text()) for file in files)
-    assert asked == {key: kept[key] for key in asked}
 
 
 def test_the_code_about_shaping_is_that_of_its_example_which_can_be_planned(tmp_path):

@@ -1,0 +1,1 @@
+"""Child processes of commands that need torch or users' code: the preflight, `evaluate`."""

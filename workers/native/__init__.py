@@ -1,0 +1,1 @@
+"""The kernel in C++ that trains hosts and policies on a CPU: sources, build, binding."""

@@ -1,0 +1,1 @@
+"""PPO: agent, rollout, update and normalisation. It knows no task."""

@@ -1,0 +1,1 @@
+"""Checkpoints, and files that are written whole or not at all."""

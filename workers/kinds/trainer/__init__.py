@@ -1,0 +1,1 @@
+"""Training of the user's own, by a Python file or a command, guarded and recorded."""

@@ -1,0 +1,1 @@
+"""Child processes of commands that only growth has: `fetch`, `heuristic`, `rewards`."""

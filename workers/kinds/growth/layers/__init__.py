@@ -1,0 +1,1 @@
+"""The layers that hosts and blueprints are made of, for many networks side by side."""

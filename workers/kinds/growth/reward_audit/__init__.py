@@ -1,0 +1,1 @@
+"""Behaviours are played and scored under any reward, before anything is trained."""

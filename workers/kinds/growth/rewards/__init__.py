@@ -1,0 +1,1 @@
+"""A catalogue of rewards, one file each."""

@@ -1,0 +1,1 @@
+"""The rules of growth in numpy, pure: lifecycle, seeds, masks, observation, facts."""

@@ -1,0 +1,1 @@
+"""A catalogue of tasks, one file each."""

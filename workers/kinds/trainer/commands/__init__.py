@@ -1,0 +1,1 @@
+"""The child process that tries a trainer: a part of its rehearsal."""
