@@ -300,6 +300,23 @@ def test_an_assignment_that_was_lost_is_sent_again_to_a_worker_that_says_hello_a
     assert len(world.journal) == kept + 1
 
 
+def test_a_release_that_was_lost_is_sent_again_to_a_worker_that_repeats_its_report():
+    world = World(PLANS["lockstep"])
+    for worker in world.workers.values():
+        world.hear(worker, worker.hello())
+    world.round()
+    for worker in world.workers.values():
+        world.hear(worker, worker.ready(0))
+    worker = next(iter(world.workers.values()))
+
+    def answers():
+        return sent(world.machine.heard(worker.identity, worker.said[0], world.now))
+
+    assert answers() == []  # it has not been released yet
+    world.round()
+    assert answers() == [Release(run_name=worker.run, milestone=0)]
+
+
 def test_an_experiment_whose_every_seed_was_given_up_has_nothing_to_compare():
     world = in_peace("lockstep")
     assert world.machine.error_at_end() is None
