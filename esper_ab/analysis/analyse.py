@@ -10,7 +10,7 @@ from esper_ab.analysis.cross import CrossEvaluation, cross_evaluation
 from esper_ab.analysis.evaluation_noise import noise_of_pairs
 from esper_ab.analysis.kind import FindingsKind
 from esper_ab.analysis.learning import Learning, learning
-from esper_ab.analysis.observe import followed, observe, pairs_in, plan_of, same_records, same_settings
+from esper_ab.analysis.observe import observe, pairs_in, plan_of, progress_of, same_records, same_settings
 from esper_ab.analysis.remarks import remarks
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.analysis.reward_audit import RewardAuditFindings, findings_of
@@ -20,7 +20,8 @@ from esper_ab.journal.outcomes import RunOutcome, outcomes
 from esper_ab.settings.eval_episodes import EvaluationNoise
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.finding import Finding, by_weight
-from esper_ab.verdict.judge import judge
+from esper_ab.verdict.judge import judge_looks
+from esper_ab.verdict.looks import PlanProgress
 from esper_ab.verdict.observations import Facts
 
 
@@ -48,8 +49,9 @@ def analyse(history: History, rng_seed: int | None = None) -> Analysis:
     plan = history.plan
     if rng_seed is None:
         rng_seed = int(plan.digest[:32], 16)
-    facts = facts_of(history)
-    answer = judge(plan_of(history), observe(history, facts=facts), rng_seed=rng_seed)
+    progress = progress_of(history)
+    facts = facts_of(history, progress)
+    answer = judge_looks(plan_of(history), observe(history, facts=facts), progress, rng_seed)
     per_run = outcomes(history)
     learned = learning(history, per_run)
     reward_audit = None
@@ -93,19 +95,26 @@ def _ppo_in_words(history: History) -> str:
     settings = [group.settings.ppo for group in groups if group.settings.has_policy]
     if not settings:
         return ""
+    by_name: dict[str, set[float]] = {
+        "learning rate": {ppo.lr for ppo in settings},
+        "epochs": {ppo.epochs for ppo in settings},
+        "entropy": {ppo.entropy_coef for ppo in settings},
+    }
     words = []
-    for key, name in (("learning rate", "lr"), ("epochs", "epochs"), ("entropy", "entropy_coef")):
-        values = {getattr(ppo, name) for ppo in settings}
+    for name, values in by_name.items():
         if len(values) == 1:
-            words.append(f"{key} {values.pop():g}")
+            words.append(f"{name} {values.pop():g}")
         else:
-            words.append(f"{key} by group")
+            words.append(f"{name} by group")
     return ", ".join(words)
 
 
-def facts_of(history: History) -> Facts:
-    """Return what the records say besides outcomes: audit findings, and which groups are the same computation."""
-    pairs_by_contrast = pairs_in(followed(history))
+def facts_of(history: History, progress: PlanProgress) -> Facts:
+    """Return what the records say besides outcomes: audit findings, and which groups are the same computation.
+
+    `progress`: the looks of `history`, as `progress_of` takes them.
+    """
+    pairs_by_contrast = pairs_in(progress)
     same_computation = []
     same_results = []
     for contrast, pairs in pairs_by_contrast.items():

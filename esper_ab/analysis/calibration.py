@@ -29,8 +29,8 @@ def calibration_of(history: History, replicates: int, *, deterministic: bool, na
     Raises UsageError if too few runs have an outcome.
     """
     experiment = history.plan.experiment
-    ends = [outcome_of(run, experiment.outcome_over) for run in history.runs.values()]
-    outcomes = np.array([end for end in ends if end is not None], dtype=np.float64)
+    of_runs = [outcome_of(run, experiment.outcome_over) for run in history.runs.values()]
+    outcomes = np.array([outcome for outcome in of_runs if outcome is not None], dtype=np.float64)
     if outcomes.size < LEAST_RUNS:
         raise UsageError(f"only {outcomes.size} runs have an outcome; a calibration needs at least {LEAST_RUNS}")
     spread = _spread(outcomes)

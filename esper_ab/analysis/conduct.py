@@ -48,7 +48,7 @@ class Conduct(msgspec.Struct, frozen=True, kw_only=True):
 
 def conduct(history: History) -> tuple[Conduct, ...]:
     """Return one `Conduct` per group, in the order of the experiment."""
-    return tuple(_of_group(group, history.of_group(group), history.incidents) for group in history.groups)
+    return tuple(_group_conduct(group, history.of_group(group), history.incidents) for group in history.groups)
 
 
 def evaluated_envs(run: RunHistory) -> list[EnvEpisode]:
@@ -68,7 +68,7 @@ def learners(history: History) -> dict[str, list[RunHistory]]:
     return by_group
 
 
-def _of_group(group: str, runs: Sequence[RunHistory], incidents: Sequence[Incident]) -> Conduct:
+def _group_conduct(group: str, runs: Sequence[RunHistory], incidents: Sequence[Incident]) -> Conduct:
     names = {run.ref.name for run in runs}
     faults = Counter[str](entry.category for entry in incidents if entry.run_name in names)
     seconds = [run.columns.of("total_s") for run in runs if len(run.columns)]

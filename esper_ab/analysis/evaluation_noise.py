@@ -28,7 +28,7 @@ def noise_of_pairs(history: History) -> EvaluationNoise | None:
         of_b = by_group[contrast.b]
         common = sorted(of_a.keys() & of_b.keys())
         differences.append([of_a[replicate] - of_b[replicate] for replicate in common])
-    return _with_costs(history, _estimate(differences, len(history.design.groups) - 1))
+    return _add_costs(history, _estimate(differences, len(history.design.groups) - 1))
 
 
 def noise_of_runs(history: History) -> EvaluationNoise | None:
@@ -37,7 +37,7 @@ def noise_of_runs(history: History) -> EvaluationNoise | None:
     Returns None in the same cases as `noise_of_pairs`.
     """
     groups = [list(_outcomes_by_replicate(history, group).values()) for group in history.groups]
-    return _with_costs(history, _estimate(groups, len(groups)))
+    return _add_costs(history, _estimate(groups, len(groups)))
 
 
 def _estimate(sets: Sequence[Sequence[Floats]], independent: int) -> Components | None:
@@ -74,9 +74,9 @@ def _episode_and_environment(played: EvaluatedEpisode) -> tuple[int, int]:
     return played.episode, played.result.env
 
 
-def _with_costs(history: History, found: Components | None) -> EvaluationNoise | None:
+def _add_costs(history: History, measured: Components | None) -> EvaluationNoise | None:
     """Add the seconds per training episode and per evaluation episode, over all evaluated runs."""
-    if found is None:
+    if measured is None:
         return None
     experiment = history.plan.experiment
     trained = 0
@@ -95,7 +95,7 @@ def _with_costs(history: History, found: Components | None) -> EvaluationNoise |
     if min(total_training_s, total_evaluation_s) <= 0.0:
         return None
     return EvaluationNoise(
-        components=found,
+        components=measured,
         episodes=experiment.episodes,
         n_envs=experiment.n_envs,
         training_episode_s=total_training_s / trained,

@@ -43,7 +43,7 @@ class Learning(msgspec.Struct, frozen=True, kw_only=True):
 
 def learning(history: History, outcomes: Mapping[str, RunOutcome]) -> tuple[Learning, ...]:
     """Return one `Learning` per group with recorded updates, in the order of the experiment."""
-    return tuple(_of_group(history.design, group, runs, outcomes) for group, runs in learners(history).items())
+    return tuple(_group_learning(history.design, group, runs, outcomes) for group, runs in learners(history).items())
 
 
 def unsettled(design: Design, learned: Iterable[Learning]) -> list[str]:
@@ -75,31 +75,33 @@ def _gain(design: Design, sampled: float | None, greedy: float | None) -> float:
     return (greedy - sampled) * design.outcome.sign
 
 
-def _of_group(design: Design, group: str, runs: Sequence[RunHistory], outcomes: Mapping[str, RunOutcome]) -> Learning:
+def _group_learning(
+    design: Design, group: str, runs: Sequence[RunHistory], outcomes: Mapping[str, RunOutcome]
+) -> Learning:
     settings = runs[0].spec.settings
     ppo = settings.ppo
     trust_region = None
     if ppo.epochs * ppo.minibatches > 1:
-        kl = _over(runs, "approx_kl")
+        kl = _mean_of_column(runs, "approx_kl")
         if kl is not None:
             trust_region = kl / ppo.target_kl
     head = ""
     if runs[0].columns.heads:
         head = runs[0].columns.heads[0]
-    ends = [outcomes[run.ref.name] for run in runs]
+    of_runs = [outcomes[run.ref.name] for run in runs]
     progress = Learning(
         group=group,
         learns=settings.learns,
         updates=_sum(runs, "learns") / len(runs),
         episodes=_sum(runs, "envs") / len(runs),
         trust_region=trust_region,
-        stopped_by_kl=_over(runs, "stopped_by_kl"),
+        stopped_by_kl=_mean_of_column(runs, "stopped_by_kl"),
         head=head,
         head_entropy=_final_entropy(runs, head),
         first=_measured(runs, _first),
         last=_measured(runs, _last),
-        sampled=mean(end.evaluated for end in ends),
-        greedy=mean(end.greedy for end in ends),
+        sampled=mean(outcome.evaluated for outcome in of_runs),
+        greedy=mean(outcome.greedy for outcome in of_runs),
         limit="",
     )
     return msgspec.structs.replace(progress, limit=f"{group}: {_limit(design, progress)}.")
@@ -136,7 +138,7 @@ def _sum(runs: Sequence[RunHistory], name: str) -> float:
     return math.fsum(sum(run.columns.of(name)) for run in runs)
 
 
-def _over(runs: Sequence[RunHistory], name: str) -> float | None:
+def _mean_of_column(runs: Sequence[RunHistory], name: str) -> float | None:
     """Return the mean over runs of the mean of a column."""
     return mean(mean_known(run.columns.of(name)) for run in runs)
 

@@ -10,7 +10,7 @@ from esper_ab.journal.outcomes import outcome_of
 from esper_ab.settings.differences import axes
 from esper_ab.stats.pair import Pair, Samples
 from esper_ab.verdict.analysis_plan import AnalysisPlan
-from esper_ab.verdict.looks import Courses, follow
+from esper_ab.verdict.looks import PlanProgress, take_looks
 from esper_ab.verdict.observations import Facts, Observation, Observations
 from esper_ab.verdict.pairing import pair_up
 from esper_ab.verdict.scale import Scale
@@ -57,15 +57,15 @@ def rows_of(history: History, task: str = "") -> Iterator[Observation]:
             )
 
 
-def followed(history: History) -> Courses:
-    """Return the course of each comparison, from the records alone, so that the coordinator and the report agree."""
-    return follow(plan_of(history), observe(history))
+def progress_of(history: History) -> PlanProgress:
+    """Take the looks by the records alone, so that the coordinator and the report agree."""
+    return take_looks(plan_of(history), observe(history))
 
 
-def pairs_in(courses: Courses) -> Pairs:
+def pairs_in(progress: PlanProgress) -> Pairs:
     """Return the pairs of every comparison, in the order of the design."""
     pairs = {}
-    for contrast, pairing in courses.pairings.items():
+    for contrast, pairing in progress.pairings.items():
         if not isinstance(pairing.pairs, Samples):
             pairs[contrast] = pairing.pairs
     return pairs

@@ -22,7 +22,7 @@ from typing import Any, Literal
 from esper_ab.api.arguments import change_tracking
 from esper_ab.api.declared import ABExperiment, ABVariant
 from esper_ab.api.requested import parse_experiment
-from esper_ab.api.setting_names import Settings, dotted
+from esper_ab.api.setting_names import Overrides, dotted
 from esper_ab.contracts.errors import UsageError
 
 
@@ -41,7 +41,7 @@ class ExperimentBuilder:
         self,
         name: str,
         description: str = "",
-        overrides: Settings | None = None,
+        overrides: Overrides | None = None,
         *,
         tags: Sequence[str] = (),
         run: str = "",
@@ -60,7 +60,7 @@ class ExperimentBuilder:
         """Set the number of seeds; a verdict needs at least six."""
         return self._with(runs_per_variant=runs)
 
-    def set_base_config(self, overrides: Settings | None = None, **settings: Any) -> ExperimentBuilder:
+    def set_base_config(self, overrides: Overrides | None = None, **settings: Any) -> ExperimentBuilder:
         """Change settings of the experiment and of all variants, with any key of the command line or of a file.
 
         A key that is already set gets the new value.
@@ -98,7 +98,7 @@ class ExperimentBuilder:
         return ExperimentBuilder(replace(self.so_far, **changes))
 
 
-def _once(overrides: Settings | None, settings: Settings, where: str) -> Settings:
+def _once(overrides: Overrides | None, settings: Overrides, where: str) -> Overrides:
     """Merge the settings in `overrides` with those in keywords, by dotted key; UsageError if both set the same key."""
     in_overrides: dict[str, Any] = {}
     if overrides is not None:

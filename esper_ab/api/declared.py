@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 
-from esper_ab.api.setting_names import Settings
+from esper_ab.api.setting_names import Overrides
 from esper_ab.trackers.settings import Tracking
 
 _MISTYPED, _LONG = 0.85, 8  # similarity and length above which an unknown attribute is treated as a typo
@@ -25,7 +25,7 @@ class ABVariant:
 
     name: str
     description: str = ""
-    overrides: Settings = field(default_factory=dict)
+    overrides: Overrides = field(default_factory=dict)
     tags: Sequence[str] = field(default_factory=list)
     run: str = ""
 
@@ -42,7 +42,7 @@ class ABExperiment:
     description: str = ""
     variants: Sequence[ABVariant] = field(default_factory=list)
     runs_per_variant: int | None = None
-    base_config: Settings = field(default_factory=dict)
+    base_config: Overrides = field(default_factory=dict)
     date: str = ""
     wandb_project: str = ""
     wandb_entity: str = ""

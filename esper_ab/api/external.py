@@ -30,7 +30,7 @@ from esper_ab.verdict.answer import Answer, with_profiles
 from esper_ab.verdict.exploration import explore, questions_on
 from esper_ab.verdict.judge import judge
 from esper_ab.verdict.observations import Observations
-from esper_ab.verdict.row_questions import on_direction, on_items
+from esper_ab.verdict.row_questions import direction_questions, item_questions
 from esper_ab.verdict.scale import Scale
 from esper_ab.verdict.units import check_units
 
@@ -133,8 +133,8 @@ def explored(observations: Observations, asked: Asked) -> OutcomeVerdicts:
     paired = asked.get("paired")
     rows = asked.get("rows")
     questions = (
-        *on_items(observations, rows),
-        *on_direction(observations.outcome_column, asked),
+        *item_questions(observations, rows),
+        *direction_questions(observations.outcome_column, asked),
         *questions_on(observations, scales, rule, paired=paired, rows=rows),
     )
     if questions:
@@ -167,7 +167,7 @@ def design_comparison(
 
 def designed(groups: Sequence[str], seeds: Sequence[str], asked: Asked) -> AnalysisPlan:
     """Make a plan; `asked` holds the arguments of `design_comparison` by name."""
-    if questions := tuple(on_direction("", asked)):
+    if questions := tuple(direction_questions("", asked)):
         raise Unanswered("the plan", questions)
     scales = _scales(asked.get("tasks") or ("",), asked)
     for scale in scales:

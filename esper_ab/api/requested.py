@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from esper_ab.api.declared import ABExperiment, ABVariant
-from esper_ab.api.setting_names import Settings, dotted, plain
+from esper_ab.api.setting_names import Overrides, dotted, plain
 from esper_ab.api.spelling import in_python, spelled
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.experiment_name import check_name
@@ -102,7 +102,7 @@ def _own(variant: ABVariant, folder: Path) -> Iterator[Assignment]:
         yield assignment
 
 
-def _assignments(settings: Settings, where: str, folder: Path) -> Iterator[Assignment]:
+def _assignments(settings: Overrides, where: str, folder: Path) -> Iterator[Assignment]:
     try:
         values = dotted(settings)
     except UsageError as error:

@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 
 from esper_ab.contracts.errors import UsageError
 
-Settings: TypeAlias = Mapping[str, Any]  # by key: "ppo.lr", "ppo__lr", or nested as in a TOML file
+Overrides: TypeAlias = Mapping[str, Any]  # settings by key: "ppo.lr", "ppo__lr", or nested as in a TOML file
 
 
-def dotted(settings: Settings, above: str = "") -> dict[str, Any]:
+def dotted(settings: Overrides, above: str = "") -> dict[str, Any]:
     """Flatten settings to dotted keys: `{"ppo__lr": 1}` and `{"ppo": {"lr": 1}}` become `{"ppo.lr": 1}`.
 
     Raises UsageError if a key is not text, if a key is set twice, or if settings contain themselves.
@@ -23,7 +23,7 @@ def dotted(settings: Settings, above: str = "") -> dict[str, Any]:
         raise UsageError("settings must not contain themselves") from None
 
 
-def _flattened(settings: Settings, above: str) -> dict[str, Any]:
+def _flattened(settings: Overrides, above: str) -> dict[str, Any]:
     if not isinstance(settings, Mapping):
         raise UsageError(f"settings must be given by key, as in {{'ppo.lr': 1e-3}}, not {settings!r}")
     found: dict[str, Any] = {}

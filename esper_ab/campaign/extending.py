@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from esper_ab.analysis.observe import progress_of
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.wording import counted
 from esper_ab.control.rules.looks import all_settled
@@ -56,7 +57,7 @@ def extension(experiment_dir: Path, history: History, replicates: int) -> Extens
     refuse_too_many(len(history.plan.experiment.groups), replicates)
     if not history.design.comparisons:
         raise UsageError(f"{experiment_dir}: one group has no verdict to extend; launch it again with more seeds")
-    if all_settled(history):
+    if all_settled(progress_of(history)):
         over = "every comparison is decided, or was stopped for futility"
         raise UsageError(f"{experiment_dir}: {over}, so more seeds would decide nothing")
     return extend(history.plan, history.design, history.replicates, replicates - history.replicates)

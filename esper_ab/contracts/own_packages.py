@@ -26,7 +26,11 @@ _SAFE_PATH = "PYTHONSAFEPATH"
 _WHOEVER = -1  # stands for the parent's process id: whichever process starts the child
 # Programs that load code named by the user. `evaluate` is not among them: it reads files from anywhere, so it must not
 # import from a folder where such files may have been unpacked.
-_RUN_USERS_CODE = tuple(f"workers.commands.{name}" for name in ("describe", "rewards", "try_trainer"))
+_RUN_USERS_CODE = (
+    "workers.commands.describe",
+    "workers.kinds.growth.commands.rewards",
+    "workers.kinds.trainer.commands.try_trainer",
+)
 _ANSWER = (*_RUN_USERS_CODE, "workers.commands.evaluate")  # programs that exit once they have answered
 _EXIT_S = 5.0  # at most, for what user code has registered with atexit
 _CLAIMING = threading.Lock()  # because workers may be threads of one process, with one module table
@@ -37,7 +41,7 @@ class ForeignPackage(ImportError):
 
 
 def folder(package: str) -> Path:
-    """Return the folder of `package` ("workers.rewards") without importing it; ModuleNotFoundError if it is missing."""
+    """Return the folder of `package` ("workers.kinds") without importing it; ModuleNotFoundError if it is missing."""
     path = _ROOT.joinpath(*package.split("."))
     init = path / "__init__.py"
     is_ours = init.is_file()

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from esper_ab.analysis.analyse import facts_of
-from esper_ab.analysis.observe import digests_of, rows_of, scale_of
+from esper_ab.analysis.observe import digests_of, progress_of, rows_of, scale_of
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.plain_values import as_text
 from esper_ab.contracts.settings import GroupSettings
@@ -186,6 +186,6 @@ def _unfit(source: str, history: History) -> Iterator[str]:
         yield f"unpaired: the groups of {source} share no randomness with each other or with other runs"
     yield from (
         f"audit of {source}: {finding.sentence}"
-        for finding in facts_of(history).findings
+        for finding in facts_of(history, progress_of(history)).findings
         if finding.weight == "blocks" and finding.kind != "aliased"  # positions are never balanced across directories
     )

@@ -28,7 +28,7 @@ def add_conclusions(connection: DuckDBPyConnection, comparisons: Sequence[Compar
     connection.execute(_CONCLUDED)
     for one in comparisons:
         question = one.question
-        course = one.course
+        progress = one.progress
         flip, hedges, improvement, correlation = map(
             one.descriptive.get, ("sign_flip", "hedges_g", "improvement", "correlation")
         )
@@ -53,8 +53,8 @@ def add_conclusions(connection: DuckDBPyConnection, comparisons: Sequence[Compar
             len(one.lost.replicates),
             question.design.margin,
             question.alpha,
-            course.decision,
-            course.decided_at,
+            progress.decision,
+            progress.decided_at,
             one.sentence,
         )
         for index, pair in enumerate(one.pairs):

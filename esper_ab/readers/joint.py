@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from esper_ab.analysis.analyse import facts_of
-from esper_ab.analysis.observe import rows_of
+from esper_ab.analysis.observe import progress_of, rows_of
 from esper_ab.contracts.errors import UsageError
 from esper_ab.journal.begun import begun
 from esper_ab.journal.fold import History
@@ -38,7 +38,7 @@ def observe_parts(source: str, histories: Mapping[str, tuple[Path, History]], sc
         source=source,
         pair_column="replicate",
         rows=tuple(row for task, (_, history) in histories.items() for row in rows_of(history, task)),
-        facts={task: facts_of(history) for task, (_, history) in histories.items()},
+        facts={task: facts_of(history, progress_of(history)) for task, (_, history) in histories.items()},
     )
 
 

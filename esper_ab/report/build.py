@@ -51,13 +51,13 @@ def build_report(experiment_dir: Path) -> Report:
         from esper_ab.report.text import render_text
         from esper_ab.report.verdict_json import render_verdict
 
-        found = content(loaded.history, held=loaded.held, place=str(experiment_dir.resolve()))
-        document = experiment_report(found)
+        judged = content(loaded.history, held=loaded.held, place=str(experiment_dir.resolve()))
+        document = experiment_report(judged)
         text = render_text(document)
         write_below(experiment_dir, SUMMARY, text.encode())
-        write_below(experiment_dir, VERDICT, render_verdict(found))
+        write_below(experiment_dir, VERDICT, render_verdict(judged))
         write_below(experiment_dir, PAGE, render_page(document).encode())
-        return Report(experiment_dir=experiment_dir, content=found, document=document, text=text)
+        return Report(experiment_dir=experiment_dir, content=judged, document=document, text=text)
 
 
 @contextmanager

@@ -7,10 +7,11 @@ from functools import partial
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.visible import visible, visible_line
 from esper_ab.plan.text import question
-from esper_ab.report.answer import basis, next_steps
+from esper_ab.report.basis import basis
 from esper_ab.report.content import Content
 from esper_ab.report.document import Document, Figures, Item, Legend, Points, Reasons, Section
 from esper_ab.report.figures.catalogue import drawn
+from esper_ab.report.next_steps import next_steps
 from esper_ab.report.sections import sections
 from esper_ab.report.tables import groups
 from esper_ab.report.text import next_step, paragraph, warned

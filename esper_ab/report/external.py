@@ -89,10 +89,10 @@ def tables(result: Answer) -> list[Table]:
 
 def _tables_of(result: Answer, compared: Sequence[Comparison]) -> list[Table]:
     """Build the tables of the comparisons in one task."""
-    found = [overview_table(compared[0].design, compared), *map(deciding_table, compared), *beside_tables(compared)]
+    built = [overview_table(compared[0].design, compared), *map(deciding_table, compared), *beside_tables(compared)]
     if result.plan:
-        found.append(looks_table(compared))
-    return found
+        built.append(looks_table(compared))
+    return built
 
 
 def external_json(result: Answer) -> str:
@@ -102,7 +102,7 @@ def external_json(result: Answer) -> str:
 
 def external_document(result: Answer) -> dict[str, Any]:
     """Return the contents of the JSON object."""
-    comparisons = [{"task": one.question.task, **comparison_json(one)} for one in result.comparisons]
+    comparisons = [{"task": item.question.task, **comparison_json(item)} for item in result.comparisons]
     return {
         "schema": SCHEMA,
         "exploratory": result.exploratory,
@@ -195,12 +195,12 @@ def _looks_to_come(plan: AnalysisPlan) -> Table:
 
 def tasks_of(result: Answer) -> list[str]:
     """Return the tasks in order, then the mean over the tasks."""
-    return list(dict.fromkeys(one.question.task for one in result.comparisons))
+    return list(dict.fromkeys(item.question.task for item in result.comparisons))
 
 
 def compared_in(result: Answer, task: str) -> list[Comparison]:
     """Return the comparisons in one task."""
-    return [one for one in result.comparisons if one.question.task == task]
+    return [item for item in result.comparisons if item.question.task == task]
 
 
 def heading(task: str) -> str:
@@ -214,7 +214,7 @@ def verdicts(result: Answer, task: str) -> Verdicts:
     """Return the verdicts in one task."""
     compared = compared_in(result, task)
     mark = "exploratory " if result.exploratory else ""
-    if result.exploratory and len(compared) > 1 and all(one.verdict is Verdict.NO_INFERENCE for one in compared):
+    if result.exploratory and len(compared) > 1 and all(item.verdict is Verdict.NO_INFERENCE for item in compared):
         card = Card(f"{mark}{Verdict.NO_INFERENCE}", _too_few(result, task, compared))
         return Verdicts((card,), compared[0].question.scope, where=heading(task))
     cards, shared = cards_of(compared, mark)
@@ -229,9 +229,9 @@ def _too_few(result: Answer, task: str, compared: Sequence[Comparison]) -> str:
     unit = observations.pair_column if by_seed else "run"
     values = {group: _values(result, group, task) for group in result.design.groups}
     most = max(map(len, values.values()))
-    who = "No group has" if most < LEAST_PAIRS else "No two of the compared groups share"
+    none_has = "No group has" if most < LEAST_PAIRS else "No two of the compared groups share"
     least = counted(LEAST_PAIRS, unit)
-    sentences = [f"{who} {least}, so no difference between the {len(values)} groups can be judged."]
+    sentences = [f"{none_has} {least}, so no difference between the {len(values)} groups can be judged."]
     means = {group: fmean(outcomes) for group, outcomes in values.items() if outcomes}
     order = sorted(means, key=lambda group: -design.outcome.sign * means[group])
     if order:
@@ -308,10 +308,10 @@ def _coverage(least_runs: int) -> str:
 def _improvements(result: Answer) -> Table:
     """Build the table of probabilities of improvement over all tasks."""
     rows = tuple(
-        (f"{one.a} over {one.b}", f"{one.probability:.2f} ({one.low:.2f} to {one.high:.2f})", str(one.runs))
-        for one in result.improvements
+        (f"{item.a} over {item.b}", f"{item.probability:.2f} ({item.low:.2f} to {item.high:.2f})", str(item.runs))
+        for item in result.improvements
     )
-    coverage = _coverage(min(one.runs for one in result.improvements))
+    coverage = _coverage(min(item.runs for item in result.improvements))
     return Table(
         "Probability of improvement over all tasks",
         rows=rows,

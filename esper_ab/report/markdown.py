@@ -105,8 +105,8 @@ def _table(table: Table) -> str:
         head = _row(map(escaped, table.columns))
         rows = (_row(map(escaped, row)) for row in table.rows)
         parts.append("\n".join([head, _row(alignment), *rows]))
-    if table.said:
-        parts.append(f"<sub>{escaped(table.said)}</sub>")
+    if table.text_below:
+        parts.append(f"<sub>{escaped(table.text_below)}</sub>")
     return "\n\n".join(parts)
 
 

@@ -16,16 +16,16 @@ from esper_ab.report.verdicts import verdicts
 SCHEMA = 2
 
 
-def replications_report(found: Sequence[tuple[str, Content]], remarks: Sequence[str]) -> Document:
+def replications_report(experiments: Sequence[tuple[str, Content]], remarks: Sequence[str]) -> Document:
     """Return the report on experiments with these names and contents; `remarks`: facts that differ between them."""
-    seeds = listed([str(content.experiment.rng_seed) for _, content in found])
+    seeds = listed([str(content.experiment.rng_seed) for _, content in experiments])
     same = (
         f"The same groups with different rng seeds ({seeds}): replications, whose runs share no randomness and so form "
         "no pairs. Each experiment is judged by its own plan, and the verdicts are not pooled."
     )
     nodes: list[Node] = [Paragraphs((same,))]
     tables = []
-    for name, content in found:
+    for name, content in experiments:
         nodes += _verdicts(name, content)
         tables.append(replace(results_table(content), title=f"Outcome by group of {name}"))
     nodes.append(Paragraphs(tuple(remarks), "Differs besides the rng seed", "caveat"))
@@ -33,11 +33,11 @@ def replications_report(found: Sequence[tuple[str, Content]], remarks: Sequence[
     return Document(rest="the same command with -v", nodes=tuple(nodes))
 
 
-def replications_json(found: Sequence[tuple[str, Content]], remarks: Sequence[str]) -> str:
+def replications_json(experiments: Sequence[tuple[str, Content]], remarks: Sequence[str]) -> str:
     """Render one JSON object; every key is in docs/data.md."""
     document: dict[str, Any] = {
         "schema": SCHEMA,
-        "replications": [_replication(name, content) for name, content in found],
+        "replications": [_replication(name, content) for name, content in experiments],
         "differs": tuple(remarks),
     }
     return indented(document).decode()

@@ -11,14 +11,14 @@ from esper_ab.report.figures.reward_audit import drawings
 from esper_ab.report.tables.reward_audit import sentences, tables
 
 
-def reward_audit_report(found: RewardAuditFindings) -> Document:
+def reward_audit_report(audit: RewardAuditFindings) -> Document:
     """Return the report of a reward audit, before any layout."""
     return Document(
-        title=f"{listed([reward.name for reward in found.rewards])} on {found.reward_audit.question.task}",
+        title=f"{listed([reward.name for reward in audit.rewards])} on {audit.reward_audit.question.task}",
         name="reward audit",
         nodes=(
-            Paragraphs(sentences(found), look="lead"),
-            Section((Figures(partial(drawings, found)), *tables(found))),
+            Paragraphs(sentences(audit), look="lead"),
+            Section((Figures(partial(drawings, audit)), *tables(audit))),
         ),
-        footer=f"Digest {found.reward_audit.digest}. Every number is a function of reward_audit.json.",
+        footer=f"Digest {audit.reward_audit.digest}. Every number is a function of reward_audit.json.",
     )

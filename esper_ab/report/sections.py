@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from esper_ab.report.answer import reproduction
 from esper_ab.report.content import Content
 from esper_ab.report.document import Commands, Figures, Item, Node, Paragraphs, Points, Section
 from esper_ab.report.figures.catalogue import drawn
 from esper_ab.report.kind import tables_of
+from esper_ab.report.reproduction import reproduction
 from esper_ab.report.tables import comparison, groups, learning, reward_audit, trust
 from esper_ab.report.tables.table import Table
 from esper_ab.verdict.sentences import rule_sentence

@@ -51,10 +51,10 @@ class Explained:
         """Return `text` as escaped markup with its terms explained."""
         return Markup(_WORD.sub(self._mark, str(escape(text))))
 
-    def _mark(self, found: re.Match[str]) -> str:
-        term = _KEY[found.group(1).lower()]
+    def _mark(self, match: re.Match[str]) -> str:
+        term = _KEY[match.group(1).lower()]
         self.met[term] = TERMS[term]
         if term in self._here:
-            return found.group()
+            return match.group()
         self._here.add(term)
-        return str(Markup('<abbr title="{}">{}</abbr>').format(TERMS[term], Markup(found.group())))
+        return str(Markup('<abbr title="{}">{}</abbr>').format(TERMS[term], Markup(match.group())))

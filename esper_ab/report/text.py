@@ -142,8 +142,8 @@ def render_table(table: Table) -> str:
     text = [paragraph(table.title, "", hanging="  ")]
     if table.rows:
         text += _written_rows(table)
-    if table.said:
-        text.append(paragraph(table.said))
+    if table.text_below:
+        text.append(paragraph(table.text_below))
     return "\n".join(text)
 
 

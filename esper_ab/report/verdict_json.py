@@ -16,23 +16,6 @@ from esper_ab.settings.eval_episodes import EvaluationNoise
 from esper_ab.verdict.comparison import Comparison
 
 VERDICT_SCHEMA = 8
-# Keys that are fields of a Comparison, before and after the descriptive statistics.
-_FIRST = ("used", "same_records", "estimate", "low", "high", "level", "test", "effect", "plain")
-_LAST = (
-    "equivalence",
-    "pairs_needed",
-    "pairs_anew",
-    "most_pairs",
-    "smallest_resolvable",
-    "lost",
-    "imputed",
-    "limits_with_losses",
-    "findings",
-    "capped_by",
-    "unseen",
-    "inconclusive",
-    "unaudited",
-)
 
 
 def render_verdict(content: Content) -> bytes:
@@ -128,7 +111,7 @@ def _audited(reward: RewardFindings, audit: RewardAuditFindings) -> dict[str, An
 def comparison_json(comparison: Comparison) -> dict[str, Any]:
     """Return the object of one comparison."""
     question = comparison.question
-    course = comparison.course
+    progress = comparison.progress
     return {
         "a": question.a,
         "b": question.b,
@@ -142,16 +125,35 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
         "alpha": question.alpha,
         "margin": question.design.margin,
         "planned": question.planned,
-        "decision": course.decision,
-        "decided_at": course.decided_at,
-        "finished": course.finished,
-        **{key: getattr(comparison, key) for key in _FIRST},
+        "decision": progress.decision,
+        "decided_at": progress.decided_at,
+        "finished": progress.finished,
+        "used": comparison.used,
+        "same_records": comparison.same_records,
+        "estimate": comparison.estimate,
+        "low": comparison.low,
+        "high": comparison.high,
         "level": str(comparison.level),
+        "test": comparison.test,
+        "effect": comparison.effect,
+        "plain": comparison.plain,
         "simultaneous_low": comparison.simultaneous[0],
         "simultaneous_high": comparison.simultaneous[1],
         **comparison.descriptive,
-        **{key: getattr(comparison, key) for key in _LAST},
-        "looks": course.looks,
+        "equivalence": comparison.equivalence,
+        "pairs_needed": comparison.pairs_needed,
+        "pairs_anew": comparison.pairs_anew,
+        "most_pairs": comparison.most_pairs,
+        "smallest_resolvable": comparison.smallest_resolvable,
+        "lost": comparison.lost,
+        "imputed": comparison.imputed,
+        "limits_with_losses": comparison.limits_with_losses,
+        "findings": comparison.findings,
+        "capped_by": comparison.capped_by,
+        "unseen": comparison.unseen,
+        "inconclusive": comparison.inconclusive,
+        "unaudited": comparison.unaudited,
+        "looks": progress.looks,
         "pairs": comparison.pairs,
         "samples": comparison.samples,
     }

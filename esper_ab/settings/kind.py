@@ -194,8 +194,9 @@ def _check_on(group: Group, asked: AskedExperiment, machine: Machine) -> None:
         problem = next(reward.problem for reward in machine.user_rewards if reward.reference == mode)
         if problem:
             raise UsageError(f"group {group.name!r}: reward={mode}: {problem}")
-    for blueprint in settings.growth.blueprints:
-        refuse_unknown("blueprint", blueprint, machine.blueprints)
+    if machine.blueprints:  # only growth has any
+        for blueprint in settings.growth.blueprints:
+            refuse_unknown("blueprint", blueprint, machine.blueprints)
     if group.name in machine.controller_problems:
         raise UsageError(f"group {group.name!r}: {machine.controller_problems[group.name]}")
     whole = settings.policy.memory == "lstm" and settings.gym.rollout == "episodes"

@@ -33,7 +33,7 @@ def make_question(
     if twice:
         raise UsageError(f"reward {twice[0]!r} is named twice; remove one")
     settings = _settings(assignments)
-    modes = rewards or catalog.names("workers.rewards")
+    modes = rewards or catalog.names("workers.kinds.growth.rewards")
     asked = tuple(
         AuditedReward(name=mode, settings=msgspec.structs.replace(settings.reward, mode=mode)) for mode in modes
     )
@@ -44,7 +44,7 @@ def make_question(
         question = msgspec.convert(msgspec.to_builtins(question), RewardAuditQuestion)  # checks types and ranges
     except msgspec.ValidationError as error:
         raise UsageError(f"reward audit: {error}") from None
-    refuse_unknown("task", question.task, catalog.names("workers.tasks"))
+    refuse_unknown("task", question.task, catalog.names("workers.kinds.growth.tasks"))
     return question
 
 

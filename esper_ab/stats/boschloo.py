@@ -61,24 +61,24 @@ class _Tables:
         """Return the largest probability between two angles, where there is one maximum, by golden section."""
         near = high - _GOLDEN * (high - low)
         far = low + _GOLDEN * (high - low)
-        at_near = self._at(near)
-        at_far = self._at(far)
+        at_near = self._probability_at(near)
+        at_far = self._probability_at(far)
         for _ in range(_SECTIONS):
             if at_near >= at_far:
                 high = far
                 far = near
                 at_far = at_near
                 near = high - _GOLDEN * (high - low)
-                at_near = self._at(near)
+                at_near = self._probability_at(near)
             else:
                 low = near
                 near = far
                 at_near = at_far
                 far = low + _GOLDEN * (high - low)
-                at_far = self._at(far)
+                at_far = self._probability_at(far)
         return max(at_near, at_far)
 
-    def _at(self, angle: float) -> float:
+    def _probability_at(self, angle: float) -> float:
         return float(self.probability(np.array([angle]))[0])
 
 

@@ -85,11 +85,11 @@ def far_tail(differences: Floats) -> Tail | None:
 
 def rate_of_tail(tail: Tail, plan: LookPlan) -> float:
     """Return the error rate of `plan` for a group that collapses as often and as deeply as the tail."""
-    rates = _of_plan(table.COLLAPSES, plan)  # [shares, depths]
+    rates = _rates_of_plan(table.COLLAPSES, plan)  # [shares, depths]
     shares = np.log(table.SHARES)
     depths = np.log(table.DEPTHS)
-    at_share = _between(shares, np.log(tail.count / tail.pairs), rates)
-    return float(_between(depths, np.log(tail.depth), at_share)) / 100.0
+    at_share = _interpolate(shares, np.log(tail.count / tail.pairs), rates)
+    return float(_interpolate(depths, np.log(tail.depth), at_share)) / 100.0
 
 
 def rate_of_skewness(differences: Floats, plan: LookPlan) -> float | None:
@@ -99,33 +99,33 @@ def rate_of_skewness(differences: Floats, plan: LookPlan) -> float | None:
     that of nearly all false claims.
     """
     grid = np.log(table.PAIRS)
-    here = float(np.log(differences.size))
-    usual = float(_between(grid, here, np.array(table.USUAL)))
-    largest = float(_between(grid, here, np.array(table.LARGEST)))
+    log_pairs = float(np.log(differences.size))
+    usual = float(_interpolate(grid, log_pairs, np.array(table.USUAL)))
+    largest = float(_interpolate(grid, log_pairs, np.array(table.LARGEST)))
     sd = float(differences.std(ddof=1))
     against = -(skewness(differences) or 0.0)
     if against <= usual or float(differences.mean()) > largest * sd:
         return None
-    medians = _between(grid, here, np.array(table.SAMPLE))  # [laws]
-    rates = _of_plan(table.SKEWED, plan)  # [laws]
+    medians = _interpolate(grid, log_pairs, np.array(table.SAMPLE))  # [laws]
+    rates = _rates_of_plan(table.SKEWED, plan)  # [laws]
     return float(np.interp(against, medians, rates)) / 100.0
 
 
-def _of_plan(rates: Sequence[object], plan: LookPlan) -> Floats:
+def _rates_of_plan(rates: Sequence[object], plan: LookPlan) -> Floats:
     """Return the part of `rates` [plans, comparisons, ...] of a plan, in percent: [...]."""
     plans = np.array(rates, dtype=np.float64)
     size = len(table.PAIRS)
     grid = np.log(table.PAIRS)
     if plan.looks == "one look":
-        of_looks = _between(grid, np.log(plan.first), plans[:size])
+        of_looks = _interpolate(grid, np.log(plan.first), plans[:size])
     elif plan.looks == "several looks":
-        of_looks = _between(grid, np.log(plan.first), plans[size : 2 * size])
+        of_looks = _interpolate(grid, np.log(plan.first), plans[size : 2 * size])
     else:
         of_looks = plans[-1]
-    return _between(np.log(table.COMPARISONS), np.log(plan.comparisons), of_looks)
+    return _interpolate(np.log(table.COMPARISONS), np.log(plan.comparisons), of_looks)
 
 
-def _between(grid: Sequence[float] | Floats, value: float, rates: Floats) -> Floats:
+def _interpolate(grid: Sequence[float] | Floats, value: float, rates: Floats) -> Floats:
     """Interpolate `rates` [grid, ...] at `value` on the ascending `grid`; beyond its ends, return those of the end."""
     points = np.asarray(grid, dtype=np.float64)
     at = float(np.clip(value, points[0], points[-1]))

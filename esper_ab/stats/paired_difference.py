@@ -43,18 +43,18 @@ def differences(a: ArrayLike, b: ArrayLike) -> Floats:
 def paired_difference(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> PairedDifference:
     """Compute Student's paired t-test of a, b [pairs]: mean, interval at `level`, two-sided p with pairs - 1 df."""
     n = int(differences(a, b).size)
-    found = adjusted_difference(a, b, [(0, 0)] * n, 1)
-    assert found is not None  # there are pairs, and one position only
-    low, high = found.interval(1.0 - level) or (None, None)
+    adjusted = adjusted_difference(a, b, [(0, 0)] * n, 1)
+    assert adjusted is not None  # there are pairs, and one position only
+    low, high = adjusted.interval(1.0 - level) or (None, None)
     return PairedDifference(
         pairs=n,
-        mean=found.mean,
-        sd=found.sd,
-        se=found.se,
+        mean=adjusted.mean,
+        sd=adjusted.sd,
+        se=adjusted.se,
         low=low,
         high=high,
         level=level,
-        t=found.t,
+        t=adjusted.t,
         df=n - 1,
-        p=found.p,
+        p=adjusted.p,
     )

@@ -66,8 +66,8 @@ def steady(outcomes: ArrayLike, difference: float) -> bool:
 def commonest(values: ArrayLike, within: float) -> tuple[int, float]:
     """Return the size and the least value of the largest set of `values` [n > 0] that span at most `within`."""
     ordered = np.sort(floats(values))
-    ends = np.searchsorted(ordered, ordered + within, side="right")
-    sizes = ends - np.arange(ordered.size)
+    past_last = np.searchsorted(ordered, ordered + within, side="right")
+    sizes = past_last - np.arange(ordered.size)
     at = int(np.argmax(sizes))
     return int(sizes[at]), float(ordered[at])
 

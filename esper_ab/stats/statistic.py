@@ -15,7 +15,7 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Beside:
+class ComparisonContext:
     """The comparison with which a statistic is shown."""
 
     a: str
@@ -42,9 +42,10 @@ class Statistic(Generic[Result]):
     kind: Literal["test", "effect"]  # tests are listed before sizes of the effect
     place: int  # sort key within its kind, ascending
     compute: Callable[[Sequence[float], Sequence[float], Generator], Result | None]  # from a, b [pairs >= 2]
-    show: Callable[[Result, Beside], str]  # its value with interval, in words; "": no row
-    caveats: Callable[[Result, Beside], Iterable[str]] = lambda *_: ()  # sentences beside its value
-    contradicts: Callable[[Result, Beside], str] = lambda *_: ""  # a sentence that questions the verdict; "": none
+    show: Callable[[Result, ComparisonContext], str]  # its value with interval, in words; "": no row
+    caveats: Callable[[Result, ComparisonContext], Iterable[str]] = lambda *_: ()  # sentences beside its value
+    # A sentence that questions the verdict; "": none.
+    contradicts: Callable[[Result, ComparisonContext], str] = lambda *_: ""
     orders: bool = False  # counts how often a is better; where lower is better, computed from -a and -b
     of_equal: bool = False  # whether it means anything if a and b are equal in every pair
     of_paired: bool = True  # ... if runs form pairs
@@ -57,7 +58,7 @@ class Statistic(Generic[Result]):
         `lower` says whether lower outcomes are better. Each statistic has its own random generator, so that its result
         does not depend on which other statistics exist.
         """
-        if len(a) < 2 or (a == b and not self.of_equal):
+        if len(a) < 2 or not b or (a == b and not self.of_equal):
             return None
         if self.orders and lower:
             a = [-value for value in a]

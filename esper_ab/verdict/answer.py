@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from esper_ab.design.design import Design
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.finding import Finding
-from esper_ab.verdict.looks import Courses
+from esper_ab.verdict.looks import PlanProgress
 from esper_ab.verdict.observations import Observations
 from esper_ab.verdict.profiles import Profile, Ranges, profiles_of
 from esper_ab.verdict.scale import Scale
@@ -22,7 +22,7 @@ class Answer:
     scales: tuple[Scale, ...]  # one per task
     design: Design  # of all comparisons together
     plan: str  # sha256 of the plan; "": no plan was declared before the runs, so all of it is exploratory
-    courses: Courses
+    progress: PlanProgress
     comparisons: tuple[Comparison, ...]  # by task, the mean over tasks last
     findings: tuple[Finding, ...]  # shown by the outcomes themselves
     departures: tuple[str, ...]  # what was not done as planned

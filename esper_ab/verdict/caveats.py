@@ -7,15 +7,15 @@ from math import fsum
 
 from esper_ab.contracts.wording import n_pairs
 from esper_ab.stats.pair import Pair, outcomes
-from esper_ab.stats.statistic import Beside
+from esper_ab.stats.statistic import ComparisonContext
 from esper_ab.verdict.descriptive import statistics
 from esper_ab.verdict.evidence import Evidence
 from esper_ab.verdict.finding import ROWS
 from esper_ab.verdict.further_pairs import looks_to_come
 from esper_ab.verdict.scale import MEAN
-from esper_ab.verdict.sentences_on_losses import on_collapse, on_losses
-from esper_ab.verdict.shapes import on_shapes
-from esper_ab.verdict.undecided import on_undecided
+from esper_ab.verdict.sentences_on_losses import collapse_caveats, loss_caveats
+from esper_ab.verdict.shapes import shape_caveats
+from esper_ab.verdict.undecided import undecided_caveats
 from esper_ab.verdict.verdict import CLAIMS, DIFFERENT, Verdict
 
 _POSITIONS = "Not adjusted for device and start order: no record can depend on them here."
@@ -25,50 +25,50 @@ _FEW = 10  # from this number of runs on, unequal numbers cost little
 def caveats(evidence: Evidence) -> tuple[str, ...]:
     """Write the caveats on a verdict, each in one or two sentences."""
     if not evidence.data:
-        return (*_on_progress(evidence), *on_losses(evidence), *_on_rows(evidence))
+        return (*_progress_caveats(evidence), *loss_caveats(evidence), *_row_caveats(evidence))
     return (
-        *_on_progress(evidence),
-        *_on_later(evidence),
-        *on_losses(evidence),
-        *_on_rows(evidence),
-        *on_collapse(evidence),
-        *on_shapes(evidence),
-        *on_undecided(evidence),
-        *_on_margin(evidence),
-        *_on_data(evidence),
-        *_on_design(evidence),
-        *_on_numbers(evidence),
+        *_progress_caveats(evidence),
+        *_later_pairs_caveats(evidence),
+        *loss_caveats(evidence),
+        *_row_caveats(evidence),
+        *collapse_caveats(evidence),
+        *shape_caveats(evidence),
+        *undecided_caveats(evidence),
+        *_margin_caveats(evidence),
+        *_data_caveats(evidence),
+        *_design_caveats(evidence),
+        *_number_caveats(evidence),
     )
 
 
-def _on_progress(evidence: Evidence) -> Iterator[str]:
+def _progress_caveats(evidence: Evidence) -> Iterator[str]:
     planned = evidence.question.planned
     done = len(evidence.pairs)
-    if evidence.course.finished or done >= planned:
+    if evidence.progress.finished or done >= planned:
         return
-    progress = f"{done} of {planned} planned pairs are complete."
+    complete = f"{done} of {planned} planned pairs are complete."
     if looks_to_come(evidence):
         yield (
-            f"{progress} Only planned looks give a verdict: looking at other times and stopping at a good moment "
+            f"{complete} Only planned looks give a verdict: looking at other times and stopping at a good moment "
             "raises the rate of false claims."
         )
     else:
-        yield progress  # under the anytime-valid rule, one may look after every pair
+        yield complete  # under the anytime-valid rule, one may look after every pair
 
 
-def _on_later(evidence: Evidence) -> Iterator[str]:
+def _later_pairs_caveats(evidence: Evidence) -> Iterator[str]:
     """Give the mean of the pairs after the decision, and say whether they contradict it."""
-    course = evidence.course
+    progress = evidence.progress
     difference = evidence.design.difference
-    later = course.later
+    later = progress.later
     if not later:
         return
     mean = _mean_difference(later)
     mean_of_all = _mean_difference((*evidence.pairs[: evidence.used], *later))
-    if course.decision == "equivalent":
+    if progress.decision == "equivalent":
         contradicts = abs(mean) >= evidence.design.margin
     else:
-        contradicts = mean * course.direction < 0.0
+        contradicts = mean * progress.direction < 0.0
     every = n_pairs(evidence.used + len(later))
     if len(later) == 1:
         effect = "contradicts it" if contradicts else "is not used"
@@ -88,7 +88,7 @@ def _mean_difference(pairs: Sequence[Pair]) -> float:
     return fsum(pair.a - pair.b for pair in pairs) / len(pairs)
 
 
-def _on_rows(evidence: Evidence) -> Iterator[str]:
+def _row_caveats(evidence: Evidence) -> Iterator[str]:
     """Tell what is unusual about the rows of a table, and what may be missing from it."""
     question = evidence.question
     yield from (finding.sentence for finding in evidence.findings if finding.kind == ROWS)
@@ -105,7 +105,7 @@ def _on_rows(evidence: Evidence) -> Iterator[str]:
         )
 
 
-def _on_margin(evidence: Evidence) -> Iterator[str]:
+def _margin_caveats(evidence: Evidence) -> Iterator[str]:
     """Say that the margin is at least as large as the spread of all outcomes, as it is in a wrong unit."""
     a, b = outcomes(evidence.data)
     values = [*a, *b]
@@ -120,7 +120,7 @@ def _on_margin(evidence: Evidence) -> Iterator[str]:
         )
 
 
-def _on_data(evidence: Evidence) -> Iterator[str]:
+def _data_caveats(evidence: Evidence) -> Iterator[str]:
     """Name the deciding test unless it is the paired t-test, and what is unusual about the data."""
     if evidence.proportions is not None:
         adjusted = ", not adjusted for device and start order" if evidence.design.adjusted else ""
@@ -135,9 +135,9 @@ def _on_data(evidence: Evidence) -> Iterator[str]:
             )
 
 
-def _on_design(evidence: Evidence) -> Iterator[str]:
+def _design_caveats(evidence: Evidence) -> Iterator[str]:
     question = evidence.question
-    course = evidence.course
+    progress = evidence.progress
     design = question.design
     if not question.paired:
         yield "Unpaired: the runs of a seed share no randomness, so their pairing is arbitrary."
@@ -151,32 +151,32 @@ def _on_design(evidence: Evidence) -> Iterator[str]:
         else:
             why = "not estimable in this order"
         yield f"Not adjusted for device and start order: {why}."
-    if course.standing == "futile":
+    if progress.standing == "futile":
         yield "Stopped for futility: further pairs might have shown anything, including EQUIVALENT."
-    if course.decision == "crossed" and course.decided_at is not None and design.early_stop:
+    if progress.decision == "crossed" and progress.decided_at is not None and design.early_stop:
         overestimated = "early stopping overestimates differences on average."
-        if course.looks[-1].bound_e is not None:
+        if progress.looks[-1].bound_e is not None:
             yield f"It stopped once the evidence sufficed; {overestimated}"
-        elif course.decided_at < question.planned:
+        elif progress.decided_at < question.planned:
             yield f"It was decided before the planned end; {overestimated}"
 
 
 def routine(evidence: Evidence) -> tuple[str, ...]:
     """Return the caveats that describe how experiments of this kind are judged, not this particular result."""
-    always = (_POSITIONS, *_on_progress(evidence))
+    always = (_POSITIONS, *_progress_caveats(evidence))
     if evidence.unseen is not None and evidence.unseen.survives:
-        return (*always, *on_collapse(evidence))
+        return (*always, *collapse_caveats(evidence))
     return always
 
 
-def on_statistics(evidence: Evidence) -> tuple[str, ...]:
+def statistic_caveats(evidence: Evidence) -> tuple[str, ...]:
     """Return the caveats on statistics that decide nothing."""
-    facts = beside(evidence)
+    context = context_of(evidence)
     texts: list[str] = []
     for name, statistic in statistics().items():
         result = evidence.descriptive[name]
         if result is not None:
-            texts += statistic.caveats(result, facts)
+            texts += statistic.caveats(result, context)
     return tuple(texts)
 
 
@@ -185,11 +185,11 @@ def warnings(evidence: Evidence) -> tuple[str, ...]:
 
     Caveats on other statistics are left out, and so are those that hold for every experiment of this kind.
     """
-    elsewhere = (*on_statistics(evidence), *routine(evidence))
+    elsewhere = (*statistic_caveats(evidence), *routine(evidence))
     return tuple(text for text in caveats(evidence) if text not in elsewhere)
 
 
-def beside(evidence: Evidence) -> Beside:
+def context_of(evidence: Evidence) -> ComparisonContext:
     """Return the facts about the comparison that its descriptive statistics may use."""
     question = evidence.question
     verdict = evidence.verdict
@@ -197,7 +197,7 @@ def beside(evidence: Evidence) -> Beside:
     pairs = evidence.used
     if evidence.samples:
         pairs = max(len(evidence.samples.a), len(evidence.samples.b))
-    return Beside(
+    return ComparisonContext(
         a=question.a,
         b=question.b,
         claimed=verdict in DIFFERENT,
@@ -211,21 +211,21 @@ def beside(evidence: Evidence) -> Beside:
     )
 
 
-def _on_numbers(evidence: Evidence) -> Iterator[str]:
+def _number_caveats(evidence: Evidence) -> Iterator[str]:
     if evidence.plain is not None and evidence.plain.sd == 0.0 and not evidence.same_records:
-        yield from _coarse(evidence)
-    facts = beside(evidence)
+        yield from _equal_outcomes_caveats(evidence)
+    context = context_of(evidence)
     for name, statistic in statistics().items():
         result = evidence.descriptive[name]
         if result is None:
             continue
-        contradiction = statistic.contradicts(result, facts)
+        contradiction = statistic.contradicts(result, context)
         if contradiction:
             yield contradiction
-        yield from statistic.caveats(result, facts)
+        yield from statistic.caveats(result, context)
 
 
-def _coarse(evidence: Evidence) -> Iterator[str]:
+def _equal_outcomes_caveats(evidence: Evidence) -> Iterator[str]:
     """Explain why all pairs have the same difference, unless outcomes vary from seed to seed and it does not."""
     a = evidence.question.a
     b = evidence.question.b

@@ -15,7 +15,7 @@ import msgspec
 from esper_ab.design.design import Design
 from esper_ab.stats.least_pairs import unseen_rate
 from esper_ab.stats.pair import Data, Pair, Samples, before, outcomes
-from esper_ab.verdict.looks import Course, retake
+from esper_ab.verdict.looks import ComparisonProgress, retake_look
 
 
 class Unseen(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,26 +26,26 @@ class Unseen(msgspec.Struct, frozen=True, kw_only=True):
     survives: bool | None  # whether the claim is still made with one further pair, or run, of this kind; None: unknown
 
 
-def unseen(design: Design, data: Data, course: Course) -> Unseen | None:
+def unseen(design: Design, data: Data, progress: ComparisonProgress) -> Unseen | None:
     """Take the last look again with one more collapsed run; None if there is no claim.
 
     `data` includes the look's runs.
     """
-    if course.standing not in ("crossed", "equivalent"):
+    if progress.standing not in ("crossed", "equivalent"):
         return None
-    look = course.looks[-1]
+    look = progress.looks[-1]
     used = before(data, look.replicates)
     rate = unseen_rate(len(used))
     if design.worst is None:
         return Unseen(rate=rate, worst=None, survives=None)
     a, b = outcomes(used)
     worst = design.outcome.worst((design.worst, *a, *b))
-    ahead = course.direction * design.outcome.sign
+    ahead = progress.direction * design.outcome.sign
     survives = True
     if ahead >= 0.0:
-        survives = course.upheld_by(retake(design, look, _collapsed(used, worst, of_a=True)))
+        survives = progress.upheld_by(retake_look(design, look, _collapsed(used, worst, of_a=True)))
     if survives and ahead <= 0.0:
-        survives = course.upheld_by(retake(design, look, _collapsed(used, worst, of_a=False)))
+        survives = progress.upheld_by(retake_look(design, look, _collapsed(used, worst, of_a=False)))
     return Unseen(rate=rate, worst=worst, survives=survives)
 
 

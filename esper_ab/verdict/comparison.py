@@ -13,7 +13,7 @@ from esper_ab.stats.pair import Data, Pair, Samples, before, outcomes
 from esper_ab.stats.paired_difference import paired_difference
 from esper_ab.stats.proportions import Proportions
 from esper_ab.verdict import caveats, headline, sentences
-from esper_ab.verdict.collapse import unseen
+from esper_ab.verdict.collapse import Unseen, unseen
 from esper_ab.verdict.descriptive import describe
 from esper_ab.verdict.evidence import DifferenceInterval, Evidence, Numbers
 from esper_ab.verdict.finding import Finding
@@ -21,7 +21,7 @@ from esper_ab.verdict.grounds import Grounds, decide, decide_unaudited
 from esper_ab.verdict.imputation import Imputed, imputed, limits_with_losses
 from esper_ab.verdict.inconclusive import Inconclusive
 from esper_ab.verdict.look import Effect, Look, effect_of
-from esper_ab.verdict.looks import Course
+from esper_ab.verdict.looks import ComparisonProgress
 from esper_ab.verdict.question import Lost, Question
 from esper_ab.verdict.sample_size import needed_anew, needed_here, smallest_difference, spread
 from esper_ab.verdict.sentences_on_losses import losses_cap
@@ -66,7 +66,7 @@ class Comparison(Evidence):
 def compare(
     question: Question,
     data: Data,
-    course: Course,
+    progress: ComparisonProgress,
     *,
     same_records: bool,
     lost: Lost,
@@ -74,18 +74,18 @@ def compare(
 ) -> Comparison:
     """Compute the statistics of the complete pairs (in any order), or of unpaired runs, and reach a verdict.
 
-    `course`: the course of this comparison, from `looks`; the decision comes from the course alone. `same_records`:
+    `progress`: the looks taken at this comparison, from which alone the decision comes. `same_records`:
     whether the digests of both runs agree in every pair. `findings`: all findings of the audit.
     """
     touching = tuple(finding for finding in findings if finding.touches(question.a, question.b))
-    numbers = _numbers(question, before(data, sys.maxsize), course)
+    numbers = _numbers(question, before(data, sys.maxsize), progress)
     return _judge(numbers, same_records, lost, touching)
 
 
-def _numbers(question: Question, data: tuple[Pair, ...] | Samples, course: Course) -> Numbers:
+def _numbers(question: Question, data: tuple[Pair, ...] | Samples, progress: ComparisonProgress) -> Numbers:
     """Compute all numbers that follow from the runs and the looks."""
     paired = not isinstance(data, Samples)
-    last = course.last
+    last = progress.last
     used = data
     alpha = question.alpha
     if last is not None:
@@ -97,22 +97,22 @@ def _numbers(question: Question, data: tuple[Pair, ...] | Samples, course: Cours
     plain = None
     if used and paired and not binary:
         plain = paired_difference(a, b, 1.0 - alpha)
-    shown = plain if effect is None else effect
+    deciding = plain if effect is None else effect
     needed = None
     anew = None
     spread_used = spread(effect)
     if spread_used is not None:
-        needed = needed_here(question, course, spread_used)
-        anew = needed_anew(question, course, spread_used)
+        needed = needed_here(question, progress, spread_used)
+        anew = needed_anew(question, progress, spread_used)
     return Numbers(
         question=question,
-        course=course,
+        progress=progress,
         pairs=() if isinstance(data, Samples) else data,
         samples=data if isinstance(data, Samples) else None,
         used=len(used),
         effect=effect,
         plain=plain,
-        estimate=None if shown is None else shown.mean,
+        estimate=None if deciding is None else deciding.mean,
         equivalence=_equivalence_tests(question, used, effect, last),
         descriptive=describe(a, b, question.rng_seed, lower=question.sign < 0.0, paired=paired, binary=binary),
         pairs_needed=needed,
@@ -132,33 +132,37 @@ def _equivalence_tests(question: Question, used: Data, effect: Effect | None, la
 
 def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Finding, ...]) -> Comparison:
     """Apply the losses and the audit to the numbers."""
-    course = numbers.course
-    design = numbers.design
-    with_losses = imputed(design, numbers.data, course, lost)
-    shown = _grounds_shown(numbers, same_records=same_records)
-    unaudited = decide_unaudited(shown)
+    with_losses = imputed(numbers.design, numbers.data, numbers.progress, lost)
+    before_audit = _grounds_before_audit(numbers, same_records=same_records)
+    unaudited = decide_unaudited(before_audit)
     caps = _caps(numbers, findings, with_losses, unaudited)
     grounds = msgspec.structs.replace(
-        shown,
+        before_audit,
         blocked=any(finding.weight == "blocks" for finding in findings),
         capped=bool(caps),
-        small=shown.small and _may_be_small(findings, with_losses),
+        small=before_audit.small and _may_be_small(findings, with_losses),
     )
     verdict = decide(grounds)
-    if verdict is Verdict.EQUIVALENT:
-        low, high, level = _equivalence_interval(numbers)
-    else:
-        low, high, level = numbers.at_look
+    interval = _interval_of(verdict, numbers)
+    low, high, level = interval
     most = _most_pairs(numbers, lost)
     smallest = _smallest_resolvable(numbers, most)
     kind = None
-    if verdict is Verdict.INCONCLUSIVE and not caps and course.finished:
-        kind = _kind(numbers, low, high, smallest)
-    could_not_see = None
-    if verdict in CLAIMS and not numbers.proportions:
-        could_not_see = unseen(design, numbers.data, course)
+    if verdict is Verdict.INCONCLUSIVE and not caps and numbers.progress.finished:
+        kind = _kind_of_inconclusive(numbers, interval, smallest)
     return Comparison(
-        **vars(numbers),
+        question=numbers.question,
+        progress=numbers.progress,
+        pairs=numbers.pairs,
+        samples=numbers.samples,
+        used=numbers.used,
+        estimate=numbers.estimate,
+        effect=numbers.effect,
+        plain=numbers.plain,
+        descriptive=numbers.descriptive,
+        equivalence=numbers.equivalence,
+        pairs_needed=numbers.pairs_needed,
+        pairs_anew=numbers.pairs_anew,
         same_records=same_records,
         low=low,
         high=high,
@@ -169,16 +173,30 @@ def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Fin
         imputed=with_losses,
         findings=findings,
         capped_by=caps,
-        limits_with_losses=limits_with_losses(design, numbers.data, course, lost),
-        unseen=could_not_see,
+        limits_with_losses=limits_with_losses(numbers.design, numbers.data, numbers.progress, lost),
+        unseen=_unseen(verdict, numbers),
         inconclusive=kind,
         unaudited=unaudited,
         verdict=verdict,
     )
 
 
-def _grounds_shown(numbers: Numbers, *, same_records: bool) -> Grounds:
-    """Return the grounds that the records and the looks alone give, before the audit and the losses are applied."""
+def _interval_of(verdict: Verdict, numbers: Numbers) -> DifferenceInterval:
+    """Return the interval that the verdict rests on."""
+    if verdict is Verdict.EQUIVALENT:
+        return _equivalence_interval(numbers)
+    return numbers.at_look
+
+
+def _unseen(verdict: Verdict, numbers: Numbers) -> Unseen | None:
+    """Return what a claim could not have seen; None for other verdicts, and for an exact test of proportions."""
+    if verdict not in CLAIMS or numbers.proportions:
+        return None
+    return unseen(numbers.design, numbers.data, numbers.progress)
+
+
+def _grounds_before_audit(numbers: Numbers, *, same_records: bool) -> Grounds:
+    """Return the grounds that the records and the looks alone give."""
     # Coarse or saturated outcomes can be equal although the records differ, so they do not show that the groups are
     # equal.
     pairs = numbers.pairs
@@ -187,8 +205,8 @@ def _grounds_shown(numbers: Numbers, *, same_records: bool) -> Grounds:
     return Grounds(
         pairs=len(numbers.data),
         identical=same_records and all_equal,
-        standing=numbers.course.standing,
-        direction=numbers.course.direction * numbers.question.sign,
+        standing=numbers.progress.standing,
+        direction=numbers.progress.direction * numbers.question.sign,
         small=last is not None and last.small,
     )
 
@@ -199,7 +217,7 @@ def _caps(
     """Return the reasons why the verdict is at most INCONCLUSIVE, one sentence each."""
     caps = [finding.sentence for finding in findings if finding.weight == "caps"]
     if with_losses is not None and not with_losses.survives:
-        claims_equivalence = numbers.course.decision == "equivalent"
+        claims_equivalence = numbers.progress.decision == "equivalent"
         caps.append(losses_cap(numbers.question, with_losses, small=claims_equivalence))
     if unaudited is Verdict.EQUIVALENT:
         caps += [finding.sentence for finding in findings if finding.weight == "caps equivalence"]
@@ -226,12 +244,15 @@ def _smallest_resolvable(numbers: Numbers, most: int | None) -> float | None:
     spread_used = spread(numbers.effect)
     if spread_used is None or most is None:
         return None
-    return smallest_difference(numbers.question, numbers.course, spread_used, most)
+    return smallest_difference(numbers.question, numbers.progress, spread_used, most)
 
 
-def _kind(numbers: Numbers, low: float | None, high: float | None, smallest: float | None) -> Inconclusive | None:
+def _kind_of_inconclusive(
+    numbers: Numbers, interval: DifferenceInterval, smallest: float | None
+) -> Inconclusive | None:
     """Return the kind of INCONCLUSIVE (stopped for futility, or whether the margin was detectable); else None."""
-    if numbers.course.standing == "futile":
+    low, high, _ = interval
+    if numbers.progress.standing == "futile":
         return Inconclusive.FUTILE
     margin = numbers.design.margin
     within = low is not None and high is not None and max(-low, high) < margin
@@ -245,7 +266,7 @@ def _kind(numbers: Numbers, low: float | None, high: float | None, smallest: flo
 
 def _equivalence_interval(numbers: Numbers) -> DifferenceInterval:
     """Return the interval that EQUIVALENT rests on, at the comparison's initial share of alpha."""
-    last = numbers.course.looks[-1]
+    last = numbers.progress.looks[-1]
     alpha = numbers.question.alpha
     if not numbers.proportions:
         alpha = 2.0 * alpha  # for two one-sided tests

@@ -32,10 +32,10 @@ def copies(groups: Mapping[str, Sequence[float]], chance: float = NAMED) -> dict
     `groups`: the outcomes of all groups in one task, which share a cap and a floor. Equal outcomes are no copies if
     chance gives as many of them in at least this share of files.
     """
-    together = [value for values in groups.values() for value in values]
-    if not together:
+    all_values = [value for values in groups.values() for value in values]
+    if not all_values:
         return {}
-    ends = {min(together), max(together)}
+    ends = {min(all_values), max(all_values)}
     by_group = {}
     for group, values in groups.items():
         repeated = {value: n for value, n in Counter(values).items() if n > 1 and _significant(value) >= _DIGITS}
@@ -43,7 +43,7 @@ def copies(groups: Mapping[str, Sequence[float]], chance: float = NAMED) -> dict
         # A cap or a floor is reached more often than any other outcome.
         kept = Counter({value: n for value, n in repeated.items() if value not in ends or n <= between})
         equal_pairs = sum(math.comb(n, 2) for n in kept.values())
-        if kept and _by_chance(equal_pairs, values, together) < chance:
+        if kept and _probability_by_chance(equal_pairs, values, all_values) < chance:
             by_group[group] = kept
     return by_group
 
@@ -59,10 +59,10 @@ def near_copies(a: Sequence[float], b: Sequence[float]) -> bool:
     if min(len(a), len(b)) < 2:
         return False
     apart = _NEAR * abs(float(np.mean(a)) - float(np.mean(b)))
-    return all(_spread(values) < apart and _is_fine(values) for values in (a, b))
+    return all(_spread(values) < apart and _varies_or_is_fine(values) for values in (a, b))
 
 
-def _is_fine(values: Sequence[float]) -> bool:
+def _varies_or_is_fine(values: Sequence[float]) -> bool:
     """True if the outcomes vary, or are one number of four significant digits or more."""
     return _spread(values) > 0.0 or _significant(values[0]) >= _DIGITS
 
@@ -76,23 +76,23 @@ def _significant(value: float) -> int:
     return len(Decimal(repr(value)).normalize().as_tuple().digits)
 
 
-def _by_chance(seen: int, values: Sequence[float], together: Sequence[float]) -> float:
-    """Return the probability of at least `seen` pairs of equal `values` by chance, on the grid of `together`."""
+def _probability_by_chance(seen: int, values: Sequence[float], all_values: Sequence[float]) -> float:
+    """Return the probability of at least `seen` pairs of equal `values` by chance, on the grid of `all_values`."""
     distinct = np.unique(values)
-    whole = np.unique(together)
+    whole = np.unique(all_values)
     spread = float(np.std(distinct if distinct.size > 1 else whole))
     step = _step(whole)
     pairs = math.comb(len(values), 2)
     if spread <= 0.0:
         return 1.0
     normal = pairs * step / (2.0 * math.sqrt(math.pi) * spread)
-    expected = max(normal, _from_neighbours(distinct, step, pairs))
+    expected = max(normal, _expected_from_neighbours(distinct, step, pairs))
     if expected * _COARSE >= len(values):
         return 1.0
-    return _tail(seen, expected)
+    return _poisson_tail(seen, expected)
 
 
-def _from_neighbours(distinct: Floats, step: float, pairs: int) -> float:
+def _expected_from_neighbours(distinct: Floats, step: float, pairs: int) -> float:
     """Return how many of `pairs` pairs coincide by chance if coincidences are as frequent as gaps of a few steps."""
     if distinct.size < 2:
         return 0.0
@@ -101,7 +101,7 @@ def _from_neighbours(distinct: Floats, step: float, pairs: int) -> float:
     return pairs * near / math.comb(distinct.size, 2) / (2.0 * _WINDOW)
 
 
-def _tail(seen: int, expected: float) -> float:
+def _poisson_tail(seen: int, expected: float) -> float:
     """Return the probability of at least `seen` events of a Poisson distribution."""
     if seen > expected + 10.0 * math.sqrt(expected) + 20.0:
         return 0.0
@@ -115,10 +115,11 @@ def _tail(seen: int, expected: float) -> float:
 
 def _step(distinct: Floats) -> float:
     """Return the step of the grid of these outcomes: 1/n of k/n successes, or that of the last decimal place."""
-    shown = distinct[:: max(1, distinct.size // _LOOKED_AT)]
-    places = max(-int(Decimal(repr(float(value))).as_tuple().exponent) for value in shown)
+    sampled = distinct[:: max(1, distinct.size // _LOOKED_AT)]
+    places = max(-int(Decimal(repr(float(value))).as_tuple().exponent) for value in sampled)
     for scale in (1.0, 100.0):  # fractions, percentages
-        if n := _trials(shown / scale, 10.0**-places / scale):
+        n = _trials(sampled / scale, 10.0**-places / scale)
+        if n:
             return scale / n
     return 10.0**-places
 

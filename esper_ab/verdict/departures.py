@@ -7,25 +7,25 @@ from itertools import product
 
 from esper_ab.contracts.wording import counted
 from esper_ab.verdict.analysis_plan import AnalysisPlan
-from esper_ab.verdict.looks import Courses
+from esper_ab.verdict.looks import PlanProgress
 from esper_ab.verdict.observations import Cells, Observation, Observations
 from esper_ab.verdict.scale import MEAN
 
 _SHOWN = 8  # names in a list
 
 
-def departures(plan: AnalysisPlan, observations: Observations, followed: Courses) -> Iterator[str]:
+def departures(plan: AnalysisPlan, observations: Observations, progress: PlanProgress) -> Iterator[str]:
     """Yield departures from the plan: unplanned runs, gaps in the order, and runs after everything was decided."""
     cells = observations.cells
-    yield from _foreign(plan, observations)
-    yield from _gaps(plan, observations, cells)
-    yield from _after(plan, cells, followed)
+    yield from _unplanned_names(plan, observations)
+    yield from _gaps_in_order(plan, observations, cells)
+    yield from _unused_runs(plan, cells, progress)
 
 
-def next_step(plan: AnalysisPlan, observations: Observations, followed: Courses) -> str:
+def next_step(plan: AnalysisPlan, observations: Observations, progress: PlanProgress) -> str:
     """Say which runs the next look needs; "" if no look is left."""
-    needed = [contrast for contrast, course in followed.courses.items() if not course.finished]
-    coming = [look for look in plan.design.looks if look > followed.complete]
+    needed = [contrast for contrast, comparison in progress.comparisons.items() if not comparison.finished]
+    coming = [look for look in plan.design.looks if look > progress.complete]
     if not needed or not coming:
         return ""
     missing: dict[str, list[str]] = {}  # by seeds: the groups, with their tasks, that lack these
@@ -54,12 +54,12 @@ def listed_runs(rows: Sequence[Observation]) -> str:
     return listed_short([f"{row.group} at {row.task or '(none)'} with seed {row.replicate}" for row in rows])
 
 
-def _foreign(plan: AnalysisPlan, observations: Observations) -> Iterator[str]:
+def _unplanned_names(plan: AnalysisPlan, observations: Observations) -> Iterator[str]:
     """Yield a line per kind of name (group, task, replicate) with names outside the plan.
 
     Rows with them are ignored.
     """
-    for what, column, planned in (
+    for kind, column, planned in (
         ("group", [row.group for row in observations.rows], plan.groups),
         ("task", [row.task for row in observations.rows], plan.tasks),
         (observations.pair_column, [row.replicate for row in observations.rows], plan.replicates),
@@ -67,10 +67,10 @@ def _foreign(plan: AnalysisPlan, observations: Observations) -> Iterator[str]:
         ignored = [name for name in column if name not in planned]
         if ignored:
             names = listed_short([name or "(none)" for name in dict.fromkeys(ignored)])
-            yield f"Not in the plan, so ignored: {what} {names} ({counted(len(ignored), 'row')})."
+            yield f"Not in the plan, so ignored: {kind} {names} ({counted(len(ignored), 'row')})."
 
 
-def _gaps(plan: AnalysisPlan, observations: Observations, cells: Cells) -> Iterator[str]:
+def _gaps_in_order(plan: AnalysisPlan, observations: Observations, cells: Cells) -> Iterator[str]:
     """Yield the runs that are missing although later runs of their group exist."""
     for task in plan.tasks:
         for group in plan.groups:
@@ -85,20 +85,20 @@ def _gaps(plan: AnalysisPlan, observations: Observations, cells: Cells) -> Itera
                 )
 
 
-def _after(plan: AnalysisPlan, cells: Cells, followed: Courses) -> Iterator[str]:
+def _unused_runs(plan: AnalysisPlan, cells: Cells, progress: PlanProgress) -> Iterator[str]:
     """Yield the runs that were done after all their comparisons had been decided."""
     if not plan.design.early_stop:
         return
     for task in plan.tasks:
         for group in plan.groups:
             own = [
-                course
-                for contrast, course in followed.courses.items()
+                comparison
+                for contrast, comparison in progress.comparisons.items()
                 if group in contrast.groups and contrast.task in (task, MEAN)
             ]
-            if not own or any(course.decided_at is None for course in own):
+            if not own or any(comparison.decided_at is None for comparison in own):
                 continue
-            end = max(course.decided_at or 0 for course in own)
+            end = max(comparison.decided_at or 0 for comparison in own)
             later = [name for name in plan.replicates[end:] if (group, task, name) in cells]
             if later:
                 yield (

@@ -14,7 +14,7 @@ DRIFT = "drift"  # kind of the finding
 _UNUSUAL = 0.01  # p of a drift, over all comparisons and both tests
 
 
-def drifting(design: Design, contrast: Contrast, pairs: Sequence[Pair], remedy: str) -> Iterator[Finding]:
+def drift_findings(design: Design, contrast: Contrast, pairs: Sequence[Pair], remedy: str) -> Iterator[Finding]:
     """Yield a finding that caps the verdict if the `pairs` of a comparison drift. Pairs must be numbered in run order.
 
     `remedy`: how to repeat the experiment, as a sentence.

@@ -25,7 +25,7 @@ from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.imputation import Imputed
 from esper_ab.verdict.inconclusive import Inconclusive
 from esper_ab.verdict.look import Effect, Look
-from esper_ab.verdict.looks import Course
+from esper_ab.verdict.looks import ComparisonProgress
 from esper_ab.verdict.question import Lost, Question
 from esper_ab.verdict.verdict import Verdict
 
@@ -55,7 +55,7 @@ class Numbers:
     """
 
     question: Question
-    course: Course
+    progress: ComparisonProgress
     pairs: tuple[Pair, ...]  # all, by replicate; () if the runs form no pairs
     samples: Samples | None  # the runs of both groups, if they form no pairs
     used: int  # number of pairs used, counted from the first
@@ -79,7 +79,7 @@ class Numbers:
         last = self.last_look
         if last is not None and (last.bound_p is not None or last.bound_e is not None):
             return last.low, last.high, self.level_at(last.alpha)
-        early = not self.course.finished and (len(self.design.looks) > 1 or question.open_ended)
+        early = not self.progress.finished and (len(self.design.looks) > 1 or question.open_ended)
         level = Level(confidence=1.0 - question.alpha, early=early)
         interval = None if self.effect is None else self.effect.interval(question.alpha)
         if interval is None:
@@ -89,7 +89,7 @@ class Numbers:
 
     def level_at(self, alpha: float) -> Level:
         """Return the level of an interval at the bound of the last look."""
-        if self.course.looks[-1].bound_e is not None:
+        if self.progress.looks[-1].bound_e is not None:
             return Level(confidence=1.0 - alpha, kind="anytime-valid ")
         if len(self.design.looks) > 1:
             return Level(confidence=1.0 - alpha, kind="repeated ")
@@ -247,7 +247,7 @@ class Numbers:
     @property
     def last_look(self) -> Look | None:
         """The newest look taken."""
-        return self.course.last
+        return self.progress.last
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,9 +12,9 @@ from esper_ab.design.design import Contrast
 from esper_ab.verdict.analysis_plan import AnalysisPlan, Rule, design_over, make_plan
 from esper_ab.verdict.answer import Answer
 from esper_ab.verdict.judge import judge
-from esper_ab.verdict.looks import pairings_of
 from esper_ab.verdict.observations import ITEMS, POSITION, Observations
-from esper_ab.verdict.row_questions import on_pairings
+from esper_ab.verdict.pairing import pair_explored
+from esper_ab.verdict.row_questions import pairing_questions
 from esper_ab.verdict.scale import Scale
 
 _MOST_GROUPS = 100  # without a control: nearly 5,000 comparisons
@@ -39,7 +39,7 @@ def explore(
     """
     explored = _explored(observations, paired, rows)
     plan = _plan(explored, scales, rule, paired=paired, rows=rows)
-    if not any(pairing.pairs for pairing in pairings_of(plan, explored).values()):
+    if not any(pairing.pairs for pairing in pair_explored(plan, explored).values()):
         if all(row.value is None for row in observations.rows):
             reason = "no row has an outcome"
         elif plan.paired:
@@ -61,9 +61,9 @@ def questions_on(
     """Return what only the user can say about these rows before `explore` is called with the same arguments."""
     explored = _explored(observations, paired, rows)
     plan = _plan(explored, scales, rule, paired=paired, rows=rows)
-    pairings = pairings_of(plan, explored)
+    pairings = pair_explored(plan, explored)
     pairing_told = paired is not None or observations.paired_by_key
-    return tuple(on_pairings(explored, pairings, plan.replicates, pairing_told=pairing_told))
+    return tuple(pairing_questions(explored, pairings, plan.replicates, pairing_told=pairing_told))
 
 
 def _explored(observations: Observations, paired: bool | None, rows: str | None) -> Observations:

@@ -17,7 +17,7 @@ def looks_to_come(evidence: Evidence) -> list[int]:
 def next_look(evidence: Evidence) -> str:
     """Name the next look that can decide an open comparison; "" if none is left."""
     design = evidence.design
-    if evidence.course.finished:
+    if evidence.progress.finished:
         return ""
     coming = looks_to_come(evidence)
     if coming and coming[-1] >= LEAST_PAIRS:
@@ -35,7 +35,7 @@ def pairs_for_an_answer(evidence: Evidence) -> str:
     most = evidence.most_pairs
     done = len(evidence.pairs)
     design = evidence.design
-    if needed is None or evidence.course.standing == "futile":
+    if needed is None or evidence.progress.standing == "futile":
         return ""
     if needed.pairs <= done:
         return f"{n_pairs(done)} suffice to detect {design.margin_words} with 80 % power."

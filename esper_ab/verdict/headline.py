@@ -60,14 +60,14 @@ def headline(evidence: Evidence) -> str:
 def _answer(evidence: Evidence) -> str:
     verdict = evidence.verdict
     if verdict is Verdict.INCONCLUSIVE:
-        return _open(evidence)
+        return _undecided(evidence)
     if verdict is Verdict.EQUIVALENT:
         return _equivalent(evidence)
     if verdict in DIFFERENT:
         return _decided(evidence)
     if verdict is Verdict.NO_INFERENCE and evidence.estimate is not None:
         few = evidence.worded(f"Too few pairs to decide{_yet(evidence)} ({evidence.used}; {LEAST_PAIRS} needed)")
-        return f"{few}: {_ahead(evidence)}{_wins(evidence)}."
+        return f"{few}: {_observed_relation(evidence)}{_wins(evidence)}."
     return headline_of([(evidence.question.a, evidence.question.b)], evidence)
 
 
@@ -116,7 +116,7 @@ def _equivalent(evidence: Evidence) -> str:
     """Say that a difference is small, and that a large one is ruled out only if no rare failure can hide one."""
     question = evidence.question
     margin = evidence.design.margin_words
-    equivalent = f"{question.a} and {question.b} are equivalent within {margin}: {_ahead(evidence)}"
+    equivalent = f"{question.a} and {question.b} are equivalent within {margin}: {_observed_relation(evidence)}"
     tails = [tail for tail, _ in tails_beyond_margin(evidence)]
     if tails:
         counts = " and ".join(str(tail.count) for tail in tails)
@@ -129,7 +129,7 @@ def _equivalent(evidence: Evidence) -> str:
 
 def _decided(evidence: Evidence) -> str:
     question = evidence.question
-    ahead = evidence.course.direction * question.sign > 0
+    ahead = evidence.progress.direction * question.sign > 0
     better = "better" if ahead else "worse"
     margin = _margin(evidence)
     small = evidence.verdict in (Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN)
@@ -138,7 +138,7 @@ def _decided(evidence: Evidence) -> str:
         interval = _bracketed(evidence)
     else:
         by = " by"
-        interval = _bracketed(evidence, f", {_beside_margin(evidence)} {margin}")
+        interval = _bracketed(evidence, f", {_side_of_margin(evidence)} {margin}")
     size = evidence.design.outcome.difference(_size(evidence))
     return f"{question.a} is {better} than {question.b}{by} {size}{interval}{_wins(evidence)}."
 
@@ -149,7 +149,7 @@ def _margin(evidence: Evidence) -> str:
     return words if evidence.question.task == MEAN else f"the margin of {words}"
 
 
-def _beside_margin(evidence: Evidence) -> str:
+def _side_of_margin(evidence: Evidence) -> str:
     """Return where the interval lies, with 0 outside it: a difference inside the margin is not worth acting on."""
     low = evidence.low or 0.0
     high = evidence.high or 0.0
@@ -161,36 +161,36 @@ def _beside_margin(evidence: Evidence) -> str:
     return "within"
 
 
-def _open(evidence: Evidence) -> str:
+def _undecided(evidence: Evidence) -> str:
     reason = why_undecided(evidence)
     if evidence.estimate is None:
         return f"Not decided{_yet(evidence)}: {_worded(evidence, reason)}."
     if evidence.constant:
         answer = f"every pair differs by {evidence.constant}, so no test of a mean applies"
         return f"Not decided{_yet(evidence)}: {answer}; this is the answer for these seeds."
-    looks = _seen(evidence, "look level", "looks", ("better than", "worse than"), evidence.question.sign)
+    looks = _relation(evidence, "look level", "looks", ("better than", "worse than"), evidence.question.sign)
     but = f"{_worded_with_numbers(evidence, reason)}{_would_decide(evidence, reason)}"
     return f"Not decided{_yet(evidence)}: {looks}{_wins(evidence)}, but {but}."
 
 
 def _would_decide(evidence: Evidence, reason: Undecided) -> str:
     """Say how many pairs would show a difference of the margin, if more pairs are needed for a decision."""
-    if reason not in (Undecided.ZERO_INSIDE, Undecided.BOUND) or not evidence.course.finished:
+    if reason not in (Undecided.ZERO_INSIDE, Undecided.BOUND) or not evidence.progress.finished:
         return ""
     anew = evidence.pairs_anew
-    here = evidence.pairs_needed
-    pairs = min((needed.pairs for needed in (here, anew) if needed is not None), default=0)
+    extended = evidence.pairs_needed
+    pairs = min((needed.pairs for needed in (extended, anew) if needed is not None), default=0)
     if not evidence.used < pairs <= MOST_NAMED:
         return ""
-    fewer_anew = anew is not None and here is not None and anew.pairs < here.pairs
+    fewer_anew = anew is not None and extended is not None and anew.pairs < extended.pairs
     where = " in a new plan" if fewer_anew else ""
     return f"; about {pairs} pairs{where} would show a difference of {evidence.design.margin_words}"
 
 
 def _worded(evidence: Evidence, reason: Undecided) -> str:
     """Word a reason without numbers of the interval, as the end of "Not decided: ..., but ..."."""
-    if reason is Undecided.DRIFT and evidence.course.later:
-        later = len(evidence.course.later)
+    if reason is Undecided.DRIFT and evidence.progress.later:
+        later = len(evidence.progress.later)
         return f"the differences drift over all {n_pairs(evidence.used + later)}, {later} of them after that look"
     if reason is Undecided.LOST_WITHOUT_WORST:
         return f"{_REASONS[reason]} ({evidence.question.worst_flag})"
@@ -213,15 +213,15 @@ def _worded_with_numbers(evidence: Evidence, reason: Undecided) -> str:
 
 
 def _yet(evidence: Evidence) -> str:
-    return "" if evidence.course.finished else " yet"
+    return "" if evidence.progress.finished else " yet"
 
 
-def _ahead(evidence: Evidence) -> str:
+def _observed_relation(evidence: Evidence) -> str:
     """Return "a is 1.2 points above b": the observation alone."""
-    return _seen(evidence, "are level", "is", ("above", "below"), 1.0)
+    return _relation(evidence, "are level", "is", ("above", "below"), 1.0)
 
 
-def _seen(evidence: Evidence, equal: str, verb: str, ahead_behind: tuple[str, str], sign: float) -> str:
+def _relation(evidence: Evidence, equal: str, verb: str, ahead_behind: tuple[str, str], sign: float) -> str:
     """Say by how much the first group is ahead of the second, or behind it; `sign` is -1.0 if lower is ahead."""
     question = evidence.question
     estimate = evidence.estimate
@@ -263,9 +263,11 @@ def _digits_that_hide_nothing(evidence: Evidence, digits: int) -> int:
         apart.append(((evidence.low, evidence.high), (*marks, middle)))
     if evidence.verdict in CLAIMS and evidence.estimate is not None:
         apart.append(((evidence.estimate,), marks))
-    while (more := max((digits_apart(*numbers, digits) for numbers in apart), default=digits)) > digits:
-        digits = more  # digits that keep one number on its side may move another one across
-    return digits
+    while True:
+        needed = max((digits_apart(numbers, off, digits) for numbers, off in apart), default=digits)
+        if needed <= digits:
+            return digits
+        digits = needed  # digits that keep one number on its side may move another one across
 
 
 def _wins(evidence: Evidence) -> str:

@@ -18,7 +18,7 @@ import msgspec
 from esper_ab.design.design import Design
 from esper_ab.stats.pair import Data, Pair, Samples, before, outcomes
 from esper_ab.verdict.look import Look
-from esper_ab.verdict.looks import Course, retake
+from esper_ab.verdict.looks import ComparisonProgress, retake_look
 from esper_ab.verdict.question import HalfPair, Lost
 
 _RECURS = 2  # losses in one group and none in the other that suggest a property of the group
@@ -101,21 +101,21 @@ def _complete(value: float | None, failed: bool, given: float | None, own: list[
     return math.fsum(own) / len(own)
 
 
-def imputed(design: Design, data: Data, course: Course, lost: Lost) -> Imputed | None:
+def imputed(design: Design, data: Data, progress: ComparisonProgress, lost: Lost) -> Imputed | None:
     """Take the last look again with lost runs imputed; None if nothing is claimed or no run failed.
 
     With early stops, the last look is the one that decided. Otherwise it may be a later one; reports show its numbers.
     """
-    if not course.claimed:
+    if not progress.claimed:
         return None
-    look = course.looks[-1]
+    look = progress.looks[-1]
     lost = lost.before(look.replicates)
-    seen = before(data, look.replicates)
+    used = before(data, look.replicates)
     if not lost.a and not lost.b:
         return None
-    retakes = _retakes(design, look, seen, lost)
+    retakes = _retakes(design, look, used, lost)
     small = retakes is not None and all(again.look.small for again in retakes)
-    favours_a = course.direction * design.outcome.sign > 0.0
+    favours_a = progress.direction * design.outcome.sign > 0.0
     nothing = Imputed(
         lost_a=lost.a,
         lost_b=lost.b,
@@ -128,7 +128,7 @@ def imputed(design: Design, data: Data, course: Course, lost: Lost) -> Imputed |
         survives=False,
         small=small,
     )
-    if course.decision == "equivalent":
+    if progress.decision == "equivalent":
         if retakes is None:
             return nothing
         again = min(retakes, key=_favours_equivalence)
@@ -136,7 +136,7 @@ def imputed(design: Design, data: Data, course: Course, lost: Lost) -> Imputed |
         lost_by_claimed = lost.a if favours_a else lost.b
         if design.worst is None and lost_by_claimed:
             return nothing
-        again = _retake(design, look, seen, lost, against_a=favours_a)
+        again = _retake(design, look, used, lost, against_a=favours_a)
     return msgspec.structs.replace(
         nothing,
         given_a=again.given_a if lost.a else None,
@@ -145,19 +145,21 @@ def imputed(design: Design, data: Data, course: Course, lost: Lost) -> Imputed |
         mean=again.look.mean,
         p=again.look.p,
         e=again.look.e,
-        survives=course.upheld_by(again.look),
+        survives=progress.upheld_by(again.look),
     )
 
 
-def limits_with_losses(design: Design, data: Data, course: Course, lost: Lost) -> tuple[float | None, float | None]:
+def limits_with_losses(
+    design: Design, data: Data, progress: ComparisonProgress, lost: Lost
+) -> tuple[float | None, float | None]:
     """Return limits of the last look's repeated interval that hold whatever outcomes its lost runs would have had.
 
     Returns (None, None) if there are no such limits, because of unequal or several losses, no declared worst outcome,
     or no interval.
     """
-    if not course.looks or course.looks[-1].low is None:
+    if not progress.looks or progress.looks[-1].low is None:
         return None, None
-    look = course.looks[-1]
+    look = progress.looks[-1]
     lost = lost.before(look.replicates)
     looks = [look]
     if lost.a or lost.b:
@@ -192,7 +194,7 @@ def _retakes(design: Design, look: Look, data: Data, lost: Lost) -> tuple[_Retak
 
 def _retake(design: Design, look: Look, data: Data, lost: Lost, *, against_a: bool) -> _Retake:
     full, given_a, given_b = completed(design, data, lost.replicates, against_a=against_a)
-    return _Retake(look=retake(design, look, full), given_a=given_a, given_b=given_b)
+    return _Retake(look=retake_look(design, look, full), given_a=given_a, given_b=given_b)
 
 
 def _favours_equivalence(again: _Retake) -> tuple[bool, float]:

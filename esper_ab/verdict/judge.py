@@ -19,20 +19,21 @@ from esper_ab.verdict.analysis_plan import AnalysisPlan
 from esper_ab.verdict.answer import Answer
 from esper_ab.verdict.comparison import compare
 from esper_ab.verdict.departures import departures, listed_runs, listed_short, next_step
-from esper_ab.verdict.drift import drifting
+from esper_ab.verdict.drift import drift_findings
 from esper_ab.verdict.finding import Finding
-from esper_ab.verdict.looks import Courses, take_looks
-from esper_ab.verdict.observations import Observations, seed_key
+from esper_ab.verdict.looks import PlanProgress, take_looks
+from esper_ab.verdict.observations import Facts, Observations, seed_key
 from esper_ab.verdict.pairing import Pairing
 from esper_ab.verdict.question import Question
-from esper_ab.verdict.rows import on_rows
+from esper_ab.verdict.rows import row_findings
 from esper_ab.verdict.scale import MEAN
 from esper_ab.verdict.task_improvement import task_improvements
 from esper_ab.verdict.tuning import Tuned, tune
 
 CLUSTERS = "clusters"  # kind of a finding
-_LOOKED = "These outcomes cannot show whether anyone looked at them between the planned looks."
-_AGAIN = "Run it again with the groups in alternating order."
+_NO_FACTS = Facts(scope="")
+_UNKNOWN_LOOKS = "These outcomes cannot show whether anyone looked at them between the planned looks."
+_ALTERNATE = "Run it again with the groups in alternating order."
 _REPEAT = "Find what changed during the experiment (a cache, a leak, another job), and run it again."
 
 
@@ -132,43 +133,52 @@ def _refuse_foreign(plan: AnalysisPlan, observations: Observations) -> None:
 def _judged(plan: AnalysisPlan, observations: Observations, rng_seed: int, within: str = "") -> Answer:
     """Judge observations in which each group has one cell. `within`: the chosen settings, in words."""
     planned = observations if observations.exploratory else _planned(plan, observations)
-    followed = take_looks(plan, planned)
+    progress = take_looks(plan, planned)
+    answer = judge_looks(plan, planned, progress, rng_seed, within)
+    if observations.repeatable or observations.exploratory:
+        return answer
+    clusters = [finding.sentence for finding in answer.findings if finding.kind == CLUSTERS]
+    return replace(
+        answer,
+        departures=(*departures(plan, observations, progress), *clusters),
+        next_step=next_step(plan, planned, progress),
+    )
+
+
+def judge_looks(
+    plan: AnalysisPlan, observations: Observations, progress: PlanProgress, rng_seed: int, within: str = ""
+) -> Answer:
+    """Judge observations of planned runs, at which the looks have been taken. `within`: the chosen settings, in words.
+
+    The answer has no departures and no next step.
+    """
     comparisons = []
-    shown: dict[Finding, None] = {}  # findings of the outcomes, each once and in order
-    for contrast, course in followed.courses.items():
-        pairing = followed.pairings[contrast]
-        of_data = tuple(_of_data(plan, planned, followed, contrast))
-        shown.update(dict.fromkeys(of_data))
+    findings: dict[Finding, None] = {}  # of the outcomes, each once and in order
+    for contrast, pairing in progress.pairings.items():
+        of_outcomes = tuple(_findings_of_outcomes(plan, observations, progress, contrast))
+        findings.update(dict.fromkeys(of_outcomes))
         comparison = compare(
-            _question(plan, planned, contrast, pairing, rng_seed, within),
+            _question(plan, observations, contrast, pairing, rng_seed, within),
             pairing.pairs,
-            course,
+            progress.comparisons[contrast],
             lost=pairing.lost,
-            same_records=_everywhere(plan, planned, contrast, "same_records"),
-            findings=(*_of_records(plan, planned, contrast), *of_data),
+            same_records=_same_records(plan, observations, contrast),
+            findings=(*_findings_of_records(plan, observations, contrast), *of_outcomes),
         )
         comparisons.append(comparison)
     compared = [(contrast.a, contrast.b) for contrast in plan.design.comparisons]
-    answer = Answer(
-        observations=planned,
+    return Answer(
+        observations=observations,
         scales=plan.scales,
         design=plan.design,
-        courses=followed,
+        progress=progress,
         comparisons=tuple(comparisons),
         plan="" if observations.exploratory else plan.digest,
-        findings=tuple(shown),
+        findings=tuple(findings),
         departures=(),
-        improvements=task_improvements(planned, plan.scales, compared, rng_seed),
-        notes=tuple(_notes(planned, followed)),
+        improvements=task_improvements(observations, plan.scales, compared, rng_seed),
+        notes=tuple(_notes(observations, progress)),
         next_step="",
-    )
-    if observations.repeatable or observations.exploratory:
-        return answer
-    clusters = [finding.sentence for finding in shown if finding.kind == CLUSTERS]
-    return replace(
-        answer,
-        departures=(*departures(plan, observations, followed), *clusters),
-        next_step=next_step(plan, planned, followed),
     )
 
 
@@ -201,7 +211,7 @@ def _question(
         planned=planned,
         scope=_scope(plan, observations, contrast.task) + within,
         recorded=observations.repeatable,
-        same_settings=_everywhere(plan, observations, contrast, "same_settings"),
+        same_settings=_same_settings(plan, observations, contrast),
         declared=not observations.exploratory,
         unit=unit,
         rng_seed=rng_seed,
@@ -234,44 +244,52 @@ def _scope(plan: AnalysisPlan, observations: Observations, task: str) -> str:
     return f"task {task}"
 
 
-def _everywhere(plan: AnalysisPlan, observations: Observations, contrast: Contrast, fact: str) -> bool:
-    """True if `fact` holds for the comparison in every task that it covers."""
+def _facts_by_task(plan: AnalysisPlan, observations: Observations, contrast: Contrast) -> dict[str, Facts]:
+    """Return the facts of each task that the comparison covers; nothing holds for a task without records."""
     facts = observations.facts or {}
-    tasks = _tasks_of(plan, contrast)
-    return all(task in facts and contrast.groups in getattr(facts[task], fact) for task in tasks)
+    return {task: facts.get(task, _NO_FACTS) for task in _tasks_of(plan, contrast)}
 
 
-def _of_records(plan: AnalysisPlan, observations: Observations, contrast: Contrast) -> Iterator[Finding]:
+def _same_records(plan: AnalysisPlan, observations: Observations, contrast: Contrast) -> bool:
+    """True if both runs of every pair have equal records, in every task that the comparison covers."""
+    by_task = _facts_by_task(plan, observations, contrast)
+    return all(contrast.groups in facts.same_records for facts in by_task.values())
+
+
+def _same_settings(plan: AnalysisPlan, observations: Observations, contrast: Contrast) -> bool:
+    """True if the groups differ in no setting that they read, in every task that the comparison covers."""
+    by_task = _facts_by_task(plan, observations, contrast)
+    return all(contrast.groups in facts.same_settings for facts in by_task.values())
+
+
+def _findings_of_records(plan: AnalysisPlan, observations: Observations, contrast: Contrast) -> Iterator[Finding]:
     """Yield the audits' findings. A finding that blocks or caps a task also blocks or caps the mean over tasks."""
-    facts = observations.facts or {}
-    for task in _tasks_of(plan, contrast):
-        if task not in facts:
-            continue
-        for finding in facts[task].findings:
+    for task, facts in _facts_by_task(plan, observations, contrast).items():
+        for finding in facts.findings:
             if contrast.task == MEAN:
                 finding = msgspec.structs.replace(finding, sentence=f"{task}: {finding.sentence}")
             yield finding
 
 
-def _of_data(
-    plan: AnalysisPlan, observations: Observations, followed: Courses, contrast: Contrast
+def _findings_of_outcomes(
+    plan: AnalysisPlan, observations: Observations, progress: PlanProgress, contrast: Contrast
 ) -> Iterator[Finding]:
     """Yield the findings that follow from the outcomes: pairs that are dependent, and differences that drift."""
-    pairing = followed.pairings[contrast]
+    pairing = progress.pairings[contrast]
     if observations.facts is None:
-        yield from on_rows(observations, pairing, contrast, plan.replicates)
+        yield from row_findings(observations, pairing, contrast, plan.replicates)
     if pairing.clusters and not observations.exploratory:
-        yield _on_clusters(observations, pairing, contrast)
-    yield from _drift(plan, observations, pairing, contrast)
+        yield _cluster_finding(observations, pairing, contrast)
+    yield from _drift_findings(plan, observations, pairing, contrast)
     if contrast.task != MEAN:
         return
-    for other, of_task in followed.pairings.items():
+    for other, of_task in progress.pairings.items():
         if other.groups == contrast.groups and other.task != MEAN:
-            for finding in _drift(plan, observations, of_task, other):
+            for finding in _drift_findings(plan, observations, of_task, other):
                 yield msgspec.structs.replace(finding, sentence=f"{other.task}: {finding.sentence}")
 
 
-def _on_clusters(observations: Observations, pairing: Pairing, contrast: Contrast) -> Finding:
+def _cluster_finding(observations: Observations, pairing: Pairing, contrast: Contrast) -> Finding:
     """Return a finding that caps the verdict, because runs that the plan counts as independent share a cluster."""
     where = f" in {contrast.task}" if contrast.task else ""
     sharing = f"{listed_short(pairing.clusters[0])} share a cluster"
@@ -287,7 +305,9 @@ def _on_clusters(observations: Observations, pairing: Pairing, contrast: Contras
     )
 
 
-def _drift(plan: AnalysisPlan, observations: Observations, pairing: Pairing, contrast: Contrast) -> Iterator[Finding]:
+def _drift_findings(
+    plan: AnalysisPlan, observations: Observations, pairing: Pairing, contrast: Contrast
+) -> Iterator[Finding]:
     """Yield a finding that caps the verdict if the comparison's differences drift and the order of its pairs is known.
 
     The order is known from the rows' `order` or from a plan; the numbers of seeds do not tell when runs were made. All
@@ -304,8 +324,8 @@ def _drift(plan: AnalysisPlan, observations: Observations, pairing: Pairing, con
         pairs = [msgspec.structs.replace(pair, replicate=place) for place, pair in enumerate(pairs)]
     elif observations.exploratory:
         return
-    remedy = _AGAIN if observations.facts is None else _REPEAT
-    yield from drifting(plan.design_of(contrast), contrast, pairs, remedy)
+    remedy = _ALTERNATE if observations.facts is None else _REPEAT
+    yield from drift_findings(plan.design_of(contrast), contrast, pairs, remedy)
 
 
 def _order_of_runs(observations: Observations, contrast: Contrast) -> dict[str, float]:
@@ -320,14 +340,14 @@ def _order_of_runs(observations: Observations, contrast: Contrast) -> dict[str, 
     return {name: fsum(places) / len(places) for name, places in orders.items()}
 
 
-def _notes(observations: Observations, followed: Courses) -> Iterator[str]:
+def _notes(observations: Observations, progress: PlanProgress) -> Iterator[str]:
     """Yield notes on the runs: those without a partner, and pairs that are not independent."""
     yield from observations.notes
     if not observations.exploratory:
         if observations.facts is None:
-            yield _LOOKED
+            yield _UNKNOWN_LOOKS
         return
-    for contrast, pairing in followed.pairings.items():
+    for contrast, pairing in progress.pairings.items():
         if pairing.clusters:
             where = f" ({contrast.task})" if contrast.task else ""
             independent = len(pairing.pairs)

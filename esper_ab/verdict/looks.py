@@ -11,7 +11,7 @@ look of an extended plan, and in an open-ended one, every replicate is followed 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -22,13 +22,12 @@ from esper_ab.stats.pair import Data, Pair, Samples
 from esper_ab.verdict.analysis_plan import AnalysisPlan
 from esper_ab.verdict.look import Look, take_look
 from esper_ab.verdict.observations import Cells, Observations
-from esper_ab.verdict.pairing import Pairing, pair_up, runs_of, sampled
-from esper_ab.verdict.tuning import tune
+from esper_ab.verdict.pairing import Pairing, pair_explored, pair_up, runs_of
 
 LookDecision = Literal["open", "crossed", "equivalent", "futile"]
 
 
-class Course(msgspec.Struct, frozen=True, kw_only=True):
+class ComparisonProgress(msgspec.Struct, frozen=True, kw_only=True):
     """The looks taken so far at one comparison, and their decision. A decision is never reversed."""
 
     looks: tuple[Look, ...]  # up to the stop if the design stops early, else all
@@ -65,8 +64,72 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
         return look.crossed and look.mean is not None and look.mean * self.direction > 0.0
 
 
+@dataclass(frozen=True, kw_only=True)
+class PlanProgress:
+    """The looks taken so far at all comparisons of a plan."""
+
+    complete: int  # leading replicates that have all runs that the last look needed
+    comparisons: Mapping[Contrast, ComparisonProgress]  # in the order of the design
+    pairings: Mapping[Contrast, Pairing]  # for runs done elsewhere, those before a gap and before an early stop
+
+
+def take_looks(plan: AnalysisPlan, observations: Observations) -> PlanProgress:
+    """Take every look whose runs all exist or are lost. Each group has one cell: `tune` chooses it before.
+
+    A look needs the runs of both groups of every comparison that is still open or, if there are no early stops, the
+    runs of all groups. Exploratory observations have a single look, at all runs.
+    """
+    cells = observations.cells
+    contrasts = plan.design.comparisons
+    if observations.exploratory:
+        pairings = pair_explored(plan, observations)
+        ready = dict.fromkeys(contrasts, plan.design.looks[-1])
+    else:
+        pairings = {contrast: _pair_planned(plan, cells, contrast, plan.replicates) for contrast in contrasts}
+        ready = {contrast: _ready(plan, cells, contrast) for contrast in contrasts}
+    complete, comparisons = _look_while_ready(plan, pairings, ready)
+    done_elsewhere = not observations.repeatable and not observations.exploratory
+    for contrast, progress in comparisons.items():
+        existing = _pairs_of(pairings[contrast])
+        decided_at = progress.decided_at if plan.design.early_stop else None
+        if done_elsewhere:
+            end = ready[contrast] if decided_at is None else decided_at
+            pairings[contrast] = _pair_planned(plan, cells, contrast, plan.replicates[:end])
+        pairings[contrast] = replace(pairings[contrast], existing=existing)
+        if decided_at is not None:
+            later = tuple(pair for pair in existing if pair.replicate >= decided_at)
+            comparisons[contrast] = msgspec.structs.replace(progress, later=later)
+    return PlanProgress(complete=complete, comparisons=comparisons, pairings=pairings)
+
+
+def progress_after(
+    design: Design,
+    data: Mapping[Contrast, Data],
+    complete: int,
+    own: Mapping[Contrast, Design] | None = None,
+) -> dict[Contrast, ComparisonProgress]:
+    """Take the looks at the first `complete` replicates, at every comparison of the design.
+
+    `complete`: number of leading replicates whose runs are all finished or lost. `data`: pairs in any order (those of
+    later replicates are ignored), or unpaired runs, which have a single look. Replicates are numbered from 0. `own`:
+    by comparison, the design with its own margin and outcome, if these differ between comparisons.
+    """
+    states = {}
+    for contrast in design.comparisons:
+        own_design = own[contrast] if own else design
+        states[contrast] = _State(design=own_design, data=data.get(contrast, ()))
+    for replicates in _looks_between(design, 0, complete):
+        _take_look_at_each(design, replicates, list(states.values()))
+    return _progress(design, states, complete)
+
+
+def retake_look(design: Design, look: Look, data: Data) -> Look:
+    """Take `look` again with different runs, at the same bounds."""
+    return take_look(design, look.replicates, data, round(design.alpha / look.alpha))
+
+
 @dataclass
-class _Track:
+class _State:
     """State of one comparison between two looks."""
 
     design: Design  # of the experiment, with the margin and the outcome of this comparison
@@ -75,92 +138,89 @@ class _Track:
     decision: LookDecision = "open"
     decided_at: int | None = None
     direction: int = 0
-    held: int = 0  # number of comparisons that shared alpha when it was decided, which fixes its share
+    shares_at_decision: int = 0  # number of comparisons that shared alpha then, which fixes this one's share
     passed_on: bool = False  # whether its share was passed on: it crossed, and is larger than the margin
 
 
-def courses_of(
-    design: Design,
-    pairs: Mapping[Contrast, Data],
-    complete: int,
-    own: Mapping[Contrast, Design] | None = None,
-) -> dict[Contrast, Course]:
-    """Return the course of every comparison of the design after its first `complete` replicates.
-
-    `complete`: number of leading replicates whose runs are all finished or lost. `pairs`: pairs in any order (those of
-    later replicates are ignored), or unpaired runs, which have a single look. Replicates are numbered from 0. `own`:
-    by comparison, the design with its own margin and outcome, if these differ between comparisons.
-    """
-    tracks = {}
-    for contrast in design.comparisons:
-        own_design = own[contrast] if own else design
-        tracks[contrast] = _Track(design=own_design, data=pairs.get(contrast, ()))
-    for replicates in _looks(design, complete):
-        _take(design, replicates, list(tracks.values()))
-    planned = complete >= max(design.looks, default=0)  # whether every planned look was taken
-    over = planned and design.anytime_after is None
-    courses = {}
-    for contrast, track in tracks.items():
-        decided = track.decision != "open" and (design.early_stop or planned)
-        courses[contrast] = Course(
-            looks=tuple(track.looks),
-            decision=track.decision,
-            decided_at=track.decided_at,
-            direction=track.direction,
-            finished=decided or over,
-        )
-    return courses
-
-
-def retake(design: Design, look: Look, data: Data) -> Look:
-    """Take `look` again with different runs, at the same bounds."""
-    return take_look(design, look.replicates, data, round(design.alpha / look.alpha))
-
-
-def _looks(design: Design, complete: int) -> Iterator[int]:
-    yield from (look for look in design.looks if look <= complete)
-    if design.anytime_after is not None:
-        yield from range(design.anytime_after + 1, complete + 1)
-
-
-def _take(design: Design, replicates: int, tracks: list[_Track]) -> None:
-    """Take one look at every comparison that still takes part."""
-    n_open = sum(not track.passed_on for track in tracks)
-    undecided = [track for track in tracks if track.decision == "open"]
-    if not design.early_stop:
-        for track in tracks:
-            if track.decision != "open":
-                track.looks.append(take_look(track.design, replicates, track.data, track.held))
+def _look_while_ready(
+    plan: AnalysisPlan, pairings: Mapping[Contrast, Pairing], ready: Mapping[Contrast, int]
+) -> tuple[int, dict[Contrast, ComparisonProgress]]:
+    """Take one look after another; return the number of replicates at the last look, and the progress."""
+    design = plan.design
+    states = {}
+    for contrast, pairing in pairings.items():
+        states[contrast] = _State(design=plan.design_of(contrast), data=pairing.pairs)
+    complete = 0
     while True:
-        seen = [(track, take_look(track.design, replicates, track.data, n_open)) for track in undecided]
-        crossing = [(track, look) for track, look in seen if look.crossed]
+        needed = [contrast for contrast in states if not design.early_stop or states[contrast].decision == "open"]
+        reach = min((ready[contrast] for contrast in needed), default=0)
+        upcoming = _next_look(design, complete, reach)
+        if upcoming is None:
+            return complete, _progress(design, states, complete)
+        for replicates in _looks_between(design, complete, upcoming):
+            _take_look_at_each(design, replicates, list(states.values()))
+        complete = upcoming
+
+
+def _next_look(design: Design, complete: int, reach: int) -> int | None:
+    """Return the next planned look or, after these, the newest one; None if its runs are not the first `reach`."""
+    planned = [look for look in design.looks if look > complete]
+    if planned:
+        upcoming = planned[0]
+    elif design.anytime_after is not None:
+        upcoming = reach
+    else:
+        return None
+    if complete < upcoming <= reach:
+        return upcoming
+    return None
+
+
+def _looks_between(design: Design, complete: int, until: int) -> Iterator[int]:
+    """Yield the looks after more than `complete` and at most `until` replicates."""
+    yield from (look for look in design.looks if complete < look <= until)
+    if design.anytime_after is not None:
+        yield from range(max(design.anytime_after, complete) + 1, until + 1)
+
+
+def _take_look_at_each(design: Design, replicates: int, states: Sequence[_State]) -> None:
+    """Take one look at every comparison that still takes part."""
+    n_open = sum(not state.passed_on for state in states)
+    undecided = [state for state in states if state.decision == "open"]
+    if not design.early_stop:
+        for state in states:
+            if state.decision != "open":
+                state.looks.append(take_look(state.design, replicates, state.data, state.shares_at_decision))
+    while True:
+        taken = [(state, take_look(state.design, replicates, state.data, n_open)) for state in undecided]
+        crossing = [(state, look) for state, look in taken if look.crossed]
         if not crossing:
             break
-        for track, look in crossing:
-            _decide(track, look, "crossed", n_open)
-            track.passed_on = _beyond(look, track.design.margin)
-        n_open -= sum(track.passed_on for track, _ in crossing)
-        undecided = [track for track, look in seen if not look.crossed]
-    for track, look in seen:
+        for state, look in crossing:
+            _decide(state, look, "crossed", n_open)
+            state.passed_on = _beyond(look, state.design.margin)
+        n_open -= sum(state.passed_on for state, _ in crossing)
+        undecided = [state for state, look in taken if not look.crossed]
+    for state, look in taken:
         if look.equivalent:
-            _decide(track, look, "equivalent", n_open)
+            _decide(state, look, "equivalent", n_open)
         elif look.futile:
-            _decide(track, look, "futile", n_open)
+            _decide(state, look, "futile", n_open)
         else:
-            track.looks.append(look)
+            state.looks.append(look)
 
 
-def _decide(track: _Track, look: Look, decision: LookDecision, n_open: int) -> None:
-    track.looks.append(look)
-    track.decision = decision
-    track.decided_at = look.replicates
-    track.held = n_open
+def _decide(state: _State, look: Look, decision: LookDecision, n_open: int) -> None:
+    state.looks.append(look)
+    state.decision = decision
+    state.decided_at = look.replicates
+    state.shares_at_decision = n_open
     if decision != "crossed" or not look.mean:
         return
     if look.mean > 0.0:
-        track.direction = 1
+        state.direction = 1
     else:
-        track.direction = -1
+        state.direction = -1
 
 
 def _beyond(look: Look, margin: float) -> bool:
@@ -170,53 +230,25 @@ def _beyond(look: Look, margin: float) -> bool:
     return above or below
 
 
-@dataclass(frozen=True, kw_only=True)
-class Courses:
-    """State of every comparison after the looks that could be taken."""
-
-    complete: int  # leading replicates that have all runs that the last look needed
-    courses: Mapping[Contrast, Course]  # in the order of the design
-    pairings: Mapping[Contrast, Pairing]  # for runs done elsewhere, those before a gap and before an early stop
-
-
-def follow(plan: AnalysisPlan, observations: Observations) -> Courses:
-    """Take every look whose runs all exist or are lost.
-
-    A look needs the runs of both groups of every comparison that is still open or, if there are no early stops, the
-    runs of all groups. Exploratory observations have a single look, at all runs. If the plan has cells, each group is
-    represented by its best cell.
-    """
-    if plan.cells:
-        observations = tune(observations, plan).observations
-    return take_looks(plan, observations)
+def _progress(design: Design, states: Mapping[Contrast, _State], complete: int) -> dict[Contrast, ComparisonProgress]:
+    """Return the progress of each comparison after the looks at the first `complete` replicates."""
+    all_planned = complete >= max(design.looks, default=0)  # whether every planned look was taken
+    all_taken = all_planned and design.anytime_after is None
+    progress = {}
+    for contrast, state in states.items():
+        decided = state.decision != "open" and (design.early_stop or all_planned)
+        progress[contrast] = ComparisonProgress(
+            looks=tuple(state.looks),
+            decision=state.decision,
+            decided_at=state.decided_at,
+            direction=state.direction,
+            finished=decided or all_taken,
+        )
+    return progress
 
 
-def take_looks(plan: AnalysisPlan, observations: Observations) -> Courses:
-    """Take every look as `follow` does, for observations in which each group has one cell."""
-    cells = observations.cells
-    comparisons = plan.design.comparisons
-    early_stop = plan.design.early_stop
-    if observations.exploratory:
-        pairings = pairings_of(plan, observations)
-        ready = dict.fromkeys(comparisons, plan.design.looks[-1])
-    else:
-        pairings = {
-            contrast: pair_up(cells, contrast, plan.scales, plan.replicates, planned=True) for contrast in comparisons
-        }
-        ready = {contrast: _ready(plan, cells, contrast) for contrast in comparisons}
-    complete, courses = _looked(plan, pairings, ready)
-    done_elsewhere = not observations.repeatable and not observations.exploratory
-    for contrast, course in courses.items():
-        existing = _pairs_of(pairings[contrast])
-        decided_at = course.decided_at if early_stop else None
-        if done_elsewhere:
-            used = plan.replicates[: ready[contrast] if decided_at is None else decided_at]
-            pairings[contrast] = pair_up(cells, contrast, plan.scales, used, planned=True)
-        pairings[contrast] = replace(pairings[contrast], existing=existing)
-        if decided_at is not None:
-            later = tuple(pair for pair in existing if pair.replicate >= decided_at)
-            courses[contrast] = msgspec.structs.replace(course, later=later)
-    return Courses(complete=complete, courses=courses, pairings=pairings)
+def _pair_planned(plan: AnalysisPlan, cells: Cells, contrast: Contrast, order: Sequence[str]) -> Pairing:
+    return pair_up(cells, contrast, plan.scales, order, planned=True)
 
 
 def _pairs_of(pairing: Pairing) -> tuple[Pair, ...]:
@@ -226,19 +258,6 @@ def _pairs_of(pairing: Pairing) -> tuple[Pair, ...]:
     return pairing.pairs
 
 
-def pairings_of(plan: AnalysisPlan, observations: Observations) -> dict[Contrast, Pairing]:
-    """Form the pairs of exploratory observations, or two samples if the runs are unpaired."""
-    cells = observations.cells
-    comparisons = plan.design.comparisons
-    if not plan.paired:
-        return {contrast: sampled(cells, contrast, plan.scales, plan.replicates) for contrast in comparisons}
-    absent_lost = not observations.partners_left_out
-    return {
-        contrast: pair_up(cells, contrast, plan.scales, plan.replicates, absent_lost=absent_lost)
-        for contrast in comparisons
-    }
-
-
 def _ready(plan: AnalysisPlan, cells: Cells, contrast: Contrast) -> int:
     """Count the leading replicates in which both groups have their runs, finished or lost."""
     for place, replicate in enumerate(plan.replicates):
@@ -246,22 +265,3 @@ def _ready(plan: AnalysisPlan, cells: Cells, contrast: Contrast) -> int:
             if not runs_of(cells, group, contrast.task, plan.scales, replicate):
                 return place
     return len(plan.replicates)
-
-
-def _looked(
-    plan: AnalysisPlan, pairings: Mapping[Contrast, Pairing], ready: Mapping[Contrast, int]
-) -> tuple[int, dict[Contrast, Course]]:
-    """Take one look after another; return the number of replicates at the last look, and the courses."""
-    design = plan.design
-    complete = 0
-    own = {contrast: plan.design_of(contrast) for contrast in pairings}
-    data = {contrast: pairing.pairs for contrast, pairing in pairings.items()}
-    while True:
-        courses = courses_of(design, data, complete, own)
-        continued = [one for one in ready if not design.early_stop or courses[one].decision == "open"]
-        reach = min((ready[contrast] for contrast in continued), default=0)
-        after_planned = None if design.anytime_after is None else reach
-        following = next((look for look in design.looks if look > complete), after_planned)
-        if following is None or not complete < following <= reach:
-            return complete, courses
-        complete = following

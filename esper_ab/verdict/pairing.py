@@ -15,7 +15,8 @@ import msgspec
 
 from esper_ab.design.design import Contrast
 from esper_ab.stats.pair import Pair, Samples
-from esper_ab.verdict.observations import Cells, Observation
+from esper_ab.verdict.analysis_plan import AnalysisPlan
+from esper_ab.verdict.observations import Cells, Observation, Observations
 from esper_ab.verdict.question import HalfPair, Lost
 from esper_ab.verdict.scale import MEAN, Scale
 
@@ -141,6 +142,19 @@ def _replicate(
     a = _value(runs_a, task, scales)
     b = _value(runs_b, task, scales)
     return _Replicate(place=place, runs_a=runs_a, runs_b=runs_b, a=a, b=b)
+
+
+def pair_explored(plan: AnalysisPlan, observations: Observations) -> dict[Contrast, Pairing]:
+    """Form the pairs of exploratory observations, or two samples if the runs are unpaired."""
+    cells = observations.cells
+    contrasts = plan.design.comparisons
+    if not plan.paired:
+        return {contrast: sampled(cells, contrast, plan.scales, plan.replicates) for contrast in contrasts}
+    absent_lost = not observations.partners_left_out
+    pairings = {}
+    for contrast in contrasts:
+        pairings[contrast] = pair_up(cells, contrast, plan.scales, plan.replicates, absent_lost=absent_lost)
+    return pairings
 
 
 def sampled(cells: Cells, contrast: Contrast, scales: Sequence[Scale], order: Sequence[str]) -> Pairing:

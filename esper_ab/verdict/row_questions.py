@@ -46,17 +46,19 @@ _LOWER = frozenset(
 )
 _MOST_COPIES = 3  # sets of copies that a question names
 _RUNS = (Setting("rows", "runs"),)
-_OWN = "if each row is a training run of its own"
+_IF_RUNS = "if each row is a training run of its own"
 
 
-def on_items(observations: Observations, rows: str | None) -> Iterator[OpenQuestion]:
+def item_questions(observations: Observations, rows: str | None) -> Iterator[OpenQuestion]:
     """Yield a question if the column that names or pairs runs is called like the items of a run."""
     column = observations.run_column
     if names_items(column) and rows != "runs":
-        yield OpenQuestion(f"the column {column} names items of a run, not training runs, and {ITEMS}; {_OWN}", _RUNS)
+        yield OpenQuestion(
+            f"the column {column} names items of a run, not training runs, and {ITEMS}; {_IF_RUNS}", _RUNS
+        )
 
 
-def on_direction(column: str, told: Mapping[str, object]) -> Iterator[OpenQuestion]:
+def direction_questions(column: str, told: Mapping[str, object]) -> Iterator[OpenQuestion]:
     """Yield a question if no direction is `told`, and the outcome's name suggests that lower is better.
 
     `column`: the source's name for the outcome; "": there is no source yet.
@@ -77,7 +79,7 @@ def _lower_is_likely(name: str) -> bool:
     return not _LOWER.isdisjoint(words) or "steps to" in " ".join(words)
 
 
-def on_pairings(
+def pairing_questions(
     observations: Observations, pairings: Mapping[Contrast, Pairing], replicates: Sequence[str], *, pairing_told: bool
 ) -> Iterator[OpenQuestion]:
     """Yield a question if half of the outcomes of a group or more are copies, and one if rows were sorted.
@@ -91,7 +93,8 @@ def on_pairings(
             yield OpenQuestion(f"{named}; remove the copies, unless each row is a training run of its own", _RUNS)
     if not pairing_told:
         for contrast, pairing in pairings.items():
-            if text := sorted_by_seed(contrast, pairing, replicates):
+            text = sorted_by_seed(contrast, pairing, replicates)
+            if text:
                 yield OpenQuestion(text, (Setting("unpaired"), Setting("paired")))
                 return
 

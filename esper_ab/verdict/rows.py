@@ -20,21 +20,21 @@ _DIGITS = "0123456789"  # str.isdigit is also true of characters that int() cann
 _LEAST_SORTED = 8  # distinct outcomes of each group; chance sorts both in one file in a billion
 
 
-def on_rows(
+def row_findings(
     observations: Observations, pairing: Pairing, contrast: Contrast, replicates: Sequence[str]
 ) -> Iterator[Finding]:
     """Yield a finding for each thing about the rows of a comparison that a reader of its verdict must know."""
-    sentences = [*_on_partners(observations, pairing)]
+    sentences = [*_partner_sentences(observations, pairing)]
     sentences += [f"{text}: copies are no further runs." for text, _ in copied(contrast, pairing, NAMED)]
     order = sorted_by_seed(contrast, pairing, replicates)
     if order:
         sentences.append(f"{order}.")
-    sentences += _on_names(observations)
+    sentences += _name_sentences(observations)
     for sentence in sentences:
         yield Finding(kind=ROWS, weight="notes", groups=contrast.groups, sentence=sentence)
 
 
-def _on_partners(observations: Observations, pairing: Pairing) -> Iterator[str]:
+def _partner_sentences(observations: Observations, pairing: Pairing) -> Iterator[str]:
     seeds = observations.pair_column
     named = seeds.capitalize()
     if pairing.absent:
@@ -52,7 +52,7 @@ def _on_partners(observations: Observations, pairing: Pairing) -> Iterator[str]:
         )
 
 
-def _on_names(observations: Observations) -> Iterator[str]:
+def _name_sentences(observations: Observations) -> Iterator[str]:
     """Say that runs are named like items, unless the user confirmed that they are runs."""
     words = {item_word(name) for name in observations.replicates}
     if len(words) == 1 and "" not in words and not observations.rows_are_runs:

@@ -11,7 +11,7 @@ from esper_ab.stats.anytime_t import anytime_interval
 from esper_ab.stats.distributions import t_sf
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.verdict.look import Effect
-from esper_ab.verdict.looks import Course
+from esper_ab.verdict.looks import ComparisonProgress
 from esper_ab.verdict.question import Question
 
 Spread = tuple[float, int, int]  # SD of pair differences in a balanced plan, its df, columns of the design
@@ -27,26 +27,26 @@ def spread(effect: Effect | None) -> Spread | None:
     return effect.se * math.sqrt(effect.pairs), int(effect.df), effect.pairs - int(effect.df)
 
 
-def extendable(question: Question, course: Course) -> bool:
+def extendable(question: Question, progress: ComparisonProgress) -> bool:
     """True if the comparison is open and its runs have records, so that `esper-ab resume --seeds` could decide it."""
-    return question.recorded and course.decision == "open"
+    return question.recorded and progress.decision == "open"
 
 
-def needed_here(question: Question, course: Course, observed: Spread) -> PairsNeeded:
+def needed_here(question: Question, progress: ComparisonProgress, observed: Spread) -> PairsNeeded:
     """Return how many pairs the margin needs in this plan or, if it is too small, in an extension, where possible."""
     sd, df, columns = observed
     design = question.design
-    bound = _bound(question, course)
+    bound = _bound(question, progress)
     needed = pairs_needed(sd, df, design.margin, bound, columns)
     if callable(bound) or needed.pairs <= question.planned:
         return needed
-    if not design.boundaries or not extendable(question, course):
+    if not design.boundaries or not extendable(question, progress):
         return needed  # no extension is possible: the pairs of a longer plan
-    evidence = EXTENSION_STRICTNESS / _held(question, course)
+    evidence = EXTENSION_STRICTNESS / _share_of_alpha(question, progress)
     return pairs_needed(sd, df, design.margin, lambda pairs: _anytime_p(pairs, evidence), columns)
 
 
-def needed_anew(question: Question, course: Course, observed: Spread) -> PairsNeeded | None:
+def needed_anew(question: Question, progress: ComparisonProgress, observed: Spread) -> PairsNeeded | None:
     """Return how many pairs a new plan with about the same last bound as this plan needs to detect the margin.
 
     Returns None unless this plan has looks.
@@ -54,43 +54,43 @@ def needed_anew(question: Question, course: Course, observed: Spread) -> PairsNe
     if not question.design.boundaries:
         return None
     sd, df, columns = observed
-    return pairs_needed(sd, df, question.design.margin, _planned_bound(question, course), columns)
+    return pairs_needed(sd, df, question.design.margin, _planned_bound(question, progress), columns)
 
 
-def smallest_difference(question: Question, course: Course, observed: Spread, most: int) -> float | None:
+def smallest_difference(question: Question, progress: ComparisonProgress, observed: Spread, most: int) -> float | None:
     """Return the smallest difference that `most` pairs detect with 80 % power; None if there is no such difference."""
     if most < LEAST_PAIRS:
         return None
     sd, _, columns = observed
-    bound = _bound(question, course)
+    bound = _bound(question, progress)
     if callable(bound):
         return smallest_resolvable(sd, most, bound(most), columns, signed=False)
     return smallest_resolvable(sd, most, bound, columns, signed=True)
 
 
-def _bound(question: Question, course: Course) -> PBound:
+def _bound(question: Question, progress: ComparisonProgress) -> PBound:
     """Return the bound on p at the end of the plan; under the anytime-valid rule it depends on the number of pairs."""
     design = question.design
     if design.anytime_after is None:
-        return _planned_bound(question, course)
-    evidence = design.evidence * design.alpha / _held(question, course)
+        return _planned_bound(question, progress)
+    evidence = design.evidence * design.alpha / _share_of_alpha(question, progress)
     return lambda pairs: _anytime_p(pairs, evidence)
 
 
-def _planned_bound(question: Question, course: Course) -> float:
+def _planned_bound(question: Question, progress: ComparisonProgress) -> float:
     """Return the bound on p at the last planned look."""
-    held = _held(question, course)
+    share = _share_of_alpha(question, progress)
     for boundary in question.design.boundaries:
-        if math.isclose(boundary.alpha, held):
+        if math.isclose(boundary.alpha, share):
             return boundary.nominal_p[-1]
-    return held
+    return share
 
 
-def _held(question: Question, course: Course) -> float:
+def _share_of_alpha(question: Question, progress: ComparisonProgress) -> float:
     """Return the share of alpha that the comparison holds."""
-    if course.last is None:
+    if progress.last is None:
         return question.alpha
-    return course.last.alpha
+    return progress.last.alpha
 
 
 def _anytime_p(pairs: int, evidence: float) -> float:

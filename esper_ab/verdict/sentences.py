@@ -53,13 +53,13 @@ def rule_sentence(design: Design) -> str:
     else:
         caps = "The audit and lost runs can block or cap a verdict."
     return (
-        f"{rule(design)}. BETTER or WORSE if that bound is reached{_signs(design)}. EQUIVALENT (BELOW MARGIN after "
-        f"BETTER or WORSE) if {_when_small(design)} the interval lies within +-{design.margin_words}. Otherwise "
-        f"INCONCLUSIVE. {caps}"
+        f"{rule(design)}. BETTER or WORSE if that bound is reached{_signs_rule(design)}. EQUIVALENT (BELOW MARGIN "
+        f"after BETTER or WORSE) if {_looks_for_small(design)} the interval lies within +-{design.margin_words}. "
+        f"Otherwise INCONCLUSIVE. {caps}"
     )
 
 
-def _signs(design: Design) -> str:
+def _signs_rule(design: Design) -> str:
     """Say at how many pairs a claim also needs the exact sign-flip test; "" if the design has no such look."""
     backed = [look for look in design.looks if look in BACKED_BY_SIGNS]
     if design.test != "t" or not backed:
@@ -71,7 +71,7 @@ def _signs(design: Design) -> str:
     return agrees
 
 
-def _when_small(design: Design) -> str:
+def _looks_for_small(design: Design) -> str:
     """Say at which looks a difference may be called smaller than the margin, as in "at the last look, with ..."."""
     counted = "pairs" if design.test == "t" else "runs per group"
     enough = f"with {LEAST_EQUIVALENCE_PAIRS} {counted} or more"
@@ -85,7 +85,7 @@ def _when_small(design: Design) -> str:
     return " or ".join(times)
 
 
-def _early(evidence: Evidence) -> str:
+def _pairs_to_call_it_small(evidence: Evidence) -> str:
     """Say from when the difference could be claimed to be smaller than the margin."""
     if evidence.small_from:
         return f"Calling it smaller than the margin takes {evidence.small_from}."
@@ -114,7 +114,7 @@ def sentence(evidence: Evidence) -> str:
     return f"{result} Conditional on {question.scope}."
 
 
-def _head(evidence: Evidence) -> str:
+def _estimate(evidence: Evidence) -> str:
     """Write the estimate, as in "shaped - simplified = +1.20 points"."""
     assert evidence.estimate is not None
     design = evidence.design
@@ -139,7 +139,7 @@ def _no_inference(evidence: Evidence) -> str:
         spread = f"Runs of one group have a standard deviation of about {sd} (calibration)"
     flag = f" (--seeds {LEAST_PAIRS})" if question.recorded else ""
     return (
-        f"NO INFERENCE (1 pair). {_head(evidence)}. These are two runs. {spread}. "
+        f"NO INFERENCE (1 pair). {_estimate(evidence)}. These are two runs. {spread}. "
         f"A verdict needs at least {LEAST_PAIRS} pairs{flag}."
     )
 
@@ -156,7 +156,8 @@ def _decided(evidence: Evidence) -> str:
     question = evidence.question
     n = evidence.counted(evidence.used)
     margin = question.design.margin_words
-    numbers = f"{_head(evidence)}, {interval(evidence)}, {_test(evidence)}{_when(evidence)}{_of_last(evidence)}."
+    looks = f"{_deciding_look(evidence)}{_later_look(evidence)}"
+    numbers = f"{_estimate(evidence)}, {interval(evidence)}, {_test(evidence)}{looks}."
     if evidence.verdict is Verdict.EQUIVALENT:
         tost = f" (TOST p {p_text(evidence.equivalence.p)})" if evidence.equivalence else ""
         return (
@@ -165,13 +166,13 @@ def _decided(evidence: Evidence) -> str:
         )
     parts = [f"{evidence.verdict} ({n}).", numbers]
     if evidence.verdict in (Verdict.BETTER, Verdict.WORSE):
-        parts.append(_early(evidence))
+        parts.append(_pairs_to_call_it_small(evidence))
     else:
-        parts.append(f"There is a difference, smaller than the margin of {margin}{_at_once(evidence)}.")
+        parts.append(f"There is a difference, smaller than the margin of {margin}{_simultaneous_interval(evidence)}.")
     return _joined(parts)
 
 
-def _at_once(evidence: Evidence) -> str:
+def _simultaneous_interval(evidence: Evidence) -> str:
     """Give the interval that holds for all comparisons at once, if there are several."""
     design = evidence.question.design
     if len(design.comparisons) < 2:
@@ -207,30 +208,30 @@ def _deciding_p(evidence: Evidence) -> float | None:
     return evidence.effect.p if evidence.effect else None
 
 
-def _when(evidence: Evidence) -> str:
+def _deciding_look(evidence: Evidence) -> str:
     """Name the look that decided the comparison; "" in a design with a single look."""
-    at = evidence.course.decided_at
+    at = evidence.progress.decided_at
     design = evidence.design
     if at is None or (len(design.looks) < 2 and design.anytime_after is None):
         return ""
-    return f", decided {_after(design, at)}"
+    return f", decided {_look_in_words(design, at)}"
 
 
-def _at_which_look(evidence: Evidence) -> str:
+def _at_deciding_look(evidence: Evidence) -> str:
     """Name the look that decided or stopped the comparison, as in " after 8 seeds (look 1 of 2)"."""
-    return _when(evidence).removeprefix(", decided")
+    return _deciding_look(evidence).removeprefix(", decided")
 
 
-def _of_last(evidence: Evidence) -> str:
+def _later_look(evidence: Evidence) -> str:
     """Say that the numbers are from a look after the deciding one; "" if they are not."""
-    at = evidence.course.decided_at
+    at = evidence.progress.decided_at
     look = evidence.last_look
     if look is None or at in (None, look.replicates):
         return ""
-    return f"; these numbers and their bound are from the look {_after(evidence.design, look.replicates)}"
+    return f"; these numbers and their bound are from the look {_look_in_words(evidence.design, look.replicates)}"
 
 
-def _after(design: Design, replicates: int) -> str:
+def _look_in_words(design: Design, replicates: int) -> str:
     seeds = f"after {replicates} seeds"
     looks = design.looks
     if replicates not in looks:
@@ -239,8 +240,8 @@ def _after(design: Design, replicates: int) -> str:
 
 
 def _undecided(evidence: Evidence) -> str:
-    progress = "" if evidence.course.finished else " so far"
-    result = f"{evidence.verdict}{progress} ({_pairs_so_far(evidence)}). {_result_so_far(evidence)}"
+    so_far = "" if evidence.progress.finished else " so far"
+    result = f"{evidence.verdict}{so_far} ({_pairs_so_far(evidence)}). {_result_so_far(evidence)}"
     if evidence.unaudited not in _OPEN and evidence.capped_by:
         alone = f"From the {evidence.worded('pairs')} alone the verdict would be {evidence.unaudited}"
         return f"{result} {alone}, but: {' '.join(evidence.capped_by)}"
@@ -250,9 +251,9 @@ def _undecided(evidence: Evidence) -> str:
         (
             result,
             signs,
-            _withdrawn(evidence),
-            _ruled_out(evidence),
-            _early(evidence),
+            _withdrawn_claim(evidence),
+            _kind_and_limits(evidence),
+            _pairs_to_call_it_small(evidence),
             next_look(evidence),
             pairs_for_an_answer(evidence),
         )
@@ -262,7 +263,7 @@ def _undecided(evidence: Evidence) -> str:
 def _pairs_so_far(evidence: Evidence) -> str:
     """Count the pairs, as in "4 of 8 pairs" before the end of a plan that has one, else as in "4 pairs"."""
     n = len(evidence.pairs)
-    if evidence.course.finished or evidence.most_pairs is None:
+    if evidence.progress.finished or evidence.most_pairs is None:
         return evidence.counted(n)
     return f"{n} of {evidence.question.planned} pairs"
 
@@ -275,22 +276,22 @@ def _result_so_far(evidence: Evidence) -> str:
     if evidence.used != len(evidence.data):
         at = f"At the last look, with {n_pairs(evidence.used)}: "
     if evidence.used < LEAST_PAIRS:
-        rest = _of_few_pairs(evidence)
+        rest = _result_of_few_pairs(evidence)
     else:
-        rest = _without_test(evidence) or _with_test(evidence)
-    return f"{at}{_head(evidence)}{rest}"
+        rest = _why_untested(evidence) or _tested(evidence)
+    return f"{at}{_estimate(evidence)}{rest}"
 
 
-def _withdrawn(evidence: Evidence) -> str:
+def _withdrawn_claim(evidence: Evidence) -> str:
     """Explain an open comparison whose boundary was reached at an earlier look."""
-    course = evidence.course
-    if course.decision == course.standing:
+    progress = evidence.progress
+    if progress.decision == progress.standing:
         return ""
-    claim = "The boundary was crossed" if course.decision == "crossed" else "Equivalence was shown"
-    return f"{claim}{_at_which_look(evidence)}, but the last look no longer shows it."
+    claim = "The boundary was crossed" if progress.decision == "crossed" else "Equivalence was shown"
+    return f"{claim}{_at_deciding_look(evidence)}, but the last look no longer shows it."
 
 
-def _ruled_out(evidence: Evidence) -> str:
+def _kind_and_limits(evidence: Evidence) -> str:
     """Name the kind of INCONCLUSIVE and the differences that the interval excludes; "" if there is no such kind."""
     design = evidence.design
     excluded = ""
@@ -315,11 +316,11 @@ def _stopped(evidence: Evidence) -> str:
     """Write why a look stopped a comparison for futility, with the interval used."""
     design = evidence.design
     within = f"the {limits_text(evidence.futility, design)} lies inside +-{design.margin_words}"
-    at = _at_which_look(evidence)
+    at = _at_deciding_look(evidence)
     return f"Stopped for futility{at}: {within}, so a difference that large is unlikely; this claims nothing"
 
 
-def _of_few_pairs(evidence: Evidence) -> str:
+def _result_of_few_pairs(evidence: Evidence) -> str:
     """Write what fewer pairs than a verdict needs show, and which results cannot come from so few runs."""
     n = evidence.counted(evidence.used)
     if evidence.low is None:
@@ -338,7 +339,7 @@ def _of_few_pairs(evidence: Evidence) -> str:
     return " ".join(parts)
 
 
-def _without_test(evidence: Evidence) -> str:
+def _why_untested(evidence: Evidence) -> str:
     """Write why enough pairs allow no test of the mean; "" if they allow one."""
     n = evidence.counted(evidence.used)
     lacking = "no test, no interval and no verdict"
@@ -360,7 +361,7 @@ def _without_test(evidence: Evidence) -> str:
     return ""
 
 
-def _with_test(evidence: Evidence) -> str:
+def _tested(evidence: Evidence) -> str:
     if evidence.low is None:
         return f", {_test(evidence)}; at this bound {evidence.counted(evidence.used)} give no interval."
     return f", {interval(evidence)}, {_test(evidence)}."

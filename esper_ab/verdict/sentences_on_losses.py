@@ -44,7 +44,7 @@ def _cancelled(question: Question, lost: Lost) -> str:
     return f" As a result, {' and '.join(each)} {were} cancelled or left without a partner."
 
 
-def on_losses(evidence: Evidence) -> list[str]:
+def loss_caveats(evidence: Evidence) -> list[str]:
     lost = evidence.lost
     question = evidence.question
     if not lost.replicates:
@@ -64,7 +64,7 @@ def _capitalised(text: str) -> str:
     return text[0].upper() + text[1:]
 
 
-def on_collapse(evidence: Evidence) -> list[str]:
+def collapse_caveats(evidence: Evidence) -> list[str]:
     """Say which failures a claim could have missed."""
     unseen = evidence.unseen
     n = evidence.counted(evidence.used)

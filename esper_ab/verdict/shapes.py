@@ -19,20 +19,20 @@ SAID_FROM = 0.08  # lowest error rate that gets a caveat
 _SIMULATED_ALPHA = 0.05
 
 
-def on_shapes(evidence: Evidence) -> Iterator[str]:
+def shape_caveats(evidence: Evidence) -> Iterator[str]:
     """Give the means that a far tail allows, if some of them make the claim false, and the error rate of the shape."""
     if evidence.verdict not in CLAIMS or evidence.samples is not None or evidence.proportions is not None:
         return
     if evidence.verdict not in DIFFERENT:
-        yield from (_on_tail(evidence, tail, sign) for tail, sign in tails_beyond_margin(evidence))
+        yield from (_tail_caveat(evidence, tail, sign) for tail, sign in tails_beyond_margin(evidence))
         return
     differences = np.array([pair.a - pair.b for pair in evidence.pairs[: evidence.used]])
-    sign = float(evidence.course.direction)
+    sign = float(evidence.progress.direction)
     plan = look_plan(evidence.design, evidence.used)
     towards = sign * differences
     tail = far_tail(towards)
     if tail is not None and tail.least_mean <= 0.0:
-        yield _on_tail(evidence, tail, sign)
+        yield _tail_caveat(evidence, tail, sign)
         rate: float | None = rate_of_tail(tail, plan)
         like = f"of which {percent(tail.count / tail.pairs)} fall like this"
     else:
@@ -40,7 +40,7 @@ def on_shapes(evidence: Evidence) -> Iterator[str]:
         against = -(skewness(towards) or 0.0)
         like = f"as skewed as these (skewness {against:.1f} against the claim)"
     if rate is not None and rate >= SAID_FROM:
-        yield _on_rate(evidence, rate, like)
+        yield _rate_caveat(evidence, rate, like)
 
 
 def tails_beyond_margin(evidence: Evidence) -> list[tuple[Tail, float]]:
@@ -73,7 +73,7 @@ def look_plan(design: Design, pairs: int) -> LookPlan:
     return LookPlan(looks="several looks", first=design.looks[0], comparisons=independent)
 
 
-def _on_tail(evidence: Evidence, tail: Tail, sign: float) -> str:
+def _tail_caveat(evidence: Evidence, tail: Tail, sign: float) -> str:
     """Say how the far tail differs from the other differences, and which means its share allows."""
     difference = evidence.design.difference
     low, high = tail.shares
@@ -86,7 +86,7 @@ def _on_tail(evidence: Evidence, tail: Tail, sign: float) -> str:
     )
 
 
-def _on_rate(evidence: Evidence, rate: float, like: str) -> str:
+def _rate_caveat(evidence: Evidence, rate: float, like: str) -> str:
     """Say how often such a plan is wrong about differences of this shape."""
     alpha = evidence.design.alpha
     several = len(evidence.design.comparisons) > 1

@@ -59,18 +59,18 @@ def tune(observations: Observations, plan: AnalysisPlan) -> Tuned:
     outcomes = {key: worst if value is None else value for key, value in values.items()}
     choices = tuple(_choice(group, plan, outcomes) for group in plan.groups)
     chosen = {choice.group: choice.cell for choice in choices}
-    kept = []
+    chosen_rows = []
     unused = []
     for row in observations.rows:
         if row.replicate in plan.choosing:
             continue
         if chosen.get(row.group, row.task) == row.task:
-            kept.append(msgspec.structs.replace(row, task=""))
+            chosen_rows.append(msgspec.structs.replace(row, task=""))
         else:
             unused.append(row)
     return Tuned(
         choices=choices,
-        observations=msgspec.structs.replace(observations, rows=tuple(kept)),
+        observations=msgspec.structs.replace(observations, rows=tuple(chosen_rows)),
         missing=(),
         unused=tuple(unused),
     )

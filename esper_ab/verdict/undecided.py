@@ -25,22 +25,22 @@ _CLEAR = 3.0  # SDs by which their mean must differ from 0, the logarithm of equ
 _FENCES = 3.0  # interquartile ranges beyond a quartile at which Tukey's outer fences lie
 
 
-def on_undecided(evidence: Evidence) -> Iterator[str]:
+def undecided_caveats(evidence: Evidence) -> Iterator[str]:
     """Give the exact p of pairs that all agree in direction; advise logarithms, or show the interquartile mean."""
     pairs = evidence.pairs[: evidence.used]
-    if evidence.verdict is not Verdict.INCONCLUSIVE or evidence.capped_by or not evidence.course.finished:
+    if evidence.verdict is not Verdict.INCONCLUSIVE or evidence.capped_by or not evidence.progress.finished:
         return
     if len(pairs) < LEAST_PAIRS or evidence.proportions is not None or evidence.constant:
         return
-    yield from _on_direction(evidence, pairs)
-    ratio = _on_ratio(evidence, pairs)
+    yield from _direction_caveat(evidence, pairs)
+    ratio = _ratio_caveat(evidence, pairs)
     if ratio:
         yield ratio
     else:
-        yield from _on_outliers(evidence, pairs)
+        yield from _outlier_caveat(evidence, pairs)
 
 
-def _on_direction(evidence: Evidence, pairs: Sequence[Pair]) -> Iterator[str]:
+def _direction_caveat(evidence: Evidence, pairs: Sequence[Pair]) -> Iterator[str]:
     """Give the exact p if every pair has the same direction and it would suffice; ties have no direction."""
     p = smallest_p(len(pairs))
     sign = evidence.question.sign
@@ -53,7 +53,7 @@ def _on_direction(evidence: Evidence, pairs: Sequence[Pair]) -> Iterator[str]:
         )
 
 
-def _on_ratio(evidence: Evidence, pairs: Sequence[Pair]) -> str:
+def _ratio_caveat(evidence: Evidence, pairs: Sequence[Pair]) -> str:
     """Advise the logarithm of the outcome if one group is nearly the same multiple of the other in every pair."""
     if evidence.question.task == MEAN or min(min(pair.a, pair.b) for pair in pairs) <= 0.0:
         return ""
@@ -71,7 +71,7 @@ def _on_ratio(evidence: Evidence, pairs: Sequence[Pair]) -> str:
     )
 
 
-def _on_outliers(evidence: Evidence, pairs: Sequence[Pair]) -> Iterator[str]:
+def _outlier_caveat(evidence: Evidence, pairs: Sequence[Pair]) -> Iterator[str]:
     """Give the difference of interquartile means if pairs lie beyond Tukey's outer fences on both sides.
 
     Pairs on one side only may be what one group does wrong, and no statistic that leaves them out speaks of that.

@@ -32,16 +32,16 @@ class Undecided(Enum):
 
 def why_undecided(evidence: Evidence) -> Undecided:
     """Return why an INCONCLUSIVE comparison is not decided: the audit, the losses, the looks, then the interval."""
-    course = evidence.course
+    progress = evidence.progress
     if evidence.capped_by:
         return _why_capped(evidence)
     if evidence.estimate is None:
         return Undecided.NO_PAIR
     if evidence.used < LEAST_PAIRS:
         return Undecided.FEW_PAIRS
-    if course.standing == "futile":
+    if progress.standing == "futile":
         return Undecided.FUTILE
-    if course.decision != course.standing:
+    if progress.decision != progress.standing:
         return Undecided.WITHDRAWN
     return _why_open(evidence)
 

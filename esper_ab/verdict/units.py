@@ -16,6 +16,6 @@ def check_units(
     """Raise UsageError if the margin of a task is not in the unit of its outcomes. `declared`: ranges by task."""
     for scale in scales:
         check_margin(scale.outcome, scale.margin, scale.task, declared.get(scale.task))
-        seen = [row.value for row in observations.rows if row.task == scale.task and row.value is not None]
+        values = [row.value for row in observations.rows if row.task == scale.task and row.value is not None]
         if scale.task not in declared:
-            check_seen(scale.outcome, scale.margin, seen, Setting("scores", "WORST..TARGET"), scale.task)
+            check_seen(scale.outcome, scale.margin, values, Setting("scores", "WORST..TARGET"), scale.task)

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from esper_ab.stats.statistic import Beside, Statistic
+from esper_ab.stats.statistic import ComparisonContext, Statistic
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.descriptive import statistics
 
@@ -84,9 +84,9 @@ def varied(rows: Rows) -> bool:
     return len(rows) > 1 and all(np.ptp(values) > 0.1 or np.ptp(values) == 0.0 for values in (a, b, a - b))
 
 
-def beside(**changes: Any) -> Beside:
+def context(**changes: Any) -> ComparisonContext:
     plain = {"a": "shaped", "b": "wait", "pairs": 6, "alpha": 0.05, "bound": 0.05, "claimed": False, "undecided": False}
-    return Beside(**(plain | changes))
+    return ComparisonContext(**(plain | changes))
 
 
 def test_a_file_declares_a_statistic_of_its_own_name_and_label() -> None:
@@ -108,8 +108,8 @@ def test_it_is_finite_or_none_and_says_so_in_one_line(statistic: Statistic[Any],
         return
     assert len(rows) > 1
     assert all(math.isfinite(value) for value in numbers(result).values() if value is not None)
-    for context in (beside(pairs=len(rows)), beside(claimed=True), beside(undecided=True)):
-        texts = [statistic.show(result, context), *statistic.caveats(result, context)]
+    for shown_in in (context(pairs=len(rows)), context(claimed=True), context(undecided=True)):
+        texts = [statistic.show(result, shown_in), *statistic.caveats(result, shown_in)]
         assert not [text for text in texts if re.search(r"\n|\bnan\b|\binf\b|None", text)]
         assert all(text.endswith(".") for text in texts[1:])
 

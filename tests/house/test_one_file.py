@@ -18,7 +18,8 @@ from esper_ab.stats.statistic import Statistic
 
 STATISTIC = Statistic[float](
     label="largest difference", kind="effect", place=99, compute=lambda a, b, _: max(x - y for x, y in zip(a, b)),
-    show=lambda found, beside: f"{found:+.2f} points for {beside.a}", caveats=lambda found, _: ["It is the largest."],
+    show=lambda result, context: f"{result:+.2f} points for {context.a}",
+    caveats=lambda result, _: ["It is the largest."],
 )
 """
 SHOW = """

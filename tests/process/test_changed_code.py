@@ -118,6 +118,6 @@ def test_an_extension_by_other_code_is_refused_likewise(tmp_path, edit):
         with pytest.raises(UsageError, match="--allow-changed-code"):
             attempt()
     assert (experiment_dir / JOURNAL_NAME).read_bytes() == before
-    added = check_resumable(experiment_dir, 4, (), allow_changed_code=True)
+    added = check_resumable(experiment_dir, 4, (), allow_changed_code=True).added
     assert added is not None
     assert added.more == 2

@@ -119,7 +119,7 @@ def test_a_file_is_run_and_every_record_can_be_told(tmp_path):
     assert (experiment.name, experiment.max_parallel, experiment.placement) == ("x", 1, "sequence")
 
 
-@pytest.mark.slow  # in this process: unit/esper_ab/api/test_declared.py, unit/workers/user_rewards/test_lookup.py
+@pytest.mark.slow  # in this process: unit/esper_ab/api/test_declared.py, growth/test_reward_lookup.py
 def test_a_reward_beside_the_file_is_found_from_anywhere_by_worker_processes_too(tmp_path):
     """The script that is installed has no working directory on its path, as `python -m` has."""
     (tmp_path / "prices.py").write_text("PRICE = 0.5\n")

@@ -19,7 +19,7 @@ raise SystemExit(99)
 """
 REWARD = """
 import beside
-from workers.facts import StepFacts
+from workers.kinds.growth.facts import StepFacts
 
 
 def reward(facts: StepFacts, settings):
@@ -145,7 +145,7 @@ def test_an_interpreter_that_begins_with_another_package_of_the_name(tmp_path):
     other_workers(tmp_path, "")
     (tmp_path / "sitecustomize.py").write_text("import workers\n")
     done = subprocess.run(
-        own_packages.child_command("workers.commands.fetch", "digits"),
+        own_packages.child_command("workers.kinds.growth.commands.fetch", "digits"),
         env={"PYTHONPATH": str(tmp_path)},
         capture_output=True,
         text=True,

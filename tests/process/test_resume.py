@@ -13,7 +13,7 @@ from support.in_process import esper_ab
 from support.journals import planted_effect, write
 from support.patience import eventually
 
-from esper_ab.analysis.observe import followed
+from esper_ab.analysis.observe import progress_of
 from esper_ab.campaign.extending import extension
 from esper_ab.contracts.errors import Interrupted, UsageError
 from esper_ab.control.experiment_run import extend
@@ -104,8 +104,8 @@ def test_extending_a_finished_plan_goes_on_where_it_ended_under_the_stricter_rul
     assert len(of(ExperimentContinued, events)) == 1
     assert {(one.worker, one.incarnation) for one in of(WorkerStarted, events)} >= {("w00", 1), ("w00", 2)}
     assert counts(events) == {}
-    (course,) = followed(history).courses.values()
-    assert [look.bound_e for look in course.looks] == [None, *[pytest.approx(100.0)] * 3]
+    (progress,) = progress_of(history).comparisons.values()
+    assert [look.bound_e for look in progress.looks] == [None, *[pytest.approx(100.0)] * 3]
     longer = records(to_be_extended(tmp_path / "longer", 9))
     assert {key: one.record.digest for key, one in records(events).items()} == {
         key: one.record.digest for key, one in longer.items()

@@ -182,7 +182,7 @@ def _of_counts(found: Comparison) -> Iterator[str]:
 
 def _of_the_stop(found: Comparison) -> Iterator[str]:
     """A stop for futility claims nothing, is said once and everywhere, and prints an interval inside the margin."""
-    stopped = found.course.decision == "futile"
+    stopped = found.progress.decision == "futile"
     margin = found.question.design.margin
     if stopped and found.verdict in CLAIMED:
         yield f"{found.verdict} of what was stopped for futility"

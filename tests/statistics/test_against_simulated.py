@@ -14,7 +14,7 @@ from esper_ab.design.design import Boundary, Contrast
 from esper_ab.design.design import default_looks as product_looks
 from esper_ab.stats.least_pairs import LEAST_OPEN_ENDED_PAIRS
 from esper_ab.verdict.comparison import compare
-from esper_ab.verdict.looks import courses_of as product_follow
+from esper_ab.verdict.looks import progress_after as product_follow
 from esper_ab.verdict.question import HalfPair, Lost, Question
 
 PATHS = 100_000  # normal experiments that calibrate: the product is given the same bounds
@@ -62,21 +62,21 @@ def plan(rule, of, **changes):
     )
 
 
-def verdict(asked, contrast, pairs, course, lost=()):
+def verdict(asked, contrast, pairs, progress, lost=()):
     """The product's word for one comparison."""
     question = Question(a=contrast.a, b=contrast.b, design=asked, planned=max(asked.looks, default=32), scope="task t")
     lost = Lost(replicates=tuple(lost))
-    return str(compare(question, pairs, course, same_records=False, lost=lost, findings=()).verdict)
+    return str(compare(question, pairs, progress, same_records=False, lost=lost, findings=()).verdict)
 
 
 def of_product(rule, x, of, *, whole):
     """(word, low, high, pairs) of every comparison; the word by `compare` where `whole`, else by the look alone."""
     asked = plan(rule, of)
     pairs = {c: pairs_of(x[a], x[b]) for c, (a, b) in zip(asked.comparisons, of, strict=True)}
-    for contrast, course in product_follow(asked, pairs, x.shape[1]).items():
-        last = course.looks[-1]
-        word = worded(course.decision == "equivalent", course.direction, last.small)
-        yield verdict(asked, contrast, pairs[contrast], course) if whole else word, last.low, last.high, last.pairs
+    for contrast, progress in product_follow(asked, pairs, x.shape[1]).items():
+        last = progress.looks[-1]
+        word = worded(progress.decision == "equivalent", progress.direction, last.small)
+        yield verdict(asked, contrast, pairs[contrast], progress) if whole else word, last.low, last.high, last.pairs
 
 
 def worded(equivalent, direction, small):
@@ -128,7 +128,7 @@ def test_lost_runs_leave_the_same_words(worst):
         observed, said = settle(runs, rule, 2.0, worst)
         whole = np.flatnonzero(~(failed_a | failed_b))
         pairs = pairs_of(a[whole], b[whole], whole.tolist())
-        course = product_follow(asked, {contrast: pairs}, 20)[contrast]
+        progress = product_follow(asked, {contrast: pairs}, 20)[contrast]
         gone = [
             HalfPair(
                 replicate=r,
@@ -140,9 +140,9 @@ def test_lost_runs_leave_the_same_words(worst):
                 position_b=1,
             )
             for r, *fails, alone in zip(range(20), failed_a.tolist(), failed_b.tolist(), cancelled, strict=True)
-            if any(fails) and r < (course.decided_at or 20)
+            if any(fails) and r < (progress.decided_at or 20)
         ]
         words = [worded(s.equivalent[0, 0], s.crossed[0, 0], s.below[0, 0]) for s in (observed, said)]
-        assert verdict(asked, contrast, pairs, course, gone) == words[1], (number, words)
+        assert verdict(asked, contrast, pairs, progress, gone) == words[1], (number, words)
         seen[f"{words[0]} -> {words[1]}" if words[0] != words[1] else words[1]] += 1
     assert {"BETTER", "BETTER -> INCONCLUSIVE", "EQUIVALENT -> INCONCLUSIVE"} <= set(seen)

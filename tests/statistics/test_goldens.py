@@ -8,7 +8,8 @@ from support.golden import SEED, promised_and_seen, replay
 from support.golden_json import differences, names, stored
 
 from esper_ab.verdict.judge import judge
-from esper_ab.verdict.looks import follow
+from esper_ab.verdict.looks import take_looks
+from esper_ab.verdict.tuning import tune
 
 
 @pytest.mark.parametrize("name", names())
@@ -22,13 +23,19 @@ PLANNED = [name for name in names() if stored(name)["kind"] in ("experiment", "j
 
 
 @pytest.mark.parametrize("name", PLANNED)
-def test_the_judge_follows_as_the_coordinator_does(name):
+def test_the_judge_takes_the_looks_that_the_coordinator_takes(name):
     """In whatever order the runs are told."""
     plan, seen = promised_and_seen(stored(name))
-    followed = follow(plan, seen)
-    assert judge(plan, seen, rng_seed=SEED).courses == followed
+    progress = _looks(plan, seen)
+    assert judge(plan, seen, rng_seed=SEED).progress == progress
     other = msgspec.structs.replace(seen, rows=seen.rows[::-1])
-    assert follow(plan, other) == followed
+    assert _looks(plan, other) == progress
+
+
+def _looks(plan, seen):
+    if plan.cells:
+        seen = tune(seen, plan).observations
+    return take_looks(plan, seen)
 
 
 def test_every_kind_of_verdict_is_among_them():

@@ -97,7 +97,7 @@ def ten_and_ten(after):
 )
 def test_pairs_after_the_decision_stand_beside_it_and_the_drift_check_sees_them(after, verdict, said):
     found = ten_and_ten(after)
-    assert (found.course.decided_at, str(found.verdict)) == (10, verdict)
+    assert (found.progress.decided_at, str(found.verdict)) == (10, verdict)
     assert said in found.caveats
     drifts = "the differences drift over all 20 pairs, 10 of them after that look" in found.headline
     assert drifts == (verdict == "INCONCLUSIVE")

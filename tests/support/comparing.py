@@ -9,9 +9,9 @@ from esper_ab.design.design import Boundary, Contrast, Design
 from esper_ab.stats.pair import Pair
 from esper_ab.verdict.comparison import Comparison, compare
 from esper_ab.verdict.finding import Finding
-from esper_ab.verdict.looks import courses_of
+from esper_ab.verdict.looks import progress_after
 from esper_ab.verdict.question import HalfPair, Lost, Question
-from workers.growth.measures import MEASURES
+from workers.kinds.growth.measures import MEASURES
 
 # nominal p of the looks, t-calibrated: 0.05 at once; 6, 10 of 10 (docs/internals/verdict-rules.md)
 NOMINAL = {6: (0.05,), 8: (0.05,), 10: (0.0076, 0.0455), 16: (0.05,), 20: (0.05,)}
@@ -72,11 +72,11 @@ def compared(
     same_records = changes.pop("same_records", False)
     findings = changes.pop("findings", ())
     asked = Question(a=A, b=B, design=rule, planned=max(rule.looks, default=complete), scope="task t, 5 steps")
-    course = courses_of(rule, {rule.comparisons[0]: pairs}, complete)[rule.comparisons[0]]
+    progress = progress_after(rule, {rule.comparisons[0]: pairs}, complete)[rule.comparisons[0]]
     return compare(
         msgspec.structs.replace(asked, **changes),
         pairs,
-        course,
+        progress,
         same_records=same_records,
         lost=lost,
         findings=findings,

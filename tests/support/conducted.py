@@ -5,6 +5,7 @@ import signal
 from collections import Counter
 
 from esper_ab.control import experiment_run
+from esper_ab.control.reservation import reserved
 from esper_ab.journal.events import (
     EpisodeRecorded,
     Incident,
@@ -66,12 +67,14 @@ class PressCtrlC:
 def run(experiment_dir, plan, *observers, launcher=THREADS, limits=None):
     """The events of a whole experiment."""
     experiment_dir.mkdir(exist_ok=True)
-    experiment_run.run(plan, experiment_dir, launcher, observers, limits)
+    with reserved(launcher, plan.lanes):
+        experiment_run.run(plan, experiment_dir, launcher, observers, limits)
     return events_of(experiment_dir)
 
 
 def resume(experiment_dir, *observers, launcher=THREADS, limits=None):
-    experiment_run.resume(experiment_dir, launcher, observers, limits)
+    with reserved(launcher, load(experiment_dir).history.plan.lanes):
+        experiment_run.resume(experiment_dir, launcher, observers, limits)
     return events_of(experiment_dir)
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from esper_ab.analysis.analyse import analyse, conditions, facts_of
-from esper_ab.analysis.observe import rows_of
+from esper_ab.analysis.observe import progress_of, rows_of
 from esper_ab.contracts.errors import EsperError
 from esper_ab.design.design import Design
 from esper_ab.journal.begun import begun
@@ -62,7 +62,7 @@ def of_experiment(directory: Path) -> dict[str, Any]:
     told = json.loads(render_verdict(replace(content(history, held=False, place="EXPERIMENT"), analysis=analysis)))
     (told["reward_audit"] or {}).pop("digest", None)  # of all sources: another at every commit
     experiment = history.plan.experiment
-    known = facts_of(history)
+    known = facts_of(history, progress_of(history))
     outcome_alone = msgspec.structs.replace(history.design.measures, measures=())
     design = msgspec.structs.replace(history.design, measures=outcome_alone)
     return {
@@ -97,7 +97,7 @@ def of_joint(directory: Path) -> dict[str, Any]:
     folders = {part.name: directory / part.folder for part in joint.parts if begun(directory / part.folder)}
     parts = {name: of_experiment(folder) for name, folder in folders.items()}
     histories = {name: load(folder).history for name, folder in folders.items()}
-    known = {name: facts_of(history) for name, history in histories.items()}
+    known = {name: facts_of(history, progress_of(history)) for name, history in histories.items()}
     rows = [row for name, one in histories.items() for row in rows_of(one, name)]
     return {
         "kind": "joint",

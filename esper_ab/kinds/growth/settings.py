@@ -23,8 +23,8 @@ class GrowthKind(SettingsKind):
 
     name = "growth"
     words = "growing networks"
-    rewards = catalog.names("workers.rewards")
-    controllers = catalog.names("workers.controllers")
+    rewards = catalog.names("workers.kinds.growth.rewards")
+    controllers = catalog.names("workers.kinds.growth.controllers")
     default_groups = ("shaped", "simplified")
     baselines = ("wait", "random")
     times_on_cpu = True

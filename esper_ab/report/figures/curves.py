@@ -67,19 +67,19 @@ def entropy(content: Content) -> Drawing | None:
 
 def _curves(content: Content, words: Words, value: Value) -> Drawing | None:
     by_group = [_curves_of(content.history.of_group(group), value) for group in content.groups]
-    shown = []
+    groups = []
     for index, group in enumerate(content.groups):
         if any(len(points) > 1 for points in by_group[index].values()):
-            shown.append((index, group))
-    if not shown:
+            groups.append((index, group))
+    if not groups:
         return None
     singly = drawn_singly(content)
     drawn_lines = sum(len(singly & by_replicate.keys()) for by_replicate in by_group)
     most = max(12, _POINTS_PER_FIGURE // drawn_lines)
-    means = {index: mean_curve(list(by_group[index].values())) for index, _ in shown}
-    apart = len(shown) > _TOGETHER
-    figure, panels = grid(len(shown) if apart else 1, sharey=True)
-    for place, (index, group) in enumerate(shown):
+    means = {index: mean_curve(list(by_group[index].values())) for index, _ in groups}
+    apart = len(groups) > _TOGETHER
+    figure, panels = grid(len(groups) if apart else 1, sharey=True)
+    for place, (index, group) in enumerate(groups):
         axes = panels[place] if apart else panels[0]
         if apart:
             axes.set_title(shortened(group))
@@ -92,9 +92,9 @@ def _curves(content: Content, words: Words, value: Value) -> Drawing | None:
     if apart:
         caption += " Grey: the means of the other groups."
     else:
-        group_legend(figure, shown, markers=False)
+        group_legend(figure, groups, markers=False)
     label_axes(figure, "training episode", words.label)
-    ends = [f"{group} from {means[index][0, 1]:.2f} to {means[index][-1, 1]:.2f}" for index, group in shown]
+    ends = [f"{group} from {means[index][0, 1]:.2f} to {means[index][-1, 1]:.2f}" for index, group in groups]
     return Drawing(
         words.name,
         words.title,
@@ -222,18 +222,18 @@ def panels(content: Content, words: Words, values: Mapping[str, Value], *, unit:
     """Plot one panel per name in `values`, with one line per group: the mean over the group's runs."""
     means = {name: _means_by_group(content, value) for name, value in values.items()}  # [name][group]
     means = {name: curves for name, curves in means.items() if any(map(len, curves))}
-    shown = []
+    groups = []
     for index, group in enumerate(content.groups):
         if any(len(curves[index]) for curves in means.values()):
-            shown.append((index, group))
-    if not shown:
+            groups.append((index, group))
+    if not groups:
         return None
-    most = max(12, _POINTS_PER_FIGURE // (len(means) * len(shown)))
+    most = max(12, _POINTS_PER_FIGURE // (len(means) * len(groups)))
     columns = 4 if len(means) > 6 else 3
     figure, axes_of = grid(len(means), columns=columns, sharey=unit)
     for axes, (name, curves) in zip(axes_of, means.items(), strict=True):
         axes.set_title(name)
-        for index, _ in shown:
+        for index, _ in groups:
             _middle(axes, index, binned(curves[index], most), 1.8)
         if unit:
             axes.set_ylim(-0.03, 1.03)
@@ -241,9 +241,9 @@ def panels(content: Content, words: Words, values: Mapping[str, Value], *, unit:
             axes.set_ylim(0, max(1.12 * axes.dataLim.ymax, 0.1))
         axes.xaxis.set_major_locator(MaxNLocator(nbins=4, integer=True))
     label_axes(figure, "training episode", words.label)
-    group_legend(figure, shown, markers=False)
+    group_legend(figure, groups, markers=False)
     ends = []
-    for index, group in shown:
+    for index, group in groups:
         last = [f"{name} {curves[index][-1, 1]:.2f}" for name, curves in means.items() if len(curves[index])]
         ends.append(f"{group}: " + ", ".join(last))
     return Drawing(

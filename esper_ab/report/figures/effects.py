@@ -58,29 +58,29 @@ _MOST_MARKED = 90  # pairs; more would make the page too large
 
 def effects(content: Content) -> Drawing | None:
     """Plot one row per comparison, in the design's order, below its name and verdict. None if there are no pairs."""
-    shown = [item for item in content.comparisons if item.estimate is not None]
-    if not shown:
+    estimated = [item for item in content.comparisons if item.estimate is not None]
+    if not estimated:
         return None
     margin = content.design.margin
-    figure, (axes,) = grid(1, single=(HALF, max(2.2, 0.95 + 0.85 * len(shown))))
+    figure, (axes,) = grid(1, single=(HALF, max(2.2, 0.95 + 0.85 * len(estimated))))
     for edge in (-margin, margin):
         axes.axvline(edge, color=style.MUTED, linewidth=0.8, linestyle=(0, (2, 2)))
-    differences = [_differences(item) for item in shown]
-    interval_rows(axes, list(map(_row, shown)), margin, list(chain.from_iterable(differences)))
+    differences = [_differences(item) for item in estimated]
+    interval_rows(axes, list(map(_row, estimated)), margin, list(chain.from_iterable(differences)))
     marks = sum(map(len, differences)) <= _MOST_MARKED
     look: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "clip_on": False}
-    for row, item in enumerate(shown):
+    for row, item in enumerate(estimated):
         _ticks(axes, row, item, content.groups if marks else ())
         axes.text(0.0, row - 0.3, difference(item.question, 14), fontsize=9, **look)
         axes.text(1.0, row - 0.3, str(item.verdict), fontsize=8.5, fontweight="bold", ha="right", **look)
-    name_rows(axes, [""] * len(shown), above=-0.62, below=0.42)
+    name_rows(axes, [""] * len(estimated), above=-0.62, below=0.42)
     axes.set_xlabel(f"difference in {outcome_label(content.design, content.design.outcome.apart)}")
     return Drawing(
         "effects",
-        "Effect" if len(shown) == 1 else "Effects",
+        "Effect" if len(estimated) == 1 else "Effects",
         caption=f"Dot: effect. Line: its interval. Ticks: pairs. Shaded: within the margin of "
         f"{content.design.margin_words}. An arrowhead: the interval continues.",
-        alt="; ".join(_words(item) for item in shown) + ".",
+        alt="; ".join(_words(item) for item in estimated) + ".",
         figure=figure,
         wide=False,
     )

@@ -24,9 +24,9 @@ _PROFILES_HEIGHT = 2.9  # inches
 
 def external_figure(result: Answer) -> Figure:
     """Draw a row for each comparison that has an estimate, better to the right, and each group's profile as a curve."""
-    shown = [item for item in result.comparisons if item.estimate is not None]
+    estimated = [item for item in result.comparisons if item.estimate is not None]
     with style.look():
-        height = 1.1 + 0.36 * max(1, len(shown))
+        height = 1.1 + 0.36 * max(1, len(estimated))
         if result.profiles:
             figure = Picture(figsize=(9.4, height + _PROFILES_HEIGHT))
             above, below = figure.subplots(2, 1, height_ratios=(height, _PROFILES_HEIGHT))
@@ -36,7 +36,7 @@ def external_figure(result: Answer) -> Figure:
         else:
             figure = Picture(figsize=(9.4, height))
             above = figure.subplots()
-        _rows(above, shown, exploratory=result.exploratory)
+        _rows(above, estimated, exploratory=result.exploratory)
         style.arrange(figure)
         figure.draw_without_rendering()
         return figure
@@ -59,11 +59,11 @@ def write_figure(figure: Figure, path: Path) -> None:
     write_below(path.parent, path.name, buffer.getvalue())
 
 
-def _rows(axes: Axes, shown: Sequence[Comparison], *, exploratory: bool) -> None:
-    interval_rows(axes, list(map(_in_margins, shown)), 1.0)
+def _rows(axes: Axes, estimated: Sequence[Comparison], *, exploratory: bool) -> None:
+    interval_rows(axes, list(map(_in_margins, estimated)), 1.0)
     names = []
     words = []
-    for item in shown:
+    for item in estimated:
         of_task = f"{shortened(item.question.task, 18)}: " if item.question.task else ""
         names.append(f"{of_task}{difference(item.question, 14)}")
         words.append(f"exploratory {item.verdict}" if exploratory else str(item.verdict))

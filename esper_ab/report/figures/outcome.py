@@ -97,14 +97,14 @@ def spread(values: Sequence[float], near: float) -> list[tuple[float, float]]:
 
 def pairs(content: Content) -> Drawing | None:
     """Plot one panel per comparison, with a line per pair from b to a. None if there are no pairs."""
-    shown = [item for item in content.comparisons if item.pairs]
-    if not shown:
+    paired = [item for item in content.comparisons if item.pairs]
+    if not paired:
         return None
-    left_out = len(shown) - _MOST_PANELS
-    shown = shown[:_MOST_PANELS]
-    figure, panels = grid(len(shown))
+    left_out = len(paired) - _MOST_PANELS
+    paired = paired[:_MOST_PANELS]
+    figure, panels = grid(len(paired))
     words = []
-    for axes, item in zip(panels, shown, strict=True):
+    for axes, item in zip(panels, paired, strict=True):
         _pair_panel(axes, item, content)
         above = sum(pair.a > pair.b for pair in item.pairs)
         words.append(f"{item.question.a} is above {item.question.b} in {above} of {len(item.pairs)}")
@@ -114,7 +114,7 @@ def pairs(content: Content) -> Drawing | None:
     else:
         shared = "the same randomness in both groups"
     caption = f"Each line is one seed: {shared}. Solid: the line does not fall. Broken: it falls."
-    if len(shown) > 1:
+    if len(paired) > 1:
         caption += " Each panel has its own scale."
     if left_out > 0:
         caption += f" {left_out} more comparisons are in the tables."
@@ -124,7 +124,7 @@ def pairs(content: Content) -> Drawing | None:
         caption=caption + not_drawn(content),
         alt="Pairs: " + "; ".join(words) + ". Values in the table Outcomes by seed.",
         figure=figure,
-        wide=len(shown) > 1,
+        wide=len(paired) > 1,
     )
 
 

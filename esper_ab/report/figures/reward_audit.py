@@ -18,13 +18,13 @@ from esper_ab.stats.floats import Bools
 _TICKS = (1, 2, 4, 8, 16, 32, 64)
 
 
-def drawings(found: RewardAuditFindings) -> list[Drawing]:
+def drawings(audit: RewardAuditFindings) -> list[Drawing]:
     """Draw all figures of a reward audit by itself, in reading order."""
     with style.look():
-        return [draw(found) for draw in FIGURES.values()]
+        return [draw(audit) for draw in FIGURES.values()]
 
 
-def _of_experiment(draw: Callable[[RewardAuditFindings], Drawing], content: Content) -> Drawing | None:
+def _draw_if_audited(draw: Callable[[RewardAuditFindings], Drawing], content: Content) -> Drawing | None:
     """Draw a figure of an experiment's reward audit. None if there is no audit."""
     audit = content.analysis.reward_audit
     if audit is None:
@@ -32,18 +32,18 @@ def _of_experiment(draw: Callable[[RewardAuditFindings], Drawing], content: Cont
     return draw(audit)
 
 
-def _names(found: RewardAuditFindings) -> list[tuple[int, str]]:
-    return list(enumerate(reward.name for reward in found.rewards))
+def _names(audit: RewardAuditFindings) -> list[tuple[int, str]]:
+    return list(enumerate(reward.name for reward in audit.rewards))
 
 
-def best_of_n(found: RewardAuditFindings) -> Drawing:
+def best_of_n(audit: RewardAuditFindings) -> Drawing:
     """Plot, for each reward, the expected outcome of its favourite among n random schedules."""
     figure, (axes,) = grid(1, single=(9.4, 3.6))
-    sizes = np.arange(1, len(found.own_curve) + 1)
-    axes.plot(sizes, found.own_curve, color=style.MUTED, linewidth=1.6, linestyle=":")
+    sizes = np.arange(1, len(audit.own_curve) + 1)
+    axes.plot(sizes, audit.own_curve, color=style.MUTED, linewidth=1.6, linestyle=":")
     axes.annotate(
         "the best there is",
-        (float(sizes[-1]), float(found.own_curve[-1])),
+        (float(sizes[-1]), float(audit.own_curve[-1])),
         xytext=(0, 4),
         textcoords="offset points",
         ha="right",
@@ -51,7 +51,7 @@ def best_of_n(found: RewardAuditFindings) -> Drawing:
         fontsize=8.5,
         color=style.MUTED,
     )
-    for index, reward in enumerate(found.rewards):
+    for index, reward in enumerate(audit.rewards):
         axes.plot(sizes, reward.curve, color=style.colour(index), linestyle=style.line(index), linewidth=2.2)
     if len(sizes) > 1:
         axes.set_xscale("log", base=2)
@@ -60,29 +60,29 @@ def best_of_n(found: RewardAuditFindings) -> Drawing:
     axes.xaxis.set_major_formatter(ScalarFormatter())
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set(xlabel="n random schedules to choose from", ylabel="held-out accuracy, %")
-    group_legend(figure, _names(found), markers=False)
-    ends = "; ".join(f"{reward.name} {reward.curve[0]:.1f} to {reward.curve[-1]:.1f}" for reward in found.rewards)
+    group_legend(figure, _names(audit), markers=False)
+    ends = "; ".join(f"{reward.name} {reward.curve[0]:.1f} to {reward.curve[-1]:.1f}" for reward in audit.rewards)
     return Drawing(
         "best-of-n",
         "Best of n: outcome of the favourite of each reward",
         caption="Expected outcome of the best-paid of n random schedules. The gap to the dotted line is the "
         "cost of choosing by it. A falling line means that the reward does more harm the harder it is optimised.",
         alt=f"Held-out accuracy of the favourite of 1 and of {len(sizes)}: {ends}; the best there is "
-        f"{found.own_curve[0]:.1f} to {found.own_curve[-1]:.1f}.",
+        f"{audit.own_curve[0]:.1f} to {audit.own_curve[-1]:.1f}.",
         figure=figure,
     )
 
 
-def returns(found: RewardAuditFindings) -> Drawing:
+def returns(audit: RewardAuditFindings) -> Drawing:
     """Draw return against outcome."""
-    columns = 4 if len(found.rewards) > 6 else 3
-    figure, panels = grid(len(found.rewards), columns=columns, sharey=True)
-    random = np.array([played.kind == "random" for played in found.behaviours])
+    columns = 4 if len(audit.rewards) > 6 else 3
+    figure, panels = grid(len(audit.rewards), columns=columns, sharey=True)
+    random = np.array([played.kind == "random" for played in audit.behaviours])
     favourites = []
-    for index, (axes, reward) in enumerate(zip(panels, found.rewards, strict=True)):
-        _cloud(axes, reward, found, random, style.colour(index))
-        favourite = found.behaviours[reward.favourite].name
-        favourites.append(f"{reward.name}: pays most for {favourite}, {found.outcomes[reward.favourite]:.1f} %")
+    for index, (axes, reward) in enumerate(zip(panels, audit.rewards, strict=True)):
+        _cloud(axes, reward, audit, random, style.colour(index))
+        favourite = audit.behaviours[reward.favourite].name
+        favourites.append(f"{reward.name}: pays most for {favourite}, {audit.outcomes[reward.favourite]:.1f} %")
     label_axes(figure, "return", "held-out accuracy, %")
     return Drawing(
         "returns",
@@ -94,13 +94,13 @@ def returns(found: RewardAuditFindings) -> Drawing:
     )
 
 
-def _cloud(axes: Axes, reward: RewardFindings, found: RewardAuditFindings, random: Bools, colour: str) -> None:
+def _cloud(axes: Axes, reward: RewardFindings, audit: RewardAuditFindings, random: Bools, colour: str) -> None:
     axes.set_title(shortened(reward.name))
-    axes.scatter(reward.returns[random], found.outcomes[random], s=16, color=colour, alpha=0.35, linewidths=0)
-    axes.scatter(reward.returns[~random], found.outcomes[~random], s=24, color=colour, linewidths=0)
+    axes.scatter(reward.returns[random], audit.outcomes[random], s=16, color=colour, alpha=0.35, linewidths=0)
+    axes.scatter(reward.returns[~random], audit.outcomes[~random], s=24, color=colour, linewidths=0)
     axes.scatter(
         reward.returns[reward.favourite],
-        found.outcomes[reward.favourite],
+        audit.outcomes[reward.favourite],
         s=90,
         facecolors="none",
         edgecolors=style.INK,
@@ -109,11 +109,11 @@ def _cloud(axes: Axes, reward: RewardFindings, found: RewardAuditFindings, rando
     axes.locator_params(axis="x", nbins=4)
 
 
-def when_paid(found: RewardAuditFindings) -> Drawing:
+def when_paid(audit: RewardAuditFindings) -> Drawing:
     """Draw when in the episode each reward pays."""
     figure, (axes,) = grid(1, single=(9.4, 2.8))
     words = []
-    for index, reward in enumerate(found.rewards):
+    for index, reward in enumerate(audit.rewards):
         steps = np.arange(1, len(reward.paid) + 1)
         axes.step(steps, 100 * reward.paid, where="post", color=style.colour(index), linestyle=style.line(index))
         if reward.half_paid is None:
@@ -121,7 +121,7 @@ def when_paid(found: RewardAuditFindings) -> Drawing:
         else:
             words.append(f"{reward.name}: half by step {reward.half_paid}")
     axes.set(xlabel="step", ylabel="paid so far, %")
-    group_legend(figure, _names(found), markers=False)
+    group_legend(figure, _names(audit), markers=False)
     return Drawing(
         "when-paid",
         "When in the episode it pays",
@@ -132,4 +132,4 @@ def when_paid(found: RewardAuditFindings) -> Drawing:
 
 
 FIGURES = {"best-of-n": best_of_n, "returns": returns, "when-paid": when_paid}  # in reading order
-OF_EXPERIMENTS = {name: partial(_of_experiment, draw) for name, draw in FIGURES.items()}
+OF_EXPERIMENTS = {name: partial(_draw_if_audited, draw) for name, draw in FIGURES.items()}

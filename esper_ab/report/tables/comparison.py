@@ -13,7 +13,7 @@ from esper_ab.stats.adjusted_difference import AdjustedDifference
 from esper_ab.stats.proportions import Proportions
 from esper_ab.stats.text import p_beside, p_text, percent
 from esper_ab.verdict import sentences
-from esper_ab.verdict.caveats import beside, on_statistics, routine
+from esper_ab.verdict.caveats import context_of, routine, statistic_caveats
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.descriptive import statistics
 from esper_ab.verdict.headline import alike, headline_of
@@ -76,7 +76,7 @@ def beside_tables(comparisons: Sequence[Comparison]) -> Iterator[Table]:
     for item in comparisons:
         rows = (*_plain(item), *_descriptive(item, "test"), *_descriptive(item, "effect"))
         if rows:
-            caveats = on_statistics(item)
+            caveats = statistic_caveats(item)
             title = f"{_difference(item)}: other statistics"
             note = " ".join(text for text in caveats if text not in seen)
             yield Table(title, ("decides nothing", "value"), rows, words=2, wide=False, note=note)
@@ -200,7 +200,7 @@ def _descriptive(comparison: Comparison, kind: str) -> Iterator[Row]:
     for name, statistic in statistics().items():
         result = comparison.descriptive[name]
         if statistic.kind == kind and result is not None:
-            text = statistic.show(result, beside(comparison))
+            text = statistic.show(result, context_of(comparison))
             if text:
                 yield statistic.label, text
 
@@ -272,7 +272,7 @@ def looks_table(comparisons: Sequence[Comparison]) -> Table:
     """Build the table of the interim looks taken so far, with the bound of each look."""
     rows = []
     for item in comparisons:
-        rows += [_look_row(item, look) for look in item.course.looks]
+        rows += [_look_row(item, look) for look in item.progress.looks]
     return Table(
         "Looks",
         ("comparison", "seeds", "pairs", "alpha", "bound", "reached", "effect", "repeated interval", "decision"),

@@ -82,10 +82,11 @@ def cross_table(content: Content) -> Table:
     """Build the table of every group's policies under every reward: mean over runs, with the SD in brackets."""
     cross = content.analysis.cross
     rows = list[tuple[str, ...]]()
-    for row in cross.rows if cross.modes else ():
-        runs = content.of_group(row.group)
-        rewards = [mean_and_sd(run.rewards.get(mode) for run in runs) for mode in cross.modes]
-        rows.append((row.group, number(row.outcome, content.design.digits), *rewards))
+    if cross.modes:
+        for row in cross.rows:
+            runs = content.of_group(row.group)
+            rewards = [mean_and_sd(run.rewards.get(mode) for run in runs) for mode in cross.modes]
+            rows.append((row.group, number(row.outcome, content.design.digits), *rewards))
     rewards_of = [f"reward {name}" for name in called(cross.modes)]
     return Table(
         "Cross-evaluation: every policy under every reward",

@@ -14,39 +14,39 @@ _LEAST_POINTS = 0.05
 _SAME_ORDER = 0.995
 
 
-def tables(found: RewardAuditFindings) -> tuple[Table, ...]:
+def tables(audit: RewardAuditFindings) -> tuple[Table, ...]:
     """Return all tables in reading order; some may be empty."""
     return (
-        _choosing_table(found),
-        _search_table(found),
-        _pairs_table(found),
-        _behaviours_table(found),
-        _scale_table(found),
-        _constants_table(found),
+        _choosing_table(audit),
+        _search_table(audit),
+        _pairs_table(audit),
+        _behaviours_table(audit),
+        _scale_table(audit),
+        _constants_table(audit),
     )
 
 
-def made_from(found: RewardAuditFindings) -> str:
+def made_from(audit: RewardAuditFindings) -> str:
     """Describe the behaviours that were played, in one sentence."""
-    asked = found.reward_audit.question
-    answer = found.reward_audit.answer
-    references = sum(one.kind == "reference" for one in answer.behaviours)
+    question = audit.reward_audit.question
+    answer = audit.reward_audit.answer
+    references = sum(played.kind == "reference" for played in answer.behaviours)
     return (
-        f"{references} reference behaviours and {asked.schedules} random schedules of {asked.steps} steps, each on "
-        f"{asked.hosts} hosts of {asked.task}, rng seed {asked.rng_seed}, trained by {answer.arithmetic.kernel}; every "
-        "reward scores the same plays."
+        f"{references} reference behaviours and {question.schedules} random schedules of {question.steps} steps, "
+        f"each on {question.hosts} hosts of {question.task}, rng seed {question.rng_seed}, trained by "
+        f"{answer.arithmetic.kernel}; every reward scores the same plays."
     )
 
 
-def sentences(found: RewardAuditFindings) -> tuple[str, ...]:
+def sentences(audit: RewardAuditFindings) -> tuple[str, ...]:
     """Describe the cost of choosing by each reward, in one sentence each."""
-    return tuple(_sentence(reward, found) for reward in found.rewards)
+    return tuple(_sentence(reward, audit) for reward in audit.rewards)
 
 
-def _sentence(reward: RewardFindings, found: RewardAuditFindings) -> str:
-    n = len(found.own_curve)
+def _sentence(reward: RewardFindings, audit: RewardAuditFindings) -> str:
+    n = len(audit.own_curve)
     own = reward.curve[-1]
-    best = found.own_curve[-1]
+    best = audit.own_curve[-1]
     any_one = reward.curve[0]
     lost = best - own
     if lost < 0.05:
@@ -61,20 +61,20 @@ def _sentence(reward: RewardFindings, found: RewardAuditFindings) -> str:
     return f"{reward.name}: {choice}."
 
 
-def _choosing_table(found: RewardAuditFindings) -> Table:
-    sizes = found.shown_n
+def _choosing_table(audit: RewardAuditFindings) -> Table:
+    sizes = audit.shown_n
     rows = []
-    for reward in found.rewards:
+    for reward in audit.rewards:
         choices = [number(reward.curve[n - 1], 1) for n in sizes]
         worst_pair = reward.pairs[0].loss if reward.pairs else 0.0
         losses = [number(points, 1) for points in (reward.regret, worst_pair, reward.distance)]
         rows.append((reward.name, *choices, *losses, number(reward.rank_correlation)))
-    best = [number(found.own_curve[n - 1], 1) for n in sizes]
+    best = [number(audit.own_curve[n - 1], 1) for n in sizes]
     rows.append(("the outcome itself", *best, "0.0", "0.0", "0.0", "1.00"))
     best_of = [f"best of {n}" for n in sizes]
     return Table(
         "What it costs to choose by each reward",
-        note=f"{made_from(found)} Held-out accuracy, %, of the reward's favourite of n random schedules, averaged over "
+        note=f"{made_from(audit)} Held-out accuracy, %, of the reward's favourite of n random schedules, averaged over "
         "random choices of the n. Regret: that of its favourite among all behaviours, points. Worst pair: the largest "
         "regret in any selection of them. Distance: the least error of a rising straight line from return to "
         "outcome, points; no pair loses more than twice the distance. The rank correlation, over the random "
@@ -84,9 +84,9 @@ def _choosing_table(found: RewardAuditFindings) -> Table:
     )
 
 
-def _search_table(found: RewardAuditFindings) -> Table:
-    by_accuracy = found.reward_audit.answer.found_by_accuracy
-    searches = [(reward.name, reward.found) for reward in found.rewards]
+def _search_table(audit: RewardAuditFindings) -> Table:
+    by_accuracy = audit.reward_audit.answer.found_by_accuracy
+    searches = [(reward.name, reward.found) for reward in audit.rewards]
     searches.append(("validation accuracy", by_accuracy))
     rows = []
     for name, search in searches:
@@ -108,14 +108,14 @@ def _search_table(found: RewardAuditFindings) -> Table:
     )
 
 
-def _pairs_table(found: RewardAuditFindings) -> Table:
+def _pairs_table(audit: RewardAuditFindings) -> Table:
     def paid(reward: RewardFindings, behaviour: int) -> str:
-        name = described(found.behaviours[behaviour])
+        name = described(audit.behaviours[behaviour])
         pays = f"{reward.returns[behaviour]:.4g}"
-        return f"{name}: pays {pays}, {found.outcomes[behaviour]:.1f} %"
+        return f"{name}: pays {pays}, {audit.outcomes[behaviour]:.1f} %"
 
     rows = []
-    for reward in found.rewards:
+    for reward in audit.rewards:
         for pair in reward.pairs:
             preference = f"{paid(reward, pair.preferred)}; rather than {paid(reward, pair.better)}"
             rows.append((reward.name, number(pair.loss, 1), preference))
@@ -135,20 +135,20 @@ def described(played: Played) -> str:
     return f"{played.name} ({played.words})"
 
 
-def _behaviours_table(found: RewardAuditFindings) -> Table:
+def _behaviours_table(audit: RewardAuditFindings) -> Table:
     rows = []
-    for index, played in enumerate(found.behaviours):
+    for index, played in enumerate(audit.behaviours):
         if played.kind != "reference":
             continue
         growth = (
-            number(found.outcomes[index], 1),
+            number(audit.outcomes[index], 1),
             number(played.params_added, 0),
             number(played.fossilized, 1),
             number(played.pruned, 1),
         )
-        returns = [f"{reward.returns[index]:.4g}" for reward in found.rewards]
+        returns = [f"{reward.returns[index]:.4g}" for reward in audit.rewards]
         rows.append((played.name, played.words, *growth, *returns))
-    rewards = [reward.name for reward in found.rewards]
+    rewards = [reward.name for reward in audit.rewards]
     return Table(
         "Reference behaviours",
         ("behaviour", "what it does", "accuracy", "params", "fossils", "pruned", *rewards),
@@ -158,13 +158,13 @@ def _behaviours_table(found: RewardAuditFindings) -> Table:
     )
 
 
-def _scale_table(found: RewardAuditFindings) -> Table:
+def _scale_table(audit: RewardAuditFindings) -> Table:
     rows = []
-    for reward in found.rewards:
+    for reward in audit.rewards:
         half_paid = NONE if reward.half_paid is None else str(reward.half_paid)
         on_last_step = NONE if reward.on_last_step is None else f"{reward.on_last_step:.0%}"
         rows.append((reward.name, f"{reward.spread:.4g}", f"{reward.largest:.4g}", half_paid, on_last_step))
-    steps = found.reward_audit.question.steps
+    steps = audit.reward_audit.question.steps
     return Table(
         "Scale, and when in the episode it pays",
         rows=tuple(rows),
@@ -174,10 +174,10 @@ def _scale_table(found: RewardAuditFindings) -> Table:
     )
 
 
-def _constants_table(found: RewardAuditFindings) -> Table:
+def _constants_table(audit: RewardAuditFindings) -> Table:
     rows = []
     not_shown = []
-    for reward in found.rewards:
+    for reward in audit.rewards:
         effective = list(filter(_matters, reward.sensitivity))[:_CONSTANTS]
         rows += [_constant_row(reward.name, sensitivity) for sensitivity in effective]
         left_out = len(reward.sensitivity) - len(effective)

@@ -30,7 +30,7 @@ class Table:
         return bool(self.rows or self.none)
 
     @property
-    def said(self) -> str:
+    def text_below(self) -> str:
         """The text below the title or the rows."""
         return self.note if self.rows else self.none
 

@@ -40,31 +40,31 @@ def audit_table(content: Content) -> Table:
 
 def conduct_table(content: Content) -> Table:
     """Build the table of amounts, times and faults, with one column per group."""
-    found = content.analysis.conduct
+    groups = content.analysis.conduct
     words = tables_of(content).words
     measured: list[tuple[str, Callable[[Conduct], str]]] = [
-        ("runs finished, of planned", lambda one: f"{one.finished} of {one.runs}"),
-        ("runs left out after a decision", lambda one: _count(one.left_out)),
-        ("runs lost", lambda one: _count(one.lost)),
-        ("runs cancelled with them", lambda one: _count(one.cancelled)),
-        ("training episodes", lambda one: str(one.episodes)),
-        ("environment steps in training", lambda one: f"{one.env_steps:,}"),
-        ("evaluation episodes", lambda one: str(one.evaluation_episodes)),
-        ("wall time of training, s", lambda one: number(one.wall_s, 1)),
-        ("s / episode, median", lambda one: number(one.episode_s)),
-        ("decisions / s of one run", lambda one: number(one.decisions_per_s, 1)),
-        ("warm-up s, median", lambda one: number(one.warm_up_s)),
-        ("first episode / others", lambda one: number(one.first_over_rest)),
-        ("environments failed", lambda one: _count(one.failed)),
+        ("runs finished, of planned", lambda group: f"{group.finished} of {group.runs}"),
+        ("runs left out after a decision", lambda group: _count(group.left_out)),
+        ("runs lost", lambda group: _count(group.lost)),
+        ("runs cancelled with them", lambda group: _count(group.cancelled)),
+        ("training episodes", lambda group: str(group.episodes)),
+        ("environment steps in training", lambda group: f"{group.env_steps:,}"),
+        ("evaluation episodes", lambda group: str(group.evaluation_episodes)),
+        ("wall time of training, s", lambda group: number(group.wall_s, 1)),
+        ("s / episode, median", lambda group: number(group.episode_s)),
+        ("decisions / s of one run", lambda group: number(group.decisions_per_s, 1)),
+        ("warm-up s, median", lambda group: number(group.warm_up_s)),
+        ("first episode / others", lambda group: number(group.first_over_rest)),
+        ("environments failed", lambda group: _count(group.failed)),
     ]
-    rows = [(words.get(label, label), *map(show, found)) for label, show in measured]
+    rows = [(words.get(label, label), *map(show, groups)) for label, show in measured]
     for key, name in FAULTS.items():
-        counts = [_count(group.faults.get(key, 0)) for group in found]
+        counts = [_count(group.faults.get(key, 0)) for group in groups]
         rows.append((f"{name}s", *counts))
-    groups = [group.group for group in found]
+    names = [group.group for group in groups]
     return Table(
         "How the runs went",
-        ("", *groups),
+        ("", *names),
         rows=tuple(row for row in rows if _has_values(row)),
         note="Groups are compared at equal episodes, never at equal seconds. Times are of the recorded training "
         "episodes; an environment that failed keeps its outcome.",
@@ -86,12 +86,12 @@ def noise_table(content: Content) -> Table:
     design = content.design
     if noise is None:
         return Table("Evaluation noise")
-    found = noise.components
+    components = noise.components
     facts = {
-        "episodes that give an outcome": f"{found.eval_episodes}",
-        "share in the variance of the differences": f"{share_text(noise)}, from {found.runs} pairs",
+        "episodes that give an outcome": f"{components.eval_episodes}",
+        "share in the variance of the differences": f"{share_text(noise)}, from {components.runs} pairs",
         "share in the time of a run": f"{100 * noise.cost_share:.0f} %",
-        "SD of an episode within its run's difference": design.size(math.sqrt(found.episode)),
+        "SD of an episode within its run's difference": design.size(math.sqrt(components.episode)),
         "for the next plan": next_text(noise),
     }
     return _facts(

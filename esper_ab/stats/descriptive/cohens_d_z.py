@@ -15,7 +15,7 @@ from esper_ab.stats.distributions import nct_limits
 from esper_ab.stats.floats import norm
 from esper_ab.stats.paired_difference import differences
 from esper_ab.stats.rounding import degenerate
-from esper_ab.stats.statistic import Beside, Statistic
+from esper_ab.stats.statistic import ComparisonContext, Statistic
 from esper_ab.stats.text import percent
 
 LEVEL = 0.95
@@ -41,8 +41,8 @@ def cohens_d_z(a: ArrayLike, b: ArrayLike) -> CohensDz | None:
     return CohensDz(d=value, low=low / root, high=high / root)
 
 
-def _show(found: CohensDz, _: Beside) -> str:
-    return f"{found.d:+.2f} SD of the differences, {found.low:+.2f} to {found.high:+.2f} ({percent(LEVEL)})"
+def _show(result: CohensDz, _: ComparisonContext) -> str:
+    return f"{result.d:+.2f} SD of the differences, {result.low:+.2f} to {result.high:+.2f} ({percent(LEVEL)})"
 
 
 STATISTIC = Statistic[CohensDz](

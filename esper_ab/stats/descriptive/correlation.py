@@ -20,7 +20,7 @@ from esper_ab.stats.distributions import norm_isf
 from esper_ab.stats.floats import Floats, floats, norm
 from esper_ab.stats.paired_difference import differences
 from esper_ab.stats.rounding import ROUNDING
-from esper_ab.stats.statistic import Beside, Statistic
+from esper_ab.stats.statistic import ComparisonContext, Statistic
 
 LEVEL = 0.95
 
@@ -61,12 +61,12 @@ def _varies(values: Floats, *scale: Floats) -> bool:
     return float(np.std(values)) > ROUNDING * largest
 
 
-def _show(found: PairCorrelation, _: Beside) -> str:
-    text = f"{found.r:+.2f}"
-    if found.low is not None and found.high is not None:
-        text += f", 95 % interval {found.low:+.2f} to {found.high:+.2f}"
-    if found.worth is not None:
-        text += f"; a pair is worth {_times(found.worth)} unpaired ones"
+def _show(result: PairCorrelation, _: ComparisonContext) -> str:
+    text = f"{result.r:+.2f}"
+    if result.low is not None and result.high is not None:
+        text += f", 95 % interval {result.low:+.2f} to {result.high:+.2f}"
+    if result.worth is not None:
+        text += f"; a pair is worth {_times(result.worth)} unpaired ones"
     return text
 
 

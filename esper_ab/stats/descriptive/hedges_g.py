@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from esper_ab.stats.descriptive.cohens_d import cohens_d
 from esper_ab.stats.distributions import nct_limits
-from esper_ab.stats.statistic import Beside, Statistic
+from esper_ab.stats.statistic import ComparisonContext, Statistic
 from esper_ab.stats.text import percent
 
 LEVEL = 0.95
@@ -51,10 +51,10 @@ def hedges_g(a: ArrayLike, b: ArrayLike) -> HedgesG | None:
     return HedgesG(g=j * d, low=j * low / root, high=j * high / root)
 
 
-def _show(found: HedgesG, beside: Beside) -> str:
-    ignored = ", which ignores the pairs" if beside.paired else ""
-    interval = f"{found.low:+.2f} to {found.high:+.2f} ({percent(LEVEL)}{ignored})"
-    return f"{found.g:+.2f} standard deviations of runs, {interval}"
+def _show(result: HedgesG, context: ComparisonContext) -> str:
+    ignored = ", which ignores the pairs" if context.paired else ""
+    interval = f"{result.low:+.2f} to {result.high:+.2f} ({percent(LEVEL)}{ignored})"
+    return f"{result.g:+.2f} standard deviations of runs, {interval}"
 
 
 STATISTIC = Statistic[HedgesG](

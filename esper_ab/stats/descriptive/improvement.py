@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from esper_ab.stats.floats import Floats, floats
 from esper_ab.stats.paired_difference import differences
-from esper_ab.stats.statistic import Beside, Statistic
+from esper_ab.stats.statistic import ComparisonContext, Statistic
 
 
 class ProbabilityOfImprovement(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,9 +57,9 @@ def in_words(a: str, b: str, improvement: ProbabilityOfImprovement) -> str:
     return f"{a} beats {b} in {improvement.wins} of {pairs}{ties}"
 
 
-def _show(found: ProbabilityOfImprovement, beside: Beside) -> str:
-    words = in_words(beside.a, beside.b, found)
-    return f"{words}; A12 = {found.a12:.2f}, Cliff's delta {found.cliffs_delta:+.2f}"
+def _show(result: ProbabilityOfImprovement, context: ComparisonContext) -> str:
+    words = in_words(context.a, context.b, result)
+    return f"{words}; A12 = {result.a12:.2f}, Cliff's delta {result.cliffs_delta:+.2f}"
 
 
 STATISTIC = Statistic[ProbabilityOfImprovement](

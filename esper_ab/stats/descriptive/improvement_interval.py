@@ -43,5 +43,5 @@ STATISTIC = Statistic[ImprovementInterval](
     place=2,
     orders=True,
     compute=lambda a, b, _: improvement_interval(a, b),
-    show=lambda found, _: f"{found.a12:.2f}, {found.low:.2f} to {found.high:.2f} ({percent(LEVEL)})",
+    show=lambda result, _: f"{result.a12:.2f}, {result.low:.2f} to {result.high:.2f} ({percent(LEVEL)})",
 )

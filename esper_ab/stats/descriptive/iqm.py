@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from esper_ab.stats.floats import Floats, floats
 from esper_ab.stats.paired_difference import differences
 from esper_ab.stats.resampling import HONEST_FROM, TAILS, batches
-from esper_ab.stats.statistic import Beside, Statistic
+from esper_ab.stats.statistic import ComparisonContext, Statistic
 from esper_ab.stats.text import signed
 
 RESAMPLES = 10_000  # fewer with more than 20,000 pairs; resampling pairs preserves the correlation within them
@@ -50,15 +50,15 @@ def interquartile_means(runs: Floats) -> Floats:
     return np.asarray(np.sort(runs, axis=-1)[..., cut : n - cut].mean(axis=-1))
 
 
-def _show(iqm: IQMDifference, beside: Beside) -> str:
-    limits = f"{signed(iqm.low, beside.digits)} to {signed(iqm.high, beside.digits)}"
+def _show(iqm: IQMDifference, context: ComparisonContext) -> str:
+    limits = f"{signed(iqm.low, context.digits)} to {signed(iqm.high, context.digits)}"
     level = "95 %" if iqm.honest else "nominally 95 %, less with fewer than ten runs"
-    return f"{beside.difference(iqm.mean)}, {limits} ({level})"
+    return f"{context.difference(iqm.mean)}, {limits} ({level})"
 
 
-def _caveats(iqm: IQMDifference, beside: Beside) -> Iterator[str]:
+def _caveats(iqm: IQMDifference, context: ComparisonContext) -> Iterator[str]:
     if not iqm.honest:
-        yield f"Bootstrap intervals need about ten runs per group; here there are {beside.pairs}."
+        yield f"Bootstrap intervals need about ten runs per group; here there are {context.pairs}."
 
 
 STATISTIC = Statistic[IQMDifference](

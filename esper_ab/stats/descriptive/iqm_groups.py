@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from esper_ab.stats.descriptive.iqm import interquartile_means
 from esper_ab.stats.floats import Floats, floats
 from esper_ab.stats.resampling import HONEST_FROM, TAILS, batches
-from esper_ab.stats.statistic import Beside, Statistic
+from esper_ab.stats.statistic import ComparisonContext, Statistic
 
 RESAMPLES = 2_000  # fewer with more than 100,000 runs
 
@@ -62,14 +62,14 @@ def _places(shares: Floats, n: int) -> NDArray[np.int64]:
     return np.asarray(shares[:, :n] * n, dtype=np.int64)
 
 
-def _show(found: GroupIQMs, beside: Beside) -> str:
-    of_a = _with_limits(beside.a, found.a, found.low_a, found.high_a, beside.digits)
-    of_b = _with_limits(beside.b, found.b, found.low_b, found.high_b, beside.digits)
-    level = "95 %" if found.honest else "nominally 95 %, less with fewer than ten runs"
+def _show(result: GroupIQMs, context: ComparisonContext) -> str:
+    of_a = _mean_and_limits(context.a, result.a, result.low_a, result.high_a, context.digits)
+    of_b = _mean_and_limits(context.b, result.b, result.low_b, result.high_b, context.digits)
+    level = "95 %" if result.honest else "nominally 95 %, less with fewer than ten runs"
     return f"{of_a}, {of_b} ({level})"
 
 
-def _with_limits(group: str, mean: float, low: float, high: float, digits: int) -> str:
+def _mean_and_limits(group: str, mean: float, low: float, high: float, digits: int) -> str:
     return f"{group} {mean:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
 
 

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from esper_ab.stats.distributions import norm_sf
 from esper_ab.stats.floats import Floats, floats
 from esper_ab.stats.ranks import mid_ranks
-from esper_ab.stats.statistic import Beside, Statistic
+from esper_ab.stats.statistic import ComparisonContext, Statistic
 from esper_ab.stats.text import p_text
 
 _EXACT_COMBINATIONS = 10_000  # of 100 and 100 runs; with more, counting takes seconds, and the normal p is close
@@ -88,20 +88,20 @@ def _normal(smaller: float, n: int, m: int, ranks: Floats) -> float:
     return min(1.0, 2.0 * float(norm_sf(z)))
 
 
-def _show(found: MannWhitney, beside: Beside) -> str:
-    if found.exact:
+def _show(result: MannWhitney, context: ComparisonContext) -> str:
+    if result.exact:
         kind = "exact"
-    elif found.ties:
+    elif result.ties:
         kind = "normal approximation, corrected for ties"
     else:
         kind = "normal approximation, many runs"
-    if beside.paired:
+    if context.paired:
         use = "it ignores the pairs; made for unpaired runs"
     else:
         use = "the usual rank test of unpaired runs"
     return (
-        f"U = {found.u:g}, p {p_text(found.p)} ({kind}); {beside.a} is higher than {beside.b} in "
-        f"{100.0 * found.effect:.0f} % of combinations of runs; {use} (--unpaired)"
+        f"U = {result.u:g}, p {p_text(result.p)} ({kind}); {context.a} is higher than {context.b} in "
+        f"{100.0 * result.effect:.0f} % of combinations of runs; {use} (--unpaired)"
     )
 
 

@@ -15,7 +15,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from esper_ab.stats.floats import Floats, floats
-from esper_ab.stats.statistic import Beside, Statistic
+from esper_ab.stats.statistic import ComparisonContext, Statistic
 from esper_ab.stats.text import p_text
 
 _ENUMERATED = 200_000  # assignments; those of 10 and 10 runs are 184,756
@@ -63,12 +63,12 @@ def _sums(runs: Floats, size: int) -> Floats:
     return sums[size]
 
 
-def _show(found: Permutation, _: Beside) -> str:
-    if found.exact:
-        kind = f"exact, {found.assignments} assignments"
+def _show(result: Permutation, _: ComparisonContext) -> str:
+    if result.exact:
+        kind = f"exact, {result.assignments} assignments"
     else:
-        kind = f"{found.assignments} drawn assignments"
-    return f"p {p_text(found.p)} ({kind})"
+        kind = f"{result.assignments} drawn assignments"
+    return f"p {p_text(result.p)} ({kind})"
 
 
 STATISTIC = Statistic[Permutation](

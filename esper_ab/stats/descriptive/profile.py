@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from esper_ab.stats.distributions import binomial_ppf
 from esper_ab.stats.floats import Floats, floats
-from esper_ab.stats.statistic import Beside, Statistic
+from esper_ab.stats.statistic import ComparisonContext, Statistic
 
 LEVEL = 0.95
 _STEPS = 10  # between the least and the greatest outcome
@@ -58,12 +58,12 @@ def _tuple(values: Floats) -> tuple[float, ...]:
     return tuple(map(float, values))
 
 
-def _show(found: PerformanceProfile, beside: Beside) -> str:
+def _show(result: PerformanceProfile, context: ComparisonContext) -> str:
     above = []
     for at in _SHOWN:
-        threshold = f"{found.thresholds[at]:.{beside.digits}f}"
-        of_a = f"{beside.a} {100.0 * found.a.shares[at]:.0f} %"
-        of_b = f"{beside.b} {100.0 * found.b.shares[at]:.0f} %"
+        threshold = f"{result.thresholds[at]:.{context.digits}f}"
+        of_a = f"{context.a} {100.0 * result.a.shares[at]:.0f} %"
+        of_b = f"{context.b} {100.0 * result.b.shares[at]:.0f} %"
         above.append(f"{threshold}: {of_a}, {of_b}")
     return f"runs above {'; '.join(above)}"
 

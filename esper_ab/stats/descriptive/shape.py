@@ -20,7 +20,7 @@ from esper_ab.stats.floats import norm
 from esper_ab.stats.paired_difference import differences
 from esper_ab.stats.rounding import degenerate
 from esper_ab.stats.skewness import skewness
-from esper_ab.stats.statistic import Beside, Statistic
+from esper_ab.stats.statistic import ComparisonContext, Statistic
 from esper_ab.stats.text import p_text
 
 
@@ -50,14 +50,14 @@ def shape(a: ArrayLike, b: ArrayLike) -> Skewness | None:
     return Skewness(skewness_a=skewness(a), skewness_b=skewness(b), johnson_p=p)
 
 
-def _show(found: Skewness, beside: Beside) -> str:
+def _show(result: Skewness, context: ComparisonContext) -> str:
     each = []
-    if found.skewness_a is not None:
-        each.append(f"{found.skewness_a:+.1f} of {beside.a}")
-    if found.skewness_b is not None:
-        each.append(f"{found.skewness_b:+.1f} of {beside.b}")
+    if result.skewness_a is not None:
+        each.append(f"{result.skewness_a:+.1f} of {context.a}")
+    if result.skewness_b is not None:
+        each.append(f"{result.skewness_b:+.1f} of {context.b}")
     skew = ", ".join(each) or "unknown"
-    return f"skewness {skew}; p {p_text(found.johnson_p)} by Johnson's t, which allows for it"
+    return f"skewness {skew}; p {p_text(result.johnson_p)} by Johnson's t, which allows for it"
 
 
 STATISTIC = Statistic[Skewness](

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from esper_ab.stats.exact_signs import MAX_PAIRS, signs_p
 from esper_ab.stats.least_pairs import smallest_p
 from esper_ab.stats.paired_difference import differences
-from esper_ab.stats.statistic import Beside, Statistic
+from esper_ab.stats.statistic import ComparisonContext, Statistic
 from esper_ab.stats.text import p_text
 
 
@@ -31,28 +31,28 @@ def sign_flip(a: ArrayLike, b: ArrayLike) -> SignFlip:
     return SignFlip(pairs=n, p=p, exact=p is not None, smallest_p=smallest_p(n))
 
 
-def _show(flip: SignFlip, _: Beside) -> str:
+def _show(flip: SignFlip, _: ComparisonContext) -> str:
     if flip.p is None:
         return ""
     return f"exact p {p_text(flip.p)} (smallest reachable: p {p_text(flip.smallest_p)})"
 
 
-def _caveats(flip: SignFlip, beside: Beside) -> Iterator[str]:
+def _caveats(flip: SignFlip, context: ComparisonContext) -> Iterator[str]:
     if flip.p is None:
         yield f"The sign-flip p is not enumerated for {flip.pairs} pairs."
-    elif beside.undecided and flip.p <= beside.alpha:
+    elif context.undecided and flip.p <= context.alpha:
         yield (
-            f"The exact sign-flip test alone would reject at {beside.alpha:.3g} (p {p_text(flip.p)}); it is not the "
+            f"The exact sign-flip test alone would reject at {context.alpha:.3g} (p {p_text(flip.p)}); it is not the "
             "declared test, and choosing a test afterwards raises the error rate."
         )
 
 
-def _contradicts(flip: SignFlip, beside: Beside) -> str:
-    if flip.p is None or not beside.claimed or flip.p <= beside.alpha:
+def _contradicts(flip: SignFlip, context: ComparisonContext) -> str:
+    if flip.p is None or not context.claimed or flip.p <= context.alpha:
         return ""
     return (
-        f"The exact sign-flip test does not support this at {beside.alpha:.3g} (p {p_text(flip.p)}): the verdict leans "
-        "on normally distributed differences."
+        f"The exact sign-flip test does not support this at {context.alpha:.3g} (p {p_text(flip.p)}): the verdict "
+        "leans on normally distributed differences."
     )
 
 

@@ -18,7 +18,7 @@ from esper_ab.stats.floats import Floats
 from esper_ab.stats.paired_difference import differences
 from esper_ab.stats.ranks import mid_ranks
 from esper_ab.stats.rounding import resolution
-from esper_ab.stats.statistic import Beside, Statistic
+from esper_ab.stats.statistic import ComparisonContext, Statistic
 from esper_ab.stats.text import p_text
 
 _EXACT_PAIRS = 100  # of differences other than 0; with more, the normal approximation is close
@@ -39,17 +39,17 @@ def signed_rank(a: ArrayLike, b: ArrayLike) -> SignedRank:
     """Test the differences of a, b [pairs > 0]; differences that differ by rounding only count as equal."""
     d = differences(a, b)
     same = resolution(np.asarray(a), np.asarray(b))
-    kept = d[np.abs(d) > same]
-    ranks = _ranks(np.abs(kept), same)
-    positive = float(np.sum(ranks[kept > 0.0]))
-    negative = float(np.sum(ranks[kept < 0.0]))
+    nonzero = d[np.abs(d) > same]
+    ranks = _ranks(np.abs(nonzero), same)
+    positive = float(np.sum(ranks[nonzero > 0.0]))
+    negative = float(np.sum(ranks[nonzero < 0.0]))
     w = min(positive, negative)
-    exact = kept.size <= _EXACT_PAIRS
+    exact = nonzero.size <= _EXACT_PAIRS
     p = _exact(w, ranks) if exact else _normal(w, ranks)
     estimate = None
     if d.size <= _ESTIMATED_PAIRS:
         estimate = hodges_lehmann(d)
-    return SignedRank(w=w, pairs=int(kept.size), p=p, exact=exact, estimate=estimate)
+    return SignedRank(w=w, pairs=int(nonzero.size), p=p, exact=exact, estimate=estimate)
 
 
 def hodges_lehmann(d: Floats) -> float:
@@ -91,13 +91,13 @@ def _normal(w: float, ranks: Floats) -> float:
     return min(1.0, 2.0 * float(norm_sf(z)))
 
 
-def _show(found: SignedRank, beside: Beside) -> str:
-    kind = "exact" if found.exact else "normal approximation"
-    if found.estimate is None:
+def _show(result: SignedRank, context: ComparisonContext) -> str:
+    kind = "exact" if result.exact else "normal approximation"
+    if result.estimate is None:
         estimate = ""
     else:
-        estimate = f"; Hodges-Lehmann estimate {beside.difference(found.estimate)}"
-    return f"W = {found.w:g}, p {p_text(found.p)} ({kind}){estimate}"
+        estimate = f"; Hodges-Lehmann estimate {context.difference(result.estimate)}"
+    return f"W = {result.w:g}, p {p_text(result.p)} ({kind}){estimate}"
 
 
 STATISTIC = Statistic[SignedRank](

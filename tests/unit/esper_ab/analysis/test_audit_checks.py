@@ -6,7 +6,7 @@ from support.audited import episodes, found, only, planned, replace, updates, wi
 from support.journals import failed_run, planted_effect
 from support.synthetic import Shape, Synthetic
 
-from esper_ab.analysis.audit import hardware
+from esper_ab.analysis.audit_comparisons import hardware
 from esper_ab.analysis.code_states import code_states
 from esper_ab.analysis.conduct import conduct
 from esper_ab.contracts.installed_code import hash_sources

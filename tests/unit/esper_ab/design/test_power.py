@@ -17,7 +17,7 @@ from esper_ab.readers.external_plan import make_external_plan
 from esper_ab.stats.pair import Pair
 from esper_ab.stats.sd_limits import sd_limits
 from esper_ab.verdict.analysis_plan import Rule
-from esper_ab.verdict.looks import courses_of
+from esper_ab.verdict.looks import progress_after
 
 TWO = PowerQuestion(margin=3.5)
 
@@ -73,12 +73,12 @@ def test_the_power_of_looks_is_that_of_the_rule_that_decides(looks, effect):
     replicates = tuple(map(str, range(looks[-1])))
     design = make_external_plan(("a", "b"), replicates, scales(), Rule(looks=looks)).design
     (contrast,) = design.comparisons
-    courses = [
-        courses_of(design, {contrast: of_differences(d)}, looks[-1])[contrast]
+    progress = [
+        progress_after(design, {contrast: of_differences(d)}, looks[-1])[contrast]
         for d in rng().standard_normal((1_000, looks[-1])) + effect
     ]
-    claims = [course.decision == "crossed" and course.direction > 0 for course in courses]
-    used = [course.decided_at or looks[-1] for course in courses]
+    claims = [one.decision == "crossed" and one.direction > 0 for one in progress]
+    used = [one.decided_at or looks[-1] for one in progress]
     assert found.power(effect) == pytest.approx(np.mean(claims), abs=0.035)
     assert found.expected_replicates(effect) == pytest.approx(np.mean(used), abs=0.25)
 

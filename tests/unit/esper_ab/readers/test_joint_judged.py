@@ -22,7 +22,7 @@ from esper_ab.settings.parts import share_of
 from esper_ab.stats.pair import Pair
 from esper_ab.verdict.analysis_plan import Rule, make_plan
 from esper_ab.verdict.judge import judge
-from esper_ab.verdict.looks import courses_of
+from esper_ab.verdict.looks import progress_after
 from esper_ab.verdict.scale import MEAN
 
 GROUPS = {"shaped": Shape(accuracy=90.0), "simplified": Shape(accuracy=60.0, mode="simplified")}
@@ -166,11 +166,11 @@ def _decided(names, groups, effects, seed, rule):
     pairs = {
         one: _pairs(ends[one.task, one.a], ends[one.task, one.b]) for one in design.comparisons if one.task != MEAN
     }
-    courses = courses_of(design, pairs, 9, {one: plan.design_of(one) for one in design.comparisons})
+    progress = progress_after(design, pairs, 9, {one: plan.design_of(one) for one in design.comparisons})
     return {
-        (one.a, one.b, one.task or names[0]): (course.decision, course.direction)
-        for one, course in courses.items()
-        if course.claimed
+        (one.a, one.b, one.task or names[0]): (taken.decision, taken.direction)
+        for one, taken in progress.items()
+        if taken.claimed
     }
 
 

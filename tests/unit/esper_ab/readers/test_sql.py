@@ -18,7 +18,7 @@ from esper_ab.journal.fold import fold
 from esper_ab.journal.outcomes import outcomes
 from esper_ab.readers import sql as sql_module
 from esper_ab.readers.sql import VIEWS, QueryResult, query, query_csv, query_json, query_text, viewed
-from workers.growth.measures import MEASURES
+from workers.kinds.growth.measures import MEASURES
 
 DOCS = Path(__file__).resolve().parents[4] / "docs" / "sql.md"
 

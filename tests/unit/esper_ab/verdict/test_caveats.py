@@ -5,7 +5,7 @@ import pytest
 from support.comparing import compared, design, exploded, open_ended, small
 
 from esper_ab.stats.pair import Samples
-from esper_ab.verdict.caveats import beside
+from esper_ab.verdict.caveats import context_of
 
 
 @pytest.mark.parametrize(("few", "many", "said"), [(1, 9, False), (2, 9, True), (4, 9, True), (4, 8, False)])
@@ -26,11 +26,11 @@ def test_what_is_missing_is_told_until_nothing_is():
 
 def test_a_statistic_beside_a_verdict_knows_whether_the_question_is_open():
     results = small(8), small(findings=(exploded(),)), small()
-    assert [beside(result).undecided for result in results] == [True, False, False]
+    assert [context_of(result).undecided for result in results] == [True, False, False]
 
 
 def test_a_statistic_knows_whether_runs_form_pairs():
     rng = np.random.default_rng(3)
     a, b = rng.normal(70.0, 1.0, (2, 8)).tolist()
     unpaired = compared(design(8, test="welch", positions=1), Samples(a=tuple(a), b=tuple(b)), complete=8)
-    assert not beside(unpaired).paired
+    assert not context_of(unpaired).paired

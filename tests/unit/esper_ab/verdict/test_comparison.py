@@ -69,7 +69,7 @@ def test_below_margin_rests_on_the_simultaneous_interval_and_prints_it():
 
 def test_what_was_stopped_for_futility_says_so_everywhere_and_claims_nothing():
     result = compared(design(10, futility=STOPS), above(SMALL[:6]))
-    assert (result.verdict, result.inconclusive, result.course.finished) == (Verdict.INCONCLUSIVE, "futile", True)
+    assert (result.verdict, result.inconclusive, result.progress.finished) == (Verdict.INCONCLUSIVE, "futile", True)
     low, high, level = result.futility
     assert max(-2.0, result.low) < low < high < min(2.0, result.high)
     assert f"Stopped for futility after 6 seeds (look 1 of 2): the {level} {low:+.2f} to" in result.sentence

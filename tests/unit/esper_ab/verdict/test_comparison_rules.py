@@ -87,7 +87,7 @@ def test_order_never_matters_no_claim_below_six_pairs_and_an_audit_never_makes_a
     assert compared(rule, tuple(listed)) == result
     if len(found) < LEAST_PAIRS:
         assert result.verdict not in CLAIMS
-    if result.verdict in (Verdict.BETTER, Verdict.WORSE) and result.used == result.course.decided_at:
+    if result.verdict in (Verdict.BETTER, Verdict.WORSE) and result.used == result.progress.decided_at:
         assert result.last_look.p <= result.last_look.bound_p
     text = " ".join((result.sentence, result.rule, str(result.level), *result.caveats)).lower()
     for word in ("winner", "none", "nan", "inf ", "  ", "..", "no interval,"):

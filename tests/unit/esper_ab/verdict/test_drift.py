@@ -5,7 +5,7 @@ import pytest
 from support.comparing import design, pairs_of
 
 from esper_ab.stats.drift import drift
-from esper_ab.verdict.drift import drifting
+from esper_ab.verdict.drift import drift_findings
 
 # Drift: it is said from the level on that all comparisons and both tests share.
 
@@ -18,6 +18,6 @@ def test_each_test_has_its_share_of_one_in_a_hundred(slope, wave):
     seen = drift(pairs, 1)
     for comparisons in range(1, 30):
         rule = design(20, comparisons)
-        said = " ".join(one.sentence for one in drifting(rule, rule.comparisons[0], pairs, "Repeat it."))
+        said = " ".join(one.sentence for one in drift_findings(rule, rule.comparisons[0], pairs, "Repeat it."))
         assert ("a trend of" in said) == (seen.slope_p <= 0.01 / (2 * comparisons))
         assert ("an autocorrelation of" in said) == (seen.autocorrelation_p <= 0.01 / (2 * comparisons))

@@ -202,6 +202,16 @@ def test_runs_that_form_no_pairs_are_never_called_pairs(runs, words):
         assert not re.search(r"\bpairs?\b", f"{table.title} {table.columns} {table.rows} {table.note}"), table
 
 
+@pytest.mark.parametrize("failed", ["a", "c"])
+def test_a_group_without_an_outcome_is_compared_with_nothing(failed):
+    rows_ = unpaired(*drawn(8, 8.0))
+    rows_ += [{"group": failed, "run": f"{failed}{place}", "outcome": ""} for place in range(8)]
+    result = _found(rows_)
+    verdicts = {(one.question.a, one.question.b): str(one.verdict) for one in result.comparisons}
+    assert {verdict for pair, verdict in verdicts.items() if failed in pair} == {"NO INFERENCE"}
+    assert verdicts["new", "old"] == "BETTER"
+
+
 def test_lost_runs_that_form_no_pairs_count_against_the_claim():
     a, b = drawn(20, 8.0)
     found = unpaired([*a, "", ""], b)

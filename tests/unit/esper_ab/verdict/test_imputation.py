@@ -12,10 +12,10 @@ from esper_ab.design.design import Boundary
 from esper_ab.stats.pair import Samples
 from esper_ab.verdict.caveats import routine
 from esper_ab.verdict.imputation import completed, imputed, limits_with_losses, recurs_in
-from esper_ab.verdict.looks import courses_of
+from esper_ab.verdict.looks import progress_after
 from esper_ab.verdict.question import Lost
 from esper_ab.verdict.verdict import Verdict
-from workers.growth.measures import MEASURES
+from workers.kinds.growth.measures import MEASURES
 
 
 def half(replicate, a, b, failed="ab"):
@@ -24,8 +24,8 @@ def half(replicate, a, b, failed="ab"):
     return msgspec.structs.replace(one, failed_a=a is None and "a" in failed, failed_b=b is None and "b" in failed)
 
 
-def course_of(rule, pairs, complete):
-    return courses_of(rule, {rule.comparisons[0]: pairs}, complete)[rule.comparisons[0]]
+def progress_of(rule, pairs, complete):
+    return progress_after(rule, {rule.comparisons[0]: pairs}, complete)[rule.comparisons[0]]
 
 
 def test_what_failed_gets_the_declared_worst_or_the_best_seen_and_what_was_cancelled_the_mean_of_its_own():
@@ -76,9 +76,9 @@ def test_losses_after_the_last_look_that_is_taken_do_not_count(early_stop, looks
     """The numbers and the verdict are those of that look, and so are the losses that could overturn them."""
     rule = design(10, early_stop=early_stop, worst=0.0)
     pairs = pairs_of(75.0 + np.arange(7) * 0.1, 70.0 + np.arange(7) * 0.2)
-    course = course_of(rule, pairs, 10)
-    assert (course.decided_at, [look.replicates for look in course.looks]) == (6, looks)
-    again = imputed(rule, pairs, course, lost(*((r, None, 75.0) for r in (7, 8, 9))))
+    progress = progress_of(rule, pairs, 10)
+    assert (progress.decided_at, [look.replicates for look in progress.looks]) == (6, looks)
+    again = imputed(rule, pairs, progress, lost(*((r, None, 75.0) for r in (7, 8, 9))))
     assert (again and (again.pairs, again.survives)) == (None if early_stop else (10, False))
 
 
@@ -88,7 +88,7 @@ def test_it_is_asked_with_the_bound_that_decided():
     at_once = design(8, worst=70.0)
     strict = msgspec.structs.replace(at_once, boundaries=(Boundary(open=1, alpha=0.05, nominal_p=(0.0076,)),))
     lenient, stern = (
-        imputed(rule, pairs, course_of(rule, pairs, 8), lost((6, None, 73.0))) for rule in (at_once, strict)
+        imputed(rule, pairs, progress_of(rule, pairs, 8), lost((6, None, 73.0))) for rule in (at_once, strict)
     )
     assert lenient.p == stern.p
     assert 0.0076 < lenient.p < 0.05
@@ -104,19 +104,19 @@ def test_imputation_never_favours_the_claim_it_tests(noise, survivors, effect):
     """Whichever group lost its runs, and as many in both: no value it may have had speaks more against the claim."""
     rule = design(8, looks=(9,), worst=50.0)
     pairs = pairs_of(np.full(6, 70.0 + effect), 70.0 + np.array(noise))
-    course = course_of(rule, pairs, 9)
+    progress = progress_of(rule, pairs, 9)
     gone = lost(
         *((6 + i, None, seen) if failed == "a" else (6 + i, seen, None) for i, (seen, failed) in enumerate(survivors))
     )
-    again = imputed(rule, pairs, course, gone)
-    if course.decision == "open":
+    again = imputed(rule, pairs, progress, gone)
+    if progress.decision == "open":
         assert again is None
         return
     assert (again.pairs, again.lost_a + again.lost_b) == (6 + len(survivors), len(survivors))
     total = sum(pair.a - pair.b for pair in pairs)
     for value in (50.0, *(value for pair in pairs for value in (pair.a, pair.b)), *(seen for seen, _ in survivors)):
         lower, higher = (sum(value - seen for seen, failed in survivors if failed == side) for side in "ab")
-        assert course.direction * again.mean <= course.direction * (total + lower - higher) / again.pairs + 1e-9
+        assert progress.direction * again.mean <= progress.direction * (total + lower - higher) / again.pairs + 1e-9
 
 
 def equal(worst, halves):
@@ -124,9 +124,9 @@ def equal(worst, halves):
     rule = design(20, worst=worst)
     pairs = pairs_of(base + NOISE, base)
     gone = Lost(replicates=halves)
-    course = course_of(rule, pairs, 20)
-    assert course.decision == "equivalent"
-    return imputed(rule, pairs, course, gone), limits_with_losses(rule, pairs, course, gone), course
+    progress = progress_of(rule, pairs, 20)
+    assert progress.decision == "equivalent"
+    return imputed(rule, pairs, progress, gone), limits_with_losses(rule, pairs, progress, gone), progress
 
 
 @pytest.mark.parametrize(
@@ -217,12 +217,12 @@ def test_it_is_the_same_from_either_side_and_asked_in_both_directions_of_an_equi
 
 
 def test_without_losses_the_limits_are_those_of_the_look_and_without_any_pair_there_are_none():
-    again, limits, course = equal(None, ())
+    again, limits, progress = equal(None, ())
     assert again is None
-    assert limits == (course.looks[-1].low, course.looks[-1].high)
+    assert limits == (progress.looks[-1].low, progress.looks[-1].high)
     rule = design(20, worst=0.0)
     gone = lost((0, None, None))
-    assert limits_with_losses(rule, (), course_of(rule, (), 20), gone) == (None, None)
+    assert limits_with_losses(rule, (), progress_of(rule, (), 20), gone) == (None, None)
 
 
 def test_where_nothing_is_claimed_nothing_was_leant_on():

@@ -27,7 +27,7 @@ def _judged(found, plan=PLAN):
 
 def test_a_look_is_taken_as_soon_as_its_runs_are_there():
     a, b = drawn(10, 1.5)
-    taken = [len(_one(_judged(rows(a[:n], b[:n]))).course.looks) for n in range(1, 11)]
+    taken = [len(_one(_judged(rows(a[:n], b[:n]))).progress.looks) for n in range(1, 11)]
     assert taken == [0, 0, 0, 0, 0, 1, 1, 1, 1, 2]
     assert _judged(rows(a, b)).departures == ()
 
@@ -56,8 +56,8 @@ def test_leaving_runs_out_gains_nothing(effect, rng_seed, dropped, early_stop):
     kept = [row for place, row in enumerate(found) if place not in dropped]
     if not kept:
         return
-    whole = _one(_judged(found, plan)).course
-    part = _one(_judged(kept, plan)).course
+    whole = _one(_judged(found, plan)).progress
+    part = _one(_judged(kept, plan)).progress
     assert part.looks == tuple(look for look in whole.looks if look.replicates <= min(dropped) // 2)
 
 
@@ -91,12 +91,12 @@ def test_a_group_goes_on_while_another_comparison_needs_it():
     ]
     both = rows(a[:6], [x - 30.0 for x in b[:6]])
     first = _judged([*both, *base[:6]], plan)
-    assert [one.course.decision for one in first.comparisons] == ["crossed", "open"]
+    assert [one.progress.decision for one in first.comparisons] == ["crossed", "open"]
     assert first.next_step.endswith("of old, base.")
     later = [{"group": "old", "seed": seed, "outcome": b[seed]} for seed in range(6, 10)]
     last = _judged([*both, *later, *base], plan)
     assert last.departures == ()
-    assert all(one.course.finished for one in last.comparisons)
+    assert all(one.progress.finished for one in last.comparisons)
 
 
 def test_runs_after_the_deciding_look_take_nothing_back():

@@ -12,7 +12,7 @@ from support.looks import AB, DULL, anytime, design, made, spread
 from esper_ab.design.design import Boundary, Futility
 from esper_ab.stats.anytime_t import log_evidence
 from esper_ab.stats.proportions import proportions
-from esper_ab.verdict.looks import courses_of
+from esper_ab.verdict.looks import progress_after
 
 SAME = {
     "all zero": [0.0] * 20,
@@ -29,52 +29,52 @@ SAME = {
 def test_degenerate_differences_have_one_rule(name, kind):
     """No test, no e-value, no interval and no decision, by any test."""
     rule = anytime(looks=()) if kind == "anytime" else design(looks=(20,))
-    course = courses_of(rule, {AB: made(SAME[name])}, 20)[AB]
-    look = course.looks[-1]
-    assert course.decision == "open"
+    progress = progress_after(rule, {AB: made(SAME[name])}, 20)[AB]
+    look = progress.looks[-1]
+    assert progress.decision == "open"
     assert (look.p, look.e, look.low, look.equivalence_low) == (None,) * 4
     six_others = [0.0] * 14 + [1.1, 1.2, 1.3, 1.4, 1.5, 1.6]
-    assert courses_of(rule, {AB: made(six_others)}, 20)[AB].looks[-1].low is not None
+    assert progress_after(rule, {AB: made(six_others)}, 20)[AB].looks[-1].low is not None
 
 
 def test_a_look_without_its_own_boundary_decides_nothing():
     small = design(looks=(3,), boundaries=(), adjusted=False)
-    course = courses_of(small, {AB: made([9.0, 9.1, 9.2])}, 3)[AB]
-    (look,) = course.looks
+    progress = progress_after(small, {AB: made([9.0, 9.1, 9.2])}, 3)[AB]
+    (look,) = progress.looks
     p = pytest.approx(2 * stats.t.sf(9.1 / (0.1 / math.sqrt(3)), 2))
     assert (look.bound_p, look.p, look.crossed, look.equivalent) == (None, p, False, False)
-    assert (look.low, course.decision, course.finished) == (None, "open", True)
+    assert (look.low, progress.decision, progress.finished) == (None, "open", True)
 
 
 def test_a_bound_of_zero_never_rejects():
     """It is that of a look which cannot tell groups from positions, though lost pairs may have changed that."""
     zero = design(looks=(380, 400), boundaries=(Boundary(open=1, alpha=0.05, nominal_p=(0.0, 0.05)),))
-    course = courses_of(zero, {AB: made(spread(40, 1e6, 1e2) * 10)}, 400)[AB]
-    assert course.looks[0].p == 0.0
-    assert (course.looks[0].low, course.decided_at) == (None, 400)
+    progress = progress_after(zero, {AB: made(spread(40, 1e6, 1e2) * 10)}, 400)[AB]
+    assert progress.looks[0].p == 0.0
+    assert (progress.looks[0].low, progress.decided_at) == (None, 400)
 
 
 def test_open_ended_looks_after_every_replicate():
     d = spread(30, 1.0)
-    course = courses_of(anytime(early_stop=False), {AB: made(d)}, 30)[AB]
-    assert [look.replicates for look in course.looks] == list(range(1, 31))
-    assert {look.bound_p for look in course.looks} == {None} == {look.p for look in course.looks}
-    look = course.looks[11]
+    progress = progress_after(anytime(early_stop=False), {AB: made(d)}, 30)[AB]
+    assert [look.replicates for look in progress.looks] == list(range(1, 31))
+    assert {look.bound_p for look in progress.looks} == {None} == {look.p for look in progress.looks}
+    look = progress.looks[11]
     x = np.column_stack([np.ones(12), np.array([1.0, -1.0] * 6)])  # each side has an effect
     solution, residual, _, _ = np.linalg.lstsq(x, np.array(d[:12]), rcond=None)
     t = solution[0] / math.sqrt(float(residual[0]) / 10 / 12)
     assert look.e == pytest.approx(math.exp(log_evidence(t, 10, 12.0)), rel=1e-9)
     assert (look.bound_e, look.alpha) == (20.0, 0.05)
-    first = next(look.replicates for look in course.looks if look.crossed or look.equivalent)
-    assert course.decided_at == first >= 6
-    assert all((look.low > 0.0) == (look.e >= 20.0) for look in course.looks[5:])
-    assert not courses_of(anytime(), {AB: made(DULL[:20])}, 20)[AB].finished
+    first = next(look.replicates for look in progress.looks if look.crossed or look.equivalent)
+    assert progress.decided_at == first >= 6
+    assert all((look.low > 0.0) == (look.e >= 20.0) for look in progress.looks[5:])
+    assert not progress_after(anytime(), {AB: made(DULL[:20])}, 20)[AB].finished
 
 
 def test_an_enormous_e_value_is_a_float():
     n = 400
     d = (1e3 + 1e-1 * np.random.default_rng(1).standard_normal(n)).tolist()
-    look = courses_of(anytime(anytime_after=n - 1), {AB: made(d)}, n)[AB].looks[-1]
+    look = progress_after(anytime(anytime_after=n - 1), {AB: made(d)}, n)[AB].looks[-1]
     assert look.e == math.exp(700.0)
 
 
@@ -86,7 +86,7 @@ def binary(*counts, one=100.0):
 @pytest.mark.parametrize(("counts", "crossed"), [((2, 12, 1, 5), True), ((2, 6, 1, 11), False), ((2, 1, 12, 5), True)])
 def test_outcomes_that_are_0_or_1_need_the_exact_test_and_the_interval(counts, crossed):
     rule = design(looks=(20,), futility=Futility(power=0.8, nominal_p=(0.1,)))
-    (look,) = courses_of(rule, {AB: binary(*counts)}, 20)[AB].looks
+    (look,) = progress_after(rule, {AB: binary(*counts)}, 20)[AB].looks
     _, more, fewer, _ = counts
     assert look.p == pytest.approx(stats.binomtest(more, more + fewer).pvalue)
     assert (look.crossed, look.mean) == (crossed, pytest.approx(5.0 * (more - fewer)))
@@ -99,7 +99,7 @@ def test_outcomes_that_are_0_or_1_need_the_exact_test_and_the_interval(counts, c
 @pytest.mark.parametrize(("margin", "exact"), [(50.0, True), (100.0, False)])
 def test_a_margin_of_a_success_shows_that_outcomes_are_no_successes_even_if_all_are_0_or_1(margin, exact):
     """As counts may be, and a mean over tasks, of which none but 0 and 1 was seen."""
-    (look,) = courses_of(design(looks=(20,), margin=margin), {AB: binary(0, 18, 0, 2)}, 20)[AB].looks
+    (look,) = progress_after(design(looks=(20,), margin=margin), {AB: binary(0, 18, 0, 2)}, 20)[AB].looks
     assert (look.p == pytest.approx(stats.binomtest(18, 18).pvalue)) == exact
 
 
@@ -114,7 +114,7 @@ def test_a_margin_of_a_success_shows_that_outcomes_are_no_successes_even_if_all_
 def test_proportions_are_close_only_if_the_pairs_that_disagree_alone_show_it(counts, margin, small):
     """Even if one group is 10 points better, all of 20 pairs agree in 12 % of experiments."""
     size = sum(counts)
-    (look,) = courses_of(design(looks=(size,), margin=margin), {AB: binary(*counts)}, size)[AB].looks
+    (look,) = progress_after(design(looks=(size,), margin=margin), {AB: binary(*counts)}, size)[AB].looks
     assert (look.equivalent or look.small) == small
     assert (max(-look.simultaneous_low, look.simultaneous_high) < margin) == small
     assert look.crossed == (counts[1] > 0)
@@ -122,14 +122,14 @@ def test_proportions_are_close_only_if_the_pairs_that_disagree_alone_show_it(cou
 
 def test_after_every_pair_the_pairs_that_disagree_are_the_evidence():
     """Twelve for a and none for b: the Beta(1/2, 1/2) mixture against 1/2; an interval even where no pair disagrees."""
-    course = courses_of(anytime(early_stop=False), {AB: binary(0, 12, 0, 8)}, 20)[AB]
-    twelfth = course.looks[11]
-    last = course.looks[-1]
+    progress = progress_after(anytime(early_stop=False), {AB: binary(0, 12, 0, 8)}, 20)[AB]
+    twelfth = progress.looks[11]
+    last = progress.looks[-1]
     expected = special.beta(12.5, 0.5) / special.beta(0.5, 0.5) * 2.0**12
     assert (twelfth.e, last.e) == pytest.approx((expected, expected))
-    assert course.decision == "crossed"
+    assert progress.decision == "crossed"
     assert last.crossed == (last.low > 0.0)
-    alike = courses_of(anytime(margin=10.0), {AB: binary(20, 0, 0, 0)}, 20)[AB].looks[-1]
+    alike = progress_after(anytime(margin=10.0), {AB: binary(20, 0, 0, 0)}, 20)[AB].looks[-1]
     assert alike.low < -10.0 < 10.0 < alike.high
     assert (alike.p, alike.e, alike.small, alike.equivalent) == (None, pytest.approx(1.0), False, False)
     assert (alike.equivalence_low, alike.equivalence_high) == (alike.simultaneous_low, alike.simultaneous_high)
@@ -139,7 +139,7 @@ def test_after_every_pair_the_pairs_that_disagree_are_the_evidence():
 def test_one_other_outcome_makes_it_a_t(change):
     pairs = binary(2, 12, 1, 5)
     changed = [msgspec.structs.replace(pairs[0], **change), *pairs[1:]]
-    (look,) = courses_of(design(looks=(20,)), {AB: changed}, 20)[AB].looks
+    (look,) = progress_after(design(looks=(20,)), {AB: changed}, 20)[AB].looks
     assert look.p != pytest.approx(stats.binomtest(12, 13).pvalue)
 
 
@@ -152,7 +152,7 @@ def learned(ahead, n, *, effect=0.0, positions=0.0, alpha=0.05, **changes):
     d = np.where(np.arange(n) < ahead, 80.0, -80.0) + spread_out + effect
     d += positions * (1.0 - 2.0 * (np.arange(n) % 2))
     rule = design(looks=(n,), boundaries=(Boundary(open=1, alpha=alpha, nominal_p=(alpha,)),), alpha=alpha, **changes)
-    return courses_of(rule, {AB: pairs_of(90.0 + d, np.full(n, 90.0))}, n)[AB].looks[-1]
+    return progress_after(rule, {AB: pairs_of(90.0 + d, np.full(n, 90.0))}, n)[AB].looks[-1]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The course of comparisons over the looks: what each look decides, alpha passed on, and rules that always hold."""
+"""The progress of comparisons over the looks: what each look decides, alpha passed on, and rules that always hold."""
 
 import math
 
@@ -12,7 +12,7 @@ from support.looks import AB, AC, BC, DULL, NOMINAL, anytime, design, made, situ
 
 from esper_ab.design.design import Boundary, Futility, extended
 from esper_ab.stats.anytime_t import anytime_interval
-from esper_ab.verdict.looks import courses_of
+from esper_ab.verdict.looks import progress_after
 
 LAST = {"looks": (20,)}
 STOPS = Futility(power=0.8, nominal_p=(0.02, 0.07, 0.14, 0.0))
@@ -60,24 +60,24 @@ def without(d, replicate):
     ],
 )
 def test_what_looks_decide(rule, d, complete, decision, decided_at, taken):
-    course = courses_of(rule, {AB: made(d)}, complete)[AB]
-    assert (course.decision, course.decided_at, len(course.looks)) == (decision, decided_at, taken)
-    assert course.direction == (1 if decision == "crossed" else 0)
+    progress = progress_after(rule, {AB: made(d)}, complete)[AB]
+    assert (progress.decision, progress.decided_at, len(progress.looks)) == (decision, decided_at, taken)
+    assert progress.direction == (1 if decision == "crossed" else 0)
     over = complete == (rule.looks[-1] if rule.looks else None)
-    assert course.finished == (over or (decision != "open" and rule.early_stop))
-    assert course.standing == ("open" if d[:6] == EARLY[:6] or -40.0 in d else decision)
+    assert progress.finished == (over or (decision != "open" and rule.early_stop))
+    assert progress.standing == ("open" if d[:6] == EARLY[:6] or -40.0 in d else decision)
 
 
 def test_the_numbers_of_a_look_that_crosses_and_of_one_that_is_futile():
-    (look,) = courses_of(design(), {AB: made(spread(20, 9.0))}, 20)[AB].looks
+    (look,) = progress_after(design(), {AB: made(spread(20, 9.0))}, 20)[AB].looks
     assert (look.replicates, look.pairs, look.bound_p, look.alpha) == (6, 6, NOMINAL[1][0], 0.05)
     assert look.p <= look.bound_p
     assert 0.0 < look.low < look.mean < look.high
-    course = courses_of(design(futility=STOPS), {AB: made(NEAR)}, 20)[AB]
-    (look,) = course.looks
-    assert (course.claimed, look.crossed, look.equivalent, look.futility_p) == (False, False, False, 0.02)
+    progress = progress_after(design(futility=STOPS), {AB: made(NEAR)}, 20)[AB]
+    (look,) = progress.looks
+    assert (progress.claimed, look.crossed, look.equivalent, look.futility_p) == (False, False, False, 0.02)
     assert max(-2.0, look.low) < look.futility_low < look.futility_high < min(2.0, look.high)
-    above = courses_of(design(looks=(16, 20), early_stop=False), {AB: made(spread(20, 1.0, 0.1))}, 20)[AB]
+    above = progress_after(design(looks=(16, 20), early_stop=False), {AB: made(spread(20, 1.0, 0.1))}, 20)[AB]
     assert [(look.crossed, look.small) for look in above.looks] == [(True, False), (True, True)]
 
 
@@ -99,13 +99,13 @@ def of_p(p, sign=1.0):
 def test_at_a_single_look_only_differences_beyond_the_margin_pass_alpha_on(ps, margin):
     """Of a smaller one it may still be said that it is within the margin: its share is not free."""
     data = {contrast: made(of_p(p)) for contrast, p in zip((AB, AC, BC), ps, strict=True)}
-    courses = courses_of(design((AB, AC, BC), **LAST, margin=margin), data, 20)
+    progress = progress_after(design((AB, AC, BC), **LAST, margin=margin), data, 20)
     shares = 3
     for p, contrast in sorted(zip(ps, (AB, AC, BC), strict=True), key=lambda item: item[0]):
-        look = courses[contrast].looks[0]
+        look = progress[contrast].looks[0]
         share = round(0.05 / look.alpha)
         assert look.bound_p == 0.05 / share
-        if courses[contrast].decision == "crossed":
+        if progress[contrast].decision == "crossed":
             assert share >= shares
             shares -= look.low >= margin
         else:
@@ -115,24 +115,24 @@ def test_at_a_single_look_only_differences_beyond_the_margin_pass_alpha_on(ps, m
 
 def test_simultaneous_intervals_and_what_concerns_the_margin_stay_at_the_first_share():
     data = {AB: made(spread(20, 30.0)), AC: made(of_p(0.03))}
-    look = courses_of(design((AB, AC), **LAST), data, 20)[AC].looks[0]
+    look = progress_after(design((AB, AC), **LAST), data, 20)[AC].looks[0]
     assert (look.alpha, look.bound_p) == (0.05, 0.05)
     half = stats.t.isf(0.025 / 2, 18) / math.sqrt(20)
     assert (look.simultaneous_low, look.simultaneous_high) == pytest.approx((look.mean - half, look.mean + half))
     edge = look.simultaneous_high
     for margin, small in ((edge * 1.0001, True), (edge * 0.9999, False)):
-        course = courses_of(design((AB, AC), **LAST, margin=margin), data, 20)[AC]
-        assert (course.decision, course.looks[0].small) == ("crossed", small)
+        progress = progress_after(design((AB, AC), **LAST, margin=margin), data, 20)[AC]
+        assert (progress.decision, progress.looks[0].small) == ("crossed", small)
 
 
 def test_alpha_is_passed_on_to_later_looks():
     data = {AB: made(spread(20, 30.0)), AC: made(DULL[:20])}
-    courses = courses_of(design((AB, AC)), data, 20)
-    assert (courses[AB].decided_at, courses[AB].looks[0].bound_p) == (6, NOMINAL[2][0])
-    assert [look.bound_p for look in courses[AC].looks] == list(NOMINAL[1])  # the first one was tested again
-    going_on = courses_of(design((AB, AC), early_stop=False), data, 20)[AB]
+    progress = progress_after(design((AB, AC)), data, 20)
+    assert (progress[AB].decided_at, progress[AB].looks[0].bound_p) == (6, NOMINAL[2][0])
+    assert [look.bound_p for look in progress[AC].looks] == list(NOMINAL[1])  # the first one was tested again
+    going_on = progress_after(design((AB, AC), early_stop=False), data, 20)[AB]
     assert [look.bound_p for look in going_on.looks] == list(NOMINAL[2])  # its own share stays what it was
-    evidence = courses_of(anytime(comparisons=(AB, AC)), {AB: made(spread(30, 30.0)), AC: made(DULL[:30])}, 30)
+    evidence = progress_after(anytime(comparisons=(AB, AC)), {AB: made(spread(30, 30.0)), AC: made(DULL[:30])}, 30)
     assert evidence[AB].looks[-1].bound_e == 40.0
     assert [look.bound_e for look in evidence[AC].looks] == [40.0] * 5 + [20.0] * 25
 
@@ -146,9 +146,9 @@ def test_alpha_is_passed_on_to_later_looks():
     ],
 )
 def test_what_is_small_or_futile_passes_nothing_on(rule, first, decision):
-    courses = courses_of(rule, {AB: made(first), AC: made(DULL[: len(first)])}, len(first))
-    assert (courses[AB].decision, courses[AC].decision) == (decision, "open")
-    assert {look.alpha for look in courses[AC].looks} == {0.025}
+    progress = progress_after(rule, {AB: made(first), AC: made(DULL[: len(first)])}, len(first))
+    assert (progress[AB].decision, progress[AC].decision) == (decision, "open")
+    assert {look.alpha for look in progress[AC].looks} == {0.025}
 
 
 def test_equivalence_is_tested_at_the_first_share_whatever_was_passed_on():
@@ -157,7 +157,7 @@ def test_equivalence_is_tested_at_the_first_share_whatever_was_passed_on():
     assert half > 1.1 * stats.t.isf(0.05, 18) / math.sqrt(20)
     far = {AB: made(spread(20, 50.0)), AC: made(spread(20, -50.0)), BC: made(known(0.0))}
     for margin, decision in ((half * 1.001, "equivalent"), (half * 0.999, "open")):
-        found = courses_of(design((AB, AC, BC), **LAST, margin=margin), far, 20)
+        found = progress_after(design((AB, AC, BC), **LAST, margin=margin), far, 20)
         assert [found[c].decision for c in (AB, AC, BC)] == ["crossed", "crossed", decision]
         (look,) = found[BC].looks
         assert (look.bound_p, look.equivalence_p) == (0.05, 0.05 / 3)
@@ -169,14 +169,14 @@ def test_equivalence_asks_for_the_first_evidence_too_when_looked_at_any_time():
     low, high = anytime_interval(0.0, 1.0 / math.sqrt(26), 24, 26.0, 60.0 / 2.0)
     far = {AB: made(spread(26, 50.0)), AC: made(spread(26, -50.0)), BC: made(known(0.0, 26))}
     for margin, decision in ((high * 1.001, "equivalent"), (high * 0.999, "open")):
-        course = courses_of(anytime(comparisons=(AB, AC, BC), anytime_after=25, margin=margin), far, 26)[BC]
-        look = course.looks[-1]
-        assert (course.decision, look.bound_e, look.equivalence_p) == (decision, 20.0, None)
+        progress = progress_after(anytime(comparisons=(AB, AC, BC), anytime_after=25, margin=margin), far, 26)[BC]
+        look = progress.looks[-1]
+        assert (progress.decision, look.bound_e, look.equivalence_p) == (decision, 20.0, None)
         assert (look.equivalence_low, look.equivalence_high) == pytest.approx((low, high))
 
 
 def test_an_extended_plan_asks_for_more():
-    planned, longer = (courses_of(rule, {AB: made(DULL)}, 40)[AB] for rule in (design(), extended(design(), 20)))
+    planned, longer = (progress_after(rule, {AB: made(DULL)}, 40)[AB] for rule in (design(), extended(design(), 20)))
     assert longer.looks[:4] == planned.looks
     assert [(look.replicates, look.bound_e) for look in longer.looks[4:]] == [(r, 100.0) for r in range(21, 41)]
 
@@ -185,7 +185,7 @@ def test_what_was_stopped_for_futility_stays_so_whatever_comes_later():
     """Pairs that exist because other groups go on, and an extension, change nothing."""
     later = [*NEAR[:6], *spread(34, 30.0)]
     for rule in (design((AB, AC), futility=STOPS), extended(design((AB, AC), futility=STOPS), 20)):
-        found = courses_of(rule, {AB: made(later), AC: made(DULL)}, 40)
+        found = progress_after(rule, {AB: made(later), AC: made(DULL)}, 40)
         assert (found[AB].decision, found[AB].decided_at, len(found[AB].looks)) == ("futile", 6, 1)
 
 
@@ -194,13 +194,13 @@ def test_a_look_whose_pairs_all_stand_on_one_side_decides_nothing_and_a_later_on
     pairs = [pair for pair in made(spread(20, 9.0)) if pair.replicate % 2 == 0 or pair.replicate > 13]
     for adjusted in (True, False):
         rule = design(adjusted=adjusted)
-        course = courses_of(rule, {AB: pairs}, 14)[AB]
-        assert [(look.pairs, look.crossed) for look in course.looks] == [(3, False), (5, False), (7, False)]
-        assert (course.looks[-1].mean, course.looks[-1].low, course.decision) == (None, None, "open")
-        course = courses_of(rule, {AB: pairs}, 20)[AB]
-        assert (course.decision, course.decided_at) == ("crossed", 20)
+        progress = progress_after(rule, {AB: pairs}, 14)[AB]
+        assert [(look.pairs, look.crossed) for look in progress.looks] == [(3, False), (5, False), (7, False)]
+        assert (progress.looks[-1].mean, progress.looks[-1].low, progress.decision) == (None, None, "open")
+        progress = progress_after(rule, {AB: pairs}, 20)[AB]
+        assert (progress.decision, progress.decided_at) == ("crossed", 20)
     for noise in ({"positions_matter": False}, {"positions_drawn": True}):
-        last = courses_of(design(adjusted=False, **noise), {AB: pairs}, 14)[AB].looks[-1]
+        last = progress_after(design(adjusted=False, **noise), {AB: pairs}, 14)[AB].looks[-1]
         assert (last.mean > 8.0, last.crossed) == (True, True)
 
 
@@ -211,15 +211,15 @@ def test_neither_the_order_of_pairs_nor_what_comes_later_changes_a_look(situatio
     if rule.anytime_after != 0:
         later = max(later, complete)
     first, last = sorted((complete, later))
-    before = courses_of(rule, pairs, first)
-    after = courses_of(rule, pairs, last)
+    before = progress_after(rule, pairs, first)
+    after = progress_after(rule, pairs, last)
     cut = {contrast: [pair for pair in rows if pair.replicate < first] for contrast, rows in pairs.items()}
     shuffled = {contrast: random.sample(rows, len(rows)) for contrast, rows in cut.items()}
-    assert courses_of(rule, shuffled, first) == before
-    for contrast, course in before.items():
-        assert after[contrast].looks[: len(course.looks)] == course.looks
-        if course.decision != "open":
-            assert (after[contrast].decision, after[contrast].decided_at) == (course.decision, course.decided_at)
+    assert progress_after(rule, shuffled, first) == before
+    for contrast, progress in before.items():
+        assert after[contrast].looks[: len(progress.looks)] == progress.looks
+        if progress.decision != "open":
+            assert (after[contrast].decision, after[contrast].decided_at) == (progress.decision, progress.decided_at)
             assert after[contrast].finished or not rule.early_stop
 
 
@@ -231,14 +231,14 @@ def test_stops_for_futility_never_make_a_claim_that_would_not_be_made_without_th
     if len(rule.looks) < 2 or not rule.early_stop:
         return
     stopping = msgspec.structs.replace(rule, futility=STOPS)
-    plain = courses_of(rule, pairs, complete)
-    stopped = courses_of(stopping, pairs, complete)
-    for contrast, course in stopped.items():
-        for look, same in zip(course.looks, plain[contrast].looks, strict=False):
+    plain = progress_after(rule, pairs, complete)
+    stopped = progress_after(stopping, pairs, complete)
+    for contrast, progress in stopped.items():
+        for look, same in zip(progress.looks, plain[contrast].looks, strict=False):
             assert look.alpha <= same.alpha  # what stopped cannot pass its share on
             if look.alpha == same.alpha:
                 assert (look.crossed, look.equivalent, look.low) == (same.crossed, same.equivalent, same.low)
-        if course.decision == "futile":
-            last = course.looks[-1]
+        if progress.decision == "futile":
+            last = progress.looks[-1]
             assert last.replicates < rule.looks[-1]
             assert -rule.margin < last.futility_low <= last.futility_high < rule.margin

@@ -84,21 +84,21 @@ def test_what_each_verdict_supports(comparison, verdict, forwards, backwards):
     assert supported(judged) == forwards
     assert supported(judged, B, A) == backwards
     few, none = (
-        msgspec.structs.replace(comparison.course, looks=looks)
+        msgspec.structs.replace(comparison.progress, looks=looks)
         for looks in (
-            (msgspec.structs.replace(comparison.course.looks[0], pairs=5),),
+            (msgspec.structs.replace(comparison.progress.looks[0], pairs=5),),
             (),
         )
     )
-    for change in ({"course": few}, {"course": none}, {"capped_by": ("It did not train.",)}):
+    for change in ({"progress": few}, {"progress": none}, {"capped_by": ("It did not train.",)}):
         assert supported(replace(judged, **change)) == supported(replace(judged, **change), B, A) == set()
 
 
 def with_look(comparison, **fields):
-    look = msgspec.structs.replace(comparison.course.looks[0], **({"pairs": 15} | fields))
-    course = msgspec.structs.replace(comparison.course, looks=(look,))
+    look = msgspec.structs.replace(comparison.progress.looks[0], **({"pairs": 15} | fields))
+    progress = msgspec.structs.replace(comparison.progress, looks=(look,))
     limits = (look.low, look.high)
-    return replace(comparison, verdict=Verdict.INCONCLUSIVE, course=course, limits_with_losses=limits)
+    return replace(comparison, verdict=Verdict.INCONCLUSIVE, progress=progress, limits_with_losses=limits)
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,6 @@ def test_more_pairs_are_needed_when_it_is_looked_after_every_pair():
 def test_what_a_look_closed_is_not_said_to_take_an_extension():
     """Crossed at the first look, withdrawn at the last: `resume --seeds` has nothing left to decide."""
     result = compared(design(10, early_stop=False), above([3.0, 3.4, 2.8, 3.1, 3.3, 2.9, -6.0, -4.0, -7.0, -2.0]))
-    assert (result.course.decision, extendable(result.question, result.course)) == ("crossed", False)
+    assert (result.progress.decision, extendable(result.question, result.progress)) == ("crossed", False)
     assert "resume" not in result.sentence
     assert " more pairs" in result.sentence

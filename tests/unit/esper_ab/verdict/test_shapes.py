@@ -7,7 +7,7 @@ from support.comparing import compared, design, open_ended, pairs_of
 
 from esper_ab.design.design import Contrast
 from esper_ab.verdict.scale import MEAN
-from esper_ab.verdict.shapes import look_plan, on_shapes
+from esper_ab.verdict.shapes import look_plan, shape_caveats
 from esper_ab.verdict.verdict import Verdict
 
 WAVE = np.linspace(-0.5, 0.5, 20)
@@ -16,7 +16,7 @@ TAIL = np.log(1.0 - np.linspace(0.02, 0.995, 20)) * 2.0
 
 def said(d, **changes):
     found = compared(design(20, **changes), pairs_of(70.0 + d, np.full(20, 70.0)))
-    return found, list(on_shapes(found))
+    return found, list(shape_caveats(found))
 
 
 def test_a_claim_about_symmetric_differences_has_none():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support.comparing import SMALL, compared, design, exploded, pairs_of
 
-from esper_ab.verdict.undecided import on_undecided
+from esper_ab.verdict.undecided import undecided_caveats
 
 LEVELS = np.array([15.0, 30.0, 60.0, 120.0, 250.0, 500.0, 900.0, 1900.0, 4000.0, 12000.0])
 BASE = 70.0 + 3.0 * np.sin(np.arange(16))
@@ -15,7 +15,7 @@ OTHER_FALLS = np.eye(16)[9] * 50.0
 def said(rule, a, b, **changes):
     found = compared(rule, pairs_of(a, b), **changes)
     assert str(found.verdict) == "INCONCLUSIVE"
-    sentences = list(on_undecided(found))
+    sentences = list(undecided_caveats(found))
     assert set(sentences) <= set(found.warnings)
     return " ".join(sentences)
 

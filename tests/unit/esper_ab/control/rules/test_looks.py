@@ -9,7 +9,7 @@ from support import fake_plans
 from support.machine_world import World
 from support.synthetic import started
 
-from esper_ab.analysis.observe import followed
+from esper_ab.analysis.observe import progress_of
 from esper_ab.control.rules.looks import due, may_start
 from esper_ab.design.design import Contrast
 from esper_ab.journal.events import LookTaken, PlanExtended, RunStarted
@@ -51,16 +51,16 @@ def test_a_clear_difference_ends_at_the_first_look():
     assert set(look.leaving) == {"a", "b"}
     assert [run.state for run in history.of_group("a")] == ["finished"] * 6 + ["left out"] * 4
     assert evaluated(history, "b") == set(range(6))
-    (course,) = followed(history).courses.values()
-    assert (course.decision, course.decided_at, course.direction) == ("crossed", 6, -1)
+    (progress,) = progress_of(history).comparisons.values()
+    assert (progress.decision, progress.decided_at, progress.direction) == ("crossed", 6, -1)
 
 
 def test_without_early_stop_a_decided_comparison_goes_on():
     history = at_its_end(groups=("a", "b"), seeds=10, looks=(6, 10), early_stop=False)
     assert [(look.replicates, look.leaving) for look in history.looks] == [(6, ()), (10, ())]
     assert evaluated(history, "b") == set(range(10))
-    (course,) = followed(history).courses.values()
-    assert (course.decided_at, len(course.looks)) == (6, 2)
+    (progress,) = progress_of(history).comparisons.values()
+    assert (progress.decided_at, len(progress.looks)) == (6, 2)
 
 
 def test_a_group_whose_comparisons_are_decided_leaves_later_blocks():
@@ -77,9 +77,9 @@ def test_an_open_ended_plan_adds_blocks_until_it_is_decided():
     history = at_its_end(groups=("a", "b"), seeds=2, open_ended=True)
     assert history.replicates >= 6
     assert history.looks[-1].decided == (Contrast(a="a", b="b"),)
-    (course,) = followed(history).courses.values()
-    assert course.decided_at >= 6
-    assert course.looks[-1].e >= 20.0
+    (progress,) = progress_of(history).comparisons.values()
+    assert progress.decided_at >= 6
+    assert progress.looks[-1].e >= 20.0
     twice = at_its_end(groups=("a1", "a2"), seeds=6, open_ended=True, unpaired=False)
     assert twice.replicates == 6, "one computation twice ends by itself"
 
@@ -91,8 +91,8 @@ def test_a_stop_for_futility_is_recorded_like_any_decision_and_ends_what_nobody_
     assert (look.replicates, look.decided, look.futile, set(look.leaving)) == (6, (), (one,), {"a1", "a2"})
     assert look.outcome == "decided nothing; stopped for futility: a1 - a2"
     assert [run.state for run in history.of_group("a1")] == ["finished"] * 6 + ["left out"] * 4
-    (course,) = followed(history).courses.values()
-    assert (course.decision, course.decided_at) == ("futile", 6)
+    (progress,) = progress_of(history).comparisons.values()
+    assert (progress.decision, progress.decided_at) == ("futile", 6)
 
 
 def test_a_single_seed_is_looked_at():

@@ -42,4 +42,4 @@ def test_the_overview_speaks_of_intervals_at_once_only_where_there_are_some():
     after = small()
     assert before.simultaneous[:2] == (None, None)
     for comparisons, said in (([before, before], False), ([before, after], True), ([after], False)):
-        assert bool(overview_table(before.question.design, comparisons).said) is said
+        assert bool(overview_table(before.question.design, comparisons).text_below) is said

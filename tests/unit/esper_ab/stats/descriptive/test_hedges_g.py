@@ -11,7 +11,7 @@ from statsmodels.stats.meta_analysis import effectsize_smd
 from support.paired import accuracies
 
 from esper_ab.stats.descriptive.hedges_g import STATISTIC, correction, hedges_g
-from esper_ab.stats.statistic import Beside
+from esper_ab.stats.statistic import ComparisonContext
 
 
 @given(st.lists(accuracies, min_size=2, max_size=9), st.lists(accuracies, min_size=2, max_size=9))
@@ -51,8 +51,8 @@ def test_the_limits_are_the_values_that_the_data_do_not_contradict(n, m, shift):
 def test_the_line_says_that_the_interval_ignores_pairs():
     facts = {"a": "new", "b": "old", "pairs": 3, "alpha": 0.05, "bound": 0.05, "claimed": False, "undecided": True}
     found = hedges_g([1.0, 2.0, 5.0], [3.0, 4.0, 6.0])
-    assert "(95 %, which ignores the pairs)" in STATISTIC.show(found, Beside(**facts))
-    assert "(95 %)" in STATISTIC.show(found, Beside(**facts, paired=False))
+    assert "(95 %, which ignores the pairs)" in STATISTIC.show(found, ComparisonContext(**facts))
+    assert "(95 %)" in STATISTIC.show(found, ComparisonContext(**facts, paired=False))
 
 
 def test_there_is_no_g_without_variation_or_of_one_run_each():

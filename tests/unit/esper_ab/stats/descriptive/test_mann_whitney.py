@@ -8,15 +8,15 @@ from scipy import stats
 from support.paired import accuracies
 
 from esper_ab.stats.descriptive.mann_whitney import STATISTIC, mann_whitney
-from esper_ab.stats.statistic import Beside
+from esper_ab.stats.statistic import ComparisonContext
 
 runs = st.lists(accuracies, min_size=1, max_size=12)
 coarse = st.lists(st.integers(0, 4).map(float), min_size=2, max_size=12)
 
 
-def beside(**changes):
+def context(**changes):
     facts = {"a": "new", "b": "old", "pairs": 6, "alpha": 0.05, "bound": 0.05, "claimed": False, "undecided": True}
-    return Beside(**(facts | changes))
+    return ComparisonContext(**(facts | changes))
 
 
 @settings(deadline=None)
@@ -50,13 +50,13 @@ def test_many_runs_are_exact_up_to_ten_thousand_combinations(n, m, exact):
     ],
 )
 def test_the_line_names_the_kind_of_p(a, b, kind):
-    assert kind in STATISTIC.show(STATISTIC.of(list(a), list(b), 0), beside())
+    assert kind in STATISTIC.show(STATISTIC.of(list(a), list(b), 0), context())
 
 
 def test_the_line_says_what_the_test_ignores_and_for_which_runs_it_is_made():
     found = mann_whitney([1.0, 2.0, 5.0], [3.0, 4.0, 6.0])
-    assert STATISTIC.show(found, beside()) == (
+    assert STATISTIC.show(found, context()) == (
         "U = 2, p = 0.40 (exact); new is higher than old in 22 % of combinations of runs; it ignores the pairs; made "
         "for unpaired runs (--unpaired)"
     )
-    assert "; the usual rank test of unpaired runs (--unpaired)" in STATISTIC.show(found, beside(paired=False))
+    assert "; the usual rank test of unpaired runs (--unpaired)" in STATISTIC.show(found, context(paired=False))

@@ -1,0 +1,241 @@
+"""The next steps after an experiment, by its state and its verdicts, with the command for each. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from esper_ab.analysis.learning import unsettled
+from esper_ab.contracts.shell_command import shell_command
+from esper_ab.design.design import default_looks
+from esper_ab.plan.budget import ENOUGH_EPISODES, enough_episodes
+from esper_ab.report.content import Content
+from esper_ab.report.document import Item
+from esper_ab.report.kind import tables_of
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
+from esper_ab.verdict.comparison import Comparison
+from esper_ab.verdict.inconclusive import Inconclusive
+from esper_ab.verdict.sample_size import extendable
+from esper_ab.verdict.verdict import DIFFERENT, Verdict
+
+_MOST_PAIRS = 1000  # more are no advice
+_LONGER = 4  # times as many episodes
+_SUFFIXES = ("again", "fixed", "larger", "longer", "training", "whole")  # of the names of next experiments
+
+
+def next_steps(content: Content) -> tuple[Item, ...]:
+    """Return the next steps, the most useful one first."""
+    word = content.state.word
+    place = content.place
+    if word == "in progress":
+        return (Item("It is still running; follow it.", shell_command("status", place, "--follow")),)
+    if word in ("stale", "interrupted", "failed"):
+        if any(run.expected for run in content.history.runs.values()):
+            return (Item(_how_to_resume(content), shell_command("resume", place)),)
+        return (Item("No seed is left: fix what failed, then launch it again.", _launch_again(content, "fixed")),)
+    return tuple(_steps_after_end(content))
+
+
+def _how_to_resume(content: Content) -> str:
+    """Return what to do before and with an experiment that has not finished."""
+    if not content.history.plan.experiment.trainer:
+        return "Resume it from its checkpoints."
+    if content.state.word == "failed":
+        return "Fix what failed, then resume it."
+    return "Resume it."
+
+
+def _steps_after_end(content: Content) -> Iterator[Item]:
+    """Yield the next steps after an experiment that has ended."""
+    if not content.comparisons:
+        other = shell_command("compare", content.place, "OTHER")
+        yield Item("To compare it, train another group alone with the same settings and seeds:", other)
+        return
+    verdicts = {item.verdict for item in content.comparisons}
+    if Verdict.BLOCKED in verdicts:
+        yield Item("Fix what the audit found, then launch it again.", _launch_again(content, "fixed"))
+    if Verdict.NO_INFERENCE in verdicts:
+        yield from _enough_pairs(content)
+    if Verdict.INCONCLUSIVE in verdicts:
+        yield from _more_pairs(content)
+    if verdicts & DIFFERENT:
+        yield Item("Before you rely on it, replicate it with fresh seeds.", _launch_again(content, "again"))
+    if Verdict.EQUIVALENT in verdicts:
+        yield Item("Use whichever of the equivalent groups is cheaper or simpler.")
+    identical = [item for item in content.comparisons if item.verdict is Verdict.IDENTICAL]
+    if any(not item.question.same_settings for item in identical):
+        yield _train_longer(
+            content, "The settings that differ have had no effect: train longer if they should have one."
+        )
+    elif verdicts == {Verdict.IDENTICAL}:
+        yield Item("Nothing to compare: the settings make the same computation.")
+
+
+def _enough_pairs(content: Content) -> Iterator[Item]:
+    """Yield the steps after an experiment with too few pairs for any verdict."""
+    failed = [name for name, run in content.history.runs.items() if run.failed]
+    if failed:
+        yield Item(f"Fix what made {failed[0]} fail; its log:", shell_command("logs", content.place, failed[0]))
+    yield Item(
+        f"Launch it again with {LEAST_PAIRS} seeds or more; twice as many are better.",
+        _launch_again(content, "larger", seeds=2 * LEAST_PAIRS),
+    )
+
+
+def _more_pairs(content: Content) -> Iterator[Item]:
+    """Yield the steps that would decide the comparison that is hardest to decide."""
+    design = content.design
+    open_ones = [item for item in content.comparisons if item.verdict is Verdict.INCONCLUSIVE]
+    if any(item.capped_by for item in open_ones):
+        yield Item("First fix what limits the verdict: more pairs alone do not help.")
+        return
+    if all(item.inconclusive is Inconclusive.FUTILE for item in open_ones):
+        replicates = max(content.history.replicates, LEAST_EQUIVALENCE_PAIRS)
+        yield Item(
+            f"A difference of {design.margin_words} had become unlikely. To show that no difference is as large, "
+            "launch it again without --futility; to find a smaller difference, name a smaller margin (--margin).",
+            _launch_again(content, "whole", "--futility", "0", seeds=replicates),
+        )
+        return
+    few = [item.used for item in open_ones if item.small_from]
+    if few:
+        # Allow for losing as many pairs again.
+        replicates = content.history.replicates + max(0, LEAST_EQUIVALENCE_PAIRS - min(few))
+        yield Item(
+            f"With {LEAST_EQUIVALENCE_PAIRS} pairs a difference may be called smaller than the margin.",
+            _launch_again(content, "larger", seeds=replicates),
+        )
+        return
+    constants = [item.constant for item in open_ones if item.constant and not item.unmoved]
+    if constants:
+        yield Item(
+            f"Every pair differs by {constants[0]}, and so would further pairs: judge that amount by your margin of "
+            f"{design.margin_words}."
+        )
+    elif any(item.degenerate for item in open_ones):
+        yield from _more_spread(content)
+    needed = [pairs for pairs in map(_pairs_to_detect, open_ones) if pairs is not None]
+    if needed:
+        yield from _more_training(content)
+        yield from _enough_for_the_margin(content, needed)
+
+
+def _enough_for_the_margin(content: Content, needed: list[tuple[int | None, int]]) -> Iterator[Item]:
+    """Yield the steps to a plan that can detect the margin.
+
+    `needed`: what `_pairs_to_detect` returns for each open comparison.
+    """
+    margin = content.design.margin_words
+    extended, anew = max(needed, key=_pairs_if_continued)
+    least = anew if extended is None else min(extended, anew)
+    purpose = f"to detect a difference of {margin} with 80 % power"
+    if least > _MOST_PAIRS:
+        yield Item(
+            f"More than {_MOST_PAIRS} pairs would be needed {purpose}: name a larger margin (--margin), train longer, "
+            "or evaluate more episodes."
+        )
+    elif least <= content.history.replicates:
+        yield Item(
+            f"These pairs can detect {margin}; to detect a smaller difference, name a smaller "
+            "margin (--margin) and plan more pairs."
+        )
+    else:
+        yield from _extend_or_launch(content, extended, anew, purpose)
+
+
+def _pairs_if_continued(pairs: tuple[int | None, int]) -> int:
+    """Return the pairs needed with an extension or, if there can be none, in a new plan."""
+    extended, anew = pairs
+    if extended is None:
+        return anew
+    return extended
+
+
+def _more_training(content: Content) -> Iterator[Item]:
+    """Yield a step if longer training would help more than further pairs; a budget known to suffice comes first."""
+    early = unsettled(content.design, content.analysis.learning)
+    enough = enough_episodes(content.experiment)
+    if enough is not None:
+        reason = f"on {content.experiment.task}, rewards differ from about {ENOUGH_EPISODES} training episodes on"
+        yield _train_longer(content, f"Train longer before more pairs: {reason}.", enough)
+    elif early:
+        policies = " and ".join(early)
+        yield _train_longer(content, f"Train longer before more pairs: the policies of {policies} have not settled.")
+
+
+def _train_longer(content: Content, why: str, episodes: int | None = None) -> Item:
+    if episodes is None:
+        episodes = _LONGER * content.experiment.episodes
+    return Item(why, _launch_again(content, "longer", "--episodes", str(episodes)))
+
+
+def _more_spread(content: Content) -> Iterator[Item]:
+    """If most pairs have equal outcomes, yield a step that makes runs differ. A run of one episode has no curve."""
+    curve = content.experiment.episodes > 1
+    less = "after less training (--episodes) or " if curve else ""
+    training = ""
+    command = ""
+    if curve and content.design.outcome_over == "evaluation":
+        training = ", or compare training itself"
+        command = _launch_again(content, "training", "--outcome-over", "curve-mean")
+    yield Item(
+        "Most pairs have equal outcomes, and so would most further pairs: compare "
+        f"{less}on {tables_of(content).harder}{training}.",
+        command,
+    )
+
+
+def _extend_or_launch(content: Content, extended: int | None, anew: int, purpose: str) -> Iterator[Item]:
+    """Yield the extension and, if a new plan needs fewer pairs in all, that plan; whichever trains fewer is first.
+
+    `extended`: the pairs needed with an extension; None if the experiment cannot be extended.
+    """
+    launch = _launch_again(content, "larger", seeds=anew)
+    fresh = Item(f"Launch it again with {anew} seeds {purpose}.", launch)
+    if extended is None:
+        yield fresh
+        return
+    extend = shell_command("resume", content.place, "--seeds", str(extended))
+    if anew < extended - content.history.replicates:
+        yield fresh
+        yield Item(f"Or extend it to {extended} seeds, under a stricter rule.", extend)
+        return
+    yield Item(f"Extend it to {extended} seeds {purpose}.", extend)
+    if anew < extended:
+        yield Item(f"Or launch it again with {anew} seeds, under a less strict rule.", launch)
+
+
+def _pairs_to_detect(item: Comparison) -> tuple[int | None, int] | None:
+    """Return how many pairs an extension (None if impossible) and a new plan would need."""
+    if item.pairs_needed is None or item.inconclusive is Inconclusive.FUTILE:
+        return None
+    anew = item.pairs_anew or item.pairs_needed
+    if not extendable(item.question, item.progress):
+        return None, anew.pairs
+    return item.pairs_needed.pairs, anew.pairs
+
+
+def _launch_again(content: Content, suffix: str, *flags: str, seeds: int | None = None) -> str:
+    """Write the command for the same settings with other `flags`; named looks are replaced if the seeds change.
+
+    The new plan has other randomness: runs whose outcomes led to it must not count in it.
+    """
+    experiment = content.experiment
+    flags = (*flags, "--rng-seed", str(experiment.rng_seed + 1))
+    if seeds is not None:
+        flags = ("--seeds", str(seeds), *flags)
+        if experiment.looks:
+            looks = default_looks(seeds) if len(experiment.looks) > 1 else (seeds,)
+            flags = (*flags, "--looks", ",".join(map(str, looks)))
+    config = f"{content.place}/experiment.toml"
+    return shell_command("launch", config, *flags, "--name", _next_name(experiment.name, suffix))
+
+
+def _next_name(name: str, suffix: str) -> str:
+    """Return the name with a suffix that replaces an earlier one and counts on: x, x-longer, x-larger-2, x-longer-3."""
+    suffixes = "|".join(_SUFFIXES)
+    earlier = re.fullmatch(rf"(.+)-(?:{suffixes})(?:-(\d+))?", name)
+    if earlier is None:
+        return f"{name}-{suffix}"
+    count = int(earlier[2] or 1)
+    return f"{earlier[1]}-{suffix}-{count + 1}"

@@ -1,0 +1,20 @@
+"""The commands that repeat an experiment."""
+
+import shlex
+
+from support.journals import planted_effect
+
+from esper_ab.journal.fold import fold
+from esper_ab.report.content import content
+from esper_ab.report.reproduction import reproduction
+
+
+def test_commands_that_repeat_it_are_read_back_by_a_shell():
+    *_, last = reproduction(content(fold(planted_effect()), place="a folder/x"))
+    assert shlex.split(last) == [
+        "esper-ab",
+        "launch",
+        "a folder/x/experiment.toml",
+        "--output-dir",
+        "a folder/x-again",
+    ]
