@@ -32,7 +32,7 @@ def make_question(
     twice = [name for name, count in Counter(rewards).items() if count > 1]
     if twice:
         raise UsageError(f"reward {twice[0]!r} is named twice; remove one")
-    settings = _settings(assignments)
+    settings = _read_settings(assignments)
     modes = rewards or catalog.names("workers.kinds.growth.rewards")
     asked = tuple(
         AuditedReward(name=mode, settings=msgspec.structs.replace(settings.reward, mode=mode)) for mode in modes
@@ -48,9 +48,9 @@ def make_question(
     return question
 
 
-def _settings(assignments: Sequence[Assignment]) -> GroupSettings:
+def _read_settings(assignments: Sequence[Assignment]) -> GroupSettings:
     """Return the default settings with the assignments applied; UsageError for a key outside growth and reward."""
-    found: dict[str, dict[str, object]] = {section: {} for section in _SECTIONS}
+    values: dict[str, dict[str, object]] = {section: {} for section in _SECTIONS}
     keys = [key for key in GROUP_FIELDS if key.partition(".")[0] in _SECTIONS and key != "reward.params"]
     for assignment in assignments:
         key = assignment.key
@@ -60,10 +60,10 @@ def _settings(assignments: Sequence[Assignment]) -> GroupSettings:
         if key not in keys:
             raise UsageError(f"{origin}: this is not a reward or growth setting; {which_setting(key, keys)}")
         section, _, name = key.partition(".")
-        found[section][name] = convert_value(assignment)
+        values[section][name] = convert_value(assignment)
     default = GroupSettings()
     return msgspec.structs.replace(
         default,
-        growth=msgspec.structs.replace(default.growth, **found["growth"]),
-        reward=msgspec.structs.replace(default.reward, **found["reward"]),
+        growth=msgspec.structs.replace(default.growth, **values["growth"]),
+        reward=msgspec.structs.replace(default.reward, **values["reward"]),
     )

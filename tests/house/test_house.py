@@ -103,7 +103,7 @@ def _starts_python(source: str) -> list[int]:
     lists = [node for node in nodes(source) if isinstance(node, (ast.List, ast.Tuple))]
     lines = [node.lineno for node in lists if any(ast.unparse(one) == "sys.executable" for one in node.elts)]
     kinds = r"(.*\.)?((multiprocessing|get_context\(.*\))\.(Process|Pool)|ProcessPoolExecutor|multiprocessing\.spawn)"
-    if "with nothing_of_the_user():" not in source:
+    if "with without_users_main_module():" not in source:
         lines += [node.lineno for node in calls(source) if re.fullmatch(kinds, ast.unparse(node.func))]
     return lines
 

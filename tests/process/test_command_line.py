@@ -12,8 +12,9 @@ from support.progress import without_progress
 
 from esper_ab.contracts.machine import Questions
 from esper_ab.control.preflight import examine
-from esper_ab.journal.file import JOURNAL_NAME, Journal
+from esper_ab.journal.file import Journal
 from esper_ab.journal.load import load
+from esper_ab.journal.lock import JOURNAL_NAME
 
 TINY = (
     "--task",

@@ -7,14 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from esper_ab.contracts.kinds_of_task import CONTROLLERS, GYM_PREFIX, GYMNASIUM, REWARDS
+from esper_ab.contracts.kinds_of_task import ENV_REWARD, GYM_PREFIX
 from esper_ab.contracts.machine import Questions
 from esper_ab.contracts.worker_order import Lane, RunSpec
 from workers.environments import AboutTask, Controller, Kind, World
 from workers.run.session import Session
 from workers.user_code.loading import as_planned
 
-_NAMES = AboutTask(rewards=REWARDS[GYMNASIUM], controllers=CONTROLLERS[GYMNASIUM])
+_NAMES = AboutTask(rewards=(ENV_REWARD,), controllers=("random",))
 _INSTALL = "it needs gymnasium: pip install 'esper-ab[gymnasium]'"
 
 

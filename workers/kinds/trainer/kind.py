@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from esper_ab.contracts.kinds_of_task import CONTROLLERS, REWARDS, TRAINER
+from esper_ab.contracts.kinds_of_task import TRAINER
 from esper_ab.contracts.machine import Questions, TaskFacts
 from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.trainer import is_command
@@ -37,7 +37,7 @@ class Trainer(Kind):
         """Rehearse the trainer if the questions name one; the measures are those that the rehearsal found."""
         question = questions.trainer
         outcome = questions.trainer_outcome
-        names = AboutTask(rewards=REWARDS[TRAINER], controllers=CONTROLLERS[TRAINER])
+        names = AboutTask(controllers=(TRAINER,))
         if question is None or outcome is None:
             return names
         from workers.kinds.trainer.rehearsal import rehearse  # imports torch

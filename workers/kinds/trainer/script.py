@@ -24,7 +24,7 @@ from esper_ab.contracts import guard
 from esper_ab.contracts.errors import UserCodeFailed
 from esper_ab.contracts.failure_cause import cause_of_exit
 from esper_ab.contracts.files_below import folder_below, open_below
-from esper_ab.contracts.own_packages import alone_command
+from esper_ab.contracts.own_packages import isolated_command
 from esper_ab.contracts.plain_number import number_or_boolean
 from esper_ab.contracts.plain_values import as_float
 from esper_ab.contracts.process_endings import how_ended
@@ -296,7 +296,7 @@ def run_script(
         os.write(output, os.fsencode(f"$ {shlex.join(words)}\n"))  # with its seed, to be repeated by hand
         before = (root / name).stat().st_size
         guarded = subprocess.Popen(
-            alone_command(guard.__file__, shell.for_guard(), *words),
+            isolated_command(guard.__file__, shell.for_guard(), *words),
             cwd=directory,
             env=dict(variables),
             stdin=subprocess.PIPE,

@@ -14,8 +14,8 @@ from esper_ab.contracts.records import HeadUse
 from esper_ab.journal.columns import NAMES, Columns
 from esper_ab.journal.episodes import Episodes
 from esper_ab.journal.events import EpisodeRecorded
-from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.line import event_of
+from esper_ab.journal.lock import JOURNAL_NAME
 from workers.kinds.growth.measures import MEASURES
 
 MEASURED = MEASURES.names
