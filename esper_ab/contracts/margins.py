@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.measures import Measure
 
 _FRACTION = 1.0  # outcomes from 0 to this are fractions
@@ -33,7 +33,7 @@ def _possible_range(outcome: Measure, declared: tuple[float, float] | None) -> t
     return outcome.low, outcome.high
 
 
-def check_seen(outcome: Measure, margin: float, seen: Sequence[float], remedy: Setting, task: str = "") -> None:
+def check_seen(outcome: Measure, margin: float, seen: Sequence[float], remedy: SettingName, task: str = "") -> None:
     """Raise UsageError if the outcomes seen are fractions and the margin is 1 or more, unless a range is declared.
 
     Outcomes that are all equal tell nothing about their unit. `remedy`: the setting that declares a range.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.visible import visible_line
 from esper_ab.readers.cells import NOTHING, cell_text, outcome_of
 from esper_ab.readers.group_columns import check_groups
@@ -81,9 +81,9 @@ def _refuse_rows_of_runs(source: str, columns: Iterable[str], groups: Sequence[s
             continue
         means = "" if name == ours else f" ({ours})"
         raise UsageError(
-            Setting("groups"),
+            SettingName("groups"),
             f": {source} has a column {name!r}{means}, so each row is one run already; leave out ",
-            Setting("groups"),
+            SettingName("groups"),
             f", or remove {name}",
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from esper_ab.contracts.errors import OpenQuestion, Setting, Unanswered, UsageError
+from esper_ab.contracts.errors import OpenQuestion, SettingName, Unanswered, UsageError
 from esper_ab.contracts.visible import visible_line
 from esper_ab.contracts.wording import did_you_mean, listed
 from esper_ab.readers.cells import outcome_of
@@ -28,9 +28,9 @@ def long_of(
     """
     for name in groups:
         if name not in columns:
-            raise UsageError(Setting("groups"), f": {source} has no column {name!r}; {did_you_mean(name, columns)}")
+            raise UsageError(SettingName("groups"), f": {source} has no column {name!r}; {did_you_mean(name, columns)}")
     if len(set(groups)) < max(2, len(groups)):
-        raise UsageError(Setting("groups"), ": name at least two columns, each of them once")
+        raise UsageError(SettingName("groups"), ": name at least two columns, each of them once")
     others = {name: cells for name, cells in columns.items() if name not in groups}
     ours = ("group", "pair", "outcome") if by_row else ("group", "outcome")
     table: dict[str, list[object]] = {name: [] for name in (*ours, *others)}
@@ -69,7 +69,7 @@ def ask_for_groups(source: str, columns: Mapping[str, Sequence[object]]) -> None
                 OpenQuestion(
                     f"it has no columns 'group' and 'outcome'; if each row is a seed, and {listed(likely)} "
                     f"are the groups",
-                    (Setting("groups", likely),),
+                    (SettingName("groups", likely),),
                 )
             ],
         )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_origin
 
-from esper_ab.contracts.errors import Setting, UsageError, as_flag
+from esper_ab.contracts.errors import SettingName, UsageError, as_flag
 from esper_ab.contracts.plain_values import whole_number
 from esper_ab.contracts.visible import visible_line
 from esper_ab.settings.assignments import Assignment, split_commas
@@ -18,7 +18,7 @@ _LISTS = {"slots": "--slots early late", "devices": "--devices cpu:0 cpu:1"}  # 
 def of_flags(flags: Mapping[str, object]) -> list[Assignment]:
     """Convert flags to assignments."""
     return [
-        Assignment(key, value, as_flag(Setting(key.rpartition(".")[2])), Path.cwd(), is_text=False)
+        Assignment(key, value, as_flag(SettingName(key.rpartition(".")[2])), Path.cwd(), is_text=False)
         for key, value in flags.items()
     ]
 

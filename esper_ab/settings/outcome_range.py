@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.measures import countable
 from esper_ab.settings.experiment import ExperimentSettings
 
@@ -29,7 +29,7 @@ def _read_end(text: str) -> float | None:
 
 
 def _not_a_range(text: str) -> UsageError:
-    return UsageError(Setting("outcome_range"), f": expected LOW..HIGH, as in 0..100 or 0.., not {text!r}")
+    return UsageError(SettingName("outcome_range"), f": expected LOW..HIGH, as in 0..100 or 0.., not {text!r}")
 
 
 def worst_outcome(experiment: ExperimentSettings) -> float | None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.records import GROUP_NAME
 from esper_ab.contracts.run_files import plain_group
 from esper_ab.contracts.settings import GroupSettings
@@ -43,9 +43,9 @@ def parse(request: Request) -> AskedExperiment:
     """
     task = request.said("task") or FIELDS["task"].default
     if request.tasks or request.by_task or "," in task:
-        raise UsageError(Setting("task"), ": give one task here; only `esper-ab launch` takes several")
+        raise UsageError(SettingName("task"), ": give one task here; only `esper-ab launch` takes several")
     if task.endswith(".py"):
-        raise UsageError(Setting("task", task), f": name what makes the environment, as in {Path(task).name}:make")
+        raise UsageError(SettingName("task", task), f": name what makes the environment, as in {Path(task).name}:make")
     kind = kind_of_request(request)
     asked = _collect_groups(request, kind)
     groups = tuple(_make_group(group, request, kind.defaults) for group in asked)
@@ -67,7 +67,7 @@ def _refuse_shared_folders(names: Sequence[str]) -> None:
     for name in names:
         other = folders[plain_group(name)]
         if other != name:
-            raise UsageError(Setting("groups"), f": {name} and {other} would share a folder; rename one of them")
+            raise UsageError(SettingName("groups"), f": {name} and {other} would share a folder; rename one of them")
 
 
 def _values(layer: Layer) -> dict[str, Any]:
@@ -114,13 +114,13 @@ def _collect_groups(request: Request, kind: SettingsKind) -> list[_Asked]:
     """Collect the groups, each with its own layers."""
     created = [*(() if request.alone else request.tables), *request.altered]
     if kind.no_groups and not (request.groups or created):
-        raise UsageError(Setting("groups"), kind.no_groups)
+        raise UsageError(SettingName("groups"), kind.no_groups)
     declared = request.groups or (() if created else kind.default_groups)
     asked = [_read_entry(text, request, kind) for text in declared]
     called = [group.name for group in asked]
     for name in called:
         if called.count(name) > 1:
-            raise UsageError(Setting("groups"), f": {name!r} is named twice; rename one, as in {name}2={name}")
+            raise UsageError(SettingName("groups"), f": {name!r} is named twice; rename one, as in {name}2={name}")
     for name in dict.fromkeys(created):
         if name not in called:
             choice: tuple[Assignment, ...] = ()
@@ -134,7 +134,7 @@ def _collect_groups(request: Request, kind: SettingsKind) -> list[_Asked]:
 def _read_entry(text: str, request: Request, kind: SettingsKind) -> _Asked:
     """Return the group described by an entry (NAME or NAME=MODE) of `--groups` or of a file's list."""
     if not text.strip():
-        raise UsageError(Setting("groups"), ": a name is missing; separate names by commas, as in shaped,wait")
+        raise UsageError(SettingName("groups"), ": a name is missing; separate names by commas, as in shaped,wait")
     if text in request.tables or text in request.altered:  # "lr=1e-3", from --vary
         name = text
         equals = ""
@@ -142,12 +142,14 @@ def _read_entry(text: str, request: Request, kind: SettingsKind) -> _Asked:
     else:
         name, equals, meaning = (part.strip() for part in text.partition("="))
     if not equals and ":" in name:
-        raise UsageError(Setting("groups", text), f": give the group with your own function a name, as in mine={text}")
+        raise UsageError(
+            SettingName("groups", text), f": give the group with your own function a name, as in mine={text}"
+        )
     if kind.free_names and not equals:
         return _collect_layers(name, (), request)
     choice = _find_choice(meaning if equals else name, kind, f"--groups {text}", request)
     if not choice and (equals or (name not in request.tables and name not in request.altered)):
-        raise UsageError(Setting("groups", text), f": {_explain_no_choice(meaning if equals else name, kind)}")
+        raise UsageError(SettingName("groups", text), f": {_explain_no_choice(meaning if equals else name, kind)}")
     if not equals and name in request.tables:
         choice = ()
     return _collect_layers(name, choice, request)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.trainer import is_command, placeholders
 from esper_ab.contracts.wording import which_setting
 from esper_ab.settings.assignments import Assignment, read_assignment, split_commas
@@ -180,9 +180,9 @@ def _task_names(flag: object, file: FileSettings) -> list[str]:
         names = _listed_tasks(file)
     for name in names:
         if not name.strip():
-            raise UsageError(Setting("task"), ": a name is missing")
+            raise UsageError(SettingName("task"), ": a name is missing")
         if names.count(name) > 1:
-            raise UsageError(Setting("task"), f": {name!r} is named twice")
+            raise UsageError(SettingName("task"), f": {name!r} is named twice")
     return names
 
 
@@ -231,7 +231,7 @@ def _check_key(assignment: Assignment, *, in_group: bool, free: bool) -> None:
             return
         raise UsageError(
             f"{assignment.origin}: {key} cannot differ between groups; use ",
-            Setting(key, "…", assigned=True),
+            SettingName(key, "…", assigned=True),
             " for all groups",
         )
     raise UsageError(f"{assignment.origin}: unknown key {key!r}; {_hint(key, in_group=in_group, free=free)}")

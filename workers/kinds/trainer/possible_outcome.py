@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.margins import check_seen
 from esper_ab.contracts.measures import LARGEST_OUTCOME, Measure, countable
 
@@ -35,6 +35,6 @@ def refuse_other_unit(outcomes: Iterable[float], measure: Measure, margin: float
     """Raise ValueError if the outcomes of whole runs are fractions, and the margin is 1 or more."""
     seen = [outcome for outcome in outcomes if countable(outcome)]
     try:
-        check_seen(measure, margin, seen, Setting("outcome_range", "LOW..HIGH"))
+        check_seen(measure, margin, seen, SettingName("outcome_range", "LOW..HIGH"))
     except UsageError as error:
         raise ValueError(str(error)) from None

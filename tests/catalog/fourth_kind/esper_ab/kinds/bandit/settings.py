@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.settings.assignments import Assignment
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.kind import SettingsKind
@@ -35,7 +35,7 @@ class BanditSettings(SettingsKind):
         """Check the number of arms too."""
         arms = asked.task.removeprefix("bandit:")
         if not (arms.isdecimal() and int(arms) >= 2):
-            raise UsageError(Setting("task", asked.task), ": give the number of arms, at least 2, as in bandit:10")
+            raise UsageError(SettingName("task", asked.task), ": give the number of arms, at least 2, as in bandit:10")
         return super().read(asked, said)
 
 
