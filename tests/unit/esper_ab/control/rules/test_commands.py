@@ -6,7 +6,7 @@ from support.drawn import Choices
 from support.fake_worker import report_of
 from support.machine_world import World, limits_of
 
-from esper_ab.contracts.messages import Failed
+from esper_ab.contracts.messages import Failed, Release
 from esper_ab.control.rules import commands
 from esper_ab.control.rules.machine import ExperimentMachine
 from esper_ab.journal.events import Incident, LookTaken
@@ -132,3 +132,47 @@ def test_a_look_is_on_the_disk_before_anything_follows_from_it():
     wanted = machine.take_over()
     assert commands.Append(journal[first]) in wanted
     assert unsynced(wanted) == []
+
+
+# What was on its way when a connection was lost is sent again.
+
+
+def sent(wanted):
+    return [command.message for command in wanted if isinstance(command, commands.Send)]
+
+
+def test_an_assignment_that_was_lost_is_sent_again_to_a_worker_that_says_hello_again():
+    """As after a coordinator that stood still: a connection is gone with what was on its way."""
+    world = World(PLAN)
+    for worker in world.workers.values():
+        world.hear(worker, worker.hello())
+    world.round()
+    worker = next(iter(world.workers.values()))
+
+    def answers():
+        return sent(world.machine.heard(worker.identity, worker.hello(), world.now))
+
+    kept = len(world.journal)
+    assert answers() == [worker.assign]
+    world.hear(worker, worker.progress())
+    assert answers() == []
+    world.hear(worker, worker.ready(0))
+    assert answers() == []
+    assert len(world.journal) == kept + 1
+
+
+def test_a_release_that_was_lost_is_sent_again_to_a_worker_that_repeats_its_report():
+    world = World(PLAN)
+    for worker in world.workers.values():
+        world.hear(worker, worker.hello())
+    world.round()
+    for worker in world.workers.values():
+        world.hear(worker, worker.ready(0))
+    worker = next(iter(world.workers.values()))
+
+    def answers():
+        return sent(world.machine.heard(worker.identity, worker.said[0], world.now))
+
+    assert answers() == []  # it has not been released yet
+    world.round()
+    assert answers() == [Release(run_name=worker.run, milestone=0)]
