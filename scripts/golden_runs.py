@@ -20,7 +20,7 @@ from support.in_process import esper_ab
 from esper_ab.campaign.extending import extension
 from esper_ab.contracts.rng import run_path
 from esper_ab.control import experiment_run
-from esper_ab.journal.file import JOURNAL_NAME
+from esper_ab.journal.lock import JOURNAL_NAME
 from esper_ab.launchers.inline import InlineLauncher
 
 Make = Callable[[], dict[str, Any]]  # in a folder where `prepare` was called

@@ -33,7 +33,7 @@ ROOMS = {
     "design": "esper_ab/design",
     "stats": "esper_ab/stats",
     "settings": "esper_ab/settings",
-    "growth-rules": "workers/growth/rules",
+    "growth-rules": "workers/kinds/growth/rules",
     "journal": "esper_ab/journal",
     "ppo": "workers/ppo",
 }

@@ -28,7 +28,7 @@ EXAMPLE, SHAPING, SCREENING = (f"docs/examples/{name}" for name in ("demo", "sha
 OTHER_NUMBERS = "docs/examples/other-numbers.csv"  # outcomes of screening-digits, as an external table
 _SHOWN = ("report.html", "summary.txt")
 _KEPT = (*_SHOWN, "verdict.json")
-_TRAINING = ("workers/growth", "workers/native", "workers/ppo", "workers/rewards", "workers/run")
+_TRAINING = ("workers/kinds/growth", "workers/native", "workers/ppo", "workers/kinds/growth/rewards", "workers/run")
 _STATISTICS = ("esper_ab/design", "esper_ab/stats", "esper_ab/verdict")
 _CONTROL = ("esper_ab/control", "esper_ab/journal", "workers/process")
 
@@ -55,7 +55,7 @@ PRODUCTS = {
     ),
     "shaping": Product(
         files=tuple(f"{SHAPING}/{name}" for name in (*_SHOWN, "curves.png")),
-        code=("esper_ab/report", "esper_ab/verdict", "esper_ab/analysis", "workers/gymnasium_task", "workers/ppo"),
+        code=("esper_ab/report", "esper_ab/verdict", "esper_ab/analysis", "workers/kinds/gymnasium", "workers/ppo"),
         command=("scripts/refresh_docs", "--only", "shaping"),
     ),
     "screening": Product(
@@ -63,13 +63,13 @@ PRODUCTS = {
         code=("esper_ab/report", "esper_ab/analysis", *_TRAINING),
         command=("scripts/refresh_docs", "--only", "screening"),
     ),
-    "hosts": _bench("hosts", "workers/native", "workers/growth/bank"),
-    "gpu": _bench("gpu", "workers/growth/bank"),  # missing until a GPU has run it
+    "hosts": _bench("hosts", "workers/native", "workers/kinds/growth/bank"),
+    "gpu": _bench("gpu", "workers/kinds/growth/bank"),  # missing until a GPU has run it
     "coordination": _bench("coordination", *_CONTROL),
     "fleet": _bench("fleet", *_CONTROL, "esper_ab/launchers", pages=False),
     "startup": _bench("startup", "esper_ab/commands", "esper_ab/campaign"),
     "records": _bench("records", "esper_ab/journal", "esper_ab/readers", "esper_ab/report"),
-    "ppo": _bench("ppo", "workers/gymnasium_task", "workers/ppo", "workers/run"),
+    "ppo": _bench("ppo", "workers/kinds/gymnasium", "workers/ppo", "workers/run"),
     "other numbers": Product(
         files=("docs/other-numbers.png",),
         code=("esper_ab/readers/external_table.py", "esper_ab/report/figures", *_STATISTICS),

@@ -24,13 +24,14 @@ from numpy.typing import NDArray
 from esper_ab.contracts import catalog
 from esper_ab.contracts.kinds_of_task import kind_of_task
 from esper_ab.contracts.machine import Questions, TaskFacts, UserReward
-from esper_ab.contracts.records import EnvEpisode, SeedEvent, Timing
+from esper_ab.contracts.records import EnvEpisode, EpisodeRecord, EvaluationRecord, SeedEvent, Timing
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import RewardSettings
 from esper_ab.contracts.trainer import TrainerFacts
 from esper_ab.contracts.worker_order import Lane, RunSpec
 from workers.arrays import Bools, Floats, Floats32, Ints
 
+OnStep = Callable[[int], None]  # called with the number of a step, to report progress
 Decisions = NDArray[Any]  # [E, heads] int64, or [E, dimensions] float64 where decisions are continuous
 Facts_co = TypeVar("Facts_co", covariant=True)
 Seen_co = TypeVar("Seen_co", bound="Seen", covariant=True)
@@ -239,6 +240,8 @@ class AboutTask:
     tasks: tuple[TaskFacts, ...] = ()
     rewards: tuple[str, ...] = ()
     controllers: tuple[str, ...] = ()
+    blueprints: tuple[str, ...] = ()
+    native_blueprints: tuple[str, ...] = ()  # those that a native kernel can train
     user_rewards: tuple[UserReward, ...] = ()
     trainer: TrainerFacts | None = None
     task_problem: str = ""
@@ -246,8 +249,36 @@ class AboutTask:
     controller_problems: dict[str, str] = field(default_factory=dict)  # by group
 
 
+class RunSession(Protocol):
+    """One run, made by the task's `Kind` and executed by a worker's loop."""
+
+    spec: RunSpec
+
+    def warm_up(self, on_step: OnStep) -> float:
+        """Do what makes the first episode as fast as later ones; return the seconds that it took."""
+
+    def train(self, episode: int, on_step: OnStep, on_update: OnStep) -> EpisodeRecord:
+        """Train for episode `episode`, and return its record."""
+
+    def evaluate(self, experiment_dir: Path, on_step: OnStep) -> EvaluationRecord:
+        """Save what was trained, then evaluate it.
+
+        If it cannot be saved, OSError is raised before anything else is done, and the call may be repeated.
+        """
+
+    @property
+    def stateless(self) -> bool:
+        """True if a run needs no checkpoint to resume after an episode."""
+
+    def checkpoint(self) -> bytes | None:
+        """Return the state as bytes; None if there is nothing to save."""
+
+    def resume_from(self, data: bytes) -> None:
+        """Restore the state that `checkpoint` returned; raises an error of `durable.FOREIGN` for other bytes."""
+
+
 class Kind(ABC):
-    """A kind of task. Each file of workers/kinds defines `KIND`, an instance of a subclass."""
+    """A kind of task. Each folder of workers/kinds has a module `kind` with `KIND`, an instance of a subclass."""
 
     ours = False  # True if its runs execute only this package, apart from rewards
     smaller = "a smaller batch needs"  # less memory
@@ -261,7 +292,7 @@ class Kind(ABC):
         return 0.0
 
     @abstractmethod
-    def runs(self, lane: Lane, experiment_dir: Path) -> Callable[[RunSpec], Any]:
+    def runs(self, lane: Lane, experiment_dir: Path) -> Callable[[RunSpec], RunSession]:
         """Return a function that creates the runs of one worker; objects cached between runs stay on that worker."""
 
     def controller(self, spec: RunSpec) -> Controller[Any]:
@@ -288,6 +319,6 @@ class Kind(ABC):
 
 
 def kind_of(task: str) -> Kind:
-    """Return the kind of a task, which is an entry of workers/kinds."""
-    kind: Kind = catalog.entry("workers.kinds", kind_of_task(task), "KIND")
+    """Return the kind of a task, from its folder in workers/kinds."""
+    kind: Kind = catalog.entry(f"workers.kinds.{kind_of_task(task)}", "kind", "KIND")
     return kind

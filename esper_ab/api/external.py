@@ -22,7 +22,7 @@ from esper_ab.readers.external_plan import make_external_plan, read_plan, save_p
 from esper_ab.readers.joint import read_experiments
 from esper_ab.readers.joint_directory import refuse_joint
 from esper_ab.readers.python_data import read_data
-from esper_ab.readers.scales import Told, ranges_of, scales_of
+from esper_ab.readers.scales import ByTask, ranges_of, scales_of
 from esper_ab.report.external import external_json, external_report
 from esper_ab.report.text import render_text
 from esper_ab.verdict.analysis_plan import AnalysisPlan, Rule
@@ -71,10 +71,10 @@ class OutcomeVerdicts(Answer):
 class RuleOptions(TypedDict, total=False):
     """Options of a comparison or a plan: the properties of the outcome, and the rule by which groups are compared."""
 
-    better: Told  # "higher", "lower"; one, or one per task
-    unit: Told
+    better: ByTask  # "higher", "lower"; one, or one per task
+    unit: ByTask
     label: str
-    worst: Told  # replaces lost runs of the group that looks better; one, or one per task
+    worst: ByTask  # replaces lost runs of the group that looks better; one, or one per task
     control: str
     alpha: float
 
@@ -82,7 +82,7 @@ class RuleOptions(TypedDict, total=False):
 class OutcomeOptions(RuleOptions, total=False):
     """Options of `compare_outcomes`, named like the flags of `esper-ab judge` without a plan."""
 
-    scores: Told  # "WORST..TARGET": outcomes that score 0 and 1, for profiles; one, or one per task
+    scores: ByTask  # "WORST..TARGET": outcomes that score 0 and 1, for profiles; one, or one per task
     rows: Literal["runs"] | None  # confirms that every row is a training run
     paired: bool | None  # whether runs with the same seed form a pair; by default, if groups share seeds
 
@@ -101,7 +101,7 @@ class DesignOptions(RuleOptions, total=False):
 def compare_outcomes(
     data: Any,
     *,
-    margin: Told,
+    margin: ByTask,
     columns: Mapping[str, str] | None = None,
     groups: Sequence[str] = (),
     **options: Unpack[OutcomeOptions],
@@ -147,7 +147,7 @@ def design_comparison(
     groups: Sequence[str],
     seeds: int | Sequence[int | str],
     *,
-    margin: Told,
+    margin: ByTask,
     output_path: str | Path | None = None,
     **options: Unpack[DesignOptions],
 ) -> AnalysisPlan:
@@ -188,7 +188,7 @@ def judge_outcomes(
     *,
     columns: Mapping[str, str] | None = None,
     groups: Sequence[str] = (),
-    scores: Told = "",
+    scores: ByTask = "",
 ) -> OutcomeVerdicts:
     """Judge `data` by a plan or a plan file, in the order of the plan, and note deviations from the plan.
 
@@ -212,14 +212,14 @@ def judge_outcomes(
         return judged(held, observations, scores)
 
 
-def judged(plan: AnalysisPlan, observations: Observations, scores: Told) -> OutcomeVerdicts:
+def judged(plan: AnalysisPlan, observations: Observations, scores: ByTask) -> OutcomeVerdicts:
     """Judge observations by a plan."""
     if observations.facts is None:
         check_units(plan.scales, observations, ranges_of([scale.task for scale in plan.scales], scores))
     return with_scores(judge(plan, observations), scores)
 
 
-def with_scores(found: Answer, scores: Told) -> OutcomeVerdicts:
+def with_scores(found: Answer, scores: ByTask) -> OutcomeVerdicts:
     """Return `found` with the performance profiles that `scores` requests."""
     ranges = ranges_of([scale.task for scale in found.scales], scores)
     return OutcomeVerdicts(**vars(with_profiles(found, ranges)))

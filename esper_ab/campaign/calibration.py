@@ -19,7 +19,7 @@ from esper_ab.campaign.directory import claim
 from esper_ab.campaign.part_planning import plan_on
 from esper_ab.campaign.resuming import resume
 from esper_ab.campaign.running import RunOptions, run
-from esper_ab.contracts.errors import Setting, UsageError, naming
+from esper_ab.contracts.errors import SettingName, UsageError, naming
 from esper_ab.contracts.files_below import write_below
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.visible import visible_json
@@ -40,7 +40,7 @@ def calibrate(
     directory, for error messages. Raises UsageError if the calibration has already been written.
     """
     if (plan.directory / FILE_NAME).exists():
-        raise UsageError(f"{plan.directory} already exists; choose another with ", Setting("name"))
+        raise UsageError(f"{plan.directory} already exists; choose another with ", SettingName("name"))
     plan = _carry_on(plan, RunOptions(watched=watched), again)
     deterministic = _try_determinism(plan, again(plan.directory))
     history = load(plan.directory).history
@@ -68,7 +68,7 @@ def _carry_on(plan: CampaignPlan, options: RunOptions, again: Callable[[Path], s
             raise UsageError(
                 f"{directory}: a different calibration was started here: settings, one of your files, or the code "
                 "have changed; repeat the original command, or choose another ",
-                Setting("name"),
+                SettingName("name"),
             )
         if not history.finished:
             resume(directory, plan.launcher, options)

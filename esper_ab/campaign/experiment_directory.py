@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from esper_ab.campaign.leftover import PLAN_TEXT, clear, is_leftover
-from esper_ab.contracts.errors import Setting, UsageError, refused
+from esper_ab.contracts.errors import SettingName, UsageError, refused
 from esper_ab.contracts.files_below import PRIVATE, make_folder, removed_on_failure, write_below
 from esper_ab.contracts.machine import Machine
 from esper_ab.plan.plan import Plan
@@ -31,7 +31,7 @@ def claim_new(folder: Path) -> None:
     """Create the empty `folder`; raises as `made` does, and UsageError if the folder exists."""
     if not made(folder):
         raise UsageError(
-            f"{folder} already exists; choose another with ", Setting("name"), " or ", Setting("output_dir")
+            f"{folder} already exists; choose another with ", SettingName("name"), " or ", SettingName("output_dir")
         )
 
 
@@ -66,5 +66,7 @@ def _refusing(experiment_dir: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise refused(
-            error, f"{experiment_dir} cannot be created: {error.strerror}; choose another with ", Setting("output_dir")
+            error,
+            f"{experiment_dir} cannot be created: {error.strerror}; choose another with ",
+            SettingName("output_dir"),
         ) from None

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable
 
 from esper_ab.contracts import catalog
-from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.launchers import Launcher
 from esper_ab.settings.launcher import DEFAULT as DEFAULT_LAUNCHER
 from esper_ab.settings.launcher import AskedLauncher
@@ -34,5 +34,5 @@ def launcher_factory(name: str, own: Iterable[str]) -> Callable[..., Launcher]:
     make: Callable[..., Launcher] = catalog.entry(LAUNCHERS, name, "LAUNCHER")
     for key in own:
         if key not in inspect.signature(make).parameters:
-            raise UsageError(f"launcher {name} does not support ", Setting(key))
+            raise UsageError(f"launcher {name} does not support ", SettingName(key))
     return make

@@ -6,7 +6,7 @@ import msgspec
 
 from esper_ab.campaign.audited_rewards import belonging
 from esper_ab.campaign.campaign import PriorResults
-from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.evaluation import greedy_episodes
 from esper_ab.contracts.machine import Machine
 from esper_ab.control import provenance
@@ -50,7 +50,7 @@ def plan_on(machine: Machine, asked: AskedExperiment, name: str, prior: PriorRes
     except UsageError as error:
         if on_cpu_s is None:
             raise
-        raise UsageError(*error.args, "; to use the CPU, add ", Setting("devices", ("cpu",))) from None
+        raise UsageError(*error.args, "; to use the CPU, add ", SettingName("devices", ("cpu",))) from None
     if on_cpu_s is None:
         return plan, cost
     return plan, msgspec.structs.replace(cost, on_cpu_s=on_cpu_s)

@@ -17,7 +17,7 @@ from esper_ab.settings.option_file import load_option_file
 
 FILE_NAME = "reward_audit.json"
 PAGE_NAME = "reward_audit.html"
-_MODULE = "workers.commands.rewards"
+_MODULE = "workers.kinds.growth.commands.rewards"
 _SHOWN = 12  # digits of the digest in a folder's name
 _DECODER = msgspec.json.Decoder(RewardAudit)
 _ANSWER = msgspec.json.Decoder(RewardAuditAnswer)

@@ -18,9 +18,9 @@ from esper_ab.commands._removable import Removable, removable
 from esper_ab.contracts.errors import JournalError
 from esper_ab.contracts.regular_file import open_to_read
 from esper_ab.journal.events import AnyEvent
-from esper_ab.journal.file import JOURNAL_NAME, OtherVersion, Reading, read
 from esper_ab.journal.fold import History, Inconsistent, RunHistory, fold
-from esper_ab.journal.lock import holder
+from esper_ab.journal.lock import JOURNAL_NAME, holder
+from esper_ab.journal.reading import OtherVersion, Reading, read
 
 _PART_BYTES = 1 << 20
 

@@ -15,7 +15,8 @@ from esper_ab.journal.begun import begun
 from esper_ab.readers.external_plan import read_plan
 from esper_ab.readers.joint_directory import PLAN_NAME, read_joint
 from esper_ab.readers.reported import no_report
-from esper_ab.readers.status import status, status_text
+from esper_ab.readers.status import status
+from esper_ab.readers.status_text import status_text
 
 
 def status_joint(directory: Path, *, json: bool) -> None:

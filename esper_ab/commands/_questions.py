@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from esper_ab.commands._options import ARGUMENTS
-from esper_ab.contracts.errors import OpenQuestion, Setting, Unanswered, UsageError, as_flag
+from esper_ab.contracts.errors import OpenQuestion, SettingName, Unanswered, UsageError, as_flag
 from esper_ab.contracts.shell_command import shell_command, typeable
 from esper_ab.contracts.visible import visible
 
@@ -37,7 +37,7 @@ def _completing(question: OpenQuestion) -> str:
     return f"{first} (or {' or '.join(others)})"
 
 
-def _ask(source: str, question: OpenQuestion) -> Setting:
+def _ask(source: str, question: OpenQuestion) -> SettingName:
     click.echo(visible(f"{source}: {question.about}."), err=True)
     if len(question.answers) == 1:
         (only,) = question.answers
@@ -50,7 +50,7 @@ def _ask(source: str, question: OpenQuestion) -> Setting:
     return flags[click.prompt("Which", type=click.Choice(tuple(flags)), err=True)]
 
 
-def _option(answer: Setting) -> tuple[str, Any]:
+def _option(answer: SettingName) -> tuple[str, Any]:
     if answer.key in _PAIRED:
         return ("paired", _PAIRED[answer.key])
     return (answer.key, answer.value)

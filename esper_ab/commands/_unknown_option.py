@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from esper_ab.commands._old_words import flag_today
-from esper_ab.contracts.errors import Setting, as_flag
+from esper_ab.contracts.errors import SettingName, as_flag
 from esper_ab.contracts.wording import close_names
 from esper_ab.settings.foreign_keys import OURS
 
@@ -36,5 +36,5 @@ def unknown_option(error: click.NoSuchOption) -> str:
 def _flag_of(key: str) -> str:
     """Return the flag of a setting; a setting with a dot has none of its own, but is set by --set."""
     if "." in key:
-        return as_flag(Setting(key, "...", assigned=True))
-    return as_flag(Setting(key))
+        return as_flag(SettingName(key, "...", assigned=True))
+    return as_flag(SettingName(key))

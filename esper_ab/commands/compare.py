@@ -16,7 +16,7 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.shell_command import typeable
 
 if TYPE_CHECKING:
-    from esper_ab.readers.compared import Source
+    from esper_ab.readers.agreement import Source
     from esper_ab.verdict.comparison import Comparison
 
 

@@ -62,7 +62,7 @@ def command(out: Path, dry_run: bool, json: bool, **asked: Any) -> None:
     # Imported here, so that --help needs no scipy.
     from esper_ab.api.external import designed
     from esper_ab.readers.external_plan import save_plan
-    from esper_ab.report.external import render_plan
+    from esper_ab.report.external_plan import render_plan
 
     named = {name: _names(asked[name]) for name in ("tasks", "cells") if asked[name]}
     asked |= {"looks": _looks(asked["looks"]), "early_stop": not asked["no_early_stop"]}

@@ -135,7 +135,7 @@ def heuristic(json: bool, **options: Any) -> None:
     experiment directory is written; to compare the controller, use `launch --groups heuristic,…`.
     """
     asked = make_question(**options)
-    answer = answer_of("workers.commands.heuristic", asked, _DECODER)
+    answer = answer_of("workers.kinds.growth.commands.heuristic", asked, _DECODER)
     counts = {"by_slot": count_by_slot(answer), "several_slots": count_several_slots(answer)}
     tree = msgspec.to_builtins({"question": asked, "kernel": answer.kernel, **counts, "hosts": answer.hosts})
     if json:
@@ -156,7 +156,7 @@ def heuristic(json: bool, **options: Any) -> None:
 @json_flag
 def fetch(task: str, data_dir: str, json: bool) -> None:
     """Download the data of TASK (cifar10), and verify its size and checksum."""
-    detail = answer_of("workers.commands.fetch", (task, data_dir), _TEXT)
+    detail = answer_of("workers.kinds.growth.commands.fetch", (task, data_dir), _TEXT)
     if json:
         click.echo(json_module.dumps({"task": task, "detail": detail}))
     else:
@@ -165,7 +165,7 @@ def fetch(task: str, data_dir: str, json: bool) -> None:
 
 def make_question(*, slots: str | None, **options: Any) -> SoloQuestion:
     """Return the question for the child process; UsageError for an unknown task or empty --slots."""
-    known = catalog.names("workers.tasks")
+    known = catalog.names("workers.kinds.growth.tasks")
     if options["task"] not in known:
         raise UsageError(f"no task {options['task']!r}; {did_you_mean(options['task'], known)}")
     named = tuple(filter(None, (slots or "").split(",")))

@@ -138,8 +138,8 @@ def python_file(name: str) -> str:
 
 
 def _about_groups() -> tuple[str, ...]:
-    rewards = catalog.names("workers.rewards")
-    controllers = catalog.names("workers.controllers")
+    rewards = catalog.names("workers.kinds.growth.rewards")
+    controllers = catalog.names("workers.kinds.growth.controllers")
     return (
         f"One group per training setup. Reward modes: {', '.join(rewards)}.",
         f"Controllers that do not learn: {', '.join(controllers)}.",
@@ -165,7 +165,7 @@ def _about(section: str) -> str:
 def _words(field: Field) -> str:
     """Describe a setting by the help of its flag, if the setting has a flag, and by its allowed values."""
     if field.key == "task":
-        allowed = f"one of {', '.join(catalog.names('workers.tasks'))}"
+        allowed = f"one of {', '.join(catalog.names('workers.kinds.growth.tasks'))}"
     else:
         allowed = _allowed(field)
     words = [allowed]

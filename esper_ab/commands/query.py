@@ -11,7 +11,8 @@ from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import experiment_argument
 from esper_ab.commands._parameters import json_flag, switch, valued
 from esper_ab.contracts.visible import visible
-from esper_ab.readers.sql import LIMIT_S, query, query_csv, query_json, query_text
+from esper_ab.readers.query_result import query_csv, query_json, query_text
+from esper_ab.readers.sql import LIMIT_S, query
 
 
 @command_with(

@@ -11,7 +11,7 @@ from esper_ab.commands._experiment_directory import joint_argument
 from esper_ab.commands._parameters import json_flag, switch
 from esper_ab.contracts.shell_command import typeable
 from esper_ab.readers.joint_directory import is_joint, refuse_joint
-from esper_ab.readers.status import status_json, status_text
+from esper_ab.readers.status_text import status_json, status_text
 from esper_ab.trackers.now import tracking_now, tracking_text
 
 

@@ -18,9 +18,9 @@ from esper_ab.commands._removable import removable, remove
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.shell_command import shell_command, typeable
 from esper_ab.contracts.wording import counted
-from esper_ab.journal.file import JOURNAL_NAME, check_there, read
 from esper_ab.journal.load import load
-from esper_ab.journal.lock import Lock, holder
+from esper_ab.journal.lock import JOURNAL_NAME, Lock, holder
+from esper_ab.journal.reading import check_exists, read
 from esper_ab.journal.torn_tail import cut_off
 
 
@@ -93,7 +93,7 @@ def repair(experiment_dir: Path) -> str:
     holds the experiment directory. If the disk has no room for the removed part, raises OSError and changes nothing.
     """
     path = experiment_dir / JOURNAL_NAME
-    check_there(path)  # before a lock is created in a folder that is not ours
+    check_exists(path)  # before a lock is created in a folder that is not ours
     with closing(Lock(experiment_dir)):
         reading = read(path)
         history, _, repairable = fold_intact(reading)

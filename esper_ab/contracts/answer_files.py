@@ -2,4 +2,6 @@
 
 from __future__ import annotations
 
-SUMMARY, VERDICT, PAGE = "summary.txt", "verdict.json", "report.html"  # for terminals, programs and people
+SUMMARY = "summary.txt"  # for terminals
+VERDICT = "verdict.json"  # for programs
+PAGE = "report.html"  # for people

@@ -9,7 +9,7 @@ from esper_ab.contracts.own_packages import folder
 
 
 def names(package: str) -> tuple[str, ...]:
-    """Return the entries of `package` ("workers.rewards"), sorted, without importing any of them."""
+    """Return the entries of `package` ("esper_ab.launchers"), sorted, without importing any of them."""
     return tuple(sorted(path.stem for path in folder(package).glob("*.py") if not path.stem.startswith("_")))
 
 

@@ -19,8 +19,8 @@ _NAME = re.compile(r"(\d+)(\.\d+)?\.pt")
 
 def file_of(run: RunRef, milestone: int, writer: int = 1) -> str:
     """Return the path of a worker's checkpoint for `milestone`, relative to the experiment directory."""
-    again = f".{writer}" if writer > 1 else ""
-    return f"{_folder(run)}/{milestone}{again}.pt"
+    suffix = f".{writer}" if writer > 1 else ""
+    return f"{_folder(run)}/{milestone}{suffix}.pt"
 
 
 def is_file_of(run: RunRef, checkpoint: Checkpoint) -> bool:

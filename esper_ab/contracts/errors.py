@@ -44,7 +44,7 @@ class OutOfMemory(RuntimeError):
 
 
 @dataclass(frozen=True)
-class Setting:
+class SettingName:
     """A setting that a message names, so that the command line and the Python API can each spell it in their own way.
 
     If `value` is None, only the key is named. If `assigned` is true, the command line has no flag for the setting, so
@@ -56,12 +56,12 @@ class Setting:
     assigned: bool = False
 
 
-Spelling = Callable[[Setting], str]
+Spelling = Callable[[SettingName], str]
 _JOINED_BY_COMMAS = ("looks", "groups")
 _NO_FLAGS = {"trainer": "the trainer", "outcome": "--higher or --lower", "outcome_better": "--higher or --lower"}
 
 
-def as_flag(setting: Setting) -> str:
+def as_flag(setting: SettingName) -> str:
     """Spell a setting for the command line: `--n-envs 2`, `--slots early late`, `--set ppo.minibatches=2`."""
     if setting.assigned:
         return f"--set {setting.key}={setting.value}"
@@ -72,7 +72,8 @@ def as_flag(setting: Setting) -> str:
     if setting.key == "outcome":
         return f"the outcome {value}"
     if isinstance(value, Sequence) and not isinstance(value, str):
-        value = ("," if setting.key in _JOINED_BY_COMMAS else " ").join(map(str, value))
+        separator = "," if setting.key in _JOINED_BY_COMMAS else " "
+        value = separator.join(map(str, value))
     return f"{flag} {value}"
 
 
@@ -90,12 +91,12 @@ class UsageError(EsperError):
 
     exit_code = 2
 
-    def __init__(self, *parts: str | Setting) -> None:
+    def __init__(self, *parts: str | SettingName) -> None:
         super().__init__(*parts)
 
     def spelled(self, spelling: Spelling) -> str:
         """Return the message with every setting spelled by `spelling`."""
-        return "".join(spelling(part) if isinstance(part, Setting) else part for part in self.args)
+        return "".join(spelling(part) if isinstance(part, SettingName) else part for part in self.args)
 
     def __str__(self) -> str:
         return self.spelled(as_flag)
@@ -107,9 +108,11 @@ class Missing(UsageError):
     `missing` has a tuple for each decision: the setting, an explanation, and the flag.
     """
 
-    def __init__(self, missing: Sequence[tuple[Setting, str, str]]) -> None:
-        words = [part for setting, decides, _ in missing for part in ("; ", setting, f" ({decides})")]
-        super().__init__("missing: ", *words[1:])
+    def __init__(self, missing: Sequence[tuple[SettingName, str, str]]) -> None:
+        parts: list[str | SettingName] = []
+        for setting, explanation, _ in missing:
+            parts += ["; " if parts else "missing: ", setting, f" ({explanation})"]
+        super().__init__(*parts)
         self.missing = tuple(missing)
 
 
@@ -121,18 +124,22 @@ class OpenQuestion:
     """
 
     about: str
-    answers: tuple[Setting, ...]
+    answers: tuple[SettingName, ...]
 
 
 class Unanswered(UsageError):
     """All questions about the user's data, in one message. A command on a terminal asks them instead."""
 
     def __init__(self, source: str, questions: Sequence[OpenQuestion]) -> None:
-        parts: list[str | Setting] = [f"{source}: "]
+        parts: list[str | SettingName] = [f"{source}: "]
         for place, question in enumerate(questions):
-            parts.append(f"{'; ' if place else ''}{question.about}: ")
+            if place:
+                parts.append("; ")
+            parts.append(f"{question.about}: ")
             for number, answer in enumerate(question.answers):
-                parts += [" or ", answer] if number else [answer]
+                if number:
+                    parts.append(" or ")
+                parts.append(answer)
         super().__init__(*parts)
         self.source = source
         self.questions = tuple(questions)
@@ -162,7 +169,7 @@ def naming(command: str, *, instead_of: str) -> Iterator[None]:
     try:
         yield
     except EsperError as error:
-        error.args = tuple(one.replace(instead_of, command) if isinstance(one, str) else one for one in error.args)
+        error.args = tuple(part.replace(instead_of, command) if isinstance(part, str) else part for part in error.args)
         raise
 
 
@@ -172,7 +179,7 @@ def no_room(error: OSError) -> DiskFull:
     return DiskFull(f"no space left on the disk{where}; journals are not affected; free some, then repeat the command")
 
 
-def refused(error: OSError, *parts: str | Setting) -> EsperError:
+def refused(error: OSError, *parts: str | SettingName) -> EsperError:
     """Return the error for a user's file that was refused by the system: DiskFull, or UsageError(*parts)."""
     return no_room(error) if error.errno in NO_ROOM else UsageError(*parts)
 

@@ -37,9 +37,9 @@ def cause_of_exit(status: int, lines: Sequence[str]) -> str:
     """
     if status in _FROM_OUTSIDE:
         return ""
-    raised = [line for line in lines if _EXCEPTION.match(line)]
-    said = (raised or list(lines) or ["it wrote nothing"])[-1]
-    return f"exit status {status}, {without_particulars(said)}"
+    exceptions = [line for line in lines if _EXCEPTION.match(line)]
+    last_line = (exceptions or list(lines) or ["it wrote nothing"])[-1]
+    return f"exit status {status}, {without_particulars(last_line)}"
 
 
 def cause_of_exception(error: BaseException) -> str:

@@ -26,9 +26,9 @@ def open_below(root: Path, name: str | PurePath, flags: int, mode: int = _FILES_
     With O_CREAT in `flags`, create the file and its folders; O_TRUNC is not allowed. Raises NotRegular if the path is
     not a regular file or leads through a link, and OSError as `os.open` does.
     """
-    path = _path(root, name)
+    path = _resolve(root, name)
     if flags & os.O_CREAT:
-        _make_above(root, path)
+        _make_parents(root, path)
     return open_regular(path, flags, mode)
 
 
@@ -39,10 +39,10 @@ def write_below(root: Path, name: str | PurePath, data: bytes, *, synced: bool =
     disk, and temporary files are removed that were left behind by a killed writer of this file; such a file must have
     only one writer at a time.
     """
-    path = _path(root, name)
-    _make_above(root, path)
-    for left in [one for one in path.parent.iterdir() if one.name.startswith(f".{path.name}.")] if synced else ():
-        left.unlink(missing_ok=True)
+    path = _resolve(root, name)
+    _make_parents(root, path)
+    if synced:
+        _remove_leftovers(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{int.from_bytes(os.urandom(6))}")
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _FILES_MODE)
@@ -97,12 +97,12 @@ def remove_below(root: Path, name: str | PurePath) -> None:
 
     If `name` itself is a link, the link is removed. Raises NotRegular if a folder above it is a link.
     """
-    _path(root, name).unlink(missing_ok=True)
+    _resolve(root, name).unlink(missing_ok=True)
 
 
 def remove_folder_below(root: Path, name: str | PurePath) -> None:
     """Remove the folder `name` below `root` with its content, if it exists; raises NotRegular for a link."""
-    path = _path(root, name)
+    path = _resolve(root, name)
     if path.is_symlink():
         raise not_regular(path, "")
     with suppress(FileNotFoundError):
@@ -115,7 +115,7 @@ def remove_empty_below(root: Path, name: str | PurePath) -> bool:
     Raises NotRegular if a folder above it is a link.
     """
     try:
-        _path(root, name).rmdir()
+        _resolve(root, name).rmdir()
     except FileNotFoundError:
         return True
     except OSError as error:
@@ -157,7 +157,7 @@ def folder_below(root: Path, name: str | PurePath) -> Path:
 
     Raises NotRegular if the folder or a folder above it is a link, and FileNotFoundError if there is no `root`.
     """
-    folder = _path(root, PurePath(name, "any")).parent
+    folder = _resolve(root, PurePath(name, "any")).parent
     if not root.is_dir():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(root))
     make_folder(folder)
@@ -169,13 +169,14 @@ def check_no_links(root: Path, folders: tuple[str, ...]) -> None:
     for folder in folders:
         if (root / folder).is_symlink():
             raise not_regular(root / folder, "")
-        for at, below, files in os.walk(root / folder):
-            for entry in (*below, *files):
-                if (path := Path(at, entry)).is_symlink():
+        for parent, subfolders, files in os.walk(root / folder):
+            for name in (*subfolders, *files):
+                path = Path(parent, name)
+                if path.is_symlink():
                     raise not_regular(path, "")
 
 
-def _path(root: Path, name: str | PurePath) -> Path:
+def _resolve(root: Path, name: str | PurePath) -> Path:
     """Return the path of `name` below `root`; raises NotRegular if it leads outside or a folder in it is a link."""
     if PurePath(name).is_absolute() or ".." in PurePath(name).parts:
         raise NotRegular(errno.EINVAL, f"is not below {root}", str(name))
@@ -187,7 +188,14 @@ def _path(root: Path, name: str | PurePath) -> Path:
     return root / name
 
 
-def _make_above(root: Path, path: Path) -> None:
+def _remove_leftovers(path: Path) -> None:
+    """Remove the temporary files that killed writers of the file `path` left behind."""
+    for entry in list(path.parent.iterdir()):
+        if entry.name.startswith(f".{path.name}."):
+            entry.unlink(missing_ok=True)
+
+
+def _make_parents(root: Path, path: Path) -> None:
     """Create the folders between `root`, which must exist, and `path`."""
     if path.parent != root and root.is_dir():
         make_folder(path.parent)

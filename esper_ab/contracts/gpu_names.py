@@ -13,7 +13,7 @@ _INSTANCE = "MIG-"
 
 def gpu_names(uuids: Sequence[str], visible: str | None) -> list[str]:
     """Return the names of the GPUs that torch sees, from their UUIDs and the process's CUDA_VISIBLE_DEVICES."""
-    named = _named(visible)
+    named = _split_names(visible)
     if len(named) == len(uuids) == 1 and named[0].startswith(_INSTANCE):
         return named
     return [f"GPU-{uuid}" for uuid in uuids]
@@ -21,9 +21,9 @@ def gpu_names(uuids: Sequence[str], visible: str | None) -> list[str]:
 
 def is_beyond_one_instance(visible: str | None) -> bool:
     """Whether `visible` names a MIG instance together with further devices, which torch would not see."""
-    named = _named(visible)
+    named = _split_names(visible)
     return len(named) > 1 and any(name.startswith(_INSTANCE) for name in named)
 
 
-def _named(visible: str | None) -> list[str]:
+def _split_names(visible: str | None) -> list[str]:
     return [name.strip() for name in (visible or "").split(",")]

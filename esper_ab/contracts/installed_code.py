@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from esper_ab.contracts.own_packages import folder
@@ -21,11 +21,14 @@ def sources() -> str:
 
 def hash_sources(packages: Iterable[Path]) -> str:
     """Return a shortened sha256 over names and contents of all modules, kernel sources, libraries and data files."""
-    return sha256_of(
-        (f"{root.name}/{path.relative_to(root).as_posix()}", path.read_bytes())
-        for root in packages
-        for path in sorted(path for path in root.rglob("*") if path.suffix in _SOURCES)
-    )[:_SHOWN]
+    return sha256_of(_read_sources(packages))[:_SHOWN]
+
+
+def _read_sources(packages: Iterable[Path]) -> Iterator[tuple[str, bytes]]:
+    """Yield name and content of every file of the packages that has code or data."""
+    for root in packages:
+        for path in sorted(path for path in root.rglob("*") if path.suffix in _SOURCES):
+            yield f"{root.name}/{path.relative_to(root).as_posix()}", path.read_bytes()
 
 
 @functools.cache

@@ -14,8 +14,6 @@ TRAINER = "trainer"
 GYM_PREFIX = "gym:"
 INFO_PREFIX = "info:"  # of an outcome that is an entry of the last step's info
 ENV_REWARD = "env"  # reward mode: the environment's own reward
-REWARDS: dict[str, tuple[str, ...]] = {GYMNASIUM: (ENV_REWARD,), TRAINER: ()}  # for kinds without a folder of rewards
-CONTROLLERS = {GYMNASIUM: ("random",), TRAINER: (TRAINER,)}
 
 
 class Concern:

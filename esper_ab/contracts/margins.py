@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.measures import Measure
 
 _FRACTION = 1.0  # outcomes from 0 to this are fractions
@@ -16,10 +16,7 @@ def check_margin(outcome: Measure, margin: float, task: str = "", declared: tupl
     `declared`: two outcomes that the user named as the ends of the range; if None, the range is that of the outcome, or
     0 to 100 for percentages.
     """
-    low, high = (min(declared), max(declared)) if declared else (outcome.low, outcome.high)
-    if low is None and high is None and outcome.unit == "%":
-        low = 0.0
-        high = 100.0
+    low, high = _possible_range(outcome, declared)
     if low is not None and high is not None and margin >= high - low:
         raise UsageError(
             f"{_margin(margin, task)}: outcomes range from {low:g} to {high:g}, so no difference is larger; give the "
@@ -27,7 +24,16 @@ def check_margin(outcome: Measure, margin: float, task: str = "", declared: tupl
         )
 
 
-def check_seen(outcome: Measure, margin: float, seen: Sequence[float], remedy: Setting, task: str = "") -> None:
+def _possible_range(outcome: Measure, declared: tuple[float, float] | None) -> tuple[float | None, float | None]:
+    """Return the ends of the range of possible outcomes; None for an end that is not known."""
+    if declared:
+        return min(declared), max(declared)
+    if outcome.low is None and outcome.high is None and outcome.unit == "%":
+        return 0.0, 100.0
+    return outcome.low, outcome.high
+
+
+def check_seen(outcome: Measure, margin: float, seen: Sequence[float], remedy: SettingName, task: str = "") -> None:
     """Raise UsageError if the outcomes seen are fractions and the margin is 1 or more, unless a range is declared.
 
     Outcomes that are all equal tell nothing about their unit. `remedy`: the setting that declares a range.
@@ -36,14 +42,16 @@ def check_seen(outcome: Measure, margin: float, seen: Sequence[float], remedy: S
     if known or margin < _FRACTION or len(set(seen)) < 2 or not 0.0 <= min(seen) <= max(seen) <= _FRACTION:
         return
     if set(seen) == {0.0, _FRACTION}:
-        what = f"all {len(seen)} outcomes seen are 0 or 1, so no difference is larger than 1; give a margin below 1"
+        reason = f"all {len(seen)} outcomes seen are 0 or 1, so no difference is larger than 1; give a margin below 1"
     else:
-        what = (
+        reason = (
             f"the {len(seen)} outcomes seen lie between {min(seen):g} and {max(seen):g}; if they are fractions, no "
             f"difference is larger than 1: give the margin as a fraction, too"
         )
-    raise UsageError(f"{_margin(margin, task)}: {what}, or declare a wider range with ", remedy)
+    raise UsageError(f"{_margin(margin, task)}: {reason}, or declare a wider range with ", remedy)
 
 
 def _margin(margin: float, task: str) -> str:
-    return f"margin {margin:g}{f' in {task}' if task else ''}"
+    if task:
+        return f"margin {margin:g} in {task}"
+    return f"margin {margin:g}"

@@ -99,8 +99,10 @@ class Measure(Settings, frozen=True, kw_only=True):
 
     def difference(self, number: str) -> str:
         """Write a formatted difference with its unit: "1.20 points", "1 point"."""
-        one = number == "1" and self.apart in _PLURALS
-        return f"{number} {self.apart.removesuffix('s') if one else self.apart}".rstrip()
+        unit = self.apart
+        if number == "1" and unit in _PLURALS:
+            unit = unit.removesuffix("s")
+        return f"{number} {unit}".rstrip()
 
     @property
     def title(self) -> str:

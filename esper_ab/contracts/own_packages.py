@@ -23,10 +23,14 @@ from typing import BinaryIO
 
 _ROOT = Path(__file__).absolute().parents[2]
 _SAFE_PATH = "PYTHONSAFEPATH"
-_WHOEVER = -1  # stands for the parent's process id: whichever process starts the child
+_ANY_PARENT = -1  # stands for the parent's process id: whichever process starts the child
 # Programs that load code named by the user. `evaluate` is not among them: it reads files from anywhere, so it must not
 # import from a folder where such files may have been unpacked.
-_RUN_USERS_CODE = tuple(f"workers.commands.{name}" for name in ("describe", "rewards", "try_trainer"))
+_RUN_USERS_CODE = (
+    "workers.commands.describe",
+    "workers.kinds.growth.commands.rewards",
+    "workers.kinds.trainer.commands.try_trainer",
+)
 _ANSWER = (*_RUN_USERS_CODE, "workers.commands.evaluate")  # programs that exit once they have answered
 _EXIT_S = 5.0  # at most, for what user code has registered with atexit
 _CLAIMING = threading.Lock()  # because workers may be threads of one process, with one module table
@@ -37,7 +41,7 @@ class ForeignPackage(ImportError):
 
 
 def folder(package: str) -> Path:
-    """Return the folder of `package` ("workers.rewards") without importing it; ModuleNotFoundError if it is missing."""
+    """Return the folder of `package` ("workers.kinds") without importing it; ModuleNotFoundError if it is missing."""
     path = _ROOT.joinpath(*package.split("."))
     init = path / "__init__.py"
     is_ours = init.is_file()
@@ -75,7 +79,7 @@ def child_command(module: str, *arguments: str, outlives: bool = False, elsewher
     if outlives:
         parent = 0
     elif elsewhere:
-        parent = _WHOEVER
+        parent = _ANY_PARENT
     else:
         parent = os.getpid()
     return [sys.executable, "-P", str(Path(__file__).absolute()), str(parent), module, *arguments]
@@ -86,13 +90,13 @@ def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
     return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", **environment}
 
 
-def alone_command(file: str, *arguments: str) -> list[str]:
+def isolated_command(file: str, *arguments: str) -> list[str]:
     """Return a command that runs one of our files in Python's isolated mode, with only the standard library."""
     return [sys.executable, "-I", "-S", file, *arguments]
 
 
 @contextmanager
-def nothing_of_the_user() -> Iterator[None]:
+def without_users_main_module() -> Iterator[None]:
     """Keep processes spawned inside this context from running the user's code.
 
     multiprocessing makes every child import the parent's main module, because the child's functions may be defined
@@ -118,9 +122,9 @@ def nothing_of_the_user() -> Iterator[None]:
 
 def add_working_directory() -> None:
     """Let users' files import modules from the working directory, unless an installed module has the same name."""
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.append(here)
+    folder_now = str(Path.cwd())
+    if folder_now not in sys.path:
+        sys.path.append(folder_now)
 
 
 def take_output() -> BinaryIO:
@@ -134,19 +138,19 @@ def _claim(package: str) -> None:
     """Import the top-level `package` installed next to this one; ForeignPackage if a different one is imported."""
     init = folder(package) / "__init__.py"
     with _CLAIMING:
-        there = sys.modules.get(package)
-        if there is None:
+        imported = sys.modules.get(package)
+        if imported is None:
             spec = importlib.util.spec_from_file_location(package, init, submodule_search_locations=[str(init.parent)])
             assert spec is not None, "a .py file has a loader"
             assert spec.loader is not None, "a .py file has a loader"
             module = sys.modules[package] = importlib.util.module_from_spec(spec)
             spec.loader.exec_module(module)
             return
-    file = getattr(there, "__file__", None)
+    file = getattr(imported, "__file__", None)
     if not isinstance(file, str) or Path(file).resolve() != init.resolve():
-        found = file or ", ".join(getattr(there, "__path__", ())) or "nowhere"
+        origin = file or ", ".join(getattr(imported, "__path__", ())) or "nowhere"
         raise ForeignPackage(
-            f"this process has imported another package `{package}` from {found}, but {init.parent} is needed; use a "
+            f"this process has imported another package `{package}` from {origin}, but {init.parent} is needed; use a "
             "process that has not imported that package"
         )
 
@@ -173,8 +177,8 @@ def _main() -> None:
     starter = os.getppid()
     parent = int(sys.argv.pop(1))
     module = sys.argv.pop(1)
-    found = importlib.util.find_spec("esper_ab")
-    if found is None or found.origin is None or Path(found.origin).resolve().parents[1] != _ROOT.resolve():
+    spec = importlib.util.find_spec("esper_ab")
+    if spec is None or spec.origin is None or Path(spec.origin).resolve().parents[1] != _ROOT.resolve():
         sys.path.insert(0, str(_ROOT))  # for a checkout that is not installed; processes spawned from here need it, too
     try:
         for package in ("esper_ab", "workers"):
@@ -186,7 +190,7 @@ def _main() -> None:
         # Imported here, because this file runs as a program, which can import our packages only from here on.
         from esper_ab.contracts.guard import end_with_parent
 
-        end_with_parent(starter if parent == _WHOEVER else parent)
+        end_with_parent(starter if parent == _ANY_PARENT else parent)
     _run(module)
 
 

@@ -28,13 +28,13 @@ def private_folder(*, below: int = 0) -> Path:
     socket's name.
     """
     long = len(tempfile.gettempdir()) + below > _SHORT_TMP
-    return _made(Path("/tmp" if long else tempfile.gettempdir()))
+    return _make(Path("/tmp" if long else tempfile.gettempdir()))
 
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
     """Create a temporary folder with mode 0700, and remove it on exit."""
-    folder = _made(Path(tempfile.gettempdir()))
+    folder = _make(Path(tempfile.gettempdir()))
     try:
         yield folder
     finally:
@@ -48,7 +48,7 @@ def remove_private(folder: Path) -> None:
         os.close(_held.pop(folder))
 
 
-def _made(parent: Path) -> Path:
+def _make(parent: Path) -> Path:
     folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
     descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     _held[folder] = descriptor

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from esper_ab.contracts.records import RunRef
 
-RUNS, LOGS, POLICIES, CHECKPOINTS = "runs", "logs", "policies", "checkpoints"  # folders of an experiment directory
+# Folders of an experiment directory.
+RUNS = "runs"
+LOGS = "logs"
+POLICIES = "policies"
+CHECKPOINTS = "checkpoints"
 _NO_SIGNS = str.maketrans("=+", "__")
 FILE_LIMIT_BYTES = 4 << 30  # largest policy or checkpoint that is read
 

@@ -126,7 +126,7 @@ class RewardSettings(Settings, frozen=True, kw_only=True):
 
     kinds: ClassVar[tuple[str, ...]] = ("growth",)
 
-    # A file of workers/rewards, or path.py:function, or module:function; in Gymnasium also `env`.
+    # A file of workers/kinds/growth/rewards, or path.py:function, or module:function; in Gymnasium also `env`.
     mode: Annotated[str, Spec((POLICIES,), names="function")] = "shaped"
     # Constants that a user's function for Gymnasium declares.
     params: Annotated[dict[str, bool | int | float | str], Spec(("gymnasium",))] = msgspec.field(default_factory=dict)
@@ -226,7 +226,7 @@ class ProcessArithmetic(Settings, frozen=True, kw_only=True):
     threads: Annotated[PositiveInt, Spec(flag="threads")] = 1  # per worker
     precision: Literal["float32"] = "float32"
     deterministic: Annotated[bool, Spec(flag="deterministic")] = True
-    conv_kernel: Literal["by_shape"] = "by_shape"  # the rule of workers/layers/operations.py
+    conv_kernel: Literal["by_shape"] = "by_shape"  # the rule of workers/kinds/growth/layers/operations.py
 
 
 class Arithmetic(ProcessArithmetic, frozen=True, kw_only=True):

@@ -30,7 +30,7 @@ _TICK_S = 1.0
 _GAP_S = 5.0
 
 
-def end_of(file: int) -> bytes:
+def read_end(file: int) -> bytes:
     """Return the last _COMPLAINT_BYTES bytes of an open file."""
     return os.pread(file, _COMPLAINT_BYTES, max(0, os.fstat(file).st_size - _COMPLAINT_BYTES))
 
@@ -91,10 +91,10 @@ class Supervisor:
         with worker, complaint:
             self._tell("said", name, worker.stdout.readline().decode(errors="replace").rstrip("\n"))
             status = worker.wait()
-            self._tell("ended", name, status, end_of(complaint.fileno()).decode(errors="replace"))
+            self._tell("ended", name, status, read_end(complaint.fileno()).decode(errors="replace"))
 
-    def _tell(self, *what: object) -> None:
-        self._say(json.dumps(what).encode() + b"\n")
+    def _tell(self, *report: object) -> None:
+        self._say(json.dumps(report).encode() + b"\n")
 
 
 def supervise() -> NoReturn:

@@ -35,11 +35,11 @@ class TrainerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """Base of `class Settings` in a trainer's file. Each field has a default and is a bool, a number or a text."""
 
 
-class _Told(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _TrainerMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of messages about a trainer."""
 
 
-class TrainerQuestion(_Told, frozen=True, kw_only=True):
+class TrainerQuestion(_TrainerMessage, frozen=True, kw_only=True):
     """A trainer that the preflight should load and rehearse."""
 
     reference: str  # the absolute path of a Python file, or a command
@@ -57,7 +57,7 @@ class TrainerQuestion(_Told, frozen=True, kw_only=True):
     gpu: str  # first GPU of the requested pool, "cuda:1"; "cuda": any; "": none
 
 
-class TrainerFacts(_Told, frozen=True, kw_only=True):
+class TrainerFacts(_TrainerMessage, frozen=True, kw_only=True):
     """The preflight's findings about a trainer. `problem` is one line on why the trainer cannot be used, or ""."""
 
     problem: str = ""
@@ -76,7 +76,7 @@ class TrainerFacts(_Told, frozen=True, kw_only=True):
     evaluate_s: Seconds = 0.0
 
 
-class TrainerOrder(_Told, frozen=True, kw_only=True):
+class TrainerOrder(_TrainerMessage, frozen=True, kw_only=True):
     """The trainer of one run; its settings are in `RunSpec.settings.trainer`."""
 
     reference: str
@@ -167,8 +167,8 @@ def misnamed(command: str) -> tuple[str, ...]:
 def fill(command: str, values: Mapping[str, TrainerValue]) -> list[str]:
     """Return the words of a command with its placeholders filled in. No shell is used, so a value stays one word."""
 
-    def text(found: re.Match[str]) -> str:
-        value = values[found[1]]
+    def fill_in(placeholder: re.Match[str]) -> str:
+        value = values[placeholder[1]]
         return str(value).lower() if isinstance(value, bool) else str(value)
 
-    return [_PLACEHOLDER.sub(text, word) for word in shlex.split(command)]
+    return [_PLACEHOLDER.sub(fill_in, word) for word in shlex.split(command)]

@@ -57,8 +57,8 @@ def enter(shell: UsersShell | None) -> None:
     """
     if shell is None:
         return
-    here = {name: value for name, value in os.environ.items() if name.startswith(OF_A_JOB)}
-    wanted = shell.variables() | here
+    of_job = {name: value for name, value in os.environ.items() if name.startswith(OF_A_JOB)}
+    wanted = shell.variables() | of_job
     for name in os.environ.keys() - wanted.keys():
         del os.environ[name]
     os.environ.update(wanted)

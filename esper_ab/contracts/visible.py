@@ -10,7 +10,7 @@ import json
 
 def visible(text: str) -> str:
     """Return `text` with every non-printable character escaped, except newlines and tabs."""
-    return _escaped(text, keep="\n\t")
+    return _escape(text, keep="\n\t")
 
 
 def visible_line(text: str, limit: int | None = None) -> str:
@@ -18,10 +18,10 @@ def visible_line(text: str, limit: int | None = None) -> str:
 
     A text that is longer than `limit` characters is cut and gets an ellipsis.
     """
-    shown = _escaped(text[:limit], keep="")
-    if limit is None or max(len(text), len(shown)) <= limit:
-        return shown
-    return f"{shown[:limit]}…"
+    line = _escape(text[:limit], keep="")
+    if limit is None or max(len(text), len(line)) <= limit:
+        return line
+    return f"{line[:limit]}…"
 
 
 def visible_json(data: bytes) -> str:
@@ -36,7 +36,7 @@ def visible_json(data: bytes) -> str:
     return text.translate({**escaped, 0x7F: "\\u007f"})
 
 
-def _escaped(text: str, keep: str) -> str:
+def _escape(text: str, keep: str) -> str:
     if text.isprintable():
         return text
     escaped = {char: char.encode("unicode_escape", "surrogatepass").decode("ascii") for char in set(text) - set(keep)}

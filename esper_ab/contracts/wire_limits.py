@@ -6,7 +6,7 @@ checked afterwards, when the message is converted to its type.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -34,10 +34,14 @@ def limits_of(messages: Any) -> WireLimits:
     """
     sizes = list(_sizes(inspect.type_info(messages)))
     return WireLimits(
-        entries=max((size for what, size in sizes if what == "entries"), default=0),
-        keys=max((size for what, size in sizes if what == "keys"), default=0),
-        text_bytes=_UTF8_BYTES * max((size for what, size in sizes if what == "characters"), default=0),
+        entries=_largest(sizes, "entries"),
+        keys=_largest(sizes, "keys"),
+        text_bytes=_UTF8_BYTES * _largest(sizes, "characters"),
     )
+
+
+def _largest(sizes: Iterable[tuple[str, int]], unit: str) -> int:
+    return max((size for counted, size in sizes if counted == unit), default=0)
 
 
 def _inner(kind: inspect.Type) -> list[inspect.Type]:
@@ -67,8 +71,10 @@ def _sizes(kind: inspect.Type) -> Iterator[tuple[str, int]]:
     """Yield what is counted ("entries", "keys" or "characters") and the largest number, for each value of a type."""
     match kind:
         case inspect.StructType(fields=fields, array_like=is_list):
-            yield "entries" if is_list else "keys", len(fields) + (kind.tag is not None)
-            yield from (("characters", len(field.encode_name)) for field in fields)
+            size = len(fields) if kind.tag is None else len(fields) + 1
+            yield "entries" if is_list else "keys", size
+            for field in fields:
+                yield "characters", len(field.encode_name)
         case inspect.DictType(max_length=most):
             yield "keys", _MOST_ENTRIES if most is None else most
         case inspect.VarTupleType(max_length=most):

@@ -1,13 +1,11 @@
-"""Text for users: counts, names, suggestions for typos, and how processes ended; escaping for a terminal.
-
-Pure, except `typeable`, which looks how this process was started.
-"""
+"""Text for users: counts, names, and suggestions for typos. Pure."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
+from itertools import chain
 
 
 def counted(count: int, noun: str) -> str:
@@ -37,12 +35,13 @@ def capital(words: str) -> str:
 
 def named(pairs: Sequence[tuple[str, str]]) -> str:
     """Name pairs of groups: "a and b"; "any two of a, b, c"; "a and each of b, c"; "a and b, c and d"."""
-    names = list(dict.fromkeys(name for pair in pairs for name in pair))
-    if len(pairs) > 1 and len(pairs) == len(names) * (len(names) - 1) // 2:
-        return f"any two of {', '.join(names)}"
-    for hub in names if len(pairs) > 1 else ():
-        if all(hub in pair for pair in pairs):
-            return f"{hub} and each of {', '.join(name for name in names if name != hub)}"
+    names = list(dict.fromkeys(chain.from_iterable(pairs)))
+    if len(pairs) > 1:
+        if len(pairs) == len(names) * (len(names) - 1) // 2:
+            return f"any two of {', '.join(names)}"
+        for hub in names:
+            if all(hub in pair for pair in pairs):
+                return f"{hub} and each of {', '.join(name for name in names if name != hub)}"
     return ", ".join(f"{a} and {b}" for a, b in pairs)
 
 
@@ -56,24 +55,28 @@ def listed(names: Sequence[str]) -> str:
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return the end of a sentence about an unknown name: it suggests similar names, or lists all known names."""
     known = list(known)
-    return _close(name, known) or f"known: {', '.join(known) or 'none'}"
+    return _suggest(name, known) or f"known: {', '.join(known) or 'none'}"
 
 
 def which_setting(key: str, known: Iterable[str]) -> str:
     """Return the end of a sentence about an unknown setting: it suggests similar settings or says where to look."""
-    return _close(key, list(known)) or "see docs/cli.md, or the file that `esper-ab init` writes"
+    return _suggest(key, list(known)) or "see docs/cli.md, or the file that `esper-ab init` writes"
 
 
-def _close(name: str, known: list[str]) -> str:
+def _suggest(name: str, known: list[str]) -> str:
+    """Suggest the known names with the same last part or, if there are none, those with similar spelling."""
     last = name.rpartition(".")[2]
-    ends = [key for key in known if key.rpartition(".")[2] == last]
-    close = ends or close_names(name, known, 3)
-    return f"did you mean {' or '.join(close)}?" if close else ""
+    same_last = [key for key in known if key.rpartition(".")[2] == last]
+    suggestions = same_last or close_names(name, known, 3)
+    if not suggestions:
+        return ""
+    return f"did you mean {' or '.join(suggestions)}?"
 
 
 def close_names(name: str, known: Iterable[str], most: int) -> list[str]:
     """Return the known names that are spelled like `name`, the closest first; upper and lower case count as one."""
-    by_folded = {one.casefold(): one for one in known}
-    if name.casefold() in by_folded:
-        return [by_folded[name.casefold()]]
-    return [by_folded[one] for one in difflib.get_close_matches(name.casefold(), by_folded, n=most)]
+    by_folded = {known_name.casefold(): known_name for known_name in known}
+    folded = name.casefold()
+    if folded in by_folded:
+        return [by_folded[folded]]
+    return [by_folded[match] for match in difflib.get_close_matches(folded, by_folded, n=most)]

@@ -8,11 +8,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from esper_ab.contracts.message import Message
-from esper_ab.contracts.records import (
-    FileBelow,
-    Number,
-    RunRef,
-)
+from esper_ab.contracts.records import FileBelow, Number, RunRef
 from esper_ab.contracts.settings import Arithmetic, GroupSettings, NonNegativeInt, PositiveInt
 from esper_ab.contracts.trainer import TrainerOrder
 
@@ -81,11 +77,16 @@ class UsersShell(Message, frozen=True, kw_only=True, tag="UsersShell"):
     def variables(self) -> dict[str, str]:
         """Return the environment variables, as in `os.environ`."""
         entries = os.fsdecode(self.environment).split("\0")[:-1]
-        return {name: value for name, _, value in (entry.partition("=") for entry in entries)}
+        variables = {}
+        for entry in entries:
+            name, _, value = entry.partition("=")
+            variables[name] = value
+        return variables
 
     def for_guard(self) -> str:
         """Return everything except the environment as one word for contracts/guard.py."""
-        ignored, blocked = (",".join(map(str, numbers)) for numbers in (self.ignored, self.blocked))
+        ignored = ",".join(map(str, self.ignored))
+        blocked = ",".join(map(str, self.blocked))
         limits = ",".join(f"{number}={limit}" for number, limit in self.soft_limits)
         return f"{self.umask};{ignored};{blocked};{limits}"
 

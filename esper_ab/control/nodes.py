@@ -20,14 +20,6 @@ from esper_ab.control.preflight import examine
 from esper_ab.launchers import Launcher, Node
 
 _AT_ONCE = 64  # nodes that are asked in parallel
-# What must be equal on all nodes, in words for the person who has to fix it.
-_COMMON = {
-    "torch_version": "torch",
-    "cuda_build": "torch's build for CUDA",
-    "sources": "the state of esper_ab's code",
-    "cpu_bf16": "the processor's bfloat16 instructions",
-    "kernels": "the native kernel",
-}
 
 
 def examine_nodes(machine: Machine, questions: Questions, launcher: Launcher, shared: Path) -> Machine:
@@ -38,40 +30,41 @@ def examine_nodes(machine: Machine, questions: Questions, launcher: Launcher, sh
     """
     if not launcher.nodes:
         return machine
-    found: dict[str, Machine] = {}
-    for name, there in ask_nodes(questions, launcher, shared).items():
-        if isinstance(there, EsperError):
-            raise there
-        if problem := unfit(there, shared):
+    machines: dict[str, Machine] = {}  # by node
+    unusable_gpus = []
+    for name, answer in ask_nodes(questions, launcher, shared).items():
+        if isinstance(answer, EsperError):
+            raise answer
+        if problem := unfit(answer, shared):
             raise UsageError(f"node {name}: {problem}")
-        found[name] = there
-    check_alike(found)
+        machines[name] = answer
+        if answer.unusable_gpus:
+            unusable_gpus.append(f"{name}: {answer.unusable_gpus}")
+    check_alike(machines)
     return msgspec.structs.replace(
         machine,
-        devices=pool(launcher.nodes, list(found.values())),
+        devices=pool(launcher.nodes, list(machines.values())),
         gpu_problem="",
-        unusable_gpus="; ".join(f"{node}: {one.unusable_gpus}" for node, one in found.items() if one.unusable_gpus),
+        unusable_gpus="; ".join(unusable_gpus),
     )
 
 
 def ask_nodes(questions: Questions, launcher: Launcher, shared: Path) -> dict[str, Machine | EsperError]:
     """Ask all nodes of `launcher`; return each node's answer or error, by node name."""
-    of_node = msgspec.structs.replace(
-        questions,
-        trainer=None,
-        trainer_outcome=None,
-        gpus=("cuda",) * any(name.startswith("cuda") for name in questions.gpus),  # a name is a place in the whole pool
-    )
+    gpus: tuple[str, ...] = ()
+    if any(name.startswith("cuda") for name in questions.gpus):  # which is a place in the whole pool
+        gpus = ("cuda",)
+    of_node = msgspec.structs.replace(questions, trainer=None, trainer_outcome=None, gpus=gpus)
     with (
         tempfile.NamedTemporaryFile(prefix=".seen-by-all-nodes-", dir=_existing(shared)) as seen,
         ThreadPoolExecutor(_AT_ONCE) as asking,
     ):
         of_node = msgspec.structs.replace(of_node, shared_file=seen.name)
-        answers = list(asking.map(partial(_examine_on, of_node, launcher), launcher.nodes))
-    return {node.name: there for node, there in zip(launcher.nodes, answers, strict=True)}
+        answers = list(asking.map(partial(_examine_node, of_node, launcher), launcher.nodes))
+    return {node.name: answer for node, answer in zip(launcher.nodes, answers, strict=True)}
 
 
-def _examine_on(questions: Questions, launcher: Launcher, node: Node) -> Machine | EsperError:
+def _examine_node(questions: Questions, launcher: Launcher, node: Node) -> Machine | EsperError:
     try:
         return offered(node, examine(questions, on=partial(launcher.begin, node.name), node=node.name))
     except EsperError as error:
@@ -87,60 +80,74 @@ def unfit(machine: Machine, shared: Path) -> str:
 
 def _existing(folder: Path) -> Path:
     """Return `folder` if it exists, else its nearest parent that does."""
-    return next(one for one in (folder.absolute(), *folder.absolute().parents) if one.is_dir())
+    return next(path for path in (folder.absolute(), *folder.absolute().parents) if path.is_dir())
 
 
-def check_alike(found: Mapping[str, Machine]) -> None:
-    """Raise UsageError with the first difference if the nodes do not all compute alike."""
-    for difference in differences(found):
+def check_alike(machines: Mapping[str, Machine]) -> None:
+    """Raise UsageError with the first difference if the nodes, by name, do not all compute alike."""
+    for difference in differences(machines):
         raise UsageError(difference)
 
 
-def differences(found: Mapping[str, Machine]) -> Iterator[str]:
+def differences(machines: Mapping[str, Machine]) -> Iterator[str]:
     """Yield one sentence per way in which a node differs from the first one."""
-    names = list(found)
-    for name in names[1:]:
-        for key, words in _COMMON.items():
-            first, there = (_shown(getattr(found[node], key)) for node in (names[0], name))
-            if first != there:
-                yield f"{words} is {there} on node {name} but {first} on {names[0]}: it must be the same on all nodes"
-        first, there = (kinds(found[node].devices) for node in (names[0], name))
-        if there != first:
+    first, *others = machines
+    expected = _common_facts(machines[first])
+    expected_gpus = kinds(machines[first].devices)
+    for name in others:
+        for words, fact in _common_facts(machines[name]).items():
+            if fact != expected[words]:
+                yield (
+                    f"{words} is {fact} on node {name} but {expected[words]} on {first}: it must be the same on all "
+                    "nodes"
+                )
+        gpus = kinds(machines[name].devices)
+        if gpus != expected_gpus:
             yield (
-                f"node {name} has {there}, {names[0]} has {first}: an experiment trains on one kind of GPU; request "
-                "nodes of one kind (sbatch --constraint, --ray-label)"
+                f"node {name} has {gpus}, {first} has {expected_gpus}: an experiment trains on one kind of GPU; "
+                "request nodes of one kind (sbatch --constraint, --ray-label)"
             )
 
 
-def _shown(value: object) -> str:
-    """Format a fact about a node as text, for comparison and for messages."""
-    if isinstance(value, tuple):
-        return ", ".join(f"{kernel.name} {kernel.build or 'unusable'}" for kernel in value) or "missing"
-    return str(value) or "none"
+def _common_facts(machine: Machine) -> dict[str, str]:
+    """Return as text what must be equal on all nodes, in words for the person who has to fix it."""
+    kernels = ", ".join(f"{kernel.name} {kernel.build or 'unusable'}" for kernel in machine.kernels)
+    return {
+        "torch": machine.torch_version or "none",
+        "torch's build for CUDA": machine.cuda_build or "none",
+        "the state of esper_ab's code": machine.sources or "none",
+        "the processor's bfloat16 instructions": machine.cpu_bf16 or "none",
+        "the native kernel": kernels or "missing",
+    }
 
 
 def kinds(devices: Iterable[Device]) -> str:
     """Return the kinds of GPU among `devices` as text."""
-    found = sorted({f"{device.title} ({device.capability})" for device in devices if device.name.startswith("cuda:")})
-    return ", ".join(found) or "no GPU"
+    gpus = {f"{device.title} ({device.capability})" for device in devices if _has_kind("cuda", device)}
+    return ", ".join(sorted(gpus)) or "no GPU"
 
 
-def pool(nodes: Sequence[Node], found: Sequence[Machine]) -> tuple[Device, ...]:
+def pool(nodes: Sequence[Node], machines: Sequence[Machine]) -> tuple[Device, ...]:
     """Return the GPUs of all nodes, then their cores, numbered consecutively node by node."""
-    there = [(node, device) for node, machine in zip(nodes, found, strict=True) for device in machine.devices]
-    return tuple(
-        msgspec.structs.replace(device, name=f"{kind}:{place}", node=node.name)
-        for kind in ("cuda", "cpu")
-        for place, (node, device) in enumerate(one for one in there if _is(kind, one[1]))
-    )
+    return (*_number("cuda", nodes, machines), *_number("cpu", nodes, machines))
+
+
+def _number(kind: str, nodes: Sequence[Node], machines: Sequence[Machine]) -> list[Device]:
+    """Return the devices of a kind on all nodes, with their names in the pool."""
+    devices: list[Device] = []
+    for node, machine in zip(nodes, machines, strict=True):
+        for device in machine.devices:
+            if _has_kind(kind, device):
+                devices.append(msgspec.structs.replace(device, name=f"{kind}:{len(devices)}", node=node.name))
+    return devices
 
 
 def offered(node: Node, machine: Machine) -> Machine:
     """Return `machine` with only as many of its first GPUs and cores as may be used on `node`."""
-    gpus = [device for device in machine.devices if _is("cuda", device)]
-    cores = [device for device in machine.devices if _is("cpu", device)]
+    gpus = [device for device in machine.devices if _has_kind("cuda", device)]
+    cores = [device for device in machine.devices if _has_kind("cpu", device)]
     return msgspec.structs.replace(machine, devices=(*gpus[: node.gpus], *cores[: node.cores]))
 
 
-def _is(kind: str, device: Device) -> bool:
+def _has_kind(kind: str, device: Device) -> bool:
     return device.name.startswith(f"{kind}:")

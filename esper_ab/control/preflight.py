@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from esper_ab.contracts.errors import EsperError, Setting, UsageError, WorkerHung
+from esper_ab.contracts.errors import EsperError, SettingName, UsageError, WorkerHung
 from esper_ab.contracts.machine import DOING, Device, Machine, Questions
 from esper_ab.contracts.own_packages import child_command
 from esper_ab.contracts.plain_values import expected_instead
@@ -135,10 +135,13 @@ def check_experiment_dir(experiment_dir: Path, needed_bytes: int, *, taken_over:
     """
     if expected := expected_instead(str(experiment_dir)):
         what = f"cannot create {str(experiment_dir)!r}"
-        raise UsageError(f"{what}: expected {expected}; choose another with ", Setting("output_dir"))
+        raise UsageError(f"{what}: expected {expected}; choose another with ", SettingName("output_dir"))
     if experiment_dir.exists() and not taken_over:
         raise UsageError(
-            f"{experiment_dir} exists already; choose another with ", Setting("name"), " or ", Setting("output_dir")
+            f"{experiment_dir} exists already; choose another with ",
+            SettingName("name"),
+            " or ",
+            SettingName("output_dir"),
         )
     parent = next(folder for folder in experiment_dir.absolute().parents if folder.exists())
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.settings.experiment import ExperimentSettings
 
 
@@ -20,8 +20,8 @@ def check_alone(experiment: ExperimentSettings, only: str) -> None:
         if value:
             remedy = "the number of seeds fixed" if key == "seeds" else "it out"
             raise UsageError(
-                Setting(key, value),
+                SettingName(key, value),
                 f" needs a comparison, but {only} is the only group; add another with ",
-                Setting("groups"),
+                SettingName("groups"),
                 f", or leave {remedy}",
             )

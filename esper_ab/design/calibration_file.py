@@ -96,11 +96,11 @@ def check_belongs(calibration: Calibration, experiment: ResolvedExperiment, code
     Return a note for the plan if the calibration's code differs from `code`. This is not an error, because editing a
     comment also changes the code's hash.
     """
-    apart = _other_circumstances(calibration, experiment)
-    if not apart:
-        apart = min((_apart(calibration, group) for group in experiment.groups), key=len)
-    if apart:
-        raise UsageError(f"--calibration does not fit this experiment: {'; '.join(apart)}; calibrate again")
+    mismatches = _other_circumstances(calibration, experiment)
+    if not mismatches:
+        mismatches = min((_other_settings(calibration, group) for group in experiment.groups), key=len)
+    if mismatches:
+        raise UsageError(f"--calibration does not fit this experiment: {'; '.join(mismatches)}; calibrate again")
     before = calibration.code.get("sources", "unknown")
     now = code.get("sources", "unknown")
     if before == now:
@@ -119,7 +119,7 @@ def _other_circumstances(calibration: Calibration, experiment: ResolvedExperimen
     ]
 
 
-def _apart(calibration: Calibration, group: Group) -> list[str]:
+def _other_settings(calibration: Calibration, group: Group) -> list[str]:
     """List the settings in which a group differs from the calibrated group."""
     settings = flat(group)
     return [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.wording import counted
 from esper_ab.design.design import SEVERAL_LOOKS_FROM, comparisons, default_looks, looks_of
 from esper_ab.settings.experiment import ExperimentSettings
@@ -23,7 +23,7 @@ def check_design(experiment: ExperimentSettings) -> None:
     _check_groups(experiment, names)
     if experiment.looks and experiment.open_ended:
         raise UsageError(
-            Setting("looks"),
+            SettingName("looks"),
             " needs a fixed number of seeds; without a maximum there is an interim look after every pair",
         )
     check_looks(experiment.looks, experiment.seeds)
@@ -36,31 +36,31 @@ def _check_groups(experiment: ExperimentSettings, names: Sequence[str]) -> None:
     named = [("control", experiment.control), *(("untested", name) for name in experiment.untested)]
     for key, name in named:
         if name and name not in names:
-            raise UsageError(Setting(key, name), f": no such group; the groups are {', '.join(names)}")
+            raise UsageError(SettingName(key, name), f": no such group; the groups are {', '.join(names)}")
     if experiment.control in experiment.untested:
         raise UsageError(
-            Setting("untested", experiment.control),
+            SettingName("untested", experiment.control),
             ": the control must be tested, because the other groups are compared with it",
         )
     if len(names) > 1 and not comparisons(experiment):
-        raise UsageError(Setting("untested"), " leaves fewer than two groups to compare")
+        raise UsageError(SettingName("untested"), " leaves fewer than two groups to compare")
 
 
 def check_looks(looks: tuple[int, ...], replicates: int) -> None:
     """Raise UsageError if looks do not ascend, do not end at `replicates` or start too early; () is valid."""
     if looks and (list(looks) != sorted(set(looks)) or looks[-1] != replicates):
         raise UsageError(
-            Setting("looks", looks),
+            SettingName("looks", looks),
             f": looks must ascend and end at {replicates}, the number of seeds, as in ",
-            Setting("looks", default_looks(replicates)),
+            SettingName("looks", default_looks(replicates)),
         )
     if len(looks) > 1 and looks[0] < LEAST_PAIRS:
-        raise UsageError(Setting("looks", looks[0]), f": the first look needs at least {LEAST_PAIRS} seeds")
+        raise UsageError(SettingName("looks", looks[0]), f": the first look needs at least {LEAST_PAIRS} seeds")
 
 
 def _check_futility(experiment: ExperimentSettings) -> None:
     """Raise UsageError if the power is invalid or the plan has no look at which to stop for futility."""
-    asked = Setting("futility", experiment.futility)
+    asked = SettingName("futility", experiment.futility)
     if experiment.futility < LEAST_KEPT:
         raise UsageError(asked, f": the power to keep must be at least {LEAST_KEPT} and below 1, or 0 to turn it off")
     if experiment.open_ended:
@@ -72,5 +72,5 @@ def _check_futility(experiment: ExperimentSettings) -> None:
             asked,
             f": a plan of {counted(experiment.seeds, 'seed')} has a single look, so nothing can "
             f"stop early; use at least {SEVERAL_LOOKS_FROM} seeds, or set ",
-            Setting("looks"),
+            SettingName("looks"),
         )

@@ -111,11 +111,11 @@ def _leads(basis: dict[tuple[int, int], Row], row: Row) -> bool:
         if lead not in basis:
             basis[lead] = row
             return lead[0] == 1
-        row = _without_lead(row, basis[lead], lead)
+        row = _eliminate(row, basis[lead], lead)
     return False
 
 
-def _without_lead(row: Row, other: Row, lead: tuple[int, int]) -> Row:
+def _eliminate(row: Row, other: Row, lead: tuple[int, int]) -> Row:
     """Return the combination of two rows whose coefficient at `lead` is 0, in lowest terms."""
     combined = {}
     for column in row.keys() | other.keys():

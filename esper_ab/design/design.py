@@ -88,7 +88,7 @@ class Design(Settings, frozen=True, kw_only=True):
     @property
     def groups(self) -> tuple[str, ...]:
         """All groups that are compared, in the order of the comparisons."""
-        return tuple(dict.fromkeys(name for one in self.comparisons for name in one.groups))
+        return tuple(dict.fromkeys(name for contrast in self.comparisons for name in contrast.groups))
 
     @property
     def digits(self) -> int:
@@ -247,17 +247,17 @@ def boundaries_of(
     """Return a boundary for each number of open comparisons from `count` down to 1; open comparisons share `alpha`."""
     counts = range(count, 0, -1)
     alphas = tuple(alpha / n_open for n_open in counts)
-    found = find_bounds(sides, positions, looks, alphas)
+    bounds = find_bounds(sides, positions, looks, alphas)
     return tuple(
         Boundary(open=n_open, alpha=share, nominal_p=nominal)
-        for n_open, share, nominal in zip(counts, alphas, found, strict=True)
+        for n_open, share, nominal in zip(counts, alphas, bounds, strict=True)
     )
 
 
 def futility_of(power: float, sides: Sides, positions: int, looks: tuple[int, ...]) -> Futility:
     """Return futility bounds that keep `power` at the margin; they do not depend on a comparison's share of alpha."""
-    (found,) = find_bounds(sides, positions, looks, (), beta=round(1.0 - power, 9))
-    return Futility(power=power, nominal_p=found)
+    (bounds,) = find_bounds(sides, positions, looks, (), beta=round(1.0 - power, 9))
+    return Futility(power=power, nominal_p=bounds)
 
 
 def extended(design: Design, replicates: int) -> Design:
@@ -273,9 +273,9 @@ def rule(design: Design) -> str:
         return "none: nothing is compared with one group"
     parts = []
     if design.boundaries:
-        parts.append(_at_looks(design))
+        parts.append(_describe_looks(design))
     if design.anytime_after is not None:
-        parts.append(_after_every_pair(design, design.anytime_after))
+        parts.append(_describe_anytime(design, design.anytime_after))
     if not parts:
         return f"none: a verdict needs at least {LEAST_PAIRS} seeds"
     return f"{_test(design)}; {'; '.join(parts)}"
@@ -293,7 +293,7 @@ def _test(design: Design) -> str:
     return "paired t, not adjusted for device and order"
 
 
-def _after_every_pair(design: Design, after: int) -> str:
+def _describe_anytime(design: Design, after: int) -> str:
     """Describe the anytime-valid rule, which holds after `after` seeds."""
     since = f"after {after} seeds, " if after else ""
     first = f" from the {LEAST_PAIRS}th on" if after < LEAST_PAIRS else ""
@@ -303,7 +303,7 @@ def _after_every_pair(design: Design, after: int) -> str:
     return f"{since}anytime-valid t after every pair{first}, decided at an e-value of {design.evidence:g}{share}"
 
 
-def _at_looks(design: Design) -> str:
+def _describe_looks(design: Design) -> str:
     shared = ""
     if len(design.comparisons) > 1:
         shared = (
@@ -312,30 +312,30 @@ def _at_looks(design: Design) -> str:
         )
     stops = ""
     if design.futility is not None:
-        stops = _futility_in_words(design, design.futility)
+        stops = _describe_futility(design, design.futility)
     elif not design.early_stop and len(design.looks) > 1:
         stops = "; no early stop"
-    return f"{_looks_in_words(design)}{shared}{stops}"
+    return f"{_list_looks(design)}{shared}{stops}"
 
 
-def _looks_in_words(design: Design) -> str:
+def _list_looks(design: Design) -> str:
     p = design.boundaries[0].nominal_p
     if design.outcome_over == "given" and len(design.looks) == 1:  # some seeds may have no pair
         unit = "pairs" if design.test == "t" else "runs"
         return f"one look at all {unit} (p <= {p[-1]:.2g})"
     plural = "one look, after" if len(design.looks) == 1 else "looks after"
-    return f"{plural} {_bounds_in_words(design.looks, p)}"
+    return f"{plural} {_list_bounds(design.looks, p)}"
 
 
-def _futility_in_words(design: Design, futility: Futility) -> str:
+def _describe_futility(design: Design, futility: Futility) -> str:
     interim = design.looks[:-1]
     missed = 100.0 * (1.0 - futility.power)
     return (
         "; stops for futility if both one-sided tests at the margin reach their bound, after "
-        f"{_bounds_in_words(interim, futility.nominal_p[: len(interim)])}; this misses at most {missed:.3g} % of true "
+        f"{_list_bounds(interim, futility.nominal_p[: len(interim)])}; this misses at most {missed:.3g} % of true "
         "differences as large as the margin, and no other bound depends on it"
     )
 
 
-def _bounds_in_words(looks: Sequence[int], nominal_p: Sequence[float]) -> str:
+def _list_bounds(looks: Sequence[int], nominal_p: Sequence[float]) -> str:
     return ", ".join(f"{look} seeds (p <= {p:.2g})" for look, p in zip(looks, nominal_p, strict=True))

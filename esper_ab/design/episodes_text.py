@@ -11,10 +11,10 @@ def share_text(noise: EvaluationNoise) -> str:
 
     The estimate is a ratio of variances and can exceed 1, so it is clamped to 100 %.
     """
-    found = noise.components
-    share = 100 * min(found.share, 1.0)
-    low = 100 * min(found.share_low, 1.0)
-    high = 100 * min(found.share_high, 1.0)
+    components = noise.components
+    share = 100 * min(components.share, 1.0)
+    low = 100 * min(components.share_low, 1.0)
+    high = 100 * min(components.share_high, 1.0)
     return f"{share:.0f} % (80 % limits {low:.0f} to {high:.0f})"
 
 

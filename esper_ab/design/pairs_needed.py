@@ -51,7 +51,7 @@ def power(sd: float, margin: float, pairs: int, alpha: float, columns: int = 1, 
     # The far tail is omitted, because it would only add rejections in the wrong direction.
     if not (signed and needs_signs(pairs, alpha)):
         return float(nct_sf(bound, df, shift))
-    return _with_signs(bound, df, shift, pairs, alpha)
+    return _power_with_signs(bound, df, shift, pairs, alpha)
 
 
 def needs_signs(pairs: int, alpha: float) -> bool:
@@ -59,7 +59,7 @@ def needs_signs(pairs: int, alpha: float) -> bool:
     return pairs in COSTLY and smallest_p(pairs) <= alpha
 
 
-def _with_signs(bound: float, df: int, shift: float, pairs: int, alpha: float) -> float:
+def _power_with_signs(bound: float, df: int, shift: float, pairs: int, alpha: float) -> float:
     """Return the probability that t, noncentral by `shift`, is beyond `bound` and the sign-flip test agrees."""
     grid, shares = support(pairs, df, alpha)
     ends = np.array([bound, *grid[grid > bound]])
@@ -79,7 +79,7 @@ def pairs_needed(sd: float, df: int, margin: float, p_bound: PBound = 0.05, colu
     pairs = _least(sd, margin, p_bound, columns)
     return PairsNeeded(
         margin=margin,
-        alpha=_at(p_bound, pairs),
+        alpha=_bound_at(p_bound, pairs),
         pairs=pairs,
         low=_least(sd_low, margin, p_bound, columns),
         high=_least(sd_high, margin, p_bound, columns),
@@ -109,13 +109,13 @@ def smallest_resolvable(sd: float, pairs: int, alpha: float, columns: int = 1, *
     return sd * float(optimize.brentq(lacking, 0.0, most))
 
 
-def _at(p_bound: PBound, pairs: int) -> float:
+def _bound_at(p_bound: PBound, pairs: int) -> float:
     return p_bound(pairs) if callable(p_bound) else p_bound
 
 
 def _least(sd: float, margin: float, p_bound: PBound, columns: int) -> int:
     def enough(pairs: int) -> bool:
-        alpha = _at(p_bound, pairs)
+        alpha = _bound_at(p_bound, pairs)
         if power(sd, margin, pairs, alpha, columns, signed=False) < POWER:
             return False
         return callable(p_bound) or power(sd, margin, pairs, alpha, columns) >= POWER

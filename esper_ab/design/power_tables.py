@@ -80,11 +80,11 @@ def answer(known: Known, replicates: int, question: PowerQuestion, rows: Sequenc
     tables = power_tables(known, rhos, sorted({*rows, replicates}), question)
     eval_episodes = None
     if known.noise is not None:
-        eval_episodes = _with_best(known.noise, tables[0])
+        eval_episodes = _recompute(known.noise, tables[0])
     return PowerAnswer(known=known, replicates=replicates, tables=tables, eval_episodes=eval_episodes)
 
 
-def _with_best(noise: EvaluationNoise, table: PowerTable) -> EvalEpisodesAnswer:
+def _recompute(noise: EvaluationNoise, table: PowerTable) -> EvalEpisodesAnswer:
     """Recompute `table` for the best number of evaluation episodes instead of the measured number."""
     best = noise.next_eval_episodes
     times = math.sqrt(noise.variance_times(best))

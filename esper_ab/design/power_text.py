@@ -37,14 +37,14 @@ def power_text(found: PowerAnswer) -> str:
         lines.append("Pair correlation unknown: it depends on how much of the shared randomness survives training.")
     for index, table in enumerate(found.tables):
         row = next(row for row in table.rows if row.replicates == found.replicates)
-        source = _where_from(known, table) if index == 0 else ""
+        source = _describe_source(known, table) if index == 0 else ""
         lines += [
             "",
             f"Pair correlation {table.rho:.2g}{source}:",
             f"  {_resolves(row, known.unit)}",
             f"  {_needs(table.needed, margin)}",
         ]
-    lines += _on_episodes(found, margin)
+    lines += _describe_episodes(found, margin)
     lines += ["", *table_lines(found.tables, known.unit)]
     return "\n".join(lines)
 
@@ -52,18 +52,18 @@ def power_text(found: PowerAnswer) -> str:
 def _seeds_needed(tables: Sequence[PowerTable]) -> str:
     """Return "12 seeds", or the range over the pair correlations and its reason."""
     needed = {table.needed.replicates or MOST_NAMED + 1 for table in tables}
-    fewest = _named(min(needed))
-    most = _named(max(needed))
+    fewest = _name_count(min(needed))
+    most = _name_count(max(needed))
     if len(needed) == 1:
         return f"{fewest} seeds"
     return f"{fewest} to {most} seeds, depending on how similar the two runs of a pair are"
 
 
-def _named(seeds: int) -> str:
+def _name_count(seeds: int) -> str:
     return _count(None if seeds > MOST_NAMED else seeds)
 
 
-def _on_episodes(found: PowerAnswer, margin: str) -> list[str]:
+def _describe_episodes(found: PowerAnswer, margin: str) -> list[str]:
     """Describe the effect of changing the number of evaluation episodes; [] if the evaluation noise is unknown."""
     change = found.eval_episodes
     noise = found.known.noise
@@ -91,7 +91,7 @@ def _on_episodes(found: PowerAnswer, margin: str) -> list[str]:
     ]
 
 
-def _where_from(known: Known, table: PowerTable) -> str:
+def _describe_source(known: Known, table: PowerTable) -> str:
     """Return the source of the first table's pair correlation in parentheses; "" if the correlation is unknown."""
     if known.sd_pairs is not None:
         sd = significant(table.sd, 3)
@@ -193,7 +193,7 @@ def design_power_line(design: Design, run_sd: float | None, known: KnownSD | Non
     """
     if not design.boundaries or design.anytime_after is not None:
         return ""
-    simulation = _simulation_of(design)
+    simulation = _simulate(design)
     smallest = simulation.smallest_effect
     if smallest is None:
         return ""
@@ -212,7 +212,7 @@ def design_power_line(design: Design, run_sd: float | None, known: KnownSD | Non
     return f"Run-to-run SD {runs}: power {once:.0f} % at the margin, {twice:.0f} % at twice the margin."
 
 
-def _simulation_of(design: Design) -> Simulation:
+def _simulate(design: Design) -> Simulation:
     """Return a simulation of the design's looks, with few paths."""
     futility = 0.0
     if design.futility is not None:

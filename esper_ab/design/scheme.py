@@ -48,10 +48,10 @@ def scheme(replicates: int, looks: tuple[int, ...], question: PowerQuestion) -> 
     futility: tuple[float, ...] = ()
     if replicates >= LEAST_PAIRS:
         (bounds,) = find_bounds(sides, positions, looks, (alpha,))
-        nominal = _at_looks_of(process, looks, bounds)
+        nominal = _select_looks(process, looks, bounds)
         if question.futility and len(looks) > 1:
             bounds = futility_of(question.futility, sides, positions, looks).nominal_p
-            futility = _at_looks_of(process, looks, bounds)
+            futility = _select_looks(process, looks, bounds)
     return Scheme(
         replicates=replicates,
         looks=looks,
@@ -62,6 +62,6 @@ def scheme(replicates: int, looks: tuple[int, ...], question: PowerQuestion) -> 
     )
 
 
-def _at_looks_of(process: TProcess, looks: Sequence[int], bounds: Sequence[float]) -> tuple[float, ...]:
+def _select_looks(process: TProcess, looks: Sequence[int], bounds: Sequence[float]) -> tuple[float, ...]:
     """Return the bounds at those `looks` that can test."""
     return tuple(bound for look, bound in zip(looks, bounds, strict=True) if look in process.looks)

@@ -44,8 +44,8 @@ class Simulation:
             return 0.0
         if self._draws is None:
             return self._power_of_one_look(effect)
-        crossed, stop, t = self._beyond(effect, self._draws)
-        return float(np.mean(crossed.any(axis=0) & (_at(stop, t) > 0.0)))
+        crossed, stop, t = self._cross(effect, self._draws)
+        return float(np.mean(crossed.any(axis=0) & (_take_look(stop, t) > 0.0)))
 
     def _power_of_one_look(self, effect: float) -> float:
         """Return the power by the noncentral t; the tail in the wrong direction does not count."""
@@ -64,21 +64,21 @@ class Simulation:
             return None
         if self._draws is None:
             return float(self.scheme.replicates)
-        crossed, stop, _ = self._beyond(effect, self._draws)
+        crossed, stop, _ = self._cross(effect, self._draws)
         return float(np.mean(self._replicates_used(crossed, stop)))
 
     def with_stops(self, effect: float, margin: float) -> tuple[float, float]:
         """Return power and mean replicates with futility stopping; `effect` and `margin` are in SDs of differences."""
         assert self._draws is not None
         process = self.scheme.process
-        crossed, _, t = self._beyond(effect, self._draws)
+        crossed, _, t = self._cross(effect, self._draws)
         reach = t_isf(np.asarray(self.scheme.futility_p), process.df)[:, None]
         below = t_values(process, self._draws, effect - margin)
         above = t_values(process, self._draws, effect + margin)
         futile = (below <= -reach) & (above >= reach)
         ends = crossed | futile
         first = np.argmax(ends, axis=0)
-        claims = _at(first, crossed) & (_at(first, t) > 0.0)
+        claims = _take_look(first, crossed) & (_take_look(first, t) > 0.0)
         return float(np.mean(claims)), float(np.mean(self._replicates_used(ends, first)))
 
     def _replicates_used(self, ends: Bools, first: NDArray[np.intp]) -> NDArray[np.int64]:
@@ -104,7 +104,7 @@ class Simulation:
                 low = middle
         return high
 
-    def _beyond(self, effect: float, draws: Draws) -> tuple[Bools, NDArray[np.intp], Floats]:
+    def _cross(self, effect: float, draws: Draws) -> tuple[Bools, NDArray[np.intp], Floats]:
         """For each path, return whether it crosses the bound at each look, the look of its first crossing, and its t.
 
         The first and the last have the shape [looks, paths]. Where a claim also needs the sign-flip test, only paths
@@ -120,6 +120,6 @@ class Simulation:
         return beyond, np.argmax(beyond, axis=0), t
 
 
-def _at(look: NDArray[np.intp], values: NDArray[Any]) -> NDArray[Any]:
+def _take_look(look: NDArray[np.intp], values: NDArray[Any]) -> NDArray[Any]:
     """Return of `values` [looks, paths] that at the `look` of each path [paths]."""
     return np.asarray(np.take_along_axis(values, look[None], axis=0)[0])

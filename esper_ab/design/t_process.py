@@ -59,7 +59,8 @@ def t_process(sides: Sides, positions: int, looks: Sequence[int]) -> TProcess:
 def draw(process: TProcess, paths: int, rng: Generator) -> Draws:
     """Draw the random numbers of `paths` experiments, before an effect and a scale are applied."""
     gains = _gains(process)
-    dimensions = np.diff(np.asarray(process.df) + 1, prepend=0) - (gains > 0.0)
+    dimensions = np.diff(np.asarray(process.df) + 1, prepend=0)
+    dimensions = np.where(gains > 0.0, dimensions - 1, dimensions)  # one is drawn as `normal`
     normal = rng.standard_normal((len(process.looks), paths))
     rest = np.zeros_like(normal)
     for look, dimension in enumerate(dimensions):

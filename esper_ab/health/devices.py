@@ -39,10 +39,10 @@ def ask_driver() -> Driver:
 
 def parse_driver(screen: str) -> Driver:
     """Parse the plain output of nvidia-smi."""
-    return Driver(version=_version_of("Driver", screen), cuda=_version_of("CUDA", screen))
+    return Driver(version=_read_version("Driver", screen), cuda=_read_version("CUDA", screen))
 
 
-def _version_of(what: str, screen: str) -> str:
+def _read_version(what: str, screen: str) -> str:
     match = re.search(rf"{what} Version:\s*([0-9.]+)", screen)
     return match[1] if match else ""
 

@@ -6,7 +6,7 @@ import math
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from itertools import chain
+from itertools import chain, product
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -100,35 +100,36 @@ class Columns:
     def add(self, record: EpisodeRecord) -> None:
         """Add an episode for which `fits` is True. An earlier record of the same episode is replaced."""
         if record.ppo is not None and not record.ppo.heads.keys() <= set(self.heads):
-            self._name(record.ppo.heads)
-        row = array("d", [math.nan if value is None else value for value in self._numbers_of(record)])
+            self._add_heads(record.ppo.heads)
+        row = array("d", [math.nan if value is None else value for value in self._read_numbers(record)])
         if record.episode > self.newest:
             self.episodes.append(record.episode)
             self.digests.append(record.digest)
             self._rows.extend(row)
             return
         place = bisect_left(self.episodes, record.episode)
-        end = place + (self.episodes[place] == record.episode)  # place + 1 if it replaces an earlier record
+        is_known = self.episodes[place] == record.episode
+        end = place + 1 if is_known else place  # of the records that it replaces
         self.episodes[place:end] = array("q", [record.episode])
         self.digests[place:end] = [record.digest]
         width = len(self._keys)
         self._rows[place * width : end * width] = row
 
-    def _name(self, heads: Iterable[str]) -> None:
+    def _add_heads(self, heads: Iterable[str]) -> None:
         """Create columns for heads not seen before, with NaN for all earlier episodes."""
         new = tuple(name for name in heads if name not in self.heads)
         width = len(self._keys)
-        rows = [self._rows[at : at + width] for at in range(0, len(self._rows), width)]
+        rows = [self._rows[start : start + width] for start in range(0, len(self._rows), width)]
         self.heads += new
-        self._keys += [(of, name) for name in new for of in _OF_HEADS]
+        self._keys += [(column, name) for name, column in product(new, _OF_HEADS)]
         absent = array("d", [math.nan]) * (len(self._keys) - width)
         self._rows = array("d", chain.from_iterable(row + absent for row in rows))
 
-    def _numbers_of(self, record: EpisodeRecord) -> list[float | None]:
+    def _read_numbers(self, record: EpisodeRecord) -> list[float | None]:
         """Return the numbers of one episode in the order of _keys."""
         ppo = record.ppo
         by_measure = zip(*[env.measures.values() for env in record.envs], strict=True)
-        numbers: list[float | None] = [*_totals_of(record)]
+        numbers: list[float | None] = [*_read_totals(record)]
         numbers += _NO_UPDATE if ppo is None else _update_of(ppo)
         numbers += map(_mean, by_measure)
         for name in self.heads:
@@ -137,7 +138,7 @@ class Columns:
         return numbers
 
 
-def _totals_of(record: EpisodeRecord) -> _Totals:
+def _read_totals(record: EpisodeRecord) -> _Totals:
     envs = record.envs
     return _Totals(
         envs=len(envs),

@@ -10,8 +10,8 @@ from esper_ab.contracts.errors import JournalError
 from esper_ab.contracts.records import EpisodeRecord
 from esper_ab.contracts.regular_file import open_to_read
 from esper_ab.journal.events import EpisodeRecorded
-from esper_ab.journal.file import read
 from esper_ab.journal.line import event_of
+from esper_ab.journal.reading import read
 
 
 class Episodes(Mapping[int, EpisodeRecord]):
@@ -21,18 +21,18 @@ class Episodes(Mapping[int, EpisodeRecord]):
     """
 
     def __init__(self) -> None:
-        self._at: dict[int, EpisodeRecord | int] = {}  # a record, or the byte offset of its line in the journal
+        self._places: dict[int, EpisodeRecord | int] = {}  # a record, or the byte offset of its line in the journal
         self._path = Path()
 
     def __setitem__(self, episode: int, record: EpisodeRecord) -> None:
-        self._at[episode] = record
+        self._places[episode] = record
 
     def __getitem__(self, episode: int) -> EpisodeRecord:
-        found = self._at[episode]
-        if isinstance(found, EpisodeRecord):
-            return found
+        place = self._places[episode]
+        if isinstance(place, EpisodeRecord):
+            return place
         with open_to_read(self._path) as file:
-            file.seek(found)
+            file.seek(place)
             event = event_of(file.readline())
         if not isinstance(event, EpisodeRecorded):
             deque(read(self._path), maxlen=0)  # raises an error with the line and the reason
@@ -40,12 +40,12 @@ class Episodes(Mapping[int, EpisodeRecord]):
         return event.record
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self._at)
+        return iter(self._places)
 
     def __len__(self) -> int:
-        return len(self._at)
+        return len(self._places)
 
     def leave_in(self, path: Path, episode: int, offset: int) -> None:
         """Add an episode whose line begins `offset` bytes into the journal at `path`."""
         self._path = path
-        self._at[episode] = offset
+        self._places[episode] = offset

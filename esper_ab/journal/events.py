@@ -99,8 +99,14 @@ class LookTaken(Event, frozen=True, kw_only=True, tag="look"):
     @property
     def outcome(self) -> str:
         """The result in words, as in "decided a - b; stopped for futility: a - c"."""
-        decided, futile = (", ".join(f"{one.a} - {one.b}" for one in these) for these in (self.decided, self.futile))
-        return f"decided {decided or 'nothing'}{f'; stopped for futility: {futile}' if futile else ''}"
+        text = f"decided {_name_contrasts(self.decided) or 'nothing'}"
+        if self.futile:
+            text += f"; stopped for futility: {_name_contrasts(self.futile)}"
+        return text
+
+
+def _name_contrasts(contrasts: tuple[Contrast, ...]) -> str:
+    return ", ".join(f"{contrast.a} - {contrast.b}" for contrast in contrasts)
 
 
 class PlanExtended(Event, frozen=True, kw_only=True, tag="plan_extended"):

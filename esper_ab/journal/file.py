@@ -1,4 +1,4 @@
-"""`events.jsonl`: the journal on disk, with one writer and any number of readers. Handles bytes and lines.
+"""`events.jsonl`: the journal on disk, with one writer and any number of readers (journal/reading.py).
 
 Each line is one event, written as a JSON object, so that jq and DuckDB can read the file as it is:
 
@@ -16,42 +16,29 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TypeVar
 
 from esper_ab.contracts.errors import NO_ROOM, DiskFull, JournalError, UsageError
 from esper_ab.contracts.files_below import sync_folder, write_all
-from esper_ab.contracts.regular_file import open_regular, open_to_read
+from esper_ab.contracts.regular_file import open_regular
 from esper_ab.contracts.shell_command import shell_command
-from esper_ab.contracts.unreadable import UNREADABLE
-from esper_ab.contracts.wording import counted
 from esper_ab.journal.events import AnyEvent
 from esper_ab.journal.line import (
     FIRST_PREV,
     LONGEST_LINE_BYTES,
-    Line,
-    decode,
-    lost_newline,
-    other_writer,
-    stamp_text,
     written,
-    wrong_tail,
 )
-from esper_ab.journal.lock import JOURNAL_NAME as JOURNAL_NAME
-from esper_ab.journal.lock import Lock
+from esper_ab.journal.lock import JOURNAL_NAME, Lock
+from esper_ab.journal.reading import Reading, read
 from esper_ab.journal.torn_tail import cut_off
 
 _LINES_AT_ONCE = 16  # lines per write: a call costs as much as some kilobytes, and the joined lines should fit a cache
 Past = TypeVar("Past")
 
 
-def _now() -> datetime:
+def _utc_now() -> datetime:
     return datetime.now(UTC)
-
-
-class OtherVersion(JournalError):
-    """An intact line contains something that this version of esper_ab does not know."""
 
 
 class Removed(JournalError):
@@ -76,7 +63,7 @@ class Journal:
     If the disk is full, `write` and `commit` raise DiskFull, leave only whole lines, and can be called again.
     """
 
-    def __init__(self, experiment_dir: Path, wall_clock: Callable[[], datetime] = _now) -> None:
+    def __init__(self, experiment_dir: Path, wall_clock: Callable[[], datetime] = _utc_now) -> None:
         """Lock `experiment_dir` and create its journal.
 
         Raises UsageError if another process holds the directory or a journal exists.
@@ -95,7 +82,10 @@ class Journal:
 
     @classmethod
     def take_up(
-        cls, experiment_dir: Path, fold: Callable[[Iterator[AnyEvent]], Past], wall_clock: Callable[[], datetime] = _now
+        cls,
+        experiment_dir: Path,
+        fold: Callable[[Iterator[AnyEvent]], Past],
+        wall_clock: Callable[[], datetime] = _utc_now,
     ) -> tuple[Journal, Past]:
         """Reopen an earlier process's journal for writing; return the journal and the result of `fold` on its events.
 
@@ -171,7 +161,7 @@ class Journal:
         """
         try:
             self._begin_anew()
-            self._check_alone()
+            self._check_unchanged()
             while self._written < len(self._since):
                 lines = self._since[self._written : self._written + _LINES_AT_ONCE]
                 data = b"".join(lines)
@@ -232,41 +222,42 @@ class Journal:
             self._written = 0
             self._doubtful = False
 
-    def _check_alone(self) -> None:
-        found = os.fstat(self._file)
-        is_at_its_path = self._is_at_its_path(found)
-        if not is_at_its_path:
-            found = os.fstat(self._file)  # again: removed since then, it has not been moved
-        if not found.st_nlink and not self._place.exists():
+    def _check_unchanged(self) -> None:
+        """Raise Removed, Moved or JournalError if the file is not where and what this process has left."""
+        status = os.fstat(self._file)
+        moved = not self._is_at_its_path(status)
+        if moved:
+            status = os.fstat(self._file)  # again: removed since then, it has not been moved
+        if not status.st_nlink and not self._place.exists():
             raise Removed(
                 f"{self._path} was removed while the experiment was running, and its records with it: launch the "
                 "experiment again"
             )
-        if found.st_size != self._size or not found.st_nlink:
-            if found.st_nlink:
-                is_now = f"has {found.st_size} bytes instead of {self._size}"
+        if status.st_size != self._size or not status.st_nlink:
+            if status.st_nlink:
+                change = f"has {status.st_size} bytes instead of {self._size}"
             else:
-                is_now = "was replaced"
+                change = "was replaced"
             check = shell_command("tidy", self.experiment_dir, "--check")
             raise JournalError(
-                f"{self._path} was changed by other code, perhaps a reward function: the file {is_now}; `{check}` "
+                f"{self._path} was changed by other code, perhaps a reward function: the file {change}; `{check}` "
                 "shows what can be recovered"
             )
-        if not is_at_its_path:
+        if moved:
             raise Moved(
                 f"{self.experiment_dir} was moved while the experiment was running, so this stops: the records are "
-                f"intact; continue where they are now: {shell_command('resume', self._place_now())}"
+                f"intact; continue where they are now: {shell_command('resume', self._find_folder())}"
             )
 
-    def _is_at_its_path(self, found: os.stat_result) -> bool:
+    def _is_at_its_path(self, status: os.stat_result) -> bool:
         try:
-            return os.path.samestat(found, self._place.stat())
+            return os.path.samestat(status, self._place.stat())
         except FileNotFoundError:
             return False
         except OSError:
             return True  # a file server that does not answer says nothing of a move
 
-    def _place_now(self) -> Path | str:
+    def _find_folder(self) -> Path | str:
         """Return the folder of the open file, where the system tells it."""
         try:
             return Path(f"/proc/self/fd/{self._file}").readlink().parent
@@ -275,111 +266,11 @@ class Journal:
 
     def _cannot_write(self, error: OSError) -> DiskFull | JournalError:
         lines = self._n - len(self._since) + self._written
-        intact = f"its {counted(lines, 'line')} {'is' if lines == 1 else 'are'} intact"
+        intact = "its 1 line is intact" if lines == 1 else f"its {lines} lines are intact"
         again = "" if lines else ", then run the command again"
         if error.errno in NO_ROOM:
-            go_on = f", then `{shell_command('resume', self.experiment_dir)}`" if lines else again
-            return DiskFull(f"no space on the disk for {self._path}; {intact}: free some space{go_on}")
+            next_step = f", then `{shell_command('resume', self.experiment_dir)}`" if lines else again
+            return DiskFull(f"no space on the disk for {self._path}; {intact}: free some space{next_step}")
         if error.errno == errno.EFBIG:
             return FileLimit(f"{self._path} is as large as a file may be; {intact}: raise `ulimit -f`{again}")
         return JournalError(f"cannot write {self._path}: {error.strerror}; {intact}")
-
-
-class Reading(Iterator[AnyEvent]):
-    """Lazy iterator over a journal's verified events, in order; raises JournalError at the first damaged line.
-
-    The attributes describe the part read so far: number of intact `lines`, `last_crc`, `intact_bytes`, and `torn_bytes`
-    of an unfinished last line (0 until the end is reached).
-    """
-
-    def __init__(self, path: Path, source: Iterator[bytes] | None = None) -> None:
-        """Read the lines of `path`, or those from `source` if given."""
-        self._path = path
-        self._source = _lines(path) if source is None else source
-        self.last_crc = FIRST_PREV
-        self.lines = 0
-        self.intact_bytes = 0
-        self.torn_bytes = 0
-        self._stamp: datetime | None = None
-
-    def __next__(self) -> AnyEvent:
-        data = next(self._source)
-        if len(data) > LONGEST_LINE_BYTES:
-            raise self._damage(f"it is longer than {LONGEST_LINE_BYTES >> 20} MiB")
-        if not data.endswith(b"\n"):
-            if lost_newline(data):
-                raise self._damage("its last byte is not a newline")
-            if not self.lines and b"\0" in data:
-                raise self._damage("it contains zero bytes, as after a power cut")
-            self.torn_bytes = len(data)
-            raise StopIteration
-        line = self._verified(data)
-        self.lines += 1
-        self.intact_bytes += len(data)
-        self.last_crc = line.crc
-        self._stamp = line.t
-        return line.event
-
-    def folded(self, fold: Callable[[Iterator[AnyEvent]], Past]) -> Past:
-        """Return the result of `fold` on the events; raises JournalError if the file cannot be read."""
-        try:
-            return fold(self)
-        except OSError as error:
-            raise JournalError(f"cannot read {self._path}: {error.strerror}") from error
-
-    @property
-    def wall_time(self) -> str:
-        """Wall time of the last event, ISO 8601; "" before the first."""
-        return "" if self._stamp is None else stamp_text(self._stamp)
-
-    def misfit(self, why: str) -> JournalError:
-        """Return the error for the last line if it is intact but cannot come from esper_ab, for the reason `why`."""
-        return JournalError(f"{self._path}, line {self.lines}: intact, but {why}: not a journal of esper_ab")
-
-    def _verified(self, data: bytes) -> Line:
-        wrong = wrong_tail(data)
-        if wrong:
-            raise self._damage(wrong)
-        try:
-            line = decode(data)
-        except UNREADABLE as error:
-            if writer := other_writer(data):
-                raise OtherVersion(f"{self._path} was written by {writer}: read it with that version") from None
-            what = f"intact, but unknown to this version of esper_ab ({error}): read it with the version that wrote it"
-            raise OtherVersion(f"{self._path}, line {self.lines + 1}: {what}") from None
-        if (line.n, line.prev) != (self.lines, self.last_crc):
-            expected = f"expected n={self.lines} after {self.last_crc}"
-            raise self._damage(f"it is line n={line.n} after {line.prev}; {expected}")
-        return line
-
-    def _damage(self, what: str) -> JournalError:
-        check = shell_command("tidy", self._path.parent, "--check")
-        remedy = f"the {self.lines} before it are intact; `{check}` shows what can be recovered"
-        return JournalError(f"{self._path}, line {self.lines + 1}: {what}; {remedy}")
-
-
-def read(path: Path) -> Reading:
-    """Return a lazy reader of a journal's events.
-
-    Raises UsageError if there is no file. Reading raises JournalError at a damaged line.
-    """
-    check_there(path)
-    return Reading(path)
-
-
-def check_there(path: Path) -> None:
-    """Raise UsageError if there is no journal at `path`; the error suggests the experiment with the closest name."""
-    if not path.is_file():
-        beside = [one.parent.name for one in path.parent.parent.glob(f"*/{path.name}")]
-        close = [str(path.parent.with_name(name)) for name in get_close_matches(path.parent.name, beside, n=1)]
-        if close:
-            hint = f"did you mean {close[0]}?"
-        else:
-            hint = f"an experiment directory holds {path.name}"
-        raise UsageError(f"no journal at {path}; {hint}")
-
-
-def _lines(path: Path) -> Iterator[bytes]:
-    with open_to_read(path) as file:
-        while line := file.readline(LONGEST_LINE_BYTES + 1):
-            yield line

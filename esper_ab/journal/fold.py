@@ -286,9 +286,10 @@ def begin(started: events.ExperimentStarted, *, keeps_records: bool = True) -> H
     plan = started.plan
     _check(plan, plan.design, plan.blocks)
     names = plan.design.measures.names
-    runs = {
-        spec.ref.name: RunHistory(spec=spec, columns=Columns(names)) for block in plan.blocks for spec in block.runs
-    }
+    runs = {}
+    for block in plan.blocks:
+        for spec in block.runs:
+            runs[spec.ref.name] = RunHistory(spec=spec, columns=Columns(names))
     return History(started=started, design=plan.design, blocks=[*plan.blocks], runs=runs, keeps_records=keeps_records)
 
 

@@ -19,7 +19,8 @@ _TAIL = b',"crc":"%08x"}\n'  # CRC over the bytes before it
 _TAIL_BYTES = len(_TAIL % 0)
 _CRC_IN_TAIL = slice(-11, -3)
 LONGEST_LINE_BYTES = 256 << 20  # that is read; the first line, with the plan, has some kilobytes per run
-_EPISODE, _KIND_WITHIN = b'"event":{"kind":"episode"', 120  # within this many bytes of the line's start
+_EPISODE = b'"event":{"kind":"episode"'
+_KIND_WITHIN = 120  # bytes from the line's start
 
 
 Stamp = Annotated[datetime, msgspec.Meta(tz=True)]  # time of a line; decoding it costs a hundredth of decoding the rest

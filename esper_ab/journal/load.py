@@ -12,9 +12,9 @@ from pathlib import Path
 
 from esper_ab.contracts.errors import JournalError, UsageError
 from esper_ab.journal.events import EpisodeRecorded, ExperimentStarted
-from esper_ab.journal.file import JOURNAL_NAME, Reading, read
 from esper_ab.journal.fold import History, Inconsistent, begin
-from esper_ab.journal.lock import holder
+from esper_ab.journal.lock import JOURNAL_NAME, holder
+from esper_ab.journal.reading import Reading, read
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -122,11 +122,11 @@ class Lock:
         try:
             fcntl.fcntl(journal, fcntl.F_OFD_SETLK, _whole_file(fcntl.F_WRLCK))
         except (BlockingIOError, PermissionError):
-            if _is_written_to(journal):
+            if _has_writer(journal):
                 by = "another process, whose .lock was removed; wait for it, stop it or choose another name"
                 raise UsageError(f"{self._experiment_dir} is in use by {by}") from None
         except OSError as error:
-            raise _unlocked(self._experiment_dir / JOURNAL_NAME, error) from None
+            raise _no_locks(self._experiment_dir / JOURNAL_NAME, error) from None
 
     def close(self) -> None:
         """Release the lock."""
@@ -143,7 +143,7 @@ class Lock:
             slurm_job=os.environ.get("SLURM_JOB_ID", ""),
             ray_job=ray_job(os.environ.get(_RAY_JOB, "")),
         )
-        line = _checked(msgspec.json.encode(own))
+        line = _add_crc(msgspec.json.encode(own))
         try:
             os.pwrite(self._held[0], line, 0)  # first, so that the file always begins with a whole line
             os.ftruncate(self._held[0], len(line))
@@ -161,7 +161,7 @@ def holder(experiment_dir: Path) -> Holder | None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        named = _named(descriptor)
+        named = _read_holder(descriptor)
         return named if _is_alive(named) else _unnamed_holder(experiment_dir)
     except OSError:  # the file system has no locks, so no process holds one
         return None
@@ -180,7 +180,7 @@ def last_holder(experiment_dir: Path) -> Holder | None:
     except OSError:
         return None
     try:
-        named = _named(descriptor)
+        named = _read_holder(descriptor)
     finally:
         os.close(descriptor)
     return named if _is_alive(named) else None
@@ -192,26 +192,26 @@ def _locked(experiment_dir: Path) -> int:
         descriptor = open_regular(experiment_dir / LOCK_NAME, os.O_RDWR | os.O_CREAT, _MODE)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if _is_still(experiment_dir / LOCK_NAME, descriptor):
+            if _is_current(experiment_dir / LOCK_NAME, descriptor):
                 os.fchmod(descriptor, _MODE)
                 return descriptor
             by = _UNKNOWN
         except BlockingIOError:
-            by = _named(descriptor)
+            by = _read_holder(descriptor)
             if not _is_alive(by):
                 by = _UNKNOWN
                 if left == 1 and _others_may_read(descriptor) and _unnamed_holder(experiment_dir) is None:
                     remove_below(experiment_dir, LOCK_NAME)
         except OSError as error:
             os.close(descriptor)
-            raise _unlocked(experiment_dir / LOCK_NAME, error) from None
+            raise _no_locks(experiment_dir / LOCK_NAME, error) from None
         os.close(descriptor)
         if left:
             time.sleep(_TRY_S)
     raise UsageError(f"{experiment_dir} is in use by {by}; wait for it, stop it or choose another name")
 
 
-def _unlocked(path: Path, error: OSError) -> UsageError:
+def _no_locks(path: Path, error: OSError) -> UsageError:
     remedy = "an experiment directory must be on a file system that supports file locks"
     return UsageError(f"cannot lock {path}: {error.strerror}; {remedy}")
 
@@ -220,7 +220,7 @@ def _others_may_read(descriptor: int) -> bool:
     return bool(stat.S_IMODE(os.fstat(descriptor).st_mode) & ~_MODE)
 
 
-def _is_still(path: Path, descriptor: int) -> bool:
+def _is_current(path: Path, descriptor: int) -> bool:
     """True if `path` still names the file that was opened."""
     try:
         return os.path.samestat(path.lstat(), os.fstat(descriptor))
@@ -235,33 +235,33 @@ def _unnamed_holder(experiment_dir: Path) -> Holder | None:
     except OSError:
         return None
     try:
-        return _UNKNOWN if _is_written_to(journal) else None
+        return _UNKNOWN if _has_writer(journal) else None
     except (OSError, AttributeError):  # the file system has no locks, or this platform has none of this kind
         return None
     finally:
         os.close(journal)
 
 
-def _is_written_to(journal: int) -> bool:
+def _has_writer(journal: int) -> bool:
     """True if another process holds a write lock on the journal."""
-    found = fcntl.fcntl(journal, fcntl.F_OFD_GETLK, _whole_file(fcntl.F_RDLCK))
-    return bool(struct.unpack(_FLOCK, found)[0] != fcntl.F_UNLCK)
+    blocking = fcntl.fcntl(journal, fcntl.F_OFD_GETLK, _whole_file(fcntl.F_RDLCK))
+    return bool(struct.unpack(_FLOCK, blocking)[0] != fcntl.F_UNLCK)
 
 
 def _whole_file(kind: int) -> bytes:
     return struct.pack(_FLOCK, kind, os.SEEK_SET, 0, 0, 0)
 
 
-def _checked(own: bytes) -> bytes:
+def _add_crc(own: bytes) -> bytes:
     """Return the line of `.lock`, with a CRC: a damaged line could name another process, which `stop` would end."""
     return b"%b %08x\n" % (own, zlib.crc32(own))
 
 
-def _named(descriptor: int) -> Holder:
+def _read_holder(descriptor: int) -> Holder:
     line = os.pread(descriptor, 1000, 0).partition(b"\n")[0]
     own = line.rpartition(b" ")[0]
     try:
-        if line + b"\n" == _checked(own):
+        if line + b"\n" == _add_crc(own):
             return _decode_holder(own)
         return _UNKNOWN
     except UNREADABLE:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 
 import msgspec
 
@@ -41,10 +42,11 @@ def group_now(history: History, group: str) -> GroupNow:
     """Return the current numbers of `group`."""
     runs = history.of_group(group)
     counted_runs = [run for run in runs if not (run.left_out or run.lost)]
-    latest = [run.columns for run in runs if len(run.columns)][-1:]  # the latest replicate with episodes
+    begun = [run.columns for run in runs if len(run.columns)]
 
     def recent(name: str) -> float | None:
-        return mean_known(value for columns in latest for value in columns.of(name)[-RECENT:])
+        """Return the mean over the last episodes of the latest replicate that has any."""
+        return mean_known(begun[-1].of(name)[-RECENT:]) if begun else None
 
     return GroupNow(
         group=group,
@@ -69,20 +71,24 @@ def differences_now(history: History) -> tuple[DifferenceNow, ...]:
     for run in history.runs.values():
         if (value := outcome_of(run, declared)) is not None:
             outcomes[run.ref.group_id, run.ref.replicate] = value
-    differences = {
-        (a, b): [
-            end - outcomes[b, replicate]
-            for (group, replicate), end in outcomes.items()
-            if group == a and (b, replicate) in outcomes
-        ]
-        for a, b in (contrast.groups for contrast in history.design.comparisons)
-    }
-    return tuple(DifferenceNow(a=a, b=b, pairs=len(d), difference=mean(d)) for (a, b), d in differences.items())
+    return tuple(_difference_now(contrast.a, contrast.b, outcomes) for contrast in history.design.comparisons)
+
+
+def _difference_now(a: str, b: str, outcomes: Mapping[tuple[str, int], float]) -> DifferenceNow:
+    """Return the current difference of two groups; `outcomes` are by group and replicate."""
+    differences = []
+    for (group, replicate), outcome in outcomes.items():
+        if group == a and (b, replicate) in outcomes:
+            differences.append(outcome - outcomes[b, replicate])
+    return DifferenceNow(a=a, b=b, pairs=len(differences), difference=mean(differences))
 
 
 def evaluation_work(spec: RunSpec) -> float:
     """Return how many episodes the evaluation plays. A learner plays the first episode again, with greedy actions."""
-    return float(len(episode_sizes(spec.eval_episodes, spec.n_envs)) + (spec.ref.controller == "ppo"))
+    rounds = len(episode_sizes(spec.eval_episodes, spec.n_envs))
+    if spec.ref.controller == "ppo":
+        rounds += 1
+    return float(rounds)
 
 
 def worked_s(history: History) -> float:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from esper_ab.contracts.regular_file import open_to_read
-from esper_ab.journal.file import Reading, check_there
 from esper_ab.journal.line import LONGEST_LINE_BYTES
+from esper_ab.journal.reading import Reading, check_exists
 
 _CHUNK_BYTES = 1 << 20
 
@@ -46,5 +46,5 @@ def follow(path: Path) -> Reading:
 
     Raises UsageError if there is no file.
     """
-    check_there(path)
+    check_exists(path)
     return Reading(path, _Tail(path))

@@ -186,19 +186,20 @@ class Launcher:
             bound = [device for device in lane.devices if self.nodes or not device.startswith("cpu:")]
             lacking = [device for device in bound if device not in self._devices]
             if lacking:
-                there = [name for name in self._devices if name.partition(":")[0] == lacking[0].partition(":")[0]]
-                span = f"only {there[0]} to {there[-1]}" if there else "nor any other of its kind"
+                kind = lacking[0].partition(":")[0]
+                same_kind = [name for name in self._devices if name.partition(":")[0] == kind]
+                span = f"only {same_kind[0]} to {same_kind[-1]}" if same_kind else "nor any other of its kind"
                 raise UsageError(f"{where}: there is no {lacking[0]} now, {span}; use as many devices as planned")
-            found = [self._devices[device] for device in lane.devices if device in self._devices]
-            for planned, device in zip(lane.titles, found, strict=False):
+            devices = [self._devices[device] for device in lane.devices if device in self._devices]
+            for planned, device in zip(lane.titles, devices, strict=False):
                 if planned != device.title:
                     raise UsageError(
-                        f"{where}: {device.name} is {device.title or 'a core'}{_on(device.node)}, but the plan was "
+                        f"{where}: {device.name} is {device.title or 'a core'}{_name_node(device)}, but the plan was "
                         f"made for {planned or 'a core'}: a run never changes the kind of its devices; continue "
                         "on a machine that has them"
                     )
-            if len({device.node for device in found}) > 1:
-                across = " and ".join(f"{device.name}{_on(device.node)}" for device in found)
+            if len({device.node for device in devices}) > 1:
+                across = " and ".join(f"{device.name}{_name_node(device)}" for device in devices)
                 raise UsageError(f"{where}: one run would be on two nodes ({across}); choose devices with --devices")
 
     def reserve(self, lanes: Sequence[Lane]) -> None:
@@ -227,8 +228,8 @@ class Launcher:
         raise NotImplementedError
 
 
-def _on(node: str) -> str:
-    return f" on {node}" if node else ""
+def _name_node(device: Device) -> str:
+    return f" on {device.node}" if device.node else ""
 
 
 def begin_here(command: Sequence[str], line: bytes) -> Child:

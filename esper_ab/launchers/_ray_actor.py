@@ -20,9 +20,11 @@ from typing import Any
 
 from esper_ab.contracts.errors import UsageError, WorkerFailed
 from esper_ab.contracts.own_packages import child_environment
-from esper_ab.contracts.supervisor import Supervisor, end_of
+from esper_ab.contracts.supervisor import Supervisor, read_end
 
-_THREADS, _GPUS = "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES"  # Ray sets these in an actor, and a worker sets its own
+# Ray sets these in an actor, and a worker sets its own.
+_THREADS = "OMP_NUM_THREADS"
+_GPUS = "CUDA_VISIBLE_DEVICES"
 _AGAIN_S = 1.0  # between two calls of an actor while Ray does not know whether the actor exists
 _QUIET_S = 5.0  # after this time without new output, a waiting call returns
 _TALK_S = 10.0
@@ -96,7 +98,7 @@ class Actor:
 
     def complaint(self) -> bytes:
         """Return the end of the command's standard error so far."""
-        return end_of(self._complaint)
+        return read_end(self._complaint)
 
 
 class ActorEnded(ConnectionError):

@@ -180,7 +180,7 @@ class StartProcess:
         try:
             with (
                 theirs,
-                _file_of(
+                _memory_file(
                     {
                         "name": name,
                         "function": function,
@@ -200,7 +200,7 @@ class StartProcess:
 
 
 @contextmanager
-def _file_of(request: dict[str, object]) -> Iterator[int]:
+def _memory_file(request: dict[str, object]) -> Iterator[int]:
     """Yield the descriptor of a file in memory that has the request; a message would limit the environment's size."""
     file = os.memfd_create("request")
     try:

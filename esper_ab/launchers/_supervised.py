@@ -22,7 +22,7 @@ import msgspec
 from esper_ab.contracts import link_keys
 from esper_ab.contracts.files_below import open_below
 from esper_ab.contracts.own_packages import child_command
-from esper_ab.contracts.supervisor import NOT_STARTED, end_of
+from esper_ab.contracts.supervisor import NOT_STARTED, read_end
 from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.contracts.worker_order import WorkerOrder
 from esper_ab.launchers import KeyExchange
@@ -98,9 +98,9 @@ class PipedSupervisor:
         with self._stdout:
             yield from self._stdout
         self._process.wait()
-        said = end_of(self._complaint).decode(errors="replace").strip().splitlines()[-1:]
+        last_line = read_end(self._complaint).decode(errors="replace").strip().splitlines()[-1:]
         os.close(self._complaint)
-        raise ConnectionError(*said)
+        raise ConnectionError(*last_line)
 
     def write(self, line: bytes) -> None:
         self._stdin.write(line)

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
-from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.files_below import open_below
 from esper_ab.contracts.own_packages import ForeignPackage, add_working_directory, claim
 from esper_ab.contracts.process_exit import PROCESS_EXIT
@@ -93,10 +93,10 @@ class InlineWorker:
 def _identity(folder: str) -> tuple[int, int] | None:
     """Return what tells a folder from another one at its path; None if there is none."""
     try:
-        found = Path(folder).stat()
+        status = Path(folder).stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 class InlineLauncher(Launcher):
@@ -123,9 +123,9 @@ class InlineLauncher(Launcher):
             raise UsageError(
                 f"launcher inline on {gpus[0]}: threads share one view of the GPUs, so no thread could have its own "
                 "GPU; use ",
-                Setting("launcher", "local"),
+                SettingName("launcher", "local"),
                 " or ",
-                Setting("devices", ("cpu",)),
+                SettingName("devices", ("cpu",)),
             )
         super().check_lanes(lanes)
 

@@ -112,11 +112,18 @@ class RayLauncher(Launcher):
 
     def begin(self, node: str, module: str, line: bytes) -> Errand:
         """Run the module in an actor that reserves no resources of the node."""
-        (number,) = (number for number, one in self._names.items() if one.name == node)
+        number = self._find_id(node)
         where = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(number, soft=False)
         actor = self._actor(where, {})
         self._visible[node] = actor.visible.remote()
         return RayErrand(self._ray, actor, node, child_command(module, elsewhere=True), line)
+
+    def _find_id(self, name: str) -> str:
+        """Return Ray's id of the node that is called `name` here."""
+        for number, node in self._names.items():
+            if node.name == name:
+                return number
+        raise KeyError(name)
 
     def _actor(self, where: Any, part: Mapping[str, float]) -> Any:
         """Make an actor that reserves `part` of the resources."""
@@ -160,23 +167,24 @@ class RayLauncher(Launcher):
         After a time limit, raises UsageError, which names the free resources.
         """
         began = time.monotonic()
-        said = False
+        warned = False
         who = f"{counted(len(lanes), 'lane')}, {lanes[0].name} to {lanes[-1].name},"
         while not self._group.wait(_LOOK_S):
             waited_s = time.monotonic() - began
             if waited_s > self._wait_s:
                 raise UsageError(
                     f"launcher ray: {who} got no resources within {self._wait_s:.0f} s; Ray grants all or none: "
-                    f"{self._room()}. Wait for other jobs to end (`ray status`), use fewer --devices, "
+                    f"{self._describe_free()}. Wait for other jobs to end (`ray status`), use fewer --devices, "
                     "or wait longer with --ray-wait"
                 )
-            if waited_s > _SAY_S and not said:
-                said = True
+            if waited_s > _SAY_S and not warned:
+                warned = True
                 sys.stderr.write(
-                    f"warning: {who} wait for resources in Ray's cluster, up to {self._wait_s:.0f} s: {self._room()}\n"
+                    f"warning: {who} wait for resources in Ray's cluster, up to {self._wait_s:.0f} s: "
+                    f"{self._describe_free()}\n"
                 )
 
-    def _room(self) -> str:
+    def _describe_free(self) -> str:
         """Say how much of the cluster is free."""
         free = self._ray.available_resources()
         total = self._ray.cluster_resources()

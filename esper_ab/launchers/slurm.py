@@ -18,16 +18,19 @@ import subprocess
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import partial
+from itertools import chain
 
 from esper_ab.contracts import supervisor
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.own_packages import alone_command, child_command
+from esper_ab.contracts.own_packages import child_command, isolated_command
 from esper_ab.contracts.worker_order import WorkerOrder
 from esper_ab.launchers import Errand, Launcher, LauncherFactory, Node, Transport, begin_here
 from esper_ab.launchers._supervised import DESCRIPTORS, NodeSupervisor, NodeWorker, PipedSupervisor
 
 _TALK_S = 60.0  # time for Slurm's controller to answer
-_JOB, _NODELIST = "SLURM_JOB_ID", "SLURM_JOB_NODELIST"  # set by Slurm, or by a user by hand
+# Set by Slurm, or by a user by hand.
+_JOB = "SLURM_JOB_ID"
+_NODELIST = "SLURM_JOB_NODELIST"
 _ANY_PORT = 9  # nothing is sent there: only the route to the node is looked up
 # A step with everything that the job has on one node; its end does not affect other steps.
 _SRUN = (
@@ -76,18 +79,18 @@ class SlurmLauncher(Launcher):
         """Return the node's supervisor; start a new one if the last is gone or failed to end a worker."""
         known = self._supervisors[node]
         if not known or not known[-1].is_reliable:
-            step = [*_SRUN, f"--nodelist={node}", "--job-name=workers", *alone_command(supervisor.__file__)]
+            step = [*_SRUN, f"--nodelist={node}", "--job-name=workers", *isolated_command(supervisor.__file__)]
             known.append(NodeSupervisor(node, partial(PipedSupervisor, step)))
             for earlier in known[-2:-1]:
                 earlier.give_up()
         return known[-1]
 
     def release(self) -> None:
-        known = [one for node in self._supervisors.values() for one in node]
-        for one in known:
-            one.dismiss()
-        for one in known:
-            one.leave()
+        supervisors = list(chain.from_iterable(self._supervisors.values()))
+        for node_supervisor in supervisors:
+            node_supervisor.dismiss()
+        for node_supervisor in supervisors:
+            node_supervisor.leave()
         self._supervisors.clear()
 
 
@@ -102,26 +105,26 @@ def _nodes(environment: os._Environ[str]) -> tuple[Node, ...]:
 
 def expand_cores(text: str) -> list[int]:
     """Return the cores per node from Slurm's notation: "4(x2),8" gives 4, 4, 8. Returns [] if the text is invalid."""
-    found: list[int] = []
+    cores: list[int] = []
     for part in text.split(","):
-        matched = re.fullmatch(r"(\d+)(?:\(x(\d+)\))?", part)
-        if matched is None:
+        match = re.fullmatch(r"(\d+)(?:\(x(\d+)\))?", part)
+        if match is None:
             return []
-        found += [int(matched[1])] * int(matched[2] or 1)
-    return found
+        cores += [int(match[1])] * int(match[2] or 1)
+    return cores
 
 
 def _own_address(nodes: Sequence[str]) -> str:
     """Return this machine's IPv4 address on the route to the other nodes, at which those nodes can reach it."""
-    here = os.environ.get("SLURMD_NODENAME", nodes[0])
-    other = next((node for node in nodes if node != here), "")
+    own_node = os.environ.get("SLURMD_NODENAME", nodes[0])
+    other = next((node for node in nodes if node != own_node), "")
     if not other:
         return "127.0.0.1"
-    at = re.search(r"\bNodeAddr=(\S+)", _ask("-o", "show", "node", other))
+    address = re.search(r"\bNodeAddr=(\S+)", _ask("-o", "show", "node", other))
     try:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as way:
-            way.connect((at[1] if at else other, _ANY_PORT))
-            return str(way.getsockname()[0])
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as route:
+            route.connect((address[1] if address else other, _ANY_PORT))
+            return str(route.getsockname()[0])
     except OSError as error:
         raise UsageError(f"launcher slurm: cannot reach node {other} by IPv4: {error}") from None
 
@@ -137,8 +140,8 @@ def _ask(*arguments: str) -> str:
             stdin=subprocess.DEVNULL,
         )
     except (OSError, subprocess.SubprocessError) as error:
-        said = (getattr(error, "stderr", "") or str(error)).strip().splitlines()[-1:]
-        raise UsageError(f"launcher slurm: scontrol {' '.join(arguments)}: {''.join(said)}") from None
+        last_line = (getattr(error, "stderr", "") or str(error)).strip().splitlines()[-1:]
+        raise UsageError(f"launcher slurm: scontrol {' '.join(arguments)}: {''.join(last_line)}") from None
     return done.stdout
 
 

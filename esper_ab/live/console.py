@@ -38,13 +38,13 @@ _ESCAPES = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")  # colours and cursor movement
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
     """Inside this context, show the text `what` on stderr, if stderr is a terminal that can erase text."""
-    shown = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
-    if shown:
+    can_erase = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+    if can_erase:
         _show(f"{what} …")
     try:
         yield
     finally:
-        if shown:
+        if can_erase:
             _show("\r\x1b[K")
 
 
@@ -77,7 +77,7 @@ def outlive_terminal(experiment_dir: Path | None = None) -> Fallback:
     if experiment_dir is not None:
         fallback.use(experiment_dir)
     for name, descriptor in (("stdout", 1), ("stderr", 2)):
-        if _leads_to(getattr(sys, name), descriptor):
+        if _writes_to(getattr(sys, name), descriptor):
             setattr(sys, name, _surviving(getattr(sys, name), descriptor, fallback))
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         signal.signal(signal.SIGHUP, fallback.hang_up)
@@ -86,7 +86,7 @@ def outlive_terminal(experiment_dir: Path | None = None) -> Fallback:
     return fallback
 
 
-def _leads_to(stream: object, descriptor: int) -> bool:
+def _writes_to(stream: object, descriptor: int) -> bool:
     try:
         return isinstance(stream, io.TextIOWrapper) and stream.fileno() == descriptor
     except (OSError, ValueError):
@@ -136,7 +136,7 @@ class Fallback:
         """
         if descriptor in self._replaced:
             self._settle()
-            return self._to_file(descriptor, data)
+            return self._write_to_file(descriptor, data)
         try:
             return os.write(self.shown[descriptor], data)
         except OSError as error:
@@ -144,9 +144,9 @@ class Fallback:
                 raise
         if descriptor not in self._replaced:
             self._replace(self._terminals if descriptor in self._terminals else {descriptor})
-        return self._to_file(descriptor, data)
+        return self._write_to_file(descriptor, data)
 
-    def _to_file(self, descriptor: int, data: ReadableBuffer) -> int:
+    def _write_to_file(self, descriptor: int, data: ReadableBuffer) -> int:
         """Write `data` to the file, without the escape sequences that a redraw in progress may contain."""
         with suppress(OSError):
             os.write(descriptor, _ESCAPES.sub(b"", bytes(data)))

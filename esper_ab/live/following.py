@@ -17,7 +17,8 @@ from esper_ab.live.console import rich_console
 from esper_ab.live.terminal import LiveView
 from esper_ab.live.viewer import Viewer
 from esper_ab.readers.reported import no_report, reported
-from esper_ab.readers.status import status_of, status_text
+from esper_ab.readers.status import status_of
+from esper_ab.readers.status_text import status_text
 
 _LOOKS = 240  # for a report
 _POLL_S = 0.25  # between two looks

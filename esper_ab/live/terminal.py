@@ -130,7 +130,7 @@ class LiveView:
             self.tick()
         else:
             self._history.add(event)
-            self._after(event, self._history)
+            self._react(event, self._history)
 
     def _leave_a_dead_terminal(self) -> None:
         """Switch to plain lines without colours once the terminal is gone (live/console.py writes them to a file)."""
@@ -141,7 +141,7 @@ class LiveView:
                 self._live.update(Text(""))
                 self._live.stop()
 
-    def _after(self, event: AnyEvent, history: History) -> None:
+    def _react(self, event: AnyEvent, history: History) -> None:
         if isinstance(event, EpisodeRecorded | RunEvaluated):
             self._within[event.record.run.name] = 0.0
         if isinstance(event, LookTaken | PlanExtended):
@@ -170,11 +170,13 @@ class LiveView:
         """Return how much work is done, counted in episodes, including work from before this view was created."""
         if self._history is None:
             return 0.0
-        return sum(
-            len(run.columns) + (evaluation_work(run.spec) if run.evaluation else 0.0) + self._within.get(name, 0.0)
-            for name, run in self._history.runs.items()
-            if not run.lost
-        )
+        done = 0.0
+        for name, run in self._history.runs.items():
+            if run.lost:
+                continue
+            evaluation = evaluation_work(run.spec) if run.evaluation else 0.0
+            done += len(run.columns) + evaluation + self._within.get(name, 0.0)
+        return done
 
     def tick(self, *, now: bool = False) -> None:
         """Redraw if enough time has passed since the last redraw; with `now`, redraw at once."""
@@ -190,7 +192,7 @@ class LiveView:
         if now - self._lined < _LINE_S:
             return
         self._lined = now
-        groups = "; ".join(_in_line(history, group) for group in history.groups)
+        groups = "; ".join(_summarise(history, group) for group in history.groups)
         total = max(self._total(), 1e-9)
         done = min(self._done(), total)  # work that a restart repeats is counted twice
         pace = (done - self._before) / max(now - self._began, 1e-9)  # episodes per second
@@ -250,7 +252,7 @@ def _table(history: History, width: int) -> Table:
     """
     names = _COLUMNS if width >= _WIDE else _COLUMNS[:-2]
     columns = [name or history.outcome.title for name in names]
-    digits = history.design.digits - (history.design.margin >= 1.0)
+    digits = _digits_of_mean(history)
     table = Table(
         title=f"last {RECENT} training episodes",
         title_justify="left",
@@ -277,22 +279,28 @@ def _table(history: History, width: int) -> Table:
     return table
 
 
+def _digits_of_mean(history: History) -> int:
+    """Return the decimals of a mean outcome: one fewer than those of a difference if the margin is 1 or more."""
+    digits = history.design.digits
+    return digits - 1 if history.design.margin >= 1.0 else digits
+
+
 def _longest(words: Sequence[str]) -> int:
     return min(_LONGEST, max(map(len, words)))
 
 
 def _differences(history: History) -> list[str]:
     return [
-        f"{item.a} - {item.b} {history.design.difference(item.difference)}, {n_pairs(item.pairs)}"
-        for item in differences_now(history)
-        if item.difference is not None
+        f"{now.a} - {now.b} {history.design.difference(now.difference)}, {n_pairs(now.pairs)}"
+        for now in differences_now(history)
+        if now.difference is not None
     ]
 
 
-def _in_line(history: History, group: str) -> str:
+def _summarise(history: History, group: str) -> str:
     """Return the range of a group's outcomes so far; if it has no outcome yet, return its current training outcome."""
     design = history.design
-    digits = history.design.digits - (history.design.margin >= 1.0)
+    digits = _digits_of_mean(history)
     outcomes = [outcome_of(run, design.outcome_over) for run in history.of_group(group)]
     known = [value for value in outcomes if value is not None]
     if known:

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.journal.events import ExperimentStarted
-from esper_ab.journal.file import JOURNAL_NAME, Reading
 from esper_ab.journal.fold import History, begin
 from esper_ab.journal.load import Loaded, located
-from esper_ab.journal.lock import holder
+from esper_ab.journal.lock import JOURNAL_NAME, holder
+from esper_ab.journal.reading import Reading
 from esper_ab.journal.tail import follow
 from esper_ab.readers.status import ExperimentState, state_of
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.machine import Device, Machine, TaskFacts
 from esper_ab.contracts.records import RunRef
 from esper_ab.contracts.reward_audit import RewardAudit
@@ -183,7 +183,7 @@ def _lane_sets(experiment: ResolvedExperiment, machine: Machine, *, positions_ma
         at_once //= n_groups
     at_once = min(at_once, experiment.max_parallel // each or experiment.seeds)
     if positions_matter and n_groups > 1:  # one group has no effect to separate from its lane's
-        at_once = _sets_at_once(experiment, at_once)
+        at_once = _count_sets(experiment, at_once)
     else:
         at_once = min(at_once, experiment.seeds)
     if experiment.placement == "spread":
@@ -192,7 +192,7 @@ def _lane_sets(experiment: ResolvedExperiment, machine: Machine, *, positions_ma
     return tuple(tuple(_lane(unit, devices, f"/{i}") for i in range(n_groups)) for unit in units[:at_once])
 
 
-def _sets_at_once(experiment: ResolvedExperiment, most: int) -> int:
+def _count_sets(experiment: ResolvedExperiment, most: int) -> int:
     """Return the number of lane sets to use, at most `most`; UsageError if no comparison could ever be decided.
 
     Each set must have enough blocks by the first look. Unless positions are drawn at random or fixed on purpose, each
@@ -207,22 +207,22 @@ def _sets_at_once(experiment: ResolvedExperiment, most: int) -> int:
     if experiment.order == "fixed" or (experiment.order == "balanced" and draws_positions(n_groups)):
         return most
     for count in range(most, 0, -1):
-        if not any(_mixed_up(experiment, look, count) for look in looks):
+        if not any(_find_confounded(experiment, look, count) for look in looks):
             return count
-    a, b = next(filter(None, (_mixed_up(experiment, look, 1) for look in looks)))
-    least = next(count for count in itertools.count(first) if not _mixed_up(experiment, count, 1))
-    remedy = Setting("looks", (least, replicates)) if least < replicates else Setting("seeds", least)
+    a, b = next(filter(None, (_find_confounded(experiment, look, 1) for look in looks)))
+    least = next(count for count in itertools.count(first) if not _find_confounded(experiment, count, 1))
+    remedy = SettingName("looks", (least, replicates)) if least < replicates else SettingName("seeds", least)
     raise UsageError(
-        Setting("order", experiment.order),
+        SettingName("order", experiment.order),
         f": after {first} seeds of this random order, the effects of {a} and {b} "
         f"cannot be separated from those of device and start order; plan the first look after {least} seeds, with ",
         remedy,
         ", or choose ",
-        Setting("order", "balanced"),
+        SettingName("order", "balanced"),
     )
 
 
-def _mixed_up(experiment: ResolvedExperiment, replicates: int, n_sets: int) -> tuple[str, str] | None:
+def _find_confounded(experiment: ResolvedExperiment, replicates: int, n_sets: int) -> tuple[str, str] | None:
     """Return two compared groups whose effects are confounded with lanes after `replicates`; None if no two are."""
     names = [group.name for group in experiment.groups]
     lanes = []  # by group, per block
@@ -256,31 +256,31 @@ def _refuse_too_few(experiment: ResolvedExperiment, n_units: int, each: int) -> 
     pool = f"the pool has {len(experiment.devices)} ({', '.join(experiment.devices)})"
     if per_run > experiment.n_envs:
         raise UsageError(
-            Setting("devices_per_run", per_run),
+            SettingName("devices_per_run", per_run),
             " with ",
-            Setting("n_envs", experiment.n_envs),
+            SettingName("n_envs", experiment.n_envs),
             f": a device would have no environment; use at most {experiment.n_envs} devices",
         )
     if n_units == 0:
         raise UsageError(
-            Setting("devices_per_run", per_run),
+            SettingName("devices_per_run", per_run),
             f", but {pool}; at most {len(experiment.devices)}",
         )
     if experiment.placement == "spread" and n_units < n_groups:
         raise UsageError(
             f"{n_groups} groups need {n_groups * per_run} devices ({per_run} per run) with ",
-            Setting("placement", "spread"),
+            SettingName("placement", "spread"),
             f", but {pool}; ",
-            Setting("placement", "share"),
+            SettingName("placement", "share"),
             f" trains them at the same time on {per_run}, and ",
-            Setting("placement", "sequence"),
+            SettingName("placement", "sequence"),
             " one after the other",
         )
     if 0 < experiment.max_parallel < each:
         raise UsageError(
-            Setting("max_parallel", experiment.max_parallel),
+            SettingName("max_parallel", experiment.max_parallel),
             f", but the {n_groups} runs of a block train at the same time; use ",
-            Setting("placement", "sequence"),
+            SettingName("placement", "sequence"),
             f" to train one after the other, or allow {n_groups} runs",
         )
 

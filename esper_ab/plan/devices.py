@@ -67,9 +67,10 @@ def environments_per_device(plan: Plan) -> str:
             total |= counts
         else:
             total += counts
-    first, *others = [device for device in _used(plan) if device in total]
+    devices = [device for device in _used(plan) if device in total]
+    first = devices[0]
     texts = [f"{first}: {counted(total[first], 'environment')}"]
-    texts += [f"{device}: {total[device]}" for device in others]
+    texts += [f"{device}: {total[device]}" for device in devices[1:]]
     return ", ".join(texts)
 
 

@@ -54,24 +54,24 @@ def limits(
     """Return the notes that are shown first: limits of the plan's verdicts, by importance, and of its speed."""
     task = machine.task(experiment.task)
     kind = of_kind(task.kind, NotesKind)
-    found = list(kind.first_limits(experiment, machine))
+    sentences = list(kind.first_limits(experiment, machine))
     if experiment.unpaired:
-        found.append(_UNPAIRED)
+        sentences.append(_UNPAIRED)
     if experiment.order == "fixed" and positions_matter:
-        found.append(_FIXED)
-    found += _on_quick_look(experiment, machine, lanes)
-    found += _on_differences(experiment, machine)
-    found += kind.on_differences(experiment)
-    found += _on_rewards(machine)
-    found += kind.on_environments(experiment, machine)
-    found += _on_repeating(task)
-    found += _on_max_parallel(experiment, lanes)
-    if machine.unusable_gpus and _on_gpus(lanes):
-        found.append(f"{machine.unusable_gpus}.")
-    return tuple(found)
+        sentences.append(_FIXED)
+    sentences += _note_quick_look(experiment, machine, lanes)
+    sentences += _note_differences(experiment, machine)
+    sentences += kind.on_differences(experiment)
+    sentences += _note_rewards(machine)
+    sentences += kind.on_environments(experiment, machine)
+    sentences += _note_repeating(task)
+    sentences += _note_max_parallel(experiment, lanes)
+    if machine.unusable_gpus and _use_gpus(lanes):
+        sentences.append(f"{machine.unusable_gpus}.")
+    return tuple(sentences)
 
 
-def _on_rewards(machine: Machine) -> Iterator[str]:
+def _note_rewards(machine: Machine) -> Iterator[str]:
     """Yield a note on each user's reward that does not repeat."""
     for reward in machine.user_rewards:
         if not reward.repeats:
@@ -81,11 +81,11 @@ def _on_rewards(machine: Machine) -> Iterator[str]:
             )
 
 
-def _on_gpus(lanes: Sequence[Lane]) -> bool:
+def _use_gpus(lanes: Sequence[Lane]) -> bool:
     return any(device.startswith("cuda:") for lane in lanes for device in lane.devices)
 
 
-def _on_quick_look(experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[Lane]) -> Iterator[str]:
+def _note_quick_look(experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[Lane]) -> Iterator[str]:
     """Yield a note if too little training to tell rewards apart is planned, with the budget that does and its cost."""
     learners = [group.name for group in experiment.groups if group.settings.learns]
     enough = enough_episodes(experiment)
@@ -100,7 +100,7 @@ def _on_quick_look(experiment: ResolvedExperiment, machine: Machine, lanes: Sequ
     )
 
 
-def _on_max_parallel(experiment: ResolvedExperiment, lanes: Sequence[Lane]) -> Iterator[str]:
+def _note_max_parallel(experiment: ResolvedExperiment, lanes: Sequence[Lane]) -> Iterator[str]:
     """Yield a note if fewer runs train at the same time than --max-parallel allows, with the reason."""
     n_groups = len(experiment.groups)
     asked = experiment.max_parallel
@@ -135,16 +135,18 @@ def notes(
 ) -> tuple[str, ...]:
     """Return the notes on the plan that are not `limits`, the most important first."""
     kind = of_kind(machine.task(experiment.task).kind, NotesKind)
-    found = list(kind.first_notes(experiment, machine))
-    found += _on_inference(experiment, len(lanes), positions_matter=positions_matter)
-    found += kind.on_learning(experiment)
-    found += _on_devices(experiment, machine, lanes, idle)
+    sentences = list(kind.first_notes(experiment, machine))
+    sentences += _note_inference(experiment, len(lanes), positions_matter=positions_matter)
+    sentences += kind.on_learning(experiment)
+    sentences += _note_devices(experiment, machine, lanes, idle)
     if machine.spawned_because:
-        found.append(f"Each worker imports torch for itself (spawned, not forked), because {machine.spawned_because}.")
-    return tuple(found)
+        sentences.append(
+            f"Each worker imports torch for itself (spawned, not forked), because {machine.spawned_because}."
+        )
+    return tuple(sentences)
 
 
-def _on_inference(experiment: ResolvedExperiment, n_lanes: int, *, positions_matter: bool) -> Iterator[str]:
+def _note_inference(experiment: ResolvedExperiment, n_lanes: int, *, positions_matter: bool) -> Iterator[str]:
     """Yield notes on the verdicts that this number of seeds allows, and on the effects of order and placement."""
     replicates = experiment.seeds
     if len(experiment.groups) == 1:
@@ -159,7 +161,7 @@ def _on_inference(experiment: ResolvedExperiment, n_lanes: int, *, positions_mat
             f"takes {LEAST_EQUIVALENCE_PAIRS}."
         )
     if positions_matter:
-        yield from _on_order(experiment, n_lanes)
+        yield from _note_order(experiment, n_lanes)
     else:
         aliased = "; the fixed order confounds nothing" if experiment.order == "fixed" else ""
         yield f"Runs are bit-reproducible on this machine, so scheduling cannot affect results{aliased}."
@@ -171,7 +173,7 @@ def _on_inference(experiment: ResolvedExperiment, n_lanes: int, *, positions_mat
         yield "independent: no barrier between episodes, so groups may be at different episodes at the same time."
 
 
-def _on_order(experiment: ResolvedExperiment, n_lanes: int) -> Iterator[str]:
+def _note_order(experiment: ResolvedExperiment, n_lanes: int) -> Iterator[str]:
     """Yield notes on how evenly groups are balanced over devices and start orders."""
     n_groups = len(experiment.groups)
     replicates = experiment.seeds
@@ -190,7 +192,7 @@ def _on_order(experiment: ResolvedExperiment, n_lanes: int) -> Iterator[str]:
         yield "order shuffled: device and start order are drawn at random for each block and may be unbalanced."
 
 
-def _on_differences(experiment: ResolvedExperiment, machine: Machine) -> Iterator[str]:
+def _note_differences(experiment: ResolvedExperiment, machine: Machine) -> Iterator[str]:
     """Yield notes on pairs of groups that do not differ, or that differ in several settings."""
     alike: dict[tuple[str, ...], list[tuple[str, str]]] = {}
     for pair, axes in pairs_by_axes(experiment.groups).items():
@@ -208,7 +210,7 @@ def _on_differences(experiment: ResolvedExperiment, machine: Machine) -> Iterato
             yield f"{them} differ in {len(axes)} settings ({', '.join(axes)}): their effects cannot be told apart."
 
 
-def _on_repeating(task: TaskFacts) -> Iterator[str]:
+def _note_repeating(task: TaskFacts) -> Iterator[str]:
     """Yield a note on environments that do not repeat or that carry state."""
     if task.carries:
         yield (
@@ -224,7 +226,7 @@ def _on_repeating(task: TaskFacts) -> Iterator[str]:
         )
 
 
-def _on_devices(
+def _note_devices(
     experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[Lane], idle: Sequence[str]
 ) -> Iterator[str]:
     cpu_lanes = [lane for lane in lanes if lane.devices[0].startswith("cpu:")]
@@ -235,7 +237,7 @@ def _on_devices(
         yield f"{unused}: {counted(len(cpu_lanes), 'worker')} on the CPU, {counted(threads, 'thread')} each."
     elif experiment.placement == "share":
         yield "Workers share a GPU in time slices; with NVIDIA's MPS they use it at the same time (docs/machine.md)."
-    if machine.unusable_gpus and not _on_gpus(lanes):
+    if machine.unusable_gpus and not _use_gpus(lanes):
         yield f"{machine.unusable_gpus}."
     busy = threads * len(cpu_lanes)
     if busy > cores:
@@ -249,7 +251,7 @@ def _on_devices(
         )
     if memory := too_much(experiment, machine, lanes):
         yield memory
-    yield from _on_pool(experiment, machine, lanes, idle)
+    yield from _note_pool(experiment, machine, lanes, idle)
 
 
 def _several_devices(per_run: int, *, on_cores: bool) -> str:
@@ -263,7 +265,7 @@ def _several_devices(per_run: int, *, on_cores: bool) -> str:
     return f"{per_run} devices per run: environments are spread over them, but the policy stays on the CPU. {speed}"
 
 
-def _on_pool(
+def _note_pool(
     experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[Lane], idle: Sequence[str]
 ) -> Iterator[str]:
     """Yield notes on devices of different kinds, and on devices that stay idle."""

@@ -34,13 +34,13 @@ _ZIP = b"PK\x03\x04"
 def refuse_binary(file: Path, content: bytes) -> None:
     """Raise UsageError if the first bytes of the file show a format that is not text."""
     if content.startswith(_ZIP):
-        raise UsageError(_refused(file, *_in_zip(content)))
+        raise UsageError(_explain(file, *_zip_format(content)))
     for first, kind, remedy in _BY_FIRST_BYTES:
         if content.startswith(first):
-            raise UsageError(_refused(file, kind, remedy))
+            raise UsageError(_explain(file, kind, remedy))
 
 
-def _in_zip(content: bytes) -> tuple[str, str]:
+def _zip_format(content: bytes) -> tuple[str, str]:
     """Return the format of a ZIP archive, and the remedy, from the names of its members."""
     if b"xl/workbook" in content:  # names of members are not compressed
         return "an Excel file", "read_excel"
@@ -49,7 +49,7 @@ def _in_zip(content: bytes) -> tuple[str, str]:
     return "a ZIP archive", "unzip"
 
 
-def _refused(file: Path, kind: str, remedy: str) -> str:
+def _explain(file: Path, kind: str, remedy: str) -> str:
     if remedy.startswith("read_"):
         how = _PANDAS.format(remedy, file.name, f"{file.stem}.csv")
     elif remedy == _ROWS:

@@ -69,6 +69,7 @@ def more_memory(most_bytes: int) -> Iterator[None]:
 def _allocated_bytes() -> int | None:
     """Return the size of the process's data as Linux counts it for RLIMIT_DATA; None on other systems."""
     with suppress(OSError):
-        found = re.search(r"^VmData:\s*(\d+) kB$", Path("/proc/self/status").read_text(encoding="ascii"), re.MULTILINE)
-        return None if found is None else int(found[1]) << 10
+        status = Path("/proc/self/status").read_text(encoding="ascii")
+        if data_kib := re.search(r"^VmData:\s*(\d+) kB$", status, re.MULTILINE):
+            return int(data_kib[1]) << 10
     return None

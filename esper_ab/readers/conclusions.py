@@ -10,8 +10,7 @@ if TYPE_CHECKING:
 
     from esper_ab.verdict.comparison import Comparison
 
-
-_CONCLUDED = """
+_CREATE_TABLES = """
 CREATE TABLE comparisons (
     a VARCHAR, b VARCHAR, verdict VARCHAR, estimate DOUBLE, low DOUBLE, high DOUBLE, level VARCHAR, t_p DOUBLE,
     sign_flip_p DOUBLE, hedges_g DOUBLE, a12 DOUBLE, correlation DOUBLE, used_pairs INTEGER,
@@ -25,39 +24,41 @@ CREATE TABLE pairs (
 
 def add_conclusions(connection: DuckDBPyConnection, comparisons: Sequence[Comparison]) -> None:
     """Create the tables `comparisons` and `pairs`, one row per comparison and per pair, in the order of the design."""
-    connection.execute(_CONCLUDED)
-    for one in comparisons:
-        question = one.question
-        progress = one.progress
-        flip, hedges, improvement, correlation = map(
-            one.descriptive.get, ("sign_flip", "hedges_g", "improvement", "correlation")
-        )
+    connection.execute(_CREATE_TABLES)
+    for comparison in comparisons:
+        question = comparison.question
+        progress = comparison.progress
+        effect = comparison.effect
+        sign_flip = comparison.descriptive.get("sign_flip")
+        hedges = comparison.descriptive.get("hedges_g")
+        improvement = comparison.descriptive.get("improvement")
+        correlation = comparison.descriptive.get("correlation")
         _insert(
             connection,
             "comparisons",
             question.a,
             question.b,
-            str(one.verdict),
-            one.estimate,
-            one.low,
-            one.high,
-            str(one.level),
-            one.effect and one.effect.p,
-            flip and flip.p,
+            str(comparison.verdict),
+            comparison.estimate,
+            comparison.low,
+            comparison.high,
+            str(comparison.level),
+            effect and effect.p,
+            sign_flip and sign_flip.p,
             hedges and hedges.g,
             improvement and improvement.a12,
             correlation and correlation.r,
-            one.used,
-            len(one.pairs),
+            comparison.used,
+            len(comparison.pairs),
             question.planned,
-            len(one.lost.replicates),
+            len(comparison.lost.replicates),
             question.design.margin,
             question.alpha,
             progress.decision,
             progress.decided_at,
-            one.sentence,
+            comparison.sentence,
         )
-        for index, pair in enumerate(one.pairs):
+        for index, pair in enumerate(comparison.pairs):
             _insert(
                 connection,
                 "pairs",
@@ -69,7 +70,7 @@ def add_conclusions(connection: DuckDBPyConnection, comparisons: Sequence[Compar
                 pair.a - pair.b,
                 pair.position_a,
                 pair.position_b,
-                index < one.used,
+                index < comparison.used,
             )
 
 

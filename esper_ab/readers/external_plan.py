@@ -48,9 +48,8 @@ def make_external_plan(
 ) -> AnalysisPlan:
     """Make a plan.
 
-    Raises UsageError if the plan is impossible, or if a table of outcomes could not contain the plan's names.
-
-    `choosing`: how many of the `replicates`, from the first on, are used to choose cells.
+    `choosing`: how many of the `replicates`, from the first on, are used to choose cells. Raises UsageError if the plan
+    is impossible, or if a table of outcomes could not contain the plan's names.
     """
     _check_names("group", groups, least=2)
     _check_names("seed", replicates, least=1)
@@ -88,7 +87,10 @@ def read_plan(path: Path) -> AnalysisPlan:
     try:
         file = _decode_file(content)
         written = msgspec.json.format(bytes(file.plan), indent=-1)
-        plan = _decode_plan(_in_words_of_today(written) if file.esper_ab_plan == 1 else written)
+        if file.esper_ab_plan == 1:
+            plan = _decode_plan(_rename_endpoint(written))
+        else:
+            plan = _decode_plan(written)
     except UNREADABLE as error:
         if "'rank'" in str(error):
             raise UsageError(
@@ -102,8 +104,8 @@ def read_plan(path: Path) -> AnalysisPlan:
     return plan
 
 
-def _in_words_of_today(written: bytes) -> bytes:
-    """Rename the field of a format 1 plan that now has a new name; the plan's sha256 remains that of the old text.
+def _rename_endpoint(written: bytes) -> bytes:
+    """Rename `endpoint` of a format 1 plan, which is now `outcome_over`; the sha256 remains that of the old text.
 
     No name of a group or task can be mistaken for the field, because quotation marks in names are escaped.
     """

@@ -18,7 +18,7 @@ from esper_ab.verdict.analysis_plan import AnalysisPlan
 from esper_ab.verdict.answer import Answer, with_profiles
 from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.judge import judge
-from esper_ab.verdict.observations import Observations
+from esper_ab.verdict.observations import Observation, Observations
 from esper_ab.verdict.scale import Scale
 
 
@@ -28,18 +28,26 @@ def observe_parts(source: str, histories: Mapping[str, tuple[Path, History]], sc
     Raises UsageError if an experiment and the plan differ on which direction of the outcome is better.
     """
     for scale in scales:
-        folder, history = histories.get(scale.task, (Path(), None))
-        if history is not None and scale.outcome.sign != history.outcome.sign:
-            raise UsageError(
-                f"{folder}: {history.outcome.better} {history.outcome.label} is better here, but the plan says "
-                f"{scale.outcome.better}"
-            )
+        if scale.task in histories:
+            _check_direction(*histories[scale.task], scale)
+    rows: list[Observation] = []
+    for task, (_, history) in histories.items():
+        rows += rows_of(history, task)
     return Observations(
         source=source,
         pair_column="replicate",
-        rows=tuple(row for task, (_, history) in histories.items() for row in rows_of(history, task)),
+        rows=tuple(rows),
         facts={task: facts_of(history, progress_of(history)) for task, (_, history) in histories.items()},
     )
+
+
+def _check_direction(folder: Path, history: History, scale: Scale) -> None:
+    """Raise UsageError unless the plan and the experiment agree on which direction of the outcome is better."""
+    if scale.outcome.sign != history.outcome.sign:
+        raise UsageError(
+            f"{folder}: {history.outcome.better} {history.outcome.label} is better here, but the plan says "
+            f"{scale.outcome.better}"
+        )
 
 
 def read_experiments(named: Sequence[tuple[str, Path]], scales: Sequence[Scale]) -> Observations:
@@ -50,11 +58,13 @@ def read_experiments(named: Sequence[tuple[str, Path]], scales: Sequence[Scale])
     tasks = [task for task, _ in named]
     for scale in scales:
         if tasks.count(scale.task) != 1:
-            what = f"one experiment directory{f' for task {scale.task!r}, as TASK=EXPERIMENT' if scale.task else ''}"
-            there = ", ".join(f"{task}={folder}" if task else str(folder) for task, folder in named)
-            raise UsageError(f"the plan needs {what}, or all runs in one CSV file; given: {there}")
-    source = ", ".join(str(folder) for _, folder in named)
-    return observe_parts(source, {task: (folder, load(folder).history) for task, folder in named}, scales)
+            needed = "one experiment directory"
+            if scale.task:
+                needed += f" for task {scale.task!r}, as TASK=EXPERIMENT"
+            given = ", ".join(f"{task}={folder}" if task else str(folder) for task, folder in named)
+            raise UsageError(f"the plan needs {needed}, or all runs in one CSV file; given: {given}")
+    histories = {task: (folder, load(folder).history) for task, folder in named}
+    return observe_parts(", ".join(str(folder) for _, folder in named), histories, scales)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,8 +97,8 @@ def judge_directory(directory: Path, joint: Joint, plan: AnalysisPlan, rng_seed:
 
     `rng_seed`: the seed of the bootstraps; if None, the seed is derived from the plan's digest.
     """
-    histories = dict[str, tuple[Path, History]]()
-    states = list[PartNow]()
+    histories = dict[str, tuple[Path, History]]()  # by task
+    parts = list[PartNow]()
     planned = len(plan.groups) * len(plan.replicates)
     for part in joint.parts:
         folder = directory / part.folder
@@ -100,13 +110,10 @@ def judge_directory(directory: Path, joint: Joint, plan: AnalysisPlan, rng_seed:
             state = state_of(loaded.history, held=loaded.held)
             runs = [run for run in loaded.history.runs.values() if str(run.ref.replicate) in plan.replicates]
             done = sum(run.evaluation is not None for run in runs)
-        states.append(PartNow(part=part, state=state, runs=done, of_runs=planned))
+        parts.append(PartNow(part=part, state=state, runs=done, of_runs=planned))
     observations = observe_parts(str(directory), histories, plan.scales)
     judged = with_profiles(judge(plan, observations, rng_seed=rng_seed), joint.scores)
-    facts = observations.facts or {}
-    return JointResult(
-        name=directory.name,
-        parts=tuple(states),
-        judged=judged,
-        findings=tuple((name, finding) for name, one in facts.items() for finding in one.findings),
-    )
+    findings: list[tuple[str, Finding]] = []
+    for name, facts in (observations.facts or {}).items():
+        findings += [(name, finding) for finding in facts.findings]
+    return JointResult(name=directory.name, parts=tuple(parts), judged=judged, findings=tuple(findings))

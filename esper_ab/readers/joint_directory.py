@@ -98,5 +98,5 @@ def refuse_joint(directory: Path, command: str, *, by_task: bool = False) -> Non
         named = shlex.join(f"{part.name}={folder}" for part, folder in zip(joint.parts, folders, strict=True))
         raise UsageError(f"{whole}; {command} takes them by name: {named}")
     running = {folder for folder in folders if folder.is_dir() and holder(folder) is not None}
-    shown = ", ".join(f"{folder} (running)" if folder in running else str(folder) for folder in folders)
-    raise UsageError(f"{whole}; {command} takes one at a time: {shown}")
+    listed = ", ".join(f"{folder} (running)" if folder in running else str(folder) for folder in folders)
+    raise UsageError(f"{whole}; {command} takes one at a time: {listed}")

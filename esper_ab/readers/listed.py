@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from esper_ab.contracts.errors import JournalError, UsageError
-from esper_ab.journal.file import JOURNAL_NAME
+from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
-from esper_ab.journal.recent import (
-    evaluation_work,
-)
-from esper_ab.readers.reported import no_report, reported
+from esper_ab.journal.lock import JOURNAL_NAME
+from esper_ab.journal.recent import evaluation_work
+from esper_ab.readers.reported import Reported, no_report, reported
 from esper_ab.readers.status import state_of
 
 
@@ -33,41 +32,64 @@ class Listed:
 
 def list_runs(folder: Path) -> list[Listed]:
     """Return every experiment directory below `folder`; a directory that cannot be read is listed with its problem."""
-    found = map(_look, _experiment_directories(folder))
-    return sorted(found, key=lambda one: (one.last_event, one.experiment_dir), reverse=True)
+    rows = [_describe(experiment_dir) for experiment_dir in _experiment_directories(folder)]
+    return sorted(rows, key=lambda row: (row.last_event, row.experiment_dir), reverse=True)
 
 
 def _experiment_directories(folder: Path) -> Iterator[Path]:
-    for where, below, files in os.walk(folder):
+    for path, subfolders, files in os.walk(folder):
         if JOURNAL_NAME in files:
-            below.clear()
-            yield Path(where)
+            subfolders.clear()  # the walk does not enter an experiment directory
+            yield Path(path)
 
 
-def _look(experiment_dir: Path) -> Listed:
+def _describe(experiment_dir: Path) -> Listed:
+    """Return a row of the list; a directory that cannot be read has a row that says why."""
     try:
         loaded = load(experiment_dir)
-    except (JournalError, UsageError, OSError) as error:
-        empty = "unreadable" if isinstance(error, OSError) else "empty"
-        state = "damaged" if isinstance(error, JournalError) else empty
-        return Listed(experiment_dir=str(experiment_dir), state=state, problem=str(error))
+    except JournalError as error:
+        return Listed(experiment_dir=str(experiment_dir), state="damaged", problem=str(error))
+    except UsageError as error:
+        return Listed(experiment_dir=str(experiment_dir), state="empty", problem=str(error))
+    except OSError as error:
+        return Listed(experiment_dir=str(experiment_dir), state="unreadable", problem=str(error))
     history = loaded.history
-    state = state_of(loaded.history, held=loaded.held)
-    counted = [run for run in history.runs.values() if not (run.left_out or run.lost)]
-    units = sum(run.spec.episodes + evaluation_work(run.spec) for run in counted)
-    done = sum(len(run.columns) + evaluation_work(run.spec) * (run.evaluation is not None) for run in counted)
-    told, problem = reported(experiment_dir, history) if state == "finished" else ((), "")
-    if state == "finished" and not told:
-        problem = problem or no_report(experiment_dir)
+    state = state_of(history, held=loaded.held)
+    answers: tuple[Reported, ...] = ()
+    problem = ""
+    if state == "finished":
+        answers, problem = reported(experiment_dir, history)
+        if not answers:
+            problem = problem or no_report(experiment_dir)
     return Listed(
         experiment_dir=str(experiment_dir),
         state=state,
-        done=done / units if units else None,
+        done=_share_done(history),
         last_event=loaded.wall_time,
         groups=history.groups,
-        verdicts=tuple(f"{one.a} - {one.b}: {one.verdict}" for one in told),
-        headlines=tuple(
-            " ".join((one.headline, *(f"! {warning}" for warning in one.warnings))) for one in told if one.headline
-        ),
+        verdicts=tuple(f"{answer.a} - {answer.b}: {answer.verdict}" for answer in answers),
+        headlines=tuple(_headline(answer) for answer in answers if answer.headline),
         problem=problem,
     )
+
+
+def _share_done(history: History) -> float | None:
+    """Return the share of the planned training episodes and evaluations that is recorded; None without any planned."""
+    planned = 0.0
+    done = 0.0
+    for run in history.runs.values():
+        if run.left_out or run.lost:
+            continue
+        evaluation = evaluation_work(run.spec)
+        planned += run.spec.episodes + evaluation
+        done += len(run.columns)
+        if run.evaluation is not None:
+            done += evaluation
+    if not planned:
+        return None
+    return done / planned
+
+
+def _headline(answer: Reported) -> str:
+    """Return the headline with its caveats, in one line."""
+    return " ".join((answer.headline, *(f"! {warning}" for warning in answer.warnings)))

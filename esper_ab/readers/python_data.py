@@ -14,7 +14,8 @@ import msgspec
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.readers.cells import cell_text
-from esper_ab.readers.external_table import COLUMNS, meaning, observations_of
+from esper_ab.readers.external_table import observations_of
+from esper_ab.readers.table_columns import COLUMNS, meaning
 from esper_ab.verdict.observations import POSITION, Observations
 
 _SOURCE = "the data"
@@ -39,7 +40,7 @@ def read_data(data: Any, names: Mapping[str, str] | None = None, groups: Sequenc
     """
     if isinstance(data, Observations):
         return data
-    columns = {name: _column(name, values) for name, values in _named_columns(data).items()}
+    columns = {name: _read_column(name, values) for name, values in _named_columns(data).items()}
     if not names and not groups and not {meaning(name) for name in columns} & {*COLUMNS}:
         return _by_group(columns)
     rows = _aligned(columns)
@@ -53,18 +54,28 @@ def _named_columns(data: Any) -> dict[str, Any]:
     """Return columns, or the outcomes of groups, by name."""
     if callable(getattr(data, "collect", None)):
         raise UsageError(f"{_SOURCE}: a {type(data).__name__} is a query without a result yet; pass its .collect()")
-    named = getattr(data, "column_names", None)
-    named = getattr(data, "columns", None) if named is None else named
-    names = list(data) if isinstance(data, Mapping) else named
+    names = _column_names(data)
     if not isinstance(names, Iterable) or not all(isinstance(name, str) for name in names):
+        kind = type(data).__name__
+        if names is not None:
+            kind += " with names that are not text"
         raise UsageError(
-            f"{_SOURCE}: expected a data frame, or a mapping of names to arrays or of groups to outcomes, not "
-            f"{type(data).__name__}{'' if names is None else ' with names that are not text'}"
+            f"{_SOURCE}: expected a data frame, or a mapping of names to arrays or of groups to outcomes, not {kind}"
         )
     return {name: data[name] for name in names}
 
 
-def _column(name: str, given: Any) -> _Column:
+def _column_names(data: Any) -> Any:
+    """Return the names of the columns, which each library keeps elsewhere; None if `data` has none."""
+    if isinstance(data, Mapping):
+        return list(data)
+    names = getattr(data, "column_names", None)  # pyarrow
+    if names is None:
+        names = getattr(data, "columns", None)  # pandas, polars
+    return names
+
+
+def _read_column(name: str, given: Any) -> _Column:
     """Return the values and their keys. Iterating over a column works in the same way in all data frame libraries."""
     if isinstance(given, Mapping):
         return _Column(list(given.values()), _keys(name, given), mapped=True)
@@ -77,48 +88,56 @@ def _column(name: str, given: Any) -> _Column:
         raise UsageError(f"{_SOURCE}, column {name}: expected an array of one dimension, not of {given.ndim}")
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise UsageError(f"{_SOURCE}, column {name}: expected an array, not {given!r}")
-    plain = getattr(given, "to_pylist", None) or getattr(given, "tolist", None) or getattr(given, "to_list", None)
+    to_list = getattr(given, "to_pylist", None) or getattr(given, "tolist", None) or getattr(given, "to_list", None)
+    values = to_list() if to_list else given
     index = getattr(given, "index", None)  # of a Series; `index` of a list is a method
     keys = _keys(name, index) if isinstance(index, Iterable) else None
-    return _Column(list(plain() if plain else given), keys)
+    return _Column(list(values), keys)
 
 
 def _keys(name: str, keys: Iterable[Any]) -> list[str]:
-    found = []
+    texts = []
     for key in keys:
         if isinstance(key, tuple):
             raise UsageError(f"{_SOURCE}, column {name}: an index of several levels; make columns of it: reset_index()")
-        found.append(cell_text(key))
-    return found
+        texts.append(cell_text(key))
+    return texts
 
 
 def _by_group(groups: Mapping[str, _Column]) -> Observations:
     """Read one row per outcome from the outcomes of each group."""
-    keyed = {name: one.keys for name, one in groups.items() if one.keys is not None}
-    without = [name for name in groups if name not in keyed]
-    if keyed and without and any(keys != [*map(str, range(len(keys)))] for keys in keyed.values()):
+    keyed = {name: column.keys for name, column in groups.items() if column.keys is not None}
+    unkeyed = [name for name in groups if name not in keyed]
+    if unkeyed and not all(_are_positions(keys) for keys in keyed.values()):
         raise UsageError(
-            f"{_SOURCE}: the outcomes of {next(iter(keyed))} have keys and those of {without[0]} have none, so they "
+            f"{_SOURCE}: the outcomes of {next(iter(keyed))} have keys and those of {unkeyed[0]} have none, so they "
             "cannot be paired; use a mapping of seeds to outcomes for each group"
         )
     rows: dict[str, list[Any]] = {"group": [], "pair": [], "outcome": []}
-    for name, one in groups.items():
-        rows["group"] += [name] * len(one.values)
-        rows["pair"] += range(len(one.values)) if without else keyed[name]
-        rows["outcome"] += one.values
-    found = observations_of(_SOURCE, rows, range(len(rows["group"])))
-    if without:
-        return msgspec.structs.replace(found, pair_column=POSITION)
-    return msgspec.structs.replace(found, paired_by_key=all(one.mapped for one in groups.values()))
+    for name, column in groups.items():
+        count = len(column.values)
+        rows["group"] += [name] * count
+        rows["pair"] += range(count) if unkeyed else keyed[name]
+        rows["outcome"] += column.values
+    observations = observations_of(_SOURCE, rows, range(len(rows["group"])))
+    if unkeyed:
+        return msgspec.structs.replace(observations, pair_column=POSITION)
+    return msgspec.structs.replace(observations, paired_by_key=all(column.mapped for column in groups.values()))
+
+
+def _are_positions(keys: Sequence[str]) -> bool:
+    """True if the keys are 0, 1, 2, …, so that they say no more than the order of the values."""
+    return list(keys) == [str(position) for position in range(len(keys))]
 
 
 def _aligned(columns: Mapping[str, _Column]) -> dict[str, list[Any]]:
     """Return the values of all columns by row: in the order of the first column's keys if columns have keys."""
-    keyed = {name: one.keys for name, one in columns.items() if one.keys is not None}
+    keyed = {name: column.keys for name, column in columns.items() if column.keys is not None}
     first = next(iter(keyed.values()), [])
     if all(keys == first for keys in keyed.values()):
-        return {name: one.values for name, one in columns.items()}
-    if len(keyed) < len(columns) or any({*keys} != {*first} or len({*keys}) < len(keys) for keys in keyed.values()):
+        return {name: column.values for name, column in columns.items()}
+    same_keys = all(set(keys) == set(first) and len(set(keys)) == len(keys) for keys in keyed.values())
+    if len(keyed) < len(columns) or not same_keys:
         raise UsageError(
             f"{_SOURCE}: the columns {', '.join(columns)} have different keys (index), so it is not known which values "
             "make a row; make a data frame of them first"

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from esper_ab.readers.compared import Source, differing
+from esper_ab.journal.fold import History
+from esper_ab.readers.agreement import Source, differing
 
 _OTHER_SEED = "rng_seed: "
 _ALLOWED = (_OTHER_SEED, "code: ", "version of ")  # beginnings of lines of `differing`
@@ -18,13 +19,15 @@ def are_replications(sources: Sequence[Source]) -> bool:
     Code and versions may differ, which `remarks` says.
     """
     seeds = {history.plan.experiment.rng_seed for _, history in sources}
-    groups = {
-        tuple(sorted(msgspec.json.encode(group.settings) for group in history.plan.experiment.groups))
-        for _, history in sources
-    }
+    groups = {_settings_of_groups(history) for _, history in sources}
     if len(seeds) < len(sources) or len(groups) > 1:
         return False
     return all(line.startswith(_ALLOWED) for line in differing(sources))
+
+
+def _settings_of_groups(history: History) -> tuple[bytes, ...]:
+    """Return the settings of all groups as JSON, whatever the names and the order of the groups."""
+    return tuple(sorted(msgspec.json.encode(group.settings) for group in history.plan.experiment.groups))
 
 
 def remarks(sources: Sequence[Source]) -> tuple[str, ...]:

@@ -29,8 +29,8 @@ class Reported(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def lines(self) -> tuple[str, ...]:
         """The answer as lines for a terminal, with its caveats."""
-        said = (f"{self.verdict}: {self.headline}", *(f"! {warning}" for warning in self.warnings))
-        return tuple(f"  {visible_line(line)}" for line in said)
+        lines = (f"{self.verdict}: {self.headline}", *(f"! {warning}" for warning in self.warnings))
+        return tuple(f"  {visible_line(line)}" for line in lines)
 
 
 class _Document(msgspec.Struct, kw_only=True):
@@ -45,17 +45,17 @@ def no_report(experiment_dir: Path) -> str:
     """Return a line for a finished experiment if its report is not built. Returns "" if there is a report."""
     if (experiment_dir / PAGE).is_file():
         return ""
-    if by := _writer(experiment_dir):
-        return by
+    if awaited := _announce_report(experiment_dir):
+        return awaited
     return f"There is no report yet: `{shell_command('report', experiment_dir)}` writes it."
 
 
-def _writer(experiment_dir: Path) -> str:
+def _announce_report(experiment_dir: Path) -> str:
     """Say which process of this machine will write the report of an experiment that has just finished; "" if none."""
-    by = last_holder(experiment_dir)
-    if by is None or by.host != os.uname().nodename:
+    process = last_holder(experiment_dir)
+    if process is None or process.host != os.uname().nodename:
         return ""
-    return f"The report is not there yet: process {by.pid}, which ran the experiment, writes it."
+    return f"The report is not there yet: process {process.pid}, which ran the experiment, writes it."
 
 
 def reported(experiment_dir: Path, history: History) -> tuple[tuple[Reported, ...], str]:
@@ -71,12 +71,12 @@ def reported(experiment_dir: Path, history: History) -> tuple[tuple[Reported, ..
         return (), ""
     except (OSError, *UNREADABLE):
         document = _Document(comparisons=())
-    found = document.comparisons
-    planned = [(comparison.a, comparison.b) for comparison in history.design.comparisons]
-    of_this_state = document.replicates in (None, history.replicates)
-    if [(one.a, one.b) for one in found] == planned and of_this_state:
-        return found, ""
-    if not of_this_state and (by := _writer(experiment_dir)):
-        return (), by
+    answered = [(answer.a, answer.b) for answer in document.comparisons]
+    planned = [(contrast.a, contrast.b) for contrast in history.design.comparisons]
+    current = document.replicates in (None, history.replicates)
+    if answered == planned and current:
+        return document.comparisons, ""
+    if not current and (awaited := _announce_report(experiment_dir)):
+        return (), awaited
     remedy = shell_command("report", experiment_dir)
     return (), f"{path.name} is damaged or out of date: `{remedy}` writes it again"

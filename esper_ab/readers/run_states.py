@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
@@ -29,7 +30,7 @@ def without_crashed(
     states = [str(cell).strip().lower() for cell in columns.get(name, ())]
     if not states or not {*states} <= _DONE | _LOST | _GOING_ON:
         return list(rows), ()
-    found = list[Observation]()
+    kept = list[Observation]()
     lost = list[Observation]()
     for row, state in zip(rows, states, strict=True):
         if state in _GOING_ON:
@@ -39,11 +40,15 @@ def without_crashed(
             )
         if state in _LOST:
             lost.append(row)
-        found.append(msgspec.structs.replace(row, value=None) if state in _LOST else row)
-    return found, (_note(name, lost),) if any(row.value is not None for row in lost) else ()
+            kept.append(msgspec.structs.replace(row, value=None))
+        else:
+            kept.append(row)
+    if all(row.value is None for row in lost):
+        return kept, ()
+    return kept, (_note(name, lost),)
 
 
 def _note(name: str, lost: Sequence[Observation]) -> str:
-    by_group = {row.group: sum(other.group == row.group for other in lost) for row in lost}
-    groups = ", ".join(f"{counted(count, 'run')} of {visible_line(group)}" for group, count in by_group.items())
+    counts = Counter(row.group for row in lost)
+    groups = ", ".join(f"{counted(count, 'run')} of {visible_line(group)}" for group, count in counts.items())
     return f"Lost, because the column {name} says that they did not finish, whatever outcome they reached: {groups}."

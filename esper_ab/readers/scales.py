@@ -24,112 +24,137 @@ from esper_ab.verdict.scale import Scale
 
 T = TypeVar("T")
 msgspec.json.Decoder(Measure)  # built now, in one thread: tests/house/test_decoders.py
-Told = str | float | Mapping[str, str | float]  # for all tasks, or by task
+Value = str | float
+ByTask = Value | Mapping[str, Value]  # one value for all tasks, or a value by task
 
 
 def scales_of(
     tasks: Sequence[str],
-    margin: Told,
+    margin: ByTask,
     *,
-    better: Told = "higher",
-    unit: Told = "",
+    better: ByTask = "higher",
+    unit: ByTask = "",
     label: str = "outcome",
-    worst: Told = "",
+    worst: ByTask = "",
 ) -> tuple[Scale, ...]:
     """Return one scale per task. Raises UsageError if a task is missing, unknown or has an invalid value."""
-    margins = _by_task("margin", tasks, margin, _size)
-    directions = _by_task("better", tasks, better, _direction, otherwise="higher")
-    units = _by_task("unit", tasks, unit, _unit, otherwise="")
-    worsts = _by_task("worst", tasks, worst, _worst) if worst != "" else {}
-    found = []
-    for task in tasks:
-        told = {"name": "outcome", "label": label, "unit": units[task], "better": directions[task]}
-        if units[task] == "%":
-            told["difference_unit"] = "points"
-        try:
-            outcome = msgspec.convert(told, Measure)
-        except msgspec.ValidationError:
-            shown = f"unit '{visible_line(units[task], LABEL_CHARS)}', label '{visible_line(label, LABEL_CHARS)}'"
-            raise UsageError(
-                f"{shown}: expected a unit of at most {UNIT_CHARS} characters and a label of 1 to {LABEL_CHARS}, both "
-                f"{PRINTABLE_WORDS}"
-            ) from None
-        found.append(Scale(task=task, outcome=outcome, margin=margins[task], worst=worsts.get(task)))
-    return tuple(found)
+    margins = _parse_by_task("margin", tasks, margin, _read_margin)
+    directions = _parse_by_task("better", tasks, better, _read_direction, otherwise="higher")
+    units = _parse_by_task("unit", tasks, unit, _read_unit, otherwise="")
+    worsts: dict[str, float] = {}
+    if worst != "":
+        worsts = _parse_by_task("worst", tasks, worst, _read_worst)
+    return tuple(
+        Scale(
+            task=task,
+            outcome=_make_measure(label, units[task], directions[task]),
+            margin=margins[task],
+            worst=worsts.get(task),
+        )
+        for task in tasks
+    )
 
 
-def told_by_task(text: str) -> Told:
+def _make_measure(label: str, unit: str, better: str) -> Measure:
+    """Return the outcome of a task; raises UsageError if its label or unit is too long or not printable."""
+    fields = {"name": "outcome", "label": label, "unit": unit, "better": better}
+    if unit == "%":
+        fields["difference_unit"] = "points"
+    try:
+        return msgspec.convert(fields, Measure)
+    except msgspec.ValidationError:
+        shown = f"unit '{visible_line(unit, LABEL_CHARS)}', label '{visible_line(label, LABEL_CHARS)}'"
+        raise UsageError(
+            f"{shown}: expected a unit of at most {UNIT_CHARS} characters and a label of 1 to {LABEL_CHARS}, both "
+            f"{PRINTABLE_WORDS}"
+        ) from None
+
+
+def told_by_task(text: str) -> ByTask:
     """Parse one value for all tasks, such as "2", or one value per task, such as "digits=2,CartPole-v1=25"."""
     if "=" not in text:
         return text
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for part in text.split(","):
-        name, _, value = (piece.strip() for piece in part.rpartition("="))
-        if not (name and value):
+        task, _, value = (piece.strip() for piece in part.rpartition("="))
+        if not (task and value):
             raise UsageError(f"{text!r}: expected one value for all tasks, or TASK=VALUE,TASK=VALUE")
-        if name in found:
-            raise UsageError(f"{text!r}: {name} occurs twice")
-        found[name] = value
-    return found
+        if task in values:
+            raise UsageError(f"{text!r}: {task} occurs twice")
+        values[task] = value
+    return values
 
 
-def ranges_of(tasks: Sequence[str], told: Told) -> dict[str, tuple[float, float]]:
+def ranges_of(tasks: Sequence[str], ranges: ByTask) -> dict[str, tuple[float, float]]:
     """Return the worst and the target outcome of every task, from text such as "0..100"; {} if there is no text."""
-    return _by_task("scores", tasks, told, _range) if told else {}
+    if not ranges:
+        return {}
+    return _parse_by_task("scores", tasks, ranges, _read_range)
 
 
-def _number(value: str | float) -> float:
-    """Return the number; NaN if it is not one."""
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return math.nan
-
-
-def _range(value: str | float) -> tuple[float, float]:
-    worst, dots, target = str(value).partition("..")
-    found = _number(worst), _number(target)
-    if not dots or not all(map(countable, found)) or abs(found[1] - found[0]) < SMALLEST_MARGIN:
-        raise UsageError(f"scores {value!r}: expected WORST..TARGET, two different finite numbers, as in 0..100")
-    return found
-
-
-def _by_task(
-    key: str, tasks: Sequence[str], told: Told, parse: Callable[[str | float], T], otherwise: T | None = None
+def _parse_by_task(
+    key: str, tasks: Sequence[str], given: ByTask, parse: Callable[[Value], T], otherwise: T | None = None
 ) -> dict[str, T]:
-    if not isinstance(told, Mapping):
-        return dict.fromkeys(tasks, parse(told))
-    for task in told:
+    """Return the value of every task, parsed; a task that is not in `given` has the value `otherwise`.
+
+    Raises UsageError for an unknown task, and for a task without a value if `otherwise` is None.
+    """
+    if not isinstance(given, Mapping):
+        return dict.fromkeys(tasks, parse(given))
+    for task in given:
         if task not in tasks:
             raise UsageError(f"{key}: no task {task!r}; {did_you_mean(task, filter(None, tasks))}")
-    found = {task: parse(told[task]) if task in told else otherwise for task in tasks}
-    lacking = [task for task, value in found.items() if value is None]
+    values: dict[str, T] = {}
+    lacking: list[str] = []
+    for task in tasks:
+        value = parse(given[task]) if task in given else otherwise
+        if value is None:
+            lacking.append(task)
+        else:
+            values[task] = value
     if lacking:
         raise UsageError(f"{key}: no value for task {lacking[0]!r}")
-    return {task: value for task, value in found.items() if value is not None}
+    return values
 
 
-def _size(value: str | float) -> float:
-    found = _number(value)
-    if not SMALLEST_MARGIN <= found <= LARGEST_OUTCOME:
+def _read_margin(value: Value) -> float:
+    margin = _number(value)
+    if not SMALLEST_MARGIN <= margin <= LARGEST_OUTCOME:
         raise UsageError(f"margin {value}: expected a positive number, the smallest difference worth acting on")
-    return found
+    return margin
 
 
-def _worst(value: str | float) -> float:
-    found = _number(value)
-    if not countable(found):
+def _read_worst(value: Value) -> float:
+    worst = _number(value)
+    if not countable(worst):
         raise UsageError(f"worst {value}: expected a number, the outcome that stands for a lost run")
-    return found
+    return worst
 
 
-def _unit(value: str | float) -> str:
+def _read_unit(value: Value) -> str:
     if not isinstance(value, str):
         raise UsageError(f"unit {value!r}: expected a text, as in %")
     return value
 
 
-def _direction(value: str | float) -> str:
+def _read_direction(value: Value) -> str:
     if value not in ("higher", "lower"):
         raise UsageError(f"better {value!r}: expected 'higher' or 'lower', to say which outcomes are better")
     return str(value)
+
+
+def _read_range(value: Value) -> tuple[float, float]:
+    low, dots, high = str(value).partition("..")
+    worst = _number(low)
+    target = _number(high)
+    if not (dots and countable(worst) and countable(target) and abs(target - worst) >= SMALLEST_MARGIN):
+        raise UsageError(f"scores {value!r}: expected WORST..TARGET, two different finite numbers, as in 0..100")
+    return worst, target
+
+
+def _number(value: Value) -> float:
+    """Return the number; NaN if it is not one."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return math.nan

@@ -20,13 +20,17 @@ def one_name_per_seed(rows: Sequence[Observation], column: str) -> tuple[list[Ob
     spellings: dict[str, dict[str, None]] = {}
     for row in rows:
         spellings.setdefault(seed_key(row.replicate), {})[row.replicate] = None
-    several = {key: tuple(found) for key, found in spellings.items() if len(found) > 1}
-    if not several:
+    ambiguous = {key: tuple(names) for key, names in spellings.items() if len(names) > 1}
+    if not ambiguous:
         return list(rows), ()
-    renamed = [
-        msgspec.structs.replace(row, replicate=seed_key(row.replicate)) if seed_key(row.replicate) in several else row
-        for row in rows
-    ]
-    shown = [f"{listed(several[key])} are one {column}" for key in list(several)[:_MOST_NAMED]]
-    more = f", and likewise {len(several) - _MOST_NAMED} more" if len(several) > _MOST_NAMED else ""
-    return renamed, (f"{'; '.join(shown)}{more}.",)
+    renamed = []
+    for row in rows:
+        key = seed_key(row.replicate)
+        if key in ambiguous:
+            row = msgspec.structs.replace(row, replicate=key)
+        renamed.append(row)
+    named = [f"{listed(ambiguous[key])} are one {column}" for key in list(ambiguous)[:_MOST_NAMED]]
+    more = ""
+    if len(ambiguous) > _MOST_NAMED:
+        more = f", and likewise {len(ambiguous) - _MOST_NAMED} more"
+    return renamed, (f"{'; '.join(named)}{more}.",)

@@ -8,36 +8,28 @@ limited, because the SQL may be somebody else's.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-import math
 import os
 import re
 import tempfile
 from collections.abc import Iterator, Sequence
-from decimal import Decimal
 from importlib import resources
-from itertools import chain, count, islice
+from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
-
-import msgspec
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.measures import TaskMeasures
 from esper_ab.contracts.regular_file import open_to_read
-from esper_ab.contracts.visible import visible_line
-from esper_ab.contracts.wording import counted
-from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.line import is_episode
 from esper_ab.journal.load import load
+from esper_ab.journal.lock import JOURNAL_NAME
 from esper_ab.readers.bounded import in_time, more_memory
+from esper_ab.readers.query_result import QueryResult
+from esper_ab.readers.tables import TABLES
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
-
-from esper_ab.readers.tables import TABLES
 
 LIMIT_S = 300.0  # for the answer to a query
 MOST_BYTES = 4 << 30  # memory of a query with its rows; of DuckDB's own buffers, and of the process in addition
@@ -46,10 +38,10 @@ MOST_TEXT_BYTES = 512 << 20
 VIEWS = ("runs", "episodes", "env_episodes", "evaluations", "ppo_updates", "seed_events", "incidents")
 _LONGEST_LINE_BYTES = 16 << 20  # longest episode line; DuckDB keeps two such buffers per core
 _GLOB = "*?["  # characters that DuckDB treats as a file pattern
-_ROWS_AT_ONCE, _PIECE_BYTES = 1024, 1 << 20  # fetched at once; rows with more text are fetched one by one
+_ROWS_AT_ONCE = 1024  # fetched at once, at most
+_PIECE_BYTES = 1 << 20  # text in the rows that are fetched at once; rows with more are fetched one by one
 _LESS = "query less, for example with LIMIT; `esper-ab export` writes whole tables"
 _SECOND_NAMES = {"held_out_accuracy": "final_accuracy"}  # of an outcome, as the first plan of dual-policy tests has it
-_ROWS_SHOWN = 200  # in the table for the terminal; --json and --csv give all
 _LOCK = """
 SET python_enable_replacements = false; SET enable_external_access = false; SET lock_configuration = true
 """
@@ -70,13 +62,6 @@ WHERE n < {lines} AND event.kind = 'episode'
 """
 
 
-class QueryResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The columns, which have distinct names, and the rows of one query, as Python values."""
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Any, ...], ...]
-
-
 def query(experiment_dir: Path, sql: str, limit_s: float = LIMIT_S) -> QueryResult:
     """Run `sql` and return its rows.
 
@@ -92,8 +77,8 @@ def query(experiment_dir: Path, sql: str, limit_s: float = LIMIT_S) -> QueryResu
 
     def answer() -> QueryResult:
         with connection:  # closed by this thread, because closing waits for the query
-            found = relation(connection, sql, VIEWS)
-            return QueryResult(columns=tuple(found.columns), rows=tuple(_rows(connection.execute(sql))))
+            columns = tuple(relation(connection, sql, VIEWS).columns)
+            return QueryResult(columns=columns, rows=tuple(_rows(connection.execute(sql))))
 
     try:
         with more_memory(MOST_BYTES):
@@ -112,8 +97,11 @@ def _rows(result: DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
     text_bytes = 0
     at_once = 1
     while piece := result.fetchmany(at_once):
-        size = sum(len(value) for row in piece for value in row if isinstance(value, str | bytes))
-        at_once = min(2 * at_once, _ROWS_AT_ONCE) if size < _PIECE_BYTES else 1
+        size = sum(map(_text_bytes, piece))
+        if size < _PIECE_BYTES:
+            at_once = min(2 * at_once, _ROWS_AT_ONCE)
+        else:
+            at_once = 1
         rows += len(piece)
         text_bytes += size
         if rows > MOST_ROWS:
@@ -121,6 +109,10 @@ def _rows(result: DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
         if text_bytes > MOST_TEXT_BYTES:
             raise UsageError(f"SQL: more than {MOST_TEXT_BYTES >> 20} MiB of text in the rows; {_LESS}")
         yield from piece
+
+
+def _text_bytes(row: tuple[Any, ...]) -> int:
+    return sum(len(value) for value in row if isinstance(value, str | bytes))
 
 
 def viewed(experiment_dir: Path, lines: int, measures: TaskMeasures) -> DuckDBPyConnection:
@@ -150,13 +142,14 @@ def _views(measures: TaskMeasures) -> str:
     """Return views.sql with a column per declared measure, and the outcome under its second name, if it has one."""
     text = resources.files("esper_ab.readers").joinpath("views.sql").read_text(encoding="utf-8")
     quoted = [f'"{name}"' for name in measures.names]
-    second = _SECOND_NAMES.get(measures.outcome.name)
-    filled = {
-        "{second}": f",\n    list_avg([e.outcome for e in r.envs]) AS {second}" if second else "",
-        "{means}": "".join(f",\n    list_avg([e.measures.{name} for e in r.envs]) AS {name}" for name in quoted),
-        "{fields}": f", measures STRUCT({', '.join(f'{name} DOUBLE' for name in quoted)})" if quoted else "",
-        "{keys}": f', "measures": {json.dumps(dict.fromkeys(measures.names, "DOUBLE"))}' if quoted else "",
-    }
+    filled = {"{second}": "", "{means}": "", "{fields}": "", "{keys}": ""}
+    if second := _SECOND_NAMES.get(measures.outcome.name):
+        filled["{second}"] = f",\n    list_avg([e.outcome for e in r.envs]) AS {second}"
+    if quoted:
+        means = [f",\n    list_avg([e.measures.{name} for e in r.envs]) AS {name}" for name in quoted]
+        filled["{means}"] = "".join(means)
+        filled["{fields}"] = f", measures STRUCT({', '.join(f'{name} DOUBLE' for name in quoted)})"
+        filled["{keys}"] = f', "measures": {json.dumps(dict.fromkeys(measures.names, "DOUBLE"))}'
     for token, columns in filled.items():
         text = text.replace(token, columns)
     return text
@@ -187,90 +180,22 @@ def lock(connection: DuckDBPyConnection) -> None:
     connection.execute(_LOCK)
 
 
-def query_json(answer: QueryResult) -> str:
-    """Return the rows of a query as a JSON array of objects."""
-    return _json([dict(zip(answer.columns, row, strict=True)) for row in answer.rows], indent=2)
-
-
-def query_csv(answer: QueryResult) -> str:
-    """Return the rows of a query as comma-separated values with a header line; NULL is empty.
-
-    Lists, structs and maps are written as JSON, as in the files of `export`.
-    """
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(answer.columns)
-    writer.writerows(["" if value is None else _written(value) for value in row] for row in answer.rows)
-    return buffer.getvalue().removesuffix("\n")
-
-
-def query_text(answer: QueryResult) -> str:
-    """Return a plain table for the terminal: numbers right-aligned, floats with six digits, long results truncated."""
-    shown = answer.rows[:_ROWS_SHOWN]
-    lines = [tuple(map(visible_line, answer.columns)), *(tuple(_cell(value) for value in row) for row in shown)]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(answer.columns))]
-    right = [all(isinstance(row[i], int | float) or row[i] is None for row in shown) for i in range(len(widths))]
-    text = [
-        "  ".join(
-            cell.rjust(width) if numeric else cell.ljust(width)
-            for cell, width, numeric in zip(line, widths, right, strict=True)
-        ).rstrip()
-        for line in lines
-    ]
-    text.insert(1, "  ".join("-" * width for width in widths))
-    if len(answer.rows) > _ROWS_SHOWN:
-        cut = f"; the first {_ROWS_SHOWN} are shown (all: --json or --csv)"
-    else:
-        cut = ""
-    return "\n".join([*text, f"({counted(len(answer.rows), 'row')}{cut})"])
-
-
 def distinct(columns: Sequence[str]) -> tuple[str, ...]:
     """Return distinct column names: a repeated name gets a number (run, run_1), as in DuckDB's frames.
 
     As in SQL, names that differ only in case count as equal.
     """
-    found: list[str] = []
+    names: list[str] = []
     taken: set[str] = set()
-    for name in columns:
-        names = chain((name,), (f"{name}_{number}" for number in count(1)))
-        found.append(next(one for one in names if one.lower() not in taken))
-        taken.add(found[-1].lower())
-    return tuple(found)
-
-
-def _json(value: Any, indent: int | None = None) -> str:
-    return json.dumps(_plain(value), indent=indent, default=_written, allow_nan=False)
-
-
-def _plain(value: Any) -> Any:
-    """Replace infinity and NaN, which JSON lacks, by None, and SQL's decimals by floats."""
-    if isinstance(value, Decimal):
-        return float(value)
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key if isinstance(key, str) else _written(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return value
-
-
-def _written(value: Any) -> str:
-    """Return a value as it is written in SQL and JSON, without Python syntax."""
-    if isinstance(value, dict | list | tuple | bool):
-        return _json(value)
-    if isinstance(value, bytes):
-        return value.decode("ascii", "backslashreplace")
-    return str(value)
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return "NULL"
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    return visible_line(_written(value))
+    for column in columns:
+        name = column
+        number = 0
+        while name.lower() in taken:
+            number += 1
+            name = f"{column}_{number}"
+        names.append(name)
+        taken.add(name.lower())
+    return tuple(names)
 
 
 def one_line(error: Exception) -> str:
@@ -289,11 +214,11 @@ def relation(connection: DuckDBPyConnection, sql: str, tables: Sequence[str] = T
         statements = connection.extract_statements(sql)
         if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
             raise UsageError(f"SQL: expected one SELECT, not {sql!r}; tables: {', '.join(tables)}")
-        found = connection.sql(sql)
-        names = distinct(found.columns)
-        if list(names) == found.columns:
-            return found
-        return found.project(", ".join(f"#{place} AS {_quoted(name)}" for place, name in enumerate(names, start=1)))
+        rows = connection.sql(sql)
+        names = distinct(rows.columns)
+        if list(names) == rows.columns:
+            return rows
+        return rows.project(", ".join(f"#{place} AS {_quoted(name)}" for place, name in enumerate(names, start=1)))
     except duckdb.Error as error:
         raise UsageError(f"SQL: {one_line(error)}; tables: {', '.join(tables)}") from None
 

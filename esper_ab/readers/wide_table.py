@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from esper_ab.contracts.errors import OpenQuestion, Setting, Unanswered, UsageError
+from esper_ab.contracts.errors import OpenQuestion, SettingName, Unanswered, UsageError
 from esper_ab.contracts.visible import visible_line
 from esper_ab.contracts.wording import did_you_mean, listed
 from esper_ab.readers.cells import outcome_of
@@ -28,23 +28,23 @@ def long_of(
     """
     for name in groups:
         if name not in columns:
-            raise UsageError(Setting("groups"), f": {source} has no column {name!r}; {did_you_mean(name, columns)}")
+            raise UsageError(SettingName("groups"), f": {source} has no column {name!r}; {did_you_mean(name, columns)}")
     if len(set(groups)) < max(2, len(groups)):
-        raise UsageError(Setting("groups"), ": name at least two columns, each of them once")
+        raise UsageError(SettingName("groups"), ": name at least two columns, each of them once")
     others = {name: cells for name, cells in columns.items() if name not in groups}
     ours = ("group", "pair", "outcome") if by_row else ("group", "outcome")
-    found: dict[str, list[object]] = {name: [] for name in (*ours, *others)}
+    table: dict[str, list[object]] = {name: [] for name in (*ours, *others)}
     numbers = []
     for place, number in enumerate(row_numbers):
         for group in groups:
             numbers.append(number)
-            found["group"].append(group)
-            found["outcome"].append(outcome_of(columns[group][place], f"{source}, row {number}, column {group}"))
+            table["group"].append(group)
+            table["outcome"].append(outcome_of(columns[group][place], f"{source}, row {number}, column {group}"))
             if by_row:
-                found["pair"].append(number)
+                table["pair"].append(number)
             for name, cells in others.items():
-                found[name].append(cells[place])
-    return found, numbers
+                table[name].append(cells[place])
+    return table, numbers
 
 
 def ask_for_groups(source: str, columns: Mapping[str, Sequence[object]]) -> None:
@@ -54,7 +54,9 @@ def ask_for_groups(source: str, columns: Mapping[str, Sequence[object]]) -> None
     chart of W&B, whose rows are steps.
     """
     if curves := [name for name in columns if {f"{name}__MIN", f"{name}__MAX"} <= {*columns}]:
-        more = f" and {len(curves) - 1} more" if curves[1:] else ""
+        more = ""
+        if len(curves) > 1:
+            more = f" and {len(curves) - 1} more"
         raise UsageError(
             f"{source}: it has the curves of a chart of W&B, a column per run ({visible_line(curves[0], 60)}{more}) "
             "and a row per step; needed is a row per run, with the columns group, seed and outcome"
@@ -67,7 +69,7 @@ def ask_for_groups(source: str, columns: Mapping[str, Sequence[object]]) -> None
                 OpenQuestion(
                     f"it has no columns 'group' and 'outcome'; if each row is a seed, and {listed(likely)} "
                     f"are the groups",
-                    (Setting("groups", likely),),
+                    (SettingName("groups", likely),),
                 )
             ],
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.machine import Machine
 from esper_ab.settings.experiment import AskedExperiment
 
@@ -36,7 +36,7 @@ def resolve_devices(experiment: AskedExperiment, machine: Machine, *, on_cores: 
     """
     if not experiment.devices:
         if machine.gpu_problem and not on_cores:
-            raise UsageError(f"{machine.gpu_problem}; to use the CPU anyway, add ", Setting("devices", ("cpu",)))
+            raise UsageError(f"{machine.gpu_problem}; to use the CPU anyway, add ", SettingName("devices", ("cpu",)))
         gpus = () if on_cores else machine.names("cuda")
         return gpus or _cpu_lanes(experiment, machine)
     if on_cores:
@@ -54,9 +54,9 @@ def resolve_devices(experiment: AskedExperiment, machine: Machine, *, on_cores: 
     for name in pool:
         if pool.count(name) > 1:
             raise UsageError(
-                Setting("devices"),
+                SettingName("devices"),
                 f": {name} is named twice; if several runs should share a device, use ",
-                Setting("placement", "share"),
+                SettingName("placement", "share"),
             )
     return tuple(pool)
 
@@ -67,7 +67,7 @@ def _refuse_missing(device: str, available: Sequence[str], machine: Machine) -> 
     why = _why_no_gpu(machine)
     if device.startswith("cuda") and why:
         missing += f" ({why})"
-    raise UsageError(Setting("devices"), missing)
+    raise UsageError(SettingName("devices"), missing)
 
 
 def _refuse_gpus(experiment: AskedExperiment) -> None:
@@ -75,7 +75,7 @@ def _refuse_gpus(experiment: AskedExperiment) -> None:
     for name in experiment.devices:
         if name.startswith("cuda"):
             raise UsageError(
-                Setting("devices"),
+                SettingName("devices"),
                 f": environments and policies of {experiment.task} run on the CPU, so {name} "
                 "would be idle; leave it out, or name cores",
             )

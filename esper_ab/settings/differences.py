@@ -34,12 +34,12 @@ def differences(groups: Sequence[Group]) -> tuple[Difference, ...]:
     """Return the settings that differ between groups, in the order of the schema."""
     tables = {group.name: flat(group) for group in groups}
     keys = next(iter(tables.values()))
-    found = []
+    differing = []
     for key in keys:
         values = {name: table[key] for name, table in tables.items()}
         if len(set(values.values())) > 1:
-            found.append(Difference(key=key, values=values))
-    return tuple(found)
+            differing.append(Difference(key=key, values=values))
+    return tuple(differing)
 
 
 def axes(a: Group, b: Group) -> tuple[str, ...]:
@@ -47,9 +47,9 @@ def axes(a: Group, b: Group) -> tuple[str, ...]:
 
     A group that does not learn reads no `policy.`, `ppo.` or `reward.` keys.
     """
-    learns = {"ppo"} == {a.settings.controller.name, b.settings.controller.name}
+    both_learn = a.settings.controller.name == "ppo" and b.settings.controller.name == "ppo"
     keys = [difference.key for difference in differences((a, b))]
-    if not learns:
+    if not both_learn:
         keys = [key for key in keys if not key.startswith(_LEARNING_ONLY)]
     if "reward.mode" in keys and "reward.params" in keys:
         keys.remove("reward.params")  # implied by the mode

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.measures import Margin, Unit
 from esper_ab.contracts.records import GroupName
 from esper_ab.contracts.settings import (
@@ -150,7 +150,7 @@ def refuse_too_many(groups: int, seeds: int, parts: int = 1) -> None:
     if (runs := groups * seeds * parts) > MOST_RUNS:
         whole = f"{runs:,} runs, but an experiment has at most {MOST_RUNS:,}"
         raise UsageError(
-            Setting("seeds", seeds),
+            SettingName("seeds", seeds),
             f": {whole}; with so many groups, at most ",
-            Setting("seeds", max(1, MOST_RUNS // (groups * parts))),
+            SettingName("seeds", max(1, MOST_RUNS // (groups * parts))),
         )

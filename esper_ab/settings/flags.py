@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_origin
 
-from esper_ab.contracts.errors import Setting, UsageError, as_flag
+from esper_ab.contracts.errors import SettingName, UsageError, as_flag
 from esper_ab.contracts.plain_values import whole_number
 from esper_ab.contracts.visible import visible_line
 from esper_ab.settings.assignments import Assignment, split_commas
@@ -18,28 +18,28 @@ _LISTS = {"slots": "--slots early late", "devices": "--devices cpu:0 cpu:1"}  # 
 def of_flags(flags: Mapping[str, object]) -> list[Assignment]:
     """Convert flags to assignments."""
     return [
-        Assignment(key, value, as_flag(Setting(key.rpartition(".")[2])), Path.cwd(), is_text=False)
+        Assignment(key, value, as_flag(SettingName(key.rpartition(".")[2])), Path.cwd(), is_text=False)
         for key, value in flags.items()
     ]
 
 
 def read_flags(options: Mapping[str, Any]) -> dict[str, object]:
     """Return the settings given by flags, by key; UsageError for an invalid list or number."""
-    found: dict[str, object] = {}
+    settings: dict[str, object] = {}
     for key, setting in FIELDS.items():
         value = options.get(setting.flag)
         negates = setting.flag.startswith("no_")
         if key == "seeds" or value is None or (value is False and (negates or not setting.default)):
             continue  # a 0 is kept here and refused later
-        found[key] = False if negates else _flag_value(setting, value)
+        settings[key] = False if negates else _flag_value(setting, value)
     higher = options.get("higher")
     lower = options.get("lower")
     if higher and lower:
         raise UsageError("--higher and --lower exclude each other, because one outcome decides")
     if higher or lower:
-        found["outcome"] = higher or lower
-        found["outcome_better"] = "higher" if higher else "lower"
-    return found | _seeds(options.get("seeds"), options.get("max"))
+        settings["outcome"] = higher or lower
+        settings["outcome_better"] = "higher" if higher else "lower"
+    return settings | _read_seeds(options.get("seeds"), options.get("max"))
 
 
 def _flag_value(setting: Field, value: Any) -> object:
@@ -47,13 +47,13 @@ def _flag_value(setting: Field, value: Any) -> object:
     if setting.key == "eval_episodes":
         if value == "auto":
             return value
-        return _whole(value, flag, " or auto")
+        return _read_whole(value, flag, " or auto")
     if get_origin(setting.type) is not tuple:
         return value
     if setting.key not in _LISTS:
         pieces = split_commas(value, flag)
         if setting.key == "looks":
-            return [_whole(piece, flag) for piece in pieces]
+            return [_read_whole(piece, flag) for piece in pieces]
         return pieces
     names = [piece for piece in str(value).split(",") if piece]
     if not names:
@@ -61,14 +61,15 @@ def _flag_value(setting: Field, value: Any) -> object:
     return names
 
 
-def _whole(text: str, origin: str, otherwise: str = "") -> int:
+def _read_whole(text: str, origin: str, otherwise: str = "") -> int:
     """Parse a whole number from `origin`; raises UsageError, naming the alternative `otherwise`, for anything else."""
-    if (found := whole_number(text)) is None:
+    number = whole_number(text)
+    if number is None:
         raise UsageError(f"{origin}: expected a whole number{otherwise}, not {visible_line(text, 40)!r}")
-    return found
+    return number
 
 
-def _seeds(seeds: str | None, most: int | None) -> dict[str, object]:
+def _read_seeds(seeds: str | None, most: int | None) -> dict[str, object]:
     """Return the settings for `--seeds N`, `--seeds auto --max N` (at most N seeds) or `--seeds auto` (no maximum)."""
     if seeds == "auto":
         return {"open_ended": True} if most is None else {"seeds": most}
@@ -76,4 +77,4 @@ def _seeds(seeds: str | None, most: int | None) -> dict[str, object]:
         raise UsageError("--max needs --seeds auto; --seeds N is already a maximum")
     if seeds is None:
         return {}
-    return {"seeds": _whole(seeds, "--seeds", " or auto")}
+    return {"seeds": _read_whole(seeds, "--seeds", " or auto")}

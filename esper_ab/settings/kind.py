@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.kinds_of_task import Concern, kind_of_task, kinds, of_kind
 from esper_ab.contracts.machine import ControllerQuestion, Machine, Questions, TaskFacts
 from esper_ab.contracts.settings import EVERY_KIND, POLICIES, GroupSettings
@@ -128,9 +128,9 @@ class SettingsKind(Concern):
         """Raise UsageError if the runs cannot take turns, or if the preflight found a problem with a group."""
         if asked.takes_turns and asked.sync == "independent":
             raise UsageError(
-                Setting("placement", asked.placement),
+                SettingName("placement", asked.placement),
                 " takes turns at the barrier, but ",
-                Setting("sync", "independent"),
+                SettingName("sync", "independent"),
                 " has none: choose one",
             )
         for group in asked.groups:
@@ -178,7 +178,7 @@ def _refuse_reward_as_outcome(outcome: str, group: Group) -> None:
     """Raise UsageError if the outcome is the reward that a group trains on."""
     if outcome and outcome == group.settings.reward.mode:
         raise UsageError(
-            Setting("outcome", outcome),
+            SettingName("outcome", outcome),
             f" is the reward of group {group.name!r}, and a reward cannot decide which "
             "group is better; name an outcome that the task is about, or omit it for the environment's own return",
         )
@@ -194,15 +194,16 @@ def _check_on(group: Group, asked: AskedExperiment, machine: Machine) -> None:
         problem = next(reward.problem for reward in machine.user_rewards if reward.reference == mode)
         if problem:
             raise UsageError(f"group {group.name!r}: reward={mode}: {problem}")
-    for blueprint in settings.growth.blueprints:
-        refuse_unknown("blueprint", blueprint, machine.blueprints)
+    if machine.blueprints:  # only growth has any
+        for blueprint in settings.growth.blueprints:
+            refuse_unknown("blueprint", blueprint, machine.blueprints)
     if group.name in machine.controller_problems:
         raise UsageError(f"group {group.name!r}: {machine.controller_problems[group.name]}")
     whole = settings.policy.memory == "lstm" and settings.gym.rollout == "episodes"
     if settings.has_policy and whole and settings.ppo.minibatches > asked.n_envs:
         raise UsageError(
             f"group {group.name!r}: ppo.minibatches={settings.ppo.minibatches} with ",
-            Setting("n_envs", asked.n_envs),
+            SettingName("n_envs", asked.n_envs),
             "; a minibatch consists of whole environments: at most ",
-            Setting("ppo.minibatches", asked.n_envs, assigned=True),
+            SettingName("ppo.minibatches", asked.n_envs, assigned=True),
         )

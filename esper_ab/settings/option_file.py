@@ -31,14 +31,14 @@ def load_option_file(
     file = path / f"{what.replace(' ', '_')}.json" if path.is_dir() else path
     option = "--" + what.replace(" ", "-")
     try:
-        found = decoder.decode(read_regular(file).removeprefix(codecs.BOM_UTF8))
+        content = decoder.decode(read_regular(file).removeprefix(codecs.BOM_UTF8))
     except OSError as error:
         raise UsageError(f"{option} {file}: {error.strerror}; `esper-ab {made_by}` writes one") from None
     except UNREADABLE as error:
         raise UsageError(f"{option} {file}: not a {what} of this version: {error}") from None
-    if found.schema != schema:
+    if content.schema != schema:
         raise UsageError(
-            f"{option} {file}: schema {found.schema}, but this version reads {schema}; "
+            f"{option} {file}: schema {content.schema}, but this version reads {schema}; "
             f"create it again with `esper-ab {made_by}`"
         )
-    return found
+    return content

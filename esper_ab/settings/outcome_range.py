@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.measures import countable
 from esper_ab.settings.experiment import ExperimentSettings
 
@@ -11,15 +11,25 @@ def read_range(text: str) -> tuple[float | None, float | None]:
     """Parse LOW..HIGH, where either end may be missing; raises UsageError for anything else."""
     if not text:
         return None, None
-    parts = text.split("..")
     try:
-        low, high = (float(part) if part else None for part in parts)
-        known = [end for end in (low, high) if end is not None]
-        if known and all(map(countable, known)) and known == sorted(set(known)):
-            return low, high
+        low_text, high_text = text.split("..")
+        low = _read_end(low_text)
+        high = _read_end(high_text)
     except ValueError:
-        pass
-    raise UsageError(Setting("outcome_range"), f": expected LOW..HIGH, as in 0..100 or 0.., not {text!r}")
+        raise _not_a_range(text) from None
+    ends = [end for end in (low, high) if end is not None]
+    if not ends or not all(map(countable, ends)) or ends != sorted(set(ends)):
+        raise _not_a_range(text)
+    return low, high
+
+
+def _read_end(text: str) -> float | None:
+    """Return the number; None if there is no text. Raises ValueError."""
+    return float(text) if text else None
+
+
+def _not_a_range(text: str) -> UsageError:
+    return UsageError(SettingName("outcome_range"), f": expected LOW..HIGH, as in 0..100 or 0.., not {text!r}")
 
 
 def worst_outcome(experiment: ExperimentSettings) -> float | None:

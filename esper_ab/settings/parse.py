@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.records import GROUP_NAME
 from esper_ab.contracts.run_files import plain_group
 from esper_ab.contracts.settings import GroupSettings
@@ -43,23 +43,36 @@ def parse(request: Request) -> AskedExperiment:
     """
     task = request.said("task") or FIELDS["task"].default
     if request.tasks or request.by_task or "," in task:
-        raise UsageError(Setting("task"), ": give one task here; only `esper-ab launch` takes several")
+        raise UsageError(SettingName("task"), ": give one task here; only `esper-ab launch` takes several")
     if task.endswith(".py"):
-        raise UsageError(Setting("task", task), f": name what makes the environment, as in {Path(task).name}:make")
+        raise UsageError(SettingName("task", task), f": name what makes the environment, as in {Path(task).name}:make")
     kind = kind_of_request(request)
     asked = _collect_groups(request, kind)
-    groups = tuple(_make_group(one, request, kind.defaults) for one in asked)
-    folders = {plain_group(one.name): one.name for one in groups}
-    for one in groups:
-        if (other := folders[plain_group(one.name)]) != one.name:
-            raise UsageError(Setting("groups"), f": {one.name} and {other} would share a folder; rename one of them")
+    groups = tuple(_make_group(group, request, kind.defaults) for group in asked)
+    _refuse_shared_folders([group.name for group in groups])
     _refuse_without_effect(request, asked)
-    values = {**kind.defaults} | {key: one.value for key, one in request.common.items()}
+    values = {**kind.defaults, **_values(request.common)}
     values = {key: value for key, value in values.items() if not of_group(key)}
-    layers = (request.common, *(layer for group in asked for layer in (group.table, group.own)))
-    asked_for = msgspec.convert({**nest(values), "groups": groups}, type=AskedExperiment)
-    refuse_too_many(len(groups), asked_for.seeds)
-    return kind.read(asked_for, [one for layer in layers for one in layer.values()])
+    experiment = msgspec.convert({**nest(values), "groups": groups}, type=AskedExperiment)
+    refuse_too_many(len(groups), experiment.seeds)
+    assignments = list(request.common.values())
+    for group in asked:
+        assignments += [*group.table.values(), *group.own.values()]
+    return kind.read(experiment, assignments)
+
+
+def _refuse_shared_folders(names: Sequence[str]) -> None:
+    """Raise UsageError if two groups would write their files into one folder."""
+    folders = {plain_group(name): name for name in names}
+    for name in names:
+        other = folders[plain_group(name)]
+        if other != name:
+            raise UsageError(SettingName("groups"), f": {name} and {other} would share a folder; rename one of them")
+
+
+def _values(layer: Layer) -> dict[str, Any]:
+    """Return the values of a layer by key."""
+    return {key: assignment.value for key, assignment in layer.items()}
 
 
 def kind_of_request(request: Request) -> SettingsKind:
@@ -73,7 +86,8 @@ def nest(values: Mapping[str, Any]) -> dict[str, Any]:  # dotted keys -> nested 
     tree: dict[str, Any] = {}
     for key, value in values.items():
         if key.startswith(TRAINER):
-            sections, name = [TRAINER.rstrip(".")], key.removeprefix(TRAINER)  # "algo.lr" is one name of the user's
+            sections = [TRAINER.rstrip(".")]
+            name = key.removeprefix(TRAINER)  # "algo.lr" is one name of the user's
         else:
             *sections, name = key.split(".")
         branch = tree
@@ -91,7 +105,7 @@ def _make_group(asked: _Asked, request: Request, defaults: Mapping[str, object])
             "and contain only letters, digits and _.=+-, at most 64 characters"
         )
     layers = {**request.weak, **asked.table, **request.strong, **asked.own}
-    values = {**defaults, **{key: one.value for key, one in layers.items()}}
+    values = {**defaults, **_values(layers)}
     own = nest({key: value for key, value in values.items() if of_group(key)})
     return Group(name=asked.name, settings=msgspec.convert(own, type=GroupSettings))
 
@@ -100,25 +114,27 @@ def _collect_groups(request: Request, kind: SettingsKind) -> list[_Asked]:
     """Collect the groups, each with its own layers."""
     created = [*(() if request.alone else request.tables), *request.altered]
     if kind.no_groups and not (request.groups or created):
-        raise UsageError(Setting("groups"), kind.no_groups)
+        raise UsageError(SettingName("groups"), kind.no_groups)
     declared = request.groups or (() if created else kind.default_groups)
-    asked = [_named(text, request, kind) for text in declared]
+    asked = [_read_entry(text, request, kind) for text in declared]
     called = [group.name for group in asked]
     for name in called:
         if called.count(name) > 1:
-            raise UsageError(Setting("groups"), f": {name!r} is named twice; rename one, as in {name}2={name}")
+            raise UsageError(SettingName("groups"), f": {name!r} is named twice; rename one, as in {name}2={name}")
     for name in dict.fromkeys(created):
         if name not in called:
-            choice = () if ":" in name or kind.free_names else _find_choice(name, kind, name, request)
+            choice: tuple[Assignment, ...] = ()
+            if ":" not in name and not kind.free_names:
+                choice = _find_choice(name, kind, name, request)
             table = request.tables.get(name, {})
-            asked.append(_with_layers(name, [one for one in choice if one.key not in table], request))
+            asked.append(_collect_layers(name, [chosen for chosen in choice if chosen.key not in table], request))
     return asked
 
 
-def _named(text: str, request: Request, kind: SettingsKind) -> _Asked:
+def _read_entry(text: str, request: Request, kind: SettingsKind) -> _Asked:
     """Return the group described by an entry (NAME or NAME=MODE) of `--groups` or of a file's list."""
     if not text.strip():
-        raise UsageError(Setting("groups"), ": a name is missing; separate names by commas, as in shaped,wait")
+        raise UsageError(SettingName("groups"), ": a name is missing; separate names by commas, as in shaped,wait")
     if text in request.tables or text in request.altered:  # "lr=1e-3", from --vary
         name = text
         equals = ""
@@ -126,17 +142,21 @@ def _named(text: str, request: Request, kind: SettingsKind) -> _Asked:
     else:
         name, equals, meaning = (part.strip() for part in text.partition("="))
     if not equals and ":" in name:
-        raise UsageError(Setting("groups", text), f": give the group with your own function a name, as in mine={text}")
+        raise UsageError(
+            SettingName("groups", text), f": give the group with your own function a name, as in mine={text}"
+        )
     if kind.free_names and not equals:
-        return _with_layers(name, (), request)
+        return _collect_layers(name, (), request)
     choice = _find_choice(meaning if equals else name, kind, f"--groups {text}", request)
     if not choice and (equals or (name not in request.tables and name not in request.altered)):
-        raise UsageError(Setting("groups", text), f": {_explain_no_choice(meaning if equals else name, kind)}")
-    return _with_layers(name, () if not equals and name in request.tables else choice, request)
+        raise UsageError(SettingName("groups", text), f": {_explain_no_choice(meaning if equals else name, kind)}")
+    if not equals and name in request.tables:
+        choice = ()
+    return _collect_layers(name, choice, request)
 
 
-def _with_layers(name: str, chosen: Iterable[Assignment], request: Request) -> _Asked:
-    own = {**{one.key: one for one in chosen}, **request.altered.get(name, {})}
+def _collect_layers(name: str, chosen: Iterable[Assignment], request: Request) -> _Asked:
+    own = {**{assignment.key: assignment for assignment in chosen}, **request.altered.get(name, {})}
     return _Asked(name, request.tables.get(name, {}), own)
 
 

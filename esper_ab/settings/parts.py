@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.wording import did_you_mean
 from esper_ab.settings.assignments import Assignment, read_assignment, split_commas
 from esper_ab.settings.experiment import AskedExperiment, refuse_too_many
@@ -69,7 +69,7 @@ def parse_parts(request: Request) -> tuple[Part, ...]:
         _refuse_alone(asked)
         if len(asked.groups) < 2:
             only = asked.groups[0].name
-            raise UsageError(Setting("groups", only), ": a verdict over several tasks or cells needs another group")
+            raise UsageError(SettingName("groups", only), ": a verdict over several tasks or cells needs another group")
         refuse_too_many(len(asked.groups), asked.seeds, len(named))
         parts.append(Part(name=name, asked=asked))
     return tuple(parts)
@@ -185,5 +185,5 @@ def _refuse_for_one(tasks: Sequence[str], request: Request) -> None:
 def _refuse_alone(asked: AskedExperiment) -> None:
     for key, field in FIELDS.items():
         if field.spec.alone and getattr(asked, key) != field.default:
-            named = Setting("seeds", "auto") if key == "open_ended" else Setting(field.flag)
+            named = SettingName("seeds", "auto") if key == "open_ended" else SettingName(field.flag)
             raise UsageError(named, f": {field.spec.alone}")

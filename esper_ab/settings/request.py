@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.trainer import is_command, placeholders
 from esper_ab.contracts.wording import which_setting
 from esper_ab.settings.assignments import Assignment, read_assignment, split_commas
@@ -61,7 +61,7 @@ class Request:
         Raises UsageError as `request` does, and also if a setting is already set.
         """
         trainer = self.said("trainer") or ""
-        layer = _layer(_as_meant(written, trainer), free=bool(trainer))
+        layer = _check_layer(_add_prefix(written, trainer), free=bool(trainer))
         for key, assignment in layer.items():
             if key in self.strong:
                 raise UsageError(f"{assignment.origin}: {key} is set twice")
@@ -85,7 +85,7 @@ def read_request(options: Mapping[str, Any], file: FileSettings = NO_FILE) -> Re
     vary = options.get("vary") or ""
     if vary:
         _check_vary(options, file)
-    found = request(
+    merged = request(
         file,
         groups=tuple(groups),
         group=options.get("group") or (),
@@ -93,7 +93,7 @@ def read_request(options: Mapping[str, Any], file: FileSettings = NO_FILE) -> Re
         flags=read_flags(options),
         vary=vary,
     )
-    return replace(found, grid=tuple(options.get("grid") or ()), scores=options.get("scores") or "")
+    return replace(merged, grid=tuple(options.get("grid") or ()), scores=options.get("scores") or "")
 
 
 def _check_vary(options: Mapping[str, Any], file: FileSettings) -> None:
@@ -120,27 +120,27 @@ def request(
     `assignments` has the texts of --set, as in "ppo.lr=1e-3". `flags` has the values of all other flags by key. `vary`
     is the text of --vary, as in "lr=3e-4,1e-3".
     """
-    said = dict(flags or {})
+    given = dict(flags or {})
     common = list(file.common)
     by_task = dict(file.tasks)
-    margins = str(said.pop("margin")) if isinstance(said.get("margin"), str) else ""
-    tasks = _task_names(said.get("task"), file)
-    if "task" in said:
+    margins = _take_margins(given)
+    tasks = _task_names(given.get("task"), file)
+    if "task" in given:
         by_task = {task: table for task, table in by_task.items() if task in tasks}
-        said["task"] = tasks[0]
-    if "task" in said or len(tasks) > 1:
+        given["task"] = tasks[0]
+    if "task" in given or len(tasks) > 1:
         common = [assignment for assignment in common if assignment.key != "task"]
     if len(tasks) > 1:
-        said.pop("task", None)
-    strong = [*(read_assignment(text, f"--set {text}") for text in assignments), *of_flags(said)]
-    trainer = _trainer_of((*strong, *common))
+        given.pop("task", None)
+    strong = [*(read_assignment(text, f"--set {text}") for text in assignments), *of_flags(given)]
+    trainer = _find_trainer((*strong, *common))
     altered = _read_alterations(group)
     if vary:
         altered = read_vary(vary, trainer)
         strong += of_flags({"control": next(iter(altered))})
 
     def layer(written: Iterable[Assignment], *, in_group: bool = False) -> Layer:
-        return _layer(_as_meant(written, trainer), free=bool(trainer), in_group=in_group)
+        return _check_layer(_add_prefix(written, trainer), free=bool(trainer), in_group=in_group)
 
     return Request(
         groups=groups or file.groups,
@@ -157,10 +157,19 @@ def request(
     )
 
 
-def _trainer_of(assignments: Iterable[Assignment]) -> str:
+def _take_margins(flags: dict[str, object]) -> str:
+    """Remove --margin from `flags` if it gives a margin per task, and return its text; "" if it does not."""
+    if isinstance(flags.get("margin"), str):
+        return str(flags.pop("margin"))
+    return ""
+
+
+def _find_trainer(assignments: Iterable[Assignment]) -> str:
     """Return the trainer that the first of `assignments` with a trainer names; "" if none does."""
-    named = (assignment.value for assignment in assignments if assignment.key == "trainer")
-    return next((str(value) for value in named if value), "")
+    for assignment in assignments:
+        if assignment.key == "trainer" and assignment.value:
+            return str(assignment.value)
+    return ""
 
 
 def _task_names(flag: object, file: FileSettings) -> list[str]:
@@ -168,18 +177,24 @@ def _task_names(flag: object, file: FileSettings) -> list[str]:
     if flag is not None:
         names = split_commas(str(flag), "--task")
     else:
-        written = [assignment.value for assignment in file.common if assignment.key == "task"]
-        listed: list[Any] = next((value for value in written if isinstance(value, list)), [])
-        names = list(map(str, listed))
+        names = _listed_tasks(file)
     for name in names:
         if not name.strip():
-            raise UsageError(Setting("task"), ": a name is missing")
+            raise UsageError(SettingName("task"), ": a name is missing")
         if names.count(name) > 1:
-            raise UsageError(Setting("task"), f": {name!r} is named twice")
+            raise UsageError(SettingName("task"), f": {name!r} is named twice")
     return names
 
 
-def _as_meant(written: Iterable[Assignment], trainer: str) -> Iterable[Assignment]:
+def _listed_tasks(file: FileSettings) -> list[str]:
+    """Return the tasks of a file whose key `task` has a list; [] if it has one task or none."""
+    for assignment in file.common:
+        if assignment.key == "task" and isinstance(assignment.value, list):
+            return [str(name) for name in assignment.value]
+    return []
+
+
+def _add_prefix(written: Iterable[Assignment], trainer: str) -> Iterable[Assignment]:
     """Prefix dotted keys that are placeholders of a command, "algo.lr" or "trainer.max_epochs", with `trainer.`."""
     names = placeholders(trainer) if is_command(trainer) else ()
     for assignment in written:
@@ -191,7 +206,7 @@ def _as_meant(written: Iterable[Assignment], trainer: str) -> Iterable[Assignmen
             yield assignment
 
 
-def _layer(written: Iterable[Assignment], *, free: bool, in_group: bool = False) -> Layer:
+def _check_layer(written: Iterable[Assignment], *, free: bool, in_group: bool = False) -> Layer:
     """Check and type the assignments of one layer.
 
     Raises UsageError for a repeated key, because one of its values would be ignored.
@@ -216,7 +231,7 @@ def _check_key(assignment: Assignment, *, in_group: bool, free: bool) -> None:
             return
         raise UsageError(
             f"{assignment.origin}: {key} cannot differ between groups; use ",
-            Setting(key, "…", assigned=True),
+            SettingName(key, "…", assigned=True),
             " for all groups",
         )
     raise UsageError(f"{assignment.origin}: unknown key {key!r}; {_hint(key, in_group=in_group, free=free)}")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.machine import Machine, TaskFacts
 from esper_ab.contracts.margins import check_margin
 from esper_ab.settings.experiment import AskedExperiment, ExperimentSettings, ResolvedExperiment
@@ -69,7 +69,7 @@ def _resolve_margin(experiment: AskedExperiment, task: TaskFacts) -> float:
     if margin is None:
         unit = f" (unit: {outcome.apart})" if outcome.apart else ""
         raise UsageError(
-            Setting("margin"),
+            SettingName("margin"),
             f" is missing: task {task.name} declares none; give the smallest difference in "
             f"'{outcome.label}' worth acting on{unit}. `esper-ab calibrate` shows how much runs of one group differ",
         )

@@ -32,8 +32,8 @@ def make_question(
     twice = [name for name, count in Counter(rewards).items() if count > 1]
     if twice:
         raise UsageError(f"reward {twice[0]!r} is named twice; remove one")
-    settings = _settings(assignments)
-    modes = rewards or catalog.names("workers.rewards")
+    settings = _read_settings(assignments)
+    modes = rewards or catalog.names("workers.kinds.growth.rewards")
     asked = tuple(
         AuditedReward(name=mode, settings=msgspec.structs.replace(settings.reward, mode=mode)) for mode in modes
     )
@@ -44,13 +44,13 @@ def make_question(
         question = msgspec.convert(msgspec.to_builtins(question), RewardAuditQuestion)  # checks types and ranges
     except msgspec.ValidationError as error:
         raise UsageError(f"reward audit: {error}") from None
-    refuse_unknown("task", question.task, catalog.names("workers.tasks"))
+    refuse_unknown("task", question.task, catalog.names("workers.kinds.growth.tasks"))
     return question
 
 
-def _settings(assignments: Sequence[Assignment]) -> GroupSettings:
+def _read_settings(assignments: Sequence[Assignment]) -> GroupSettings:
     """Return the default settings with the assignments applied; UsageError for a key outside growth and reward."""
-    found: dict[str, dict[str, object]] = {section: {} for section in _SECTIONS}
+    values: dict[str, dict[str, object]] = {section: {} for section in _SECTIONS}
     keys = [key for key in GROUP_FIELDS if key.partition(".")[0] in _SECTIONS and key != "reward.params"]
     for assignment in assignments:
         key = assignment.key
@@ -60,10 +60,10 @@ def _settings(assignments: Sequence[Assignment]) -> GroupSettings:
         if key not in keys:
             raise UsageError(f"{origin}: this is not a reward or growth setting; {which_setting(key, keys)}")
         section, _, name = key.partition(".")
-        found[section][name] = convert_value(assignment)
+        values[section][name] = convert_value(assignment)
     default = GroupSettings()
     return msgspec.structs.replace(
         default,
-        growth=msgspec.structs.replace(default.growth, **found["growth"]),
-        reward=msgspec.structs.replace(default.reward, **found["reward"]),
+        growth=msgspec.structs.replace(default.growth, **values["growth"]),
+        reward=msgspec.structs.replace(default.reward, **values["reward"]),
     )

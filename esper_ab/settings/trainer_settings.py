@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.measures import PRINTABLE_WORDS, Measure, is_printable
 from esper_ab.contracts.trainer import TrainerValue, names_placeholder
 from esper_ab.contracts.visible import visible_line
@@ -18,14 +18,14 @@ _LABEL_CHARS = 60
 
 def read_rehearsal(texts: Iterable[str]) -> dict[str, TrainerValue]:
     """Parse NAME=VALUE, with or without `trainer.` before NAME; raises UsageError for anything else."""
-    found: dict[str, TrainerValue] = {}
+    settings: dict[str, TrainerValue] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         name = name.strip().removeprefix(TRAINER)
         if not equals or not (name.isidentifier() or names_placeholder(name)):
-            raise UsageError(Setting("rehearsal"), f": {text!r} is not NAME=VALUE, as in steps=1000")
-        found[name] = value.strip()
-    return found
+            raise UsageError(SettingName("rehearsal"), f": {text!r} is not NAME=VALUE, as in steps=1000")
+        settings[name] = value.strip()
+    return settings
 
 
 def check_outcome_name(experiment: ExperimentSettings) -> None:
@@ -33,7 +33,7 @@ def check_outcome_name(experiment: ExperimentSettings) -> None:
     name = _outcome_name(experiment)
     if not is_printable(name):
         raise UsageError(
-            Setting("outcome"), f": expected a name {PRINTABLE_WORDS}, not '{visible_line(name, _LABEL_CHARS)}'"
+            SettingName("outcome"), f": expected a name {PRINTABLE_WORDS}, not '{visible_line(name, _LABEL_CHARS)}'"
         )
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from esper_ab.contracts.errors import EsperError
 from esper_ab.journal.events import ExperimentStarted
-from esper_ab.journal.file import JOURNAL_NAME, Reading
-from esper_ab.journal.lock import holder
+from esper_ab.journal.lock import JOURNAL_NAME, holder
+from esper_ab.journal.reading import Reading
 from esper_ab.journal.tail import follow
 from esper_ab.trackers.fold import Fold
 from esper_ab.trackers.settings import Tracking

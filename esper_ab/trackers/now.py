@@ -28,12 +28,12 @@ class TrackerNow(msgspec.Struct, frozen=True, kw_only=True):
 def tracking_now(experiment_dir: Path) -> tuple[TrackerNow, ...]:
     """Return the progress of every tracker; () if there are no trackers or the settings are unreadable."""
     try:
-        return tuple(_now(experiment_dir, name) for name in wanted(read_settings(experiment_dir)))
+        return tuple(_read_tracker(experiment_dir, name) for name in wanted(read_settings(experiment_dir)))
     except UsageError:  # unreadable settings, which are reported when tracking is started
         return ()
 
 
-def _now(experiment_dir: Path, name: Name) -> TrackerNow:
+def _read_tracker(experiment_dir: Path, name: Name) -> TrackerNow:
     progress = read_progress(experiment_dir, name) or TrackerProgress(state="following")
     gone = progress.state == "following" and not at_work(experiment_dir, name)
     return TrackerNow(

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from esper_ab.verdict.comparison import Comparison
 
 _ID_DIGITS = 16
-_OF_THE_RUN = ("rng_seed", "task", "n_envs", "episodes", "steps", "eval_episodes", "rng_label")
 
 
 def identity(*parts: str) -> str:
@@ -49,32 +48,36 @@ def episode_numbers(record: EpisodeRecord) -> dict[str, float]:
         for name in record.envs[0].measures:
             numbers[f"measure/{name}"] = episode_mean(record, partial(measured, name))
     if record.ppo is not None:
-        numbers |= _update(record.ppo)
-    for name in record.timing.__struct_fields__:
-        numbers[f"time/{name}"] = getattr(record.timing, name)
+        numbers |= _update_numbers(record.ppo)
+    numbers |= {f"time/{name}": seconds for name, seconds in msgspec.structs.asdict(record.timing).items()}
     return without_missing(numbers)
 
 
-def _update(ppo: PPOUpdate) -> Iterator[tuple[str, float | None]]:
-    for name in ppo.__struct_fields__:
-        if name != "heads":
-            yield f"ppo/{name}", getattr(ppo, name)
-    for head, use in ppo.heads.items():
-        yield f"ppo/head/{head}/entropy", use.entropy
-        yield f"ppo/head/{head}/learnable", use.learnable
+def _update_numbers(ppo: PPOUpdate) -> dict[str, float | None]:
+    """Return the numbers of a policy update: those of the whole policy, then those of each action head."""
+    diagnostics = msgspec.structs.asdict(ppo)
+    heads = diagnostics.pop("heads")
+    numbers: dict[str, float | None] = {f"ppo/{name}": value for name, value in diagnostics.items()}
+    for head, use in heads.items():
+        numbers[f"ppo/head/{head}/entropy"] = use.entropy
+        numbers[f"ppo/head/{head}/learnable"] = use.learnable
+    return numbers
 
 
 def evaluation_numbers(history: History, run: str) -> dict[str, float]:
     """Return the evaluation results of one run, in the report's units."""
-    outcome = outcomes(replace(history, runs={run: history.runs[run]}))[run]
-    numbers = {}
-    for name in outcome.__struct_fields__:
-        value = getattr(outcome, name)
-        if isinstance(value, float | int):
-            numbers[f"evaluation/{name}"] = value
-    measures = {f"evaluation/measure/{name}": value for name, value in outcome.measures.items()}
-    rewards = {f"evaluation/reward/{mode}": value for mode, value in outcome.rewards.items()}
-    return without_missing(numbers | measures | rewards)
+    result = outcomes(replace(history, runs={run: history.runs[run]}))[run]
+    numbers = {
+        "evaluation/outcome": result.outcome,
+        "evaluation/evaluated": result.evaluated,
+        "evaluation/greedy": result.greedy,
+        "evaluation/failed": result.failed,
+        "evaluation/entropy_change": result.entropy_change,
+        "evaluation/training_area": result.training_area,
+    }
+    numbers |= {f"evaluation/measure/{name}": value for name, value in result.measures.items()}
+    numbers |= {f"evaluation/reward/{mode}": value for mode, value in result.rewards.items()}
+    return without_missing(numbers)
 
 
 def evaluation_words(evaluation: EvaluationRecord) -> dict[str, str]:
@@ -115,7 +118,13 @@ def run_settings(history: History, spec: RunSpec) -> dict[str, Scalar]:
         "device": spec.ref.device,
         "experiment": history.plan.experiment.name,
         "plan": history.plan.digest,
-        **{name: getattr(spec, name) for name in _OF_THE_RUN},
+        "rng_seed": spec.rng_seed,
+        "task": spec.task,
+        "n_envs": spec.n_envs,
+        "episodes": spec.episodes,
+        "steps": spec.steps,
+        "eval_episodes": spec.eval_episodes,
+        "rng_label": spec.rng_label,
         "slots": ",".join(spec.slots),
         **dict(_flat(msgspec.to_builtins(spec.settings))),
         **dict(_flat({"arithmetic": msgspec.to_builtins(spec.arithmetic)})),
@@ -126,7 +135,9 @@ def experiment_settings(history: History) -> dict[str, Scalar]:
     """Return all settings common to the groups, by dotted key, and the groups' differences."""
     tree = msgspec.to_builtins(history.plan.experiment)
     tree["groups"] = ",".join(history.groups)
-    differences = {f"differs.{item.key}": json.dumps(item.values) for item in history.plan.differences}
+    differences = {
+        f"differs.{difference.key}": json.dumps(difference.values) for difference in history.plan.differences
+    }
     return {"plan": history.plan.digest, **dict(_flat(tree)), **differences}
 
 

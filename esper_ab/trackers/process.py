@@ -43,14 +43,14 @@ class _Work:
         where = before.where if before else ""
         self._progress = TrackerProgress(state="starting", where=where, pid=os.getpid(), started=started)
         self._moved_at = time.monotonic()
-        self._said_at = -_SAY_S
+        self._reported_at = -_SAY_S
 
     def carry_out(self, *, live: bool) -> int:
         """Run the tracker; return the exit status."""
         try:
             self._say(state="following")
             os.environ.update(_QUIET)
-            tell(self._experiment_dir, read_settings(self._experiment_dir), self._made, self._moved, live=live)
+            tell(self._experiment_dir, read_settings(self._experiment_dir), self._make, self._moved, live=live)
             self._say(state="done")
         except OSError as error:
             return self.fail(f"{error.filename or type(error).__name__}: {error.strerror or error}")
@@ -84,7 +84,7 @@ class _Work:
             if free_since is not None and now - max(free_since, self._moved_at) > _END_S:
                 os._exit(self.fail(f"no progress for {_END_S:.0f} s after the run ended"))
 
-    def _made(self, name: str, date: str) -> Tracker:
+    def _make(self, name: str, date: str) -> Tracker:
         """Make the tracker for an experiment with this name and start date."""
         tracker: Tracker
         if self._name == "wandb":
@@ -101,14 +101,14 @@ class _Work:
     def _moved(self, lines: int) -> None:
         self._moved_at = time.monotonic()
         self._progress = msgspec.structs.replace(self._progress, lines=lines)
-        if self._moved_at - self._said_at >= _SAY_S:
+        if self._moved_at - self._reported_at >= _SAY_S:
             self._say()
 
     def _say(self, **changes: str) -> None:
         """Write the progress, with `changes` to its fields."""
         self._progress = msgspec.structs.replace(self._progress, **changes)
         write_progress(self._experiment_dir, self._name, self._progress)
-        self._said_at = time.monotonic()
+        self._reported_at = time.monotonic()
 
 
 def main(experiment_dir: Path, name: Name, *, live: bool, started: str = "") -> int:

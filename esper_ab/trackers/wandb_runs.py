@@ -37,9 +37,9 @@ class WandbRuns:
         self._experiment_dir = experiment_dir
         self._name = name
         self._tracking = tracking
-        named = _NOT_IN_A_PROJECT.sub("_", f"ab_test_{name}")[: PROJECT_CHARS - len(date) - 1]
-        self._project = tracking.wandb_project or f"{named}_{date}"
-        self._to = "/".join((tracking.wandb, tracking.wandb_entity, self._project))
+        default = _NOT_IN_A_PROJECT.sub("_", f"ab_test_{name}")[: PROJECT_CHARS - len(date) - 1]
+        self._project = tracking.wandb_project or f"{default}_{date}"
+        self._destination = "/".join((tracking.wandb, tracking.wandb_entity, self._project))
         self.where = self._project
         if tracking.wandb == "offline":
             self.where = str(experiment_dir / "wandb")
@@ -65,7 +65,7 @@ class WandbRuns:
             return
         run.summary.update(summary)
         run.finish(exit_code=0 if conclusion.state == "finished" else 1)
-        self._done[subject.key] = {"id": subject.id, "to": self._to, "mark": mark}
+        self._done[subject.key] = {"id": subject.id, "to": self._destination, "mark": mark}
         write_below(self._experiment_dir, _DONE_FILE, msgspec.json.encode(self._done))
 
     def close(self) -> None:
@@ -112,7 +112,7 @@ class WandbRuns:
     def _is_done(self, subject: Subject, mark: str | None = None) -> bool:
         """True if the run still exists and was written completely, with the conclusion that has this mark."""
         done = self._done.get(subject.key)
-        if done is None or done["id"] != subject.id or done["to"] != self._to:
+        if done is None or done["id"] != subject.id or done["to"] != self._destination:
             return False
         if mark is not None and mark != done["mark"]:
             return False

@@ -13,7 +13,7 @@ from math import fsum
 
 import msgspec
 
-from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.settings import Settings
 from esper_ab.design.check import LEAST_KEPT, check_looks
 from esper_ab.design.design import (
@@ -155,17 +155,17 @@ def sha256_of(content: bytes) -> str:
 
 def _check_rule(groups: Sequence[str], replicates: int, rule: Rule) -> None:
     if rule.control and rule.control not in groups:
-        raise UsageError(Setting("control", rule.control), f": no such group; the groups are {', '.join(groups)}")
+        raise UsageError(SettingName("control", rule.control), f": no such group; the groups are {', '.join(groups)}")
     if not 0.0 < rule.alpha < 0.5:
-        raise UsageError(Setting("alpha", rule.alpha), ": it must be above 0 and below 0.5")
+        raise UsageError(SettingName("alpha", rule.alpha), ": it must be above 0 and below 0.5")
     check_looks(rule.looks, replicates)
     if not rule.futility:
         return
     if not LEAST_KEPT <= rule.futility < 1.0:
-        raise UsageError(Setting("futility", rule.futility), f": expected {LEAST_KEPT} to below 1; 0 turns it off")
+        raise UsageError(SettingName("futility", rule.futility), f": expected {LEAST_KEPT} to below 1; 0 turns it off")
     if not rule.early_stop or len(rule.looks or default_looks(replicates)) == 1:
         raise UsageError(
-            Setting("futility", rule.futility),
+            SettingName("futility", rule.futility),
             f" needs interim looks at which a comparison may stop; use at least {SEVERAL_LOOKS_FROM} seeds, or set ",
-            Setting("looks"),
+            SettingName("looks"),
         )

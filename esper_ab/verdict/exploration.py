@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from esper_ab.contracts.errors import OpenQuestion, Setting, UsageError
+from esper_ab.contracts.errors import OpenQuestion, SettingName, UsageError
 from esper_ab.design.design import Contrast
 from esper_ab.verdict.analysis_plan import AnalysisPlan, Rule, design_over, make_plan
 from esper_ab.verdict.answer import Answer
@@ -84,7 +84,7 @@ def _plan(
     if len(groups) > _MOST_GROUPS and not rule.control:
         raise UsageError(
             f"{source}: {len(groups)} groups are too many to compare all pairs of them; compare all with one: ",
-            Setting("control", "GROUP"),
+            SettingName("control", "GROUP"),
         )
     rule = Rule(control=rule.control, alpha=rule.alpha, looks=(len(order),))
     plan = make_plan(groups, order, scales, rule)  # as the user says
@@ -97,7 +97,7 @@ def _plan(
     if paired and not observations.pair_column:
         raise UsageError(
             f"{source}: ",
-            Setting("paired"),
+            SettingName("paired"),
             " needs a column 'seed', 'pair' or 'replicate'; the column 'run' does not pair runs",
         )
     if paired:
@@ -127,7 +127,7 @@ def _most_rows(observations: Observations, rows: str | None, *, unpaired: bool) 
         raise UsageError(
             f"{observations.source}: group {group} has {most} rows{where}, but no column 'run'; if each row is one "
             "training run, use ",
-            Setting("rows", "runs"),
+            SettingName("rows", "runs"),
             f"; {ITEMS}",
         )
     return most
@@ -155,9 +155,9 @@ def _forms_pairs(observations: Observations, contrasts: Sequence[Contrast]) -> b
         raise UsageError(
             f"{observations.source}: {rows} of {rows} rows of {contrast.a} and {contrast.b} have no "
             f"partner with the same {observations.pair_column}: ",
-            Setting("paired"),
+            SettingName("paired"),
             " leaves them out, ",
-            Setting("unpaired"),
+            SettingName("unpaired"),
             " compares all runs without pairing",
         )
     return sharing
@@ -172,6 +172,6 @@ def _check_positions(observations: Observations) -> None:
         raise UsageError(
             f"{observations.source}: {most} has {longest} outcomes and {least} {shortest}, so positions do not tell "
             "which runs belong together: put NaN where a run failed, give a mapping of seeds to outcomes, or use ",
-            Setting("unpaired"),
+            SettingName("unpaired"),
             " for runs that form no pairs",
         )

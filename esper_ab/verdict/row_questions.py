@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from esper_ab.contracts.errors import OpenQuestion, Setting
+from esper_ab.contracts.errors import OpenQuestion, SettingName
 from esper_ab.design.design import Contrast
 from esper_ab.verdict.copies import ASKED
 from esper_ab.verdict.observations import ITEMS, Observations, names_items
@@ -45,7 +45,7 @@ _LOWER = frozenset(
     }
 )
 _MOST_COPIES = 3  # sets of copies that a question names
-_RUNS = (Setting("rows", "runs"),)
+_RUNS = (SettingName("rows", "runs"),)
 _IF_RUNS = "if each row is a training run of its own"
 
 
@@ -69,7 +69,7 @@ def direction_questions(column: str, told: Mapping[str, object]) -> Iterator[Ope
         if _lower_is_likely(name):
             yield OpenQuestion(
                 f"the outcome is called {name}, so it is unclear whether lower or higher is better",
-                (Setting("better", "lower"), Setting("better", "higher")),
+                (SettingName("better", "lower"), SettingName("better", "higher")),
             )
             return
 
@@ -95,7 +95,7 @@ def pairing_questions(
         for contrast, pairing in pairings.items():
             text = sorted_by_seed(contrast, pairing, replicates)
             if text:
-                yield OpenQuestion(text, (Setting("unpaired"), Setting("paired")))
+                yield OpenQuestion(text, (SettingName("unpaired"), SettingName("paired")))
                 return
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from esper_ab.contracts.errors import Setting
+from esper_ab.contracts.errors import SettingName
 from esper_ab.contracts.margins import check_margin, check_seen
 from esper_ab.verdict.observations import Observations
 from esper_ab.verdict.scale import Scale
@@ -18,4 +18,4 @@ def check_units(
         check_margin(scale.outcome, scale.margin, scale.task, declared.get(scale.task))
         values = [row.value for row in observations.rows if row.task == scale.task and row.value is not None]
         if scale.task not in declared:
-            check_seen(scale.outcome, scale.margin, values, Setting("scores", "WORST..TARGET"), scale.task)
+            check_seen(scale.outcome, scale.margin, values, SettingName("scores", "WORST..TARGET"), scale.task)

@@ -14,9 +14,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from esper_ab.contracts.settings import GrowthSettings
-from workers.datasets.task import HostSpec
-from workers.layers.operations import norm_groups
-from workers.vocabulary import Algorithm, Stage
+from workers.kinds.growth.datasets.task import HostSpec
+from workers.kinds.growth.layers.operations import norm_groups
+from workers.kinds.growth.vocabulary import Algorithm, Stage
 
 _TINY = 1e-12
 

@@ -25,7 +25,8 @@ from esper_ab.contracts.messages import Assign, Hello, Release, Stop, WorkerMess
 from esper_ab.contracts.worker_order import Lane, RunSpec, WorkerOrder
 from esper_ab.control import experiment_run
 from esper_ab.control.rules.runs import event_of
-from esper_ab.journal.file import JOURNAL_NAME, Journal
+from esper_ab.journal.file import Journal
+from esper_ab.journal.lock import JOURNAL_NAME
 from esper_ab.plan.plan import Plan
 
 _decode = msgspec.msgpack.Decoder(WorkerMessage).decode  # in one step, without the limits of contracts/codec.py

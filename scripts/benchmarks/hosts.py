@@ -17,8 +17,8 @@ from benchmarks.worlds import Case, World, assert_equal, build, flops_per_step
 from esper_ab.contracts.records import RunRef
 from esper_ab.contracts.settings import Arithmetic, GroupSettings, HostKernel
 from esper_ab.contracts.worker_order import RunSpec
-from workers.growth.samples import DeviceData
-from workers.kinds.growth import GrowthWorld
+from workers.kinds.growth.kind import GrowthWorld
+from workers.kinds.growth.samples import DeviceData
 from workers.native import library
 from workers.process.setup import keep_freed_memory
 from workers.run.session import Session

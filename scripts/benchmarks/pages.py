@@ -11,7 +11,7 @@ from esper_ab.contracts.machine import TaskFacts
 from esper_ab.contracts.settings import GrowthSettings
 from esper_ab.kinds.growth import estimate
 from esper_ab.kinds.growth.estimate import Rates
-from workers.growth.preflight import task_facts
+from workers.kinds.growth.preflight import task_facts
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/evidence/scaling.md"
@@ -35,7 +35,7 @@ TRIED = {  # of each way of training hosts
 
 def task(name: str, **sizes: int) -> TaskFacts:
     """Return the task as planning sees it; `train` and `validation`: sample counts of a measurement."""
-    facts = task_facts(catalog.entry("workers.tasks", name, "TASK"))
+    facts = task_facts(catalog.entry("workers.kinds.growth.tasks", name, "TASK"))
     if not sizes:
         return facts
     fields = {field: getattr(facts, field) for field in facts.__struct_fields__}

@@ -16,7 +16,7 @@ from support.gym_world import gym_spec
 from benchmarks.machine import spread
 from benchmarks.markdown import table
 from esper_ab.contracts.settings import Arithmetic, PolicySettings
-from workers.gymnasium_task.world import GymWorld
+from workers.kinds.gymnasium.world import GymWorld
 from workers.native import library
 from workers.run.session import Session
 

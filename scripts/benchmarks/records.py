@@ -30,7 +30,7 @@ from esper_ab.journal.events import (
     RunReady,
     RunStarted,
 )
-from esper_ab.journal.file import JOURNAL_NAME
+from esper_ab.journal.lock import JOURNAL_NAME
 from esper_ab.plan.plan import Plan
 
 _EPISODES = 1000
@@ -68,7 +68,7 @@ print(json.dumps({"wall_s": time.perf_counter() - began, "core_s": used.ru_utime
 _HELD = """
 import resource, sys
 from pathlib import Path
-from esper_ab.journal.file import read
+from esper_ab.journal.reading import read
 from esper_ab.journal.fold import fold
 def resident():
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()

@@ -11,7 +11,8 @@ from typing import Any
 from benchmarks.machine import FEW, spread
 from benchmarks.markdown import ranged, table
 from esper_ab.journal.events import EpisodeRecorded, ExperimentStarted, RunReady, WorkerStarted
-from esper_ab.journal.file import JOURNAL_NAME, Reading, read
+from esper_ab.journal.lock import JOURNAL_NAME
+from esper_ab.journal.reading import Reading, read
 
 _CLI = [sys.executable, "-m", "esper_ab.commands.cli"]
 _LAUNCH = [sys.executable, "-m", "esper_ab.launch"]

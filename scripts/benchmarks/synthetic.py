@@ -15,7 +15,7 @@ from esper_ab.contracts.records import (
     Timing,
 )
 from esper_ab.contracts.worker_order import RunSpec
-from workers.growth.measures import MEASURES
+from workers.kinds.growth.measures import MEASURES
 
 EVENTS_PER_ENV = 18  # of an untrained policy with three slots in 25 steps
 _HEADS = ("op", "slot", "blueprint", "style", "tempo", "alpha_target", "alpha_speed", "alpha_curve")

@@ -13,11 +13,11 @@ from benchmarks.baseline import Host, Loop, Seed, fill, flat, seed_parameters
 from esper_ab.contracts import catalog
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import GrowthSettings, HostKernel
-from workers.datasets.task import Split, Task
-from workers.growth.bank.bank import Bank
-from workers.growth.rules.seeds import SeedTable
-from workers.growth.samples import DeviceSplit
-from workers.vocabulary import Algorithm, Stage
+from workers.kinds.growth.bank.bank import Bank
+from workers.kinds.growth.datasets.task import Split, Task
+from workers.kinds.growth.rules.seeds import SeedTable
+from workers.kinds.growth.samples import DeviceSplit
+from workers.kinds.growth.vocabulary import Algorithm, Stage
 
 _ROOT = RngPath(0) / "benchmark"
 _ALPHA = 0.5
@@ -72,8 +72,8 @@ class World:
 
 
 def task_of(name: str) -> Task:
-    """Return an entry of workers/tasks."""
-    task: Task = catalog.entry("workers.tasks", name, "TASK")
+    """Return an entry of workers/kinds/growth/tasks."""
+    task: Task = catalog.entry("workers.kinds.growth.tasks", name, "TASK")
     return task
 
 
@@ -162,7 +162,7 @@ def flops_per_step(case: Case) -> float:
             into = out
             if level < case.live_seeds:
                 name = settings.blueprints[case.blueprint(env, level)]
-                kernels = [s for s in catalog.entry("workers.blueprints", name, "BLUEPRINT").params(out)]
+                kernels = [s for s in catalog.entry("workers.kinds.growth.blueprints", name, "BLUEPRINT").params(out)]
                 shapes = [s.shape if side > 1 else s.shape[:2] for s in kernels if len(s.shape) == 4]
                 sizes = [2.0 * side * side * math.prod(shape) for shape in shapes]
                 total += 3.0 * sum(sizes) - sum(sizes[:1])

@@ -10,7 +10,7 @@ from benchmarks.markdown import hosts_of, table
 
 from esper_ab.plan import gpu_memory
 from signoff.machine import Machine
-from workers.growth.preflight import task_facts
+from workers.kinds.growth.preflight import task_facts
 
 TITLE = "Memory"
 BUDGET_S = 40

@@ -12,8 +12,9 @@ from benchmarks.markdown import table
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.journal.events import WorkerStarted
-from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.load import load
+from esper_ab.journal.lock import JOURNAL_NAME
+from esper_ab.journal.reading import read
 from signoff.machine import SHARED, Machine, digests
 
 TITLE = "Equal groups, killed and resumed"

@@ -1,16 +1,16 @@
-"""The contract of every file in workers/blueprints: the folder is the list of cases."""
+"""The contract of every file in workers/kinds/growth/blueprints: the folder is the list of cases."""
 
 import numpy as np
 import pytest
 import torch
 
 from esper_ab.contracts import catalog
-from workers.growth.bank.network import Blend, gate_params, seed_delta, seed_input
-from workers.growth.bank.stack import SGD, Stack, births, by_name
-from workers.layers.blueprint import Blueprint
-from workers.vocabulary import Algorithm, Stage
+from workers.kinds.growth.bank.network import Blend, gate_params, seed_delta, seed_input
+from workers.kinds.growth.bank.stack import SGD, Stack, births, by_name
+from workers.kinds.growth.layers.blueprint import Blueprint
+from workers.kinds.growth.vocabulary import Algorithm, Stage
 
-NAMES = catalog.names("workers.blueprints")
+NAMES = catalog.names("workers.kinds.growth.blueprints")
 SHAPES = [(4, 4, 8), (2, 2, 16), (1, 1, 32), (4, 4, 4)]  # H, W, C of the slots of the tasks' hosts
 # growth-facts.md section 4: parameters as a function of the channels.
 SIZES = {
@@ -26,7 +26,7 @@ IDENTITY_AT_BIRTH = {"norm", "bottleneck"}
 
 
 def load(name: str) -> Blueprint:
-    return catalog.entry("workers.blueprints", name, "BLUEPRINT")
+    return catalog.entry("workers.kinds.growth.blueprints", name, "BLUEPRINT")
 
 
 def grown(name: str, shape: tuple[int, int, int], rows: int = 3) -> tuple[Blueprint, Stack, torch.Tensor]:

@@ -1,4 +1,4 @@
-"""What every file of workers/controllers must keep: permitted decisions, no memory of episodes, no own randomness."""
+"""What every controller must keep: permitted decisions, no memory of episodes, no own randomness."""
 
 import dataclasses
 from collections.abc import Callable
@@ -10,16 +10,16 @@ from support.growth_world import BLUEPRINTS, SLOTS, Episode, make_lifecycle, mea
 from esper_ab.contracts.catalog import entry, names
 from esper_ab.contracts.records import SeedEvent
 from esper_ab.contracts.settings import ControllerSettings
-from workers.controllers import heuristic, looking
-from workers.controllers.random import choose
 from workers.environments import Controller
-from workers.vocabulary import HEADS, OP, SLOT, Op, Stage
+from workers.kinds.growth.controllers import heuristic, looking
+from workers.kinds.growth.controllers.random import choose
+from workers.kinds.growth.vocabulary import HEADS, OP, SLOT, Op, Stage
 
 ENVS = 4
 
 
 def make(name: str, *schedule: str) -> Controller:
-    build: Callable[..., Controller] = entry("workers.controllers", name, "make")
+    build: Callable[..., Controller] = entry("workers.kinds.growth.controllers", name, "make")
     return build(ControllerSettings(name=name, schedule=schedule), SLOTS, BLUEPRINTS)
 
 
@@ -31,7 +31,7 @@ def play(controller: Controller, rng_seed: int, gates: str = "permissive", max_s
     return game.play(lambda view: controller.decide(view, uniforms.random((ENVS, len(HEADS)))))
 
 
-@pytest.fixture(params=names("workers.controllers"))
+@pytest.fixture(params=names("workers.kinds.growth.controllers"))
 def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -166,7 +166,7 @@ def test_a_schedule_that_cannot_be_read_says_why(line: str, complaint: str) -> N
 )
 def test_a_controller_needs_one_of_its_blueprints(name: str, enabled: str, complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
-        entry("workers.controllers", name, "make")(ControllerSettings(), SLOTS, (enabled,))
+        entry("workers.kinds.growth.controllers", name, "make")(ControllerSettings(), SLOTS, (enabled,))
 
 
 # --- heuristic and looking --------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What every reward mode must keep; a new file in workers/rewards is taken in by itself."""
+"""What every reward mode must keep; a new file in workers/kinds/growth/rewards is taken in by itself."""
 
 from copy import deepcopy
 from dataclasses import asdict, replace
@@ -10,9 +10,9 @@ from support.reward_facts import GOLDEN, golden_case, make_facts, random_facts, 
 
 from esper_ab.contracts import catalog
 from esper_ab.contracts.settings import RewardSettings
-from workers.user_rewards.lookup import find_reward
+from workers.kinds.growth.reward_lookup import find_reward
 
-MODES = catalog.names("workers.rewards")
+MODES = catalog.names("workers.kinds.growth.rewards")
 VARIANTS = [
     RewardSettings(),
     RewardSettings(family="loss"),

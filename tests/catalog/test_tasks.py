@@ -1,4 +1,4 @@
-"""What every file of workers/tasks must keep: fixed, disjoint, stratified splits of the declared sizes and shapes."""
+"""What every task of growth must keep: fixed, disjoint, stratified splits of the declared sizes and shapes."""
 
 import hashlib
 import tarfile
@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from esper_ab.contracts.catalog import entry, names
-from workers.commands.fetch import fetch
-from workers.datasets.task import Archive, Split, Splits, Task
-from workers.tasks import cifar10
+from workers.kinds.growth.commands.fetch import fetch
+from workers.kinds.growth.datasets.task import Archive, Split, Splits, Task
+from workers.kinds.growth.tasks import cifar10
 
 TINY = (45, 5, 10)  # of a CIFAR-10 with ten records per training file
 ARCHIVE = cast("Archive", cifar10.TASK.archive)
@@ -40,9 +40,9 @@ def parts(splits: Splits) -> tuple[Split, ...]:
     return splits.train, splits.validation, splits.test
 
 
-@pytest.fixture(params=names("workers.tasks"))
+@pytest.fixture(params=names("workers.kinds.growth.tasks"))
 def task(request: pytest.FixtureRequest) -> Task:
-    return entry("workers.tasks", request.param, "TASK")
+    return entry("workers.kinds.growth.tasks", request.param, "TASK")
 
 
 def test_task_is_named_like_its_file(task: Task, request: pytest.FixtureRequest) -> None:
@@ -86,14 +86,14 @@ def test_train_and_validation_hold_the_classes_in_the_same_proportion(task: Task
 
 def test_digits_splits_are_pinned() -> None:
     """The splits belong to the task: a changed digest changes every result on it."""
-    splits = entry("workers.tasks", "digits", "TASK").load("")
+    splits = entry("workers.kinds.growth.tasks", "digits", "TASK").load("")
     digest = hashlib.sha256(b"".join(split.x.tobytes() for split in parts(splits)))
     assert digest.hexdigest()[:16] == "39f01d1cc1aecb58"
 
 
 def test_synthetic_can_be_learned_but_not_pixel_by_pixel() -> None:
     """One nearest neighbour of the amplitude spectrum, which ignores phase, is far above the chance of 25 %."""
-    splits = entry("workers.tasks", "synthetic", "TASK").load("")
+    splits = entry("workers.kinds.growth.tasks", "synthetic", "TASK").load("")
     spectra = [np.abs(np.fft.fft2(s.x[:, 0])).reshape(len(s.y), -1) for s in (splits.train, splits.test)]
     distances = ((spectra[1][:, None] - spectra[0][None]) ** 2).sum(axis=2)
     assert (splits.train.y[distances.argmin(axis=1)] == splits.test.y).mean() > 0.7
@@ -102,7 +102,7 @@ def test_synthetic_can_be_learned_but_not_pixel_by_pixel() -> None:
 @pytest.mark.parametrize("name", ["digits", "digits_easy", "mixture", "synthetic"])
 def test_data_dir_is_refused_where_nothing_is_read(name: str) -> None:
     with pytest.raises(ValueError, match="leave it out"):
-        entry("workers.tasks", name, "TASK").load("/somewhere")
+        entry("workers.kinds.growth.tasks", name, "TASK").load("/somewhere")
 
 
 def test_cifar10_reads_labels_and_planes(tmp_path: Path) -> None:

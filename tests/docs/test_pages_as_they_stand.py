@@ -11,7 +11,7 @@ import pytest
 from support.in_process import done
 
 from esper_ab.readers.csv_file import read_csv
-from esper_ab.readers.external_table import COLUMNS
+from esper_ab.readers.table_columns import COLUMNS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 SHAPING = DOCS / "examples" / "shaping" / "experiment.toml"

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from support import trainers
 from support.tensor_world import quiet
 
-from workers.trainer.session import open_session
+from workers.kinds.trainer.kind import open_session
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples" / "trainers"
 NO_SB3 = pytest.mark.skipif(find_spec("stable_baselines3") is None, reason="stable-baselines3 is not installed")

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from esper_ab.contracts.errors import DiskFull, JournalError
 from esper_ab.journal.events import Incident
-from esper_ab.journal.file import JOURNAL_NAME, Journal
+from esper_ab.journal.file import Journal
+from esper_ab.journal.lock import JOURNAL_NAME
 
 GIVE_UP = (errno.EIO, errno.ESTALE, errno.EROFS)
 LATER = (errno.ENOSPC, errno.EDQUOT)

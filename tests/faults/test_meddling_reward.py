@@ -5,15 +5,15 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from support import children, meddling
+from support import children, conducted, meddling
 from support.in_process import done, esper_ab
 
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.contracts.errors import WorkerFailed
-from esper_ab.control import experiment_run
 from esper_ab.journal.events import Incident
-from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.load import load
+from esper_ab.journal.lock import JOURNAL_NAME
+from esper_ab.journal.reading import read
 from esper_ab.launchers.inline import InlineLauncher
 
 TINY = (
@@ -71,7 +71,7 @@ def tried(calm: Path, folder: Path, *how: str) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(meddling.HOW, meddling.SEPARATOR.join(how))
         patch.setenv(meddling.WHERE, str(experiment_dir))
-        experiment_run.resume(experiment_dir, InlineLauncher(), ())
+        conducted.resume(experiment_dir, launcher=InlineLauncher())
     return experiment_dir
 
 

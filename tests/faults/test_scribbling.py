@@ -13,8 +13,10 @@ from esper_ab.analysis.result_hash import result_hash
 from esper_ab.contracts.errors import JournalError
 from esper_ab.control import experiment_run
 from esper_ab.journal.events import Incident
-from esper_ab.journal.file import JOURNAL_NAME, Journal, Moved, read
+from esper_ab.journal.file import Journal, Moved
 from esper_ab.journal.load import load
+from esper_ab.journal.lock import JOURNAL_NAME
+from esper_ab.journal.reading import read
 from esper_ab.launchers.inline import InlineLauncher
 
 LAUNCHER = InlineLauncher("support.fake_worker:main_in_thread")

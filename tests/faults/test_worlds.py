@@ -7,8 +7,9 @@ from support.planted_death import Death
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.control import experiment_run
 from esper_ab.journal.events import Incident
-from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.fold import fold
+from esper_ab.journal.lock import JOURNAL_NAME
+from esper_ab.journal.reading import read
 from esper_ab.launchers.inline import InlineLauncher
 
 RNG_SEEDS = (1, 4, 5)  # among them pieces of large messages, blows from outside, three lives

@@ -6,11 +6,11 @@ import torch
 from support.kernel_cases import everything
 from support.tensor_world import BATCH, ENVS, crowded, env_path, orders
 
-from workers.datasets.task import Task
-from workers.growth.bank.bank import Bank
-from workers.growth.rules.seeds import SeedTable
-from workers.growth.samples import DeviceSplit
-from workers.tasks import cifar10, digits, synthetic
+from workers.kinds.growth.bank.bank import Bank
+from workers.kinds.growth.datasets.task import Task
+from workers.kinds.growth.rules.seeds import SeedTable
+from workers.kinds.growth.samples import DeviceSplit
+from workers.kinds.growth.tasks import cifar10, digits, synthetic
 
 pytestmark = [
     pytest.mark.gpu,

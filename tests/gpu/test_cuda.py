@@ -15,9 +15,10 @@ from gpu.device import build
 from support.journals import records_of
 
 from esper_ab.journal.events import EpisodeRecorded
-from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
+from esper_ab.journal.lock import JOURNAL_NAME
+from esper_ab.journal.reading import read
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(900), pytest.mark.filterwarnings("default")]
 SMALL = {

@@ -15,15 +15,15 @@ from esper_ab.contracts.machine import Questions
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import Arithmetic, GroupSettings, GrowthSettings, RewardSettings
 from workers.environments import Stopwatch, paths_below
-from workers.growth.bank.bank import Bank
-from workers.growth.environment import EnvSpec, GrowthEnv
-from workers.growth.preflight import step_s
-from workers.growth.samples import DeviceData
-from workers.kinds.growth import GrowthWorld
+from workers.kinds.growth.bank.bank import Bank
+from workers.kinds.growth.environment import EnvSpec, GrowthEnv
+from workers.kinds.growth.kind import GrowthWorld
+from workers.kinds.growth.preflight import step_s
+from workers.kinds.growth.samples import DeviceData
+from workers.kinds.growth.tasks.synthetic import TASK
+from workers.kinds.growth.vocabulary import HEADS, Op
 from workers.run.session import Session
 from workers.storage import state_bytes
-from workers.tasks.synthetic import TASK
-from workers.vocabulary import HEADS, Op
 
 pytestmark = [
     pytest.mark.gpu,

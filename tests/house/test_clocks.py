@@ -30,17 +30,18 @@ def test_the_time_of_day_is_asked_for_where_it_is_written_down_only():
 
 # Where durations are measured in processes that may have a GPU, and what makes it right.
 TIMES = {
-    "workers/layers/device.py": "the one function, `seconds`, which waits for the GPU before and after",
+    "workers/kinds/growth/layers/device.py": "the one function, `seconds`, which waits for the GPU before and after",
     "workers/environments.py": "phases of an episode, each of which ends with its results on the host",
     "workers/commands/describe.py": "a convolution on the CPU",
-    "workers/gymnasium_task/preflight.py": "environments, which are on the CPU",
+    "workers/kinds/gymnasium/preflight.py": "environments, which are on the CPU",
     "workers/process/link.py": "time limits of a connection",
     "workers/process/loop.py": "time between two reports",
-    "workers/trainer/rehearsal.py": "a user's trainer, to its result",
-    "workers/trainer/trial.py": "likewise",
-    "workers/trainer/session.py": "likewise",
-    "workers/trainer/python_session.py": "likewise",
-    "workers/trainer/idling.py": "how long a user's program does nothing",
+    "workers/kinds/trainer/rehearsal.py": "a user's trainer, to its result",
+    "workers/kinds/trainer/trial.py": "likewise",
+    "workers/kinds/trainer/session.py": "likewise",
+    "workers/kinds/trainer/command_session.py": "likewise",
+    "workers/kinds/trainer/python_session.py": "likewise",
+    "workers/kinds/trainer/idling.py": "how long a user's program does nothing",
     "scripts/benchmarks/coordination.py": "messages",
     "scripts/benchmarks/fake_node.py": "messages",
     "scripts/benchmarks/fleet.py": "messages",
@@ -70,7 +71,7 @@ def test_a_gpu_is_timed_by_one_function():
 
 
 def test_that_function_waits_for_the_gpu_before_and_after():
-    tree = ast.parse((ROOT / "workers" / "layers" / "device.py").read_text())
+    tree = ast.parse((ROOT / "workers" / "kinds" / "growth" / "layers" / "device.py").read_text())
     (seconds,) = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "seconds"]
     order = [ast.unparse(call.func) for line in seconds.body for call in calls(ast.unparse(line))]
     assert order[1:] == ["work", "wait", "perf_counter", "work", "wait", "perf_counter"]

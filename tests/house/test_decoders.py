@@ -12,9 +12,9 @@ from house.sources import breaking
 KNOWN_LATER = {
     "esper_ab/api/arguments.py": "the type of one argument or setting, which is no struct",
     "esper_ab/settings/values.py": "the type of one key, which is no struct",
-    "workers/gymnasium_task/world.py": "a struct of the user's",
-    "workers/trainer/module.py": "likewise",
-    "workers/user_rewards/user_code.py": "likewise, one thread at a time",
+    "workers/kinds/gymnasium/world.py": "a struct of the user's",
+    "workers/kinds/trainer/module.py": "likewise",
+    "workers/user_code/loading.py": "likewise, one thread at a time",
 }
 _DECODES = ("msgspec.json.decode", "msgspec.msgpack.decode", "msgspec.convert")
 _DECODERS = ("msgspec.json.Decoder", "msgspec.msgpack.Decoder")

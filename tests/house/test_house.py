@@ -103,7 +103,7 @@ def _starts_python(source: str) -> list[int]:
     lists = [node for node in nodes(source) if isinstance(node, (ast.List, ast.Tuple))]
     lines = [node.lineno for node in lists if any(ast.unparse(one) == "sys.executable" for one in node.elts)]
     kinds = r"(.*\.)?((multiprocessing|get_context\(.*\))\.(Process|Pool)|ProcessPoolExecutor|multiprocessing\.spawn)"
-    if "with nothing_of_the_user():" not in source:
+    if "with without_users_main_module():" not in source:
         lines += [node.lineno for node in calls(source) if re.fullmatch(kinds, ast.unparse(node.func))]
     return lines
 
@@ -203,12 +203,12 @@ WRITES_ITSELF = {
     "health/storage.py": "tries whether a folder can be written",
     "readers/sql.py": "a temporary file without a name to be found",
     "live/console.py": "likewise",
-    "workers/commands/fetch.py": "the user's data",
+    "workers/kinds/growth/commands/fetch.py": "the user's data",
     "workers/native/build.py": "the cache of kernels",
-    "workers/trainer/script.py": "rmtree in a folder that `below` made, which follows no link",
-    "workers/trainer/rehearsal.py": "a temporary folder",
-    "workers/trainer/trial.py": "likewise",
-    "workers/trainer/standin/wandb.py": "a script's process, in the folder of its run",
+    "workers/kinds/trainer/script.py": "rmtree in a folder that `below` made, which follows no link",
+    "workers/kinds/trainer/rehearsal.py": "a temporary folder",
+    "workers/kinds/trainer/trial.py": "likewise",
+    "workers/kinds/trainer/standin/wandb.py": "a script's process, in the folder of its run",
     "trackers/wandb_runs.py": "rmtree in a folder that `below` checked, which follows no link",
 }
 _CHANGES = re.compile(
@@ -254,11 +254,11 @@ READS_ITSELF = {
     "readers/sql.py": "likewise",
     "contracts/own_packages.py": "likewise",
     "contracts/installed_code.py": "likewise",
-    "workers/datasets/task.py": "likewise",
+    "workers/kinds/growth/datasets/task.py": "likewise",
     "workers/native/build.py": "the cache of kernels",
-    "workers/trainer/trial.py": "a file that it has written itself",
+    "workers/kinds/trainer/trial.py": "a file that it has written itself",
     "workers/storage/state_bytes.py": "from memory",
-    "workers/commands/fetch.py": "has just made it",
+    "workers/kinds/growth/commands/fetch.py": "has just made it",
 }
 _READS = re.compile(
     r".*\.(read_bytes|read_text)|open|(io|codecs|gzip|bz2|lzma|tarfile)\.open|io\.FileIO|(.*\.)?ZipFile"
@@ -294,9 +294,9 @@ IMPORTS_BY_NAME = {
     "contracts/catalog.py": "only what is a file of that folder of ours",
     "contracts/own_packages.py": "modules of ours, as our own code names them",
     "api/files.py": "the file that `run` is called with",
-    "workers/user_rewards/user_code.py": "what the user names, and its annotations; `resume`: the copies",
-    "workers/gymnasium_task/world.py": "likewise; `evaluate`: only what --import names",
-    "workers/trainer/standin/wandb.py": "written out",
+    "workers/user_code/loading.py": "what the user names, and its annotations; `resume`: the copies",
+    "workers/kinds/gymnasium/world.py": "likewise; `evaluate`: only what --import names",
+    "workers/kinds/trainer/standin/wandb.py": "written out",
 }
 _IMPORTS = re.compile(
     r"(importlib\.)?import_module|__import__|exec|eval|.*\.exec_module|.*\.load_module|runpy\.\w+|gymnasium\.make(_vec)?"

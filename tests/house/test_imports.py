@@ -117,7 +117,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 # Own modules that a call may load, and libraries that it may not: what everybody waits for, many times a day.
-OWN = {("status", "EXPERIMENT"): 63, ("launch", "--help"): 14}
+OWN = {("status", "EXPERIMENT"): 62, ("launch", "--help"): 14}
 NEVER_LIGHTLY = HEAVY | {"asyncio", "ssl", "psutil", "hashlib"}
 
 

@@ -2,16 +2,18 @@
 
 import ast
 
-from house.sources import ROOT, breaking, nodes
+from house.sources import SOURCES, breaking, name_of, nodes
 
 from esper_ab.contracts.kinds_of_task import kinds
 
 _CONSTANTS = {"GROWTH", "GYMNASIUM", "TRAINER"}
-_OUTSIDE = [
-    path
-    for path in (ROOT / "esper_ab").rglob("*.py")
-    if ROOT / "esper_ab/kinds" not in path.parents and path.name != "kinds_of_task.py"
-]
+_KNOWING = (
+    "esper_ab/kinds/",
+    "workers/kinds/",
+    "esper_ab/contracts/kinds_of_task.py",
+    "workers/process/entry.py",  # a worker that only guards a trainer's command starts without torch
+)
+_OUTSIDE = [path for path in SOURCES if not name_of(path).startswith(_KNOWING)]
 
 
 def _branches(source: str) -> list[int]:

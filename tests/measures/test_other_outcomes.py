@@ -22,7 +22,7 @@ from esper_ab.journal.fold import fold
 from esper_ab.plan.estimate import Estimate
 from esper_ab.plan.text import plan_text
 from esper_ab.readers.sql import query
-from esper_ab.readers.status import status_text
+from esper_ab.readers.status_text import status_text
 from esper_ab.report.build import build_report, printed
 from esper_ab.report.content import content
 from esper_ab.report.figures import catalogue

@@ -12,8 +12,8 @@ from esper_ab.commands.evaluate import describe_other_code
 from esper_ab.contracts.errors import UsageError
 from esper_ab.control import experiment_run, provenance
 from esper_ab.journal.events import ExperimentContinued, RunStarted
-from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold
+from esper_ab.journal.lock import JOURNAL_NAME
 
 OTHER = "0123456789abcdef"
 

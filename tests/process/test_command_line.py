@@ -12,8 +12,9 @@ from support.progress import without_progress
 
 from esper_ab.contracts.machine import Questions
 from esper_ab.control.preflight import examine
-from esper_ab.journal.file import JOURNAL_NAME, Journal
+from esper_ab.journal.file import Journal
 from esper_ab.journal.load import load
+from esper_ab.journal.lock import JOURNAL_NAME
 
 TINY = (
     "--task",
@@ -119,7 +120,7 @@ def test_a_toml_file_is_launched_and_verbose_output_names_every_record(tmp_path)
     assert (experiment.name, experiment.max_parallel, experiment.placement) == ("x", 1, "sequence")
 
 
-@pytest.mark.slow  # in this process: unit/esper_ab/api/test_declared.py, unit/workers/user_rewards/test_lookup.py
+@pytest.mark.slow  # in this process: unit/esper_ab/api/test_declared.py, growth/test_reward_lookup.py
 def test_workers_find_a_reward_beside_the_experiment_file_from_any_directory(tmp_path):
     """The installed script does not have the working directory on its path; `python -m` has."""
     (tmp_path / "prices.py").write_text("PRICE = 0.5\n")

@@ -34,14 +34,15 @@ from esper_ab.contracts.settings import ControllerSettings, GroupSettings
 from esper_ab.control import experiment_run
 from esper_ab.control.rules.limits import Limits
 from esper_ab.journal.events import MilestoneReleased
-from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.fold import fold
 from esper_ab.journal.load import load
+from esper_ab.journal.lock import JOURNAL_NAME
+from esper_ab.journal.reading import read
 from esper_ab.launchers.inline import InlineLauncher
 from esper_ab.live.on_stderr import Warnings
 from esper_ab.plan.blocks import make_plan
 from esper_ab.readers.external_plan import make_external_plan, save_plan
-from esper_ab.readers.status import status_text
+from esper_ab.readers.status_text import status_text
 from esper_ab.settings.experiment import Group, ResolvedExperiment
 from esper_ab.verdict.analysis_plan import Rule
 

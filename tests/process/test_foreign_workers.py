@@ -19,7 +19,7 @@ raise SystemExit(99)
 """
 REWARD = """
 import beside
-from workers.facts import StepFacts
+from workers.kinds.growth.facts import StepFacts
 
 
 def reward(facts: StepFacts, settings):
@@ -145,7 +145,7 @@ def test_a_foreign_workers_package_imported_at_start_up_is_reported(tmp_path):
     other_workers(tmp_path, "")
     (tmp_path / "sitecustomize.py").write_text("import workers\n")
     done = subprocess.run(
-        own_packages.child_command("workers.commands.fetch", "digits"),
+        own_packages.child_command("workers.kinds.growth.commands.fetch", "digits"),
         env={"PYTHONPATH": str(tmp_path)},
         capture_output=True,
         text=True,

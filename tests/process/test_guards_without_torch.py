@@ -9,7 +9,7 @@ from support.children import environment
 from support.in_process import done
 
 from esper_ab.contracts import supervisor as supervisors
-from esper_ab.contracts.own_packages import alone_command
+from esper_ab.contracts.own_packages import isolated_command
 from esper_ab.control import experiment_run
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
@@ -47,7 +47,7 @@ class Supervised(Launcher):
 
     def __init__(self) -> None:
         super().__init__()
-        self._supervisor = NodeSupervisor("n0", partial(PipedSupervisor, alone_command(supervisors.__file__)))
+        self._supervisor = NodeSupervisor("n0", partial(PipedSupervisor, isolated_command(supervisors.__file__)))
 
     def start(self, order):
         return self._supervisor.start(order, self.entry)

@@ -22,9 +22,9 @@ from support.patience import eventually
 
 from esper_ab.contracts.process_start import process_started
 from esper_ab.journal.events import MilestoneReleased
-from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.load import load
-from esper_ab.journal.lock import holder
+from esper_ab.journal.lock import JOURNAL_NAME, holder
+from esper_ab.journal.reading import read
 from esper_ab.live.console import CONSOLE_NAME
 from esper_ab.report.build import build_report
 

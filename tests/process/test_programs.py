@@ -9,8 +9,8 @@ import pytest
 from support.children import python
 
 from esper_ab.design.calibration_file import FILE_NAME, load_calibration
-from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.load import load
+from esper_ab.journal.lock import JOURNAL_NAME
 
 SMALL = ("--task", "synthetic", "--steps", "4", "--n-envs", "2", "--eval-episodes", "2", "--quiet", "--name", "x")
 

@@ -18,8 +18,8 @@ from esper_ab.campaign.extending import extension
 from esper_ab.contracts.errors import Interrupted, UsageError
 from esper_ab.control.experiment_run import extend
 from esper_ab.journal.events import EpisodeRecorded, ExperimentContinued, ExperimentEnded, RunStarted, WorkerStarted
-from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.load import load
+from esper_ab.journal.lock import JOURNAL_NAME
 
 
 def cut(source, target, keep):

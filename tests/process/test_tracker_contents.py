@@ -4,8 +4,8 @@ import pytest
 from support import journals, tracked
 from support.tracked import SMALL, held, track
 
-from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold
+from esper_ab.journal.lock import JOURNAL_NAME
 from esper_ab.trackers.numbers import episode_numbers, evaluation_numbers
 from esper_ab.trackers.settings import NAMES
 

@@ -19,8 +19,8 @@ from esper_ab.campaign.observers import make_observers
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands.cli import group
 from esper_ab.journal.events import MilestoneReleased
-from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold
+from esper_ab.journal.lock import JOURNAL_NAME
 from esper_ab.trackers.beside import Trackers, start_tracking
 from esper_ab.trackers.settings import NAMES, Tracking
 from esper_ab.trackers.state import TrackerProgress, at_work, read_progress, save_settings, take, write_progress

@@ -11,7 +11,8 @@ from support.children import environment
 from support.patience import eventually
 
 from esper_ab.journal.events import EpisodeRecorded, ExperimentEnded
-from esper_ab.journal.file import JOURNAL_NAME, read
+from esper_ab.journal.lock import JOURNAL_NAME
+from esper_ab.journal.reading import read
 
 PATIENCE_S = 60.0
 

@@ -14,7 +14,7 @@ from support.journals import planted_effect, write
 from support.progress import without_progress
 
 from esper_ab.journal.events import AnyEvent, Incident, RunEvaluated
-from esper_ab.journal.file import JOURNAL_NAME
+from esper_ab.journal.lock import JOURNAL_NAME
 
 READ_IT = (
     ("report",),

@@ -14,7 +14,7 @@ from support.synthetic import Shape, Synthetic
 from esper_ab.api.results import Results
 from esper_ab.contracts.answer_files import VERDICT
 from esper_ab.journal.load import load
-from esper_ab.readers.status import status_text
+from esper_ab.readers.status_text import status_text
 from esper_ab.report.content import content
 from esper_ab.report.experiment import experiment_report, render_brief
 from esper_ab.report.page import render_page

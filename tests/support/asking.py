@@ -16,7 +16,7 @@ from esper_ab.settings.parse import parse
 from esper_ab.settings.request import request
 from esper_ab.settings.resolve import resolve
 from esper_ab.settings.settings_file import FileSettings, read_toml
-from workers.growth.measures import MEASURES
+from workers.kinds.growth.measures import MEASURES
 
 TASK = TaskFacts(
     name="digits",

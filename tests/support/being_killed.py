@@ -9,8 +9,9 @@ from pathlib import Path
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.journal.events import WorkerStarted
-from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.load import load
+from esper_ab.journal.lock import JOURNAL_NAME
+from esper_ab.journal.reading import read
 from support.children import environment
 
 PATIENCE_S = 90.0

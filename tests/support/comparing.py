@@ -11,7 +11,7 @@ from esper_ab.verdict.comparison import Comparison, compare
 from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.looks import progress_after
 from esper_ab.verdict.question import HalfPair, Lost, Question
-from workers.growth.measures import MEASURES
+from workers.kinds.growth.measures import MEASURES
 
 # nominal p of the looks, t-calibrated: 0.05 at once; 6, 10 of 10 (docs/internals/verdict-rules.md)
 NOMINAL = {6: (0.05,), 8: (0.05,), 10: (0.0076, 0.0455), 16: (0.05,), 20: (0.05,)}

@@ -16,9 +16,10 @@ from esper_ab.journal.events import (
     RunReady,
     WorkerStarted,
 )
-from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.fold import fold
 from esper_ab.journal.load import load
+from esper_ab.journal.lock import JOURNAL_NAME
+from esper_ab.journal.reading import read
 from esper_ab.launchers.inline import InlineLauncher
 from support.journals import records_of
 

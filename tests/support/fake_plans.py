@@ -9,7 +9,7 @@ from esper_ab.plan.blocks import make_plan
 from esper_ab.plan.plan import Plan
 from esper_ab.settings.experiment import Group, ResolvedExperiment
 from support import asking
-from workers.growth.measures import MEASURES
+from workers.kinds.growth.measures import MEASURES
 
 # Of an outcome without bounds, because fake workers plant effects of ten points by the letter of a group.
 OPEN = replace(MEASURES, outcome=replace(MEASURES.outcome, low=None, high=None))

@@ -50,7 +50,7 @@ from esper_ab.contracts.records import (
 )
 from esper_ab.contracts.rng import run_path
 from esper_ab.contracts.worker_order import RunSpec, WorkerOrder
-from workers.growth.measures import MEASURES
+from workers.kinds.growth.measures import MEASURES
 from workers.process import setup as process
 from workers.process.entry import failure
 from workers.process.link import Link

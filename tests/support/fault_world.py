@@ -37,8 +37,9 @@ from esper_ab.journal.events import (
     RunReady,
     WorkerStarted,
 )
-from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.fold import fold
+from esper_ab.journal.lock import JOURNAL_NAME
+from esper_ab.journal.reading import read
 from support import children, fake_plans
 from support.planted_death import PLACES, Death, planted, struck
 

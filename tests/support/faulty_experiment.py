@@ -16,7 +16,7 @@ def main(run_dir: str, life: str, floor_s: str) -> int:
     from esper_ab.contracts.errors import EsperError
     from esper_ab.control import experiment_run
     from esper_ab.control.rules.limits import Limits
-    from esper_ab.journal.file import JOURNAL_NAME
+    from esper_ab.journal.lock import JOURNAL_NAME
     from esper_ab.launchers.local import LocalLauncher
     from support import fault_world, planted_death
 

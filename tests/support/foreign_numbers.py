@@ -16,9 +16,9 @@ from esper_ab.commands import cli
 from esper_ab.commands._exit_status import invoke
 from esper_ab.contracts.errors import JournalError
 from esper_ab.journal.events import AnyEvent
-from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.line import FIRST_PREV
 from esper_ab.journal.load import load
+from esper_ab.journal.lock import JOURNAL_NAME
 
 Place = tuple[str | int, ...]  # of a value in the JSON of an event
 _RAW = "a raw number: "  # a string that begins so is written without quotes, because Python has no such number

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from esper_ab.contracts.records import SeedEvent
-from workers.controllers.random import choose
-from workers.growth.rules.lifecycle import Lifecycle
-from workers.growth.rules.masks import DecisionMasks, DecisionView, Rules
-from workers.growth.rules.observe import observe
-from workers.growth.rules.tracker import Measurement, Signals
-from workers.vocabulary import HEADS, Algorithm, Stage
+from workers.kinds.growth.controllers.random import choose
+from workers.kinds.growth.rules.lifecycle import Lifecycle
+from workers.kinds.growth.rules.masks import DecisionMasks, DecisionView, Rules
+from workers.kinds.growth.rules.observe import observe
+from workers.kinds.growth.rules.tracker import Measurement, Signals
+from workers.kinds.growth.vocabulary import HEADS, Algorithm, Stage
 
 SLOTS = ("early", "mid", "late")
 BLUEPRINTS = ("norm", "conv_light", "conv_heavy")

@@ -9,7 +9,7 @@ import numpy as np
 
 from esper_ab.contracts.worker_order import RunSpec
 from support.orders import run_order, taken_from
-from workers.gymnasium_task.world import GymWorld
+from workers.kinds.gymnasium.world import GymWorld
 from workers.run.session import Session
 
 OWN = """

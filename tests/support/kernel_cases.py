@@ -15,13 +15,11 @@ from torch.overrides import TorchFunctionMode
 from esper_ab.contracts import catalog
 from esper_ab.contracts.settings import GrowthSettings, HostKernel
 from support.tensor_world import env_path, plant
-from workers.datasets.task import HostSpec, Task
-from workers.growth.bank.bank import Bank
-from workers.growth.bank.native import NativeStep
-from workers.growth.bank.network import BatchStatistics
-from workers.growth.rules.seeds import SeedTable
-from workers.growth.samples import DeviceSplit
-from workers.layers.blueprint import (
+from workers.kinds.growth.bank.bank import Bank
+from workers.kinds.growth.bank.native import NativeStep
+from workers.kinds.growth.bank.network import BatchStatistics
+from workers.kinds.growth.datasets.task import HostSpec, Task
+from workers.kinds.growth.layers.blueprint import (
     Blueprint,
     Conv,
     Excite,
@@ -33,9 +31,11 @@ from workers.layers.blueprint import (
     norm_params,
     residual,
 )
+from workers.kinds.growth.rules.seeds import SeedTable
+from workers.kinds.growth.samples import DeviceSplit
+from workers.kinds.growth.tasks.digits import TASK as DIGITS
+from workers.kinds.growth.vocabulary import Algorithm, Stage
 from workers.native import library
-from workers.tasks.digits import TASK as DIGITS
-from workers.vocabulary import Algorithm, Stage
 
 OWN = (
     residual("relu_first", lambda c: norm_params(c), Relu(), Norm("norm")),
@@ -71,7 +71,10 @@ OWN = (
     ),
 )
 BLUEPRINTS: tuple[Blueprint, ...] = (
-    *(catalog.entry("workers.blueprints", name, "BLUEPRINT") for name in catalog.names("workers.blueprints")),
+    *(
+        catalog.entry("workers.kinds.growth.blueprints", name, "BLUEPRINT")
+        for name in catalog.names("workers.kinds.growth.blueprints")
+    ),
     *OWN,
 )
 STAGES = [Stage.GERMINATED, Stage.TRAINING, Stage.BLENDING, Stage.HOLDING, Stage.FOSSILIZED]

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from esper_ab.contracts.settings import RewardSettings
-from workers.facts import SeedFacts, StepFacts
-from workers.vocabulary import Op, Stage
+from workers.kinds.growth.facts import SeedFacts, StepFacts
+from workers.kinds.growth.vocabulary import Op, Stage
 
 GOLDEN = json.loads((Path(__file__).parent.parent / "golden" / "golden_rewards_sample.json").read_text())
 NAN = float("nan")

@@ -3,7 +3,8 @@
 from datetime import UTC, datetime
 
 from esper_ab.journal.events import Incident, MilestoneReleased
-from esper_ab.journal.file import JOURNAL_NAME, Journal
+from esper_ab.journal.file import Journal
+from esper_ab.journal.lock import JOURNAL_NAME
 
 EVENTS = [
     MilestoneReleased(replicate=0, milestone=0, runs=("a/0", "b/0")),

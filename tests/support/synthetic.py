@@ -43,7 +43,7 @@ from esper_ab.plan.plan import Block, Plan
 from esper_ab.settings.differences import Difference
 from esper_ab.settings.experiment import Group, ResolvedExperiment
 from support.orders import run_order
-from workers.growth.measures import MEASURES
+from workers.kinds.growth.measures import MEASURES
 
 MODES = ("minimal", "shaped", "simplified", "sparse")
 _OPS = tuple(name for name in MEASURES.names if name.startswith("op_"))

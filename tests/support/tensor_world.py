@@ -9,16 +9,16 @@ import torch
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import GrowthSettings, HostKernel, RewardSettings
 from support.orders import run_order, taken_from
-from workers.datasets.task import Split, Task
 from workers.environments import Stopwatch
-from workers.growth.bank.bank import Bank
-from workers.growth.environment import EnvSpec, GrowthEnv
-from workers.growth.rules.seeds import SeedTable
-from workers.growth.samples import DeviceData, DeviceSplit
-from workers.kinds.growth import GrowthWorld
+from workers.kinds.growth.bank.bank import Bank
+from workers.kinds.growth.datasets.task import Split, Task
+from workers.kinds.growth.environment import EnvSpec, GrowthEnv
+from workers.kinds.growth.kind import GrowthWorld
+from workers.kinds.growth.rules.seeds import SeedTable
+from workers.kinds.growth.samples import DeviceData, DeviceSplit
+from workers.kinds.growth.tasks.synthetic import TASK
+from workers.kinds.growth.vocabulary import Algorithm, Stage
 from workers.run.session import Session
-from workers.tasks.synthetic import TASK
-from workers.vocabulary import Algorithm, Stage
 
 ENVS = 15  # of a crowded bank
 BATCH = 16  # of a crowded bank

@@ -22,7 +22,13 @@ from pathlib import Path
 from esper_ab.contracts import own_packages
 from support import children
 
-_MODULES = tuple(f"workers.commands.{name}" for name in ("describe", "try_trainer", "evaluate", "heuristic", "rewards"))
+_MODULES = (
+    "workers.commands.describe",
+    "workers.commands.evaluate",
+    "workers.kinds.growth.commands.heuristic",
+    "workers.kinds.growth.commands.rewards",
+    "workers.kinds.trainer.commands.try_trainer",
+)
 _PROGRAM = ["-P", own_packages.__file__]
 _MOST_BYTES = 1 << 18
 _PDEATHSIG = 1

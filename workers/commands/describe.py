@@ -20,7 +20,6 @@ import msgspec
 import psutil
 import torch
 
-from esper_ab.contracts.catalog import entry, names
 from esper_ab.contracts.gpu_names import is_beyond_one_instance
 from esper_ab.contracts.installed_code import sources
 from esper_ab.contracts.machine import DOING, Device, Machine, Questions
@@ -30,7 +29,6 @@ from esper_ab.contracts.settings import Arithmetic
 from workers.devices.by_torch import pin, seen_gpus
 from workers.environments import kind_of
 from workers.native import library
-from workers.native.binding import trains
 
 _GPU_SIGNS = (Path("/proc/driver/nvidia/version"), Path("/dev/nvidia0"))
 _CPU_INFO = Path("/proc/cpuinfo")
@@ -141,8 +139,6 @@ def describe(questions: Questions) -> Machine:
     pool = os.environ.get("CUDA_VISIBLE_DEVICES")
     kind = kind_of(questions.task)
     found = kind.preflight(questions, _doing)
-    blueprints = names("workers.blueprints")
-    chains = [name for name in blueprints if trains(entry("workers.blueprints", name, "BLUEPRINT"))]
     _doing("measuring this machine")  # none of the user's code runs any more
     pin(Arithmetic())  # before CUDA begins
     try:
@@ -160,9 +156,7 @@ def describe(questions: Questions) -> Machine:
         torch_version=str(torch.__version__),
         cuda_build=torch.version.cuda or "",
         devices=(*gpus, *cores),
-        blueprints=blueprints,
         kernels=library.kernels(),
-        native_blueprints=tuple(chains),
         multiply_adds_per_s=multiply_adds_per_s(),
         cpu_bf16=cpu_bf16(_cpu_flags()),
         sources=sources(),

@@ -1,20 +1,14 @@
-"""The kernel's structs and functions, as declared in src/api.h; its workspaces; and blueprints in the kernel's format.
-
-In that format a blueprint is a chain of layers, each with the offsets of its parameters in a seed's row.
-"""
+"""The kernel's structs and functions that train networks, as declared in src/api.h, and its workspaces."""
 
 from __future__ import annotations
 
 import ctypes
-import functools
 import queue
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from itertools import accumulate, takewhile
+from itertools import takewhile
 
 from workers.arrays import Floats, Ints
-from workers.layers.blueprint import Blueprint, Conv, Excite, Layer, Norm, ParamSpec, Relu, Towards
-from workers.layers.operations import norm_groups
 
 Pointer = ctypes.c_void_p
 Int = ctypes.c_int32
@@ -22,6 +16,7 @@ Float = ctypes.c_float
 Long = ctypes.c_int64
 
 CONV, DEPTHWISE, NORM, RELU, TOWARDS, EXCITE = range(6)  # EsperLayerKind
+ADD, MULTIPLY, GATE = range(3)  # EsperJoin
 _NO_MEMORY = 1
 _STATUS = {  # EsperStatus
     _NO_MEMORY: "no memory",
@@ -213,53 +208,3 @@ class Workspaces:
     def __del__(self) -> None:
         while not self._free.empty():
             self._library.esper_close(self._free.get_nowait())
-
-
-_WIDEST = 15  # taps in a row of a convolution, as in src/convolution.h
-_ANY_WIDTH = 8
-_KERNEL = 4  # number of dimensions of a convolution's kernel [out, into, k, k]
-
-
-def widest_kernel(blueprint: Blueprint, channels: int) -> int:
-    """Return the kernel width of the blueprint's widest convolution; 0 if it has none."""
-    kernels = [spec.shape for spec in blueprint.params(channels) if len(spec.shape) == _KERNEL]
-    return max((shape[-1] for shape in kernels), default=0)
-
-
-def trains(blueprint: Blueprint) -> bool:
-    """Return whether the kernel can compute the blueprint: a chain of layers whose convolutions are not too wide."""
-    return bool(blueprint.residual) and widest_kernel(blueprint, _ANY_WIDTH) <= _WIDEST
-
-
-@functools.lru_cache(maxsize=256)
-def chain_of(blueprint: Blueprint, channels: int) -> tuple[ctypes.Array[LayerStruct], int]:
-    """Return the layers of a `residual` blueprint for `channels` channels, and the number of its parameters."""
-    specs = {spec.name: spec for spec in blueprint.params(channels)}
-    ends = accumulate(spec.size for spec in specs.values())
-    at = {name: end - specs[name].size for name, end in zip(specs, ends, strict=True)}
-    layers = []
-    into = channels
-    for layer in blueprint.residual:
-        found = _layer(layer, into, specs, at)
-        layers.append(found)
-        into = found.outputs
-    return (LayerStruct * len(layers))(*layers), sum(spec.size for spec in specs.values())
-
-
-def _layer(layer: Layer, into: int, specs: dict[str, ParamSpec], at: dict[str, int]) -> LayerStruct:
-    def made(kind: int, size: int, *names: str, outputs: int = into) -> LayerStruct:
-        return LayerStruct(kind, into, outputs, size, (Int * 3)(*(at[name] for name in names)))
-
-    match layer:
-        case Conv():
-            shape = specs[layer.name].shape
-            kind = DEPTHWISE if layer.depthwise else CONV
-            return made(kind, shape[-1], layer.name, outputs=shape[0])
-        case Norm():
-            return made(NORM, norm_groups(into), f"{layer.prefix}.gain", f"{layer.prefix}.bias")
-        case Relu():
-            return made(RELU, 0)
-        case Towards():
-            return made(TOWARDS, 0, layer.name)
-        case Excite():
-            return made(EXCITE, specs[layer.squeeze].shape[1], layer.squeeze, layer.excite, layer.bias)

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from workers.arrays import Floats32
 from workers.native import binding
-from workers.native.binding import CONV, DEPTHWISE, EXCITE, NORM, RELU, TOWARDS, LayerStruct
-from workers.vocabulary import Algorithm
+from workers.native.binding import CONV, DEPTHWISE, EXCITE, GATE, MULTIPLY, NORM, RELU, TOWARDS, LayerStruct
 
 _HOST = binding.HostStruct(in_channels=2, height=6, width=5, base=4, levels=2, kernel=3, pools=1, classes=3)
 _SAMPLES = 45
@@ -93,7 +92,7 @@ def _seeds(first: Floats32, second: Floats32, momenta: Sequence[Floats32]) -> ct
             width=_FIRST_WIDTH,
             gate=81,
             gate_hidden=8,
-            join=Algorithm.GATE,
+            join=GATE,
             trained=1,
             alpha=0.6,
         ),
@@ -103,7 +102,7 @@ def _seeds(first: Floats32, second: Floats32, momenta: Sequence[Floats32]) -> ct
             layers=_chain(_SECOND),
             n_layers=len(_SECOND),
             width=_SECOND_WIDTH,
-            join=Algorithm.MULTIPLY,
+            join=MULTIPLY,
             fossil=1,
             trained=1,
             alpha=0.8,

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from esper_ab.contracts import link_keys, users_shell
+from esper_ab.contracts.catalog import folders
 from esper_ab.contracts.errors import USER_FAULTS, OutOfMemory, UserCodeFailed
 from esper_ab.contracts.failure_cause import cause_of_exception
 from esper_ab.contracts.installed_code import sources_imported
+from esper_ab.contracts.kinds_of_task import TRAINER
 from esper_ab.contracts.messages import PROTOCOL, Failed, Hello
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.contracts.worker_order import Lane, WorkerOrder
@@ -26,14 +28,14 @@ if TYPE_CHECKING:
 
 
 # What the start process imports: for workers that only guard a command, and for all others and the preflight.
-BEFORE_FORK_OF_GUARDS = ("workers.process.loop", "workers.kinds.trainer", "psutil")
+BEFORE_FORK_OF_GUARDS = ("workers.process.loop", f"workers.kinds.{TRAINER}.kind", "psutil")
 BEFORE_FORK = (
     "torch.multiprocessing",
     "workers.process.loop",
     "workers.devices.by_torch",
-    "workers.kinds.growth",
-    "workers.native.binding",
+    "workers.native.library",
     "psutil",
+    *(f"workers.kinds.{kind}.kind" for kind in folders("workers.kinds")),
 )
 _DRIVER = Path("/proc/driver/nvidia/version")
 _DRIVER_CHARS = 200

@@ -16,25 +16,20 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TypeVar
 
 from esper_ab.contracts import messages, worker_order
 from esper_ab.contracts.errors import NO_ROOM, OutOfMemory
 from esper_ab.contracts.records import Checkpoint
-from workers.environments import Kind, kind_of
+from workers.environments import Kind, OnStep, RunSession, kind_of
 from workers.process.link import Link
 from workers.storage import durable
 from workers.storage.durable import Damaged
-from workers.trainer.session import OnStep, TrainerSession
-
-if TYPE_CHECKING:
-    from workers.run.session import Session
 
 _BETWEEN_REPORTS_S = 0.02  # of progress
 _ASK_FOR_ROOM_S = 2.0  # time between two attempts to write to a full disk
 
 T = TypeVar("T")
-AnySession: TypeAlias = "Session | TrainerSession"
 
 
 class _Stopped(Exception):
@@ -51,10 +46,10 @@ class Makers:
     def __init__(self, order: worker_order.WorkerOrder) -> None:
         self.folder = Path(order.experiment_dir)
         self._lane = order.lane
-        self._runs: dict[Kind, Callable[[worker_order.RunSpec], AnySession]] = {}
+        self._runs: dict[Kind, Callable[[worker_order.RunSpec], RunSession]] = {}
         self.only_ours = True  # no code of the user or of an environment has run
 
-    def session(self, spec: worker_order.RunSpec) -> AnySession:
+    def session(self, spec: worker_order.RunSpec) -> RunSession:
         """Create a run with the kind of its task."""
         kind = kind_of(spec.task)
         self.only_ours &= kind.ours and not spec.reward_code
@@ -133,7 +128,7 @@ def _run(link: Link, order: worker_order.WorkerOrder, assigned: messages.Assign,
     _say(f"{spec.ref.name}: done")
 
 
-def _take_up(folder: Path, session: AnySession, assigned: messages.Assign) -> tuple[int, tuple[str, ...]]:
+def _take_up(folder: Path, session: RunSession, assigned: messages.Assign) -> tuple[int, tuple[str, ...]]:
     """Restore `session` to the end of its records, or as far as intact checkpoints reach.
 
     Return the milestone of the restored state, and one sentence for every damaged checkpoint.
@@ -156,7 +151,7 @@ def _take_up(folder: Path, session: AnySession, assigned: messages.Assign) -> tu
     return milestone, damaged
 
 
-def _save(link: Link, session: AnySession, order: worker_order.WorkerOrder, milestone: int) -> Checkpoint | None:
+def _save(link: Link, session: RunSession, order: worker_order.WorkerOrder, milestone: int) -> Checkpoint | None:
     """Save the session's state, if any, before the record is sent, so that every record has its checkpoint."""
     data = session.checkpoint()
     spec = session.spec

@@ -35,7 +35,7 @@ import msgspec
 
 from esper_ab.contracts.guard import end_with_parent
 from esper_ab.contracts.installed_code import sources_imported
-from esper_ab.contracts.own_packages import import_own, nothing_of_the_user
+from esper_ab.contracts.own_packages import import_own, without_users_main_module
 from esper_ab.contracts.settings import Arithmetic
 from workers.devices import pinned
 
@@ -147,7 +147,7 @@ class Starter:
         context = _torch_or_standard().get_context("spawn" if why else "fork")
         forget = None if why else partial(self._forget, status, given)
         arguments = (request, Given(given), self._soft_limit, forget)
-        with nothing_of_the_user():
+        with without_users_main_module():
             process = context.Process(target=_become, args=arguments, name=request.name, daemon=False)
             process.start()
         assert process.pid is not None, "it has been started"

@@ -6,7 +6,6 @@ A run's results depend only on its RunSpec. The digests of the results exclude n
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,13 +23,12 @@ from esper_ab.contracts.records import (
 from esper_ab.contracts.rng import run_path
 from esper_ab.contracts.settings import RewardSettings
 from esper_ab.contracts.worker_order import RunSpec
-from workers.environments import Controller, Ended, Stopwatch, World, kind_of, paths_below
+from workers.environments import Controller, Ended, OnStep, Stopwatch, World, kind_of, paths_below
 from workers.ppo.agent import AgentSpec, PPOAgent
 from workers.run import policy_file
 from workers.run.episode import play, step_through
 from workers.storage import state_bytes
 
-OnStep = Callable[[int], None]
 STATE_FORMAT = 1
 WARM_UP_STEPS = 4
 

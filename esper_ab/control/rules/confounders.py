@@ -39,7 +39,8 @@ def confounders(record: EpisodeRecord | EvaluationRecord, known: Collection[str]
 def _failed(run: str, episode: int | None, envs: list[EnvEpisode]) -> Iterator[Incident]:
     broken = sorted({env.env for env in envs if env.failed})
     if broken:
-        what = f"{len(envs)} {'evaluation episodes' if episode is None else 'environments'}"
-        detail = f"{sum(env.failed for env in envs)} of {what} failed (environments {', '.join(map(str, broken))})"
+        unit = "evaluation episodes" if episode is None else "environments"
+        failed = sum(env.failed for env in envs)
+        detail = f"{failed} of {len(envs)} {unit} failed (environments {', '.join(map(str, broken))})"
         confounder = msgspec.UNSET if episode is None else FAILED
         yield Incident(category="non_finite", run_name=run, episode=episode, detail=detail, confounder=confounder)

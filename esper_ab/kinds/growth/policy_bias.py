@@ -6,9 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from esper_ab.contracts.settings import (
-    PolicySettings,
-)
+from esper_ab.contracts.settings import PolicySettings
 from esper_ab.settings.experiment import Group
 
 UNIFORM = "uniform over the valid ops"
@@ -26,8 +24,8 @@ def start(settings: PolicySettings) -> str:
 
 def starts(groups: Iterable[Group]) -> dict[str, list[str]]:
     """Return a mapping from each initial bias, in words, to the names of the learning groups that have it."""
-    found: dict[str, list[str]] = {}
+    groups_by_start: dict[str, list[str]] = {}
     for group in groups:
         if group.settings.has_policy:
-            found.setdefault(start(group.settings.policy), []).append(group.name)
-    return found
+            groups_by_start.setdefault(start(group.settings.policy), []).append(group.name)
+    return groups_by_start

@@ -7,7 +7,7 @@ import math
 import msgspec
 
 from esper_ab.contracts import catalog
-from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.machine import Machine, Questions, TaskFacts
 from esper_ab.settings.devices import asked_gpus, resolve_devices
 from esper_ab.settings.experiment import AskedExperiment, ResolvedExperiment
@@ -23,8 +23,8 @@ class GrowthKind(SettingsKind):
 
     name = "growth"
     words = "growing networks"
-    rewards = catalog.names("workers.rewards")
-    controllers = catalog.names("workers.controllers")
+    rewards = catalog.names("workers.kinds.growth.rewards")
+    controllers = catalog.names("workers.kinds.growth.controllers")
     default_groups = ("shaped", "simplified")
     baselines = ("wait", "random")
     times_on_cpu = True
@@ -62,7 +62,9 @@ def _resolve_slots(asked: AskedExperiment, task: TaskFacts) -> tuple[str, ...]:
         refuse_unknown(f"slot in task {task.name}:", slot, task.slots)
     right = tuple(slot for slot in task.slots if slot in slots)
     if slots != right:
-        raise UsageError(Setting("slots", slots), ": name each once, in network order, as in ", Setting("slots", right))
+        raise UsageError(
+            SettingName("slots", slots), ": name each once, in network order, as in ", SettingName("slots", right)
+        )
     return slots
 
 

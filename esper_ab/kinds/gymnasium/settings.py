@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import msgspec
 
-from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.kinds_of_task import ENV_REWARD
 from esper_ab.contracts.machine import Questions, TaskFacts
 from esper_ab.settings.assignments import Assignment
@@ -41,17 +41,20 @@ class GymnasiumKind(SettingsKind):
             return asked
         if any(assignment.key == "episodes" for assignment in said):
             raise UsageError(
-                Setting("total_timesteps"), " and ", Setting("episodes"), " both set how long a run trains: choose one"
+                SettingName("total_timesteps"),
+                " and ",
+                SettingName("episodes"),
+                " both set how long a run trains: choose one",
             )
         for group in asked.groups:
             if group.settings.gym.rollout == "episodes":
                 raise UsageError(
-                    Setting("total_timesteps"),
+                    SettingName("total_timesteps"),
                     f": the rollouts of group {group.name!r} end with their episodes, so "
                     "their steps are unknown; with ",
-                    Setting("gym.rollout", "continues", assigned=True),
+                    SettingName("gym.rollout", "continues", assigned=True),
                     " each has as many steps as ",
-                    Setting("steps"),
+                    SettingName("steps"),
                     " says",
                 )
         rollouts = -(-asked.total_timesteps // (asked.steps * asked.n_envs))
@@ -82,18 +85,18 @@ def _check_rollouts(group: Group, experiment: AskedExperiment, task: TaskFacts) 
         return
     if experiment.outcome_over != "evaluation":
         raise UsageError(
-            Setting("outcome_over", experiment.outcome_over),
+            SettingName("outcome_over", experiment.outcome_over),
             f": group {group.name!r} has gym.rollout={gym.rollout}, and a rollout in which no episode ends has no "
             "outcome; use ",
-            Setting("outcome_over", "evaluation"),
+            SettingName("outcome_over", "evaluation"),
             " or ",
-            Setting("gym.rollout", "episodes", assigned=True),
+            SettingName("gym.rollout", "episodes", assigned=True),
         )
     if not (gym.episode_steps or task.episode_steps):
         raise UsageError(
             f"group {group.name!r}: gym.rollout={gym.rollout}: neither the environment nor a rollout limits the length "
             "of an evaluation episode; set a limit, as in ",
-            Setting("gym.episode_steps", 1000, assigned=True),
+            SettingName("gym.episode_steps", 1000, assigned=True),
         )
 
 

@@ -9,7 +9,7 @@ from pathlib import PurePath
 
 import msgspec
 
-from esper_ab.contracts.errors import Missing, Setting, UsageError
+from esper_ab.contracts.errors import Missing, SettingName, UsageError
 from esper_ab.contracts.machine import Machine, Questions, TaskFacts
 from esper_ab.contracts.margins import check_margin
 from esper_ab.contracts.settings import ControllerSettings, GroupSettings
@@ -66,7 +66,7 @@ class TrainerKind(SettingsKind):
         rehearsal = read_rehearsal(asked.rehearsal)
         if not is_command(reference):
             if asked.end_idle:
-                raise UsageError(Setting("end_idle"), " is only for a command")
+                raise UsageError(SettingName("end_idle"), " is only for a command")
             _check_python(reference, asked.outcome)
             return msgspec.structs.replace(asked, task=_task(reference), n_envs=1, steps=1)
         for assignment in said:
@@ -74,7 +74,7 @@ class TrainerKind(SettingsKind):
             if key in _OF_COMMAND and assignment.value != _OF_COMMAND[key]:
                 raise UsageError(f"{assignment.origin}: a command reports one outcome, at one point, when it ends")
         _check_command(reference, asked.outcome, {group.name: group.settings.trainer for group in asked.groups})
-        _check_filled(reference, rehearsal, Setting("rehearsal"))
+        _check_filled(reference, rehearsal, SettingName("rehearsal"))
         folder = next(assignment.folder for assignment in said if assignment.key == "trainer").resolve()
         return msgspec.structs.replace(
             asked,
@@ -127,20 +127,20 @@ class TrainerKind(SettingsKind):
         return ()
 
 
-def _missing(asked: AskedExperiment) -> Iterator[tuple[Setting, str, str]]:
+def _missing(asked: AskedExperiment) -> Iterator[tuple[SettingName, str, str]]:
     """For each missing decision that only the user can make, yield the setting, an explanation and the flag."""
     if not asked.groups:
         key = next((name for name in placeholders(asked.trainer) if name not in FILLED), "KEY")
         flag = f"--vary {key}=V1,V2"
-        yield Setting("groups"), "at least two groups, which differ in a setting of the trainer", flag
+        yield SettingName("groups"), "at least two groups, which differ in a setting of the trainer", flag
     if not asked.outcome_better or (is_command(asked.trainer) and not asked.outcome):
         where = "the name of a number in the result of evaluate(run, state)"
         if is_command(asked.trainer):
             where = f"a key of the JSON or a column of the CSV that the command writes to {{{OUT}}}"
-        yield Setting("outcome_better"), f"the outcome that decides, {where}", "--higher NAME"
+        yield SettingName("outcome_better"), f"the outcome that decides, {where}", "--higher NAME"
     if asked.margin is None:
         unit = f", in {asked.outcome_unit}" if asked.outcome_unit else ""
-        yield Setting("margin"), f"the smallest difference in the outcome worth acting on{unit}", "--margin SIZE"
+        yield SettingName("margin"), f"the smallest difference in the outcome worth acting on{unit}", "--margin SIZE"
 
 
 def _question(asked: AskedExperiment) -> TrainerQuestion:
@@ -166,13 +166,13 @@ def _check_python(reference: str, outcome: str) -> None:
     """Raise UsageError for a command without placeholders, or for an outcome that only a command can have."""
     if " " in PurePath(reference).name:
         raise UsageError(
-            Setting("trainer"),
+            SettingName("trainer"),
             f": no file {PurePath(reference).name!r}; if this is a command, put "
             f"{{{SEED}}} where the script expects its seed, as in --seed {{{SEED}}}",
         )
     if ":" in outcome:
         raise UsageError(
-            Setting("outcome", outcome),
+            SettingName("outcome", outcome),
             " is only for a command; for a Python trainer, give a name in the result of evaluate(run, state)",
         )
 
@@ -191,17 +191,17 @@ def _check_command(command: str, outcome: str, groups: Mapping[str, Mapping[str,
     try:
         source = read_source(outcome)
     except ValueError as error:
-        raise UsageError(Setting("outcome"), f": {error}") from None
+        raise UsageError(SettingName("outcome"), f": {error}") from None
     names = placeholders(command)
     if SEED not in names:
         raise UsageError(
-            Setting("trainer"),
+            SettingName("trainer"),
             f": no {{{SEED}}} in {command!r}, so all seeds would repeat the same run; put it "
             f"where the script expects its seed, as in --seed {{{SEED}}}",
         )
     if not source.wandb and OUT not in names:
         raise UsageError(
-            Setting("trainer"),
+            SettingName("trainer"),
             f": no {{{OUT}}} in {command!r}; it stands for the run's own folder, where "
             f"{source.path or 'the result file'} must appear; put it where the script expects its folder, as in --out "
             f"{{{OUT}}}",
@@ -234,22 +234,22 @@ def _check_words(command: str) -> None:
     try:
         words = shlex.split(command)
     except ValueError as error:
-        raise UsageError(Setting("trainer"), f": {command!r}: {str(error).lower()}") from None
+        raise UsageError(SettingName("trainer"), f": {command!r}: {str(error).lower()}") from None
     if re.match(r"[A-Za-z_][A-Za-z0-9_]*=", words[0]):
         raise UsageError(
-            Setting("trainer"),
+            SettingName("trainer"),
             f": the command is not run by a shell, so it cannot start with {words[0]}; write "
             f"env {words[0]} {' '.join(words[1:2])} …",
         )
     for name in misnamed(command):
         raise UsageError(
-            Setting("trainer"),
+            SettingName("trainer"),
             f": {{{name}}} is not a placeholder, because the name of a placeholder consists of "
             f"{NAME_WORDS}; rename it in the command and in the flags",
         )
 
 
-def _check_filled(command: str, settings: Iterable[str], what: str | Setting) -> None:
+def _check_filled(command: str, settings: Iterable[str], what: str | SettingName) -> None:
     """Raise UsageError for a setting that would not change the command."""
     names = placeholders(command)
     for name in settings:

@@ -28,20 +28,20 @@ _BY_SECTION: BySection = {
 }
 
 
-def _of_section(section: str, content: Content) -> Mapping[str, Draw]:
+def _figures_of(section: str, content: Content) -> Mapping[str, Draw]:
     of_task = of_kind(content.history.plan.kind, FiguresKind).by_section
     return {**_BY_SECTION.get(section, {}), **of_task.get(section, {})}
 
 
 def names(content: Content) -> tuple[str, ...]:
     """Return the names of all figures that exist for the experiment's kind of task."""
-    return tuple(name for section in _BY_SECTION for name in _of_section(section, content))
+    return tuple(name for section in _BY_SECTION for name in _figures_of(section, content))
 
 
 def drawn(section: str, content: Content) -> list[Drawing]:
     """Draw the figures of a section of the page, without those that have no data."""
     with style.look():
-        maybe_drawn = [draw(content) for draw in _of_section(section, content).values()]
+        maybe_drawn = [draw(content) for draw in _figures_of(section, content).values()]
     drawings = [drawing for drawing in maybe_drawn if drawing is not None]
     if not drawings:
         return []
@@ -53,7 +53,7 @@ def figure(name: str, content: Content) -> Figure | None:
     """Draw the figure called `name`, one of `names`, on white; None if there is no data yet. No display is needed."""
     draws: dict[str, Draw] = {}
     for section in _BY_SECTION:
-        draws |= _of_section(section, content)
+        draws |= _figures_of(section, content)
     with style.look():
         drawing = draws[name](content)
         if drawing is None:

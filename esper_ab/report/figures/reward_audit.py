@@ -24,7 +24,7 @@ def drawings(audit: RewardAuditFindings) -> list[Drawing]:
         return [draw(audit) for draw in FIGURES.values()]
 
 
-def _of_experiment(draw: Callable[[RewardAuditFindings], Drawing], content: Content) -> Drawing | None:
+def _draw_if_audited(draw: Callable[[RewardAuditFindings], Drawing], content: Content) -> Drawing | None:
     """Draw a figure of an experiment's reward audit. None if there is no audit."""
     audit = content.analysis.reward_audit
     if audit is None:
@@ -132,4 +132,4 @@ def when_paid(audit: RewardAuditFindings) -> Drawing:
 
 
 FIGURES = {"best-of-n": best_of_n, "returns": returns, "when-paid": when_paid}  # in reading order
-OF_EXPERIMENTS = {name: partial(_of_experiment, draw) for name, draw in FIGURES.items()}
+OF_EXPERIMENTS = {name: partial(_draw_if_audited, draw) for name, draw in FIGURES.items()}

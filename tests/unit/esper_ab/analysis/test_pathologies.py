@@ -6,7 +6,7 @@ from support.synthetic import Synthetic
 from esper_ab.analysis.pathologies import count_pathologies, pathologies
 from esper_ab.journal.columns import Columns
 from esper_ab.journal.events import EpisodeRecorded
-from workers.growth.measures import MEASURES
+from workers.kinds.growth.measures import MEASURES
 
 
 def test_pathologies_are_counted_as_they_are_told():

@@ -9,7 +9,7 @@ import pytest
 
 from esper_ab import create_experiment
 from esper_ab.api.spelling import in_python, spelled
-from esper_ab.contracts.errors import Setting, UsageError, as_flag
+from esper_ab.contracts.errors import SettingName, UsageError, as_flag
 
 PACKAGE = Path(__file__).resolve().parents[4] / "esper_ab"
 
@@ -17,15 +17,15 @@ PACKAGE = Path(__file__).resolve().parents[4] / "esper_ab"
 @pytest.mark.parametrize(
     ("setting", "flag", "python"),
     [
-        (Setting("n_envs", 2), "--n-envs 2", "n_envs=2"),
-        (Setting("control", "zz"), "--control zz", "control=zz"),
-        (Setting("unpaired"), "--unpaired", "unpaired"),
-        (Setting("slots", ("late", "early")), "--slots late early", "slots=['late', 'early']"),
-        (Setting("looks", (6, 10)), "--looks 6,10", "looks=[6, 10]"),
-        (Setting("ppo.lr", "…", assigned=True), "--set ppo.lr=…", "ppo.lr=…"),
-        (Setting("max_parallel", 1), "--max-parallel 1", "max_parallel_runs=1"),
-        (Setting("output_dir"), "--output-dir", "output_dir"),
-        (Setting("name"), "--name", "name"),
+        (SettingName("n_envs", 2), "--n-envs 2", "n_envs=2"),
+        (SettingName("control", "zz"), "--control zz", "control=zz"),
+        (SettingName("unpaired"), "--unpaired", "unpaired"),
+        (SettingName("slots", ("late", "early")), "--slots late early", "slots=['late', 'early']"),
+        (SettingName("looks", (6, 10)), "--looks 6,10", "looks=[6, 10]"),
+        (SettingName("ppo.lr", "…", assigned=True), "--set ppo.lr=…", "ppo.lr=…"),
+        (SettingName("max_parallel", 1), "--max-parallel 1", "max_parallel_runs=1"),
+        (SettingName("output_dir"), "--output-dir", "output_dir"),
+        (SettingName("name"), "--name", "name"),
     ],
 )
 def test_each_front_end_spells_a_setting_as_its_users_write_it(setting, flag, python):
@@ -34,7 +34,7 @@ def test_each_front_end_spells_a_setting_as_its_users_write_it(setting, flag, py
 
 
 def test_text_is_left_alone_and_the_command_line_is_what_is_not_said_otherwise():
-    error = UsageError("/tmp/a--b: ", Setting("n_envs", 2), " of --c")
+    error = UsageError("/tmp/a--b: ", SettingName("n_envs", 2), " of --c")
     assert str(error) == "/tmp/a--b: --n-envs 2 of --c"
     with pytest.raises(UsageError, match=r"^/tmp/a--b: n_envs=2 of --c$"), spelled(in_python()):
         raise error
@@ -57,7 +57,7 @@ NAME_FLAGS = {
     "launchers/_ray_shares.py",
     "live/viewer.py",
     "readers/external_plan.py",
-    "readers/external_table.py",
+    "readers/table_columns.py",
     "settings/flags.py",
     "settings/parts.py",
     "settings/request.py",

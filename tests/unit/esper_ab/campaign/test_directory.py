@@ -3,15 +3,20 @@
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
+import pytest
 from support import asking
+from support.elsewhere import scales
 
 from esper_ab.campaign.campaign import Campaign, CampaignPlan, PartPlan, PriorResults
 from esper_ab.campaign.description import encode
 from esper_ab.campaign.directory import claim
 from esper_ab.campaign.part_planning import plan_on
+from esper_ab.contracts.errors import UsageError
 from esper_ab.launchers.inline import InlineLauncher
 from esper_ab.settings.parts import Part
+from esper_ab.verdict.analysis_plan import Rule, make_plan
 
 MACHINE = asking.machine()
 ASKED = asking.experiment(seeds=1)
@@ -58,3 +63,28 @@ def test_a_name_that_was_asked_for_is_never_changed(tmp_path):
 def test_a_plan_below_a_folder_that_is_no_utf_8_has_its_json(tmp_path):
     there = tmp_path / os.fsdecode(b"\xff") / "lab"
     assert json.loads(encode(ready(there)))["experiment_dir"] == str(there)
+
+
+class WithoutResources(InlineLauncher):
+    def reserve(self, lanes):
+        raise UsageError("no resources")
+
+
+def test_a_directory_is_not_created_if_resources_are_not_available(tmp_path):
+    for generated in ("", "synthetic-1"):
+        plan = replace(ready(tmp_path / "synthetic-1", generated), launcher=WithoutResources())
+        with pytest.raises(UsageError, match="no resources"), claim(plan):
+            pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_parts_move_with_a_directory_whose_generated_name_is_taken(tmp_path):
+    plan = ready(tmp_path / "synthetic-1")
+    (part,) = plan.parts
+    parts = (replace(part, name="synthetic", folder=tmp_path / "synthetic-1" / "synthetic"),)
+    plan = replace(plan, parts=parts, over_all=make_plan(plan.groups, ("0", "1"), scales(1.0, ("synthetic",)), Rule()))
+    (tmp_path / "synthetic-1").mkdir()
+    moved = claimed(plan)
+    assert moved.directory == tmp_path / "synthetic-1-2"
+    assert [one.folder for one in moved.parts] == [tmp_path / "synthetic-1-2" / "synthetic"]
+    assert moved.parts[0].plan == part.plan

@@ -7,8 +7,8 @@ from support.short_journal import write
 
 from esper_ab.campaign.leftover import clear, is_leftover
 from esper_ab.contracts.errors import UsageError
-from esper_ab.journal.file import JOURNAL_NAME, Journal
-from esper_ab.journal.lock import Lock
+from esper_ab.journal.file import Journal
+from esper_ab.journal.lock import JOURNAL_NAME, Lock
 
 # Which directory the next experiment of its name may take, and that nothing of anybody else's is removed.
 

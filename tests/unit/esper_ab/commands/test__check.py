@@ -25,10 +25,10 @@ from esper_ab.contracts.source_files import source_sha256
 from esper_ab.contracts.trainer import TrainerOrder
 from esper_ab.contracts.worker_order import RewardCode
 from esper_ab.journal.events import EpisodeRecorded, RunEvaluated
-from esper_ab.journal.file import JOURNAL_NAME, Journal
+from esper_ab.journal.file import Journal
 from esper_ab.journal.fold import fold
 from esper_ab.journal.load import load
-from esper_ab.journal.lock import Lock
+from esper_ab.journal.lock import JOURNAL_NAME, Lock
 from esper_ab.settings.settings_file import settings_sha256
 
 POLICY = b"a policy"

@@ -14,8 +14,8 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.regular_file import NotRegular
 from esper_ab.control.experiment_run import extend
 from esper_ab.journal.events import MilestoneReleased
-from esper_ab.journal.file import JOURNAL_NAME, Journal
-from esper_ab.journal.lock import Lock
+from esper_ab.journal.file import Journal
+from esper_ab.journal.lock import JOURNAL_NAME, Lock
 from esper_ab.journal.tail import follow
 from esper_ab.live.console import CONSOLE_NAME
 from esper_ab.live.viewer import Viewer

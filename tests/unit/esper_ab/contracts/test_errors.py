@@ -1,6 +1,6 @@
 import pytest
 
-from esper_ab.contracts.errors import Interrupted, Setting, UsageError, naming
+from esper_ab.contracts.errors import Interrupted, SettingName, UsageError, naming
 
 ALONE = "esper-ab resume x/determinism"
 ALL = "esper-ab calibrate --runs 4 --name x"
@@ -14,5 +14,5 @@ def test_an_error_names_the_command_that_knows_more():
 
 def test_settings_that_an_error_names_stay_what_they_are():
     with pytest.raises(UsageError) as caught, naming(ALL, instead_of=ALONE):
-        raise UsageError(Setting("n_envs", 2), f": not with `{ALONE}`")
+        raise UsageError(SettingName("n_envs", 2), f": not with `{ALONE}`")
     assert str(caught.value) == f"--n-envs 2: not with `{ALL}`"

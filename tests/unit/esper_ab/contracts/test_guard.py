@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from esper_ab.contracts import guard, users_shell
-from esper_ab.contracts.own_packages import alone_command
+from esper_ab.contracts.own_packages import isolated_command
 
 _TREE = """
 import os, subprocess, sys
@@ -53,7 +53,7 @@ kill(root, signal.SIGKILL)
 
 
 def start(*words: str) -> subprocess.Popen[bytes]:
-    guarded = alone_command(guard.__file__, users_shell.of_this_process().for_guard(), *words)
+    guarded = isolated_command(guard.__file__, users_shell.of_this_process().for_guard(), *words)
     return subprocess.Popen(guarded, stdin=subprocess.PIPE, start_new_session=True)
 
 

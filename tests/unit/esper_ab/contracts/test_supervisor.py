@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from esper_ab.contracts import supervisor
-from esper_ab.contracts.own_packages import alone_command
+from esper_ab.contracts.own_packages import isolated_command
 from esper_ab.contracts.supervisor import NOT_STARTED, ORPHANED, Supervisor
 
 GREETED = ["sh", "-c", "read order; echo key; read go; echo $order $go >&2; exit 3"]
@@ -72,7 +72,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def node(folder: Path, request: pytest.FixtureRequest) -> Iterator[subprocess.Popen[bytes]]:
-    command = getattr(request, "param", None) or alone_command(supervisor.__file__)
+    command = getattr(request, "param", None) or isolated_command(supervisor.__file__)
     process = subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     with process:
         yield process

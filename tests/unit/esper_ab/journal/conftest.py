@@ -3,7 +3,7 @@
 import pytest
 from support.short_journal import write
 
-from esper_ab.journal.file import JOURNAL_NAME
+from esper_ab.journal.lock import JOURNAL_NAME
 
 
 @pytest.fixture(scope="module")

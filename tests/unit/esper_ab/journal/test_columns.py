@@ -14,9 +14,9 @@ from esper_ab.contracts.records import HeadUse
 from esper_ab.journal.columns import NAMES, Columns
 from esper_ab.journal.episodes import Episodes
 from esper_ab.journal.events import EpisodeRecorded
-from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.line import event_of
-from workers.growth.measures import MEASURES
+from esper_ab.journal.lock import JOURNAL_NAME
+from workers.kinds.growth.measures import MEASURES
 
 MEASURED = MEASURES.names
 BASE = next(event.record for event in one_replicate() if isinstance(event, EpisodeRecorded))

@@ -5,9 +5,9 @@ from support.journals import failed_run, one_replicate, records_of, three_groups
 
 from esper_ab.contracts.errors import JournalError
 from esper_ab.journal.columns import NAMES
-from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold
 from esper_ab.journal.load import load
+from esper_ab.journal.lock import JOURNAL_NAME
 
 
 @pytest.mark.parametrize("events", [one_replicate, three_groups, failed_run])

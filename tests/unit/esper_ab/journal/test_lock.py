@@ -22,8 +22,9 @@ from support.short_journal import EVENTS, complete, fixed_clock
 from esper_ab.commands.tidy import repair
 from esper_ab.contracts.errors import DiskFull, JournalError, UsageError
 from esper_ab.contracts.process_start import process_started
-from esper_ab.journal.file import JOURNAL_NAME, Journal, read
-from esper_ab.journal.lock import LOCK_NAME, Holder, Lock, holder, ray_job
+from esper_ab.journal.file import Journal
+from esper_ab.journal.lock import JOURNAL_NAME, LOCK_NAME, Holder, Lock, holder, ray_job
+from esper_ab.journal.reading import read
 
 UNNAMED = Holder(pid=0, host="", started=0, since="")
 

@@ -7,7 +7,7 @@ from support.short_journal import EVENTS
 
 from esper_ab.contracts.errors import JournalError
 from esper_ab.journal import tail as load_module
-from esper_ab.journal.file import JOURNAL_NAME
+from esper_ab.journal.lock import JOURNAL_NAME
 from esper_ab.journal.tail import follow
 
 

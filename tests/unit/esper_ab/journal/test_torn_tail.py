@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from esper_ab.journal import torn_tail
-from esper_ab.journal.file import JOURNAL_NAME
+from esper_ab.journal.lock import JOURNAL_NAME
 from esper_ab.journal.torn_tail import cut_off
 
 

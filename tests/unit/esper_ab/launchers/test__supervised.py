@@ -17,7 +17,7 @@ from support.orders import order
 
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.contracts import supervisor as supervisors
-from esper_ab.contracts.own_packages import alone_command
+from esper_ab.contracts.own_packages import isolated_command
 from esper_ab.journal.events import EpisodeRecorded, WorkerStarted
 from esper_ab.journal.fold import fold
 from esper_ab.launchers import Launcher, Node
@@ -48,7 +48,9 @@ class Beside(Launcher):
         there = self.supervisors.get(node)
         if there is None or not there.is_reliable:
             self.before += [] if there is None else [there]
-            self.supervisors[node] = NodeSupervisor(node, partial(PipedSupervisor, alone_command(supervisors.__file__)))
+            self.supervisors[node] = NodeSupervisor(
+                node, partial(PipedSupervisor, isolated_command(supervisors.__file__))
+            )
         return self.supervisors[node].start(order, self._entry)
 
     def release(self):

@@ -13,7 +13,7 @@ from esper_ab.kinds.growth.estimate import NATIVE, TORCH, epoch_s
 from esper_ab.plan.estimate import Estimate, estimate
 from esper_ab.plan.text import plan_text
 from esper_ab.settings.experiment import AskedExperiment
-from workers.growth.measures import MEASURES
+from workers.kinds.growth.measures import MEASURES
 
 HOSTS = json.loads((Path(__file__).resolve().parents[4] / "docs/evidence/benchmarks/hosts.json").read_text())
 SPEED = HOSTS["machine"]["multiply_adds_per_s"]
@@ -136,7 +136,7 @@ def test_an_environment_takes_as_long_as_the_episode_that_the_preflight_has_seen
 
 
 def test_what_learners_of_environments_keep_of_observations_is_part_of_their_memory(tmp_path: Path) -> None:
-    """Seven copies of what a rollout shows (tests/unit/workers/gymnasium_task/test_world.py)."""
+    """Seven copies of what a rollout shows (tests/unit/workers/kinds/gymnasium/test_world.py)."""
     base = 400 << 20
     width = 210 * 160 * 3
     policy = 13 * 12 * 64**2 * 4

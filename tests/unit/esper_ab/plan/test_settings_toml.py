@@ -27,8 +27,8 @@ from esper_ab.settings.settings_file import read_toml
 asdict = msgspec.structs.asdict
 ASKED_ALONE = {"total_timesteps": 0}  # a plan has it as episodes
 MACHINE = asking.machine(
-    controllers=catalog.names("workers.controllers"),
-    native_blueprints=catalog.names("workers.blueprints"),
+    controllers=catalog.names("workers.kinds.growth.controllers"),
+    native_blueprints=catalog.names("workers.kinds.growth.blueprints"),
     kernels=(Kernel(name="native-avx2", build="g++ 12; -O3; sources abc"),),
 )
 

@@ -13,12 +13,13 @@ from support.synthetic import Synthetic
 from esper_ab.api.loaded import load_experiment
 from esper_ab.contracts.errors import JournalError, UsageError
 from esper_ab.journal.events import EpisodeRecorded, Incident, RunEvaluated
-from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold
+from esper_ab.journal.lock import JOURNAL_NAME
 from esper_ab.journal.outcomes import outcomes
 from esper_ab.readers import sql as sql_module
-from esper_ab.readers.sql import VIEWS, QueryResult, query, query_csv, query_json, query_text, viewed
-from workers.growth.measures import MEASURES
+from esper_ab.readers.query_result import QueryResult, query_csv, query_json, query_text
+from esper_ab.readers.sql import VIEWS, query, viewed
+from workers.kinds.growth.measures import MEASURES
 
 DOCS = Path(__file__).resolve().parents[4] / "docs" / "sql.md"
 

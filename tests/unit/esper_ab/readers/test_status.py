@@ -14,16 +14,16 @@ from support.synthetic import Shape, Synthetic
 from esper_ab.analysis.observe import pairs_of
 from esper_ab.contracts.answer_files import VERDICT
 from esper_ab.journal.events import EpisodeRecorded, Incident, LookTaken
-from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold
 from esper_ab.journal.load import load
-from esper_ab.journal.lock import Lock
+from esper_ab.journal.lock import JOURNAL_NAME, Lock
 from esper_ab.journal.recent import differences_now, group_now
 from esper_ab.live.following import _last_words
 from esper_ab.live.terminal import LiveView
 from esper_ab.live.viewer import Viewer
 from esper_ab.readers.reported import reported
-from esper_ab.readers.status import status, status_json, status_text
+from esper_ab.readers.status import status
+from esper_ab.readers.status_text import status_json, status_text
 from esper_ab.report.build import build_report
 
 

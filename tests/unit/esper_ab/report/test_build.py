@@ -6,8 +6,7 @@ import matplotlib as mpl
 from support.journals import planted_effect, write
 
 from esper_ab.contracts.answer_files import PAGE, SUMMARY, VERDICT
-from esper_ab.journal.file import JOURNAL_NAME
-from esper_ab.journal.lock import Lock
+from esper_ab.journal.lock import JOURNAL_NAME, Lock
 from esper_ab.report.build import build_report, printed
 
 

@@ -5,7 +5,7 @@ from support.elsewhere import drawn, outcomes, rows, scales
 
 from esper_ab.readers.external_plan import make_external_plan
 from esper_ab.readers.python_data import read_data
-from esper_ab.report.external import external_json, external_report, render_plan
+from esper_ab.report.external import external_json, external_report
 from esper_ab.report.text import render_text
 from esper_ab.verdict.analysis_plan import Rule
 from esper_ab.verdict.exploration import explore
@@ -45,7 +45,6 @@ def test_names_cannot_steer_a_terminal_and_lines_fit():
     found = [row for task in tasks for row in rows(*drawn(20, 2.0), task=task)]
     text = render_text(external_report(explore(outcomes(found), scales(tasks=tasks), Rule())))
     assert max(map(len, text.splitlines())) <= 100
-    assert max(map(len, render_plan(PLAN, "plan.json").splitlines())) <= 100
 
 
 def test_values_without_keys_are_runs_and_not_positions():
@@ -54,9 +53,3 @@ def test_values_without_keys_are_runs_and_not_positions():
     assert "No group has 6 runs, so" in text
     assert "run each with 6 fresh runs or more" in text
     assert "position" not in text
-
-
-def test_a_plan_says_what_to_run_and_how_to_prove_its_date():
-    text = render_plan(PLAN, "my plan.json")
-    assert "esper-ab judge 'my plan.json' RESULTS.csv" in text
-    assert PLAN.digest in text.replace("\n", " ")

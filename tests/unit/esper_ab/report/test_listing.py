@@ -8,7 +8,7 @@ from urllib.parse import unquote
 import pytest
 from support.journals import planted_effect, write
 
-from esper_ab.readers.status import status_text
+from esper_ab.readers.status_text import status_text
 from esper_ab.report.build import build_report
 from esper_ab.report.listing import write_listing
 

@@ -15,7 +15,7 @@ from esper_ab.verdict.imputation import completed, imputed, limits_with_losses, 
 from esper_ab.verdict.looks import progress_after
 from esper_ab.verdict.question import Lost
 from esper_ab.verdict.verdict import Verdict
-from workers.growth.measures import MEASURES
+from workers.kinds.growth.measures import MEASURES
 
 
 def half(replicate, a, b, failed="ab"):

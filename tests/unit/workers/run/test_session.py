@@ -16,12 +16,12 @@ from esper_ab.contracts.records import EpisodeRecord, EvaluatedEpisode, Evaluati
 from esper_ab.contracts.settings import Arithmetic, GroupSettings
 from workers.commands.evaluate import evaluate_file
 from workers.environments import paths_below
+from workers.kinds.growth.vocabulary import Op
 from workers.native.build import Unusable
 from workers.ppo.normalise import OBSERVATION_CLIP
 from workers.run import policy_file
 from workers.run.episode import play
 from workers.run.session import Session
-from workers.vocabulary import Op
 
 
 def run(session: Session, tmp_path) -> tuple[list[EpisodeRecord], EvaluationRecord]:

@@ -14,7 +14,7 @@ from esper_ab.contracts.checkpoint_files import file_of
 from esper_ab.contracts.messages import PROTOCOL, Hello
 from esper_ab.contracts.records import Checkpoint
 from esper_ab.control.rules.validation import Rejected, check_hello, milestone_of
-from workers.growth.measures import MEASURES
+from workers.kinds.growth.measures import MEASURES
 
 SPEC, OTHER = fake_plans.plan(n_envs=2, eval_episodes=2).blocks[0].runs
 ORDER = order("cuda:0", "GPU-1", incarnation=2)

@@ -1,0 +1,95 @@
+"""Facts that must agree between several experiment directories so that their runs can be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from esper_ab.analysis.analyse import facts_of
+from esper_ab.analysis.observe import progress_of
+from esper_ab.contracts.plain_values import as_text
+from esper_ab.design.calibration_file import circumstances_of
+from esper_ab.journal.fold import History
+
+Source = tuple[str, History]  # an experiment directory's name, as the user gave it, and its history
+
+
+def incomparable(sources: Sequence[Source]) -> tuple[str, ...]:
+    """Return a line for each setting or fact that should agree but differs, and for each flaw that prevents comparing.
+
+    Settings of groups may differ, because the comparison is about them.
+    """
+    lines = list(differing(sources))
+    for source, history in sources:
+        lines += _flaws(source, history)
+    return tuple(lines)
+
+
+def differing(sources: Sequence[Source]) -> Iterator[str]:
+    """Yield a line for each fact that differs, as in "rng_seed: 0 in one; 1 in other"."""
+    facts = {source: _facts(history) for source, history in sources}
+    for key in _keys(facts):
+        yield from _compare_fact(key, {source: recorded.get(key, "not recorded") for source, recorded in facts.items()})
+    rewards = {source: _rewards(history) for source, history in sources}
+    for key in _keys(rewards):  # a reward is compared only between the sources that use it
+        hashes = {source: used[key] for source, used in rewards.items() if key in used}
+        yield from _compare_fact(key, hashes)
+
+
+def _keys(facts: Mapping[str, Mapping[str, str]]) -> dict[str, None]:
+    """Return the keys of the facts of all sources, each once, in the order in which they first occur."""
+    keys: dict[str, None] = {}
+    for recorded in facts.values():
+        keys |= dict.fromkeys(recorded)
+    return keys
+
+
+def _compare_fact(key: str, values: Mapping[str, str]) -> Iterator[str]:
+    """Yield a line that names the sources of each value, if the values (by source) differ."""
+    holders: dict[str, list[str]] = {}
+    for source, value in values.items():
+        holders.setdefault(value, []).append(source)
+    if len(holders) > 1:
+        yield f"{key}: " + "; ".join(f"{value} in {', '.join(names)}" for value, names in holders.items())
+
+
+def _facts(history: History) -> dict[str, str]:
+    """Return, by key and as text, the facts that must agree so that a replicate means the same in all directories."""
+    experiment = history.plan.experiment
+    started = history.started
+    outcome = history.outcome
+    facts = {
+        "rng_seed": str(experiment.rng_seed),
+        "eval_episodes": str(experiment.eval_episodes),
+        "outcome": f"{outcome.title} ({outcome.better} is better)",
+        "margin": f"{history.design.margin:g}",
+    }
+    for key, text in circumstances_of(experiment).items():
+        value = msgspec.json.decode(text)
+        if isinstance(value, dict):
+            facts |= {f"{key}.{name}": as_text(part) for name, part in value.items()}
+        else:
+            facts[key] = as_text(value)
+    # Two commits may have equal sources; a journal without their hash has the commit only.
+    state = "sources" if "sources" in started.code else "commit"
+    facts["code"] = f"{state} {started.code.get(state, 'unknown')}"
+    return facts | {f"version of {package}": version for package, version in started.versions.items()}
+
+
+def _rewards(history: History) -> dict[str, str]:
+    """Return the hashes of the user's reward functions, because a path does not identify their code."""
+    hashes: dict[str, str] = {}
+    for block in history.plan.blocks:
+        for spec in block.runs:
+            hashes |= {f"source of {code.reference}": code.sha256 or "unknown" for code in spec.reward_code}
+    return hashes
+
+
+def _flaws(source: str, history: History) -> Iterator[str]:
+    """Yield a line for each reason why the groups of an experiment cannot be compared with other runs."""
+    if history.plan.experiment.unpaired:
+        yield f"unpaired: the groups of {source} share no randomness with each other or with other runs"
+    for finding in facts_of(history, progress_of(history)).findings:
+        if finding.weight == "blocks" and finding.kind != "aliased":  # positions are never balanced across directories
+            yield f"audit of {source}: {finding.sentence}"

@@ -1,0 +1,110 @@
+"""Which columns of a table of outcomes have which meaning. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.visible import visible_line
+from esper_ab.contracts.wording import listed
+from esper_ab.readers.wide_table import ask_for_groups
+from esper_ab.verdict.observations import names_items
+
+PAIR_COLUMNS = ("seed", "pair", "replicate")  # one of them says which runs belong together
+COLUMNS = ("group", *PAIR_COLUMNS, "run", "outcome", "task", "cluster", "order")
+# Other names of columns: in `esper-ab export`, in a grid, and in plans of format 1, in this order.
+_SYNONYMS = {"group_id": "group", "cell": "task", "endpoint": "outcome"}
+
+
+def meaning(name: str) -> str:
+    """Return our name for a column of the source."""
+    plain = name.strip().lower()
+    return _SYNONYMS.get(plain, plain)
+
+
+def choose_columns(source: str, columns: Mapping[str, Sequence[object]], names: Mapping[str, str]) -> dict[str, str]:
+    """Return a mapping from our name to the source's name, for the columns that are used.
+
+    `names` has the columns that the user named, as --columns does: our name -> the source's. Raises UsageError if a
+    column is missing or two have the same meaning, and Unanswered if the user must say which columns are groups.
+    """
+    named = _read_names(names)
+    others = [column for column in columns if meaning(column) not in named and column not in named.values()]
+    used = _known_columns(source, others) | named
+    for ours, theirs in used.items():
+        if theirs not in columns:
+            raise UsageError(
+                f"{source} has no column {theirs!r}, which --columns {ours}={theirs} names; {_list_columns(columns)}"
+            )
+    pairs = [column for column in PAIR_COLUMNS if column in used]
+    needed = ("group", "outcome") if pairs or "run" in used else ("group", "outcome", "seed")
+    missing = [name for name in needed if name not in used]
+    if "group" in missing and "outcome" in missing:
+        ask_for_groups(source, {column: columns[column] for column in others if column not in used.values()})
+    if missing:
+        raise UsageError(_explain_missing(source, columns, missing))
+    if len(pairs) > 1:
+        chosen = [column for column in pairs if column in named]
+        if len(chosen) != 1:
+            both = " and ".join(pairs)
+            raise UsageError(
+                f"{source} has the columns {both}, but only one may pair runs: choose it with --columns pair=NAME"
+            )
+        used = {ours: theirs for ours, theirs in used.items() if ours not in pairs or ours in chosen}
+    return used
+
+
+def items_note(items: Sequence[str]) -> str:
+    """Say that columns name items, as in "prompt names items" or "prompt and row name items"."""
+    return f"{listed(items)} {'names' if len(items) == 1 else 'name'} items"
+
+
+def _explain_missing(source: str, columns: Iterable[str], missing: Sequence[str]) -> str:
+    """Return the message about columns that are needed and missing, with the option that names them."""
+    lacks = " or ".join(map(repr, missing))
+    option = ",".join(f"{name}=NAME" for name in missing)
+    message = f"{source} has no column {lacks}; {_list_columns(columns)}; say which with --columns {option}"
+    if "seed" in missing:
+        message += "; if runs are not paired, run=NAME in place of seed=NAME"
+        items = [name for name in columns if names_items(name)]
+        if items:
+            message += f"; {items_note(items)}, not runs"
+    return message
+
+
+def _list_columns(columns: Iterable[str]) -> str:
+    return f"its columns are {visible_line(', '.join(columns), 200)}"
+
+
+def _known_columns(source: str, columns: Sequence[str]) -> dict[str, str]:
+    """Map our name to the source's name for each known column.
+
+    Raises UsageError if two columns have the same meaning.
+    """
+    known: dict[str, str] = {}
+    for theirs in columns:
+        ours = meaning(theirs)
+        if ours in known:
+            raise UsageError(
+                f"{source} has the columns {known[ours]} and {theirs}, which mean the same: choose one with --columns "
+                f"{ours}=NAME"
+            )
+        if ours in COLUMNS:
+            known[ours] = theirs
+    return known
+
+
+def _read_names(names: Mapping[str, str]) -> dict[str, str]:
+    """Return `names` with a single spelling of our name for each column."""
+    named: dict[str, str] = {}
+    for ours, theirs in names.items():
+        column = _SYNONYMS.get(ours, ours)
+        if column not in COLUMNS:
+            available = ", ".join((*COLUMNS, *_SYNONYMS))
+            raise UsageError(f"--columns {ours}=…: no such column; available columns: {available}")
+        if column in named:
+            raise UsageError(
+                f"--columns {ours}={theirs}: column '{column}' is already set to '{named[column]}'; remove one"
+            )
+        named[column] = theirs
+    return named

@@ -1,0 +1,1 @@
+"""Bandits: arms, payments and random pulls."""

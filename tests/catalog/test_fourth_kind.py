@@ -1,0 +1,87 @@
+"""A kind of task from outside: copies of both packages get a folder each, from tests/catalog/fourth_kind.
+
+Nothing else is changed, and the new kind is planned, trained, judged and reported.
+"""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from support import children
+
+ROOT = children.TESTS.parent
+OF_BANDIT = Path(__file__).with_name("fourth_kind")
+TASK = "bandit:10"
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("copy")
+    without = shutil.ignore_patterns("__pycache__")
+    for package in ("esper_ab", "workers"):
+        shutil.copytree(ROOT / package, folder / package, ignore=without)
+        kind = f"{package}/kinds/bandit"
+        assert not (folder / kind).exists()
+        shutil.copytree(OF_BANDIT / kind, folder / kind, ignore=without)
+    return folder
+
+
+def esper(copy: Path, module: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run a command of the copy in the folder of the copy."""
+    return children.python("-m", module, *words, folder=copy, PYTHONPATH=str(copy))
+
+
+@pytest.fixture(scope="module")
+def experiment(copy: Path) -> Path:
+    """Return the directory of a finished experiment."""
+    done = esper(copy, "esper_ab.launch", "--task", TASK, "--groups", "paid,random", "--name", "bandits")
+    assert done.returncode == 0, done.stderr
+    assert "paid is better than random by " in done.stdout
+    return copy / "experiments" / "bandits"
+
+
+def test_it_is_planned_with_defaults_and_notes_of_its_own(copy: Path) -> None:
+    planned = esper(copy, "esper_ab.launch", "--task", TASK, "--steps", "8", "--dry-run", "--verbose")
+    assert planned.returncode == 0, planned.stderr
+    assert "2 groups x 6 seeds = 12 runs, task bandit:10" in planned.stdout
+    assert "each: 12 episodes x 8 steps x 8 environments" in planned.stdout
+    assert "note: An episode of 8 steps cannot try all 10 arms." in planned.stdout
+
+
+def test_it_comes_to_a_verdict_that_is_shown_everywhere(copy: Path, experiment: Path) -> None:
+    report = esper(copy, "esper_ab", "report", str(experiment), "--verbose")
+    assert "BETTER: paid is better than random" in report.stdout
+    assert "pulls of the best arm %" in report.stdout
+    status = esper(copy, "esper_ab", "status", str(experiment), "--json")
+    assert json.loads(status.stdout)["state"] == "finished"
+    assert "pulls of the best arm %" in (experiment / "report.html").read_text()
+
+
+def test_its_runs_can_be_trained_again_and_its_policies_be_played(copy: Path, experiment: Path) -> None:
+    (config,) = (experiment / "runs").glob("paid-0/config.toml")
+    again = esper(copy, "esper_ab.launch", str(config), "--groups", "paid,random", "--name", "again", "--dry-run")
+    assert again.returncode == 0, again.stderr
+    assert "esper-ab launch runs/paid-0/config.toml --groups paid,random --name again" in config.read_text()
+    played = esper(copy, "esper_ab", "evaluate", str(experiment / "policies/paid/0.pt"))
+    assert "best_arm" in played.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "refusal"),
+    [
+        (("--task", "bandit:1"), "give the number of arms, at least 2"),
+        (("--task", TASK, "--set", "gym.rollout=resets"), "gym.rollout is a setting for Gymnasium environments, which"),
+        (("--task", TASK, "--groups", "paid,heuristic"), "no reward mode or controller 'heuristic'"),
+    ],
+)
+def test_what_it_does_not_have_is_refused(copy: Path, words: tuple[str, ...], refusal: str) -> None:
+    refused = esper(copy, "esper_ab.launch", *words)
+    assert refused.returncode == 2
+    assert refusal in refused.stderr
+
+
+def test_the_other_packages_do_not_know_it() -> None:
+    known = "from esper_ab.contracts.kinds_of_task import kind_of_task; print(kind_of_task('bandit:10'))"
+    assert children.python("-c", known).stdout == "gymnasium\n"

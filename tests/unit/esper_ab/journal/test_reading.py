@@ -1,0 +1,117 @@
+"""Nothing damaged is ever read as an event; an error names the line, and what is intact."""
+
+import json
+import zlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.short_journal import EVENTS, write
+
+from esper_ab.contracts.errors import JournalError
+from esper_ab.journal import reading as reading_module
+from esper_ab.journal import tail as tail_module
+from esper_ab.journal.events import MilestoneReleased
+from esper_ab.journal.lock import JOURNAL_NAME
+from esper_ab.journal.reading import OtherVersion, Reading, read
+from esper_ab.journal.tail import follow
+
+
+def test_an_intact_line_of_another_journal_is_not_read_in_its_place(path, tmp_path_factory):
+    """Its number and its CRC are right, and what it says comes after another line."""
+    released = MilestoneReleased(replicate=1, milestone=0, runs=("a/1",))
+    other = write(tmp_path_factory.mktemp("other"), [released, *EVENTS[1:]])
+    first, *rest = other.read_bytes().splitlines(keepends=True)
+    path.write_bytes(path.read_bytes().splitlines(keepends=True)[0] + b"".join(rest))
+    reading = read(path)
+    assert next(reading) == EVENTS[0]
+    with pytest.raises(JournalError, match=f"line 2: it is line n=1 after {json.loads(first)['crc']}; expected n=1"):
+        next(reading)
+
+
+def test_a_journal_of_zero_bytes_is_damaged_and_not_empty(path):
+    """As a power cut may leave it: of its old length."""
+    path.write_bytes(b"\0" * path.stat().st_size)
+    with pytest.raises(JournalError, match="line 1: it contains zero bytes, as after a power cut"):
+        next(read(path))
+
+
+@pytest.mark.parametrize("reader", [read, follow])
+def test_a_line_without_end_is_damage_and_is_not_read_to_its_end(path, monkeypatch, reader):
+    """As in a sparse file, which may be longer than the memory, and takes no room in an archive."""
+    longest = max(map(len, path.read_bytes().splitlines(keepends=True)))
+    for module in (reading_module, tail_module):
+        monkeypatch.setattr(module, "LONGEST_LINE_BYTES", longest)
+    assert list(reader(path)) == EVENTS
+    with path.open("ab") as file:
+        file.truncate(path.stat().st_size + (64 << 30))
+    with pytest.raises(JournalError, match=f"line {len(EVENTS) + 1}: it is longer than 0 MiB"):
+        list(reader(path))
+
+
+def test_a_flipped_bit_is_never_read_as_an_event(path, journal_bytes):
+    """Not even in the last newline: all of its line is there."""
+    for at in range(len(journal_bytes)):
+        damaged = bytearray(journal_bytes)
+        damaged[at] ^= 1 << (at % 8)
+        path.write_bytes(damaged)
+        with pytest.raises(JournalError, match=f"line {1 + journal_bytes[:at].count(10)}:"):
+            list(read(path))
+
+
+@given(st.lists(st.integers(0, len(EVENTS) - 1), min_size=1, max_size=len(EVENTS) + 2))
+def test_lines_moved_removed_or_repeated_are_noticed(tmp_path_factory, chosen):
+    path = write(tmp_path_factory.mktemp("moved"))
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[i] for i in chosen))
+    if chosen == list(range(len(chosen))):
+        assert list(read(path)) == EVENTS[: len(chosen)]
+    else:
+        with pytest.raises(JournalError, match="expected n="):
+            list(read(path))
+
+
+def test_a_reading_tells_how_far_it_is(path, journal_bytes):
+    path.write_bytes(journal_bytes + b"torn")
+    reading = read(path)
+    lines = journal_bytes.splitlines(keepends=True)
+    for number in range(len(EVENTS) + 1):
+        whole = b"".join(lines[:number])
+        assert (reading.lines, reading.intact_bytes, reading.torn_bytes) == (number, len(whole), 0)
+        assert reading.last_crc.encode() == (whole[-11:-3] or b"00000000")
+        next(reading, None)
+    assert reading.torn_bytes == len("torn")
+    misfit = str(reading.misfit("it is odd"))
+    assert misfit == f"{path}, line 3: intact, but it is odd: not a journal of esper_ab"
+
+
+@pytest.mark.parametrize("damaged", [0, 1, 2])
+def test_damage_is_told_with_the_lines_that_are_intact(path, damaged):
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[damaged] = lines[damaged].replace(b'"event":', b'"event" :')
+    path.write_bytes(b"".join(lines))
+    with pytest.raises(JournalError) as told:
+        list(read(path))
+    assert str(told.value) == (
+        f"{path}, line {damaged + 1}: its CRC does not match its contents; the {damaged} before it are intact; "
+        f"`esper-ab tidy {path.parent} --check` shows what can be recovered"
+    )
+
+
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [
+        (b'{"kind":"mood"}', r"line 1: intact, but unknown to this version of esper_ab .*the version that"),
+        (b'{"kind":"released","mood":1,"replicate":0,"milestone":0,"runs":[]}', "line 1: .*unknown field `mood`"),
+        (
+            b'{"kind":"experiment_started","schema":1,"versions":{"esper_ab":"0.1.0"}}',
+            r"was written by esper_ab 0\.1\.0: read it with that version",
+        ),
+    ],
+)
+def test_a_line_that_this_version_does_not_know_is_told_in_one_line(tmp_path, event, words):
+    body = b'{"n":0,"prev":"00000000","t":"2026-01-31T10:15:00.123+00:00","event":%b' % event
+    line = b'%b,"crc":"%08x"}\n' % (body, zlib.crc32(body))
+    with pytest.raises(OtherVersion, match=words) as told:
+        next(Reading(tmp_path / JOURNAL_NAME, iter([line])))
+    assert "\n" not in str(told.value)

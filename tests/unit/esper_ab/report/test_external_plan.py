@@ -1,0 +1,17 @@
+from support.elsewhere import scales
+
+from esper_ab.readers.external_plan import make_external_plan
+from esper_ab.report.external_plan import render_plan
+from esper_ab.verdict.analysis_plan import Rule
+
+PLAN = make_external_plan(("new", "old"), tuple(map(str, range(10))), scales(), Rule())
+
+
+def test_a_plan_says_what_to_run_and_how_to_prove_its_date():
+    text = render_plan(PLAN, "my plan.json")
+    assert "esper-ab judge 'my plan.json' RESULTS.csv" in text
+    assert PLAN.digest in text.replace("\n", " ")
+
+
+def test_lines_fit_a_terminal():
+    assert max(map(len, render_plan(PLAN, "plan.json").splitlines())) <= 100

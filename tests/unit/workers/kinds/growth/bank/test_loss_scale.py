@@ -1,0 +1,189 @@
+"""float16 has one loss scale per environment, by GradScaler's rule; an overflow concerns only its own environment."""
+
+import numpy as np
+import pytest
+import torch
+from support.tensor_world import BATCH, ENVS, crowded, env_path, make_env, make_session, orders, quiet
+
+from workers.kinds.growth.bank.bank import Bank
+from workers.kinds.growth.bank.loss_scale import INITIAL_SCALE, LEAST_SCALE, LossScales, Scaling
+from workers.kinds.growth.bank.stack import Borrowed, Places
+from workers.kinds.growth.tasks.digits import TASK as DIGITS
+from workers.storage import state_bytes
+
+CPU = torch.device("cpu")
+HUGE = 2.0**60  # no gradient fits float16 when multiplied by this
+SMALL = 2.0**6  # every gradient of a fresh host does
+
+
+def scales_of(*values: float) -> LossScales:
+    found = LossScales.fresh(len(values), torch.zeros(()))
+    found.scale[:, 0] = torch.tensor(values)
+    return found
+
+
+def test_every_environment_has_the_scale_that_a_grad_scaler_of_its_own_would_have() -> None:
+    """Through overflows, and through growth after 2000 steps without one."""
+    overflows = {0: {5}, 1: {0, 1, 700, 2600}, 2: set()}  # environment -> steps
+    mine = LossScales.fresh(len(overflows), torch.zeros(()))
+    parameters = [torch.zeros(1, requires_grad=True) for _ in overflows]
+    optimisers = [torch.optim.SGD([one], lr=1.0) for one in parameters]
+    theirs = [torch.amp.GradScaler("cpu") for _ in overflows]
+    for step in range(4200):
+        overflowed = [step in steps for steps in overflows.values()]
+        mine.update(torch.tensor(overflowed)[:, None])
+        for parameter, optimiser, scaler, infinite in zip(parameters, optimisers, theirs, overflowed, strict=True):
+            scaler.scale(torch.zeros(()))  # creates its scale
+            parameter.grad = torch.tensor([float("inf") if infinite else 0.0])
+            scaler.step(optimiser)
+            scaler.update()
+        assert mine.scale[:, 0].tolist() == [scaler.get_scale() for scaler in theirs]
+    assert mine.scale[2, 0] == 4 * INITIAL_SCALE
+    assert mine.scale[0, 0] == 2 * INITIAL_SCALE
+
+
+def parts_of(bank: Bank, env: int) -> list[torch.Tensor]:
+    """Parameters and momentum of an environment's host and of its seeds."""
+    stacks = [bank.host, *bank._seeds.values()]
+    return [part.clone() for stack in stacks for part in (stack.values[env], stack.momentum[env])]
+
+
+def equal(ones: list[torch.Tensor], others: list[torch.Tensor]) -> bool:
+    return all(torch.equal(one, other) for one, other in zip(ones, others, strict=True))
+
+
+def trained(scales: dict[int, float], steps: int = 1) -> tuple[Bank, list[list[torch.Tensor]]]:
+    """A bank after an epoch of some steps that began with these scales, else SMALL; and its parts before, by env."""
+    bank, table, split = crowded(DIGITS, CPU, steps * BATCH, amp="fp16")
+    assert bank.loss_scales is not None
+    bank.loss_scales.scale.fill_(SMALL)
+    for env, scale in scales.items():
+        bank.loss_scales.scale[env] = scale
+    before = [parts_of(bank, env) for env in range(ENVS)]
+    bank.train_epoch(table, np.arange(ENVS), split, orders(ENVS, steps * BATCH))
+    return bank, before
+
+
+@pytest.mark.parametrize("overflowing", [(0,), (6,), (ENVS - 1,), (1, 4, 10)])  # 6 has a frozen seed, the last has none
+def test_an_overflow_skips_the_step_of_its_environment_and_changes_no_bit_of_another(
+    overflowing: tuple[int, ...],
+) -> None:
+    """Its host and seeds keep parameters and momentum, and its scale alone is halved."""
+    clean, _ = trained({})
+    bank, before = trained(dict.fromkeys(overflowing, HUGE))
+    assert bank.loss_scales is not None
+    for env in range(ENVS):
+        overflowed = env in overflowing
+        assert equal(parts_of(bank, env), before[env]) == overflowed
+        assert equal(parts_of(bank, env), parts_of(clean, env)) != overflowed
+        assert bank.loss_scales.scale[env, 0] == (HUGE / 2 if overflowed else SMALL)
+        assert bank.loss_scales.finite_steps[env, 0] == (0 if overflowed else 1)
+
+
+def test_an_environment_trains_on_once_its_scale_has_fallen_far_enough() -> None:
+    bank, before = trained({3: INITIAL_SCALE * 2**4}, steps=12)
+    assert bank.loss_scales is not None
+    assert bank.loss_scales.scale[3, 0] < INITIAL_SCALE * 2**4
+    assert bank.loss_scales.finite_steps[3, 0] > 0
+    assert not equal(parts_of(bank, 3), before[3])
+
+
+def test_a_scale_is_kept_from_epoch_to_epoch_and_those_of_other_rows_stay() -> None:
+    bank, _ = trained({})
+    assert bank.loss_scales is not None
+    bank.loss_scales.scale[[3, 8]] = HUGE
+    _, table, split = crowded(DIGITS, CPU, BATCH, amp="fp16")
+    for _ in range(2):
+        bank.train_epoch(table, np.array([3, 5]), split, orders(2, BATCH))
+    assert bank.loss_scales.scale[[3, 5, 8], 0].tolist() == [HUGE / 4, SMALL, HUGE]
+    assert bank.loss_scales.finite_steps[[3, 5, 8], 0].tolist() == [0, 3, 1]
+
+
+def test_float16_trains_nearly_as_float32_and_measures_in_float32() -> None:
+    """One step of every blueprint and style. Parameters and momentum are float32; a measurement is, to the bit."""
+    losses = []
+    momenta = []
+    seen = []
+    for amp in ("fp16", "off"):
+        bank, table, split = crowded(DIGITS, CPU, 64, amp=amp, batch_size=64)
+        if bank.loss_scales is not None:
+            bank.loss_scales.scale.fill_(SMALL)
+        seen.append(bank.measure(table, np.arange(ENVS), split, ablate=True))
+        losses.append(bank.train_epoch(table, np.arange(ENVS), split, orders(ENVS, 64))[0])
+        stacks = [bank.host, *bank._seeds.values()]
+        assert all(stack.values.dtype == stack.momentum.dtype == torch.float32 for stack in stacks)
+        momenta.append(torch.cat([stack.momentum.flatten().double() for stack in stacks]))
+    assert np.array_equal(seen[0].loss, seen[1].loss)
+    assert np.array_equal(seen[0].accuracy, seen[1].accuracy)
+    assert losses[0] == pytest.approx(losses[1], rel=0.01)
+    assert 0.0 < float((momenta[0] - momenta[1]).norm() / momenta[1].norm()) < 0.1
+
+
+def two_loans() -> tuple[list[Borrowed], list[Places]]:
+    """Hosts of three environments; seeds of environments 2 and 0, of which that of 2 is frozen."""
+    hosts = Borrowed((), torch.zeros(3, 4), torch.zeros(3, 4), None)
+    seeds = Borrowed((), torch.zeros(2, 5), torch.zeros(2, 5), torch.tensor([[False], [True]]))
+    return [hosts, seeds], [Places.of(torch.arange(3), 3), Places.of(torch.tensor([2, 0]), 3)]
+
+
+@pytest.mark.parametrize("bad", [float("inf"), float("-inf"), float("nan")])
+@pytest.mark.parametrize(
+    ("loan", "row", "skipping"),
+    [(0, 1, {1}), (1, 1, {0}), (1, 0, set())],
+    ids=["a host's", "a seed's", "a frozen seed's"],
+)
+def test_one_bad_number_in_a_gradient_skips_its_environment(
+    loan: int, row: int, skipping: set[int], bad: float
+) -> None:
+    loans, places = two_loans()
+    scaling = Scaling(scales_of(8.0, 4.0, 2.0), loans, places)
+    grads = [torch.ones(3, 4), torch.ones(2, 5)]
+    grads[loan][row, 2] = bad
+    hosts, seeds = scaling.unscale(grads)
+    assert hosts[:, 0].tolist() == [env not in skipping for env in range(3)]
+    assert seeds[:, 0].tolist() == [env not in skipping for env in (2, 0)]
+    expected = [scale / 2 if env in skipping else scale for env, scale in enumerate((8.0, 4.0, 2.0))]
+    assert scaling.scales.scale[:, 0].tolist() == expected
+
+
+def test_gradients_are_divided_by_the_scale_of_their_environment() -> None:
+    loans, places = two_loans()
+    grads = [torch.ones(3, 4), torch.ones(2, 5)]
+    Scaling(scales_of(8.0, 4.0, 2.0), loans, places).unscale(grads)
+    assert grads[0][:, 0].tolist() == [1 / 8, 1 / 4, 1 / 2]
+    assert grads[1][:, 0].tolist() == [1 / 2, 1 / 8]
+
+
+def test_at_the_least_scale_a_step_is_taken_as_in_float32_so_that_a_divergence_is_seen() -> None:
+    loans, places = two_loans()
+    scaling = Scaling(scales_of(LEAST_SCALE, 2.0, 2.0), loans, places)
+    hosts, _ = scaling.unscale([torch.full((3, 4), float("nan")), torch.ones(2, 5)])
+    assert hosts[:, 0].tolist() == [True, False, False]
+    assert scaling.scales.scale[:, 0].tolist() == [LEAST_SCALE, LEAST_SCALE, LEAST_SCALE]
+
+
+def test_a_host_whose_activations_overflow_ends_its_episode_and_no_other() -> None:
+    env = make_env(3, 4, torch.float32, amp="fp16")
+    env.begin([env_path(i) for i in range(3)])
+    bank, row = env.homes[1]
+    bank.host.values[row] *= 1e6  # beyond float16's largest number, 65504
+    view = env.advance()
+    assert view.alive.tolist() == [True, False, True]
+    assert env.diverged.tolist() == [False, True, False]
+
+
+def test_a_new_episode_begins_with_new_scales() -> None:
+    bank, _ = trained({2: HUGE})
+    bank.begin_episode([env_path(env) for env in range(ENVS)])
+    assert bank.loss_scales is not None
+    assert (bank.loss_scales.scale == INITIAL_SCALE).all()
+    assert (bank.loss_scales.finite_steps == 0).all()
+
+
+def test_a_run_in_float16_resumes_bit_identically() -> None:
+    """From a checkpoint that went through bytes; scales begin anew with the hosts of an episode."""
+    whole, first, second = (make_session(growth={"batch_size": 64, "amp": "fp16"}) for _ in range(3))
+    expected = [whole.train(episode, quiet, quiet).digest for episode in (0, 1)]
+    begun = first.train(0, quiet, quiet).digest
+    second.resume(state_bytes.from_bytes(state_bytes.to_bytes(first.state())))
+    assert [begun, second.train(1, quiet, quiet).digest] == expected

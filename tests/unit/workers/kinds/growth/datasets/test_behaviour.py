@@ -1,0 +1,57 @@
+"""Behaviours of growth: whatever is named, drawn or varied is a schedule that the controller can follow."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from esper_ab.contracts.catalog import entry
+from esper_ab.contracts.settings import DEFAULT_BLUEPRINTS
+from workers.kinds.growth.controllers import schedule
+from workers.kinds.growth.datasets.behaviour import Behaviour, Behaviours
+
+SLOTS = [("only",), ("early", "late"), ("early", "mid", "late")]
+
+
+def check_playable(behaviour: Behaviour, slots: tuple[str, ...]) -> None:
+    """ValueError of the controller when it cannot be; of one slot there is one life at a time."""
+    if behaviour.controller == "schedule":
+        assert behaviour.lives
+        schedule.make(behaviour.settings, slots, DEFAULT_BLUEPRINTS)
+    else:
+        assert entry("workers.kinds.growth.controllers", behaviour.controller, "make")(
+            behaviour.settings, slots, DEFAULT_BLUEPRINTS
+        )
+    assert behaviour.description
+
+
+@pytest.mark.parametrize("slots", SLOTS)
+def test_reference_behaviours_are_playable_and_differ(slots: tuple[str, ...]) -> None:
+    offered = Behaviours(slots).reference
+    assert len({one.name for one in offered}) == len(offered)
+    if len(slots) > 1:  # "grow everything" and "one good seed" are one in one slot
+        assert len({(one.controller, one.lives) for one in offered}) == len(offered)
+    for one in offered:
+        check_playable(one, slots)
+
+
+@given(st.sampled_from(SLOTS), st.integers(0, 2**32 - 1))
+def test_what_is_drawn_and_varied_is_playable(slots: tuple[str, ...], rng_seed: int) -> None:
+    offered = Behaviours(slots)
+    rng = np.random.default_rng(rng_seed)
+    behaviour = offered.draw("drawn", rng)
+    for turn in range(6):
+        check_playable(behaviour, slots)
+        places = [slots.index(life.slot) for life in behaviour.lives]
+        assert places == sorted(set(places))
+        assert all(life.end_step >= life.step + 2 for life in behaviour.lives)
+        behaviour = offered.vary(f"varied {turn}", behaviour, rng)
+
+
+def test_neighbours_are_near_and_seldom_the_same() -> None:
+    offered = Behaviours(SLOTS[-1])
+    rng = np.random.default_rng(0)
+    parent = offered.draw("parent", rng)
+    varied = [offered.vary("child", parent, rng).lives for _ in range(100)]
+    assert sum(lives != parent.lives for lives in varied) > 60
+    assert max(len(set(lives) ^ set(parent.lives)) for lives in varied) <= 2

@@ -1,0 +1,69 @@
+"""What reaches torch's kernels off the CPU, and that a GPU's ways to compute give a CPU's numbers."""
+
+import numpy as np
+import pytest
+import torch
+from support.kernel_cases import everything
+from support.no_device import META, Calls, Held
+from support.tensor_world import BATCH, ENVS, crowded, orders
+
+from esper_ab.plan import gpu_memory
+from workers.kinds.growth.datasets.task import Task
+from workers.kinds.growth.layers import device as _device
+from workers.kinds.growth.preflight import task_facts
+from workers.kinds.growth.tasks import cifar10, digits
+
+TASKS = [digits.TASK, cifar10.TASK]
+ROWS = np.arange(ENVS)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_to_fetch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What comes from the meta device is zeros."""
+    fetched = torch.Tensor.cpu
+    monkeypatch.setattr(
+        torch.Tensor, "cpu", lambda self: torch.zeros_like(self, device="cpu") if self.is_meta else fetched(self)
+    )
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
+def test_group_norms_off_the_cpu_are_given_the_layout_that_their_kernel_takes(task: Task) -> None:
+    """CUDA's refuses images that are not contiguous, and older backward passes read gradients as if they were."""
+    bank, table, split = crowded(task, META, 2 * BATCH)
+    with Calls() as calls:
+        bank.train_epoch(table, ROWS, split, orders(ENVS, 2 * BATCH))
+        bank.measure(table, ROWS, split, ablate=True)
+    images = [
+        tensor for name, tensors in calls.seen if "native_group_norm" in name for tensor in tensors if tensor.dim() == 4
+    ]
+    assert images
+    assert all(image.is_contiguous() for image in images)
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
+def test_a_gpu_needs_the_memory_that_plans_expect(task: Task) -> None:
+    """Of a training step with every blueprint, and of a validation with all counterfactuals."""
+    bank, table, split = crowded(task, META, 4096, batch_size=128)
+    with Held() as training:
+        bank.train_epoch(table, ROWS, split, orders(ENVS, 256))
+    with Held() as validation:
+        bank.measure(table, ROWS, split, ablate=True)
+    expected = gpu_memory.training_bytes(task_facts(task), ENVS, 128)
+    spare = gpu_memory.FIXED_BYTES / 16  # small hosts have seeds that are larger than themselves
+    assert 0.4 * expected < training.most < expected + spare
+    memory = _device.room(META) * _device.PIECE
+    assert 1 << 20 < validation.most < memory / gpu_memory.VALIDATION_SHARE
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
+def test_the_ways_of_a_gpu_give_the_numbers_of_a_cpu(task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In float64, on a CPU: losses, accuracies, hosts, seeds and moments after an epoch, and every configuration."""
+    found = []
+    for is_cpu in (True, False):
+        monkeypatch.setattr(_device, "is_cpu", lambda _device, answer=is_cpu: answer)
+        bank, table, split = crowded(task, torch.device("cpu"), 2 * BATCH + 3, torch.float64)
+        trained = bank.train_epoch(table, ROWS, split, orders(ENVS, 2 * BATCH + 3))
+        measured = bank.measure(table, ROWS, split, ablate=True)
+        found.append([*trained, measured.accuracy, measured.loss, *(one.numpy() for one in everything(bank))])
+    for mine, theirs in zip(*found, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-12)

@@ -1,0 +1,109 @@
+"""Both ways to convolve against torch's convolution of each network alone, gradients included."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from support.children import python
+from support.tensor_world import random
+
+from workers.kinds.growth.layers import device as _device
+from workers.kinds.growth.layers.operations import by_groups, by_products, conv, group_norm, norm_groups
+
+SHAPES = [(3, 8, 3), (8, 16, 3), (16, 8, 5), (1, 8, 1), (8, 16, 1)]
+
+
+def alone(x: torch.Tensor, weight: torch.Tensor, depthwise: bool = False) -> torch.Tensor:
+    """Network by network."""
+    n, _, _, k, _ = weight.shape
+    images = x.expand(-1, -1, -1, n, -1).permute(3, 0, 4, 1, 2)  # [n,B,I,H,W]
+    groups = images.shape[2] if depthwise else 1
+    found = [F.conv2d(image, own, padding=k // 2, groups=groups) for image, own in zip(images, weight, strict=True)]
+    return torch.stack(found).permute(1, 3, 4, 0, 2)
+
+
+def assert_equal(mine: torch.Tensor, theirs: torch.Tensor, leaves: list[torch.Tensor]) -> None:
+    torch.testing.assert_close(mine, theirs, rtol=1e-10, atol=1e-10)
+    g = random(*mine.shape, rng_seed=5)
+    found, expected = (torch.autograd.grad(y, leaves, g) for y in (mine, theirs))
+    torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("way", [by_groups, by_products])
+@pytest.mark.parametrize(("into", "out", "k"), SHAPES)
+@pytest.mark.parametrize("sides", [(7, 6), (1, 1), (2, 5)])
+@pytest.mark.parametrize("networks", [1, 3])
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_convolution_and_its_gradients_are_those_of_each_network(way, into, out, k, sides, networks, shared) -> None:
+    """Of an image for each network, or of one that all of them see."""
+    x = random(5, *sides, 1 if shared else networks, into).requires_grad_(not shared)
+    weight = random(networks, out, into, k, k, rng_seed=1).requires_grad_()
+    assert_equal(way(x, weight), alone(x, weight), [weight] if shared else [x, weight])
+
+
+@pytest.mark.parametrize("on_cpu", [True, False])
+@pytest.mark.parametrize("k", [1, 3])
+@pytest.mark.parametrize("side", [1, 4])
+def test_a_depthwise_one_sees_one_channel(on_cpu: bool, k: int, side: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_device, "is_cpu", lambda _device: on_cpu)
+    x = random(5, side, side, 3, 8).requires_grad_()
+    weight = random(3, 8, 1, k, k, rng_seed=1).requires_grad_()
+    assert_equal(conv(x, weight, depthwise=True), alone(x, weight, depthwise=True), [x, weight])
+
+
+@pytest.mark.parametrize("way", [by_groups, by_products])
+@pytest.mark.parametrize("value", [torch.inf, torch.nan])
+def test_a_network_that_overflowed_spoils_no_other(way, value: float) -> None:
+    """Neither its features nor its kernel nor the gradient of its output."""
+    clean = {"x": random(4, 8, 8, 4, 3), "weight": random(4, 8, 3, 3, 3, rng_seed=1), "g": random(4, 8, 8, 4, 8)}
+    for broken in clean:
+        found = []
+        for spoilt in (False, True):
+            x, weight, g = (tensor.clone() for tensor in clean.values())
+            if spoilt:
+                part = {"x": x[:, :, :, 1], "weight": weight[1], "g": g[:, :, :, 1]}[broken]
+                part.fill_(value)
+            y = way(x.requires_grad_(), weight.requires_grad_())
+            dx, dweight = torch.autograd.grad(y, [x, weight], g)
+            found.append([y.permute(3, 0, 1, 2, 4), dx.permute(3, 0, 1, 2, 4), dweight])
+        for mine, theirs in zip(*found, strict=True):
+            assert torch.equal(mine[[0, 2, 3]], theirs[[0, 2, 3]])
+
+
+@pytest.mark.parametrize("on_cpu", [True, False])
+def test_in_half_precision_it_answers_in_half(on_cpu: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_device, "is_cpu", lambda _device: on_cpu)
+    x = random(4, 5, 5, 2, 3).bfloat16()
+    weight = random(2, 8, 3, 3, 3, rng_seed=1).float().requires_grad_()
+    y = conv(x, weight)
+    assert y.dtype == torch.bfloat16
+    torch.testing.assert_close(y.float(), alone(x.float(), weight), rtol=0.02, atol=0.1)
+    (grad,) = torch.autograd.grad(y.sum(), weight)
+    assert grad.dtype == torch.float32
+
+
+@pytest.mark.parametrize(("channels", "groups"), [(8, 8), (16, 1), (32, 2), (64, 4), (128, 8), (12, 4)])
+def test_group_count(channels: int, groups: int) -> None:
+    assert norm_groups(channels) == groups
+
+
+@pytest.mark.parametrize("channels", [8, 32])
+@pytest.mark.parametrize("side", [1, 3])
+def test_group_norm_and_its_gradients(channels: int, side: int) -> None:
+    shapes = ((5, side, side, 3, channels), (3, channels), (3, channels))
+    x, gain, bias = leaves = [random(*shape).requires_grad_() for shape in shapes]
+    image = x.permute(0, 3, 4, 1, 2)  # [B, N, C, H, W]
+    image = image if side > 1 else image.expand(-1, -1, -1, 2, 1)  # torch refuses to normalise single numbers
+    parts = [F.group_norm(image[:, n], norm_groups(channels), gain[n], bias[n])[:, :, :side] for n in range(3)]
+    assert_equal(group_norm(*leaves), torch.stack(parts, 1).permute(0, 3, 4, 1, 2), leaves)
+
+
+def test_group_norm_of_detached_features_does_not_crash_the_process() -> None:
+    """torch 2.13's own backward does: the input's gradient is not needed there. In a process of its own."""
+    program = (
+        "import torch; from workers.kinds.growth.layers.operations import group_norm\n"
+        "gain, bias = torch.ones(3, 8, requires_grad=True), torch.zeros(3, 8, requires_grad=True)\n"
+        "y = group_norm(torch.randn(64, 4, 4, 3, 8), gain, bias)\n"
+        "torch.autograd.grad(y.square().sum(), [gain, bias])\n"
+    )
+    done = python("-c", program)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,154 @@
+"""Behaviours that are played side by side decide as each would alone, on the same hosts."""
+
+from copy import deepcopy
+from dataclasses import replace
+
+import msgspec
+import numpy as np
+import pytest
+import torch
+from support.reward_facts import take_envs
+from support.tensor_world import device_data, env_path, make_env, quiet
+
+from esper_ab.contracts.catalog import names
+from esper_ab.contracts.settings import RewardSettings
+from workers.environments import Stopwatch
+from workers.kinds.growth.controllers.random import Random
+from workers.kinds.growth.datasets.behaviour import Behaviour, Behaviours, SeedLife
+from workers.kinds.growth.facts import Floats, StepFacts
+from workers.kinds.growth.reward_audit.playing import Recorded, joined, player, score
+from workers.kinds.growth.reward_lookup import find_reward
+from workers.run.episode import play
+
+STEPS = 10
+HOSTS = 2
+OFFERED = Behaviours(("early", "late"))
+NAMES = ("schedule", "prune everything", "wait", "random operations")
+SEVERAL = [
+    *(one for one in OFFERED.reference if one.name in NAMES),
+    *(OFFERED.draw(f"random {number}", np.random.default_rng(number)) for number in range(3)),
+]
+
+
+def played(behaviours: list[Behaviour], **how: int) -> Recorded:
+    return player(make_env(1, STEPS).spec, device_data(torch.float64), **how)(behaviours, HOSTS, env_path(0))
+
+
+@pytest.fixture(scope="module")
+def together() -> Recorded:
+    return played(SEVERAL)
+
+
+def done(recorded: Recorded) -> list[tuple[object, ...]]:
+    """What was decided: all that is measured but accuracies and losses."""
+    return [
+        tuple(value for name, value in host.measures.items() if not name.endswith(("accuracy", "loss")))
+        for host in recorded.hosts
+    ]
+
+
+def test_each_decides_as_alone(together: Recorded) -> None:
+    for place, behaviour in enumerate(SEVERAL):
+        assert done(played([behaviour])) == done(together)[place * HOSTS : (place + 1) * HOSTS], behaviour.name
+
+
+def test_chunks_change_nothing(together: Recorded) -> None:
+    chunked = played(SEVERAL, together=3)
+    assert done(chunked) == done(together)
+    assert [len(facts.op) for facts in chunked.steps] == [HOSTS * len(SEVERAL)] * STEPS
+
+
+def test_all_behaviours_begin_with_the_same_hosts(together: Recorded) -> None:
+    """The first measurement precedes the first decision."""
+    first = together.steps[0].val_acc.reshape(-1, HOSTS)
+    assert np.allclose(first, first[0])
+
+
+def test_a_behaviour_that_cannot_be_played_is_named() -> None:
+    there = Behaviour(name="elsewhere", lives=(SeedLife(slot="mid", step=1),))
+    with pytest.raises(ValueError, match=r"behaviour 'elsewhere': schedule entry .* no slot 'mid'"):
+        played([there])
+
+
+RECORDED_STEPS = 12
+MODES = names("workers.kinds.growth.rewards")
+OTHER = RewardSettings(
+    epoch_progress_bonus=0.7, max_progress_bonus=1.1, base_slot_rent_ratio=0.05, pbrs_weight=0.2, rent_weight=1.0
+)
+
+
+def record(settings: RewardSettings) -> tuple[Recorded, dict[str, Floats]]:
+    """Play once in three environments with `settings`: the facts, and what `play` sums up under every mode."""
+    env = make_env(3, RECORDED_STEPS)
+    found = list[StepFacts]()
+    env.spec = replace(env.spec, reward=settings)
+
+    def keep(facts: StepFacts) -> Floats:
+        found.append(deepcopy(facts))
+        return np.zeros(3)
+
+    def bound(mode: str) -> object:
+        function = find_reward(mode)
+        return lambda facts: function(facts, msgspec.structs.replace(settings, mode=mode))
+
+    rewards = {"kept": keep, **{mode: bound(mode) for mode in MODES}}
+    result = play(env, [env_path(i) for i in range(3)], Random(), rewards, Stopwatch(), quiet)  # type: ignore[arg-type]
+    return Recorded(hosts=result.envs, steps=tuple(found)), result.rewards
+
+
+@pytest.fixture(scope="module", params=[RewardSettings(), OTHER], ids=["as played", "other constants"])
+def summed(request: pytest.FixtureRequest) -> tuple[RewardSettings, dict[str, Floats]]:
+    return request.param, record(request.param)[1]
+
+
+@pytest.fixture(scope="module")
+def plays() -> Recorded:
+    return record(RewardSettings())[0]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_facts_earn_what_an_evaluation_sums_up_and_other_constants_need_no_other_play(
+    plays: Recorded, summed: tuple[RewardSettings, dict[str, Floats]], mode: str
+) -> None:
+    settings, sums = summed
+    earned = score(plays, find_reward(mode), msgspec.structs.replace(settings, mode=mode))
+    assert earned.shape == (RECORDED_STEPS, 3)
+    assert earned.sum(axis=0) == pytest.approx(sums[mode], abs=1e-9)
+    assert (earned != 0).any()
+
+
+def test_a_diverged_host_earns_nothing_after_its_end_and_the_penalty_at_it(plays: Recorded) -> None:
+    ended = msgspec.structs.replace(plays.hosts[1], steps=4, failed=True)
+    broken = replace(plays, hosts=(plays.hosts[0], ended, plays.hosts[2]))
+    settings = RewardSettings(mode="simplified", divergence_penalty=-7.0)
+    whole, cut = (score(one, find_reward("simplified"), settings) for one in (plays, broken))
+    assert np.array_equal(cut[:3], whole[:3])
+    assert cut[3, 1] == whole[3, 1] - 7
+    assert (cut[4:, 1] == 0).all()
+    assert np.array_equal(cut[:, [0, 2]], whole[:, [0, 2]])
+
+
+@pytest.mark.parametrize(("value", "said"), [(np.nan, "is not finite"), (1e200, r"is beyond 1e\+40")])
+def test_a_reward_that_nobody_can_compute_with_is_named(plays: Recorded, value: float, said: str) -> None:
+    def broken(facts: StepFacts, settings: RewardSettings) -> Floats:
+        return np.where(facts.step == 3, value, facts.val_acc)
+
+    with pytest.raises(ValueError, match=f"reward mode 'mine' {said} at step 3"):
+        score(plays, broken, RewardSettings(mode="mine"))
+
+
+def test_joined_episodes_earn_what_each_earns(plays: Recorded) -> None:
+    """One of them shorter, as when all its hosts diverged: what fills it up earns nothing."""
+    gone = tuple(msgspec.structs.replace(host, steps=5, failed=True) for host in plays.hosts[:2])
+    short = Recorded(hosts=gone, steps=tuple(take_envs(facts, [0, 1]) for facts in plays.steps[:5]))
+    settings = RewardSettings(mode="shaped")
+    function = find_reward("shaped")
+    both = score(joined([short, plays]), function, settings)
+    assert np.allclose(both[:, 2:], score(plays, function, settings))
+    assert np.allclose(both[:5, :2], score(short, function, settings))
+    assert (both[5:, :2] == 0).all()
+
+
+def test_nothing_to_score_is_said() -> None:
+    with pytest.raises(ValueError, match="every host diverged in its first epoch"):
+        joined([Recorded(hosts=(), steps=())])

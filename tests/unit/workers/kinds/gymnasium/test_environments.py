@@ -1,0 +1,313 @@
+"""Rollouts of Gymnasium's environments: what ends, what is cut off, what begins anew, and what is carried on."""
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from gymnasium.wrappers import TimeLimit
+from support.gym_world import Walk
+
+from esper_ab.contracts.rng import RngPath
+from workers.environments import Happened, Stopwatch, paths_below
+from workers.kinds.gymnasium.environments import GymEnvironments
+from workers.kinds.gymnasium.facts import GymEpisode, GymFacts, GymStep
+from workers.kinds.gymnasium.place import Env, GymSpec
+from workers.kinds.gymnasium.spaces import Codec
+from workers.kinds.gymnasium.world import env_return
+
+ENVS = 4
+ON = {"resets": True, "continues": True}
+ROLLOUTS = [{}, {"resets": True}, ON]
+Rollout = list[tuple[np.ndarray, Happened[GymFacts]]]  # what was seen before, and what happened
+
+
+class Thrifty(Walk):
+    """Writes what it shows and tells into the same array and the same dictionary, as fast environments do."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(limit)
+        self._shown = np.zeros(2, dtype=np.float32)
+        self._told = dict[str, Any]()
+
+    def reset(self, **how: Any) -> tuple[np.ndarray, dict]:
+        self._told.clear()
+        return super().reset(**how)[0], self._told
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        seen, reward, terminated, truncated, told = super().step(action)
+        self._told.update(told)
+        return seen, reward, terminated, truncated, self._told
+
+    def _seen(self) -> np.ndarray:
+        self._shown[:] = super()._seen()
+        return self._shown
+
+
+class Open(Walk):
+    """Tells its state itself and keeps its last action; the drift of its walk goes on from episode to episode."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(limit)
+        self.drift = np.zeros(1)
+        self.acted = np.zeros((), dtype=np.int64)
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        self.drift += 0.01 + 0.001 * self.acted
+        self.acted = np.asarray(action)
+        seen, reward, terminated, truncated, info = super().step(action)
+        self.place += float(self.drift[0])
+        return seen, reward, terminated, truncated, {**info, "drift": self.drift, "deep": {"parts": [self.drift]}}
+
+
+def environments(steps: int = 20, limit: int = 9, kind: type[Walk] = Walk, **how: Any) -> GymEnvironments:
+    """`how` changes their spec."""
+    known = {
+        "make": lambda: kind(limit),
+        "codec": Codec(Walk.observation_space, Walk.action_space),
+        "outcome": env_return,
+        "measures": lambda episode: {"length": float(len(episode.actions))},
+        "steps": steps,
+        "devices": ("cpu:0",) * ENVS,
+        "keeps": True,
+    }
+    return GymEnvironments(GymSpec(**known | how), Stopwatch())
+
+
+def play(env: GymEnvironments, episode: int = 0) -> Rollout:
+    """Actions by the uniforms alone."""
+    seen = env.begin(paths_below(RngPath(1) / episode, ENVS))
+    found: Rollout = []
+    while seen.alive.any():
+        happened, after = env.step((env.uniforms() < 0.5).astype(np.int64))
+        found.append((seen.observation, replace(happened, facts=happened.facts.facts)))
+        seen = after
+    return found
+
+
+def digest(rollout: Rollout) -> list[Any]:
+    return [(seen.tolist(), one.facts.env_reward.tolist(), one.ended.tolist()) for seen, one in rollout]
+
+
+def test_a_whole_episode_ends_once_and_leaves_zeros_and_its_last_info() -> None:
+    env = environments()
+    rollout = play(env)
+    ended = np.array([happened.ended for _, happened in rollout])  # [T, E]
+    assert ended.sum(axis=0).tolist() == [1] * ENVS
+    steps = 1 + ended.argmax(axis=0)
+    for end in env.ends().envs:
+        of_env = [happened.facts for _, happened in rollout]
+        assert end.steps == end.measures["length"] == steps[end.env]
+        assert end.outcome == pytest.approx(sum(facts.env_reward[end.env] for facts in of_env))
+        assert [bool(facts.stepped[end.env]) for facts in of_env] == [n < end.steps for n in range(len(of_env))]
+        for facts in of_env[end.steps :]:
+            assert facts.observation[end.env].tolist() == [0.0, 0.0]
+            assert facts.env_reward[end.env] == 0.0
+            assert facts.info[end.env] == of_env[end.steps - 1].info[end.env] != {}
+            assert facts.step[end.env] == 0
+
+
+def test_a_limit_of_environment_or_run_is_no_end_of_their_own() -> None:
+    for env, at in ((environments(limit=2), 2), (environments(steps=3), 3)):
+        rollout = play(env)
+        *_, (_, last) = rollout
+        assert len(rollout) == at
+        assert last.cut is not None
+        assert (last.facts.terminated | last.facts.truncated).tolist() == last.ended.tolist()
+        assert last.cut.truncated.any()
+        assert not (last.cut.truncated & last.facts.terminated).any()
+
+
+def test_facts_are_of_before_and_after_the_step() -> None:
+    for seen, happened in play(environments(steps=40, resets=True)):
+        facts = happened.facts
+        assert facts.observation.tolist() == seen.tolist()
+        assert facts.env_reward == pytest.approx(facts.next_observation[:, 0], abs=1e-6)  # before any reset
+        assert facts.step.tolist() == facts.next_observation[:, 1].tolist()
+        moved = facts.next_observation[:, 0] - facts.observation[:, 0]
+        assert (facts.action == (moved > 0)).all()
+
+
+def test_with_resets_every_environment_steps_on_and_begins_anew_with_fresh_draws() -> None:
+    env = environments(steps=40, resets=True)
+    rollout = play(env)
+    assert len(rollout) == 40
+    starts = [tuple(seen[i]) for seen, _ in rollout for i in range(ENVS) if seen[i, 1] == 0]
+    assert len(starts) == len(set(starts)) > ENVS
+    for (_, happened), (after, _) in pairwise(rollout):
+        restarted = happened.cut.restarted if happened.cut is not None else np.zeros(ENVS, dtype=bool)
+        assert restarted.tolist() == happened.ended.tolist() == (after[:, 1] == 0).tolist()
+    assert all(end.steps == 40 for end in env.ends().envs)
+
+
+@pytest.mark.parametrize("how", ROLLOUTS[1:])
+def test_a_rollout_has_outcomes_of_episodes_that_ended_in_it_and_of_no_other(how: dict[str, bool]) -> None:
+    asked = list[int]()
+
+    def outcome(episode: GymEpisode) -> float:
+        assert episode.terminated or episode.truncated
+        asked.append(len(episode.actions))
+        return float(asked[-1])
+
+    env = environments(steps=4, outcome=outcome, **how)
+    without = 0
+    for number in range(12):
+        asked.clear()
+        ended = np.array([one.ended & (one.facts.terminated | (one.facts.step == 9)) for _, one in play(env, number)])
+        ends = env.ends().envs
+        assert len(asked) == ended.sum()
+        assert [end.outcome is not None for end in ends] == ended.any(axis=0).tolist()
+        assert [end.measures for end in ends] == [{"length": end.outcome} for end in ends]
+        assert not any(end.failed for end in ends)
+        without += sum(end.outcome is None for end in ends)
+    assert without
+
+
+def test_rollouts_that_continue_are_one_long_rollout() -> None:
+    """Piece by piece nobody is reset but at ends."""
+    env = environments(steps=5, **ON)
+    pieces = [play(env, episode) for episode in range(6)]
+    for before, after in pairwise(pieces):
+        (_, last) = before[-1]
+        (first, _) = after[0]
+        on = last.cut.goes_on
+        assert on.any()
+        assert first[on].tolist() == last.cut.last[on].tolist()
+        assert (first[~on, 1] == 0).all()
+        assert not last.facts.truncated[on].any()  # to a reward nothing ends there
+
+
+@pytest.mark.parametrize("at", [1, 2, 5])
+def test_what_is_carried_on_is_replayed_to_the_same_place(at: int) -> None:
+    whole, first, second = (environments(steps=4, **ON) for _ in range(3))
+    expected = [digest(play(whole, episode)) for episode in range(7)]
+    for episode in range(at):
+        play(first, episode)
+    second.take_up(first.carried())
+    assert [digest(play(second, episode)) for episode in range(at, 7)] == expected[at:]
+    assert [end.outcome for end in second.ends().envs] == [end.outcome for end in whole.ends().envs]
+
+
+def test_a_replay_that_shows_something_else_is_refused_where_environments_repeat_and_all_begin_anew() -> None:
+    """Also those that came before the one that did not repeat."""
+    first, refused, untouched = (environments(steps=2, **ON) for _ in range(3))
+    play(first)
+    carried = first.carried()
+    *before, last = carried["going_on"]
+    assert before
+    carried["going_on"][last]["seen"][0] += 1.0
+    with pytest.raises(ValueError, match=f"environment {last} does not repeat"):
+        refused.take_up(carried)
+    assert digest(play(refused)) == digest(play(untouched))
+    other = environments(steps=2, repeats=False, **ON)
+    other.take_up(carried)
+    assert (play(other, 1)[0][0][:, 1] == 0).all()
+
+
+def test_draws_do_not_depend_on_the_length_of_a_rollout_or_on_company() -> None:
+    long = play(environments(steps=40, resets=True))
+    short = play(environments(steps=7, resets=True))
+    assert digest(long)[:6] == digest(short)[:6]
+
+
+@pytest.mark.parametrize("broken", [float("nan"), float("inf"), -float("inf"), 1e200])
+def test_an_outcome_that_is_no_number_is_refused_unless_a_worst_one_stands_for_it_and_for_no_other(
+    broken: float,
+) -> None:
+    def judged(**how: Any) -> GymEnvironments:
+        outcomes = iter([5.0, broken, 5.0, 5.0])
+        return environments(outcome=lambda episode: next(outcomes), measures=lambda episode: {"odd": broken}, **how)
+
+    refused = judged()
+    counted = judged(worst=-7.0)
+    play(refused)
+    with pytest.raises(ValueError, match=r"environment 1 is not a number.*--outcome-range.*an outcome of your own"):
+        refused.ends()
+    play(counted)
+    found = [(end.failed, end.outcome, end.measures["odd"]) for end in counted.ends().envs]
+    assert found == [(False, 5.0, None), (True, -7.0, None), (False, 5.0, None), (False, 5.0, None)]
+
+
+@pytest.mark.parametrize("how", ROLLOUTS)
+def test_an_environment_that_writes_into_what_it_has_shown_before_changes_nothing(how: dict[str, bool]) -> None:
+    def outcome(episode: GymEpisode) -> float:
+        return float(np.sum(episode.observations)) + episode.info["place"]
+
+    found = []
+    for kind in (Walk, Thrifty):
+        env = environments(kind=kind, steps=15, outcome=outcome, **how)
+        rollouts = [play(env, episode) for episode in range(3)]
+        told = [[dict(info) for info in happened.facts.info] for rollout in rollouts for _, happened in rollout]
+        found.append(([digest(rollout) for rollout in rollouts], told, env.ends()))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("how", ROLLOUTS)
+def test_an_outcome_that_writes_into_its_episode_changes_nothing(how: dict[str, bool]) -> None:
+    def read(episode: GymEpisode) -> float:
+        return float(np.sum(episode.observations)) + float(episode.info["drift"][0])
+
+    def scribble(episode: GymEpisode) -> float:
+        found = read(episode)
+        for array in (*episode.observations, episode.info["drift"], episode.info["deep"]["parts"][0]):
+            array += 100.0
+        episode.info.clear()  # type: ignore[attr-defined]
+        for kept in (episode.observations, episode.actions, episode.env_rewards):
+            kept.clear()
+        return found
+
+    found = []
+    for outcome in (read, scribble):
+        env = environments(kind=Open, steps=15, outcome=outcome, **how)
+        found.append([(digest(play(env, episode)), env.ends()) for episode in range(4)])
+    assert found[0] == found[1]
+
+
+def test_facts_are_built_once_for_all_their_readers_and_not_before() -> None:
+    built = list[int]()
+    step = GymStep(np.zeros(2), lambda: built.append(1) or play(environments())[0][1].facts)
+    assert not built
+    assert step.facts is step.facts
+    assert built == [1]
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_actions_and_observations_are_kept_only_where_an_outcome_may_read_them(keeps: bool) -> None:
+    asked = list[GymEpisode]()
+    env = environments(keeps=keeps, outcome=lambda episode: asked.append(episode) or 0.0, measures=lambda episode: {})
+    play(env)
+    steps = [end.steps for end in env.ends().envs]
+    found = [(len(one.actions), len(one.observations), len(one.env_rewards)) for one in asked]
+    assert found == [(n, n + 1, n) if keeps else (0, 0, n) for n in steps]
+
+
+def test_facts_are_read_only() -> None:
+    (_, happened), *_ = play(environments())
+    for name, value in vars(happened.facts).items():
+        if isinstance(value, np.ndarray):
+            with pytest.raises(ValueError, match="read-only"):
+                value[0] = 0
+        else:
+            assert name == "info"
+            with pytest.raises(TypeError, match="does not support item assignment"):
+                value[0]["place"] = 0.0
+
+
+def test_an_environment_that_is_in_use_is_not_taken_again() -> None:
+    """Not within a rollout, nor for an evaluation beside it; once nobody has it any more it may come back."""
+    pool: list[Env] = [Walk(), Walk(), Walk()]
+
+    def of_pool(n_envs: int) -> GymEnvironments:
+        left = iter(pool)
+        return environments(make=lambda: next(left), devices=("cpu:0",) * n_envs)
+
+    for n_envs in (1, 3):
+        first = of_pool(n_envs)
+        with pytest.raises(ValueError, match="one that is in use; it has to make another at every call"):
+            of_pool(1)
+        del first
+    assert of_pool(2).n_envs == 2
+    pool[2] = TimeLimit(pool[0], 5)
+    with pytest.raises(ValueError, match="one that is in use"):
+        of_pool(3)

@@ -1,0 +1,227 @@
+"""What the preflight finds out about a Gymnasium task."""
+
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.gym_world import own_file
+
+from esper_ab.contracts.machine import Questions
+from esper_ab.contracts.settings import RewardSettings
+from workers.environments import AboutTask
+from workers.kinds.gymnasium.preflight import probe
+
+
+def ask(task: str, *modes: str, params: dict[str, Any] | None = None, **questions: Any) -> AboutTask:
+    rewards = {f"g{place}": RewardSettings(mode=mode, params=params or {}) for place, mode in enumerate(modes)}
+    own = tuple(mode for mode in modes if ":" in mode)
+    return probe(Questions(task=task, data_dir="", user_rewards=own, rewards=rewards, **questions), AboutTask())
+
+
+def test_a_registered_environment_repeats_and_has_its_limit_and_its_speed() -> None:
+    found = ask("gym:CartPole-v1", "env")
+    (task,) = found.tasks
+    assert (found.task_problem, found.reward_problems, found.user_rewards) == ("", {}, ())
+    assert (task.kind, task.repeats, task.episode_steps) == ("gymnasium", True, 500)
+    assert task.step_s > 0.0
+    assert 8 < task.seen_steps < 100
+    assert (task.measures.outcome.label, task.measures.margin) == ("return", None)
+    assert task.action_bounds == ()
+    assert ask("gym:Pendulum-v1", "env").tasks[0].action_bounds == ((-2.0, 2.0),)
+
+
+def test_an_episode_that_does_not_end_has_no_length(tmp_path: Path) -> None:
+    own = own_file(tmp_path, TELLS)
+    assert ask(f"{own}:Level", "env").tasks[0].seen_steps == 9
+    assert ask(f"{own}:endless", "env").tasks[0].seen_steps == 0
+
+
+CARRIES = """
+
+class Normalised(gymnasium.wrappers.NormalizeObservation):
+    def __init__(self):
+        super().__init__(Walk())
+
+class Curriculum(Walk):
+    level = 0
+
+    def reset(self, *, seed=None, options=None):
+        self.level += 1
+        return super().reset(seed=seed)
+
+    def step(self, action):
+        shown, reward, *rest = super().step(action)
+        return shown, reward * self.level, *rest
+
+class Counts(Curriculum):
+    def step(self, action):
+        return *Walk.step(self, action)[:-1], {"level": self.level}
+
+class Looks(Curriculum):
+    level = 0
+
+    def step(self, action):
+        return Walk.step(self, action)
+
+class Both(Unrepeatable, Curriculum):
+    pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "outcome", "repeats", "carries"),
+    [
+        ("Normalised", "", False, True),
+        ("Curriculum", "", False, True),
+        ("Counts", "", True, False),
+        ("Counts", "info:level", False, True),
+        ("Looks", "", True, False),
+        ("make", "", True, False),
+        ("Unrepeatable", "", False, False),
+        ("Both", "", False, False),
+    ],
+)
+def test_an_environment_that_does_not_repeat_or_carries_state_from_one_reset_to_the_next_is_found(
+    tmp_path: Path, name: str, outcome: str, repeats: bool, carries: bool
+) -> None:
+    own = own_file(tmp_path, CARRIES)
+    found = ask(f"{own}:{name}", "env", outcome=outcome)
+    assert (found.task_problem, found.tasks[0].repeats, found.tasks[0].carries) == ("", repeats, carries)
+
+
+def test_all_code_of_a_users_own_is_reported_for_copying(tmp_path: Path) -> None:
+    own = own_file(tmp_path)
+    found = ask(f"{own}:make", f"{own}:reward", outcome=f"{own}:outcome", outcome_better="lower")
+    assert {one.reference for one in found.user_rewards} == {f"{own}:{name}" for name in ("make", "reward", "outcome")}
+    assert all(one.files == ("own.py",) and one.sha256 for one in found.user_rewards)
+    measures = found.tasks[0].measures
+    assert (measures.outcome.label, measures.outcome.better) == ("outcome", "lower")
+    assert measures.names == ("env_return", "length")
+
+
+def test_every_groups_reward_is_tried_on_the_episode_with_its_constants(tmp_path: Path) -> None:
+    own = own_file(tmp_path)
+    found = ask(f"{own}:make", f"{own}:reward", f"{own}:weighted", f"{own}:nobody", "env")
+    assert list(found.reward_problems) == ["g2"]
+    wrong = ask(f"{own}:make", f"{own}:weighted", params={"wait": 1.0}).reward_problems
+    assert "has no constant 'wait'" in wrong["g0"]
+    assert wrong["g0"].startswith(f"reward={own}:weighted")
+
+
+def test_a_range_is_declared_and_one_that_random_actions_leave_is_refused(tmp_path: Path) -> None:
+    outcome = ask("gym:CartPole-v1", "env", outcome_low=0.0, outcome_high=500.0).tasks[0].measures.outcome
+    assert (outcome.low, outcome.high) == (0.0, 500.0)
+    problem = ask("gym:CartPole-v1", "env", outcome_low=-9.0, outcome_high=0.0).task_problem
+    assert "the return of random actions was" in problem
+    assert "which --outcome-range says is impossible" in problem
+
+
+def test_an_outcome_that_is_no_number_is_found_before_anything_is_trained_unless_a_worst_one_stands_for_it(
+    tmp_path: Path,
+) -> None:
+    own = own_file(tmp_path, "\n\ndef never(episode):\n    return float('nan')\n")
+    task = f"{own}:make"
+    outcome = f"{own}:never"
+    assert "--outcome-range" in ask(task, "env", outcome=outcome).task_problem
+    assert ask(task, "env", outcome=outcome, outcome_low=-1.0, outcome_worst=-1.0).task_problem == ""
+
+
+BROKEN = """
+
+class Shows(Walk):
+    def _seen(self):
+        return np.zeros(3, dtype=np.float32)
+
+class Nothing(Walk):
+    def _seen(self):
+        return np.full(2, np.nan if self.steps else 0.0, dtype=np.float32)
+
+class OldReset(Walk):
+    def reset(self, *, seed=None, options=None):
+        return super().reset(seed=seed)[0]
+
+class OldStep(Walk):
+    def step(self, action):
+        return super().step(action)[:4]
+
+class Raises(Walk):
+    def step(self, action):
+        return {}["nothing"]
+
+class NoSpace(Walk):
+    observation_space = None
+
+class Opens(Walk):
+    def close(self):
+        raise RuntimeError("it cannot be closed")
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("Shows", "reset of the environment: it shows 3 numbers, and observation_space is Box(-10.0, 10.0, (2,)"),
+        ("Nothing", "what it shows before step 2 is not finite"),
+        ("OldReset", "reset of the environment: it returned a ndarray, not (observation, info)"),
+        ("OldStep", "step of the environment: it returned 4 parts, not (observation, reward, terminated"),
+        ("Raises", "step of the environment: KeyError: 'nothing' (own.py, line "),
+        ("NoSpace", "it has no observation_space, a gymnasium.Space"),
+        ("Opens", ""),
+    ],
+)
+def test_an_environment_that_breaks_its_contract_is_named(tmp_path: Path, name: str, said: str) -> None:
+    problem = ask(f"{own_file(tmp_path, BROKEN)}:{name}", "env").task_problem
+    assert problem.startswith(said)
+    assert bool(problem) == bool(said)
+
+
+def test_a_reward_that_gives_other_values_for_the_same_facts_is_told_apart(tmp_path: Path) -> None:
+    own = own_file(tmp_path, "\n\ndef noisy(facts):\n    return np.random.default_rng().normal(size=len(facts.step))\n")
+    found = ask("gym:CartPole-v1", f"{own}:noisy", f"{own}:reward")
+    repeats = {code.reference.rpartition(":")[2]: code.repeats for code in found.user_rewards}
+    assert repeats == {"noisy": False, "reward": True}
+    assert (found.task_problem, found.reward_problems) == ("", {})
+
+
+def test_the_memory_of_an_episode_does_not_grow_with_its_steps(tmp_path: Path) -> None:
+    """All that 60 steps of two environments show takes 23 MiB, once."""
+    own = own_file(tmp_path)
+    tracemalloc.start()
+    try:
+        found = ask(f"{own}:Wide", f"{own}:late", "env")
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (found.task_problem, found.tasks[0].repeats, found.tasks[0].observation_width) == ("", True, 50_000)
+    assert list(found.reward_problems) == ["g0"]
+    assert "is not finite at step 40: [nan, nan]" in found.reward_problems["g0"]
+    assert most < 8 << 20
+
+
+TELLS = """
+
+class Level(Walk):
+    def step(self, action):
+        seen, reward, _, *rest = super().step(action)
+        return seen, reward, False, *rest
+
+def endless():
+    return Level(limit=10**9)
+
+def only_of_ended(facts):
+    return np.where(facts.next_observation[:, 1] == 0.0, np.nan, 0.0)
+
+def not_of_ended(facts):
+    return 1.0 / facts.next_observation[:, 1].astype(int).tolist()[0] + np.zeros(len(facts.info))
+"""
+
+
+def test_a_reward_is_tried_beside_an_environment_that_has_ended(tmp_path: Path) -> None:
+    """Episodes of random actions may all end at once, by a limit; those of a policy do not."""
+    own = own_file(tmp_path, TELLS)
+    names = ("told", "only_of_ended", "not_of_ended")
+    found = ask(f"{own}:Level", *(f"{own}:{name}" for name in names), "env").reward_problems
+    assert list(found) == ["g2"]
+    assert "failed: ZeroDivisionError" in found["g2"]

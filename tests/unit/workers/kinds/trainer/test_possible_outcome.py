@@ -1,0 +1,79 @@
+import math
+import re
+
+import pytest
+
+from esper_ab.contracts.measures import Measure
+from workers.kinds.trainer.possible_outcome import refuse_impossible, refuse_other_unit
+
+
+def measure(better: str = "higher", **ends: float) -> Measure:
+    return Measure(name="outcome", label="return", better=better, **ends)
+
+
+def problem_with(outcome: float, declared: Measure) -> str:
+    try:
+        refuse_impossible([outcome], declared)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("outcome", "declared"),
+    [
+        (0.5, measure()),
+        (-1e40, measure()),
+        (0.0, measure(low=0.0, high=1.0)),
+        (1.0 + 1e-12, measure(high=1.0)),
+        (math.nan, measure(low=0.0)),
+        (1e308, measure("lower", high=9.0)),
+    ],
+)
+def test_an_outcome_that_a_run_can_record_passes(outcome: float, declared: Measure) -> None:
+    assert problem_with(outcome, declared) == ""
+
+
+@pytest.mark.parametrize(
+    ("outcome", "declared", "said"),
+    [
+        (
+            0.5,
+            measure(low=10.0, high=20.0),
+            r"return was 0.5 in the rehearsal, outside --outcome-range 10\.\.20; correct",
+        ),
+        (0.5, measure(low=10.0), r"range 10\.\.;"),
+        (9.0, measure("lower", high=1.0), r"range \.\.1;"),
+        (
+            math.nan,
+            measure(),
+            "return was nan in the rehearsal, not a number from -1e.40 to 1e.40; .* set --outcome-range",
+        ),
+        (1e308, measure(high=9.0), "was 1e.308"),
+        (-math.inf, measure("lower", low=0.0), "was -inf"),
+    ],
+)
+def test_an_outcome_that_no_run_can_record_is_refused(outcome: float, declared: Measure, said: str) -> None:
+    assert re.search(said, problem_with(outcome, declared))
+
+
+@pytest.mark.parametrize(
+    ("seen", "declared", "margin", "refused"),
+    [
+        ((0.2, 0.9), measure(), 2.0, True),
+        ((0.2, math.nan, 0.9), measure(low=0.0), 1.0, True),
+        ((0.0, 1.0), measure(), 2.0, True),
+        ((0.2, 0.9), measure(low=0.0, high=50.0), 2.0, False),
+        ((0.2, 0.9), measure(), 0.5, False),
+        ((0.2, 1.9), measure(), 2.0, False),
+        ((1.0, 1.0), measure(), 2.0, False),
+        ((), measure(), 2.0, False),
+    ],
+)
+def test_a_margin_in_another_unit_than_fractions_is_refused(seen, declared, margin, refused) -> None:
+    if not refused:
+        refuse_other_unit(seen, declared, margin)
+        assert margin < 1.0 or not seen or max(seen) >= 1.0 or declared.high is not None
+        return
+    with pytest.raises(ValueError, match=r"is larger than 1.* a wider range with --outcome-range LOW\.\.HIGH"):
+        refuse_other_unit(seen, declared, margin)

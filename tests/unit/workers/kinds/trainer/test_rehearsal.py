@@ -1,0 +1,297 @@
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from support import trainers
+
+from esper_ab.contracts.measures import RESERVED, Measure, is_printable
+from esper_ab.contracts.rng import RngPath
+from esper_ab.contracts.settings import Arithmetic
+from esper_ab.contracts.trainer import TrainerFacts, TrainerQuestion
+from workers.kinds.trainer import rehearsal
+from workers.kinds.trainer.idling import IDLE_LIMITS, IdleLimits
+from workers.kinds.trainer.kind import open_session
+from workers.kinds.trainer.named_files import named_files
+from workers.kinds.trainer.rehearsal import behaviour, measure_names
+from workers.kinds.trainer.trial import Trial, Tried, attempt
+
+pytestmark = pytest.mark.usefixtures("warm_children")
+
+
+MEASURE = Measure(name="outcome", label="score", better="higher")
+
+
+def silent(what: str) -> None: ...
+
+
+def rehearse(question: TrainerQuestion, measure: Measure = MEASURE, limits: IdleLimits = IDLE_LIMITS) -> TrainerFacts:
+    return rehearsal.rehearse(question, measure, silent, limits)
+
+
+def of_python(tmp_path: Path, fault: str = "") -> Any:
+    groups = {"a": {"lr": "1", "fault": fault}, "b": {}}
+    return rehearse(trainers.question(trainers.python_file(tmp_path), tmp_path, groups=groups))
+
+
+def of_command(tmp_path: Path, lr: str = "1", **changes: Any) -> Any:
+    groups = {"a": {"lr": lr}, "b": {"lr": "2"}}
+    return rehearse(trainers.question(trainers.command(tmp_path), tmp_path, groups=groups, **changes))
+
+
+def tried(tmp_path: Path, fault: str, **changes: Any) -> Tried:
+    given = {
+        "question": trainers.question(trainers.python_file(tmp_path), tmp_path),
+        "settings": {"fault": fault},
+        "rng": RngPath(0),
+        "folder": str(tmp_path),
+        "gpu": False,
+        "last": 2,
+        "keep": str(tmp_path / "state"),
+    }
+    return attempt(Trial(**given | changes), "cpu")
+
+
+@pytest.mark.parametrize(
+    ("fault", "expected"),
+    [
+        ("", (True, "exactly")),
+        ("resumes otherwise", (True, "resumes")),
+        ("ignores its state", (True, "anew")),
+        ("does not repeat", (False, "resumes")),
+    ],
+)
+def test_a_rehearsal_tells_what_a_trainer_does(tmp_path: Path, fault: str, expected: tuple[bool, str]) -> None:
+    whole = tried(tmp_path, fault)
+    again = tried(tmp_path, fault)
+    resumed = tried(tmp_path, fault, first=1, state_file=str(tmp_path / "state0"), keep="")
+    alone = tried(tmp_path, fault, first=2, state_file=str(tmp_path / "state1"), keep="")
+    assert alone.outcomes == (again.outcomes if expected[0] else alone.outcomes)
+    assert behaviour(whole, again, resumed, alone) == expected
+    assert behaviour(whole, again, None, alone) == (expected[0], "anew")
+
+
+def test_a_rehearsal_finds_all_that_a_plan_needs(tmp_path: Path) -> None:
+    found = of_python(tmp_path)
+    assert (found.problem, found.repeats, found.resumption, found.evaluates_alike) == ("", True, "exactly", True)
+    assert (found.evaluations, found.metrics) == (3, {"Loss/train": "loss_train"})
+    assert found.settings == {"a": {"lr": 1.0, "fault": ""}, "b": {"lr": 0.1, "fault": ""}}
+
+
+def evaluating(tmp_path: Path, outcome: str, **changes: Any) -> Any:
+    """A trainer whose training leaves a global behind, and whose evaluation gives `outcome`, rehearsed."""
+    path = Path(trainers.python_file(tmp_path))
+    left = "LEFT.append(1), (run.folder / 'kept').write_text('1')"
+    text = path.read_text().replace("run.alive(1)", left).replace('[state["x"]] * 3', outcome)
+    path.write_text(f"{text}\n\nLEFT = []\n")
+    return rehearse(trainers.question(str(path), tmp_path, **changes))
+
+
+@pytest.mark.parametrize(
+    ("outcome", "points", "resumption", "alike"),
+    [
+        ('state["x"] + bool(LEFT)', 3, "resumes", False),
+        ('state["x"] + bool(LEFT)', 1, "anew", False),
+        ('state["x"] + float((run.folder / "kept").read_text())', 3, "exactly", True),  # a run keeps its folder
+        ('state["x"] + random.SystemRandom().random()', 3, "resumes", True),  # it does not repeat anywhere
+        ('state["x"] + (run.point == 2)', 3, "resumes", False),  # a run that is taken up for it begins where it ends
+    ],
+)
+def test_an_evaluation_that_needs_what_training_left_is_found(
+    tmp_path: Path, outcome: str, points: int, resumption: str, alike: bool
+) -> None:
+    found = evaluating(tmp_path, outcome, points=points)
+    assert (found.problem, found.resumption, found.evaluates_alike) == ("", resumption, alike)
+
+
+def test_an_evaluation_that_fails_without_what_training_left_is_refused_with_its_place(tmp_path: Path) -> None:
+    problem = evaluating(tmp_path, 'state["x"] + LEFT[0]').problem
+    assert problem.startswith("evaluate(run, state) failed in a process that has not trained: IndexError: list index")
+    assert problem.endswith("(mine.py, line 24); it receives nothing but the state")
+
+
+def test_a_trainer_that_ignores_its_seed_is_refused(tmp_path: Path) -> None:
+    problem = of_python(tmp_path, "ignores its seed").problem
+    assert re.match(r"3 seeds gave the same result \(score.*so every seed would repeat the same run", problem)
+
+
+def test_a_trainer_that_exits_is_told_like_one_that_raises(tmp_path: Path) -> None:
+    path = Path(trainers.python_file(tmp_path))
+    path.write_text(path.read_text().replace("run.alive(1)", "raise SystemExit(0)"))
+    assert rehearse(trainers.question(str(path), tmp_path)).problem == "SystemExit: 0 (mine.py, line 19)"
+    path.write_text("import sys\nsys.exit()\n")
+    assert "running mine.py failed: SystemExit" in rehearse(trainers.question(str(path), tmp_path)).problem
+
+
+def test_a_command_is_rehearsed_with_the_variables_of_a_run(tmp_path: Path) -> None:
+    command = trainers.shell_command(tmp_path)
+    assert rehearse(trainers.question(command, tmp_path, threads=3)).problem == ""
+    rehearsed = trainers.variables(tmp_path)
+    spec = trainers.spec(command, tmp_path, {}, directory=tmp_path)
+    spec = msgspec.structs.replace(spec, arithmetic=Arithmetic(threads=3))
+    open_session(spec, tmp_path, "cpu", ("",)).train(0, lambda step: None, lambda step: None)
+    assert rehearsed == trainers.variables(tmp_path)
+    assert (rehearsed["OMP_NUM_THREADS"], rehearsed["MKL_NUM_THREADS"]) == ("3", "3")
+    assert (rehearsed["CUDA_VISIBLE_DEVICES"], rehearsed["CUBLAS_WORKSPACE_CONFIG"]) == ("", ":4096:8")
+
+
+@pytest.mark.parametrize(
+    ("visible", "uuids", "gpu", "seen"),
+    [
+        ("", "ab", "", ""),
+        ("", "ab", "cuda", "GPU-a"),
+        ("", "ab", "cuda:1", "GPU-b"),
+        ("", "ab", "cuda:7", ""),
+        ("MIG-7", "a", "cuda", "MIG-7"),  # an instance has a name of its own
+    ],
+)
+def test_a_rehearsal_sees_the_first_gpu_of_the_pool_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, visible: str, uuids: str, gpu: str, seen: str
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    monkeypatch.setattr(torch.version, "cuda", "12.8")
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: len(uuids))
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda index: SimpleNamespace(uuid=uuids[index]))
+    command = trainers.shell_command(tmp_path)
+    assert rehearse(trainers.question(command, tmp_path, gpu=gpu)).problem == ""
+    assert trainers.variables(tmp_path)["CUDA_VISIBLE_DEVICES"] == seen
+
+
+def test_a_python_trainer_is_rehearsed_with_the_variables_of_a_worker(tmp_path: Path) -> None:
+    path = Path(trainers.python_file(tmp_path))
+    names = "('OMP_NUM_THREADS', 'CUDA_VISIBLE_DEVICES', 'CUBLAS_WORKSPACE_CONFIG')"
+    told = f"raise ValueError(str([os.environ.get(name) for name in {names}]))"
+    path.write_text(path.read_text().replace("run.alive(1)", told).replace("import random", "import os, random"))
+    assert rehearse(trainers.question(str(path), tmp_path, threads=2)).problem == "['2', '', ':4096:8']"
+
+
+@pytest.mark.parametrize(("lr", "repeats"), [("1", True), ("9", False)])
+def test_a_rehearsal_finds_whether_a_command_repeats(tmp_path: Path, lr: str, repeats: bool) -> None:
+    found = of_command(tmp_path, lr)
+    assert (found.problem, found.repeats, found.resumption) == ("", repeats, "anew")
+    assert (found.files, found.evaluations, found.shortened) == (("train.py",), 1, "")
+
+
+def test_a_command_that_ignores_its_seed_or_fails_is_refused_also_with_settings_of_its_own(tmp_path: Path) -> None:
+    assert "3 seeds gave the same result (return 0.134364)" in of_command(tmp_path, "0").problem
+    assert "ValueError: lr must be positive" in of_command(tmp_path, rehearsal={"lr": "-1"}).problem
+    assert of_command(tmp_path, rehearsal={"lr": "3"}).shortened == "lr=3"
+    found = rehearse(trainers.question("no-such-program {seed}", tmp_path))
+    assert "no-such-program: No such file or directory" in found.problem
+
+
+def test_a_trainer_that_ignores_its_seed_but_for_rounding_is_refused(tmp_path: Path) -> None:
+    """As on a GPU whose sums depend on their order: no two runs are equal."""
+    fixed = "10 + random.Random(1).random()"
+    noise = "random.SystemRandom().gauss(0, 1e-5)"
+    command = trainers.command(tmp_path)
+    script = tmp_path / "train.py"
+    drawn = '(random.SystemRandom() if lr == "9" else random).random()'
+    script.write_text(script.read_text().replace(drawn, f"{fixed} + {noise}"))
+    path = Path(trainers.python_file(tmp_path))
+    path.write_text(path.read_text().replace("draw.random()", f"{fixed} + {noise}"))
+    for reference in (command, str(path)):
+        problem = rehearse(trainers.question(reference, tmp_path)).problem
+        assert re.match(r"3 seeds differ no more than one seed run 3 times, and only by rounding \(\w+ \d+\.", problem)
+
+
+SOON = IdleLimits(with_result_s=0.1)
+PAUSES = "import signal; signal.pause()"
+
+
+def test_a_command_that_idles_with_its_result_is_ended_and_its_result_counts_where_that_is_declared(
+    tmp_path: Path,
+) -> None:
+    command = trainers.command(tmp_path)
+    with (tmp_path / "train.py").open("a") as file:
+        file.write(PAUSES)
+    problem = rehearse(trainers.question(command, tmp_path), limits=SOON).problem
+    assert re.match(r"the command wrote its result \(return 1\.\d+\), then used no CPU .* give --end-idle:", problem)
+    found = rehearse(trainers.question(command, tmp_path, ends_idle=True), limits=SOON)
+    assert (found.problem, found.ends_idle, found.repeats) == ("", True, True)
+
+
+@pytest.mark.parametrize(
+    ("code", "limits", "said"),
+    [
+        (PAUSES, IdleLimits(without_result_s=0.1), r"used no CPU time and wrote nothing for 0\.1 s, so it was ended"),
+        (
+            "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)",
+            IdleLimits(with_result_s=0.1),
+            r"was stopped by a signal \(SIGSTOP or the like\)",
+        ),
+    ],
+)
+def test_a_trainer_that_does_nothing_is_ended(tmp_path: Path, code: str, limits: IdleLimits, said: str) -> None:
+    command = trainers.command(tmp_path)
+    path = Path(trainers.python_file(tmp_path))
+    (tmp_path / "train.py").write_text(code)
+    path.write_text(path.read_text().replace("run.alive(1)", code))
+    for reference in (command, str(path)):
+        assert re.search(said, rehearse(trainers.question(reference, tmp_path), limits=limits).problem)
+
+
+@pytest.mark.parametrize(
+    ("measure", "said"),
+    [
+        (Measure(name="outcome", label="r", better="higher", low=10.0, high=20.0), r"r was [\d.]+ .*-range 10\.\.20;"),
+        (
+            Measure(name="outcome", label="r", better="lower", high=0.5),
+            r"r was [\d.]+ .*outside --outcome-range \.\.0\.5;",
+        ),
+    ],
+)
+def test_an_outcome_outside_the_declared_range_is_refused(tmp_path: Path, measure: Measure, said: str) -> None:
+    groups = {"a": {"lr": "1"}}
+    for reference in (trainers.command(tmp_path), trainers.python_file(tmp_path)):
+        assert re.search(said, rehearse(trainers.question(reference, tmp_path, groups=groups), measure).problem)
+
+
+@pytest.mark.parametrize(
+    ("command", "files"),
+    [
+        ("python train.py train.py ./conf.yaml /etc/passwd no.py {out}", ("train.py", "conf.yaml")),
+        ("./train.py --seed {seed}", ("train.py",)),
+        ("train.py {seed}", ()),  # a program of that name is looked for elsewhere
+        ("python train.py --config=conf.yaml --out={out}", ("train.py", "conf.yaml")),
+        ("python -m train {seed}", ("train.py",)),
+        ("python -m lab.train {seed}", ("lab/train.py",)),
+        ("python -m lab {seed}", ("lab/__main__.py",)),
+        ("python train.py --conf={conf} {seed}", ("train.py", "conf.yaml", "more.yaml")),  # of any group
+    ],
+)
+def test_the_files_of_a_command_are_those_below_the_folder_where_it_runs(
+    tmp_path: Path, command: str, files: tuple[str, ...]
+) -> None:
+    (tmp_path / "lab").mkdir()
+    for name in ("train.py", "conf.yaml", "more.yaml", "{out}", "lab/train.py", "lab/__main__.py"):
+        (tmp_path / name).touch()
+    groups = ({"conf": "conf.yaml"}, {"conf": "more.yaml"}, {"conf": 3})
+    assert named_files(command, str(tmp_path), groups) == files
+
+
+NAMES = st.text(min_size=1, max_size=70).filter(is_printable)
+
+
+@pytest.mark.parametrize("metric", ["", "a\nb", "cost_$", "\x1b[2J"])
+def test_a_metric_that_cannot_be_a_label_is_refused_with_its_name(metric: str) -> None:
+    with pytest.raises(ValueError, match="needs a name without control characters") as refused:
+        measure_names(["loss", metric])
+    assert repr(metric) in str(refused.value)
+
+
+@given(metrics=st.lists(NAMES, unique=True, max_size=9))
+def test_every_metric_has_a_measure_of_its_own(metrics: list[str]) -> None:
+    names = measure_names(metrics)
+    assert list(names) == metrics
+    assert len(set(names.values()) - RESERVED) == len(metrics)
+    for name in names.values():
+        Measure(name=name, label="")  # its type is checked when it is decoded
+        assert name.isidentifier()
+        assert name == name.lower()
+        assert len(name) <= 64

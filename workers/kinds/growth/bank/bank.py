@@ -1,0 +1,394 @@
+"""The bank: hosts and seeds of many environments on one device, trained and validated by one kernel per layer.
+
+Structure of arrays: parameters are stacked on a leading environment axis (stack.py), and seeds are batched over the
+environments that hold the same blueprint in the same slot. The seed table tells the bank where each seed is; the bank
+decides nothing about lifecycles, rewards or measurements.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from esper_ab.contracts.rng import RngPath
+from esper_ab.contracts.settings import GrowthSettings, HostKernel
+from workers.kinds.growth.bank import network
+from workers.kinds.growth.bank.configurations import Pass, plan_pass
+from workers.kinds.growth.bank.loss_scale import LossScales, Scaling
+from workers.kinds.growth.bank.native import Grown, NativeStep
+from workers.kinds.growth.bank.network import (
+    BatchStatistics,
+    Blend,
+    SeedGroup,
+    Slot,
+    SlotSeeds,
+    channels,
+    fresh_statistics,
+    gate_params,
+    host_params,
+    side_by_side,
+)
+from workers.kinds.growth.bank.stack import (
+    SGD,
+    Borrowed,
+    Optimiser,
+    Places,
+    Stack,
+    births,
+    put_rows,
+)
+from workers.kinds.growth.catalogues import blueprint_named
+from workers.kinds.growth.datasets.task import Task
+from workers.kinds.growth.facts import Bools, Floats, Ints
+from workers.kinds.growth.layers import device as _device
+from workers.kinds.growth.layers.blueprint import Blueprint, Params
+from workers.kinds.growth.rules.seeds import SeedTable
+from workers.kinds.growth.samples import DeviceSplit
+from workers.kinds.growth.vocabulary import Stage
+from workers.native.library import load
+
+_COMPUTED_IN = {"bf16": torch.bfloat16, "fp16": torch.float16}  # growth.amp -> precision of host training
+_IN_FORWARD = (Stage.TRAINING, Stage.BLENDING, Stage.HOLDING, Stage.FOSSILIZED)
+
+
+@dataclass(frozen=True)
+class PassResult:
+    """Results of one validation or test pass with the R rows of `plan`, for n live environments."""
+
+    plan: Pass
+    active: Bools  # [n, S] seeds that were on in the real networks
+    accuracy: Floats  # [R] percent
+    real_accuracy: Floats  # [n] of the real networks
+    loss: Floats  # [n] per-sample mean of the real networks
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """Data and borrowed parameters for training n rows for one epoch."""
+
+    split: DeviceSplit
+    order: Tensor  # [n, N] of each row
+    host: Borrowed
+    statistics: list[BatchStatistics]
+    slots: dict[int, tuple[SlotSeeds, list[Borrowed]]]  # level -> seeds, and a loan for each group
+    scaling: Scaling | None  # for float16
+
+
+class Bank:
+    """Hosts and seeds of the environments `envs`; row i of everything belongs to envs[i]."""
+
+    def __init__(
+        self,
+        task: Task,
+        slots: tuple[str, ...],
+        envs: Ints,
+        settings: GrowthSettings,
+        like: Tensor,
+        kernel: HostKernel = "torch",
+    ) -> None:
+        """Create a bank on the device, and in the precision, of `like`.
+
+        Raises ValueError if a blueprint or slot does not exist, and Unusable if the kernel is missing.
+        """
+        self.envs = envs
+        self._spec = task.host
+        self._rule = settings
+        self._device = like.device
+        self._dtype = like.dtype
+        self._computed = _COMPUTED_IN.get(settings.amp, like.dtype)  # in host training
+        self._levels = tuple(task.slots.index(slot) for slot in slots)  # of the enabled slots
+        self._blueprints: tuple[Blueprint, ...] = tuple(blueprint_named(name) for name in settings.blueprints)
+        self.host = Stack(host_params(task.host), len(envs), self._device, self._dtype)
+        self.statistics: list[BatchStatistics] = []
+        self.loss_scales: LossScales | None = None  # for float16
+        self._seeds: dict[tuple[int, int], Stack] = {}
+        self._newborn: list[tuple[Stack, int | slice, Floats]] = []
+        self._native: NativeStep | None = None  # what trains and measures in place of torch
+        if kernel != "torch":
+            self._native = NativeStep(load(kernel), task, self._levels, self._blueprints, settings)
+
+    # --- life and death of modules ----------------------------------------------------------------------------------
+
+    def begin_episode(self, paths: list[RngPath]) -> None:
+        """Start an episode with empty slots and fresh hosts; the host of row i is drawn at paths[i]."""
+        draws = np.stack([(path / "host-init").generator().random(self.host.width) for path in paths])
+        births([(self.host, slice(None), draws)])
+        self.statistics = fresh_statistics(self._spec, len(self.envs), self._device, self._dtype)
+        self._seeds.clear()
+        if self._rule.amp == "fp16":
+            self.loss_scales = LossScales.fresh(len(self.envs), self.host.values)
+
+    def _stack(self, slot: int, blueprint: int) -> Stack:
+        """Return the stack of a blueprint's seeds and gates in one slot; create the stack when it is first needed."""
+        key = (slot, blueprint)
+        if key not in self._seeds:
+            width = channels(self._spec, self._levels[slot])
+            specs = (*self._blueprints[blueprint].params(width), *gate_params(width))
+            self._seeds[key] = Stack(specs, len(self.envs), self._device, self._dtype)
+        return self._seeds[key]
+
+    def _gate_size(self, slot: int) -> int:
+        return sum(spec.size for spec in gate_params(channels(self._spec, self._levels[slot])))
+
+    def sizes(self, slot: int, blueprint: int) -> tuple[int, int]:
+        """Return the numbers of trainable parameters of one module in `slot` and of its gate."""
+        gate = self._gate_size(slot)
+        return self._stack(slot, blueprint).width - gate, gate
+
+    def germinate(self, row: int, slot: int, blueprint: int, path: RngPath) -> tuple[int, int]:
+        """At the next `settle`, create a seed and its gate, with zero optimiser state; return `sizes`."""
+        module, gate = self.sizes(slot, blueprint)
+        of_module = (path / "seed-init").generator().random(module)
+        of_gate = (path / "gate-init").generator().random(gate)
+        self._newborn.append((self._stack(slot, blueprint), row, np.concatenate([of_module, of_gate])))
+        return module, gate
+
+    def open_gate(self, row: int, slot: int, blueprint: int, path: RngPath) -> None:
+        """At the next `settle`, create a gate for a live seed that changes to GATE; the seed's module is unchanged."""
+        draws = (path / "gate-init").generator().random(self._gate_size(slot))
+        self._newborn.append((self._stack(slot, blueprint), row, draws))
+
+    def settle(self) -> None:
+        """Initialise a decision's new modules and gates with one upload. Training and measuring call this first."""
+        if self._newborn:
+            births(self._newborn)
+            self._newborn.clear()
+
+    def drop(self, row: int, slot: int, blueprint: int) -> None:
+        """Remove a seed and its optimiser state."""
+        self._stack(slot, blueprint).clear(row)
+
+    # --- which rows hold what ---------------------------------------------------------------------------------------
+
+    def _seeds_in(self, table: SeedTable, slot: int, rows: Ints, on: Bools) -> SlotSeeds:
+        """Return the seeds of `slot` that are `on` [R], for the activation rows that belong to bank rows `rows` [R]."""
+        envs = self.envs[rows]
+        blueprint = np.where(on & np.isin(table.stage[envs, slot], _IN_FORWARD), table.blueprint[envs, slot], -1)
+        at = np.argsort(blueprint, kind="stable")[np.count_nonzero(blueprint < 0) :]  # group after group
+        cells = (envs[at], slot)
+        groups = []
+        for index in np.unique(blueprint[at]):
+            members = at[blueprint[at] == index]
+            frozen = table.frozen[envs[members], slot]
+            trained = self._index(~frozen) if frozen.any() else None
+            groups.append(
+                SeedGroup(
+                    blueprint=self._blueprints[index],
+                    stack=self._stack(slot, int(index)),
+                    members=self._index(rows[members]),
+                    trained=trained,
+                )
+            )
+        blend = Blend.of(table.stage[cells], table.alpha[cells], table.algorithm[cells], self.host.values)
+        all_in_order = np.array_equal(at, np.arange(len(rows)))
+        places = Places.of(self._index(at), len(rows)) if groups and not all_in_order else None
+        return SlotSeeds(tuple(groups), places, blend)
+
+    def _index(self, values: Ints | Bools) -> Tensor:
+        """Copy an array to the device. The caller may reuse the array at once, without waiting for the device."""
+        return torch.from_numpy(np.ascontiguousarray(values)).to(self._device, non_blocking=True)
+
+    # --- training ---------------------------------------------------------------------------------------------------
+
+    def train_epoch(self, table: SeedTable, rows: Ints, split: DeviceSplit, order: Ints) -> tuple[Floats, Floats]:
+        """Train hosts and seeds of bank rows `rows` [n] for one SGD pass over `split`, each in its own `order` [n, N].
+
+        The loss is the sum over environments of per-sample means, so no environment scales another's gradients. Return
+        per-sample mean loss [n] and accuracy in percent [n], both in training mode. Other rows are unchanged.
+        Synchronises with the device once, at the end.
+        """
+        self.settle()
+        if self._native is not None:
+            takes_part = self._in_forward(table, rows) >= 0
+            return self._native.train(self._grown(table, rows), takes_part, split, order)
+        held = self._in_forward(table, rows)  # [n, S]
+        if held.size:
+            arranged = np.lexsort(held.T[::-1])  # the first slot's groups together
+        else:
+            arranged = np.arange(len(rows))
+        result = np.empty((2, len(rows)))
+        result[:, arranged] = self._train_rows(table, rows[arranged], split, order[arranged]).cpu().double().numpy()
+        return result[0], result[1]
+
+    def _grown(self, table: SeedTable, rows: Ints) -> Grown:
+        return Grown(self.host, self.statistics, self._seeds, table, self.envs[rows], rows)
+
+    def _in_forward(self, table: SeedTable, rows: Ints) -> Ints:
+        """Return [n, S], the blueprint of each seed in the forward pass of bank rows `rows`; -1 where there is none."""
+        envs = self.envs[rows]
+        return np.where(np.isin(table.stage[envs], _IN_FORWARD), table.blueprint[envs], -1)
+
+    def _train_rows(self, table: SeedTable, rows: Ints, split: DeviceSplit, order: Ints) -> Tensor:
+        """Return mean loss and accuracy [2, n] of `train_epoch`, without synchronising with the device."""
+        index = self._index(rows)
+        slots = {}
+        for slot, level in enumerate(self._levels):
+            seeds = self._seeds_in(table, slot, rows, np.ones(len(rows), dtype=bool))
+            unused = self._gate_size(slot) if seeds.blend.ungated is None else 0  # parameters of gates
+            loans = [group.stack.borrow(group.members, group.trained, unused) for group in seeds.groups]
+            slots[level] = seeds, loans
+        host = self.host.borrow(index, None)
+        statistics = [BatchStatistics(s.mean[index], s.var[index]) for s in self.statistics]
+        scaling = self._scaling(index, host, slots)
+        measured = self._sgd(Epoch(split, self._index(order), host, statistics, slots, scaling))
+        self.host.give_back(index, host)
+        if self.loss_scales is not None and scaling is not None:
+            self.loss_scales.give_back(index, scaling.scales)
+        for mine, theirs in zip(self.statistics, statistics, strict=True):
+            put_rows(index, [(mine.mean, theirs.mean), (mine.var, theirs.var)])
+        for seeds, loans in slots.values():
+            for group, borrowed in zip(seeds.groups, loans, strict=True):
+                group.stack.give_back(group.members, borrowed)
+        return measured
+
+    def _scaling(
+        self, rows: Tensor, host: Borrowed, slots: dict[int, tuple[SlotSeeds, list[Borrowed]]]
+    ) -> Scaling | None:
+        """Return the scaling of an epoch of bank rows `rows` [n]; None unless hosts are trained in float16."""
+        if self.loss_scales is None:
+            return None
+        count = len(rows)
+        loans = [host]
+        places = [Places.of(torch.arange(count, device=self._device), count)]
+        for seeds, own in slots.values():
+            loans += own
+            places += seeds.places_of_groups(count)
+        return Scaling(self.loss_scales.borrow(rows), loans, places)
+
+    def _sgd(self, epoch: Epoch) -> Tensor:
+        """Train all minibatches; return mean loss and accuracy in percent, [2, n], computed once at the end."""
+        rule = self._rule
+        order = epoch.order
+        hosts = Optimiser([epoch.host], SGD(rule.host_lr, rule.momentum, rule.weight_decay, rule.max_grad_norm))
+        loans = list[Borrowed]()
+        for _, own in epoch.slots.values():
+            loans += own
+        seeds = Optimiser(loans, SGD(rule.seed_lr, rule.momentum, 0.0, rule.max_grad_norm))
+        images = epoch.split.images(self._computed)
+        labels = epoch.split.y[order]  # [n, N]
+        found: list[tuple[Tensor, Tensor]] = []
+        for at in range(0, order.shape[1], rule.batch_size):
+            batch = order[:, at : at + rule.batch_size]  # [n, B]
+            shown = labels[:, at : at + rule.batch_size]  # [n, B]
+            with torch.enable_grad():
+                host = epoch.host.params()
+                held = {
+                    level: Slot(own, [loan.params() for loan in lent]) for level, (own, lent) in epoch.slots.items()
+                }
+                logits = network.logits(
+                    side_by_side(images, batch),
+                    self._spec,
+                    [host] * (self._spec.levels + 1),
+                    epoch.statistics,
+                    held,
+                    training=True,
+                )
+                loss = F.cross_entropy(logits.flatten(0, 1), shown.flatten(), reduction="none")
+                loss = loss.view(shown.shape)
+                share = 1.0 / shown.shape[1]
+                weight = share if epoch.scaling is None else epoch.scaling.scales.scale * share
+                # A scalar, because for a tensor's gradient torch imports part of its compiler, which takes a second.
+                total = (loss * weight).sum()
+            grads = torch.autograd.grad(total, [loan.flat for loan in (epoch.host, *loans)])
+            if epoch.scaling is None:
+                hosts.step(grads[:1])
+                seeds.step(grads[1:])
+            else:
+                taken = epoch.scaling.unscale(grads)
+                hosts.step(grads[:1], taken[:1])
+                seeds.step(grads[1:], taken[1:])
+            found.append((loss.detach(), logits.detach()))
+        losses, every = (torch.cat(parts, 1) for parts in zip(*found, strict=True))  # [n, N], [n, N, classes]
+        correct = (every.argmax(2) == labels).to(self._dtype)
+        return torch.stack([losses.mean(1), 100.0 * correct.mean(1)])
+
+    # --- measuring --------------------------------------------------------------------------------------------------
+
+    @torch.inference_mode()
+    def measure(self, table: SeedTable, rows: Ints, split: DeviceSplit, *, ablate: bool) -> PassResult:
+        """Return the evaluation of bank rows `rows` [n] on `split`, with all ablations if `ablate`.
+
+        Changes no parameter. Synchronises with the device once, at the end.
+        """
+        self.settle()
+        envs = self.envs[rows]
+        acting = np.isin(table.stage[envs], _IN_FORWARD[1:]) & (table.alpha[envs] > 0.0)  # [n, S]
+        plan = plan_pass(acting, ablate)
+        if self._native is not None:
+            right, losses = self._native.measure(self._grown(table, rows), acting, plan, split)
+        else:
+            right, losses = self._measured(table, rows, acting, plan, split)
+        samples = len(split.y)
+        percent = 100.0 * right / samples
+        return PassResult(
+            plan=plan,
+            active=acting,
+            accuracy=percent,
+            real_accuracy=percent[plan.real_rows()],
+            loss=losses / samples,
+        )
+
+    def _measured(
+        self, table: SeedTable, rows: Ints, acting: Bools, plan: Pass, split: DeviceSplit
+    ) -> tuple[Ints, Floats]:
+        """Return each plan row's number of correct answers, and the real networks' losses [n] summed over samples."""
+        hosts, moments, slots = self._measured_parts(table, rows, acting, plan)
+        shown = self._index(plan.real_rows())
+        correct = torch.zeros(len(plan.keys), device=self._device, dtype=torch.int64)
+        loss = torch.zeros(len(rows), device=self._device, dtype=self._dtype)
+        images = split.images(self._dtype)
+        at_once = self._samples_at_once(split, [len(level.mean) for level in moments])
+        for x, y in zip(torch.split(images, at_once), torch.split(split.y, at_once), strict=True):
+            logits = network.logits(x[:, :, :, None], self._spec, hosts, moments, slots, training=False)
+            correct += (logits.argmax(2) == y).sum(1)
+            own = logits.index_select(0, shown).flatten(0, 1)  # of the real networks
+            loss += F.cross_entropy(own, y.repeat(len(rows)), reduction="none").view(len(rows), -1).sum(1)
+        found = torch.cat([correct.double(), loss.double()]).cpu().numpy()
+        return found[: len(correct)].astype(np.int64), found[len(correct) :]
+
+    def _samples_at_once(self, split: DeviceSplit, hosts: list[int]) -> int:
+        """Return how many samples fit one forward pass; `hosts`: number per level. Depends only on shapes and device.
+
+        The widest tensor is an image unfolded for a convolution, or the convolution's output. In the first level all
+        hosts share the unfolded image.
+        """
+        _, into, height, width = split.x.shape
+        widest = self._spec.kernel**2 * into * height * width
+        for level, count in enumerate(hosts):
+            halved = min(level, self._spec.pools)
+            pixels = (height >> halved) * (width >> halved)
+            out = channels(self._spec, level)
+            unfolded = self._spec.kernel**2 * into if level else 0
+            widest = max(widest, count * pixels * max(unfolded, out))
+            into = out
+        return max(1, _device.room(self._device) // (widest * split.x.element_size()))
+
+    def _measured_parts(
+        self, table: SeedTable, rows: Ints, acting: Bools, plan: Pass
+    ) -> tuple[list[Params], list[BatchStatistics], dict[int, Slot]]:
+        """Return host parameters (per level and for the head), moments per level, and the seeds behind each slot.
+
+        Each level has the parameters of the rows that reach it.
+        """
+        hosts: list[Params] = []
+        moments: list[BatchStatistics] = []
+        slots: dict[int, Slot] = {}
+        current = np.arange(len(rows), dtype=np.int64)  # position in `rows` of each activation row
+        for level, running in enumerate(self.statistics):
+            index = self._index(rows[current])
+            hosts.append(self.host.read(index))
+            moments.append(BatchStatistics(running.mean[index], running.var[index]))
+            if level in self._levels:
+                slot = self._levels.index(level)
+                widening = plan.slots[slot]
+                current = widening.env
+                seeds = self._seeds_in(table, slot, rows[current], widening.on & acting[current, slot])
+                params = [group.stack.read(group.members) for group in seeds.groups]
+                parents = self._index(widening.parent) if widening.widens else None
+                slots[level] = Slot(seeds, params, parents)
+        hosts.append(self.host.read(self._index(rows[current])))
+        return hosts, moments, slots

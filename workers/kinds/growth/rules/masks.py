@@ -1,0 +1,232 @@
+"""Exact masks of every decision head, given the choices of earlier heads, and the rules behind them.
+
+Quality gates say when a seed may advance or fossilise. Permissive gates require only the preconditions of the next
+stage; strict gates also require quality (but no gradient ratio before BLENDING, because none is measured).
+`valid_operations` is the one predicate behind both masks and execution. A mask row without any True means that the
+operation does not use the head; the head's choice is then 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from workers.arrays import Bools, Floats, Floats32, Ints, all_false, all_true
+from workers.kinds.growth.rules.seeds import HOLD, SeedTable
+from workers.kinds.growth.rules.tracker import Signals
+from workers.kinds.growth.vocabulary import (
+    ALPHA_CURVE,
+    ALPHA_SPEED,
+    ALPHA_TARGET,
+    ALPHA_TARGETS,
+    BLENDING,
+    BLUEPRINT,
+    FOSSILIZED,
+    GERMINATE,
+    GERMINATED,
+    HEADS,
+    HOLDING,
+    OP,
+    PRUNE,
+    SET_ALPHA_TARGET,
+    SLOT,
+    SPEEDS,
+    STYLE,
+    STYLES,
+    TEMPO,
+    TRAINING,
+    WAIT,
+    Op,
+    head_sizes,
+)
+
+GateMode = Literal["permissive", "strict"]
+CONTRIBUTING_POINTS = 1.0  # contribution when fossilised from which a fossil counts as contributing
+_BLEND_EPOCHS = {"permissive": 1, "strict": 3}  # in TRAINING
+_HOLD_EPOCHS = {"permissive": 0, "strict": 3}  # in BLENDING
+_BLEND_IMPROVEMENT_POINTS = 0.5
+_FULL = 1.0 - 1e-6
+
+
+def may_blend(table: SeedTable, gates: GateMode, val_acc: Floats) -> Bools:
+    """Return where TRAINING -> BLENDING is permitted, [E, S]; `val_acc` [E]: last validation accuracy, percent."""
+    passed = (table.stage == TRAINING) & (table.epochs_in_stage >= _BLEND_EPOCHS[gates])
+    if gates == "strict":
+        passed &= val_acc[:, None] - table.acc_at_stage_start >= _BLEND_IMPROVEMENT_POINTS
+    return np.asarray(passed)
+
+
+def may_hold(table: SeedTable, gates: GateMode) -> Bools:
+    """Return where BLENDING -> HOLDING is permitted, [E, S]: alpha has reached its target 1.
+
+    Strict gates also require 3 epochs in BLENDING.
+    """
+    full = (table.alpha_mode == HOLD) & (table.alpha_target >= _FULL) & (table.alpha >= _FULL)
+    return np.asarray((table.stage == BLENDING) & full & (table.epochs_in_stage >= _HOLD_EPOCHS[gates]))
+
+
+def may_fossilize(table: SeedTable, gates: GateMode) -> Bools:
+    """Return where HOLDING -> FOSSILIZED is permitted, [E, S]: a contribution was measured in this seed's life.
+
+    Strict gates also require a contribution of at least CONTRIBUTING_POINTS.
+    """
+    smallest = CONTRIBUTING_POINTS if gates == "strict" else -np.inf
+    # A contribution that was never measured is NaN, and NaN compares False.
+    return np.asarray((table.stage == HOLDING) & (table.contribution >= smallest))
+
+
+MIN_PRUNE_AGE = 1  # validations
+_ALGORITHMS = np.array([int(algorithm) for _, _, algorithm in STYLES])
+_TARGETS = np.array(ALPHA_TARGETS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rules:
+    """Settings of a run's lifecycle."""
+
+    steps: int  # decisions per episode
+    gates: GateMode
+    max_seeds: int  # live and fossilised seeds per environment; 0: as many as slots
+
+
+def seed_limit(rules: Rules, n_slots: int) -> int:
+    """Return the number of seeds, live and fossilised, that one environment may hold."""
+    if rules.max_seeds == 0:
+        return n_slots
+    return min(rules.max_seeds, n_slots)
+
+
+def rampable(table: SeedTable) -> Bools:
+    """Return [E, S], True where alpha affects the forward pass and is at rest, so that a ramp can start."""
+    on = (table.stage == BLENDING) | (table.stage == HOLDING)
+    return np.asarray(on & (table.alpha_mode == HOLD))
+
+
+def valid_operations(table: SeedTable, rules: Rules, val_acc: Floats, alive: Bools, step: int) -> Bools:
+    """Return [E, op, S], True where the operation is valid on the slot.
+
+    WAIT is always valid but has no slot, so its entries are all False. On the last step only FOSSILIZE can still count:
+    the effect of other operations would not be measured. `val_acc`, `alive`: [E].
+    """
+    valid = all_false((table.stage.shape[0], len(Op), table.stage.shape[1]))
+    valid[:, Op.FOSSILIZE] = may_fossilize(table, rules.gates)
+    if step < rules.steps:
+        present = table.present
+        room = present.sum(axis=1) < seed_limit(rules, present.shape[1])
+        resting = table.alpha_mode == HOLD
+        valid[:, Op.GERMINATE] = table.available & room[:, None]
+        valid[:, Op.SET_ALPHA_TARGET] = rampable(table)
+        valid[:, Op.PRUNE] = present & (table.stage != FOSSILIZED) & resting & (table.age >= MIN_PRUNE_AGE)
+        may_train = table.stage == GERMINATED
+        valid[:, Op.ADVANCE] = may_train | may_blend(table, rules.gates, val_acc) | may_hold(table, rules.gates)
+    return valid & alive[:, None, None]
+
+
+_INSTANT = SPEEDS.index(0)
+
+
+class DecisionMasks:
+    """Masks of one step, [E, size(head)] per head: a snapshot that later changes of the table do not affect."""
+
+    def __init__(self, table: SeedTable, valid: Bools, n_blueprints: int) -> None:
+        self.valid = valid  # [E, op, S]
+        self.sizes = head_sizes(table.stage.shape[1], n_blueprints)  # choices of each head, in the order of HEADS
+        self._rampable = rampable(table)  # [E, S]
+        same_algorithm = table.algorithm[:, :, None] == _ALGORITHMS  # [E, S, style]
+        same_target = table.alpha_target[:, :, None] == _TARGETS  # [E, S, target]
+        # [E, S, style, target] where the pair would change the seed's algorithm or its alpha target
+        self._retargets = ~(same_algorithm[:, :, :, None] & same_target[:, :, None, :])
+        self._alpha_target = table.alpha_target.copy()  # [E, S]
+        self._rows = np.arange(table.stage.shape[0])
+
+    def mask(self, head: int, chosen: Ints) -> Bools:
+        """Return the mask of `head` [E, size(head)], given the choices `chosen` [E, head] of all earlier heads."""
+        if chosen.shape[1] != head:
+            raise ValueError(f"the mask of head {HEADS[head]} needs {head} earlier choices, but got {chosen.shape[1]}")
+        if head == OP:
+            ops: Bools = np.asarray(self.valid.any(axis=2))
+            ops[:, WAIT] = True
+            return ops
+        if head == SLOT:
+            return self.valid[self._rows, chosen[:, OP]]
+        if head in (STYLE, ALPHA_TARGET):
+            pairs = self._retargets[self._rows, chosen[:, SLOT]]  # [E, style, target]
+            if head == STYLE:
+                allowed = pairs.any(axis=2)
+            else:
+                allowed = pairs[self._rows, chosen[:, STYLE]]
+            retarget = chosen[:, OP] == SET_ALPHA_TARGET
+            return np.asarray(self._germinates(chosen)[:, None] | (retarget[:, None] & allowed))
+        if head in (BLUEPRINT, TEMPO):
+            used = self._germinates(chosen)
+        elif head == ALPHA_SPEED:
+            used = self._ramps(chosen)
+        else:
+            used = self._bends(chosen)
+        return np.repeat(used[:, None], self.sizes[head], axis=1)
+
+    def permits(self, decisions: Ints) -> Bools:
+        """Return [E], True where the masks allow every head of `decisions` [E, head] and unused heads are 0."""
+        in_range = np.asarray(((decisions >= 0) & (decisions < np.array(self.sizes))).all(axis=1))
+        chosen = np.where(in_range[:, None], decisions, 0)
+        op = chosen[:, OP]
+        slot = chosen[:, SLOT]
+        waits = op == WAIT
+        germinates = self._germinates(chosen)
+        retarget = op == SET_ALPHA_TARGET
+        pair = self._retargets[self._rows, slot, chosen[:, STYLE], chosen[:, ALPHA_TARGET]]
+        possible = waits | (self.valid[self._rows, op, slot] & (pair | ~retarget))
+        # Otherwise a used head may take any value in its range, and an unused one must be 0.
+        used = np.empty(chosen.shape, dtype=np.bool_)
+        used[:, OP] = True
+        used[:, SLOT] = ~waits
+        used[:, BLUEPRINT] = used[:, TEMPO] = germinates
+        used[:, STYLE] = used[:, ALPHA_TARGET] = germinates | retarget
+        used[:, ALPHA_SPEED] = self._ramps(chosen)
+        used[:, ALPHA_CURVE] = self._bends(chosen)
+        return np.asarray(in_range & possible & (used | (chosen == 0)).all(axis=1))
+
+    def _germinates(self, chosen: Ints) -> Bools:
+        return np.asarray(chosen[:, OP] == GERMINATE)
+
+    def _ramps(self, chosen: Ints) -> Bools:
+        """Return where the speed head is used [E]: only where alpha would change."""
+        slot = chosen[:, SLOT]
+        target = _TARGETS[chosen[:, ALPHA_TARGET]]
+        moves = (chosen[:, OP] == SET_ALPHA_TARGET) & (target != self._alpha_target[self._rows, slot])
+        blends_out = (chosen[:, OP] == PRUNE) & self._rampable[self._rows, slot]
+        return np.asarray(moves | blends_out)
+
+    def _bends(self, chosen: Ints) -> Bools:
+        return np.asarray(self._ramps(chosen) & (chosen[:, ALPHA_SPEED] != _INSTANT))
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecisionView:
+    """State before decision `step`, for all environments of a run."""
+
+    step: int  # 1-based
+    steps: int
+    slots: tuple[str, ...]  # network order
+    blueprints: tuple[str, ...]  # order of the blueprint head
+    table: SeedTable
+    alive: Bools  # [E]
+    signals: Signals
+    masks: DecisionMasks
+    observation: Floats32  # [E, width]
+
+
+def follow(masks: DecisionMasks, wishes: Ints) -> tuple[Ints, Bools]:
+    """Return decisions [E, head] that follow `wishes` (0 in unused heads), and where all wishes were permitted [E]."""
+    decisions = np.zeros_like(wishes)
+    permitted = all_true(len(wishes))
+    for head in range(len(masks.sizes)):
+        mask = masks.mask(head, decisions[:, :head])
+        used = mask.any(axis=1)
+        wish = np.where(used, wishes[:, head], 0)
+        fits = mask[np.arange(len(wishes)), wish] | ~used
+        decisions[:, head] = np.where(fits, wish, 0)
+        permitted &= fits
+    return decisions, permitted

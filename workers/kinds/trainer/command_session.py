@@ -1,0 +1,86 @@
+"""A run of a command. A worker that only guards a command imports no torch, so nothing here does."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from esper_ab.contracts import users_shell
+from esper_ab.contracts.errors import CodeChanged
+from esper_ab.contracts.failure_cause import without_particulars
+from esper_ab.contracts.records import EpisodeRecord
+from esper_ab.contracts.source_files import source_sha256
+from esper_ab.contracts.trainer import TrainerOrder, read_source
+from esper_ab.contracts.worker_order import RunSpec
+from workers.devices import pinned
+from workers.environments import OnStep
+from workers.kinds.trainer import ports, script
+from workers.kinds.trainer.idling import IDLE_LIMITS, NEVER, IdleLimits, Watch
+from workers.kinds.trainer.script import has_outcome, read_outcome
+from workers.kinds.trainer.session import TrainerSession
+
+
+class CommandSession(TrainerSession):
+    """A run of a command, whose only point is at its end."""
+
+    def __init__(
+        self, spec: RunSpec, experiment_dir: Path, uuids: Iterable[str], limits: IdleLimits = IDLE_LIMITS
+    ) -> None:
+        super().__init__(spec, experiment_dir)
+        self._source = read_source(self.order.outcome)
+        self._pins = pinned.variables(uuids, spec.arithmetic)
+        self._shell = users_shell.current()
+        self._limits = limits if self.order.ends_idle else NEVER
+        check_files(self.order)
+
+    def train(self, episode: int, on_step: OnStep, on_update: OnStep) -> EpisodeRecord:
+        """Run the command in its own empty folder and read its outcome."""
+        began = time.perf_counter()
+        signs = itertools.count(1)
+        out = script.fresh_folder(self.root, self.order.out).resolve()
+        seed = script.seed_at(self.path)
+        watch = Watch(
+            lambda: on_step(next(signs)),
+            (out, self.root / self.spec.log_file),
+            self._limits,
+            lambda: has_outcome(self._source, out),
+        )
+        with ports.claimed(self.order.reference) as port:
+            words = script.words_of(self.order.reference, {**self.spec.settings.trainer, **port}, seed, out)
+            script.run_script(
+                words,
+                self.order.directory,
+                script.environment(self._shell, self._source, out, self._pins),
+                (self.root, self.spec.log_file),
+                watch,
+                self._shell,
+            )
+        try:
+            outcome = read_outcome(self._source, out)
+        except ValueError as error:
+            raise script.ScriptFailed(str(error), without_particulars(str(error))) from None
+        self.point = 1
+        self.done = repr(outcome).encode()
+        return self._record(episode, outcome, {}, began)
+
+    def _begin_at(self, point: int, done: bytes) -> None:
+        """Do nothing, because a command has no state before its end."""
+
+    def _outcomes(self, done: bytes, on_step: OnStep) -> list[float]:
+        """Return the outcome that was read after the command ended."""
+        return [float(done)]
+
+
+def check_files(order: TrainerOrder) -> None:
+    """Raise CodeChanged unless the files named by a command are unchanged since planning."""
+    try:
+        same = not order.files or source_sha256(Path(order.folder), order.files) == order.sha256
+    except OSError:
+        same = False
+    if not same:
+        raise CodeChanged(
+            f"{', '.join(order.files)} in {order.folder}: changed since the experiment was planned; put it back, then "
+            "resume"
+        )

@@ -1,0 +1,64 @@
+"""The task kind for the user's own training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from esper_ab.contracts.kinds_of_task import TRAINER
+from esper_ab.contracts.machine import Questions, TaskFacts
+from esper_ab.contracts.measures import Measure, TaskMeasures
+from esper_ab.contracts.trainer import is_command
+from esper_ab.contracts.worker_order import Lane, RunSpec
+from workers.devices import pinned
+from workers.environments import AboutTask, Kind
+from workers.kinds.trainer.command_session import CommandSession
+from workers.kinds.trainer.session import TrainerSession
+
+
+def open_session(spec: RunSpec, experiment_dir: Path, device: str, uuids: Iterable[str]) -> TrainerSession:
+    """Open the run of `spec.trainer`; ValueError if its code has changed since planning.
+
+    `device`: torch's name of the device for a Python trainer. `uuids`: the GPUs that a command may see.
+    """
+    assert spec.trainer is not None, "the run has a trainer"
+    if is_command(spec.trainer.reference):
+        return CommandSession(spec, experiment_dir, uuids)
+    from workers.kinds.trainer.python_session import PythonSession  # imports torch
+
+    return PythonSession(spec, experiment_dir, device)
+
+
+class Trainer(Kind):
+    """A Python trainer or a command."""
+
+    def preflight(self, questions: Questions, doing: Callable[[str], None]) -> AboutTask:
+        """Rehearse the trainer if the questions name one; the measures are those that the rehearsal found."""
+        question = questions.trainer
+        outcome = questions.trainer_outcome
+        names = AboutTask(controllers=(TRAINER,))
+        if question is None or outcome is None:
+            return names
+        from workers.kinds.trainer.rehearsal import rehearse  # imports torch
+
+        facts = rehearse(question, outcome, doing)
+        measures = tuple(Measure(name=name, label=metric[:60]) for metric, name in facts.metrics.items())
+        task = TaskFacts(
+            name=questions.task,
+            title=question.reference,
+            kind=TRAINER,
+            measures=TaskMeasures(outcome=outcome, measures=measures),
+        )
+        return replace(names, tasks=(task,), trainer=facts)
+
+    def runs(self, lane: Lane, experiment_dir: Path) -> Callable[[RunSpec], TrainerSession]:
+        """Return a function that creates a run.
+
+        The function raises a one-line ValueError if the files have changed since planning.
+        """
+        devices = pinned.names_in_worker(lane.devices)
+        return lambda spec: open_session(spec, experiment_dir, devices[spec.env_devices[0]], lane.uuids)
+
+
+KIND = Trainer()

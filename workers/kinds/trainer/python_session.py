@@ -1,0 +1,70 @@
+"""A run of a Python trainer: the session that calls the user's functions, point by point."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from esper_ab.contracts.records import EpisodeRecord
+from esper_ab.contracts.worker_order import RunSpec
+from workers.environments import OnStep
+from workers.kinds.trainer import module, script
+from workers.kinds.trainer.module import Point, Run, State
+from workers.kinds.trainer.session import TrainerSession
+
+
+class PythonSession(TrainerSession):
+    """A run of a Python trainer, whose file is executed as it was at planning time."""
+
+    def __init__(self, spec: RunSpec, experiment_dir: Path, device: str) -> None:
+        super().__init__(spec, experiment_dir)
+        self._trainer = module.as_planned(self.order, experiment_dir)
+        self._device = device
+        self._points: Iterator[Point] | None = None
+        self._run = self._new_run(0, None)
+
+    def _new_run(self, point: int, given: State | None) -> Run:
+        return Run(
+            settings=self._trainer.settings(self.spec.settings.trainer),
+            points=self.spec.episodes,
+            rng=self.path,
+            device=self._device,
+            folder=self.root / self.order.out,
+            eval_episodes=self.spec.eval_episodes,
+            on_step=lambda step: None,
+            point=point,
+            given=given,
+        )
+
+    def _begin_at(self, point: int, done: bytes) -> None:
+        self._run = self._new_run(point, module.restored(done))
+
+    def train(self, episode: int, on_step: OnStep, on_update: OnStep) -> EpisodeRecord:
+        """Advance the trainer to its next point; the trainer waits at its `yield` until the release."""
+        began = time.perf_counter()
+        self._run.on_step = on_step
+        if self._points is None:
+            if episode == 0:
+                script.fresh_folder(self.root, self.order.out)
+            self._points = self._trainer.train(self._run)
+        on_step(0)
+        metrics, done = module.next_point(self._points, episode, self._run, self.order.outcome)
+        names = metrics.keys() - {self.order.outcome}
+        if names != set(self.order.metrics):
+            planned = ", ".join(self.order.metrics) or "none"
+            raise ValueError(
+                f"point {episode} has the metrics {', '.join(sorted(names)) or 'none'} in addition to the outcome, but "
+                f"the first had {planned}; yield the same metrics at every point"
+            )
+        self.point = episode + 1
+        self.done = done
+        return self._record(episode, metrics[self.order.outcome], metrics, began)
+
+    def _outcomes(self, done: bytes, on_step: OnStep) -> list[float]:
+        """Return the outcomes that the trainer's `evaluate` gives for a copy of the last state."""
+        self._run.on_step = on_step
+        outcomes = module.outcomes_of(self._trainer.evaluate(self._run, module.restored(done)), self.order.outcome)
+        if len(outcomes) != self.spec.eval_episodes:
+            raise ValueError(f"evaluate returned {len(outcomes)} outcomes; {self.spec.eval_episodes} are planned")
+        return outcomes
