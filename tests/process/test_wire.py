@@ -129,7 +129,7 @@ def test_a_peer_is_cut_off_after_a_few_bad_messages(hub, raw):
 
 def test_a_multipart_message_is_refused(hub, raw):
     raw.send_multipart([b"a", b"b"])
-    assert next_message(hub).reason == "2 parts instead of next_message"
+    assert next_message(hub).reason == "2 parts instead of one"
 
 
 def test_a_frame_above_the_limit_is_dropped_and_the_peer_stays_connected(hub, raw):
