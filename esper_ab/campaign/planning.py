@@ -100,10 +100,10 @@ def _scores(asked: str, plan: AnalysisPlan) -> dict[str, tuple[float, float]]:
 
     If nothing is asked, they are the ends of the declared ranges, or {} if a part does not declare both ends.
     """
-    from esper_ab.readers.scales import ranges_of, told_by_task  # --help does not need it
+    from esper_ab.readers.scales import ranges_of, read_by_task  # --help does not need it
 
     if asked:
-        return ranges_of(plan.tasks, told_by_task(asked))
+        return ranges_of(plan.tasks, read_by_task(asked))
     ranges = {}
     for scale in plan.scales:
         low = scale.outcome.low

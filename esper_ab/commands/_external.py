@@ -106,7 +106,7 @@ def columns_of(text: str) -> dict[str, str]:
 
 def as_in_python(flags: Flags) -> dict[str, Any]:
     """Convert a command's flags to options of the Python function; values per task become mappings."""
-    from esper_ab.readers.scales import told_by_task  # with scipy
+    from esper_ab.readers.scales import read_by_task  # with scipy
 
     if flags["margin"] is None:  # only the user can know it
         raise UsageError("--margin SIZE is needed: the smallest difference worth acting on, in the outcome's unit")
@@ -115,7 +115,7 @@ def as_in_python(flags: Flags) -> dict[str, Any]:
     for name, value in flags.items():
         if name == "better" and value is None:
             continue
-        options[name] = told_by_task(value) if name in by_task else value
+        options[name] = read_by_task(value) if name in by_task else value
     return options
 
 

@@ -43,7 +43,7 @@ def command(
     from esper_ab.api.external import with_scores
     from esper_ab.readers.compared import compare_sources, read_sources
     from esper_ab.readers.replications import are_replications
-    from esper_ab.readers.scales import told_by_task
+    from esper_ab.readers.scales import read_by_task
     from esper_ab.verdict.analysis_plan import Rule
 
     sources = read_sources(folders)
@@ -51,7 +51,7 @@ def command(
         _refuse(context, "control", "alpha", "scores", "figure")
         return _show_beside(sources, json=shown["json"], verbose=shown["verbose"])
     found = compare_sources(sources, Rule(control=control, alpha=alpha))
-    click.echo(printed(with_scores(found, told_by_task(scores)), **shown), nl=False)
+    click.echo(printed(with_scores(found, read_by_task(scores)), **shown), nl=False)
     return status_of(found.comparisons)
 
 

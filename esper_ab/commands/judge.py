@@ -71,7 +71,7 @@ def command(
     # Imported here, so that --help needs no scipy.
     from esper_ab.api.external import judged
     from esper_ab.readers.external_plan import read_plan
-    from esper_ab.readers.scales import told_by_task
+    from esper_ab.readers.scales import read_by_task
     from esper_ab.verdict.requirement import parse_requirement, require
 
     wide: tuple[str, ...] = ()
@@ -91,7 +91,7 @@ def command(
         raise UsageError(f"--{told[0]} is only for a CSV file without a plan; a plan already contains this setting")
     plan = read_plan(Path(words[0]))
     asked = [parse_requirement(text, plan.groups, plan.design.comparisons) for text in requirements]
-    found = judged(plan, _read(words[1:], table, plan.scales), told_by_task(options["scores"]))
+    found = judged(plan, _read(words[1:], table, plan.scales), read_by_task(options["scores"]))
     click.echo(printed(found, **shown), nl=False)
     for note in require(asked, found.comparisons):
         click.echo(typeable(f"note: {visible_line(note)}"), err=True)

@@ -51,7 +51,7 @@ def as_float(value: Any) -> float:
         return math.inf if int(value) > 0 else -math.inf
 
 
-def shown(value: object) -> str:
+def describe_value(value: object) -> str:
     """Return a value as text for a message; a huge integer is described, because Python refuses to print it."""
     if isinstance(value, int) and value.bit_length() > _SHOWN_BITS:
         return f"one of {value.bit_length()} bits"

@@ -99,7 +99,7 @@ class Lock:
         self._experiment_dir = experiment_dir
         self._held: list[int] = []
         try:
-            self._held.append(_locked(experiment_dir))
+            self._held.append(_acquire(experiment_dir))
             if (experiment_dir / JOURNAL_NAME).exists():
                 self.hold_journal()
             self._sign()
@@ -186,7 +186,7 @@ def last_holder(experiment_dir: Path) -> Holder | None:
     return named if _is_alive(named) else None
 
 
-def _locked(experiment_dir: Path) -> int:
+def _acquire(experiment_dir: Path) -> int:
     """Return a descriptor that holds the lock on the file currently named `.lock`."""
     for left in reversed(range(_TRIES)):
         descriptor = open_regular(experiment_dir / LOCK_NAME, os.O_RDWR | os.O_CREAT, _MODE)

@@ -105,7 +105,7 @@ class LocalLauncher(Launcher):
         """Start a process; if the start process has ended, replace it once. Raises OSError if no process can start."""
         for _ in range(2):
             try:
-                return _after_its_start(self._request(needs_torch, name, function, words, descriptors))
+                return _await_start(self._request(needs_torch, name, function, words, descriptors))
             except ConnectionError:
                 self._give_up_start_process()
         raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
@@ -132,7 +132,7 @@ class LocalLauncher(Launcher):
             self._start_process = None
 
 
-def _after_its_start(process: StartedProcess) -> StartedProcess:
+def _await_start(process: StartedProcess) -> StartedProcess:
     """Return the process once it has been started; close it if it cannot be started."""
     try:
         process.await_start()

@@ -22,9 +22,9 @@ def outcome_of(cell: object, where: str) -> float | None:
     try:
         value = number_or_boolean(text) + 0.0  # turns -0.0 into 0.0
     except ValueError:
-        shown = visible_line(text, 40)
+        excerpt = visible_line(text, 40)
         raise UsageError(
-            f"{where}: expected a number, such as 71.25, not {shown!r}; leave it empty for a failed run"
+            f"{where}: expected a number, such as 71.25, not {excerpt!r}; leave it empty for a failed run"
         ) from None
     if not countable(value):
         why = f"beyond {LARGEST_OUTCOME:g}" if math.isfinite(value) else "not finite"

@@ -99,8 +99,8 @@ def _read_row(
     task = read_name("task")
     if task == MEAN:
         raise UsageError(f"{_locate(source, row, used, 'task')}: the name {MEAN!r} is reserved")
-    cluster = _without_missing(read_name("cluster"))
-    order = _without_missing(read_name("order"))
+    cluster = _blank_if_missing(read_name("cluster"))
+    order = _blank_if_missing(read_name("order"))
     if order and not is_integer(order):
         raise UsageError(f"{_locate(source, row, used, 'order')}: {order!r} is not a whole number")
     return Observation(
@@ -126,12 +126,12 @@ def _read_name(cell: object, column: str, where: str, *, required: bool) -> str:
     if not text and required and column not in ("cluster", "order"):
         raise UsageError(f"{where}: empty, but every run needs a value here")
     if len(text) > LONGEST_NAME or not text.isprintable():
-        shown = visible_line(text, LONGEST_NAME)
-        raise UsageError(f"{where}: {shown!r} is not a printable name of at most {LONGEST_NAME} characters")
+        excerpt = visible_line(text, LONGEST_NAME)
+        raise UsageError(f"{where}: {excerpt!r} is not a printable name of at most {LONGEST_NAME} characters")
     return text
 
 
-def _without_missing(text: str) -> str:
+def _blank_if_missing(text: str) -> str:
     """Return the text, or "" if it marks a missing value, such as "n/a"."""
     if text.lower() in NOTHING:
         return ""

@@ -42,8 +42,8 @@ def read_data(data: Any, names: Mapping[str, str] | None = None, groups: Sequenc
         return data
     columns = {name: _read_column(name, values) for name, values in _named_columns(data).items()}
     if not names and not groups and not {meaning(name) for name in columns} & {*COLUMNS}:
-        return _by_group(columns)
-    rows = _aligned(columns)
+        return _read_groups(columns)
+    rows = _align(columns)
     lengths = {name: len(values) for name, values in rows.items()}
     if len(set(lengths.values())) > 1:
         raise UsageError(f"{_SOURCE}: the columns have different lengths: {lengths}")
@@ -104,7 +104,7 @@ def _keys(name: str, keys: Iterable[Any]) -> list[str]:
     return texts
 
 
-def _by_group(groups: Mapping[str, _Column]) -> Observations:
+def _read_groups(groups: Mapping[str, _Column]) -> Observations:
     """Read one row per outcome from the outcomes of each group."""
     keyed = {name: column.keys for name, column in groups.items() if column.keys is not None}
     unkeyed = [name for name in groups if name not in keyed]
@@ -130,7 +130,7 @@ def _are_positions(keys: Sequence[str]) -> bool:
     return list(keys) == [str(position) for position in range(len(keys))]
 
 
-def _aligned(columns: Mapping[str, _Column]) -> dict[str, list[Any]]:
+def _align(columns: Mapping[str, _Column]) -> dict[str, list[Any]]:
     """Return the values of all columns by row: in the order of the first column's keys if columns have keys."""
     keyed = {name: column.keys for name, column in columns.items() if column.keys is not None}
     first = next(iter(keyed.values()), [])

@@ -44,10 +44,10 @@ def query_csv(answer: QueryResult) -> str:
 
 def query_text(answer: QueryResult) -> str:
     """Return a plain table for the terminal: numbers right-aligned, floats with six digits, long results truncated."""
-    shown = answer.rows[:_ROWS_SHOWN]
-    lines = [tuple(map(visible_line, answer.columns)), *(tuple(_cell(value) for value in row) for row in shown)]
+    displayed = answer.rows[:_ROWS_SHOWN]
+    lines = [tuple(map(visible_line, answer.columns)), *(tuple(_cell(value) for value in row) for row in displayed)]
     widths = [max(len(line[place]) for line in lines) for place in range(len(answer.columns))]
-    numeric = [_is_numeric([row[place] for row in shown]) for place in range(len(answer.columns))]
+    numeric = [_is_numeric([row[place] for row in displayed]) for place in range(len(answer.columns))]
     text = [_align(line, widths, numeric) for line in lines]
     text.insert(1, "  ".join("-" * width for width in widths))
     rows = counted(len(answer.rows), "row")

@@ -63,14 +63,14 @@ def _make_measure(label: str, unit: str, better: str) -> Measure:
     try:
         return msgspec.convert(fields, Measure)
     except msgspec.ValidationError:
-        shown = f"unit '{visible_line(unit, LABEL_CHARS)}', label '{visible_line(label, LABEL_CHARS)}'"
+        values = f"unit '{visible_line(unit, LABEL_CHARS)}', label '{visible_line(label, LABEL_CHARS)}'"
         raise UsageError(
-            f"{shown}: expected a unit of at most {UNIT_CHARS} characters and a label of 1 to {LABEL_CHARS}, both "
+            f"{values}: expected a unit of at most {UNIT_CHARS} characters and a label of 1 to {LABEL_CHARS}, both "
             f"{PRINTABLE_WORDS}"
         ) from None
 
 
-def told_by_task(text: str) -> ByTask:
+def read_by_task(text: str) -> ByTask:
     """Parse one value for all tasks, such as "2", or one value per task, such as "digits=2,CartPole-v1=25"."""
     if "=" not in text:
         return text

@@ -56,7 +56,8 @@ def choose_columns(source: str, columns: Mapping[str, Sequence[object]], names: 
 
 def items_note(items: Sequence[str]) -> str:
     """Say that columns name items, as in "prompt names items" or "prompt and row name items"."""
-    return f"{listed(items)} {'names' if len(items) == 1 else 'name'} items"
+    verb = "names" if len(items) == 1 else "name"
+    return f"{listed(items)} {verb} items"
 
 
 def _explain_missing(source: str, columns: Iterable[str], missing: Sequence[str]) -> str:

@@ -17,7 +17,7 @@ from msgspec import Meta
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.kinds_of_task import GYM_PREFIX, INFO_PREFIX
 from esper_ab.contracts.measures import PRINTABLE_WORDS
-from esper_ab.contracts.plain_values import expected_instead, shown
+from esper_ab.contracts.plain_values import describe_value, expected_instead
 from esper_ab.contracts.trainer import is_command, names_placeholder
 from esper_ab.contracts.visible import visible_line
 from esper_ab.contracts.wording import did_you_mean
@@ -66,7 +66,7 @@ def _check_storable(assignment: Assignment, value: object) -> None:
             remedy = ""
             if assignment.key.startswith(TRAINER) and not isinstance(part, str):
                 remedy = f"; for a command, write the number as text, '{part}'"
-            raise UsageError(f"{assignment.origin}: expected {expected}, not {shown(part)}{remedy}")
+            raise UsageError(f"{assignment.origin}: expected {expected}, not {describe_value(part)}{remedy}")
 
 
 def _convert_reward_param(assignment: Assignment) -> bool | int | float | str:

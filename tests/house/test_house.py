@@ -254,7 +254,7 @@ READS_ITSELF = {
     "readers/sql.py": "likewise",
     "contracts/own_packages.py": "likewise",
     "contracts/installed_code.py": "likewise",
-    "workers/kinds/growth/datasets/task.py": "likewise",
+    "workers/kinds/growth/tasks/digits.py": "likewise",
     "workers/native/build.py": "the cache of kernels",
     "workers/kinds/trainer/trial.py": "a file that it has written itself",
     "workers/storage/state_bytes.py": "from memory",

@@ -30,7 +30,7 @@ class Site:
     file: str  # from the root of the repository
     first: int  # its lines
     last: int
-    name: str  # "settings/flags.py _whole 1"
+    name: str  # "settings/flags.py _read_whole 1"
 
 
 @cache

@@ -1,0 +1,1 @@
+"""The engine's programs, which the control plane starts as child processes."""

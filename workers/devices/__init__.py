@@ -1,0 +1,1 @@
+"""Which devices a process sees, and how it is pinned to them."""

@@ -1,0 +1,1 @@
+"""The kernel in C++: computes policies, and trains and measures small networks."""

@@ -1,0 +1,1 @@
+"""PPO: a policy's rollouts and updates, whatever the kind of task."""

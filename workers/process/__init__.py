@@ -1,0 +1,1 @@
+"""A worker's process: how it starts, its connection and its loop."""

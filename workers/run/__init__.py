@@ -1,0 +1,1 @@
+"""One run: its episodes, evaluation and policy file."""

@@ -1,0 +1,1 @@
+"""Durable files and the bytes of states."""

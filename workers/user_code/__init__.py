@@ -1,0 +1,1 @@
+"""Loads functions that users name, with the modules beside them."""

@@ -1,0 +1,1 @@
+"""Growing networks: hosts that a policy grows while they train."""

@@ -1,0 +1,1 @@
+"""Environments of Gymnasium: a registered id, or a user's function."""

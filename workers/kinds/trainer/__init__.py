@@ -1,0 +1,1 @@
+"""Training of the user's own: a Python file or a command."""

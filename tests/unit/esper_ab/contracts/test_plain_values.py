@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from esper_ab.contracts.plain_values import LARGEST, as_float, expected_instead, shown, whole_number
+from esper_ab.contracts.plain_values import LARGEST, as_float, describe_value, expected_instead, whole_number
 
 
 @pytest.mark.parametrize(
@@ -31,9 +31,9 @@ def test_digits_are_a_number_where_a_message_carries_it(text: str, number: int |
 
 def test_a_number_that_python_does_not_write_is_told_by_its_size() -> None:
     assert expected_instead(1 << 20_000)
-    assert shown(1 << 20_000) == "one of 20001 bits"
-    assert shown(-3) == "-3"
-    assert shown("x") == "'x'"
+    assert describe_value(1 << 20_000) == "one of 20001 bits"
+    assert describe_value(-3) == "-3"
+    assert describe_value("x") == "'x'"
 
 
 @pytest.mark.parametrize(

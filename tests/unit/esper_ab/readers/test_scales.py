@@ -3,18 +3,18 @@
 import pytest
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.readers.scales import ranges_of, scales_of, told_by_task
+from esper_ab.readers.scales import ranges_of, read_by_task, scales_of
 
 
 def test_one_value_is_for_all_tasks_and_each_may_have_its_own():
-    found = scales_of(("a", "b"), told_by_task("a=2,b=0.5"), better=told_by_task("b=lower"), unit="%")
+    found = scales_of(("a", "b"), read_by_task("a=2,b=0.5"), better=read_by_task("b=lower"), unit="%")
     assert [(one.task, one.margin, one.outcome.better) for one in found] == [("a", 2.0, "higher"), ("b", 0.5, "lower")]
     assert found[0].outcome.difference("1.20") == "1.20 points"
-    assert [one.margin for one in scales_of(("a", "b"), told_by_task("3"))] == [3.0, 3.0]
+    assert [one.margin for one in scales_of(("a", "b"), read_by_task("3"))] == [3.0, 3.0]
 
 
 def test_a_range_of_scores_has_two_finite_ends():
-    assert ranges_of(("a", "b"), told_by_task("a=0..100,b=3..-1e3")) == {"a": (0.0, 100.0), "b": (3.0, -1000.0)}
+    assert ranges_of(("a", "b"), read_by_task("a=0..100,b=3..-1e3")) == {"a": (0.0, 100.0), "b": (3.0, -1000.0)}
 
 
 @pytest.mark.parametrize("told", ["0..inf", "nan..100", "-inf..0", "0..0", "0..1e200", "0..1e-300", "0", "0..x"])

@@ -1,0 +1,1 @@
+"""Catalogue: one file per blueprint of seeds, with `BLUEPRINT`."""

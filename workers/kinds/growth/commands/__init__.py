@@ -1,0 +1,1 @@
+"""Growth's programs, which the control plane starts as child processes."""

@@ -1,0 +1,1 @@
+"""Catalogue: one file per controller without learning, with `make`."""

@@ -1,0 +1,1 @@
+"""What tasks share: their definition, splits and generated samples; data that ship with the package."""

@@ -1,0 +1,1 @@
+"""The layers of hosts and blueprints, for many networks side by side."""

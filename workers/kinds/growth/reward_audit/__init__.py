@@ -1,0 +1,1 @@
+"""The reward audit: behaviours are played once, and scored under every reward."""

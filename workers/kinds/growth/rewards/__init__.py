@@ -1,0 +1,1 @@
+"""Catalogue: one file per reward mode, with `reward`."""

@@ -1,0 +1,1 @@
+"""The rules of growing in numpy, pure: stages, valid decisions, observations, facts."""

@@ -1,0 +1,1 @@
+"""The trainers' programs, started as child processes."""

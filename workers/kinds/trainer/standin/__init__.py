@@ -1,0 +1,1 @@
+"""Modules that a user's script imports in place of an installed tracker."""
