@@ -40,7 +40,8 @@ ROOMS = {
 SCORES = LISTS / "scores.toml"
 _SIZE = 200
 _RNG_SEED = 38
-_LOADED_BEFORE = ("numpy", "scipy.special", "scipy.stats", "msgspec", "hypothesis.strategies")
+# polars, because its import ends a child whose memory is limited.
+_LOADED_BEFORE = ("numpy", "scipy.special", "scipy.stats", "msgspec", "hypothesis.strategies", "polars")
 _NEEDS_TORCH = {"growth-rules", "ppo"}
 _STATISTICAL = {"verdict", "design", "stats"}
 _FOREVER_S = 100_000.0

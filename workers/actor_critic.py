@@ -68,24 +68,24 @@ def orthogonal(rows: int, columns: int, gain: float, rng: RngPath) -> Floats:
 def initial_weights(shape: Shape, rng: RngPath) -> Weights:
     """Return the weights of a fresh network; they depend only on its sizes and `rng`."""
     hidden = shape.hidden
-    found = dict[str, Floats]()
+    weights = dict[str, Floats]()
 
     def linear(name: str, inputs: int, outputs: int, gain: float, path: RngPath) -> None:
-        found[f"{name}.weight"] = orthogonal(outputs, inputs, gain, path / "weight")
-        found[f"{name}.bias"] = np.zeros(outputs)
+        weights[f"{name}.weight"] = orthogonal(outputs, inputs, gain, path / "weight")
+        weights[f"{name}.bias"] = np.zeros(outputs)
 
     def norm(name: str) -> None:
-        found[f"{name}.weight"] = np.ones(hidden)
-        found[f"{name}.bias"] = np.zeros(hidden)
+        weights[f"{name}.weight"] = np.ones(hidden)
+        weights[f"{name}.bias"] = np.zeros(hidden)
 
     linear("encoder.0", shape.observation_width, hidden, _INNER_GAIN, rng / "encoder")
     norm("encoder.1")
     if shape.memory == "lstm":
         for name in ("weight_ih_l0", "weight_hh_l0"):  # each gate's matrix orthogonal: input, forget, cell, output
             gates = [orthogonal(hidden, hidden, 1.0, rng / "lstm" / name / gate) for gate in range(4)]
-            found[f"lstm.{name}"] = np.concatenate(gates)
-        found["lstm.bias_ih_l0"] = np.repeat([0.0, 1.0, 0.0, 0.0], hidden)
-        found["lstm.bias_hh_l0"] = np.zeros(4 * hidden)
+            weights[f"lstm.{name}"] = np.concatenate(gates)
+        weights["lstm.bias_ih_l0"] = np.repeat([0.0, 1.0, 0.0, 0.0], hidden)
+        weights["lstm.bias_hh_l0"] = np.zeros(4 * hidden)
         norm("norm")
     for group, heads in enumerate(shape.groups):
         name = f"actor.{group}"
@@ -94,19 +94,20 @@ def initial_weights(shape: Shape, rng: RngPath) -> Weights:
         for head in range(min(heads.start, CONDITIONING_HEADS)):
             size = shape.head_sizes[head]  # rows of root mean square 1, like the features that they are added to
             gain = math.sqrt(max(size, hidden))
-            found[f"{name}.choices.{head}.weight"] = orthogonal(size, hidden, gain, path / "choices" / head / "weight")
+            address = path / "choices" / head / "weight"
+            weights[f"{name}.choices.{head}.weight"] = orthogonal(size, hidden, gain, address)
         choices = sum(shape.head_sizes[head] for head in heads)
         linear(f"{name}.logits", hidden, choices, _LOGIT_GAIN, path / "logits")
     if shape.first_bias:
-        found["actor.0.logits.bias"][:] = shape.first_bias
+        weights["actor.0.logits.bias"][:] = shape.first_bias
     if shape.dimensions:
         path = rng / "group" / "normal"
-        found["actor.0.log_std"] = np.zeros(shape.dimensions)
+        weights["actor.0.log_std"] = np.zeros(shape.dimensions)
         linear("actor.0.inner", hidden, hidden, _INNER_GAIN, path / "inner")
         linear("actor.0.means", hidden, shape.dimensions, _LOGIT_GAIN, path / "means")
     linear("critic.0", hidden, hidden, _INNER_GAIN, rng / "critic" / "inner")
     linear("value_out", hidden, 1, _VALUE_GAIN, rng / "critic" / "out")
-    return {name: weight.astype(np.float32, order="C") for name, weight in found.items()}
+    return {name: weight.astype(np.float32, order="C") for name, weight in weights.items()}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Any
 
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
-_MEMORY_BYTES = 2 << 30
+_MEMORY_BYTES = 6 << 30  # one look at the refusals lists what hundreds of tests enter
 _FAILED = b"!"
 _STALLED_S = 300.0  # by the clock, for a child that waits for ever
 

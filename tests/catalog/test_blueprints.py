@@ -30,7 +30,7 @@ def load(name: str) -> Blueprint:
 
 
 def grown(name: str, shape: tuple[int, int, int], rows: int = 3) -> tuple[Blueprint, Stack, torch.Tensor]:
-    """A blueprint, seeds of it, and positive features like those after a ReLU, [B, H, W, rows, C]."""
+    """A blueprint, seed modules of it, and positive features as after a ReLU, [B, H, W, rows, C]."""
     blueprint = load(name)
     (h, w, c) = shape
     rng = np.random.default_rng(7)
@@ -40,18 +40,18 @@ def grown(name: str, shape: tuple[int, int, int], rows: int = 3) -> tuple[Bluepr
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_file_and_name_agree(name: str) -> None:
+def test_a_blueprint_is_named_like_its_file(name: str) -> None:
     assert load(name).name == name
 
 
 @pytest.mark.parametrize("name", sorted(set(NAMES) & set(SIZES)))
 @pytest.mark.parametrize("channels", [8, 16, 32, 64, 128])
-def test_parameter_count(name: str, channels: int) -> None:
+def test_a_blueprint_has_the_documented_number_of_parameters(name: str, channels: int) -> None:
     assert sum(spec.size for spec in load(name).params(channels)) == SIZES[name](channels)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_identity_at_birth_is_what_its_file_says(name: str) -> None:
+def test_only_the_listed_blueprints_are_the_identity_at_birth(name: str) -> None:
     blueprint, stack, x = grown(name, (4, 4, 8))
     y = blueprint.forward(x, stack.read(torch.tensor([0, 1, 2])))
     assert torch.equal(y, x) == (name in IDENTITY_AT_BIRTH)
@@ -61,8 +61,10 @@ def test_identity_at_birth_is_what_its_file_says(name: str) -> None:
 @pytest.mark.parametrize("shape", SHAPES[:3])
 @pytest.mark.parametrize("algorithm", list(Algorithm))
 @pytest.mark.parametrize("stage", [Stage.TRAINING, Stage.BLENDING])
-def test_alive_under_every_style(name: str, shape: tuple[int, int, int], algorithm: Algorithm, stage: Stage) -> None:
-    """At birth at least one, after one optimiser step every parameter of the module has a non-zero gradient."""
+def test_every_parameter_gets_a_gradient_after_one_step(
+    name: str, shape: tuple[int, int, int], algorithm: Algorithm, stage: Stage
+) -> None:
+    """At birth at least one parameter has a non-zero gradient, after one optimiser step all have."""
     blueprint, stack, h = grown(name, shape)
     n = 3
     blend = Blend.of(np.full(n, stage), np.full(n, 0.4), np.full(n, algorithm), h)

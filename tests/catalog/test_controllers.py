@@ -24,7 +24,7 @@ def make(name: str, *schedule: str) -> Controller:
 
 
 def play(controller: Controller, rng_seed: int, gates: str = "permissive", max_seeds: int = 0) -> Episode:
-    """Measurements and uniforms come from streams of their own, so that decisions cannot shift them."""
+    """Play an episode; measurements and uniforms have separate random streams, so decisions cannot shift them."""
     uniforms = np.random.default_rng((rng_seed, 1))
     game = Episode(make_lifecycle(ENVS, 25, gates, max_seeds), np.random.default_rng((rng_seed, 2)))
     controller.begin_episode(ENVS)
@@ -38,14 +38,14 @@ def name(request: pytest.FixtureRequest) -> str:
 
 @pytest.mark.parametrize("gates", ["permissive", "strict"])
 @pytest.mark.parametrize("max_seeds", [0, 1])
-def test_every_decision_of_whole_episodes_is_valid(name: str, gates: str, max_seeds: int) -> None:
+def test_every_decision_of_an_episode_is_valid(name: str, gates: str, max_seeds: int) -> None:
     controller = make(name)
     for rng_seed in range(3):
-        game = play(controller, rng_seed, gates=gates, max_seeds=max_seeds)  # execute refuses what is not permitted
+        game = play(controller, rng_seed, gates=gates, max_seeds=max_seeds)  # execute refuses invalid decisions
         assert (game.lifecycle.op_counts.sum(axis=1) == 25).all()
 
 
-def test_an_episode_depends_neither_on_the_one_before_nor_on_randomness_of_its_own(name: str) -> None:
+def test_an_episode_depends_on_no_earlier_episode_and_no_global_randomness(name: str) -> None:
     used = make(name)
     fresh = make(name)
     assert isinstance(used, Controller)
@@ -95,7 +95,7 @@ def story(game: Episode, env: int = 0) -> list[tuple[int, str, str]]:
     return [(change.step, change.event, change.slot) for change in game.changes if change.env == env]
 
 
-def test_default_plan_turns_every_slot_into_a_fossil() -> None:
+def test_the_default_schedule_fossilises_a_module_in_every_slot() -> None:
     game = play(make("schedule"), 0)
     assert story(game)[:3] == [(1, "germinated", "early"), (2, "germinated", "mid"), (3, "germinated", "late")]
     assert (game.lifecycle.table.stage == Stage.FOSSILIZED).all()
@@ -103,7 +103,7 @@ def test_default_plan_turns_every_slot_into_a_fossil() -> None:
     assert story(game, 0) == story(game, 3)
 
 
-def test_a_schedule_is_executed_at_its_steps_or_as_soon_as_possible() -> None:
+def test_a_scheduled_op_is_executed_at_its_step_or_as_soon_as_possible() -> None:
     plan = (
         "2:germinate:mid:blueprint=norm:tempo=3:style=linear_multiply:alpha_target=0.5",
         "2:advance:mid",
@@ -123,7 +123,7 @@ def test_a_schedule_is_executed_at_its_steps_or_as_soon_as_possible() -> None:
     ]
 
 
-def test_a_speed_that_means_nothing_yet_is_no_obstacle() -> None:
+def test_a_prune_with_an_alpha_speed_works_before_blending() -> None:
     plan = ("1:germinate:early:blueprint=norm", "3:prune:early:alpha_speed=8:alpha_curve=sigmoid")
     assert story(play(make("schedule", *plan), 0))[:2] == [(1, "germinated", "early"), (3, "pruned", "early")]
 
@@ -148,7 +148,7 @@ def test_a_speed_that_means_nothing_yet_is_no_obstacle() -> None:
         (f"{'9' * 5000}:germinate:early", "steps from 1 to 999999999"),
     ],
 )
-def test_a_schedule_that_cannot_be_read_says_why(line: str, complaint: str) -> None:
+def test_an_invalid_schedule_entry_is_refused_with_the_reason(line: str, complaint: str) -> None:
     with pytest.raises(ValueError, match="schedule entry") as raised:
         make("schedule", "1:germinate:early", line)
     assert complaint in str(raised.value)
@@ -173,7 +173,7 @@ def test_a_controller_needs_one_of_its_blueprints(name: str, enabled: str, compl
 
 
 def steady(name: str, steps: int, max_seeds: int = 0, drift: float = 0.0, **always: float) -> Episode:
-    """The episode of one host whose losses are always the same, or whose seeds always contribute the same."""
+    """The episode of one host with constant losses, or whose seed modules contribute a constant."""
     controller = make(name)
     game = Episode(make_lifecycle(1, steps, max_seeds=max_seeds), np.random.default_rng(0))
     controller.begin_episode(1)
@@ -186,7 +186,7 @@ def steady(name: str, steps: int, max_seeds: int = 0, drift: float = 0.0, **alwa
 
 
 def settled(contribution: float, steps: int = 40, drift: float = 0.0) -> Episode:
-    """A host that has nothing more to learn."""
+    """The episode of a host whose loss no longer falls."""
     return steady("heuristic", steps, drift=drift, val_loss=2.0, contribution=contribution)
 
 
@@ -194,7 +194,7 @@ def changes(game: Episode, event: str) -> list[SeedEvent]:
     return [change for change in game.changes if change.event == event]
 
 
-def test_heuristic_fills_slot_after_slot_with_what_contributes() -> None:
+def test_heuristic_fills_one_slot_after_another_with_contributing_modules() -> None:
     game = settled(contribution=2.0)
     assert game.lifecycle.fossilized[0] == 3
     births = changes(game, "germinated")
@@ -205,7 +205,7 @@ def test_heuristic_fills_slot_after_slot_with_what_contributes() -> None:
     assert all(end < birth.step for end, birth in zip(ends, births[1:], strict=False))  # one at a time
 
 
-def test_heuristic_prunes_what_does_not_contribute_and_rests_after_it() -> None:
+def test_heuristic_prunes_modules_that_do_not_contribute_and_then_pauses() -> None:
     game = settled(contribution=0.4)
     assert game.lifecycle.fossilized[0] == 0
     prunes = changes(game, "pruned")
@@ -216,13 +216,13 @@ def test_heuristic_prunes_what_does_not_contribute_and_rests_after_it() -> None:
     assert [birth.slot for birth in births[:3]] == ["early", "mid", "early"]  # first empty one; the pruned slot cools
 
 
-def test_heuristic_does_not_pay_ransom() -> None:
+def test_heuristic_prunes_a_contributing_module_while_accuracy_falls() -> None:
     game = settled(contribution=5.0, drift=-0.1)
     assert game.lifecycle.fossilized[0] == 0
     assert game.lifecycle.pruned[0] > 0
 
 
-def test_heuristic_penalises_a_blueprint_that_was_pruned_again_and_again() -> None:
+def test_heuristic_penalises_a_blueprint_for_every_prune() -> None:
     controller = make("heuristic")
     assert isinstance(controller, heuristic.Heuristic)
     controller.begin_episode(1)
@@ -231,7 +231,7 @@ def test_heuristic_penalises_a_blueprint_that_was_pruned_again_and_again() -> No
         assert controller._place().tolist() == [place]
 
 
-def test_heuristic_finds_its_seed_wherever_it_sits() -> None:
+def test_heuristic_finds_its_seed_module_in_any_slot() -> None:
     game = settled(contribution=2.0, steps=6)  # germinated at 5; 6 is the last step
     table = game.lifecycle.table
     assert table.stage[0].tolist() == [Stage.GERMINATED, Stage.DORMANT, Stage.DORMANT]
@@ -250,7 +250,7 @@ def test_heuristic_finds_its_seed_wherever_it_sits() -> None:
 @pytest.mark.parametrize(
     ("train_loss", "val_loss", "slot"), [(1.35, 1.40, "early"), (1.10, 1.15, "mid"), (1.10, 1.30, "late")]
 )
-def test_looking_puts_its_one_seed_where_the_losses_point(train_loss: float, val_loss: float, slot: str) -> None:
+def test_looking_puts_its_one_seed_module_where_the_losses_point(train_loss: float, val_loss: float, slot: str) -> None:
     game = steady("looking", 25, max_seeds=1, train_loss=train_loss, val_loss=val_loss)
     first = looking.LOOK_STEP
     assert story(game)[:2] == [(first, "germinated", slot), (first + 1, "advanced", slot)]

@@ -1,4 +1,4 @@
-"""Settings of a Gymnasium task: its names, defaults and constants, and what it does not read."""
+"""Settings of a Gymnasium task: names, defaults, reward constants, notes and TOML."""
 
 from pathlib import Path
 from typing import Any
@@ -28,30 +28,30 @@ FACTS = TaskFacts(
 MINE = "mine=/r.py:f"
 
 
-def there(**facts: object) -> Machine:
+def machine_with(**facts: object) -> Machine:
     mine = UserReward(reference="/r.py:f", sha256="0", problem="")
     task = msgspec.structs.replace(FACTS, **facts)
     return machine(rewards=("env",), controllers=("random",), tasks=(task,), user_rewards=(mine,))
 
 
 def plan(*groups: str, facts: dict[str, object] | None = None, **options: Any) -> Plan:
-    return planned(asked(*groups or ("env", "random"), task=GYM, margin=5.0, **options), there(**(facts or {})))
+    return planned(asked(*groups or ("env", "random"), task=GYM, margin=5.0, **options), machine_with(**(facts or {})))
 
 
 def notes(*groups: str, **facts: object) -> str:
     return " ".join(plan(*groups, facts=facts).notes)
 
 
-def test_groups_train_on_the_environments_own_reward_unless_they_name_another(tmp_path: Path) -> None:
+def test_groups_use_the_environments_reward_unless_they_name_another(tmp_path: Path) -> None:
     experiment = asked("env", "random", f"mine={tmp_path}/r.py:reward", task=GYM, margin=5.0)
-    modes = {one.name: (one.settings.reward.mode, one.settings.controller.name) for one in experiment.groups}
+    modes = {group.name: (group.settings.reward.mode, group.settings.controller.name) for group in experiment.groups}
     mine = f"{tmp_path}/r.py:reward"
     assert modes == {"env": ("env", "ppo"), "random": ("env", "random"), "mine": (mine, "ppo")}
     assert (experiment.n_envs, experiment.episodes, experiment.steps) == (8, 50, 1000)
     assert asked("env", "random", task=GYM, steps=7, n_envs=2).steps == 7
 
 
-def test_constants_of_ones_own_reward_are_typed_by_what_they_look_like() -> None:
+def test_constants_of_a_user_reward_are_typed_by_their_spelling() -> None:
     experiment = asked(
         "a=r.py:reward",
         "b=r.py:reward",
@@ -63,7 +63,7 @@ def test_constants_of_ones_own_reward_are_typed_by_what_they_look_like() -> None
     assert experiment.groups[1].settings.reward.params == {"on": True, "kind": "soft"}
 
 
-def test_files_of_a_toml_file_begin_in_its_folder(tmp_path: Path) -> None:
+def test_paths_in_a_toml_file_are_relative_to_its_folder(tmp_path: Path) -> None:
     file = toml(tmp_path, 'task = "env.py:make"\noutcome = "o.py:f"\ngroups = ["env", "random"]\n')
     experiment = asked(toml=file)
     assert (experiment.task, experiment.outcome) == (f"{tmp_path}/env.py:make", f"{tmp_path}/o.py:f")
@@ -71,14 +71,14 @@ def test_files_of_a_toml_file_begin_in_its_folder(tmp_path: Path) -> None:
     assert questions.rewards["env"] == RewardSettings(mode="env")
 
 
-def test_a_plan_says_what_a_worker_needs_and_nothing_of_growth(tmp_path: Path) -> None:
+def test_a_gymnasium_plan_has_no_growth_settings(tmp_path: Path) -> None:
     spec = plan(facts={"repeats": False}, outcome="info:x").blocks[0].runs[0]
     assert (spec.outcome, spec.repeats, spec.eval_reward_modes, spec.slots) == ("info:x", False, ("env",), ())
     assert spec.arithmetic.kernel == "torch"
     assert spec.env_devices[0].startswith("cpu:")
 
 
-def test_notes_say_who_trains_on_the_outcome_and_what_does_not_repeat() -> None:
+def test_notes_name_groups_that_train_on_the_outcome_and_non_repeating_tasks() -> None:
     text = notes("env", MINE, repeats=False)
     assert "The outcome is also the reward of env" in text
     assert "The environments do not repeat" in text
@@ -88,7 +88,7 @@ def test_notes_say_who_trains_on_the_outcome_and_what_does_not_repeat() -> None:
     assert "scheduling cannot affect results" in own
 
 
-def test_notes_say_what_follows_where_environments_carry_state_across_resets() -> None:
+def test_notes_explain_environments_that_carry_state_across_resets() -> None:
     carrying = plan(facts={"repeats": False, "carries": True})
     text = " ".join(carrying.notes)
     assert "The environments carry state from one reset to the next" in text
@@ -100,19 +100,19 @@ def test_notes_say_what_follows_where_environments_carry_state_across_resets() -
     assert not plan(facts={"repeats": False}).carries
 
 
-def test_minibatches_are_of_whole_environments_only_where_memories_are_of_whole_episodes() -> None:
+def test_only_a_memory_over_episodes_needs_whole_environments_per_minibatch() -> None:
     for text in ("policy.memory=none", "gym.rollout=resets"):
         plan(sets=("ppo.minibatches=32", text))
     with pytest.raises(UsageError, match="minibatch"):
         plan(sets=("ppo.minibatches=32",))
 
 
-def test_a_plans_toml_is_read_back_as_the_same_settings(tmp_path: Path) -> None:
+def test_the_toml_of_a_plan_gives_the_same_settings(tmp_path: Path) -> None:
     first = plan("env", MINE, group=("mine:reward.params.w=0.5",))
-    text = experiment_toml(first, there())
+    text = experiment_toml(first, machine_with())
     assert "growth" not in text
     assert "bias_" not in text
     again = asked(toml=toml(tmp_path, text))
-    expected = {one.name: one.settings for one in first.experiment.groups}
-    assert {one.name: one.settings for one in again.groups} == expected
-    assert planned(again, there()).digest == first.digest
+    expected = {group.name: group.settings for group in first.experiment.groups}
+    assert {group.name: group.settings for group in again.groups} == expected
+    assert planned(again, machine_with()).digest == first.digest

@@ -1,4 +1,4 @@
-"""The contract of every file in esper_ab/launchers, with real workers without torch: the folder lists the cases."""
+"""The contract of every file in esper_ab/launchers, with real workers that do not use torch."""
 
 import gc
 import os
@@ -30,7 +30,7 @@ PATIENCE_S = 60.0
 
 
 def factory(name: str) -> LauncherFactory:
-    """Of a launcher that can start workers here."""
+    """Return the launcher's factory, or skip the test where it cannot start workers."""
     needed = {"slurm": "SLURM_JOB_ID", "ray": "RAY_ADDRESS"}.get(name, "")
     if needed and needed not in os.environ:
         pytest.skip(f"needs {needed}; tests/cluster calls these tests with it, where {name} is installed")
@@ -44,7 +44,7 @@ def entry_of(name: str) -> str:
 
 @contextmanager
 def launcher(name: str, module: str = "support.launched") -> Iterator[Launcher]:
-    """With workers of `module`, which has an entry point of the same name as the real worker's."""
+    """A launcher of workers of `module`, whose entry point has the name of the real one."""
     made = factory(name)(f"{module}:{entry_of(name).partition(':')[2]}")
     made.reserve((CPU,))
     try:
@@ -76,14 +76,14 @@ def order(folder: Path, does: str, incarnation: int = 1) -> WorkerOrder:
 
 
 def ended(worker: Worker) -> bool:
-    """Whether its end shows within patience."""
+    """True if the worker's end is signalled within PATIENCE_S."""
     return bool(select.select([worker.sentinel], [], [], PATIENCE_S)[0])
 
 
 @contextmanager
 def waiting(made: Launcher, folder: Path, count: int = 1) -> Iterator[list[Worker]]:
-    """Workers that wait at the gate, which is opened for those who still live at the end."""
-    begun = os.open(folder / "begun", os.O_RDWR)  # a writer of our own, so that it has no end
+    """Start workers that wait at the gate; open it at the end for those still alive."""
+    begun = os.open(folder / "begun", os.O_RDWR)  # with a writer of our own, it never reports end of file
     workers = [made.start(order(folder, "waits", number)) for number in range(count)]
     try:
         for _ in workers:
@@ -102,7 +102,7 @@ def descriptors() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
-def test_a_launcher_is_what_its_file_provides(name: str, made: Launcher) -> None:
+def test_a_launcher_file_provides_the_launcher_and_an_existing_entry_point(name: str, made: Launcher) -> None:
     for transport in ("tcp",) if made.nodes else ("ipc", "tcp"):
         asked = make_launcher(AskedLauncher(launcher=name, transport=transport))
         assert type(asked) is type(made)
@@ -115,7 +115,7 @@ def test_a_launcher_is_what_its_file_provides(name: str, made: Launcher) -> None
     assert re.search(rf"^def {function}\(order", entry.read_text(), re.M)
 
 
-def test_a_worker_is_started_with_its_order_and_its_end_is_noticed(made: Launcher, folder: Path) -> None:
+def test_a_worker_gets_its_order_and_its_end_is_signalled(made: Launcher, folder: Path) -> None:
     asked = order(folder, "ends")
     worker = made.start(asked)
     assert worker.name == asked.identity
@@ -128,7 +128,7 @@ def test_a_worker_is_started_with_its_order_and_its_end_is_noticed(made: Launche
     assert msgspec.json.decode((folder / "order.json").read_bytes(), type=WorkerOrder) == asked
 
 
-def test_a_worker_that_raises_ends_with_a_status(made: Launcher, folder: Path) -> None:
+def test_a_worker_that_raises_has_a_non_zero_exit_code(made: Launcher, folder: Path) -> None:
     worker = made.start(order(folder, "fails"))
     assert ended(worker)
     assert worker.join(PATIENCE_S)
@@ -136,11 +136,11 @@ def test_a_worker_that_raises_ends_with_a_status(made: Launcher, folder: Path) -
     assert "as it was told to" in (folder / "logs" / "fails.log").read_text()
 
 
-def test_a_worker_that_runs_has_no_status_and_shows_its_stacks(made: Launcher, folder: Path) -> None:
+def test_a_running_worker_has_no_exit_code_and_can_dump_its_stacks(made: Launcher, folder: Path) -> None:
     with waiting(made, folder) as (worker,):
         assert worker.exitcode is None
         assert not worker.join(0.0)
-        # Workers of one node share a sentinel, which shows that one has said its key, too.
+        # Workers of one node share a sentinel, which also signals a worker's key.
         assert made.nodes or not select.select([worker.sentinel], [], [], 0.0)[0]
         worker.dump_stacks()
         log = folder / "logs" / "waits.log"
@@ -149,14 +149,12 @@ def test_a_worker_that_runs_has_no_status_and_shows_its_stacks(made: Launcher, f
             select.select([worker.sentinel], [], [], 0.05)
         assert "launched.py" in log.read_text()
     assert worker.exitcode == 0
-    worker.kill()  # of one that has ended: nothing
+    worker.kill()  # no effect after the end
     worker.dump_stacks()
     assert worker.exitcode == 0
 
 
-def test_killing_ends_a_process_and_abandons_a_thread_and_leaves_others_alone(
-    name: str, made: Launcher, folder: Path
-) -> None:
+def test_kill_ends_a_process_or_abandons_a_thread_and_no_other_worker(name: str, made: Launcher, folder: Path) -> None:
     with waiting(made, folder, 2) as (killed, other):
         killed.kill()
         if name != "inline":
@@ -170,8 +168,8 @@ def test_killing_ends_a_process_and_abandons_a_thread_and_leaves_others_alone(
     assert other.exitcode == 0
 
 
-def test_the_end_of_a_process_is_noticed_while_a_child_of_it_lives(made: Launcher, folder: Path) -> None:
-    """The child has inherited whatever its parent had open."""
+def test_the_end_of_a_worker_is_signalled_while_its_child_lives(made: Launcher, folder: Path) -> None:
+    """The child has inherited the open files of its parent."""
     if not made.child_processes:
         pytest.skip("a thread has no process to fork; on a cluster nobody but the engine watches the process")
     worker = made.start(order(folder, "forks"))
@@ -180,11 +178,11 @@ def test_the_end_of_a_process_is_noticed_while_a_child_of_it_lives(made: Launche
         assert worker.join(0.0)
         assert worker.exitcode == 7
     finally:
-        with (folder / "gate").open("w"):  # waits for the child, which goes on then
+        with (folder / "gate").open("w"):  # waits for the child and releases it
             pass
 
 
-def test_workers_take_no_more_descriptors_than_stated_and_give_them_back(made: Launcher, folder: Path) -> None:
+def test_workers_use_at_most_the_stated_descriptors_and_release_them(made: Launcher, folder: Path) -> None:
     with waiting(made, folder):
         pass
     before = descriptors()
@@ -194,7 +192,7 @@ def test_workers_take_no_more_descriptors_than_stated_and_give_them_back(made: L
     assert descriptors() == before
 
 
-def test_without_a_free_descriptor_a_start_is_an_oserror_and_the_next_one_works(
+def test_a_start_without_a_free_descriptor_raises_oserror_and_can_be_retried(
     name: str, made: Launcher, folder: Path
 ) -> None:
     with waiting(made, folder):
@@ -215,7 +213,7 @@ def test_without_a_free_descriptor_a_start_is_an_oserror_and_the_next_one_works(
         assert worker.join(PATIENCE_S)
 
 
-def test_lanes_are_served_or_refused_in_one_line_that_names_launcher_and_lane(name: str, made: Launcher) -> None:
+def test_a_launcher_accepts_a_gpu_lane_or_refuses_it_in_one_line(name: str, made: Launcher) -> None:
     made.check_lanes((CPU,))
     try:
         made.check_lanes((CPU, GPU))
@@ -225,7 +223,7 @@ def test_lanes_are_served_or_refused_in_one_line_that_names_launcher_and_lane(na
         assert name != "inline", "threads share one view of the GPUs"
 
 
-def test_it_carries_an_experiment_out(name: str, tmp_path: Path) -> None:
+def test_an_experiment_has_the_same_records_with_every_launcher(name: str, tmp_path: Path) -> None:
     with launcher(name, "support.fake_worker") as made:
         events = conducted.run(tmp_path / "run", fake_plans.plan(), launcher=made)
     assert set(conducted.states(events).values()) == {"finished"}
@@ -238,7 +236,7 @@ def test_it_carries_an_experiment_out(name: str, tmp_path: Path) -> None:
     assert mine is (name == "inline")
 
 
-def test_loading_one_loads_no_other(name: str) -> None:
+def test_loading_a_launcher_loads_no_other_launcher_and_no_torch(name: str) -> None:
     factory(name)
     code = (
         "from esper_ab.campaign.launcher import make_launcher\nfrom esper_ab.settings.launcher import AskedLauncher\n"

@@ -32,7 +32,7 @@ def cases():
     return [(random_facts(rng, shape, step), settings) for shape, step, settings in product(SHAPES, STEPS, VARIANTS)]
 
 
-def test_finite_float64_of_the_right_shape(reward):
+def test_a_reward_is_finite_float64_of_the_right_shape(reward):
     for facts, settings in cases():
         values = reward(facts, settings)
         assert values.dtype == np.float64
@@ -40,7 +40,7 @@ def test_finite_float64_of_the_right_shape(reward):
         assert np.isfinite(values).all()
 
 
-def test_pure(reward):
+def test_a_reward_is_a_pure_function(reward):
     for facts, settings in cases():
         before = deepcopy(facts)
         first = reward(facts, settings)
@@ -48,14 +48,14 @@ def test_pure(reward):
         np.testing.assert_equal(asdict(facts), asdict(before))
 
 
-def test_each_environment_alone_gets_the_same(reward):
+def test_a_reward_treats_environments_independently(reward):
     for facts, settings in cases():
         together = reward(facts, settings)
         alone = [reward(take_envs(facts, [env]), settings)[0] for env in range(len(together))]
         np.testing.assert_allclose(together, alone, rtol=0, atol=1e-12)
 
 
-def test_entries_of_empty_slots_do_not_matter(reward):
+def test_a_reward_ignores_the_entries_of_empty_slots(reward):
     garbage = {"stage": 99, "previous_stage": -7, "epochs_in_stage": 1 << 40, "age": 1}
     garbage |= dict.fromkeys(("contribution", "interaction_sum"), np.inf)
     garbage |= dict.fromkeys(("total_improvement", "acc_at_germination"), -np.inf)
@@ -66,7 +66,7 @@ def test_entries_of_empty_slots_do_not_matter(reward):
         np.testing.assert_array_equal(reward(dirty, settings), reward(clean, settings))
 
 
-def test_permuting_slots_changes_nothing(reward):
+def test_permuting_slots_changes_no_reward(reward):
     rng = np.random.default_rng(22)
     order = np.array([2, 0, 1])
     for settings in VARIANTS:
@@ -78,7 +78,7 @@ def test_permuting_slots_changes_nothing(reward):
 
 
 @pytest.mark.parametrize("section", [name for name in GOLDEN if name in MODES])
-def test_golden_single_slot(section):
+def test_a_reward_equals_the_golden_values_for_one_slot(section):
     reward = find_reward(section)
     for case in GOLDEN[section]:
         assert reward(*golden_case(case, section))[0] == pytest.approx(case["expected"]["reward"], abs=1e-9), case["id"]

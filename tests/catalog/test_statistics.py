@@ -1,4 +1,4 @@
-"""The contract of every file in esper_ab/stats/descriptive: what holds for any statistic of paired outcomes."""
+"""The contract of every file in esper_ab/stats/descriptive: laws for any statistic of paired outcomes."""
 
 import math
 import re
@@ -52,12 +52,12 @@ def of(statistic: Statistic[Any], rows: Rows, rng_seed: int = 3) -> Any:
 
 
 def numbers(result: Any) -> dict[str, Any]:
-    """Every number of a result, by the name of its field; none of None."""
+    """Every number of a result, by the name of its field; {} for None."""
     return {} if result is None else dict(_flat(msgspec.to_builtins(result)))
 
 
 def _flat(built: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Every number below a result, by the names of its fields and the places in its lists: "a.low.3"."""
+    """Yield every number of a nested result with its path of fields and list indices, such as "a.low.3"."""
     if not isinstance(built, Mapping | list | tuple):
         yield name, built
         return
@@ -66,7 +66,7 @@ def _flat(built: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def beside_each_other(statistic: Statistic[Any], rows: Rows, others: Rows) -> Iterator[tuple[str, Any, dict[str, Any]]]:
-    """Name and value of every number of `rows` with all of `others`; for both it is defined, or for none."""
+    """Yield each number of `rows` with all numbers of `others`; the statistic is defined for both or neither."""
     there = of(statistic, rows)
     here = of(statistic, others)
     assert (there is None) == (here is None)
@@ -79,7 +79,7 @@ def close(x: Any, y: Any) -> bool:
 
 
 def varied(rows: Rows) -> bool:
-    """Whether spreads are far from rounding, where a statistic may or may not be defined."""
+    """True if no spread is so small that rounding decides whether a statistic is defined."""
     a, b = np.array(rows).T
     return len(rows) > 1 and all(np.ptp(values) > 0.1 or np.ptp(values) == 0.0 for values in (a, b, a - b))
 
@@ -89,11 +89,11 @@ def context(**changes: Any) -> ComparisonContext:
     return ComparisonContext(**(plain | changes))
 
 
-def test_a_file_declares_a_statistic_of_its_own_name_and_label() -> None:
+def test_every_statistic_has_a_unique_name_label_and_place() -> None:
     assert NAMES
-    assert all(isinstance(one, Statistic) for one in statistics().values())
-    assert len({one.label for one in statistics().values()}) == len(NAMES)
-    assert len({(one.kind, one.place) for one in statistics().values()}) == len(NAMES)
+    assert all(isinstance(statistic, Statistic) for statistic in statistics().values())
+    assert len({statistic.label for statistic in statistics().values()}) == len(NAMES)
+    assert len({(statistic.kind, statistic.place) for statistic in statistics().values()}) == len(NAMES)
     assert not set(NAMES) & {field.name for field in fields(Comparison)}, "its name is a key of verdict.json"
 
 
@@ -102,7 +102,7 @@ def test_a_file_declares_a_statistic_of_its_own_name_and_label() -> None:
 @example(rows=[])
 @example(rows=[(70.0, 60.0)] * 6)
 @example(rows=[(0.0, 100.0), (100.0, 0.0)])
-def test_it_is_finite_or_none_and_says_so_in_one_line(statistic: Statistic[Any], rows: Rows) -> None:
+def test_a_statistic_is_none_or_finite_and_shown_in_one_line(statistic: Statistic[Any], rows: Rows) -> None:
     result = of(statistic, rows)
     if result is None:
         return
@@ -116,8 +116,8 @@ def test_it_is_finite_or_none_and_says_so_in_one_line(statistic: Statistic[Any],
 
 @settings(max_examples=40)
 @given(rows=samples)
-def test_swapping_the_groups_negates_complements_or_leaves_every_number(statistic: Statistic[Any], rows: Rows) -> None:
-    """x of a, b is x, -x, 1 - x, or, of a statistic that counts comparisons of runs, n^2 - x of b, a."""
+def test_swapping_the_groups_negates_complements_or_keeps_every_number(statistic: Statistic[Any], rows: Rows) -> None:
+    """A number x becomes x, -x, 1 - x or, if it counts comparisons of runs, n^2 - x."""
     assume(varied(rows))
     for name, value, turned in beside_each_other(statistic, rows, [(b, a) for a, b in rows]):
         first, *rest = name.split(".")
@@ -130,7 +130,7 @@ def test_swapping_the_groups_negates_complements_or_leaves_every_number(statisti
 
 @settings(max_examples=40)
 @given(rows=samples, points=st.integers(1, 500))
-def test_a_shift_of_both_groups_changes_nothing(statistic: Statistic[Any], rows: Rows, points: int) -> None:
+def test_a_shift_of_both_groups_moves_only_outcomes(statistic: Statistic[Any], rows: Rows, points: int) -> None:
     assume(varied(rows))
     moving = next((names.split() for key, names in OUTCOMES.items() if statistics()[key] is statistic), [])
     for name, value, moved in beside_each_other(statistic, rows, [(a + points, b + points) for a, b in rows]):
@@ -140,10 +140,8 @@ def test_a_shift_of_both_groups_changes_nothing(statistic: Statistic[Any], rows:
 
 @settings(max_examples=40)
 @given(rows=samples, random=st.randoms(use_true_random=False))
-def test_the_order_of_pairs_changes_nothing_that_is_not_drawn(
-    statistic: Statistic[Any], rows: Rows, random: Random
-) -> None:
-    """What is drawn are limits of a bootstrap and p of drawn permutations, which change with the generator, too."""
+def test_the_order_of_pairs_changes_only_random_numbers(statistic: Statistic[Any], rows: Rows, random: Random) -> None:
+    """Bootstrap limits and p of sampled permutations are random and also depend on the generator."""
     assume(varied(rows))
     shuffled = list(rows)
     random.shuffle(shuffled)
@@ -154,7 +152,7 @@ def test_the_order_of_pairs_changes_nothing_that_is_not_drawn(
         assert drawn or close(value, here[name]), name
 
 
-def test_limits_that_are_drawn_barely_depend_on_generator_or_order(statistic: Statistic[Any]) -> None:
+def test_bootstrap_limits_vary_little_with_generator_and_order(statistic: Statistic[Any]) -> None:
     rng = np.random.default_rng(2)
     b = rng.normal(70, 2, 16)
     rows = list(zip((b + rng.normal(2, 3, 16)).tolist(), b.tolist(), strict=True))
@@ -166,7 +164,7 @@ def test_limits_that_are_drawn_barely_depend_on_generator_or_order(statistic: St
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_its_key_and_fields_are_in_the_page_of_the_verdict(name: str) -> None:
+def test_the_verdict_page_documents_the_key_and_fields_of_a_statistic(name: str) -> None:
     result = of(statistics()[name], [(70.0 + r % 3, 68.0 + r % 5) for r in range(9)])
     assert result is not None
     rows = [line for line in PAGE.splitlines() if line.startswith("|") and f"`{name}`" in line.split("|")[1]]
@@ -176,13 +174,13 @@ def test_its_key_and_fields_are_in_the_page_of_the_verdict(name: str) -> None:
 
 
 def _drawn(statistic: Statistic[Any]) -> bool:
-    """Whether its limits depend on the generator."""
+    """True if the statistic depends on the generator."""
     rows = [(70.0 + (7 * r) % 11 / 3, 70.0 + (5 * r) % 7 / 3) for r in range(12)]
     return bool(of(statistic, rows, 3) != of(statistic, rows, 4))
 
 
 def _change(name: str, there: Mapping[str, Any]) -> float:
-    """By how much a number may change with the generator: a twentieth of its interval, or 0.01 of a drawn p."""
+    """The tolerated change with the generator: a twentieth of the interval, or 0.01 for a sampled p."""
     side = name[-2:] if name.endswith(("_a", "_b")) else ""
     low = there.get(f"low{side}")
     high = there.get(f"high{side}")

@@ -45,7 +45,7 @@ def task(request: pytest.FixtureRequest) -> Task:
     return entry("workers.kinds.growth.tasks", request.param, "TASK")
 
 
-def test_task_is_named_like_its_file(task: Task, request: pytest.FixtureRequest) -> None:
+def test_a_task_is_named_like_its_file_and_fits_its_host(task: Task, request: pytest.FixtureRequest) -> None:
     assert task.name == request.node.callspec.params["task"]
     assert len(task.slots) == len(set(task.slots)) == task.host.levels
     assert task.host.in_channels == task.image[0]
@@ -63,7 +63,7 @@ def test_splits_have_declared_sizes_and_shapes(task: Task, tmp_path: Path) -> No
         assert set(np.unique(split.y)) <= set(range(task.host.classes))
 
 
-def test_splits_are_the_same_every_time(task: Task, tmp_path: Path) -> None:
+def test_splits_are_equal_at_every_load(task: Task, tmp_path: Path) -> None:
     first = load(task, tmp_path)[0]
     second = load(task, tmp_path)[0]
     for a, b in zip(parts(first), parts(second), strict=True):
@@ -77,22 +77,22 @@ def test_no_image_is_in_two_splits(task: Task, tmp_path: Path) -> None:
     assert len(set.union(*seen)) == sum(map(len, seen))
 
 
-def test_train_and_validation_hold_the_classes_in_the_same_proportion(task: Task, tmp_path: Path) -> None:
+def test_train_and_validation_have_the_same_class_proportions(task: Task, tmp_path: Path) -> None:
     splits, sizes = load(task, tmp_path)
     counts = np.stack([np.bincount(s.y, minlength=task.host.classes) for s in (splits.train, splits.validation)])
     expected = counts.sum(axis=0) * np.array(sizes[:2])[:, None] / sum(sizes[:2])
     assert np.abs(counts - expected).max() <= 2.0
 
 
-def test_digits_splits_are_pinned() -> None:
+def test_the_digits_splits_have_the_stored_digest() -> None:
     """The splits belong to the task: a changed digest changes every result on it."""
     splits = entry("workers.kinds.growth.tasks", "digits", "TASK").load("")
     digest = hashlib.sha256(b"".join(split.x.tobytes() for split in parts(splits)))
     assert digest.hexdigest()[:16] == "39f01d1cc1aecb58"
 
 
-def test_synthetic_can_be_learned_but_not_pixel_by_pixel() -> None:
-    """One nearest neighbour of the amplitude spectrum, which ignores phase, is far above the chance of 25 %."""
+def test_the_synthetic_task_is_learnable_from_amplitude_spectra() -> None:
+    """Nearest neighbours of amplitude spectra, which ignore phase, are far above the 25 % of chance."""
     splits = entry("workers.kinds.growth.tasks", "synthetic", "TASK").load("")
     spectra = [np.abs(np.fft.fft2(s.x[:, 0])).reshape(len(s.y), -1) for s in (splits.train, splits.test)]
     distances = ((spectra[1][:, None] - spectra[0][None]) ** 2).sum(axis=2)
@@ -100,7 +100,7 @@ def test_synthetic_can_be_learned_but_not_pixel_by_pixel() -> None:
 
 
 @pytest.mark.parametrize("name", ["digits", "digits_easy", "mixture", "synthetic"])
-def test_data_dir_is_refused_where_nothing_is_read(name: str) -> None:
+def test_data_dir_is_refused_by_tasks_without_files(name: str) -> None:
     with pytest.raises(ValueError, match="leave it out"):
         entry("workers.kinds.growth.tasks", name, "TASK").load("/somewhere")
 
@@ -112,7 +112,7 @@ def test_cifar10_reads_labels_and_planes(tmp_path: Path) -> None:
     assert splits.test.x[row, 0] == pytest.approx(np.full((32, 32), red))
 
 
-def test_cifar10_says_the_remedy(tmp_path: Path) -> None:
+def test_cifar10_reports_missing_or_damaged_files_with_a_remedy(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="esper-ab growth fetch cifar10"):
         cifar10.TASK.load(str(tmp_path))
     load(cifar10.TASK, tmp_path)
@@ -134,20 +134,20 @@ def packed_cifar(folder: Path, sha256: str = "", size_bytes: int = 0) -> Archive
     return replace(ARCHIVE, url=packed.as_uri(), sha256=sha256, size_bytes=size_bytes)
 
 
-def test_fetch_puts_the_verified_members_in_place(tmp_path: Path) -> None:
+def test_fetch_unpacks_a_verified_archive(tmp_path: Path) -> None:
     fetch(packed_cifar(tmp_path), tmp_path / "data")
     assert len(cifar10.read(tmp_path / "data" / "cifar-10-batches-bin", TINY).train.y) == TINY[0]
     assert [path.name for path in (tmp_path / "data").iterdir()] == ["cifar-10-batches-bin"]
 
 
 @pytest.mark.parametrize("wrong", [{"sha256": "0" * 64}, {"size_bytes": 10}])
-def test_fetch_keeps_nothing_that_was_not_verified(tmp_path: Path, wrong: dict[str, str | int]) -> None:
+def test_fetch_keeps_no_file_of_an_unverified_archive(tmp_path: Path, wrong: dict[str, str | int]) -> None:
     archive = packed_cifar(tmp_path, **wrong)
     with pytest.raises(ValueError, match="checksum"):
         fetch(archive, tmp_path / "data")
     assert list((tmp_path / "data").iterdir()) == []
 
 
-def test_fetch_without_a_network_says_what_to_do(tmp_path: Path) -> None:
+def test_fetch_without_a_network_suggests_data_dir(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="--data-dir"):
         fetch(replace(ARCHIVE, url=(tmp_path / "nowhere").as_uri()), tmp_path / "data")

@@ -1,4 +1,4 @@
-"""A Slurm of three nodes on this machine, for all tests of this folder, and allocations in it."""
+"""Fixtures: a Slurm cluster of three nodes on this machine, and an allocation in it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +18,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmCluster]:
 
 @pytest.fixture
 def allocation(cluster: SlurmCluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The number of a job of all three nodes that this process belongs to, as a batch script's would on n1."""
+    """Allocate all three nodes and put this process in the job, as a batch script on n1 would be."""
     job = cluster.allocate("--nodes=3", "--ntasks-per-node=1", "--cpus-per-task=2", "--no-kill")
     for name, value in cluster.of_batch(job).items():
         monkeypatch.setenv(name, value)

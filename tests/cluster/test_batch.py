@@ -1,4 +1,4 @@
-"""What `slurm-script` prints, carried out by a real Slurm: to the end, through a preemption, with real training."""
+"""The output of `slurm-script` on a real Slurm, with real training and a preemption."""
 
 from pathlib import Path
 
@@ -46,17 +46,17 @@ def script(folder, nodes, setup, *flags):
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_an_experiment_that_is_preempted_goes_on_and_ends_as_on_one_machine(cluster, tmp_path):
+def test_a_preempted_experiment_resumes_to_the_records_of_one_machine(cluster, tmp_path):
     flags = (*FLAGS, "--episodes", "12")
     esper_ab(tmp_path, "launch", *flags, "--name", "alone", "--quiet")
     alone = conducted.events_of(tmp_path / "experiments" / "alone")
     (tmp_path / "other.sh").write_text("#!/bin/bash\nsleep 3\n")
     made = script(tmp_path, "2", f"export PYTHONPATH={ROOT}", *flags)
-    there = f"--chdir={tmp_path}"
-    job = cluster.submit(made, "--partition=main", "--exclusive", there)
+    chdir = f"--chdir={tmp_path}"
+    job = cluster.submit(made, "--partition=main", "--exclusive", chdir)
     journal = tmp_path / "experiments" / "lab" / "events.jsonl"
     cluster.wait(lambda: journal.exists() and b'"released"' in journal.read_bytes(), PATIENCE_S)
-    other = cluster.submit(tmp_path / "other.sh", "--partition=high", "--nodes=3", "--exclusive", there)
+    other = cluster.submit(tmp_path / "other.sh", "--partition=high", "--nodes=3", "--exclusive", chdir)
     cluster.wait(lambda: cluster.state(job) == "PENDING", PATIENCE_S)
     cluster.wait(lambda: cluster.state(other) == "COMPLETED", PATIENCE_S)
     cluster.run("scontrol", "update", f"JobId={job}", "StartTime=now")
@@ -65,13 +65,13 @@ def test_an_experiment_that_is_preempted_goes_on_and_ends_as_on_one_machine(clus
     assert cluster.state(job) == "COMPLETED", console
     events = conducted.events_of(journal.parent)
     assert len(conducted.of(ExperimentContinued, events)) == 1
-    assert {one.node for one in conducted.of(WorkerStarted, events)} <= {"n1", "n2", "n3"}
+    assert {start.node for start in conducted.of(WorkerStarted, events)} <= {"n1", "n2", "n3"}
     assert not conducted.incidents(events, "worker_death", "hung_worker", "dropped_pair", "inexact_resume")
     assert result_hash(fold(events)) == result_hash(fold(alone))
 
 
-def test_the_script_says_all_that_it_prints_and_begins_however_its_folder_is_called(cluster, tmp_path):
-    """Slurm makes no folder for a job's output, which is lost with the job where there is none."""
+def test_the_batch_script_logs_its_output_in_a_folder_with_any_name(cluster, tmp_path):
+    """Slurm creates no folder for the output and drops the job if it is missing."""
     folder = tmp_path / "100 % of 'it'"
     folder.mkdir()
     job = cluster.submit(

@@ -1,4 +1,4 @@
-"""Experiments on a real Ray: the same records as on one machine, and what becomes of those who are killed there."""
+"""Experiments on a real Ray cluster: records as on one machine, and recovery from killed processes and nodes."""
 
 import os
 import signal
@@ -36,11 +36,11 @@ pytestmark = pytest.mark.timeout(600)
 
 @pytest.fixture(scope="module")
 def cluster():
-    """Of three nodes; this process is a driver of it."""
+    """A Ray cluster of three nodes; this process is a driver."""
     if reason := ray_cluster.missing():
         pytest.skip(reason)
     before = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = f"{ROOT / 'tests'}:{ROOT}"  # of everything that is started there
+    os.environ["PYTHONPATH"] = f"{ROOT / 'tests'}:{ROOT}"  # for all processes of the cluster
     with RayNodes() as made:
         os.environ["RAY_ADDRESS"] = made.address
         yield made
@@ -53,7 +53,7 @@ def cluster():
 
 
 def devices(made):
-    """The cores of all its nodes, as the preflight numbers them."""
+    """The cores of all nodes, numbered as by the preflight."""
     return [
         Device(name=f"cpu:{CORES * place + core}", title="", uuid="", memory_bytes=1 << 30, node=node.name)
         for place, node in enumerate(made.nodes)
@@ -89,11 +89,11 @@ def kill_supervisor(worker):
     os.kill(parent(worker.pid), signal.SIGKILL)
 
 
-def test_the_contract_of_launchers_holds_on_a_cluster(cluster, tmp_path):
+def test_the_ray_launcher_passes_the_launcher_contract(cluster, tmp_path):
     check_contract("ray", tmp_path)
 
 
-def test_every_record_is_the_one_of_a_single_machine(cluster, tmp_path, on_one_machine):
+def test_records_on_ray_equal_those_of_one_machine(cluster, tmp_path, on_one_machine):
     made = launcher()
     events = conducted.run(tmp_path / "run", PLAN, launcher=made)
     assert events[-1] == ExperimentEnded(status="finished", detail="")
@@ -101,13 +101,11 @@ def test_every_record_is_the_one_of_a_single_machine(cluster, tmp_path, on_one_m
     assert conducted.records(events).keys() == conducted.records(on_one_machine).keys()
     assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
     started = conducted.of(WorkerStarted, events)
-    assert sorted(one.node for one in started) == sorted(device.node for device in devices(made))
+    assert sorted(start.node for start in started) == sorted(device.node for device in devices(made))
 
 
 @pytest.mark.parametrize("strike", [kill_worker, kill_supervisor])
-def test_a_worker_that_is_killed_alone_or_with_its_supervisor_is_followed_by_another(
-    cluster, tmp_path, strike, on_one_machine
-):
+def test_a_worker_killed_alone_or_with_its_supervisor_is_restarted(cluster, tmp_path, strike, on_one_machine):
     watcher = conducted.Striking(strike)
     events = conducted.run(tmp_path / "run", PLAN, watcher, launcher=launcher())
     counts = conducted.counts(events)
@@ -119,8 +117,8 @@ def test_a_worker_that_is_killed_alone_or_with_its_supervisor_is_followed_by_ano
     assert ("was lost with its supervisor on" in death.detail) is (strike is kill_supervisor)
 
 
-def test_two_experiments_side_by_side_share_the_cluster(cluster, tmp_path, smaller_on_one_machine):
-    """Three lanes each of six cores; neither knows of the other."""
+def test_two_experiments_can_share_the_cluster(cluster, tmp_path, smaller_on_one_machine):
+    """Each takes three of six cores and is unaware of the other."""
     both = [coordinator(tmp_path / name, "cluster.test_ray", "SMALLER") for name in ("one", "two")]
     assert [one.wait(300) for one in both] == [0, 0]
     for name in ("one", "two"):
@@ -128,12 +126,12 @@ def test_two_experiments_side_by_side_share_the_cluster(cluster, tmp_path, small
         assert result_hash(fold(events)) == result_hash(fold(smaller_on_one_machine))
 
 
-def test_no_worker_outlives_its_coordinator(cluster, tmp_path, on_one_machine):
+def test_workers_end_with_a_killed_coordinator_and_the_experiment_resumes(cluster, tmp_path, on_one_machine):
     run = tmp_path / "run"
     child = coordinator(run, "cluster.test_ray", "PLAN")
     journal = run / "events.jsonl"
     eventually(lambda: journal.exists() and journal.read_bytes().count(b'"worker_started"') == len(PLAN.lanes))
-    pids = [one.pid for one in conducted.of(WorkerStarted, conducted.events_of(run))]
+    pids = [start.pid for start in conducted.of(WorkerStarted, conducted.events_of(run))]
     child.kill()
     child.wait()
     eventually(lambda: not any(map(alive, pids)), 30.0)
@@ -142,12 +140,12 @@ def test_no_worker_outlives_its_coordinator(cluster, tmp_path, on_one_machine):
 
 
 @pytest.mark.slow
-def test_workers_outlive_a_coordinator_that_stands_still_and_go_on(cluster, tmp_path):
+def test_workers_survive_a_paused_coordinator(cluster, tmp_path):
     events = stood_still(coordinator(tmp_path / "run", "cluster.test_ray", "LONGER"), tmp_path / "run")
     assert result_hash(fold(events)) == result_hash(fold(conducted.run(tmp_path / "alone", LONGER)))
 
 
-def test_who_finds_no_room_waits_for_a_limited_time_and_is_named(cluster, capfd):
+def test_a_launch_that_gets_no_resources_times_out_and_names_its_lanes(cluster, capfd):
     holding = launcher()
     waiting = launcher(ray_wait=12.0)
     holding.reserve(SMALLER.lanes)
@@ -159,22 +157,22 @@ def test_who_finds_no_room_waits_for_a_limited_time_and_is_named(cluster, capfd)
         assert "warning: 6 lanes, cpu:0 to cpu:5, wait for resources in Ray's cluster" in capfd.readouterr().err
     finally:
         holding.release()
-    waiting.reserve(PLAN.lanes)  # nothing of the first try is left
+    waiting.reserve(PLAN.lanes)  # the failed attempt has released everything
     waiting.release()
 
 
-def test_nodes_are_chosen_by_their_labels(cluster):
+def test_ray_labels_select_the_nodes(cluster):
     assert len(RayLauncher(ray_label={"kind": "tested"}).nodes) == 3
     with pytest.raises(UsageError, match="launcher ray: no node with kind=other has a CPU; the cluster has 3"):
         RayLauncher(ray_label={"kind": "other"})
 
 
-def test_the_preflight_asks_every_node(cluster, tmp_path):
+def test_the_preflight_examines_every_node(cluster, tmp_path):
     made = RayLauncher()
     questions = Questions(task="synthetic", data_dir="", user_rewards=())
-    found = examine_nodes(examine(questions), questions, made, tmp_path)
+    machine = examine_nodes(examine(questions), questions, made, tmp_path)
     names = {node.name for node in made.nodes}
-    assert {device.node for device in found.devices} == names
+    assert {device.node for device in machine.devices} == names
     assert len(names) == 3
 
 
@@ -197,7 +195,7 @@ def test_a_node_without_the_working_directory_is_refused(cluster):
         ("nonsense", "launcher ray: no Ray cluster at nonsense"),
     ],
 )
-def test_an_address_without_a_cluster_is_refused_in_a_line(address, said):
+def test_an_address_without_a_cluster_is_refused_in_one_line(address, said):
     pytest.importorskip("ray")
     done = python("-m", "esper_ab.commands.cli", "launch", "--launcher", "ray", "--ray-address", address)
     assert done.returncode == 2
@@ -205,10 +203,10 @@ def test_an_address_without_a_cluster_is_refused_in_a_line(address, said):
     assert len(without_progress(done.stderr)) == 1
 
 
-def test_what_was_on_a_lost_node_goes_on_where_there_is_room(cluster, tmp_path, capfd):
-    """The raylet is killed: its supervisors and their workers end. Ray moves the lanes, and says nothing on stdout.
+def test_lanes_of_a_lost_node_move_to_other_nodes(cluster, tmp_path, capfd):
+    """Kill a raylet: its supervisors and workers end, Ray moves the lanes and prints nothing to stdout.
 
-    The last test of the file: the node is not replaced.
+    This must be the last test of the file, as the node is not replaced.
     """
     import ray
 
@@ -227,9 +225,9 @@ def test_what_was_on_a_lost_node_goes_on_where_there_is_room(cluster, tmp_path, 
     assert capfd.readouterr().out == ""
     assert result_hash(fold(events)) == result_hash(fold(conducted.run(tmp_path / "alone", LONGER)))
     assert conducted.counts(events)["worker_death"] in (1, 2), "as many lanes as were on the node"
-    again = [one for one in conducted.of(WorkerStarted, events) if one.incarnation > 1]
+    again = [start for start in conducted.of(WorkerStarted, events) if start.incarnation > 1]
     assert again
-    assert watcher.struck.node not in {one.node for one in again}
+    assert watcher.struck.node not in {start.node for start in again}
     assert {entry.category for entry in conducted.incidents(events)} <= {
         "worker_death",
         "start_delayed",

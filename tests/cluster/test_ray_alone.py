@@ -1,4 +1,4 @@
-"""A cluster of Ray that a command starts itself, of which nothing is left."""
+"""A Ray cluster that a command starts itself, and removes completely."""
 
 import os
 import re
@@ -44,7 +44,7 @@ FLAGS = (  # longer than it takes to lose a head
 
 @pytest.fixture
 def folder():
-    """With a short path, in which Ray's sockets have room."""
+    """A temporary folder with a path short enough for Ray's sockets."""
     if reason := ray_cluster.missing():
         pytest.skip(reason)
     with tempfile.TemporaryDirectory(prefix="ray") as made:
@@ -52,7 +52,7 @@ def folder():
 
 
 def begin(folder: Path, *words: str) -> subprocess.Popen[str]:
-    """`esper-ab WORDS` in a session of its own, as from a terminal."""
+    """Start `esper-ab WORDS` in its own session, as from a terminal."""
     own = environment(**{MARK: str(folder), "TMPDIR": str(folder / "tmp"), "RAY_ADDRESS": ""})
     (folder / "tmp").mkdir()
     command = [sys.executable, "-m", "esper_ab.commands.cli", *words]
@@ -62,7 +62,7 @@ def begin(folder: Path, *words: str) -> subprocess.Popen[str]:
 
 
 def left(folder: Path) -> dict[int, str]:
-    """Processes of `begin` in `folder` that are there, with their command lines."""
+    """The live processes of `begin` in `folder`: pid -> command line."""
     found = {}
     for process in Path("/proc").iterdir():
         if process.name.isdecimal() and int(process.name) != os.getpid():
@@ -75,7 +75,7 @@ def left(folder: Path) -> dict[int, str]:
 
 
 def sessions(lines: list[str]) -> set[Path]:
-    """Folders of Ray's sessions that these command lines name."""
+    """The folders of Ray sessions in these command lines."""
     return {Path(found) for line in lines for found in re.findall(r"/[^ ,:]*?/session_2[\d_-]+", line)}
 
 
@@ -84,7 +84,7 @@ def trains(folder):
     return journal.exists() and journal.read_bytes().count(b'"kind":"released"') > 4
 
 
-def test_ctrl_c_leaves_nothing_of_a_cluster_that_the_command_has_started(folder):
+def test_ctrl_c_removes_the_cluster_that_the_command_started(folder):
     command = begin(folder, "launch", *FLAGS, "--name", "lab")
     eventually(lambda: trains(folder), PATIENCE_S)
     lines = list(left(folder).values())

@@ -1,4 +1,4 @@
-"""Experiments on a real Slurm: the same records as on one machine, and what becomes of those who are killed there."""
+"""Experiments on a real Slurm: records as on one machine, and recovery from killed processes."""
 
 import os
 import signal
@@ -41,33 +41,35 @@ def on_one_machine(tmp_path_factory):
     return conducted.run(tmp_path_factory.mktemp("run"), PLAN)
 
 
-def test_the_contract_of_launchers_holds_in_an_allocation(allocation, tmp_path):
+def test_the_slurm_launcher_passes_the_launcher_contract(allocation, tmp_path):
     check_contract("slurm", tmp_path)
 
 
-def test_every_record_is_the_one_of_a_single_machine(allocation, tmp_path, on_one_machine):
+def test_records_on_slurm_equal_those_of_one_machine(allocation, tmp_path, on_one_machine):
     events = conducted.run(tmp_path / "run", PLAN, launcher=launcher())
     assert events[-1] == ExperimentEnded(status="finished", detail="")
     assert not conducted.incidents(events)
     assert conducted.records(events).keys() == conducted.records(on_one_machine).keys()
     assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
     started = conducted.of(WorkerStarted, events)
-    assert sorted((one.device, one.node) for one in started) == [(device.name, device.node) for device in devices()]
-    assert {one.host for one in started} == {os.uname().nodename}
+    assert sorted((start.device, start.node) for start in started) == [
+        (device.name, device.node) for device in devices()
+    ]
+    assert {start.host for start in started} == {os.uname().nodename}
 
 
 @pytest.mark.parametrize("fault", ["die:b/1:2:1", "raise:a/0:1:1"])
-def test_a_worker_that_ends_is_followed_by_one_on_its_node(allocation, tmp_path, monkeypatch, fault, on_one_machine):
+def test_a_dead_worker_is_restarted_on_its_node(allocation, tmp_path, monkeypatch, fault, on_one_machine):
     monkeypatch.setenv("FAKE_FAULT", fault)
     events = conducted.run(tmp_path / "run", PLAN, launcher=launcher())
     assert conducted.counts(events) == {"worker_death": 1, "restart": 1}
     assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
-    (again,) = [one for one in conducted.of(WorkerStarted, events) if one.incarnation == 2]
+    (again,) = [start for start in conducted.of(WorkerStarted, events) if start.incarnation == 2]
     assert again.node == next(device.node for device in devices() if device.name == again.device)
 
 
-def test_an_srun_that_is_killed_takes_the_workers_of_its_node_with_it(allocation, tmp_path, on_one_machine):
-    """They go on beside another supervisor, on the same node."""
+def test_workers_of_a_killed_srun_end_and_restart_on_the_same_node(allocation, tmp_path, on_one_machine):
+    """They resume with a new supervisor."""
     seen = {}
 
     class Remembering(SlurmLauncher):
@@ -85,12 +87,14 @@ def test_an_srun_that_is_killed_takes_the_workers_of_its_node_with_it(allocation
     started = conducted.of(WorkerStarted, events)
     deaths = conducted.incidents(events, "worker_death")
     assert all(f"was lost with its supervisor on {node}" in death.detail for death in deaths)
-    assert {one.node for one in started if one.incarnation == 2} == {node}
-    assert not any(alive(one.pid) for one in started if (one.node, one.incarnation) == (node, 1))
+    assert {start.node for start in started if start.incarnation == 2} == {node}
+    assert not any(alive(start.pid) for start in started if (start.node, start.incarnation) == (node, 1))
 
 
-def test_no_worker_outlives_its_coordinator(allocation, cluster, tmp_path, on_one_machine):
-    """Killed while one worker hangs for ever; the journal goes on in another allocation of the same nodes."""
+def test_workers_end_with_a_killed_coordinator_and_the_experiment_resumes(
+    allocation, cluster, tmp_path, on_one_machine
+):
+    """Kill the coordinator while one worker hangs; resume with the nodes in another order."""
     run = tmp_path / "run"
     child = coordinator(run, "cluster.test_slurm", "PLAN", FAKE_FAULT="hang:a/1:2:1")
     journal = run / "events.jsonl"
@@ -101,7 +105,7 @@ def test_no_worker_outlives_its_coordinator(allocation, cluster, tmp_path, on_on
             and journal.read_bytes().count(b'"worker_started"') == len(PLAN.lanes)
         )
     )
-    pids = [one.pid for one in conducted.of(WorkerStarted, conducted.events_of(run))]
+    pids = [start.pid for start in conducted.of(WorkerStarted, conducted.events_of(run))]
     child.kill()
     child.wait()
     assert len(pids) == 6
@@ -113,13 +117,13 @@ def test_no_worker_outlives_its_coordinator(allocation, cluster, tmp_path, on_on
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_workers_outlive_a_coordinator_that_stands_still_and_go_on(allocation, tmp_path):
+def test_workers_survive_a_paused_coordinator(allocation, tmp_path):
     events = stood_still(coordinator(tmp_path / "run", "cluster.test_slurm", "LONGER"), tmp_path / "run")
     assert result_hash(fold(events)) == result_hash(fold(conducted.run(tmp_path / "alone", LONGER)))
 
 
-def test_a_stop_that_ends_the_workers_too_is_no_failure_of_a_run(allocation, cluster, tmp_path, monkeypatch):
-    """As a preemption does: SIGTERM for the coordinator, and its steps are killed before the barrier is reached."""
+def test_a_preemption_that_kills_the_workers_is_no_failure_of_a_run(allocation, cluster, tmp_path, monkeypatch):
+    """A preemption sends SIGTERM to the coordinator and kills its steps before the barrier is reached."""
     monkeypatch.setenv("FAKE_FAULT", "hang:b/0:2")
 
     def preempt(_worker):
@@ -133,7 +137,7 @@ def test_a_stop_that_ends_the_workers_too_is_no_failure_of_a_run(allocation, clu
     assert events[-1].status == "interrupted"
 
 
-def test_cores_per_node_in_slurms_notation():
+def test_cores_per_node_are_parsed_from_slurms_notation():
     assert expand_cores("4(x2),8") == [4, 4, 8]
     assert expand_cores("2") == [2]
     assert expand_cores("") == expand_cores("four") == []

@@ -1,4 +1,4 @@
-"""A user's program inherits what it inherits from the user's shell, on the nodes of a Slurm and of a Ray, too."""
+"""A user's program inherits the user's shell environment on the nodes of Slurm and Ray."""
 
 import os
 
@@ -24,17 +24,17 @@ def ray_address(monkeypatch):
 def check(folder, *flags):
     alone, launched = users_shell.told(folder, *flags)
     assert launched
-    for one in launched:
-        changed = users_shell.changed(alone["variables"], one["variables"]) - users_shell.named_on_the_page()
+    for facts in launched:
+        changed = users_shell.changed(alone["variables"], facts["variables"]) - users_shell.named_on_the_page()
         assert {name for name in changed if not name.startswith(OF_A_JOB)} == set()
-        assert {name: one[name] for name in ALIKE} == {name: alone[name] for name in ALIKE}
+        assert {name: facts[name] for name in ALIKE} == {name: alone[name] for name in ALIKE}
 
 
-def test_a_program_inherits_the_users_shell_on_a_ray(ray_address, tmp_path):
+def test_a_program_inherits_the_shell_environment_on_ray(ray_address, tmp_path):
     check(tmp_path, "--launcher", "ray", "--ray-address", ray_address)
 
 
 @pytest.mark.usefixtures("allocation")
-def test_a_program_inherits_the_users_shell_in_an_allocation_of_slurm(tmp_path):
+def test_a_program_inherits_the_shell_environment_in_a_slurm_allocation(tmp_path):
     assert os.environ["SLURM_JOB_ID"]
     check(tmp_path, "--launcher", "slurm")

@@ -1,4 +1,4 @@
-"""docs/data.md: its Python and its commands run as they stand, and its tables name the columns that are there."""
+"""docs/data.md: its Python and its commands run unchanged, and its tables list the existing columns."""
 
 import re
 import shlex
@@ -26,7 +26,7 @@ def blocks(language):
 
 
 def agent_of(spec):
-    """Untrained, of another size than the task's: nobody decides with it here."""
+    """An untrained agent; its sizes do not match the task, as it makes no decision here."""
     settings = spec.settings
     return PPOAgent(
         AgentSpec(
@@ -69,41 +69,43 @@ def demo(tmp_path, monkeypatch):
     return load_experiment("experiments/demo")
 
 
-def test_the_python_runs_and_prints_what_it_says(demo, capsys):
+def test_the_python_blocks_print_what_their_comments_say(demo, capsys):
     names = {}
     for block in blocks("python"):
         exec(compile(block, "docs/data.md", "exec"), names)
-    said = capsys.readouterr().out
+    output = capsys.readouterr().out
     promised = re.findall(r"print\([^\n]*\) +# (.*)", "\n".join(blocks("python")))
     assert len(promised) == 7
     for words in promised:
         if not words.startswith("with "):
             start = words.partition("...")[0].rstrip()
-            plain = said if "'" in start or "<" in start or start.startswith("no group") else re.sub(r"[()']", "", said)
+            plain = (
+                output if "'" in start or "<" in start or start.startswith("no group") else re.sub(r"[()']", "", output)
+            )
             assert start in plain, words
     assert Path("pairs.svg").read_text().startswith("<?xml")
     assert names["policy"].spec.ref.name == "shaped/0"
 
 
-def test_the_commands_run(demo, capsys):
+def test_the_commands_of_the_page_run(demo, capsys):
     lines = [line for block in blocks("sh") for line in block.splitlines()]
     assert len(lines) == 3
     for line in lines:
         assert invoke(group, shlex.split(line)[1:], "esper-ab") == 0, capsys.readouterr().err
     assert {path.name for path in Path("tables").iterdir()} == {"episodes.parquet", "pairs.parquet"}
     assert len(list(Path("experiments/demo/export").iterdir())) == 9
-    said = " ".join(capsys.readouterr().out.split())
-    assert "experiments/other compared base and wait by its own plan" in said
+    output = " ".join(capsys.readouterr().out.split())
+    assert "experiments/other compared base and wait by its own plan" in output
 
 
 @pytest.mark.parametrize("table", ["comparisons", "pairs"])
-def test_the_columns_are_documented(demo, table):
+def test_the_page_documents_every_column(demo, table):
     section = re.search(rf"^#### {table}\n(.*?)(?=^#|\Z)", PAGE, flags=re.DOTALL | re.MULTILINE).group(1)
     cells = re.findall(r"^\| (`.*?) \|", section, flags=re.MULTILINE)
     assert re.findall(r"`(\w+)`", " ".join(cells)) == demo.frame(table).columns
 
 
-def test_every_method_is_documented(demo):
+def test_the_page_documents_every_method(demo):
     documented = set(re.findall(r"^\| `(\w+)\(", PAGE, flags=re.MULTILINE))
-    there = {name for name in dir(demo) if not name.startswith("_") and callable(getattr(demo, name))}
-    assert documented == there - {"plot", "policy", "comparison"}
+    methods = {name for name in dir(demo) if not name.startswith("_") and callable(getattr(demo, name))}
+    assert documented == methods - {"plot", "policy", "comparison"}

@@ -1,4 +1,4 @@
-"""Every script and module that a page names is there, or was at a commit that the page names."""
+"""Every script and module that a page names exists now, or existed at a commit that the page names."""
 
 import importlib.util
 import re
@@ -28,7 +28,7 @@ def commits_named(text: str) -> set[str]:
 
 
 def had(commit: str, path: str) -> bool:
-    """True if the commit has the file. A copy without that part of the history cannot tell, and believes the page."""
+    """True if the commit has the file, or if this clone lacks the commit."""
     git = ["git", "-C", str(ROOT), "cat-file", "-e"]
     if subprocess.run([*git, commit], capture_output=True, check=False).returncode:
         return True
@@ -36,7 +36,7 @@ def had(commit: str, path: str) -> bool:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_scripts_and_modules_that_a_page_names_are_there(page):
+def test_scripts_and_modules_named_by_a_page_exist(page):
     text = page.read_text(encoding="utf-8")
     gone = {name for name in scripts_named(text) if not (ROOT / name).exists()}
     commits = commits_named(text)
@@ -44,7 +44,7 @@ def test_scripts_and_modules_that_a_page_names_are_there(page):
     assert {name for name in modules_run(text) if importlib.util.find_spec(name) is None} == set()
 
 
-def test_names_are_found_where_they_are():
+def test_scripts_modules_and_commits_are_extracted_from_text():
     text = "`scripts/bench hosts`, `scripts/peers/reference.py`. tests/scripts/x.py; python -m esper_ab.launch."
     assert scripts_named(text) == {"scripts/bench", "scripts/peers/reference.py"}
     assert modules_run(text + " python3 -m venv x") == {"esper_ab.launch"}

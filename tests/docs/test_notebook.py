@@ -1,4 +1,4 @@
-"""docs/tutorial.ipynb runs from the first cell to the last, in an empty folder, and says what it promises."""
+"""docs/tutorial.ipynb runs from the first cell to the last in an empty folder and shows the expected results."""
 
 import os
 from pathlib import Path
@@ -15,7 +15,7 @@ def stored():
     return nbformat.read(NOTEBOOK, as_version=4)
 
 
-def test_it_is_stored_without_outputs(stored):
+def test_the_notebook_is_stored_without_outputs(stored):
     code = [cell for cell in stored.cells if cell.cell_type == "code"]
     assert code
     assert not any(cell.outputs or cell.execution_count for cell in code)
@@ -23,11 +23,11 @@ def test_it_is_stored_without_outputs(stored):
 
 @pytest.mark.slow  # the same calls one by one: tests/unit/esper_ab/api, and test_pages_as_they_stand.py
 @pytest.mark.timeout(300)
-def test_it_runs_clean(stored, tmp_path, monkeypatch):
+def test_the_notebook_runs_without_errors_or_warnings(stored, tmp_path, monkeypatch):
     for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
         monkeypatch.setenv(name, str(tmp_path / name.lower()))
-    there = filter(None, (str(NOTEBOOK.parents[1]), os.environ.get("PYTHONPATH")))
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(there))
+    path = filter(None, (str(NOTEBOOK.parents[1]), os.environ.get("PYTHONPATH")))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path))
     folder = tmp_path / "work"
     folder.mkdir()
     notebook = nbformat.v4.new_notebook(cells=stored.cells, metadata=stored.metadata)
@@ -37,10 +37,10 @@ def test_it_runs_clean(stored, tmp_path, monkeypatch):
     assert not any(
         output["output_type"] == "error" or output.get("name") == "stderr" for cell in code for output in cell.outputs
     )
-    came_to = {cell.source.splitlines()[-1]: cell.outputs[-1].get("data") for cell in code if cell.outputs}
-    assert "finished: 12 of 12 runs evaluated" in came_to["loaded"]["text/html"]
-    assert came_to['loaded.verdicts["schedule", "wait"]']["text/plain"] == "'BETTER'"
-    assert "image/png" in came_to['loaded.plot("pairs")']
-    policy = came_to["policy.spec.settings.controller.name, policy.agent is None"]
+    last_outputs = {cell.source.splitlines()[-1]: cell.outputs[-1].get("data") for cell in code if cell.outputs}
+    assert "finished: 12 of 12 runs evaluated" in last_outputs["loaded"]["text/html"]
+    assert last_outputs['loaded.verdicts["schedule", "wait"]']["text/plain"] == "'BETTER'"
+    assert "image/png" in last_outputs['loaded.plot("pairs")']
+    policy = last_outputs["policy.spec.settings.controller.name, policy.agent is None"]
     assert policy["text/plain"] == "('schedule', True)"
     assert {path.name for path in folder.iterdir()} == {"experiments"}

@@ -1,4 +1,4 @@
-"""The documentation: links lead somewhere, command lines and TOML parse, every flag of launch is described."""
+"""The documentation: links resolve, command lines and TOML parse, every flag of launch is described."""
 
 import re
 import tomllib
@@ -14,7 +14,7 @@ from esper_ab.settings.settings_file import read_toml
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
-# The pages that a person writes: scripts make those of benchmarks, and a table of the source map is a register.
+# Pages written by hand; scripts write those of benchmarks, and the source map is a table.
 WRITTEN = [page for page in PAGES if page.parent.name != "benchmarks" and page.name != "source-map.md"]
 
 
@@ -35,7 +35,7 @@ def _headings(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
-def test_links_lead_to_files_and_headings_that_are_there(page):
+def test_links_point_to_existing_files_and_headings(page):
     for target, anchor in re.findall(r"\]\((?![a-z]+:)([^)\s#]*)#?([^)\s]*)\)", _prose(page)):
         other = page.parent / target if target else page
         assert other.exists(), f"{page.name} links to {target}"
@@ -43,8 +43,8 @@ def test_links_lead_to_files_and_headings_that_are_there(page):
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda path: path.name)
-def test_no_line_is_too_wide_but_what_scripts_write_between_their_marks(page):
-    """Who reads in a terminal or beside code sees whole lines, of tables, too."""
+def test_hand_written_lines_are_at_most_120_characters_wide(page):
+    """So that a terminal or a split editor shows whole lines, also of tables."""
     ours = re.sub(r"^<!-- (.+?) -->$.*?^<!-- /\1 -->$", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
     assert [(len(line), line) for line in ours.splitlines() if len(line) > 120] == []
 
@@ -60,8 +60,8 @@ def _examples() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("page", "line"), _examples())
-def test_command_lines_parse(page, line):
-    """Options exist; groups, keys and values of a launch are those of an experiment."""
+def test_command_lines_of_the_pages_parse(page, line):
+    """Options exist, and the groups, keys and values of a launch are valid."""
     for name, params in check_command_line(line):
         if name == "launch":
             what = params["what"] or ""
@@ -71,7 +71,7 @@ def test_command_lines_parse(page, line):
             assert parse_parts(asked)[0].asked.groups
 
 
-def test_toml_parses(tmp_path):
+def test_toml_blocks_of_the_pages_parse(tmp_path):
     path = tmp_path / "example.toml"
     blocks = _blocks("toml")
     assert blocks
@@ -82,7 +82,7 @@ def test_toml_parses(tmp_path):
         assert parse_parts(asked)[0].asked.groups
 
 
-def test_documented_flags_are_those_that_exist():
+def test_cli_page_mentions_every_flag_of_launch():
     page = (ROOT / "docs" / "cli.md").read_text()
     for option in command.params:
         for flag in option.opts if option.param_type_name == "option" else ():

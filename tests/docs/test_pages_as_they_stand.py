@@ -1,4 +1,4 @@
-"""docs/python.md, other-numbers.md and evidence/shaping.md: their blocks run as they stand, and examples are theirs."""
+"""docs/python.md, other-numbers.md and evidence/shaping.md: blocks run unchanged, and match the example files."""
 
 import re
 import shlex
@@ -17,13 +17,13 @@ SHAPING = DOCS / "examples" / "shaping" / "experiment.toml"
 
 
 def blocks(page: str, languages: str) -> list[tuple[str, str]]:
-    """Language and text of each, in order."""
+    """The language and text of each block, in order."""
     return re.findall(rf"```({languages})\n(.*?)```", (DOCS / page).read_text(), flags=re.DOTALL)
 
 
 @pytest.fixture(scope="module")
 def executed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A file that a block names is written; all other Python is one script, which guards nothing by `__name__`."""
+    """Write the files that blocks name, run all other blocks as one script, and return its folder and output."""
     folder = tmp_path_factory.mktemp("page")
     for _, text in blocks("python.md", "python"):
         named = re.match(r"# (\w+\.py)\n", text)
@@ -34,10 +34,10 @@ def executed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     return folder, ended.stdout
 
 
-def test_the_blocks_about_python_run_in_order_and_leave_behind_what_they_say(executed):
-    folder, said = executed
-    assert "slow: 2 of 2 runs" in said
-    assert "fast: 2 of 2 runs" in said
+def test_the_blocks_of_the_python_page_run_in_order(executed):
+    folder, output = executed
+    assert "slow: 2 of 2 runs" in output
+    assert "fast: 2 of 2 runs" in output
     experiment_dir = folder / "experiments" / "rates"
     assert (experiment_dir / "runs" / "fast-1" / "config.toml").is_file()
     settings = (experiment_dir / "experiment.toml").read_text()
@@ -45,19 +45,19 @@ def test_the_blocks_about_python_run_in_order_and_leave_behind_what_they_say(exe
 
 
 @pytest.mark.parametrize("line", [line for _, text in blocks("python.md", "sh") for line in text.splitlines()])
-def test_the_command_lines_about_python_work(executed, line):
+def test_the_commands_of_the_python_page_run(executed, line):
     folder, _ = executed
     assert done(*shlex.split(line)[1:], folder=folder)
 
 
-def test_the_table_of_other_numbers_can_be_read(tmp_path):
+def test_the_csv_example_of_other_numbers_can_be_read(tmp_path):
     ((_, table),) = blocks("other-numbers.md", "csv")
     (tmp_path / "results.csv").write_text(table)
     assert [row.value for row in read_csv(tmp_path / "results.csv").rows] == [71.25, 69.5, 74.0, None]
     assert all(f"`{column}`" in (DOCS / "other-numbers.md").read_text() for column in COLUMNS)
 
 
-def test_the_python_about_other_numbers_runs(tmp_path, monkeypatch, capsys):
+def test_the_python_example_of_other_numbers_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     ((_, code),) = blocks("other-numbers.md", "python")
     exec(compile(code, "other-numbers.md", "exec"), {})
@@ -65,18 +65,18 @@ def test_the_python_about_other_numbers_runs(tmp_path, monkeypatch, capsys):
     assert (tmp_path / "plan.json").exists()
 
 
-def test_the_code_about_shaping_is_that_of_its_example_which_can_be_planned(tmp_path):
+def test_the_shaping_page_shows_the_code_of_its_example(tmp_path):
     (_, code), *_ = blocks("evidence/shaping.md", "python")
     for function in code.strip().split("\n\n\n"):
         assert function in SHAPING.with_name("rewards.py").read_text()
-    told = done("launch", SHAPING, "--output-dir", tmp_path, "--dry-run")
-    assert "energy" in told
-    assert "8 seeds" in told
+    plan = done("launch", SHAPING, "--output-dir", tmp_path, "--dry-run")
+    assert "energy" in plan
+    assert "8 seeds" in plan
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)  # four minutes on two free cores
-def test_the_reward_that_rises_further_is_worse_by_the_outcome(tmp_path):
+def test_the_shaping_example_finds_the_rising_reward_worse_by_outcome(tmp_path):
     done("launch", SHAPING, "--output-dir", tmp_path, "--name", "again", "--quiet", "--seeds", "6", "--rng-seed", "77")
     summary = " ".join((tmp_path / "again" / "summary.txt").read_text().split())
     assert "energy is worse than gain by" in summary

@@ -1,4 +1,4 @@
-"""The RayJob of docs/examples calls commands that exist with flags that exist, on nodes that see one folder."""
+"""The RayJob of docs/examples calls existing commands and flags, on nodes that share one folder."""
 
 import re
 import shlex
@@ -17,7 +17,7 @@ def job():
     return yaml.safe_load(FILE.read_text())
 
 
-def test_the_nodes_stay_as_many_and_every_pod_sees_the_same_folder(job):
+def test_the_ray_job_has_a_fixed_size_and_one_shared_folder(job):
     cluster = job["spec"]["rayClusterSpec"]
     for group in cluster["workerGroupSpecs"]:
         assert group["replicas"] == group["minReplicas"] == group["maxReplicas"]
@@ -29,7 +29,7 @@ def test_the_nodes_stay_as_many_and_every_pod_sees_the_same_folder(job):
     assert f"cd {mounts.pop()} &&" in job["spec"]["entrypoint"]
 
 
-def test_its_commands_exist(job):
+def test_the_ray_job_calls_existing_commands(job):
     script = shlex.split(job["spec"]["entrypoint"])
     assert script[:2] == ["sh", "-c"]
     calls = re.findall(r"exec esper-ab (\w+) ([^;]*);", script[2])

@@ -1,4 +1,4 @@
-"""The shelves of docs: a small one for users, evidence and internals beside it; generated pages name their command."""
+"""The folders of docs: few pages for users; evidence and internals apart; generated pages name their command."""
 
 import re
 from pathlib import Path
@@ -13,15 +13,15 @@ GENERATED = [
 ]
 
 
-def test_the_users_shelf_is_small():
+def test_docs_has_few_pages_for_users():
     assert 0 < len(list(DOCS.glob("*.md"))) <= MOST_PAGES
 
 
-def test_there_are_no_other_shelves():
+def test_docs_has_only_the_known_folders():
     assert {path.name for path in DOCS.iterdir() if path.is_dir()} == {"evidence", "internals", "examples"}
 
 
 @pytest.mark.parametrize("page", GENERATED, ids=lambda page: page.name)
-def test_a_generated_page_names_its_command(page):
-    """In one of its first lines: the one that writes it or its tables."""
+def test_a_generated_page_names_the_command_that_writes_it(page):
+    """The command that writes the page or its tables is in the first lines."""
     assert re.search(r"\b[Ww]ritten by\s+`[^`]+`", "\n".join(page.read_text().splitlines()[:6]))

@@ -1,4 +1,4 @@
-"""The trainers in docs/examples: each trains, goes on from its state to the same bits, and is evaluated."""
+"""The trainers in docs/examples train, resume from a checkpoint to the same bits, and evaluate."""
 
 import warnings
 from importlib.util import find_spec
@@ -22,17 +22,17 @@ NO_SB3 = pytest.mark.skipif(find_spec("stable_baselines3") is None, reason="stab
         pytest.param("sb3.py", "return", {}, {"steps": 128, "rollout": 128}, marks=NO_SB3),
     ],
 )
-def test_a_python_trainer_resumes_to_the_same_bits(tmp_path, name, outcome, metrics, settings):
+def test_an_example_trainer_resumes_to_the_same_bits(tmp_path, name, outcome, metrics, settings):
     spec = trainers.spec(str(EXAMPLES / name), tmp_path, settings, episodes=2, eval_episodes=1)
     spec = replace(spec, trainer=replace(spec.trainer, outcome=outcome, metrics=metrics))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # those of packages that are not ours
+        warnings.simplefilter("ignore")  # from third-party packages
         whole = open_session(spec, tmp_path, "cpu", ("",))
         first = whole.train(0, quiet, quiet)
-        kept = whole.checkpoint()
+        checkpoint = whole.checkpoint()
         second = whole.train(1, quiet, quiet)
         evaluated = whole.evaluate(tmp_path, quiet)
         again = open_session(spec, tmp_path, "cpu", ("",))
-        again.resume_from(kept)
+        again.resume_from(checkpoint)
         assert again.train(1, quiet, quiet).digest == second.digest != first.digest
         assert again.evaluate(tmp_path, quiet).digest == evaluated.digest

@@ -1,8 +1,8 @@
-"""The journal over a file system that fails as NFS, a full disk and a dying device do, and then loses power.
+"""The journal on a file system that fails like NFS, a full disk or a dying device, and then loses power.
 
-The layer lies under `os`: a write may be short or fail after some bytes, a sync may fail, and what it did not sync may
-be gone afterwards, in part. Laws: what was committed is there, once and in order, whatever else happened; what is there
-besides is what was appended next; and whoever takes the journal up goes on from it.
+`os` is patched: a write may be short or fail after some bytes; a sync may fail, and part of the unsynced bytes may be
+lost. Laws: committed events are kept, once and in order; any further events are the next ones that were appended; and a
+new coordinator can continue the journal.
 """
 
 import errno
@@ -29,7 +29,7 @@ def event(number):
 
 
 class FaultyFiles:
-    """In place of three calls of `os`, for the file of a journal; the others pass."""
+    """Replaces three calls of `os` for the file of a journal; other files are unaffected."""
 
     def __init__(self, path, draw):
         self._path = path
@@ -62,7 +62,7 @@ class FaultyFiles:
     def fdatasync(self, descriptor):
         try:
             self._fails("fdatasync")
-        except OSError:  # the kernel has given the pages up: they are read from now on as the disk has them
+        except OSError:  # the kernel has dropped the dirty pages: later reads return the bytes on the disk
             self._real["ftruncate"](descriptor, self._draw(st.integers(self.synced, os.fstat(descriptor).st_size)))
             raise
         self._real["fdatasync"](descriptor)
@@ -78,34 +78,34 @@ class FaultyFiles:
 
 
 def after_a_power_cut(folder, faulty, journal):
-    """The events that a new coordinator finds, and its journal."""
+    """Cut the power; return the events that a new coordinator reads, and its journal."""
     os.close(journal._file)
     journal._lock.close()
     faulty.power_cut()
-    again, found = Journal.take_up(folder, list, lambda: datetime(2026, 1, 1, tzinfo=UTC))
+    again, events = Journal.take_up(folder, list, lambda: datetime(2026, 1, 1, tzinfo=UTC))
     faulty.synced = (folder / JOURNAL_NAME).stat().st_size
-    return found, again
+    return events, again
 
 
-def test_a_close_that_fails_loses_nothing_and_lets_go_of_the_lock(tmp_path, monkeypatch):
+def test_a_close_that_fails_loses_no_event_and_releases_the_lock(tmp_path, monkeypatch):
     journal = Journal(tmp_path)
     journal.append(event(0))
     real = os.close
 
     def late(descriptor):
         real(descriptor)
-        raise OSError(errno.EIO, os.strerror(errno.EIO))  # NFS: about bytes that a sync has seen to already
+        raise OSError(errno.EIO, os.strerror(errno.EIO))  # as on NFS, for bytes that are synced already
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "close", late)
         journal.close()
-    again, found = Journal.take_up(tmp_path, list)
+    again, events = Journal.take_up(tmp_path, list)
     again.close()
-    assert found == [event(0)]
+    assert events == [event(0)]
 
 
 @given(st.data())
-def test_what_is_committed_is_there_once_and_in_order_whatever_the_files_do(tmp_path_factory, data):
+def test_committed_events_survive_file_faults_once_and_in_order(tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("faulty")
     journal = Journal(folder, lambda: datetime(2026, 1, 1, tzinfo=UTC))
     faulty = FaultyFiles(folder / JOURNAL_NAME, data.draw)
@@ -126,9 +126,9 @@ def test_what_is_committed_is_there_once_and_in_order_whatever_the_files_do(tmp_
                 except JournalError:
                     gone = True  # the coordinator ends
         if gone:
-            found, journal = after_a_power_cut(folder, faulty, journal)
-            assert len(found) >= committed
-            assert found == appended[: len(found)]
-            appended = found
-            committed = len(found)
+            events, journal = after_a_power_cut(folder, faulty, journal)
+            assert len(events) >= committed
+            assert events == appended[: len(events)]
+            appended = events
+            committed = len(events)
     journal.close()

@@ -1,10 +1,10 @@
-"""Files that are replaced whole, over a file system that fails as NFS does, and then loses power.
+"""Files that are replaced atomically, on a file system that fails like NFS and then loses power.
 
-The layer lies under `os`. A write may be short or fail after some bytes; a sync, a close (which is when NFS writes) and
-a rename may fail; a rename may be done although it is said to have failed, as when only the answer was lost, and half
-of it may be done when power goes: the old name is gone and the new one not there. A handle may be stale at any call.
-Laws: what was reported as written is there, power cut or not; what was reported as failed leaves the old bytes or the
-new ones, whole; a later try succeeds and leaves nothing else; a run is taken up from whole bytes that were recorded.
+`os` is patched. A write may be short or fail after some bytes; a sync, a close (when NFS writes) and a rename may fail;
+a rename may succeed although it reports an error, as when only the reply was lost; a power cut may leave it half done,
+with the old name gone and the new one missing. A handle may be stale at any call. Laws: bytes reported as written are
+kept; a reported failure leaves the old or the new bytes, whole; a retry succeeds and leaves no other file; a run
+resumes from recorded, whole bytes.
 """
 
 import errno
@@ -33,9 +33,9 @@ FAULTS = st.none() | st.tuples(
 
 
 class FaultyFiles:
-    """In place of four calls of `os`: the n-th of a kind fails, and writes are short.
+    """Replaces four calls of `os`: the n-th of a kind fails, and writes are short.
 
-    `fault`: the kind, n, and the number of the error; None: none.
+    `fault` is the kind, n and the errno, or None.
     """
 
     def __init__(self, fault, short):
@@ -71,7 +71,7 @@ FAULTY = st.builds(FaultyFiles, FAULTS, st.integers(7, 99))
 
 
 def tried(faulty, write):
-    """Whether it says that it has written."""
+    """Write with faults; return True if no error was raised."""
     with pytest.MonkeyPatch.context() as patch:
         for name in PATCHED:
             patch.setattr(os, name, getattr(faulty, name))
@@ -83,43 +83,43 @@ def tried(faulty, write):
 
 
 @given(st.data())
-def test_a_file_is_the_old_one_or_the_new_one_whatever_fails(tmp_path_factory, data):
+def test_a_failed_write_leaves_the_old_or_the_new_file_whole(tmp_path_factory, data):
     root = tmp_path_factory.mktemp("faulty")
-    there = b""
-    write_below(root, "folder/file", there, synced=True)
+    expected = b""
+    write_below(root, "folder/file", expected, synced=True)
     for number in range(1, data.draw(st.integers(1, 4)) + 1):
         new = bytes([number]) * data.draw(SIZES)
         if tried(data.draw(FAULTY), lambda new=new: write_below(root, "folder/file", new, synced=True)):
-            there = new
-        found = (root / "folder" / "file").read_bytes()
-        assert found in (there, new)
-        there = found
+            expected = new
+        stored = (root / "folder" / "file").read_bytes()
+        assert stored in (expected, new)
+        expected = stored
     write_below(root, "folder/file", b"last", synced=True)
     assert {path.name: path.read_bytes() for path in (root / "folder").iterdir()} == {"file": b"last"}
 
 
 @given(st.data())
-def test_a_run_is_taken_up_from_what_was_recorded(tmp_path_factory, data):
+def test_a_run_resumes_from_a_recorded_checkpoint_after_faults(tmp_path_factory, data):
     root = tmp_path_factory.mktemp("faulty")
     recorded = []
     for milestone in range(data.draw(st.integers(1, 4))):
         state = bytes([milestone]) * (1 + data.draw(SIZES))
-        said = []
+        checkpoints = []
 
-        def store(at=milestone, state=state, said=said):
-            said.append(durable.store(root, RUN, at, state))
+        def store(at=milestone, state=state, checkpoints=checkpoints):
+            checkpoints.append(durable.store(root, RUN, at, state))
 
         if not tried(data.draw(FAULTY), store):
-            store()  # the same worker, when there is room, or the next one: no milestone is left out
-        recorded.append((said[-1], state))  # the record is sent now
+            store()  # a retry by the same worker or by the next one: no milestone is skipped
+        recorded.append((checkpoints[-1], state))  # the record is sent now
     torn = data.draw(st.booleans(), label="power goes in the middle of a rename")
-    if torn and recorded:  # of the newest, which was written again by a worker that had not been heard
+    if torn and recorded:  # the newest file was rewritten by a worker whose report was lost
         (root / recorded[-1][0].file).unlink()
-    offered = tuple(one for one, _ in reversed(recorded))[:GENERATIONS]
+    offered = tuple(checkpoint for checkpoint, _ in reversed(recorded))[:GENERATIONS]
     taken = []
     milestone, damaged = durable.take_up(root, RUN, offered, taken.append)
     assert len(damaged) == (torn and bool(recorded))
     if taken:
-        assert taken == [dict((one.milestone, state) for one, state in recorded)[milestone]]
+        assert taken == [dict((checkpoint.milestone, state) for checkpoint, state in recorded)[milestone]]
     else:
-        assert len(recorded) <= torn, "the one before is kept in case the newest gets damaged"
+        assert len(recorded) <= torn, "the previous checkpoint is kept in case the newest is damaged"

@@ -1,4 +1,4 @@
-"""A reward function that forks: its child neither becomes a second worker nor outlives the first."""
+"""A reward function that forks: the child must not act as a second worker nor outlive the first."""
 
 import os
 import signal
@@ -36,14 +36,14 @@ sys.stdin.read()
 
 
 @pytest.mark.parametrize("call", [lambda link: link.send(SIGN), lambda link: link.close(finished=True)])
-def test_a_forked_child_that_comes_back_ends_at_the_link(tmp_path, call):
+def test_a_forked_child_that_uses_the_link_exits(tmp_path, call):
     link = Link(f"ipc://{tmp_path}/nobody", "w00/1")
     child = os.fork()
     if not child:
         call(link)
         os._exit(0)
     try:
-        _, status = eventually(lambda: (found := os.waitpid(child, os.WNOHANG))[0] and found, PATIENCE_S)
+        _, status = eventually(lambda: (waited := os.waitpid(child, os.WNOHANG))[0] and waited, PATIENCE_S)
     except AssertionError:
         os.kill(child, signal.SIGKILL)
         raise
@@ -53,7 +53,7 @@ def test_a_forked_child_that_comes_back_ends_at_the_link(tmp_path, call):
 
 
 @pytest.mark.parametrize("thread", ["main", "other"])
-def test_what_the_main_thread_forks_ends_with_its_worker(thread):
+def test_a_child_forked_by_the_main_thread_ends_with_its_worker(thread):
     line = [sys.executable, "-c", FORKER, thread]
     with subprocess.Popen(line, env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as worker:
         child = int(worker.stdout.readline())

@@ -1,4 +1,4 @@
-"""A reward function that writes into the experiment directory: no record changes; what it spoils is found and named."""
+"""A reward function that overwrites files of the experiment: no record changes, and damage is reported by file."""
 
 import shutil
 from contextlib import suppress
@@ -50,7 +50,7 @@ MADE = ("policies", "checkpoints", "logs", "summary.txt", "verdict.json", "repor
 
 @pytest.fixture(scope="module")
 def calm(tmp_path_factory):
-    """An experiment whose reward has left everything alone."""
+    """An experiment whose reward changes no file."""
     folder = tmp_path_factory.mktemp("calm")
     (folder / "mine.py").write_text(meddling.REWARD)
     with pytest.MonkeyPatch.context() as patch:
@@ -60,7 +60,7 @@ def calm(tmp_path_factory):
 
 
 def tried(calm: Path, folder: Path, *how: str) -> Path:
-    """The same experiment from its plan on, with a reward that does `how`."""
+    """Run the same plan again with a reward that changes the files `how`; return its directory."""
     experiment_dir = folder / "tried"
     shutil.copytree(calm, experiment_dir)
     for name in MADE:
@@ -75,16 +75,16 @@ def tried(calm: Path, folder: Path, *how: str) -> Path:
     return experiment_dir
 
 
-def test_what_is_found_afterwards(calm, tmp_path):
+def test_tidy_check_names_every_file_that_a_reward_damaged(calm, tmp_path):
     experiment_dir = tried(calm, tmp_path, *meddling.FOUND)
-    assert result_hash(load(experiment_dir).history) == result_hash(load(calm).history), "nothing spoilt was learnt"
+    assert result_hash(load(experiment_dir).history) == result_hash(load(calm).history), "the damage changed no record"
     checked = esper_ab("tidy", "--check", experiment_dir)
     assert checked.returncode == 5
     for file in meddling.FOUND:
         assert file in checked.stdout + checked.stderr
 
 
-def test_a_copy_of_code_that_is_changed_stops_the_experiment_and_costs_nothing(calm, tmp_path):
+def test_a_changed_copy_of_the_reward_code_stops_the_experiment_without_losses(calm, tmp_path):
     with pytest.raises(WorkerFailed, match=r"its copy in .*tried/rewards/.* was changed .*; put it back, then resume"):
         tried(calm, tmp_path, *meddling.STOPPED)
     assert not [run for run in load(tmp_path / "tried").history.runs.values() if run.lost]
@@ -94,7 +94,7 @@ _FIRST, *_OTHERS = meddling.GIVEN_UP
 
 
 @pytest.mark.parametrize("file", [_FIRST, *(pytest.param(file, marks=pytest.mark.slow) for file in _OTHERS)])
-def test_what_costs_a_replicate_is_named(file, calm, tmp_path):
+def test_a_file_whose_damage_costs_a_seed_is_named(file, calm, tmp_path):
     experiment_dir = tmp_path / "tried"
     with suppress(WorkerFailed):  # when the first replicate is lost as well
         tried(calm, tmp_path, file)

@@ -1,4 +1,4 @@
-"""Somebody who is no coordinator changes the files of an experiment while it goes on: a reward function, by mistake."""
+"""Foreign code, such as a reward function, changes the journal or directory of a running experiment."""
 
 import os
 import shutil
@@ -35,7 +35,7 @@ def entry(number):
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_nothing_is_written_to_a_journal_that_somebody_else_has_changed(tmp_path, change):
+def test_a_journal_changed_by_other_code_is_not_written_to(tmp_path, change):
     journal = Journal(tmp_path)
     path = tmp_path / JOURNAL_NAME
     journal.append(entry(0))
@@ -44,15 +44,15 @@ def test_nothing_is_written_to_a_journal_that_somebody_else_has_changed(tmp_path
     changed = path.read_bytes() if path.exists() else None
     journal.append(entry(1))
     for write in (journal.write, journal.commit, journal.close):
-        told = rf"{JOURNAL_NAME} was changed by other code.*esper-ab tidy .* --check"
+        message = rf"{JOURNAL_NAME} was changed by other code.*esper-ab tidy .* --check"
         if change == "removed":
-            told = rf"{JOURNAL_NAME} was removed while the experiment was running.*launch the experiment again"
-        with pytest.raises(JournalError, match=told):
+            message = rf"{JOURNAL_NAME} was removed while the experiment was running.*launch the experiment again"
+        with pytest.raises(JournalError, match=message):
             write()
     assert (path.read_bytes() if path.exists() else None) == changed
 
 
-def test_an_experiment_whose_journal_a_worker_writes_to_ends_at_once_and_can_be_gone_on_with(tmp_path, monkeypatch):
+def test_an_experiment_ends_if_a_worker_writes_to_its_journal_and_can_be_repaired(tmp_path, monkeypatch):
     plan = fake_plans.plan(episodes=3)
     calm = tmp_path / "calm"
     experiment_dir = tmp_path / "run"
@@ -72,8 +72,8 @@ def test_an_experiment_whose_journal_a_worker_writes_to_ends_at_once_and_can_be_
     check(experiment_dir, result_hash(load(calm).history))
 
 
-def test_an_experiment_whose_directory_is_moved_stops_and_is_gone_on_with_at_its_new_place(tmp_path, monkeypatch):
-    """Nothing is written to the folder that takes its place."""
+def test_an_experiment_whose_directory_is_moved_stops_and_resumes_from_there(tmp_path, monkeypatch):
+    """Nothing is written to a new folder at the old path."""
     plan = fake_plans.plan(episodes=3)
     calm = tmp_path / "calm"
     experiment_dir = tmp_path / "run"
@@ -84,19 +84,19 @@ def test_an_experiment_whose_directory_is_moved_stops_and_is_gone_on_with_at_its
     with monkeypatch.context() as patch:
         patch.setenv("SCRIBBLE_IN", str(experiment_dir / JOURNAL_NAME))
         patch.setenv("FAKE_FAULT", "move:a/0:1")
-        with pytest.raises(Moved, match=rf"^{experiment_dir} was moved .*: esper-ab resume {moved}$") as told:
+        with pytest.raises(Moved, match=rf"^{experiment_dir} was moved .*: esper-ab resume {moved}$") as error:
             experiment_run.run(plan, experiment_dir, LAUNCHER, ())
-    assert told.value.exit_code == 2
+    assert error.value.exit_code == 2
     assert [(path.name, path.read_text()) for path in experiment_dir.iterdir()] == [(JOURNAL_NAME, "foreign\n")]
     experiment_run.resume(moved, LAUNCHER, ())
     check(moved, result_hash(load(calm).history))
 
 
-def test_nothing_is_advised_that_cannot_help_once_an_experiments_directory_is_removed(tmp_path, monkeypatch):
+def test_the_error_after_a_removed_directory_advises_a_new_launch_only(tmp_path, monkeypatch):
     monkeypatch.setenv("SCRIBBLE_IN", str(tmp_path / "run" / JOURNAL_NAME))
     monkeypatch.setenv("FAKE_FAULT", "remove:a/0:1")
     (tmp_path / "run").mkdir()
-    with pytest.raises(JournalError, match=r"was removed while .*: launch the experiment again$") as told:
+    with pytest.raises(JournalError, match=r"was removed while .*: launch the experiment again$") as error:
         experiment_run.run(fake_plans.plan(episodes=3), tmp_path / "run", LAUNCHER, ())
-    assert not any(word in str(told.value) for word in ("resume", "tidy", "\n"))
+    assert not any(word in str(error.value) for word in ("resume", "tidy", "\n"))
     assert not (tmp_path / "run").exists()

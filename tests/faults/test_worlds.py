@@ -1,4 +1,4 @@
-"""Deaths at seeded places of workers and coordinators, in their own calls and from outside: nothing is lost."""
+"""Workers and coordinators are killed at seeded points, from inside and outside: no record is lost."""
 
 import pytest
 from support.fault_world import LIVES, PLAN, described, live, make_world, peaceful
@@ -12,12 +12,12 @@ from esper_ab.journal.lock import JOURNAL_NAME
 from esper_ab.journal.reading import read
 from esper_ab.launchers.inline import InlineLauncher
 
-RNG_SEEDS = (1, 4, 5)  # among them pieces of large messages, blows from outside, three lives
+RNG_SEEDS = (1, 4, 5)  # they cover chunks of large messages, kills from outside, three coordinators
 
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
-    """Result hash of the experiment without faults."""
+    """The result hash of the experiment without faults."""
     experiment_dir = tmp_path_factory.mktemp("undisturbed")
     experiment_run.run(PLAN, experiment_dir, InlineLauncher("support.fake_worker:main_in_thread"), ())
     return result_hash(fold(read(experiment_dir / JOURNAL_NAME)))
@@ -30,7 +30,7 @@ def undisturbed(tmp_path_factory):
         *(pytest.param(rng_seed, marks=pytest.mark.slow) for rng_seed in range(100, 160)),
     ],
 )
-def test_a_world_of_faults_ends_as_one_without(rng_seed, undisturbed, tmp_path):
+def test_an_experiment_with_faults_has_the_result_of_one_without(rng_seed, undisturbed, tmp_path):
     outcome = live(make_world(rng_seed), tmp_path / "run", undisturbed)
     assert not outcome.problem, described(outcome)
     assert outcome.faults >= 2 or rng_seed not in RNG_SEEDS, described(outcome)
@@ -45,7 +45,7 @@ def test_a_world_of_faults_ends_as_one_without(rng_seed, undisturbed, tmp_path):
         *(pytest.param(how, marks=pytest.mark.slow) for how in ("busy loop", "deadlock")),
     ],
 )
-def test_a_worker_that_hangs_in_the_middle_of_a_checkpoint(how, undisturbed, tmp_path):
+def test_a_worker_that_hangs_while_writing_a_checkpoint_is_restarted(how, undisturbed, tmp_path):
     death = Death(place="checkpoint write", n=3, moment="middle", how=how)
     world = peaceful(floor_s=3.0)
     world.deaths["w01/1"] = death
@@ -55,4 +55,4 @@ def test_a_worker_that_hangs_in_the_middle_of_a_checkpoint(how, undisturbed, tmp
     (hung,) = [event for event in read(tmp_path / "run" / JOURNAL_NAME) if isinstance(event, Incident)][:1]
     assert hung.category == "hung_worker"
     stacks = (tmp_path / "run" / "logs" / "w01.log").read_text()
-    assert ("in _die" in stacks) is (how != "SIGSTOP"), "a stopped process cannot say where it is"
+    assert ("in _die" in stacks) is (how != "SIGSTOP"), "a stopped process cannot write its stacks"

@@ -75,7 +75,7 @@ def test_device(pytestconfig: pytest.Config) -> Path:
     cache = pytestconfig.rootpath / ".pytest_cache" / "test-device"  # also with `-p no:cacheprovider`
     cache.mkdir(parents=True, exist_ok=True)
     with (cache / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # several processes of tests
+        fcntl.flock(lock, fcntl.LOCK_EX)  # for tests in several processes
         return build.library(cache, compiler, Path(torch.__file__).parent, torch.__version__)
 
 
@@ -107,7 +107,7 @@ def counted() -> Callable[..., int]:
 
 
 def _pinned(monkeypatch: pytest.MonkeyPatch, *, deterministic: bool) -> Iterator[None]:
-    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", "")  # so that it is as it was afterwards
+    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", "")  # so that monkeypatch restores it
     monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG")
     pin(Arithmetic(deterministic=deterministic))
     yield
@@ -116,11 +116,11 @@ def _pinned(monkeypatch: pytest.MonkeyPatch, *, deterministic: bool) -> Iterator
 
 @pytest.fixture
 def deterministic(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """As workers compute by default."""
+    """Deterministic arithmetic, the default of workers."""
     yield from _pinned(monkeypatch, deterministic=True)
 
 
 @pytest.fixture(params=[True, pytest.param(False, marks=pytest.mark.real_gpu)], ids=["deterministic", "free"])
 def pinned(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Both ways in which workers compute."""
+    """Deterministic and free arithmetic."""
     yield from _pinned(monkeypatch, deterministic=request.param)

@@ -1,4 +1,4 @@
-"""Banks on a real GPU: against the CPU, without waiting, short of memory, in half precision. Skips without CUDA."""
+"""Banks on a real GPU: equality with the CPU, no synchronisation, memory pressure, half precision."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from workers.kinds.growth.tasks import cifar10, digits, synthetic
 
 pytestmark = [
     pytest.mark.gpu,
-    pytest.mark.filterwarnings("default"),  # torch warns that its search for waits is a prototype, and of much else
+    pytest.mark.filterwarnings("default"),  # torch warns that its sync debug mode is a prototype
 ]
 CPU = torch.device("cpu")
 GPU = torch.device("cuda:0")
@@ -25,7 +25,7 @@ every_task = pytest.mark.parametrize("task", [synthetic.TASK, digits.TASK, cifar
 
 
 def epoch(bank: Bank, table: SeedTable, split: DeviceSplit) -> np.ndarray:
-    """Losses of one epoch of every environment."""
+    """Train one epoch in every environment and return the losses."""
     return bank.train_epoch(table, ROWS, split, orders(ENVS, len(split.y)))[0]
 
 
@@ -33,8 +33,8 @@ def epoch(bank: Bank, table: SeedTable, split: DeviceSplit) -> np.ndarray:
 @every_task
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
 @pytest.mark.usefixtures("pinned")
-def test_an_epoch_and_a_validation_are_those_of_the_cpu(task: Task, dtype: torch.dtype) -> None:
-    """To the last tensor in float64, where no pixel is so near an edge that another order of sums could decide."""
+def test_an_epoch_and_a_validation_equal_those_of_the_cpu(task: Task, dtype: torch.dtype) -> None:
+    """In float64 all tensors are compared: no ReLU is so near zero that the order of sums could matter."""
     found = []
     for device in (CPU, GPU):
         bank, table, split = crowded(task, device, SAMPLES, dtype)
@@ -48,7 +48,7 @@ def test_an_epoch_and_a_validation_are_those_of_the_cpu(task: Task, dtype: torch
 @every_task
 @pytest.mark.parametrize("amp", ["off", BF16, "fp16"])
 @pytest.mark.usefixtures("pinned")
-def test_no_step_waits_for_the_device(task: Task, amp: str) -> None:
+def test_a_training_step_does_not_synchronise_with_the_gpu(task: Task, amp: str) -> None:
     bank, table, split = crowded(task, GPU, SAMPLES, amp=amp)
     epoch(bank, table, split)  # kernels and workspaces are loaded
     torch.cuda.set_sync_debug_mode("error")
@@ -80,8 +80,7 @@ def test_deterministic_kernels_give_the_same_bits_again(task: Task, amp: str) ->
 @pytest.mark.parametrize("amp", ["off", BF16, "fp16"])
 @pytest.mark.usefixtures("deterministic")
 def test_memory_pressure_changes_no_bit(amp: str) -> None:
-    """Freed blocks are handed out again at once, and their old contents overwritten: a tensor that is still read by
-    somebody would change."""
+    """Freed blocks are reused and overwritten at once, so a tensor that is freed while still read would change."""
     results = []
     for pressed in (False, True):
         torch.cuda.empty_cache()
@@ -102,8 +101,8 @@ def test_memory_pressure_changes_no_bit(amp: str) -> None:
 
 
 @pytest.mark.usefixtures("deterministic")
-def test_an_overflow_in_float16_concerns_its_own_environment_alone() -> None:
-    """It keeps its host and halves its scale; every other environment has the bits that it has without the overflow."""
+def test_an_overflow_in_float16_affects_only_its_environment() -> None:
+    """It skips the step and halves its loss scale; the other environments keep their bits."""
     found = []
     for scale in (64.0, 2.0**60):
         bank, table, split = crowded(digits.TASK, GPU, BATCH, amp="fp16")
@@ -125,7 +124,7 @@ def test_an_overflow_in_float16_concerns_its_own_environment_alone() -> None:
 @pytest.mark.parametrize("task", [synthetic.TASK, digits.TASK], ids=lambda task: task.name)
 @pytest.mark.parametrize("amp", [BF16, "fp16"])
 @pytest.mark.usefixtures("pinned")
-def test_half_precision_trains_as_float32_nearly(task: Task, amp: str) -> None:
+def test_half_precision_losses_are_close_to_float32(task: Task, amp: str) -> None:
     half = crowded(task, GPU, SAMPLES, amp=amp)
     single = crowded(task, GPU, SAMPLES)
     if half[0].loss_scales is not None:

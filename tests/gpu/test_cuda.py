@@ -1,4 +1,4 @@
-"""GPUs, the real launcher: which devices did the work, read from the journal. Without a GPU on the test device."""
+"""Whole experiments on GPUs, with devices read from the journal. Without a GPU they use the test device."""
 
 import json
 import shutil
@@ -36,7 +36,7 @@ BOTH = ("--devices", "cuda:0", "cuda:1")
 Env = dict[str, str]
 MadeGpus = Callable[..., Env]
 two_gpus = pytest.mark.gpus(2)
-# In the second of three episodes of four steps, a worker dies, once: its name has the number of its process.
+# Kills the first incarnation of worker w01 in the second of three episodes of four steps.
 REWARD = """
 import itertools, multiprocessing, os, signal
 steps = itertools.count(1)
@@ -54,14 +54,14 @@ def begun(env: Env, module: str, *args: str | Path) -> subprocess.CompletedProce
 
 
 def said(env: Env, module: str, *args: str | Path) -> str:
-    """What a command printed."""
+    """Run a command and return its output."""
     done = begun(env, module, *args)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
 def small(*args: str) -> tuple[str, ...]:
-    """`args` with the flags of SMALL that they do not set: a flag that is given twice is refused."""
+    """Add the flags of SMALL that `args` do not set; a repeated flag is refused."""
     return (*(word for flag in SMALL.items() if flag[0] not in args for word in flag), *args)
 
 
@@ -76,7 +76,7 @@ def train(env: Env, folder: Path, *args: str) -> History:
 
 
 def devices_of_environments(history: History) -> dict[str, Counter[str]]:
-    """For every run, on which devices its environments trained in the last episode."""
+    """For every run, the devices of its environments in the last episode, counted."""
     return {name: Counter(env.device for env in records_of(run)[-1].envs) for name, run in history.runs.items()}
 
 
@@ -111,14 +111,14 @@ def test_two_groups_share_one_gpu(tmp_path: Path, gpus: Env, task: str, how: tup
 
 @pytest.mark.real_gpu
 def test_equal_groups_have_equal_records_on_a_gpu(tmp_path: Path, gpus: Env) -> None:
-    """In processes of their own, on the same GPU: what --deterministic, the default, promises."""
+    """In separate processes on the same GPU, as --deterministic, the default, promises."""
     history = train(gpus, tmp_path, *ALIKE, *LARGER, *SHARED, "--task", "digits")
     for replicate in range(2):
         assert digests(history, f"a/{replicate}") == digests(history, f"b/{replicate}")
 
 
 @two_gpus
-def test_without_devices_a_group_trains_on_each_gpu_and_the_first_screen_says_so(tmp_path: Path, gpus: Env) -> None:
+def test_without_devices_each_group_trains_on_its_own_gpu(tmp_path: Path, gpus: Env) -> None:
     done = launched(gpus, tmp_path, *ALIKE)
     assert done.returncode == 0, done.stdout + done.stderr
     assert " 2 at a time on cuda:0 and cuda:1" in " ".join(done.stdout.split())
@@ -130,7 +130,7 @@ def test_without_devices_a_group_trains_on_each_gpu_and_the_first_screen_says_so
 
 @two_gpus
 def test_a_gpu_without_bf16_trains_in_float16(tmp_path: Path, made_gpus: MadeGpus) -> None:
-    """bf16 is refused there in one line that names fp16; equal groups in fp16 have equal records, in two processes."""
+    """bf16 is refused in one line that suggests fp16; equal groups in fp16 have equal records."""
     env = made_gpus(capability=[7, 5])
     refused = launched(env, tmp_path, *ALIKE, *BOTH, "--amp", "bf16")
     assert refused.returncode == 2
@@ -150,8 +150,10 @@ def test_a_gpu_without_bf16_trains_in_float16(tmp_path: Path, made_gpus: MadeGpu
         pytest.param(("cuda:0", "cuda:1"), id="one each", marks=two_gpus),
     ],
 )
-def test_two_equal_groups_of_which_a_worker_dies_once(tmp_path: Path, gpus: Env, devices: tuple[str, ...]) -> None:
-    """One per GPU, or sharing one, at the same time: equal records.
+def test_equal_groups_have_equal_records_after_a_worker_death(
+    tmp_path: Path, gpus: Env, devices: tuple[str, ...]
+) -> None:
+    """The groups run at the same time, each on its own GPU or sharing one.
 
     `evaluate` repeats an evaluation, and the experiment resumes, on exchanged GPUs if there are two.
     """
@@ -161,7 +163,7 @@ def test_two_equal_groups_of_which_a_worker_dies_once(tmp_path: Path, gpus: Env,
     lanes = {"cuda:0/0", "cuda:0/1"} if len(devices) == 1 else {"cuda:0", "cuda:1"}
     assert {run.ref.device for run in history.runs.values()} == lanes
     assert digests(history, "a/0") == digests(history, "b/0")
-    assert [one.category for one in history.incidents] == ["worker_death", "restart"]
+    assert [entry.category for entry in history.incidents] == ["worker_death", "restart"]
 
     policy = tmp_path / "run" / "policies" / "a" / "0.pt"
     rows = json.loads(said(gpus, "esper_ab.commands.cli", "evaluate", policy, "--device", devices[-1], "--json"))
@@ -184,7 +186,7 @@ def test_two_equal_groups_of_which_a_worker_dies_once(tmp_path: Path, gpus: Env,
 
 @pytest.fixture(scope="module")
 def failed_once(test_device: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, History]:
-    """An experiment with a group on each of two GPUs, of which one fails once; and where its files are."""
+    """The folder and history of an experiment on two GPUs, one of which fails once."""
     folder = tmp_path_factory.mktemp("failed_once")
     (folder / "gpus").mkdir()
     env = build.environment(folder / "gpus", test_device, alone=True, lost_after={"1": 4000}, comes_back=True)
@@ -194,14 +196,14 @@ def failed_once(test_device: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 def test_a_gpu_that_fails_once_is_used_again_by_one_process_at_a_time(failed_once: tuple[Path, History]) -> None:
     folder, history = failed_once
     assert digests(history, "a/0") == digests(history, "b/0")
-    assert [one.category for one in history.incidents] == ["worker_death", "restart"]
+    assert [entry.category for entry in history.incidents] == ["worker_death", "restart"]
     _, *workers = lines_of(folder, "used")
     assert sorted(worker["gpus"] for worker in workers) == [[0], [1], [1]]
     assert {worker["command"][0] for worker in workers} == {"w00/1", "w01/1", "w01/2"}
 
 
 def test_only_the_preflight_and_workers_look_for_gpus(failed_once: tuple[Path, History]) -> None:
-    """Neither the coordinator nor the start process, nor another child; and a worker sees only its own."""
+    """The coordinator, the start process and other children do not; a worker sees only its own GPU."""
     preflight, *workers = lines_of(failed_once[0], "asked")
     assert "workers.commands.describe" in preflight["command"]
     assert sorted(worker["command"][0] for worker in workers) == ["w00/1", "w01/1", "w01/2"]
@@ -210,7 +212,7 @@ def test_only_the_preflight_and_workers_look_for_gpus(failed_once: tuple[Path, H
 
 @two_gpus
 @pytest.mark.slow  # what the worker says: tests/process/test_entry.py; what follows: the machine's unit tests
-def test_a_gpu_that_is_gone_ends_the_experiment_and_is_named(tmp_path: Path, made_gpus: MadeGpus) -> None:
+def test_a_lost_gpu_ends_the_experiment_and_is_named(tmp_path: Path, made_gpus: MadeGpus) -> None:
     done = launched(made_gpus(lost_after={"1": 1500}), tmp_path, *ALIKE, *BOTH)
     assert done.returncode == 4, done.stdout + done.stderr
     assert "unspecified launch failure" in done.stderr
@@ -242,24 +244,24 @@ def test_one_run_uses_gpus_and_a_cpu(tmp_path: Path, gpus: Env, count: int) -> N
 def test_a_run_that_does_not_fit_its_gpu_ends_the_experiment_with_the_remedy(
     tmp_path: Path, made_gpus: MadeGpus
 ) -> None:
-    """Which the preflight could not know: somebody takes the memory of both later."""
+    """The preflight cannot foresee it: another process takes the memory of both GPUs later."""
     most = 8 << 30
     env = made_gpus(memory=most, taken_later={"0": most - (1 << 20), "1": most - (1 << 20)})
     done = launched(env, tmp_path, *ALIKE, *BOTH)
     assert done.returncode == 4, done.stdout + done.stderr
     assert "fewer --n-envs or a smaller growth.batch_size need less" in done.stderr
-    assert not [one for one in load(tmp_path / "run").history.incidents if one.category == "restart"]
+    assert not [entry for entry in load(tmp_path / "run").history.incidents if entry.category == "restart"]
 
 
 def planned(env: Env, *args: str) -> str:
-    """The plan, in one line."""
+    """Return the text of the plan on one line."""
     command = (*small(*args), "--dry-run", "--output-dir", env["TEST_GPUS"], "-v")
     return " ".join(said(env, "esper_ab.launch", *command).split())
 
 
 @pytest.mark.gpus(8)
-def test_plans_for_eight_gpus_of_which_one_is_full(made_gpus: MadeGpus) -> None:
-    """None is planned twice, and the full one not at all."""
+def test_a_plan_for_eight_gpus_skips_the_full_one(made_gpus: MadeGpus) -> None:
+    """Each of the others is used at most once."""
     env = made_gpus(taken={"5": 8 << 30})
     plan = planned(env, "--groups", "a=shaped,b=shaped,c=shaped", "--devices", "cuda", "--devices-per-run", "2")
     assert "0: a on cuda:0+cuda:1, b on cuda:2+cuda:3, c on cuda:4+cuda:6 " in plan
@@ -267,8 +269,8 @@ def test_plans_for_eight_gpus_of_which_one_is_full(made_gpus: MadeGpus) -> None:
     assert "1 of 7 devices stay idle: cuda:7." in plan
 
 
-def test_a_plan_where_torch_is_for_other_gpus_says_that_one_is_unused(tmp_path: Path, made_gpus: MadeGpus) -> None:
-    """ROCm: torch calls its GPUs by CUDA's names."""
+def test_a_torch_build_for_other_gpus_is_refused(tmp_path: Path, made_gpus: MadeGpus) -> None:
+    """On ROCm, torch names its GPUs as CUDA does."""
     env = made_gpus(cuda=None, hip="6.4")
     done = launched(env, tmp_path, *ALIKE)
     assert done.returncode == 2

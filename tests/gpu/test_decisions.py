@@ -1,4 +1,4 @@
-"""What a decision asks of its GPU: waits, copies, and no other GPU."""
+"""The waits and copies of a decision on its GPU, and that it uses no other GPU."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -56,8 +56,8 @@ def environments(amp: str = "off") -> GrowthEnv:
 
 
 @pytest.mark.parametrize("amp", ["off", BF16, "fp16"])
-def test_a_decision_waits_twice_however_many_environments_there_are(counted: Counted, amp: str) -> None:
-    """Once for the losses of an epoch and once for those of its validation; nothing else comes back."""
+def test_a_decision_waits_twice_for_any_number_of_environments(counted: Counted, amp: str) -> None:
+    """Once for the losses of the epoch and once for those of the validation."""
     env = environments(amp)
     rng = np.random.default_rng(0)
     view = env.begin(paths_below(RngPath(0), ENVS))
@@ -74,7 +74,7 @@ def test_a_decision_waits_twice_however_many_environments_there_are(counted: Cou
     assert len(set(env.lifecycle.table.blueprint.flatten().tolist())) > 3
 
 
-def test_all_births_of_a_decision_are_one_upload(counted: Counted) -> None:
+def test_all_new_seed_modules_of_a_decision_are_one_upload(counted: Counted) -> None:
     bank = Bank(TASK, TASK.slots, np.arange(ENVS), GrowthSettings(), data_on(OWN).train.x)
     bank.begin_episode([env_path(row) for row in range(ENVS)])
     plain, _ = make_bank(ENVS, torch.float32)
@@ -91,12 +91,12 @@ def test_all_births_of_a_decision_are_one_upload(counted: Counted) -> None:
         assert torch.equal(stack.values.cpu(), plain._seeds[key].values)
 
 
-def test_the_preflight_times_until_the_gpu_has_done_its_work(counted: Counted) -> None:
+def test_the_preflight_timer_waits_for_the_gpu(counted: Counted) -> None:
     asked = Questions(task="synthetic", data_dir="", user_rewards=(), hosts=2, batch_size=8)
     downloads, waits, uploads = (counted(what) for what in ("downloads", "waits", "uploads"))
     assert step_s(asked, OWN) > 0.0
     epochs = counted("downloads") - downloads
-    blocking = 2  # of its images and labels
+    blocking = 2  # uploads of images and labels
     assert (epochs, counted("waits") - waits) == (2, 2 + blocking + 2)  # `seconds` waits before and after the second
     assert counted("uploads") > uploads + blocking
 
@@ -119,8 +119,8 @@ def records(session: Session, *episodes: int) -> list[Any]:
     return [session.train(episode, quiet, quiet).digest for episode in episodes]
 
 
-def test_an_episode_waits_twice_per_step_and_an_update_never(counted: Counted) -> None:
-    """The policy is on the CPU. At its end, an episode also waits once, for its held-out accuracies."""
+def test_an_episode_waits_twice_per_step_and_an_update_does_not(counted: Counted) -> None:
+    """The policy is on the CPU. At its end an episode waits once more, for its held-out accuracies."""
     session = made(OWN, "off")
     at_update = []
     records(session, 0)  # loads kernels
@@ -130,8 +130,8 @@ def test_an_episode_waits_twice_per_step_and_an_update_never(counted: Counted) -
     assert [counted("waits"), counted("downloads")] == at_update[:2]
 
 
-def test_a_run_touches_no_gpu_but_its_own(counted: Counted, tmp_path: Path) -> None:
-    """Neither torch's default one, nor the CPU where both would be mixed: that is an error."""
+def test_a_run_uses_only_its_own_gpu(counted: Counted, tmp_path: Path) -> None:
+    """It does not use torch's default GPU; mixing GPU and CPU tensors would raise."""
     before = counted("calls", OTHER), counted("bytes", OTHER)
     session = made(OWN, "off")
     own = counted("calls")
@@ -145,8 +145,8 @@ def test_a_run_touches_no_gpu_but_its_own(counted: Counted, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("amp", [BF16, "fp16"])
-def test_a_run_goes_on_from_its_checkpoint_on_another_gpu(amp: str) -> None:
-    """To the bits of one that was not interrupted."""
+def test_a_run_resumes_from_its_checkpoint_on_another_gpu(amp: str) -> None:
+    """It gives the bits of an uninterrupted run."""
     whole = made(OWN, amp)
     first = made(torch.device("cuda:0"), amp)
     second = made(OWN, amp)
@@ -156,14 +156,14 @@ def test_a_run_goes_on_from_its_checkpoint_on_another_gpu(amp: str) -> None:
     assert [*begun, *records(second, 1)] == expected
 
 
-def test_a_checkpoint_is_read_where_its_gpu_is_not() -> None:
-    """Were one of its tensors on a GPU, it would come back on the CPU."""
+def test_a_checkpoint_is_loaded_to_the_cpu() -> None:
+    """Also if it contains a tensor of a GPU that is absent."""
     state = state_bytes.from_bytes(state_bytes.to_bytes({"tensor": torch.ones(3, device=OWN)}))
     assert state["tensor"].device.type == "cpu"
 
 
-def test_tensors_of_two_gpus_are_not_mixed() -> None:
-    """By a GPU, and by the test device."""
+def test_mixing_tensors_of_two_gpus_raises() -> None:
+    """On real GPUs and on the test device."""
     with pytest.raises(RuntimeError, match="same device"):
         torch.ones(3, device=OWN) + torch.ones(3, device="cuda:0")
     with pytest.raises(RuntimeError, match="same device"):

@@ -1,4 +1,4 @@
-"""What scripts/smoke_cuda leaves out on a server with one GPU, and with two, is what skipped.toml says, and no more."""
+"""scripts/smoke_cuda skips exactly the tests in skipped.toml, on servers with one and with two GPUs."""
 
 import json
 import os
@@ -33,8 +33,8 @@ def test_a_server_with_gpus_skips_exactly_the_stored_tests(
     assert json.loads(result.read_text()) == stored
 
 
-def test_no_test_decides_in_its_body_to_be_skipped() -> None:
-    """The stored list could not have it."""
+def test_no_gpu_test_skips_itself_in_its_body() -> None:
+    """Such a skip could not be in the stored list."""
     files = [path for path in HERE.glob("test_*.py") if path != Path(__file__)]
     assert len(files) > 4
     assert [path.name for path in files if re.search(r"pytest\.(skip|importorskip)\(", path.read_text())] == []

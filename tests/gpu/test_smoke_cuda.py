@@ -1,4 +1,4 @@
-"""scripts/smoke_cuda: it passes only where GPU tests ran on as many GPUs as required, and its last line says so."""
+"""scripts/smoke_cuda passes only if GPU tests ran on as many GPUs as required; its last line counts them."""
 
 import os
 import re
@@ -37,7 +37,7 @@ def smoked(folder: Path, *args: str, env: dict[str, str] | None = None, smi: str
 
 
 @no_gpu
-def test_without_a_gpu_its_last_line_says_that_none_was_tested_unless_one_is_required(tmp_path: Path) -> None:
+def test_without_a_gpu_the_smoke_test_passes_unless_one_is_required(tmp_path: Path) -> None:
     status, last, _ = smoked(tmp_path, "-k", REAL_ONLY)
     assert (status, last) == (0, "no GPU was tested; 0 of 3 GPU tests on the test device; skipped: 3 (need a real GPU)")
     status, last, error = smoked(tmp_path, "--require-gpus", "1")
@@ -47,7 +47,7 @@ def test_without_a_gpu_its_last_line_says_that_none_was_tested_unless_one_is_req
 
 
 @no_gpu
-def test_it_fails_with_both_versions_where_torch_cannot_use_a_gpu(tmp_path: Path) -> None:
+def test_a_gpu_that_torch_cannot_use_fails_with_both_versions(tmp_path: Path) -> None:
     status, last, error = smoked(tmp_path, smi=SMI)
     assert (status, last) == (1, "")
     assert error.startswith("error: this machine has a GPU that torch cannot use: driver 570.12, torch ")
@@ -55,7 +55,7 @@ def test_it_fails_with_both_versions_where_torch_cannot_use_a_gpu(tmp_path: Path
     assert error.count("\n") == 1
 
 
-def test_a_gpu_that_is_required_is_there_but_no_test_runs_on_it(test_device: Path, tmp_path: Path) -> None:
+def test_a_required_gpu_on_which_no_test_ran_fails(test_device: Path, tmp_path: Path) -> None:
     env = build.environment(tmp_path, test_device, 1)
     status, _, error = smoked(tmp_path, "--require-gpus", "1", "-k", REAL_ONLY, env=env)
     assert (status, error) == (1, "error: no GPU test was executed; skipped: 3 (need a real GPU)\n")
@@ -78,7 +78,7 @@ def test_the_last_line_counts_tests_gpus_and_reasons() -> None:
     )
 
 
-def test_ci_requires_a_gpu_where_there_is_a_runner_and_installs_the_torch_of_the_test_device() -> None:
+def test_ci_requires_a_gpu_on_gpu_runners_and_pins_torch_for_the_test_device() -> None:
     jobs = {job.partition(":")[0]: job for job in re.split(r"^  (?=\w+:)", CI.read_text(), flags=re.MULTILINE)}
     assert "scripts/smoke_cuda --require-gpus 1\n" in jobs["cuda"]
     assert "vars.CUDA_RUNNER == 'true'\n" in jobs["cuda"]

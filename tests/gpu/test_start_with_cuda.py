@@ -1,4 +1,4 @@
-"""Where a user's package has initialised CUDA in the start process, no worker is forked from it."""
+"""No worker is forked from a start process in which a user's package has initialised CUDA."""
 
 import json
 import subprocess
@@ -20,10 +20,10 @@ print(json.dumps([worker.exitcode, launcher.spawned_because]))
 """
 
 
-def test_after_cuda_was_initialised_workers_are_spawned_not_forked(
+def test_workers_are_spawned_after_cuda_was_initialised(
     tmp_path: Path, made_gpus: Callable[..., dict[str, str]]
 ) -> None:
-    """On the test device, which refuses a fork's calls as CUDA does."""
+    """The test device refuses calls after a fork, as CUDA does."""
     command = [sys.executable, "-c", STARTED, str(tmp_path)]
     done = subprocess.run(command, env=made_gpus(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

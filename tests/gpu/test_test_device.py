@@ -1,4 +1,4 @@
-"""The tests of tests/gpu that compute in their own process, on the test device: in one that has it."""
+"""Run the GPU tests that compute in their own process in a child process with the test device."""
 
 import re
 import subprocess
@@ -13,7 +13,7 @@ IN_PROCESS = ["test_bank_on_gpu.py", "test_decisions.py"]
 
 
 @pytest.mark.gpus(2)
-def test_what_needs_no_real_gpu_passes(
+def test_in_process_gpu_tests_pass_on_the_test_device(
     made_gpus: Callable[..., dict[str, str]], record_property: Callable[[str, object], None]
 ) -> None:
     command = [sys.executable, "-m", "pytest", "-m", "gpu", "-p", "no:cacheprovider", *map(HERE.joinpath, IN_PROCESS)]

@@ -1,4 +1,4 @@
-"""What rules of the house share is given back when a file of them is done: it is hundreds of megabytes."""
+"""Free the cached syntax trees, hundreds of megabytes, after each file of house tests."""
 
 import pytest
 from house.sources import nodes

@@ -1,4 +1,4 @@
-"""The files that rules of the house are about, and the calls in them."""
+"""The source files that house rules check, and the calls in them."""
 
 import ast
 import functools
@@ -15,7 +15,7 @@ def name_of(path: Path) -> str:
 
 
 def breaking(rule: Callable[[str], object], files: Iterable[Path] = SOURCES) -> set[str]:
-    """The names of `files` in whose text `rule` finds something."""
+    """Return the names of the files in which `rule` finds a violation."""
     return {name_of(path) for path in files if rule(path.read_text(encoding="utf-8"))}
 
 

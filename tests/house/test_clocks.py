@@ -1,13 +1,13 @@
-"""Limits are measured by a clock that nobody sets: whoever steps the time of day, by hand or by NTP, ends no run.
+"""Time limits use a monotonic clock, so a step of the wall clock, by hand or by NTP, ends no run.
 
-Durations on a GPU are measured by one function, which waits for it: a call returns before its kernels have run.
+Durations on a GPU are measured by one function that synchronises: a call returns before its kernels have run.
 """
 
 import ast
 
 from house.sources import ROOT, SOURCES, breaking, calls, name_of
 
-# Where the time of day is asked for: what it is written into, or the times of files that it is compared with.
+# Modules that read the wall clock, and what they write it into or compare it with.
 ASKED_FOR = {
     "esper_ab/api/requested.py": "the date in an experiment's name",
     "esper_ab/campaign/directory.py": "the time in an experiment's name",
@@ -21,14 +21,14 @@ ASKED_FOR = {
 WALL = {"time.time", "time.time_ns", "datetime.now", "datetime.utcnow", "date.today"}
 
 
-def test_the_time_of_day_is_asked_for_where_it_is_written_down_only():
+def test_only_known_modules_read_the_wall_clock():
     def asks(source: str) -> bool:
         return any(ast.unparse(call.func) in WALL for call in calls(source))
 
     assert breaking(asks) == ASKED_FOR.keys()
 
 
-# Where durations are measured in processes that may have a GPU, and what makes it right.
+# Modules that measure durations in processes that may have a GPU, and why that is correct.
 TIMES = {
     "workers/kinds/growth/layers/device.py": "the one function, `seconds`, which waits for the GPU before and after",
     "workers/environments.py": "phases of an episode, each of which ends with its results on the host",
@@ -56,7 +56,7 @@ _CLOCKS = ("perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns", "proc
 
 
 def times(source: str) -> bool:
-    """Whether a duration is measured, or a GPU's events are, which are no clock of ours."""
+    """True if the source measures a duration or uses CUDA events."""
     called = [ast.unparse(call.func) for call in calls(source)]
     return any(
         name.rpartition(".")[2] in _CLOCKS or name.startswith("timeit.") or name.endswith("cuda.Event")
@@ -64,13 +64,13 @@ def times(source: str) -> bool:
     )
 
 
-def test_a_gpu_is_timed_by_one_function():
+def test_only_one_function_times_a_gpu():
     assert times("began = time.perf_counter()")
     assert times("timeit.repeat(step, number=1)")
     assert breaking(times, BESIDE_GPUS + BENCHMARKS) == TIMES.keys()
 
 
-def test_that_function_waits_for_the_gpu_before_and_after():
+def test_the_gpu_timer_waits_for_the_gpu_before_and_after():
     tree = ast.parse((ROOT / "workers" / "kinds" / "growth" / "layers" / "device.py").read_text())
     (seconds,) = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "seconds"]
     order = [ast.unparse(call.func) for line in seconds.body for call in calls(ast.unparse(line))]

@@ -1,6 +1,6 @@
-"""msgspec analyses a type when it is first used, and two threads that do so at once end the process (seen with 0.22).
+"""msgspec analyses a type at its first use; two threads that do so at once crash the process (seen with 0.22).
 
-So what is decoded is analysed when its module is imported, whoever may call it later: an HTTP server, a node's reader.
+So every module makes its decoders when it is imported, before an HTTP server or a reader thread can call it.
 """
 
 import ast
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from house.sources import breaking
 
-# Where the type is not known before.
+# Modules that learn the type only at the call.
 KNOWN_LATER = {
     "esper_ab/api/arguments.py": "the type of one argument or setting, which is no struct",
     "esper_ab/settings/values.py": "the type of one key, which is no struct",
@@ -27,13 +27,13 @@ def _calls(node: ast.AST) -> Iterator[tuple[str, str]]:
             continue
         name = ast.unparse(call.func)
         place = 1 if name in _DECODES else 0
-        types = [*call.args[place : place + 1], *(one.value for one in call.keywords if one.arg == "type")]
+        types = [*call.args[place : place + 1], *(keyword.value for keyword in call.keywords if keyword.arg == "type")]
         if name in _DECODES or name in _DECODERS:
             yield name, ast.unparse(types[0]) if types else ""
 
 
 def _late(source: str) -> list[str]:
-    """Types that are analysed in a function although the module does not do so when it is imported."""
+    """Return the types that are first analysed inside a function."""
     tree = ast.parse(source)
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.Lambda)]
     within = {call for function in functions for call in _calls(function)}
@@ -43,5 +43,5 @@ def _late(source: str) -> list[str]:
     )
 
 
-def test_types_are_analysed_when_their_module_is_imported():
+def test_decoders_are_made_when_their_module_is_imported():
     assert breaking(_late) == KNOWN_LATER.keys()

@@ -1,4 +1,4 @@
-"""The rules of the house that no linter knows: file sizes, live settings, streams, child processes, opened files."""
+"""House rules that no linter checks: file sizes, unused settings, streams, child processes, opened files."""
 
 import ast
 import re
@@ -24,7 +24,7 @@ def test_no_file_is_too_long():
 
 def _long_functions(source: str) -> list[str]:
     functions = [node for node in nodes(source) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-    return [one.name for one in functions if (one.end_lineno or 0) - one.lineno >= FUNCTION_LINE_CEILING]
+    return [node.name for node in functions if (node.end_lineno or 0) - node.lineno >= FUNCTION_LINE_CEILING]
 
 
 def test_no_function_is_too_long():
@@ -36,7 +36,7 @@ def _inner_headers(source: str) -> list[str]:
     return re.findall(r"^# -{2,} .*$", source, re.MULTILINE)
 
 
-def test_no_module_has_headers_because_it_is_one_idea():
+def test_no_module_has_section_headers():
     assert _inner_headers("x = 1\n\n# --- limits ---\n") == ["# --- limits ---"]
     assert breaking(_inner_headers) == set()
 
@@ -52,8 +52,8 @@ def test_most_functions_of_the_packages_have_a_docstring():
     assert 100 * documented / len(functions) >= LEAST_DOCUMENTED_PERCENT
 
 
-def test_no_merge_was_left_unfinished():
-    """No file has a line as `git merge` leaves it where two sides disagree."""
+def test_no_file_has_a_merge_conflict_marker():
+    """No file has a conflict marker of `git merge`."""
     unmerged = re.compile(r"^(?:<{7}|>{7}|\|{7}) .*$", re.MULTILINE)
     folders = ("esper_ab", "workers", "tests", "scripts", "docs")
     written = [*ROOT.glob("*.*"), *(path for folder in folders for path in (ROOT / folder).rglob("*"))]
@@ -61,12 +61,12 @@ def test_no_merge_was_left_unfinished():
     assert not [path for path in texts if path.is_file() and unmerged.search(path.read_text())]
 
 
-# What the values of a section's settings are called where they are read, besides the section's own name.
+# Other names under which the settings of a section are read, besides the section's own.
 CALLED = {"": {"experiment", "asked"}, "growth": {"rule"}}
 
 
 def test_every_setting_is_read_somewhere():
-    """A setting with one possible value is a statement in the record, not a switch: nothing needs to read it."""
+    """A setting with a single possible value only documents a fact, so nothing needs to read it."""
     read = defaultdict(set)
     for path in set(SOURCES) - DECLARATIONS:
         for node in nodes(path.read_text()):
@@ -90,18 +90,18 @@ def _makes_streams(source: str) -> bool:
     return re.search(r"cuda\.(Stream|stream|ExternalStream)\b", source) is not None and "record_stream" not in source
 
 
-def test_whoever_makes_a_stream_records_its_tensors_on_it():
-    """A tensor used on another stream than its own may be given away while it is read, unless it is recorded there."""
+def test_a_module_that_makes_a_cuda_stream_records_tensors_on_it():
+    """Without `record_stream`, a tensor read on another stream may be freed and reused meanwhile."""
     assert breaking(_makes_streams) == set()
 
 
 def _starts_python(source: str) -> list[int]:
-    """Lines with a command line for a Python of one's own, or a spawned process that may import what a user has.
+    """Lines that start a Python or spawn a process without keeping the user's modules out.
 
-    A user's folder may have a `workers`, or a queue.py: `child_command` keeps it out of the children.
+    A user's folder may have a `workers` or a queue.py; `child_command` hides it from children.
     """
     lists = [node for node in nodes(source) if isinstance(node, (ast.List, ast.Tuple))]
-    lines = [node.lineno for node in lists if any(ast.unparse(one) == "sys.executable" for one in node.elts)]
+    lines = [node.lineno for node in lists if any(ast.unparse(item) == "sys.executable" for item in node.elts)]
     kinds = r"(.*\.)?((multiprocessing|get_context\(.*\))\.(Process|Pool)|ProcessPoolExecutor|multiprocessing\.spawn)"
     if "with without_users_main_module():" not in source:
         lines += [node.lineno for node in calls(source) if re.fullmatch(kinds, ast.unparse(node.func))]
@@ -109,29 +109,29 @@ def _starts_python(source: str) -> list[int]:
 
 
 def _forgets_bytes(source: str) -> list[str]:
-    """Handlers that forget bytes which are no text: msgspec raises no MsgspecError for them; UNREADABLE has both."""
+    """Handlers that miss invalid UTF-8, for which msgspec raises no MsgspecError; UNREADABLE has both errors."""
     return re.findall(r"except .*msgspec\.(?:MsgspecError|DecodeError)", source)
 
 
 def _untyped_commands(source: str) -> list[str]:
-    """Commands for a user with a value in them: `contracts.wording` quotes, for a path may have a space."""
+    """Commands for users with an unquoted value: a path may have a space, so use `contracts.wording`."""
     return re.findall(r"esper-ab (?!is )[a-z]+ [^`\"';]*\{[^`\"';]*", source)
 
 
 def _unaddressed(source: str) -> list[str]:
-    """Commands for a user that lack the experiment's directory, and fail where they are pasted."""
+    """Commands for users without the experiment's directory, which fail when pasted."""
     about_experiments = "export|logs|query|report|resume|status|stop|tidy"
     return re.findall(rf"`esper-ab (?:{about_experiments})`", re.sub(r'(?s)""".*?"""|#.*?\n', "", source))
 
 
 def _misses_an_exit(source: str) -> list[int]:
-    """Handlers of Exception, which SystemExit is none of: a user who calls sys.exit() ends no process of ours."""
+    """Handlers of Exception, which miss SystemExit: a user's sys.exit() must not end a worker."""
     handlers = (node for node in nodes(source) if isinstance(node, ast.ExceptHandler) and node.type)
     return [node.lineno for node in handlers if ast.unparse(node.type) == "Exception"]
 
 
 def _imports_in_a_loop(source: str) -> list[int]:
-    """An import within a loop is paid for in every turn, and hides what a module needs."""
+    """Imports within a loop, which cost time in every iteration and hide dependencies."""
     loops = (node for node in nodes(source) if isinstance(node, ast.For | ast.While))
     return [node.lineno for loop in loops for node in ast.walk(loop) if isinstance(node, ast.Import | ast.ImportFrom)]
 
@@ -146,7 +146,7 @@ def _share(term: ast.expr) -> float | None:
 
 
 def _literal_averages(source: str) -> list[int]:
-    """Lines with a smoothing whose weight is written where it is used: 0.9 * x + 0.1 * y, or lerp(x, 0.1)."""
+    """Lines with a literal smoothing weight: 0.9 * x + 0.1 * y, or lerp(x, 0.1)."""
     lines = []
     for node in nodes(source):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
@@ -160,12 +160,12 @@ def _literal_averages(source: str) -> list[int]:
 
 
 def _forks(source: str) -> list[int]:
-    """Processes that fork: none may do so after it has initialised CUDA."""
+    """Lines that fork: a process with CUDA initialised must not."""
     forking = r"os\.fork(pty)?\(.*|(.*\.)?(get_context|set_start_method)\(.*\bfork(server)?\b.*\)"
     return [node.lineno for node in calls(source) if re.fullmatch(forking, ast.unparse(node))]
 
 
-# A rule, what breaks it, and the folders or the one file that it does not hold for.
+# A rule, an example that breaks it, and a pattern of the files that are exempt.
 RULES: list[tuple[Callable[[str], list[int] | list[str]], str, str]] = [
     (_starts_python, 'subprocess.run([sys.executable, "-m", module])', "esper_ab/contracts/own_packages.py"),
     (_starts_python, "with ProcessPoolExecutor() as pool: ...", "esper_ab/contracts/own_packages.py"),
@@ -183,7 +183,7 @@ RULES: list[tuple[Callable[[str], list[int] | list[str]], str, str]] = [
 
 
 @pytest.mark.parametrize(("broken", "example", "but_for"), RULES, ids=lambda part: getattr(part, "__name__", ""))
-def test_a_rule_is_kept_and_its_breach_would_be_found(broken, example, but_for):
+def test_no_module_breaks_a_rule_and_the_rule_catches_its_example(broken, example, but_for):
     assert broken(example)
     concerned = [path for path in SOURCES if not re.fullmatch(but_for, name_of(path))]
     assert breaking(broken, concerned) == set()
@@ -193,7 +193,7 @@ def test_a_rule_is_kept_and_its_breach_would_be_found(broken, example, but_for):
 
 
 OPEN_SAFELY = ("os.O_EXCL", "os.O_DIRECTORY", "os.O_NONBLOCK", "os.O_NOFOLLOW", "os.devnull", "_FOLDER")
-# Who changes files by themselves: those that others go through, and those whose files are in no experiment directory.
+# Modules that change files directly: shared helpers, and files outside experiment directories.
 WRITES_ITSELF = {
     "contracts/files_below.py": "the one place",
     "contracts/private_folder.py": "temporary folders",
@@ -219,17 +219,17 @@ _CHANGES = re.compile(
 
 
 def _opens_to_write(call: ast.Call) -> bool:
-    """`open` of any kind with a mode that writes; a mode that is no literal might."""
+    """True if the call opens a file with a writing mode, or with a mode that is not a literal."""
     name = ast.unparse(call.func)
     if not (name in ("open", "io.open", "io.FileIO") or name.endswith(".open")) or name in ("os.open", "tarfile.open"):
         return False
     place = 1 if name in ("open", "io.open", "io.FileIO") else 0
-    modes = [*call.args[place : place + 1], *(one.value for one in call.keywords if one.arg == "mode")]
+    modes = [*call.args[place : place + 1], *(keyword.value for keyword in call.keywords if keyword.arg == "mode")]
     return any(not isinstance(mode, ast.Constant) or bool(set(str(mode.value)) & set("wax+")) for mode in modes)
 
 
 def _changes(source: str) -> list[str]:
-    """Calls that open a file for writing by its name, or make, replace or remove one."""
+    """Calls that open a file for writing by name, or create, replace or remove one."""
     there = calls(source)
     found = [call for call in there if _CHANGES.fullmatch(ast.unparse(call.func)) or _opens_to_write(call)]
     replaces = [call for call in there if isinstance(call.func, ast.Attribute) and call.func.attr == "replace"]
@@ -239,7 +239,7 @@ def _changes(source: str) -> list[str]:
     return [ast.unparse(call) for call in found + [one for one in opens if any(w in ast.unparse(one) for w in writes)]]
 
 
-# Who reads files in a way of its own: only what the system or this installation has, or the process itself has made.
+# Modules that read files directly: of the system or this installation, or made by the process itself.
 READS_ITSELF = {
     "contracts/private_folder.py": "opens the file that it locks, without blocking",
     "contracts/regular_file.py": "the one place",
@@ -254,7 +254,7 @@ READS_ITSELF = {
     "readers/sql.py": "likewise",
     "contracts/own_packages.py": "likewise",
     "contracts/installed_code.py": "likewise",
-    "workers/kinds/growth/datasets/task.py": "likewise",
+    "workers/kinds/growth/tasks/digits.py": "likewise",
     "workers/native/build.py": "the cache of kernels",
     "workers/kinds/trainer/trial.py": "a file that it has written itself",
     "workers/storage/state_bytes.py": "from memory",
@@ -267,7 +267,7 @@ _READS = re.compile(
 
 
 def _reads(source: str) -> list[str]:
-    """Calls that open a file by its name and could read from it, or wait for the other end of a pipe."""
+    """Calls that open a file by name for reading, and could block on a pipe."""
     there = calls(source)
     found = [call for call in there if _READS.fullmatch(ast.unparse(call.func))]
     found += [
@@ -286,7 +286,7 @@ def _reads_only(source: str) -> list[str]:
     return [call for call in _reads(source) if not _opens_to_write(ast.parse(call).body[0].value)]
 
 
-# Where a name becomes code, and why no received file can choose it. What follows from that: tests/security.
+# Modules that import by name, and why a received file cannot choose the name; see tests/security.
 IMPORTS_BY_NAME = {
     "__init__.py": "names of the package itself",
     "commands/cli.py": "names of commands",
@@ -321,12 +321,12 @@ def _imports_by_name(source: str) -> list[str]:
         (_imports_by_name, IMPORTS_BY_NAME),
     ],
 )
-def test_files_are_changed_and_read_and_names_become_code_in_known_places(rule, known):
+def test_only_known_modules_write_read_or_import_by_name(rule, known):
     assert {name.removeprefix("esper_ab/") for name in breaking(rule)} == known.keys()
 
 
 def test_no_class_name_is_defined_twice():
-    """One name, one meaning, in both packages together; a script or a test may have a class of its own."""
+    """Across both packages; scripts and tests are exempt."""
     defined = Counter(
         node.name
         for path in SOURCES

@@ -1,6 +1,6 @@
-"""What a command loads: seconds of imports before a line of help are seconds of the user's.
+"""Modules that commands load, because imports delay every call.
 
-`esper-ab --help` imports no command, the help of a command nothing heavy, and a command no more than its allowance.
+`esper-ab --help` imports no command, the help of a command no heavy library, and a command only the allowed ones.
 """
 
 import ast
@@ -24,8 +24,8 @@ HEAVY = {"torch", "numpy", "scipy", "matplotlib", "duckdb", "msgpack", "zmq", "j
 TO_TRAIN = {"esper_ab.campaign.planning", "esper_ab.campaign.running"}
 PLANNING = "slurm-script"  # it plans the experiment to know how long it takes
 LONGEST_HELP = 100  # characters of a line of the table: more would not fit a terminal of 120
-# What a command may load when it is called; children, as the preflight, do not count. Those that train, and so are
-# called in other tests, may load all but torch, which is the workers'. Scipy is for several pairs: here there is one.
+# Heavy libraries that a command may load; child processes, such as the preflight, do not count. Training commands are
+# called in other tests and may load all but torch. Scipy is needed for several pairs: here there is one.
 TRAINING = {"calibrate", "launch", "resume"}
 ALLOWED = {
     "cite": {"numpy"},
@@ -38,7 +38,7 @@ ALLOWED = {
     "query": {"duckdb"},
     "report": {"numpy", "matplotlib", "jinja2"},
 }
-LIGHT = set(leaves()) - TRAINING - ALLOWED.keys()  # all others, also one that is new: nothing
+LIGHT = set(leaves()) - TRAINING - ALLOWED.keys()  # all others, including new ones, may load none
 CALLS: dict[str, tuple[str, ...]] = {
     "compare": ("compare", "EXPERIMENT", "COPY"),
     "design": ("design", "--groups", "a,b", "--seeds", "6", "--margin", "1", "--dry-run"),
@@ -70,7 +70,7 @@ LOADED = (
 
 
 def loaded(*calls: tuple[str, ...], folder: Path) -> list[tuple[int, str, set[str]]]:
-    """Exit status, errors and all modules of one process after each of `calls`."""
+    """Make the calls in one process; return exit status, stderr and all loaded modules after each."""
     child = python("-c", LOADED, json.dumps(calls), folder=folder)
     return [(status, error, set(modules)) for status, error, modules in json.loads(child.stdout.splitlines()[-1])]
 
@@ -79,31 +79,31 @@ def heavy(modules: set[str]) -> set[str]:
     return {name.partition(".")[0] for name in modules} & HEAVY
 
 
-def test_help_of_the_group_loads_no_command(tmp_path):
+def test_top_level_help_loads_no_command(tmp_path):
     ((status, _, modules),) = loaded(("--help",), folder=tmp_path)
     assert status == 0
     assert not modules & {f"esper_ab.commands.{name}" for name in TABLE}
     assert not heavy(modules) | modules & {"msgspec", "esper_ab.commands._options"}
 
 
-def test_the_table_lists_the_commands_of_the_folder():
-    """Only what is private to the room has another kind of name."""
+def test_the_command_table_lists_the_modules_of_the_folder():
+    """Private modules of the folder start with an underscore."""
     files = {path.stem.replace("_", "-") for path in COMMANDS.glob("*.py") if not path.stem.startswith("_")}
     assert set(TABLE) == files - {"cli"}
     assert sum(map(len, SECTIONS.values())) == len(TABLE), "each under one heading"
 
 
-def test_the_table_says_what_the_command_says():
+def test_the_command_table_has_the_short_help_of_each_command():
     assert {name: load_command(name).get_short_help_str(limit=1000) for name in TABLE} == TABLE
     assert max(map(len, TABLE.values())) <= LONGEST_HELP
 
 
-def test_help_of_no_command_loads_anything_heavy(tmp_path):
+def test_command_help_loads_no_heavy_library(tmp_path):
     calls = [(*name.split(), "--help") for name in dict.fromkeys((*TABLE, *leaves()))]
     for call, (status, error, modules) in zip(calls, loaded(*calls, folder=tmp_path), strict=True):
         assert status == 0, error
         assert not heavy(modules), call
-        assert call[0] != "launch" or not TO_TRAIN & modules, "it is the first, so all of them are its own"
+        assert call[0] != "launch" or not TO_TRAIN & modules, "it is called first, so no other call has loaded them"
 
 
 @pytest.fixture(scope="module")
@@ -116,14 +116,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-# Own modules that a call may load, and libraries that it may not: what everybody waits for, many times a day.
+# The number of our modules that a frequent call may load, and the libraries that it may not.
 OWN = {("status", "EXPERIMENT"): 62, ("launch", "--help"): 14}
 NEVER_LIGHTLY = HEAVY | {"asyncio", "ssl", "psutil", "hashlib"}
 
 
 @pytest.mark.parametrize("words", OWN, ids=" ".join)
-def test_a_light_call_loads_few_modules_of_ours(words, folder):
-    """Of `status`, of a finished experiment. The numbers may only fall."""
+def test_a_light_command_loads_few_of_our_modules(words, folder):
+    """`status` is called for a finished experiment. The numbers may only fall."""
     ((status, error, modules),) = loaded(words, folder=folder)
     assert status == 0, error
     own = {name for name in modules if name.partition(".")[0] in ("esper_ab", "workers")}
@@ -131,8 +131,8 @@ def test_a_light_call_loads_few_modules_of_ours(words, folder):
     assert not {name.partition(".")[0] for name in modules} & NEVER_LIGHTLY
 
 
-def test_light_commands_load_nothing_heavy(folder):
-    """All in one process: the first that loads anything is the one that is named."""
+def test_light_commands_load_no_heavy_library(folder):
+    """All run in one process; the first command that loads a heavy library fails the test."""
     light = sorted(LIGHT, key=lambda name: (name == PLANNING, name))
     calls = [CALLS.get(name, (name, "EXPERIMENT")) for name in light]
     for name, (_, error, modules) in zip(light, loaded(*calls, folder=folder), strict=True):
@@ -142,7 +142,7 @@ def test_light_commands_load_nothing_heavy(folder):
 
 
 @pytest.mark.parametrize("name", ALLOWED)
-def test_a_command_loads_no_more_than_its_allowance(name, folder):
+def test_a_command_loads_exactly_its_allowed_heavy_libraries(name, folder):
     ((_, error, modules),) = loaded(CALLS.get(name, (name, "EXPERIMENT")), folder=folder)
     assert "--help" not in error, error
     assert heavy(modules) == ALLOWED[name]
@@ -154,7 +154,7 @@ OURS = sorted((ROOT / "esper_ab").rglob("*.py"))
 
 
 def intrusions(path: Path) -> list[str]:
-    """Modules private to a room, `_NAME`, that a file of another room imports."""
+    """Private modules, `_NAME`, of other rooms that a file imports."""
     room = ".".join(path.relative_to(ROOT).parent.parts)
     found = []
     for node in nodes(path.read_text()):
@@ -169,12 +169,12 @@ def intrusions(path: Path) -> list[str]:
     return found
 
 
-def test_what_is_private_to_a_room_stays_in_it():
-    assert not {path: found for path in OURS if (found := intrusions(path))}
+def test_no_module_imports_a_private_module_of_another_room():
+    assert not {path: names for path in OURS if (names := intrusions(path))}
 
 
 def unexplained(source: str) -> list[int]:
-    """Lines of imports in functions that are neither of a library of the list nor have a comment beside or above."""
+    """Lines of imports in functions, unless of a listed library or with a comment beside or above."""
     lines = source.splitlines()
     found = set()
     for function in nodes(source):
@@ -193,5 +193,5 @@ def unexplained(source: str) -> list[int]:
     return sorted(found)
 
 
-def test_an_import_in_a_function_has_a_reason():
+def test_an_import_in_a_function_has_a_comment_with_the_reason():
     assert breaking(unexplained, OURS) == set()

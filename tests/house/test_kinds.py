@@ -1,4 +1,4 @@
-"""Kinds of task: only the folder of a kind, and what gives a task its kind, know the name of a kind."""
+"""Kinds of task: only a kind's own folder and kinds_of_task.py use its name."""
 
 import ast
 
@@ -30,7 +30,7 @@ def _branches(source: str) -> list[int]:
     return lines
 
 
-def test_no_room_branches_on_the_kind_of_a_task():
+def test_no_module_outside_kinds_branches_on_the_kind_of_task():
     assert _branches("if task.kind == 'growth': pass") == [1]
     assert len(_OUTSIDE) > 300
     assert breaking(_branches, _OUTSIDE) == set()

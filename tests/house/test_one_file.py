@@ -1,4 +1,4 @@
-"""One file in the right folder is enough: a copy of both packages gets a launcher and a statistic that nobody names."""
+"""A new launcher or statistic needs one file: both are added to a copy of the packages and found by name."""
 
 import json
 import shutil
@@ -50,7 +50,7 @@ def python(copy, *arguments):
     return children.python(*arguments, folder=copy, PYTHONPATH=f"{copy}:{children.TESTS}")
 
 
-def test_a_launcher_is_found_by_its_name(copy):
+def test_a_launcher_file_is_found_by_its_name(copy):
     assert "'inline', 'local', 'mine'" in python(copy, "-m", "esper_ab.launch", "--launcher", "nobody").stderr
     made = (
         "from esper_ab.campaign.launcher import make_launcher; from esper_ab.settings.launcher import AskedLauncher; "
@@ -59,7 +59,7 @@ def test_a_launcher_is_found_by_its_name(copy):
     assert python(copy, "-c", made).stdout == "InlineLauncher\n"
 
 
-def test_a_statistic_is_computed_shown_and_exported(copy):
+def test_a_statistic_file_is_computed_shown_and_exported(copy):
     text, document = json.loads(python(copy, "-c", SHOW).stdout)  # stderr: matplotlib may say that it lists fonts
     (comparison,) = document["comparisons"]
     largest = max(pair["a"] - pair["b"] for pair in comparison["pairs"])

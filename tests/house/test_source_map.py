@@ -1,4 +1,4 @@
-"""source-map.md, ddp.md and gpu-tests.md in docs/internals: a row per ticket, and every test that they name exists."""
+"""source-map.md, ddp.md and gpu-tests.md in docs/internals: a row per ticket, and every named test exists."""
 
 import ast
 import functools
@@ -22,12 +22,12 @@ def functions_of(path: Path) -> set[str]:
 
 
 def folder_of(path: str) -> str:
-    """Of tests that are named by a path: by that of a module's room, or of a folder of tests."""
+    """The folder of a test that is named by its module's room or by a folder of tests."""
     return f"tests/unit/{path}" if path.split("/")[0] in ("esper_ab", "workers") else f"tests/{path}"
 
 
 def named() -> list[tuple[str, str]]:
-    """(file, function) of every test that the pages name, in either way of writing."""
+    """(file, function) of every test that the pages name, in either notation."""
     short = [
         (f"{folder_of(path)}/test_{file}.py", f"test_{name}")
         for path, file, name in re.findall(r"`([\w/]+)/(\w+)::(\w+)`", MAP + GPU_TESTS)
@@ -51,21 +51,21 @@ def test_every_row_is_complete():
         assert not re.fullmatch(r"[A-Z]+", cells[2]), row
 
 
-def test_a_named_test_exists():
+def test_every_test_that_a_page_names_exists():
     assert len(named()) > 60
     assert not [(file, name) for file, name in named() if name not in functions_of(ROOT / file)]
 
 
 def files_named() -> list[tuple[str, str]]:
-    """(page or module, file of tests) wherever one is named by its path."""
+    """(page or module, test file) for every test file named by path."""
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *SOURCES]
     return [
         (str(page.relative_to(ROOT)), file)
         for page in pages
         for file in re.findall(r"(?<![*\w])tests/[\w/]+\.\w+", page.read_text())
-    ]  # in *italics* it is no file's
+    ]  # *italic* paths are placeholders
 
 
-def test_a_named_file_of_tests_exists():
+def test_every_test_file_that_a_page_names_exists():
     assert len(files_named()) > 40
     assert not [(page, file) for page, file in files_named() if not (ROOT / file).exists()]

@@ -1,4 +1,4 @@
-"""Tests as a house: a unit test lies where its module lies, and every test can fail."""
+"""Rules for tests: unit tests mirror the packages, and every test can fail."""
 
 import ast
 import re
@@ -12,13 +12,13 @@ _CHECKS = ("assert", "check")
 
 
 def _modules_of(file: Path) -> list[Path]:
-    """Return the modules that test_MODULE.py or test_MODULE_SUBJECT.py may be of."""
+    """Return the modules that a file test_MODULE.py or test_MODULE_SUBJECT.py may test."""
     words = file.stem.removeprefix("test_").split("_")
     folder = ROOT / file.relative_to(UNIT).parent
     return [folder / f"{'_'.join(words[:n])}.py" for n in range(1, len(words) + 1)]
 
 
-def test_a_unit_test_lies_where_its_module_lies():
+def test_a_unit_test_file_mirrors_the_path_of_its_module():
     files = [file for file in UNIT.rglob("*.py") if file.name != "conftest.py"]
     assert len(files) > 100
     assert not [file for file in files if not any(module.is_file() for module in _modules_of(file))]
@@ -32,7 +32,7 @@ def _asserts(node: ast.AST) -> bool:
 
 
 def _without_assertion(source: str) -> list[str]:
-    """Tests that fail by nothing but an exception: no assert, no pytest.raises, no call of assert_this, check_that."""
+    """Tests without an assertion: no assert, no pytest.raises, no call of assert_* or check_*."""
     functions = (node for node in nodes(source) if isinstance(node, ast.FunctionDef))
     tests = (function for function in functions if function.name.startswith("test_"))
     return [test.name for test in tests if not any(_asserts(node) for node in ast.walk(test))]
@@ -43,7 +43,7 @@ def test_every_test_asserts_something():
 
 
 def _compared_with_itself(source: str) -> list[int]:
-    """Lines with f(x) == f(x): in one process that sees no hash seed and no clock, and of a constant it is true."""
+    """Lines with f(x) == f(x), which within one process cannot fail."""
     comparisons = (node for node in nodes(source) if isinstance(node, ast.Compare))
     return [
         node.lineno
@@ -54,11 +54,11 @@ def _compared_with_itself(source: str) -> list[int]:
     ]
 
 
-def test_nothing_is_compared_with_itself():
+def test_no_test_compares_a_call_with_itself():
     assert breaking(_compared_with_itself, FILES) == set()
 
 
-# Standard error as a whole. `"words" in done.stderr` says what is looked for, and lets progress pass.
+# Comparisons of the whole of stderr, which fail if a busy machine prints progress; `"words" in done.stderr` does not.
 _WHOLE_STDERR = re.compile(r"""\b\w+\.stderr(?:\.strip\(\))?(?:\.splitlines\(|\.count\(['"]\\n|\)? == )""")
 
 
@@ -70,7 +70,7 @@ def _compares_whole_stderr(source: str) -> list[str]:
     return [line for line in lines if _WHOLE_STDERR.search(line)]
 
 
-def test_no_test_of_processes_fails_because_a_busy_machine_has_made_a_command_say_what_it_waits_for():
+def test_process_tests_ignore_progress_lines_when_they_compare_stderr():
     assert _compares_whole_stderr("assert len(ended.stderr.strip().splitlines()) == 1")
     assert _compares_whole_stderr("assert (done.returncode, done.stderr) == (0, '')")
     assert not _compares_whole_stderr("assert without_progress(done.stderr) == []")

@@ -1,9 +1,9 @@
-"""How far a reader walks: the functions that three jobs enter, and how the rooms import each other; walks.toml.
+"""Count the functions that three jobs enter, and the imports between rooms; see walks.toml.
 
     PYTHONPATH=tests .venv/bin/python -m house.walks            print the present numbers
     PYTHONPATH=tests .venv/bin/python -m house.walks --write    write them to walks.toml
 
-A job is done twice in one process and counted the second time, when caches are warm. Generator expressions,
+A job runs twice in one process and is counted the second time, when caches are warm. Generator expressions,
 comprehensions and lambdas are not functions of their own. The work of child processes is not counted.
 """
 
@@ -34,7 +34,7 @@ from esper_ab.verdict.judge import judge
 FILE = Path(__file__).with_name("walks.toml")
 _OWN = tuple(f"{ROOT / package}/" for package in PACKAGES)
 Numbers = dict[str, dict[str, int]]
-_STATE = ("/proc/", "/sys/", "/dev/")  # of the machine, which changes: no texts
+_STATE = ("/proc/", "/sys/", "/dev/")  # changing state of the machine, not texts
 _CONFIG = """
 groups = ["shaped", "fast"]
 seeds = 6
@@ -108,14 +108,14 @@ def walk_of(job: Callable[[], object]) -> Walk:
 
 
 def _launch(*words: str) -> None:
-    with patch.object(preflight, "_SAY_S", math.inf):  # on a crowded machine it would say what it waits for
+    with patch.object(preflight, "_SAY_S", math.inf):  # without progress lines of a busy machine
         done = CliRunner().invoke(command, [*words, "--dry-run"], catch_exceptions=False)
     assert done.exit_code == 0, done.output
 
 
 @cache
 def launching() -> Walk:
-    """Plan an experiment of two groups that ship."""
+    """Plan an experiment of two built-in groups."""
     return walk_of(lambda: _launch("--groups", "shaped,simplified"))
 
 

@@ -1,4 +1,4 @@
-"""PPO solves small problems whose optimum is known. What a broken learner reaches is said beside each threshold."""
+"""PPO solves small problems with a known optimum. Each threshold is above what a broken learner reaches."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ ENVS = 16
 
 
 class Bandit:
-    """Every step shows one of four contexts; its five arms pay 1, 0.8, … 0.2 on average, in an order of its own."""
+    """Contextual bandit: four contexts, five arms that pay 1, 0.8, … 0.2 on average, in an order per context."""
 
     steps = 8
     width = 4
@@ -37,7 +37,7 @@ class Bandit:
 
 
 class Memory:
-    """A cue at step 0; five steps later the only decision: name it. Without memory: a third."""
+    """Show a cue at step 0 and ask for it at step 5; a policy without memory is right in a third of cases."""
 
     steps = 6
     width = 4
@@ -63,11 +63,11 @@ class Memory:
 
 
 class Conditional:
-    """The best slot depends on the op, the best blueprint on the slot, and what the observation shows is a constant.
+    """The best slot depends on the op, the best blueprint on the slot; the observation is constant.
 
-    Which op is valid is drawn at random and visible in the mask only, and half the time the mask forces the slot, too;
-    so only heads that see the earlier choices can be right always. Op 0 pays nothing; a step pays 1/2 for the slot
-    (given for a forced one) and 1/2 for the blueprint. Heads blind to op and slot: at most 3/4 for the free slot.
+    The valid op is random and visible only in the mask, which also forces the slot half the time, so only heads that
+    see the earlier choices can always be right. Op 0 pays nothing; a step pays 1/2 for the slot (always, if forced)
+    and 1/2 for the blueprint. Heads blind to op and slot get at most 3/4.
     """
 
     steps = 4
@@ -103,7 +103,7 @@ Problem = Bandit | Memory | Conditional
 
 
 def play(agent: PPOAgent, problem: Problem, rng: np.random.Generator, greedy: bool = False) -> float:
-    """One episode in every environment; the mean sum of rewards."""
+    """Play one episode in every environment; return the mean sum of rewards."""
     agent.begin_episode(ENVS)
     problem.begin(rng)
     total = 0.0
@@ -117,7 +117,7 @@ def play(agent: PPOAgent, problem: Problem, rng: np.random.Generator, greedy: bo
 
 
 def learn(problem: Problem, episodes: int, rng_seed: int = 0, **ppo: float) -> float:
-    """Train from scratch, then the share of the optimum that the frozen, greedy policy reaches in 20 fresh episodes."""
+    """Train from scratch; return the greedy policy's share of the optimum over 20 new episodes."""
     path = run_path(rng_seed, 0)
     sizes = problem.head_sizes
     agent = make_agent(
@@ -147,5 +147,5 @@ def learn(problem: Problem, episodes: int, rng_seed: int = 0, **ppo: float) -> f
     ],
     ids=["contextual bandit", "memory", "conditional heads"],
 )
-def test_the_optimum_is_learned(problem, episodes: int, least: float, ppo: dict[str, float], rng_seed: int):
+def test_ppo_learns_the_known_optimum(problem, episodes: int, least: float, ppo: dict[str, float], rng_seed: int):
     assert learn(problem(rng_seed), episodes, rng_seed, **ppo) > least

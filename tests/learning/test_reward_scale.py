@@ -1,4 +1,4 @@
-"""What the agent learns does not depend on the unit or the offset that its rewards happen to be counted in."""
+"""Learning does not depend on the scale or the offset of rewards."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -21,17 +21,17 @@ Pay = Callable[["Toy", np.ndarray, int, int], np.ndarray]
 
 @dataclass(frozen=True)
 class Toy:
-    """Three numbers and the time are seen; the choice names the largest number. `pay` is told who was right."""
+    """Observe three numbers and the time, choose the largest number; `pay` maps correct choices to rewards."""
 
     pay: Pay
     scale: float = 1.0
     offset: float = 0.0
     steps: int = 25
     envs: int = 8
-    cut_short: bool = False  # the last step is a time limit and not an end
+    cut_short: bool = False  # the last step truncates the episode
 
     def play(self, agent: PPOAgent, episode: int) -> list[list[int]]:
-        """One rollout: the actions of every step."""
+        """Play one rollout; return the actions of every step."""
         rng = np.random.default_rng(episode)
         agent.begin_episode(self.envs)
         actions = []
@@ -47,7 +47,7 @@ class Toy:
         return actions
 
     def learn(self, agent: PPOAgent, episodes: range) -> tuple[list[list[list[int]]], list[PPOUpdate]]:
-        """Actions and updates of some episodes."""
+        """Train for these episodes; return their actions and updates."""
         actions = []
         updates = []
         for episode in episodes:
@@ -102,7 +102,7 @@ def weights(agent: PPOAgent, part: str = "") -> dict[str, list[float]]:
 
 
 def in_units_of(update: PPOUpdate, unit: float) -> PPOUpdate:
-    """`update` as it would be if rewards were counted in `unit`."""
+    """Convert an update to rewards in this unit."""
     mean = update.return_mean / unit
     std = update.advantage_std / unit
     return msgspec.structs.replace(update, return_mean=mean, advantage_std=std)
@@ -118,7 +118,7 @@ def in_units_of(update: PPOUpdate, unit: float) -> PPOUpdate:
     st.integers(1, 6),
     st.integers(1, 5),
 )
-def test_whatever_is_paid_a_power_of_two_changes_nothing(
+def test_scaling_rewards_by_a_power_of_two_changes_no_bit(
     pay: Pay, power: int, rng_seed: int, offset: float, cut_short: bool, steps: int, envs: int
 ):
     toy = Toy(pay, offset=offset, steps=steps, envs=envs, cut_short=cut_short)
@@ -133,7 +133,7 @@ def test_whatever_is_paid_a_power_of_two_changes_nothing(
 
 @pytest.mark.parametrize("offset", [5.0, -20.0])
 @pytest.mark.parametrize("rng_seed", [0, 1, 2])
-def test_an_offset_of_the_reward_costs_the_critic_nothing(offset: float, rng_seed: int):
+def test_a_reward_offset_does_not_reduce_explained_variance(offset: float, rng_seed: int):
     toys = Toy(every_step), Toy(every_step, offset=offset)
     plain, shifted = (toy.learn(fresh_agent(rng_seed), range(6))[1][5].explained_variance for toy in toys)
     assert plain > 0.5
@@ -147,11 +147,13 @@ def test_an_offset_of_the_reward_costs_the_critic_nothing(offset: float, rng_see
     st.integers(1, 12),
     st.integers(0, 99),
 )
-def test_equal_returns_prefer_no_action(reward: float, steps: int, envs: int, rng_seed: int):
-    """Every return is `reward`, as sums in floating point have it. The actor, without its bonus, must stay as it is."""
+def test_equal_returns_leave_the_actor_unchanged(reward: float, steps: int, envs: int, rng_seed: int):
+    """Every return sums to `reward` up to rounding; without an entropy bonus the actor must not change."""
 
     def pay(toy: Toy, right: np.ndarray, step: int, episode: int) -> np.ndarray:
-        shares = np.random.default_rng(episode).dirichlet(np.ones(3), toy.envs)  # other summands in every environment
+        shares = np.random.default_rng(episode).dirichlet(
+            np.ones(3), toy.envs
+        )  # different rewards in every environment
         return (reward * shares).sum(axis=1) if step == toy.steps - 1 else np.zeros(toy.envs)
 
     agent = fresh_agent(rng_seed, hidden=8, epochs=2, gamma=1.0, gae_lambda=1.0, entropy_coef=0.0, entropy_coef_end=0.0)
@@ -163,7 +165,7 @@ def test_equal_returns_prefer_no_action(reward: float, steps: int, envs: int, rn
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
-def test_the_first_merge_leaves_the_value_head_and_later_ones_leave_its_meaning(scale: float):
+def test_updates_of_the_return_normaliser_preserve_predicted_values(scale: float):
     agent = fresh_agent(lr=1e-12)
     toy = Toy(every_step, scale=scale, offset=-3.0)
     before = weights(agent, "value_out.weight")

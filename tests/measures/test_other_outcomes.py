@@ -1,4 +1,4 @@
-"""An experiment whose outcome is negative, smaller is better, and in joules: no word of growth in anything written."""
+"""An outcome that is negative, in joules and better when lower: all output uses its terms, none of growth."""
 
 import json
 import re
@@ -42,7 +42,7 @@ FOREIGN = r"\bpoints|accurac|held.out|\bhosts?\b|fossil|germinat|prune|\bgrown?\
 
 
 def journal(groups: dict[str, Shape] = GROUPS, replicates: int = 6) -> list[AnyEvent]:
-    """An experiment of a kind that no catalogue knows."""
+    """The events of an experiment whose kind is in no catalogue."""
     made = Synthetic(kind="pendulum", measures=MEASURES, groups=groups, replicates=replicates)
     first, *rest = made.events()
     plan = msgspec.structs.replace(first.plan, estimand=ESTIMAND)
@@ -55,11 +55,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def foreign(text: str) -> list[str]:
-    """Words of growth in a text, but for names of flags."""
+    """The words of growth in a text, except in names of flags."""
     return re.findall(FOREIGN, text.replace("--eval-episodes", "").replace("checkpoint", ""), flags=re.IGNORECASE)
 
 
-def test_the_lower_outcome_wins(folder: Path) -> None:
+def test_the_group_with_the_lower_outcome_is_better(folder: Path) -> None:
     (comparison,) = load_experiment(folder).comparisons
     assert (comparison.question.a, str(comparison.verdict)) == ("calm", "BETTER")
     assert comparison.headline.startswith("calm is better than wild by 8.1 J (95 % interval ")
@@ -69,7 +69,7 @@ def test_the_lower_outcome_wins(folder: Path) -> None:
     assert comparison.descriptive["improvement_interval"].a12 == 1.0
 
 
-def test_nothing_that_is_written_speaks_of_growth(folder: Path) -> None:
+def test_no_output_uses_words_of_growth(folder: Path) -> None:
     paths = build_report(folder)
     page = re.sub(r"<style.*?</style>|<[^>]*>", " ", (folder / PAGE).read_text(encoding="utf-8"), flags=re.DOTALL)
     verdict = json.loads((folder / VERDICT).read_bytes())
@@ -82,8 +82,8 @@ def test_nothing_that_is_written_speaks_of_growth(folder: Path) -> None:
         "results": str(Results(folder, paths.content, "")),
     }
     for name, text in texts.items():
-        told = re.sub(r"set_alpha_target|start germinate.*?advance [+-]\d", "", text)
-        assert foreign(told) == [], name
+        cleaned = re.sub(r"set_alpha_target|start germinate.*?advance [+-]\d", "", text)
+        assert foreign(cleaned) == [], name
     assert "-78.77" in texts["text"]
     assert not re.search(r"-\d+\.\d+ (?:\([\d.]+\) )?%", texts["text"])
 
@@ -96,7 +96,7 @@ def _strings(tree: object, without: tuple[str, ...]) -> list[str]:
     return [tree] if isinstance(tree, str) else []
 
 
-def test_the_figures_are_those_of_every_kind_with_label_and_unit_on_their_axes(folder: Path) -> None:
+def test_figures_show_the_label_and_unit_of_the_outcome(folder: Path) -> None:
     found = content(fold(journal()))
     assert of_kind(found.history.plan.kind, FiguresKind).by_section == {}
     assert not {"cost", "actions", "lifecycle"} & set(catalogue.names(found))
@@ -111,7 +111,7 @@ def test_the_figures_are_those_of_every_kind_with_label_and_unit_on_their_axes(f
 
 def test_a_failed_run_gets_the_worst_value_in_the_declared_direction() -> None:
     events = journal(replicates=9)
-    kept = [one for one in events if not (isinstance(one, RunEvaluated) and one.record.run.replicate == 2)]
+    kept = [event for event in events if not (isinstance(event, RunEvaluated) and event.record.run.replicate == 2)]
     incidents = [
         Incident(category="dropped_pair", run_name="calm/2", episode=3, detail="died twice"),
         Incident(category="cancelled", run_name="wild/2", episode=3, detail="its block"),
@@ -119,7 +119,7 @@ def test_a_failed_run_gets_the_worst_value_in_the_declared_direction() -> None:
     plan = msgspec.structs.replace(kept[0].plan, design=msgspec.structs.replace(kept[0].plan.design, worst=-68.0))
     begun = msgspec.structs.replace(kept[0], plan=plan)
     (comparison,) = content(fold([begun, *kept[1:-1], *incidents, kept[-1]])).comparisons
-    assert comparison.imputed.given_a == -68.0  # of an energy less is better, and none seen was as high
+    assert comparison.imputed.given_a == -68.0  # lower is better, and no observed energy was as high
     assert "giving lost runs the least favourable outcomes (calm -68.00 j" in " ".join(comparison.caveats).lower()
     seen = max(value for pair in comparison.pairs for value in (pair.a, pair.b))
     assert comparison.unseen.worst == max(-68.0, seen)
@@ -135,7 +135,7 @@ def test_views_have_a_column_per_declared_measure(folder: Path) -> None:
     assert row[1] == pytest.approx(-78.7, abs=0.5)
 
 
-def test_trackers_get_outcome_and_measures_by_name() -> None:
+def test_trackers_receive_the_outcome_and_measures_by_name() -> None:
     history = fold(journal())
     numbers = episode_numbers(history.runs["calm/0"].episodes[0])
     assert {"train/outcome", "train/failed", "measure/distance", "measure/entropy", "ppo/entropy"} <= set(numbers)
@@ -143,11 +143,11 @@ def test_trackers_get_outcome_and_measures_by_name() -> None:
     assert [name for name in numbers if foreign(name)] == []
 
 
-def test_power_and_plan_speak_of_the_unit(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_power_and_plan_texts_use_the_unit_of_the_outcome(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     power.main(["--experiment", str(folder)], standalone_mode=False)
-    told = capsys.readouterr().out
-    assert foreign(told) == []
-    assert "margin 2 J" in told
+    output = capsys.readouterr().out
+    assert foreign(output) == []
+    assert "margin 2 J" in output
     facts = TaskFacts(name=TASK.name, kind="pendulum", measures=MEASURES, title="swing up", step_s=1e-3)
     plan = planned(experiment(margin=3.0, eval_episodes=8), machine(tasks=(facts,)))
     estimate = Estimate(duration_s=1.0, start_up_s=1.0, memory_bytes=1, step_s=1.0, basis="measured")

@@ -1,4 +1,4 @@
-"""Going on with an experiment by another state of the code: asked first, told apart by run, and no matter if idle."""
+"""Resuming an experiment with changed code: refused without a flag, reported per run, harmless if nothing trains."""
 
 import pytest
 from support import fake_plans
@@ -20,13 +20,13 @@ OTHER = "0123456789abcdef"
 
 @pytest.fixture
 def edit(monkeypatch):
-    """Makes the code another state of itself, as an edit does."""
+    """Change the hash of the sources, as an edit of the code does."""
     return lambda: monkeypatch.setattr(provenance, "sources", lambda: OTHER)
 
 
 @pytest.fixture
 def stopped(tmp_path):
-    """Cut when the second of two replicates had begun."""
+    """An experiment whose journal is cut after the second of two seeds has started."""
     whole = run(tmp_path / "run", fake_plans.plan(seeds=2))
     second = next(n for n, event in enumerate(whole) if isinstance(event, RunStarted) and event.run.replicate == 1)
     return cut(tmp_path / "run", second + 1)
@@ -39,17 +39,17 @@ def cut(experiment_dir, keep):
 
 
 def findings(experiment_dir):
-    return {one.kind: one for one in analyse(fold(events_of(experiment_dir))).findings}
+    return {finding.kind: finding for finding in analyse(fold(events_of(experiment_dir))).findings}
 
 
-def test_resume_by_other_code_is_refused_before_anything_is_written(stopped, edit):
+def test_resume_with_changed_code_is_refused_before_anything_is_written(stopped, edit):
     before = (stopped / JOURNAL_NAME).read_bytes()
-    there = provenance.sources()
+    original = provenance.sources()
     edit()
     with pytest.raises(UsageError) as caught:
         experiment_run.resume(stopped, THREADS, ())
     assert "\n" not in str(caught.value)
-    for named in (there, OTHER, "--allow-changed-code"):
+    for named in (original, OTHER, "--allow-changed-code"):
         assert named in str(caught.value)
     ended = esper_ab("resume", stopped)
     assert (ended.returncode, ended.stdout) == (2, "")
@@ -57,15 +57,15 @@ def test_resume_by_other_code_is_refused_before_anything_is_written(stopped, edi
     assert (stopped / JOURNAL_NAME).read_bytes() == before
 
 
-def test_who_goes_on_knowingly_is_blocked_and_told_which_runs(stopped, edit):
+def test_allowing_changed_code_blocks_the_verdict_and_lists_the_runs(stopped, edit):
     edit()
     experiment_run.resume(stopped, THREADS, (), allow_changed_code=True)
-    found = findings(stopped)["code"]
-    assert found.weight == "blocks"
-    assert f"sources {OTHER} in 2 runs" in found.sentence
+    finding = findings(stopped)["code"]
+    assert finding.weight == "blocks"
+    assert f"sources {OTHER} in 2 runs" in finding.sentence
 
 
-def test_the_commit_to_go_back_to_is_named(stopped, edit, monkeypatch):
+def test_the_refusal_names_the_commit_to_check_out(stopped, edit, monkeypatch):
     git = {"ls-files": "provenance.py", "rev-parse": "f" * 40, "status": ""}
     started = fold(events_of(stopped)).started
     assert experiment_run.check_code(stopped, fold(events_of(stopped)), allowed=False) is None
@@ -85,7 +85,7 @@ def test_the_commit_to_go_back_to_is_named(stopped, edit, monkeypatch):
         experiment_run.check_code(stopped, fold(events_of(stopped)), allowed=False)
 
 
-def test_a_resume_that_trains_nothing_is_neither_refused_nor_blocked(tmp_path, edit):
+def test_a_resume_with_nothing_to_train_allows_changed_code(tmp_path, edit):
     whole = run(tmp_path / "run", fake_plans.plan())
     experiment_dir = cut(tmp_path / "run", len(whole) - 1)
     edit()
@@ -93,26 +93,28 @@ def test_a_resume_that_trains_nothing_is_neither_refused_nor_blocked(tmp_path, e
     assert "code" not in findings(experiment_dir)
 
 
-def test_evaluate_says_that_the_code_is_not_that_of_the_policy(tmp_path, edit):
+def test_evaluate_warns_that_the_policy_was_trained_by_other_code(tmp_path, edit):
     run(tmp_path / "run", fake_plans.plan())
     policies = [str(tmp_path / "run" / "policies" / name / "0.pt") for name in ("a", "b")]
     (tmp_path / "elsewhere.pt").touch()
     assert describe_other_code(policies) == []
-    there = provenance.sources()
+    original = provenance.sources()
     edit()
     (line,) = describe_other_code([*policies, str(tmp_path / "elsewhere.pt"), "/x.pt", "no/such/run/policies/a/0.pt"])
     assert line.startswith("run: trained by ")
-    assert there in line
+    assert original in line
     assert f"sources {OTHER}" in line
 
 
-def test_an_extension_by_other_code_is_refused_likewise(tmp_path, edit):
+def test_an_extension_with_changed_code_is_refused(tmp_path, edit):
     experiment_dir = tmp_path / "run"
     run(experiment_dir, fake_plans.plan(seeds=2))
     before = (experiment_dir / JOURNAL_NAME).read_bytes()
     edit()
     for attempt in (
-        lambda: experiment_run.extend(experiment_dir, lambda there: extension(experiment_dir, there, 4), THREADS, ()),
+        lambda: experiment_run.extend(
+            experiment_dir, lambda history: extension(experiment_dir, history, 4), THREADS, ()
+        ),
         lambda: check_resumable(experiment_dir, 4, (), allow_changed_code=False),
     ):
         with pytest.raises(UsageError, match="--allow-changed-code"):

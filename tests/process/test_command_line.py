@@ -1,4 +1,4 @@
-"""The commands as a shell sees them: one line of error, the right exit status, a plan from the real machine, a file."""
+"""The commands as a shell sees them: one line per error, exit statuses, a plan for this machine, experiment files."""
 
 import json
 import subprocess
@@ -57,7 +57,7 @@ experiment = (
 """
 
 
-def test_preflight_finds_the_machine_and_checks_user_rewards(warm_children):
+def test_preflight_describes_the_machine_and_checks_user_rewards(warm_children):
     machine = examine(Questions(task="digits", data_dir="", user_rewards=("nowhere.py:reward", "json:nothing")))
     assert "cpu:0" in machine.names("cpu")
     assert {"shaped", "simplified", "sparse", "minimal"} <= set(machine.rewards)
@@ -69,7 +69,7 @@ def test_preflight_finds_the_machine_and_checks_user_rewards(warm_children):
     assert "no function 'nothing'" in machine.user_rewards[1].problem
 
 
-def test_dry_run_prints_the_plan_and_makes_nothing(tmp_path):
+def test_a_dry_run_prints_the_plan_and_creates_no_files(tmp_path):
     asked = ("--groups=shaped,wait", "--devices", "cpu:0", "--placement=share", "--dry-run", "--json")
     answer = json.loads(done("launch", *asked, folder=tmp_path))
     assert [lane["name"] for lane in answer["plan"]["lanes"]] == ["cpu:0/0", "cpu:0/1"]
@@ -78,8 +78,8 @@ def test_dry_run_prints_the_plan_and_makes_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_package_runs_as_a_module_as_the_installed_program_does(tmp_path):
-    """Where esper-ab is not on the path; a select.py in the working directory does not hide the library's."""
+def test_python_m_esper_ab_behaves_like_the_installed_command(tmp_path):
+    """A select.py in the working directory does not shadow the standard library's."""
     (tmp_path / "select.py").write_text("raise SystemExit(3)")
     asked = ("power", "--sd-run", "3.5", "--margin", "2")
     ended = python("-m", "esper_ab", *asked, folder=tmp_path)
@@ -88,15 +88,15 @@ def test_the_package_runs_as_a_module_as_the_installed_program_does(tmp_path):
 
 
 @pytest.mark.parametrize("args", [("--groups", "shapd,wait"), ("bad.toml",)])
-def test_bad_input_is_one_line_and_status_2(tmp_path, args):
-    """What the line says, and many other inputs: tests/golden/refusals."""
+def test_bad_input_exits_with_status_2_and_one_line(tmp_path, args):
+    """The text of the line, and many other inputs, are in tests/golden/refusals."""
     (tmp_path / "bad.toml").write_text("episodes = = 3")
     ended = python("-m", "esper_ab.launch", *args, folder=tmp_path)
     assert (ended.returncode, ended.stdout) == (2, "")
     assert len(without_progress(ended.stderr)) == 1
 
 
-def test_a_launch_that_was_killed_before_anything_was_recorded_is_given_again_and_trains(tmp_path):
+def test_a_launch_killed_before_its_first_record_can_be_repeated(tmp_path):
     left = tmp_path / "experiments" / "lab"
     left.mkdir(parents=True)
     Journal(left).close()
@@ -110,19 +110,19 @@ def test_a_launch_that_was_killed_before_anything_was_recorded_is_given_again_an
     assert "exists already" in again.stderr
 
 
-def test_a_file_is_run_and_every_record_can_be_told(tmp_path):
+def test_a_toml_file_is_launched_and_verbose_output_names_every_record(tmp_path):
     (tmp_path / "x.toml").write_text(TOML)
     ended = esper_ab("launch", "x.toml", "-v", "--output-dir", "out", "--no-parallel", "--name", "x", folder=tmp_path)
     assert ended.returncode == 0, ended.stderr
-    for said in ("shaped/0 started on", "wait/1 episode 0: outcome", "wait/1 evaluated: ", "experiment finished"):
-        assert said in ended.stderr
+    for words in ("shaped/0 started on", "wait/1 episode 0: outcome", "wait/1 evaluated: ", "experiment finished"):
+        assert words in ended.stderr
     experiment = load(tmp_path / "out" / "x").history.plan.experiment
     assert (experiment.name, experiment.max_parallel, experiment.placement) == ("x", 1, "sequence")
 
 
 @pytest.mark.slow  # in this process: unit/esper_ab/api/test_declared.py, growth/test_reward_lookup.py
-def test_a_reward_beside_the_file_is_found_from_anywhere_by_worker_processes_too(tmp_path):
-    """The script that is installed has no working directory on its path, as `python -m` has."""
+def test_workers_find_a_reward_beside_the_experiment_file_from_any_directory(tmp_path):
+    """The installed script does not have the working directory on its path; `python -m` has."""
     (tmp_path / "prices.py").write_text("PRICE = 0.5\n")
     (tmp_path / "mine.py").write_text(
         "from prices import PRICE\n\ndef reward(facts, settings):\n    return -PRICE * (facts.acc_delta > 0)\n"
@@ -137,7 +137,7 @@ def test_a_reward_beside_the_file_is_found_from_anywhere_by_worker_processes_too
     assert history.runs["b/0"].ref.reward_mode == f"{tmp_path / 'mine.py'}:reward"  # what resume will look for
 
 
-def test_too_little_address_space_for_torch_is_refused_with_the_limit(tmp_path):
+def test_an_address_space_too_small_for_torch_is_refused_with_the_limit(tmp_path):
     words = [sys.executable, "-m", "esper_ab.commands.cli", "launch", "--groups", "wait,random", "--dry-run"]
     done = subprocess.run(
         ["bash", "-c", 'ulimit -v 400000; exec "$@"', "bash", *words],

@@ -1,4 +1,4 @@
-"""The coordinator over real sockets, with workers that are threads and have no torch."""
+"""The coordinator over real sockets, with workers that are threads without torch."""
 
 import logging
 import os
@@ -23,8 +23,8 @@ from esper_ab.journal.fold import fold
 from esper_ab.journal.outcomes import outcomes
 
 
-def test_one_block_from_start_to_end_with_what_costs_nothing_on_the_way(tmp_path, monkeypatch, caplog):
-    """A record in several chunks, one that is sent twice, a flipped bit, and an observer that fails."""
+def test_a_block_finishes_despite_resent_corrupt_and_chunked_messages(tmp_path, monkeypatch, caplog):
+    """One record comes in chunks, one twice, one with a flipped bit; one observer raises."""
     monkeypatch.setenv(FAULT_VARIABLE, "large:a/0:1,twice:b/0:3,slip:b/0:1")
     plan = fake_plans.plan()
     watcher = Watcher()
@@ -58,7 +58,7 @@ def test_one_block_from_start_to_end_with_what_costs_nothing_on_the_way(tmp_path
         run(tmp_path, plan)
 
 
-def test_an_observer_that_is_stuck_does_not_stop_the_run(tmp_path, monkeypatch):
+def test_a_stuck_observer_does_not_stop_the_run(tmp_path, monkeypatch):
     monkeypatch.setattr("esper_ab.control.observers._CLOSE_S", 0.05)
     release = threading.Event()
     events = run(tmp_path, fake_plans.plan(), Watcher(lambda event: release.wait()))
@@ -66,24 +66,23 @@ def test_an_observer_that_is_stuck_does_not_stop_the_run(tmp_path, monkeypatch):
     assert events[-1].status == "finished"
 
 
-def test_workers_that_leave_the_directory_as_hydra_does_lose_nothing_where_it_was_named_relative_to_it(
-    tmp_path, monkeypatch
-):
+def test_a_relative_experiment_directory_survives_a_worker_that_changes_directory(tmp_path, monkeypatch):
     hello = fake_worker.hello
     monkeypatch.setattr(fake_worker, "hello", lambda order: os.chdir(tempfile.gettempdir()) or hello(order))
     monkeypatch.chdir(tmp_path)
-    there = Path("wandering")
+    experiment_dir = Path("wandering")
     plan = fake_plans.plan()
-    there.mkdir()
+    experiment_dir.mkdir()
     with ExitStack() as stack:
-        events = run(there, plan, *make_observers(stack, there, plan, None, watched=False))
-    assert Path.cwd() == tmp_path, "the process is where it was"
+        observers = make_observers(stack, experiment_dir, plan, None, watched=False)
+        events = run(experiment_dir, plan, *observers)
+    assert Path.cwd() == tmp_path, "the working directory is restored"
     assert events[-1].status == "finished"
-    written = {path.relative_to(there).parts[0] for path in there.rglob("*") if path.is_file()}
+    written = {path.relative_to(experiment_dir).parts[0] for path in experiment_dir.rglob("*") if path.is_file()}
     assert written >= {"events.jsonl", "checkpoints", "runs"}
 
 
-def test_ctrl_c_once_finishes_the_barrier_in_progress_and_says_how_to_go_on_in_the_same_way(tmp_path, monkeypatch):
+def test_ctrl_c_finishes_the_barrier_and_prints_the_resume_command(tmp_path, monkeypatch):
     before = signal.getsignal(signal.SIGINT)
     plan = fake_plans.plan(episodes=40, seeds=2)
     monkeypatch.setattr(THREADS, "flags", ("--launcher", "inline"))
@@ -101,18 +100,18 @@ def test_ctrl_c_once_finishes_the_barrier_in_progress_and_says_how_to_go_on_in_t
     assert taken_up(resumed)["a/0"] == [0, per_run["a/0"]], "nothing is run again"
 
 
-def test_a_stop_that_takes_long_says_whom_it_waits_for_and_a_second_ctrl_c_ends_it(tmp_path, monkeypatch):
+def test_a_slow_stop_names_the_worker_it_waits_for_and_a_second_ctrl_c_ends_it(tmp_path, monkeypatch):
     monkeypatch.setenv(FAULT_VARIABLE, "hang:a/0:2")
-    said = []
+    notices = []
 
-    def told(event):
+    def press_ctrl_c_again(event):
         if isinstance(event, str):
-            said.append(event)
+            notices.append(event)
             os.kill(os.getpid(), signal.SIGINT)
 
     with pytest.raises(Interrupted, match="second Ctrl-C"):
-        run(tmp_path, fake_plans.plan(), PressCtrlC(1), Watcher(told), limits=Limits(say_s=0.0))
+        run(tmp_path, fake_plans.plan(), PressCtrlC(1), Watcher(press_ctrl_c_again), limits=Limits(say_s=0.0))
     assert events_of(tmp_path)[-1].status == "interrupted"
-    waits = next(line for line in said if "a/0" in line)
+    waits = next(line for line in notices if "a/0" in line)
     assert waits.startswith("stopping; waiting for worker w00/1 on cpu:0, in ")
     assert waits.endswith("Ctrl-C stops at once")

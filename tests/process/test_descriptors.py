@@ -1,6 +1,6 @@
-"""Few file descriptors: a plan that cannot fit is refused, and strangers that take the rest end nothing.
+"""Few file descriptors: a plan that needs more is refused; connections that use up the rest do no harm.
 
-libzmq ends the process when it finds none for a connection, so each experiment is a process.
+libzmq aborts the process when it has no descriptor for a connection, so each experiment has its own process.
 """
 
 import os
@@ -39,7 +39,7 @@ def undisturbed(tmp_path_factory):
 
 
 @pytest.mark.parametrize(("launcher", "each"), [("local", 4), ("inline", 11)])
-def test_a_plan_that_cannot_fit_is_refused_before_anything_starts(tmp_path, launcher, each):
+def test_a_plan_that_needs_too_many_descriptors_is_refused_before_it_starts(tmp_path, launcher, each):
     done = conducted(tmp_path / "run", 64, 90, 10, launcher)
     assert done.returncode == 2, done.stderr
     (line,) = without_progress(done.stderr)
@@ -52,8 +52,8 @@ def test_a_plan_that_cannot_fit_is_refused_before_anything_starts(tmp_path, laun
     assert list((tmp_path / "run").iterdir()) == []
 
 
-def test_strangers_that_use_up_descriptors_end_nothing(tmp_path, undisturbed):
-    """Connections over tcp that never say anything, as many as there is room for, and then a worker dies."""
+def test_foreign_connections_that_exhaust_descriptors_change_no_record(tmp_path, undisturbed):
+    """Open as many silent tcp connections as there are descriptors, then kill a worker."""
     done = conducted(tmp_path / "run", 128, 128, 2, "local", "tcp", fault="crowd:b/0:1:1,die:a/0:2:1")
     assert (done.returncode, done.stdout, without_progress(done.stderr)) == (0, "exhausted\n", [])
     events = events_of(tmp_path / "run")
@@ -61,7 +61,7 @@ def test_strangers_that_use_up_descriptors_end_nothing(tmp_path, undisturbed):
     assert {entry.category for entry in incidents(events)} - {"start_delayed"} == {"worker_death", "restart"}
 
 
-def test_launch_refuses_it_with_the_plan(tmp_path):
+def test_launch_refuses_a_plan_above_the_descriptor_limit(tmp_path):
     done = subprocess.run(
         [
             "sh",

@@ -1,6 +1,6 @@
-"""A disk without room, for real: a tmpfs of a few hundred kilobytes in a mount namespace of a child process.
+"""A full disk: a tmpfs of a few hundred kilobytes in a mount namespace of a child process.
 
-Each scenario is run in such a child; `folder` is the root of the small disk.
+Each scenario runs in such a child; `folder` is the root of the small disk.
 """
 
 import os
@@ -52,14 +52,14 @@ MOUNT = 'mount -t tmpfs -o size=512k tmpfs "$0" && exec "$@"'
 
 
 def fill(folder):
-    """Take all the room there is; files that are not yet at the end of a page can still grow into it."""
+    """Fill the disk; a file can still grow to the end of its last page."""
 
-    def for_ever(file):
+    def write_forever(file):
         while True:
             file.write(b"\0" * 4096)
 
     with (folder / "ballast").open("ab", buffering=0) as file, pytest.raises(OSError, match="No space left"):
-        for_ever(file)
+        write_forever(file)
 
 
 def make_room(folder):
@@ -67,7 +67,7 @@ def make_room(folder):
 
 
 class Neighbour:
-    """Fills the disk once `block` has come to `milestone`, and does `then` when the coordinator says that it waits."""
+    """Observer that fills the disk after milestone 1 and calls `then` when the coordinator reports that it waits."""
 
     def __init__(self, folder, then=lambda: None):
         self.notices = []
@@ -86,7 +86,7 @@ class Neighbour:
 
 
 def _plan():
-    """Of workers without checkpoints; its journal does not end in the page that it has when the disk is full."""
+    """A plan whose workers write no checkpoints and whose journal outgrows its last page on the full disk."""
     random = GroupSettings(controller=ControllerSettings(name="random"))
     experiment = ResolvedExperiment(
         name="fake",
@@ -129,7 +129,7 @@ def undisturbed(folder):
 # --- in the child ---
 
 
-def a_run_waits_for_room_and_goes_on(folder):
+def run_waits_for_room_and_continues(folder):
     neighbour = Neighbour(folder, lambda: make_room(folder))
     experiment_dir = new(folder)
     experiment_run.run(PLAN, experiment_dir, LAUNCHER, (Warnings(incidents=True), neighbour))
@@ -141,12 +141,12 @@ def a_run_waits_for_room_and_goes_on(folder):
     assert history.incidents == [entry]
     assert [file for file in examine(experiment_dir).faults if "policies" not in file] == []
     assert f"  note: {entry.detail}\n" in status_text(experiment_dir)
-    (note,) = [one for one in conduct_findings(history) if one.kind == "disk"]
+    (note,) = [note for note in conduct_findings(history) if note.kind == "disk"]
     assert (note.weight, entry.detail in note.sentence) == ("notes", True)
     sys.stdout.writelines(f"warning: {notice}\n" for notice in neighbour.notices)
 
 
-def a_run_gives_up_after_a_while_and_resumes(folder):
+def run_gives_up_waiting_and_can_be_resumed(folder):
     experiment_dir = new(folder)
     neighbour = Neighbour(folder)
     with pytest.raises(DiskFull) as caught:
@@ -163,8 +163,8 @@ def a_run_gives_up_after_a_while_and_resumes(folder):
     assert hash_of(experiment_dir) == undisturbed(folder)
 
 
-def ctrl_c_ends_the_wait(folder):
-    """The limit is ten minutes; the time that this test is given is one."""
+def ctrl_c_ends_the_wait_for_room(folder):
+    """The limit is ten minutes, the timeout of this test one."""
     experiment_dir = new(folder)
     neighbour = Neighbour(folder, lambda: os.kill(os.getpid(), signal.SIGINT))
     with pytest.raises(Interrupted, match=r"stopped by SIGINT while there was no space"):
@@ -172,7 +172,7 @@ def ctrl_c_ends_the_wait(folder):
     assert load(experiment_dir).torn_bytes == 0
 
 
-def a_report_is_whole_or_not_at_all(folder):
+def report_is_written_whole_or_not_at_all(folder):
     experiment_dir = new(folder)
     experiment_run.run(PLAN, experiment_dir, LAUNCHER, ())
     (experiment_dir / "summary.txt").write_text("an older one")
@@ -185,8 +185,8 @@ def a_report_is_whole_or_not_at_all(folder):
     assert (experiment_dir / JOURNAL_NAME).read_bytes() == journal
 
 
-def nothing_is_left_of_what_finds_no_room(folder):
-    """An experiment, a joint one, a file of settings, a plan."""
+def partial_files_are_removed_when_the_disk_is_full(folder):
+    """An experiment directory, one with several parts, a settings file, a plan file."""
     mine = folder / "mine.toml"
     mine.write_text("# my own\n")
     planned = CampaignPlan(
@@ -220,22 +220,22 @@ def nothing_is_left_of_what_finds_no_room(folder):
 @pytest.mark.parametrize(
     "scenario",
     [
-        a_run_waits_for_room_and_goes_on,
-        a_run_gives_up_after_a_while_and_resumes,
-        ctrl_c_ends_the_wait,
-        a_report_is_whole_or_not_at_all,
-        nothing_is_left_of_what_finds_no_room,
+        run_waits_for_room_and_continues,
+        run_gives_up_waiting_and_can_be_resumed,
+        ctrl_c_ends_the_wait_for_room,
+        report_is_written_whole_or_not_at_all,
+        partial_files_are_removed_when_the_disk_is_full,
     ],
 )
-def test_on_a_small_disk(scenario, tmp_path):
+def test_a_full_disk_pauses_the_run_and_leaves_no_partial_file(scenario, tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()
     line = ["unshare", namespaces(disk), "sh", "-c", MOUNT, disk, sys.executable, __file__, scenario.__name__, disk]
     done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    if scenario is a_run_waits_for_room_and_goes_on:
+    if scenario is run_waits_for_room_and_continues:
         assert without_progress(done.stderr) == done.stdout.splitlines()  # said there, too, and nothing else
-    if scenario is a_report_is_whole_or_not_at_all:
+    if scenario is report_is_written_whole_or_not_at_all:
         (line,) = without_progress(done.stderr)
         assert line.startswith(f"error: no space left on the disk for {disk / 'run' / 'summary.txt'}")
 

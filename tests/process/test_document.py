@@ -1,4 +1,4 @@
-"""Every code block of the document that labs write their experiments by, with imports and trainer keys changed only."""
+"""The code blocks of the A/B testing document that labs follow, with only imports and trainer keys changed."""
 
 import json
 import runpy
@@ -32,11 +32,11 @@ def test_the_first_example_has_two_names_for_one_experiment():
     assert what.about["variants"]["variant_b"]["run"] == "variant_b"
 
 
-def test_a_dry_run_shows_the_configuration_and_makes_nothing(tmp_path):
+def test_a_dry_run_shows_the_configuration_and_creates_no_files(tmp_path):
     asked = ("--dry-run", "-v", "--output-dir", "results/exp1")
-    shown = done("launch", BLOCKS / "my_experiment.py", *asked, folder=tmp_path)
-    assert "2 groups x 5 seeds = 10 runs" in shown
-    assert "ppo.lr  0.001      0.0001" in shown
+    output = done("launch", BLOCKS / "my_experiment.py", *asked, folder=tmp_path)
+    assert "2 groups x 5 seeds = 10 runs" in output
+    assert "ppo.lr  0.001      0.0001" in output
     assert list(tmp_path.iterdir()) == []
 
 
@@ -51,7 +51,7 @@ def test_the_complete_example_names_its_project_and_tags_its_variants():
     assert tracking.tags == {"learning_progress": ("curriculum_lp",), "prioritized_regressed": ("curriculum_pr",)}
 
 
-def test_the_custom_class_is_an_experiment(monkeypatch):
+def test_a_custom_experiment_class_can_be_loaded_and_changed(monkeypatch):
     what = load_declaration(BLOCKS / "custom_class.py")
     assert rates(what) == RATES
     assert what.asked.seeds == 10
@@ -69,7 +69,7 @@ def test_the_custom_class_is_an_experiment(monkeypatch):
 
 @pytest.fixture(scope="module")
 def executed(tmp_path_factory: pytest.TempPathFactory, warm_children: None) -> tuple[Path, str]:
-    """The block for programmatic execution, in threads of this process: tests/docs has others."""
+    """Run the block for programmatic execution in threads of this process."""
     folder = tmp_path_factory.mktemp("document")
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as printed:
         patch.chdir(folder)
@@ -79,7 +79,7 @@ def executed(tmp_path_factory: pytest.TempPathFactory, warm_children: None) -> t
     return folder / "custom_results" / "my_experiment", printed.getvalue()
 
 
-def test_success_is_that_every_expected_record_arrived(executed):
+def test_a_run_is_successful_when_all_its_records_arrived(executed):
     experiment_dir, printed = executed
     assert printed.splitlines()[-2:] == ["variant_a: 5/5 successful", "variant_b: 5/5 successful"]
     history = load(experiment_dir).history
@@ -87,7 +87,7 @@ def test_success_is_that_every_expected_record_arrived(executed):
     assert all(run.evaluation is not None and len(run.episodes) == 1 for run in history.runs.values())
 
 
-def test_the_output_has_the_documents_structure(executed):
+def test_the_output_has_the_structure_that_the_document_describes(executed):
     experiment_dir, _ = executed
     assert 'description = "My A/B test experiment"' in (experiment_dir / "experiment.toml").read_text()
     assert "variant_a" in (experiment_dir / "summary.txt").read_text()
@@ -99,7 +99,7 @@ def test_the_output_has_the_documents_structure(executed):
         assert f"lr = {RATES[name.partition('-')[0]]}" in text
 
 
-def test_the_configuration_of_one_run_trains_it_again_to_the_same_records(executed, tmp_path):
+def test_the_config_file_of_a_run_reproduces_its_records(executed, tmp_path):
     experiment_dir, _ = executed
     config = experiment_dir / "runs" / "variant_b-1" / "config.toml"
     done(
@@ -120,10 +120,10 @@ def test_the_configuration_of_one_run_trains_it_again_to_the_same_records(execut
     assert again == before
 
 
-def test_other_commands_cope_with_the_folders_of_runs(executed):
+def test_tidy_and_list_ignore_the_folders_of_runs(executed):
     experiment_dir, _ = executed
     assert "no damage found" in done("tidy", "--check", experiment_dir)
     listed = json.loads(done("list", experiment_dir.parent, "--json"))
-    assert [Path(one["experiment_dir"]).name for one in listed] == ["my_experiment"]
+    assert [Path(entry["experiment_dir"]).name for entry in listed] == ["my_experiment"]
     removable = json.loads(done("tidy", experiment_dir, "--check", "--json"))[0]["removable"]
     assert not [name for name in removable if name.startswith("runs/")]

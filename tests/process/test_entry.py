@@ -1,4 +1,4 @@
-"""What a worker's process is like once its entry point has set it up."""
+"""The state of a worker process after its entry point has set it up."""
 
 import json
 
@@ -47,8 +47,8 @@ def set_up(folder, uuid):
     return python("-c", PINNED, json.dumps([uuid]), folder)
 
 
-def test_a_cpu_worker_sees_one_thread_no_gpu_deterministic_torch_and_never_its_compiler(tmp_path):
-    """Importing the compiler, which nobody uses, takes a second; a run from warm-up to evaluation must not cause it."""
+def test_a_cpu_worker_is_deterministic_with_one_thread_and_no_gpu_or_compiler(tmp_path):
+    """Importing torch's compiler takes a second; a run, from warm-up to evaluation, must not do so."""
     done = set_up(tmp_path, "")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {
@@ -70,14 +70,14 @@ def test_a_cpu_worker_sees_one_thread_no_gpu_deterministic_torch_and_never_its_c
     }
 
 
-def test_a_device_that_is_not_the_planned_one_is_refused(tmp_path):
+def test_a_device_other_than_the_planned_one_is_refused(tmp_path):
     done = set_up(tmp_path, "GPU-00000000-0000-0000-0000-000000000000")
     assert done.returncode == 1
     last = without_progress(done.stderr)[-1]
     assert last.startswith("workers.process.entry.WrongDevice: lane x is GPU-00000000")
 
 
-def test_a_thread_refuses_a_gpu_which_it_could_not_have_to_itself():
+def test_a_worker_thread_refuses_a_gpu():
     lane = Lane(name="cuda:1", devices=("cuda:1",), uuids=("GPU-b",))
     with pytest.raises(entry.WrongDevice, match="lane cuda:1 has GPUs, and a thread has none of its own"):
         entry._set_threads(lane, Arithmetic())

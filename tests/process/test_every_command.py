@@ -1,8 +1,8 @@
-"""What holds for every command of `esper-ab`, also for one that was added a minute ago.
+"""Rules for every command of `esper-ab`, including new ones.
 
-Help has examples that work, `--json` is pure JSON, errors are one line (and an object), a pipe gets plain lines.
+Help has examples that work, `--json` prints only JSON, errors are one line (or an object), pipes get plain lines.
 
-Commands are called in this process, with descriptors captured, so that what their children print counts, too.
+Commands run in this process with captured descriptors, so the output of their children counts as well.
 """
 
 import json
@@ -88,13 +88,13 @@ CALLS: dict[str, tuple[str, ...]] = {
     "tidy": ("EXPERIMENT", "--check"),
     "track": ("COPY", "--tensorboard"),
 }
-# A finished run cannot be resumed: what is said then is an error. The runs here are too few for any answer.
+# A finished run cannot be resumed, which is an error. The runs here are too few for a verdict.
 STATUSES = {"resume": 2, "judge": 3, "compare": 3}
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with two finished experiment directories, two experiment files, and those that the examples name."""
+    """A folder with two finished experiments and the files that the calls and examples name."""
     folder = tmp_path_factory.mktemp("place")
     with pytest.MonkeyPatch.context() as patch:
         for name, value in COLOURFUL.items():
@@ -114,7 +114,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def place(finished: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working directory, and an environment that asks for colours."""
+    """Make the folder the working directory and request colours by the environment."""
     monkeypatch.chdir(finished)
     for name, value in COLOURFUL.items():
         monkeypatch.setenv(name, value)
@@ -123,7 +123,7 @@ def place(finished: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def arguments(name: str) -> list[str]:
     words = {"EXPERIMENT": "experiments/one", "COPY": "experiments/two"}
-    return [re.sub("|".join(words), lambda found: words[found[0]], arg) for arg in CALLS[name]]
+    return [re.sub("|".join(words), lambda match: words[match[0]], arg) for arg in CALLS[name]]
 
 
 @pytest.fixture
@@ -134,7 +134,7 @@ def off_path(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.argv", ["esper_ab/__main__.py"])
 
 
-def test_every_command_has_a_call_here():
+def test_every_command_has_an_example_call():
     assert set(leaves()) == set(CALLS), "a new command needs a cheap call in CALLS"
 
 
@@ -149,7 +149,7 @@ def test_help_has_examples_whose_options_exist(name, capsys):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_help_fits_its_terminal_and_says_what_each_thing_is(name):
+def test_help_fits_the_terminal_and_explains_every_argument(name):
     command = leaves()[name]
     wide, narrow = (
         command.get_help(command.make_context(name, [], resilient_parsing=True, terminal_width=width))
@@ -163,7 +163,7 @@ def test_help_fits_its_terminal_and_says_what_each_thing_is(name):
     assert all(len(line) <= max(40, longest + 40) for line in options.splitlines())
 
 
-def test_examples_of_the_group_exist():
+def test_examples_of_the_top_level_help_parse():
     for line in examples_of(group.epilog):
         assert check_command_line(line)
 
@@ -178,14 +178,14 @@ DRY = sorted(
 
 @pytest.mark.usefixtures("place")
 @pytest.mark.parametrize("line", DRY)
-def test_examples_with_a_dry_run_run(line, capfd):
-    """`experiment.py` and `experiment.toml` of the examples are what `init` writes."""
+def test_dry_run_examples_of_the_help_run(line, capfd):
+    """The examples' `experiment.py` and `experiment.toml` are what `init` writes."""
     assert invoke(group, shlex.split(line)[1:], "esper-ab") == 0
     assert capfd.readouterr().out
 
 
-def test_help_of_an_experiment_is_short_and_in_full_stands_under_headings_and_loses_no_option(capsys):
-    """What most experiments need comes first; "More" would be an option that was put under no heading."""
+def test_launch_help_is_short_and_help_all_lists_every_option_under_a_heading(capsys):
+    """The common options come first; only the help flags may be under "More"."""
     assert invoke(group, ["launch", "--help"], "esper-ab") == 0
     text = capsys.readouterr().out.partition("Examples:")[0]
     assert len(re.findall(r"^  (?:--[a-z-]+|-h)", text, re.MULTILINE)) == 23
@@ -203,7 +203,7 @@ def test_help_of_an_experiment_is_short_and_in_full_stands_under_headings_and_lo
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_error_is_one_line_and_with_json_an_object(name, capfd):
+def test_an_error_is_one_line_or_with_json_one_object(name, capfd):
     has_json = any("--json" in option.opts for option in leaves()[name].params)
     assert has_json == (name not in NOT_DATA)
     asked = ["--json"] if has_json else []
@@ -219,7 +219,7 @@ def test_an_error_is_one_line_and_with_json_an_object(name, capfd):
 
 
 @pytest.mark.parametrize("asked", [("--json",), ("--format", "json"), ("--format=json",), ("--format", "md")])
-def test_an_error_is_an_object_however_json_is_asked_for(capsys, asked):
+def test_an_error_is_an_object_for_every_spelling_of_the_json_option(capsys, asked):
     assert invoke(group, ["report", "nowhere", *asked], "esper-ab") == 2
     out = capsys.readouterr().out
     assert (json.loads(out)["exit_status"] == 2) if "md" not in asked else out == ""
@@ -233,8 +233,8 @@ def test_an_error_is_an_object_however_json_is_asked_for(capsys, asked):
         *((name, ["--json"]) for name in NAMES if name not in NOT_DATA),
     ],
 )
-def test_a_pipe_gets_plain_lines_and_nothing_but_json_where_that_is_asked_for(name, flags, capfd):
-    """One value, or one per line where output goes on and on."""
+def test_a_pipe_gets_plain_lines_or_pure_json(name, flags, capfd):
+    """`--json` prints one value, or one per line where the output is a stream."""
     status = invoke(group, [*name.split(), *arguments(name), *flags], "esper-ab")
     out, error = capfd.readouterr()
     assert status == STATUSES.get(name, 0), error
@@ -246,8 +246,8 @@ def test_a_pipe_gets_plain_lines_and_nothing_but_json_where_that_is_asked_for(na
 
 @pytest.mark.parametrize("others", ["journal", "all but the journal"])
 @pytest.mark.parametrize("name", [*(name for name in NAMES if "EXPERIMENT" in " ".join(CALLS[name])), "list", "launch"])
-def test_no_command_waits_at_a_pipe_in_a_received_directory(place, tmp_path, monkeypatch, capfd, name, others):
-    """Each ends, with an answer or with a line that names the file."""
+def test_no_command_blocks_on_a_pipe_in_an_experiment_directory(place, tmp_path, monkeypatch, capfd, name, others):
+    """Each command ends, with an answer or with an error that names the file."""
     shutil.copytree(place / "experiments", tmp_path / "experiments", ignore=shutil.ignore_patterns(".lock"))
     (tmp_path / "experiments" / "one" / "console.log").touch()
     for path in [path for path in (tmp_path / "experiments" / "one").rglob("*") if path.is_file()]:
@@ -258,13 +258,13 @@ def test_no_command_waits_at_a_pipe_in_a_received_directory(place, tmp_path, mon
     settings = ("experiments/one/experiment.toml", "--dry-run", "--name", "x")
     with within(60):
         status = invoke(group, [*name.split(), *(settings if name == "launch" else arguments(name))], "esper-ab")
-    said = "".join(capfd.readouterr())
-    assert (status in (0, 2, 3, 5), said.count("error: ") <= 1) == (True, True), said
-    assert status in (0, 3) or re.search(r"experiments/one|is not a regular file", said), said
+    output = "".join(capfd.readouterr())
+    assert (status in (0, 2, 3, 5), output.count("error: ") <= 1) == (True, True), output
+    assert status in (0, 3) or re.search(r"experiments/one|is not a regular file", output), output
 
 
 @pytest.mark.usefixtures("place")
-def test_json_of_a_status_that_is_followed_is_an_object_per_line(capfd):
+def test_status_follow_with_json_prints_one_object_per_line(capfd):
     assert invoke(group, ["status", "-f", "experiments/one", "--json"], "esper-ab") == 0
     assert [json.loads(line)["state"] for line in capfd.readouterr().out.splitlines()] == ["finished"]
 
@@ -275,8 +275,8 @@ UNTYPEABLE = re.compile(r"(?<![\w./-])esper-ab (?=[a-z\[-])")
 @pytest.mark.usefixtures("off_path")
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("asked", ["help", "call", "error"])
-def test_printed_commands_can_be_typed_where_esper_ab_is_not_on_the_path(name, asked, capfd):
-    """In help and errors, and by commands that print some; what they store has the short name."""
+def test_printed_commands_work_where_esper_ab_is_not_on_the_path(name, asked, capfd):
+    """Help, errors and output spell the full command; stored files have the short name."""
     more = {"help": ["--help"], "call": arguments(name), "error": ["--no-such-option"]}[asked]
     status = {"help": 0, "error": 2}.get(asked, STATUSES.get(name, 0))
     assert invoke(group, [*name.split(), *more], "esper-ab") == status

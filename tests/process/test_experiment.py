@@ -1,4 +1,4 @@
-"""Whole experiments with real workers: what records do not depend on, and what a run leaves behind."""
+"""Whole experiments with real workers: reproducible records, and the files that a run leaves."""
 
 import json
 from pathlib import Path
@@ -32,14 +32,14 @@ SMALL = (
 
 
 def digests(history: History, group: str) -> list[str]:
-    """Every record's digest of one group, replicate by replicate."""
+    """The digests of all records of a group, seed by seed."""
     runs = history.of_group(group)
     return [record.digest for run in runs for record in (*records_of(run), run.evaluation)]
 
 
 @pytest.fixture(scope="module")
 def same_twice(tmp_path_factory) -> Path:
-    """a and b have the same settings, each run in a process of its own."""
+    """An experiment whose groups a and b have the same settings; each run has its own process."""
     folder = tmp_path_factory.mktemp("same")
     ended = python(
         "-m",
@@ -62,17 +62,17 @@ def test_groups_with_the_same_settings_have_identical_records(same_twice):
     assert len(set(digests(history, "a"))) == 6  # two replicates of two episodes and an evaluation: all different
 
 
-def test_every_worker_says_which_code_it_imported(same_twice):
+def test_every_worker_reports_the_hash_of_its_code(same_twice):
     assert {worker.sources for worker in load(same_twice).history.workers} == {sources()}
 
 
-def test_the_verdict_on_the_same_condition_is_identical(same_twice):
+def test_groups_with_the_same_settings_get_the_verdict_identical(same_twice):
     verdict = json.loads((same_twice / "verdict.json").read_text())
     assert "IDENTICAL" in json.dumps(verdict)
 
 
-def test_renamed_reordered_and_in_other_company_without_telemetry_nothing_changes(same_twice, tmp_path):
-    """The same settings under another name, third of three, in threads that take turns, its life not recorded."""
+def test_name_order_other_groups_and_telemetry_change_no_record(same_twice, tmp_path):
+    """The same settings as the third of three groups, renamed, in sequential threads, without telemetry."""
     done(
         "launch",
         *SMALL,
@@ -94,23 +94,23 @@ def test_renamed_reordered_and_in_other_company_without_telemetry_nothing_change
     assert any(record.seed_events for run in load(same_twice).history.runs.values() for record in records_of(run))
 
 
-def test_a_report_is_rebuilt_from_the_journal_alone_to_the_same_bytes(same_twice, tmp_path):
+def test_a_report_built_from_the_journal_alone_has_the_same_bytes(same_twice, tmp_path):
     (tmp_path / "events.jsonl").write_bytes((same_twice / "events.jsonl").read_bytes())
     done("report", str(tmp_path))
     for name in ("summary.txt", "verdict.json", "report.html"):  # whose commands name the directory
         assert (tmp_path / name).read_text().replace(str(tmp_path), str(same_twice)) == (same_twice / name).read_text()
 
 
-def test_saved_policies_are_evaluated_later(same_twice):
+def test_a_saved_policy_evaluates_to_the_recorded_outcomes(same_twice):
     policy = same_twice / "policies" / "a" / "0.pt"
     episodes = load(same_twice).history.runs["a/0"].evaluation.episodes
     for row in json.loads(done("evaluate", policy, "--json")):
-        kept = [played.result.outcome for played in episodes if played.actions == row["actions"]]
-        assert row["held_out_accuracy"] == pytest.approx(sum(kept) / len(kept))
+        recorded = [played.result.outcome for played in episodes if played.actions == row["actions"]]
+        assert row["held_out_accuracy"] == pytest.approx(sum(recorded) / len(recorded))
 
 
-def test_the_issue_query_works(same_twice):
-    """The query of the first plan of dual-policy tests, as it is written there."""
+def test_the_sql_query_of_the_original_plan_works(same_twice):
+    """The query as the dual-policy plan wrote it."""
     sql = """
         SELECT group_id, reward_mode, AVG(final_accuracy) as avg_acc
         FROM episodes

@@ -1,4 +1,4 @@
-"""A folder where other things have our names, or names of what we import: none of it is executed, and all works."""
+"""Working directories with modules named like ours or like our dependencies: none of them is executed."""
 
 import re
 import shutil
@@ -72,13 +72,13 @@ INSTALLED = (str(Path(sys.executable).with_name("esper-ab")),)
 
 
 def other_workers(folder: Path, text: str) -> None:
-    """A package of the name of ours."""
+    """Write a foreign package named `workers`."""
     (folder / "workers").mkdir()
     (folder / "workers" / "__init__.py").write_text(text)
 
 
 class Folder:
-    """A working directory with traps, and whether one was sprung."""
+    """A working directory with trap modules that record whether one was executed."""
 
     def __init__(self, path: Path, *traps: str) -> None:
         self.path = path
@@ -88,14 +88,14 @@ class Folder:
             (path / trap).write_text(TRAP.format(marker=str(self._marker)))
 
     def gives(self, *command: str, status: int = 0) -> str:
-        """What the command prints; it has to end with `status`."""
+        """Run the command, check its exit status and return stdout, or stderr on failure."""
         done = subprocess.run(command, cwd=self.path, capture_output=True, text=True, timeout=280, check=False)
         executed = self._marker.read_text() if self._marker.exists() else ""
         assert (executed, done.returncode) == ("", status), done.stdout + done.stderr
         return done.stdout if status == 0 else done.stderr
 
 
-def test_an_experiment_with_a_reward_that_lies_there(tmp_path):
+def test_a_foreign_workers_package_beside_a_reward_is_not_imported(tmp_path):
     (tmp_path / "mine.py").write_text(REWARD)
     (tmp_path / "beside.py").write_text("SCALE = 0.5\n")
     trapped = Folder(tmp_path, "workers/__init__.py")
@@ -104,8 +104,8 @@ def test_an_experiment_with_a_reward_that_lies_there(tmp_path):
 
 
 @pytest.mark.slow
-def test_names_of_libraries_shadow_nothing_in_the_children_of_the_installed_command(tmp_path):
-    there = Folder(
+def test_files_named_like_libraries_shadow_nothing_in_child_processes(tmp_path):
+    trapped = Folder(
         tmp_path,
         "workers/__init__.py",
         "esper_ab/__init__.py",
@@ -118,15 +118,15 @@ def test_names_of_libraries_shadow_nothing_in_the_children_of_the_installed_comm
         "tensorboard/__init__.py",
         "pickle.py",
     )
-    there.gives(*INSTALLED, "launch", *SMALL, "--groups", "random,wait", "--name", "run", "--track", "tensorboard")
-    there.gives(*INSTALLED, "status", "--follow", "experiments/run")
-    there.gives(*INSTALLED, "track", "experiments/run", "--tensorboard")
+    trapped.gives(*INSTALLED, "launch", *SMALL, "--groups", "random,wait", "--name", "run", "--track", "tensorboard")
+    trapped.gives(*INSTALLED, "status", "--follow", "experiments/run")
+    trapped.gives(*INSTALLED, "track", "experiments/run", "--tensorboard")
     assert load(tmp_path / "experiments" / "run").history.ended is not None
 
 
 @pytest.mark.slow
-def test_a_process_that_has_imported_another_package_of_the_name(tmp_path):
-    """Its threads cannot have ours, and are refused in one line; worker processes are not concerned."""
+def test_threads_are_refused_after_a_foreign_workers_package_was_imported(tmp_path):
+    """Worker threads cannot import ours and are refused in one line; worker processes can."""
     Folder(tmp_path).gives(*LAUNCH, *SMALL, "--groups", "random,wait", "--name", "finished")
     other_workers(tmp_path, "OF_THE_USER = True\n")
     (tmp_path / "my_experiment.py").write_text(EXPERIMENT)
@@ -141,7 +141,7 @@ def test_a_process_that_has_imported_another_package_of_the_name(tmp_path):
     assert ran.endswith(" True")
 
 
-def test_an_interpreter_that_begins_with_another_package_of_the_name(tmp_path):
+def test_a_foreign_workers_package_imported_at_start_up_is_reported(tmp_path):
     other_workers(tmp_path, "")
     (tmp_path / "sitecustomize.py").write_text("import workers\n")
     done = subprocess.run(
@@ -158,8 +158,8 @@ def test_an_interpreter_that_begins_with_another_package_of_the_name(tmp_path):
 
 
 @pytest.mark.parametrize("left", ["OF_ANOTHER = 1", "", None], ids=["written over", "written over, empty", "removed"])
-def test_a_distribution_that_writes_over_ours_is_noticed_with_a_remedy(tmp_path, left):
-    """As in site-packages, where one installer writes over the files of another and takes them away."""
+def test_a_distribution_that_overwrote_our_package_is_reported_with_a_remedy(tmp_path, left):
+    """As in site-packages, where one distribution can overwrite or remove the files of another."""
     here = tmp_path / "esper_ab" / "contracts"
     here.mkdir(parents=True)
     (tmp_path / "esper_ab" / "__init__.py").touch()

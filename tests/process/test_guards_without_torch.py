@@ -1,4 +1,4 @@
-"""A worker that only guards a command imports no torch, in whatever way it is started."""
+"""A worker that only supervises a command imports no torch, whether forked, spawned or supervised."""
 
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from esper_ab.launchers import Launcher, Node
 from esper_ab.launchers._supervised import DESCRIPTORS, NodeSupervisor, PipedSupervisor
 from esper_ab.launchers.local import LocalLauncher
 
-# The script writes, of its guard, of the worker, and of what has started the worker, whether torch has been loaded.
+# The script writes whether its guard, the worker and the worker's parent have loaded torch.
 SCRIPT = """
 import json, os, sys
 from pathlib import Path
@@ -37,7 +37,7 @@ ONE_MORE_THREAD = (
 
 
 class Supervised(Launcher):
-    """Workers beside a supervisor, as Slurm's and Ray's are, on this machine."""
+    """A launcher with a supervisor, like those for Slurm and Ray, on this machine."""
 
     name = "supervised"
     transport = "tcp"
@@ -59,7 +59,7 @@ class Supervised(Launcher):
 
 @pytest.fixture
 def history(tmp_path: Path, monkeypatch) -> History:
-    """An experiment with a command, whose plan can be carried out again."""
+    """An experiment that trains by a command; its plan can be run again."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", environment()["PYTHONPATH"])
     command = trainers.command(tmp_path)
@@ -95,11 +95,11 @@ def seen_by(history: History, folder: Path, launcher: Launcher) -> set[str]:
 
 
 @pytest.mark.parametrize("launcher", [LocalLauncher, Supervised], ids=["forked", "supervised"])
-def test_neither_the_worker_nor_what_starts_it_has_loaded_torch(tmp_path, history, launcher):
+def test_a_command_worker_and_its_parents_load_no_torch(tmp_path, history, launcher):
     assert seen_by(history, tmp_path / "again", launcher()) == {"[false, false, false]"}
 
 
-def test_a_spawned_worker_has_not_loaded_torch_either(tmp_path, history, monkeypatch):
+def test_a_spawned_command_worker_loads_no_torch(tmp_path, history, monkeypatch):
     (tmp_path / "sitecustomize.py").write_text(ONE_MORE_THREAD)
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{environment()['PYTHONPATH']}")
     launcher = LocalLauncher()

@@ -13,7 +13,7 @@ from esper_ab.journal.load import load
 HEURISTIC = ("growth", "heuristic", "--json")
 
 
-def test_seeds_live_in_more_than_one_slot_of_one_host():
+def test_seed_modules_grow_in_several_slots_of_one_host():
     answer = json.loads(done(*HEURISTIC, "--task", "digits", "--episodes", "1", "--slots", "early", "mid", "late"))
     slots = [{seed["slot"] for seed in host["seeds"]} for host in answer["hosts"]]
     assert any(len(used) >= 2 for used in slots)
@@ -31,8 +31,8 @@ def test_seeds_live_in_more_than_one_slot_of_one_host():
 
 
 @pytest.mark.slow
-def test_its_hosts_are_those_of_an_experiment(tmp_path):
-    """Trained by the kernel that an experiment would choose: equal accuracies, to the bit."""
+def test_heuristic_hosts_equal_those_of_an_experiment(tmp_path):
+    """The command uses the kernel that an experiment would choose, so accuracies are equal to the bit."""
     asked = ("--task", "synthetic", "--episodes", "1", "--steps", "12", "--n-envs", "2")
     done(
         "launch",
@@ -61,7 +61,7 @@ def test_its_hosts_are_those_of_an_experiment(tmp_path):
         (("--device", "cuda:99"), "no device 'cuda:99' here"),
     ],
 )
-def test_what_is_not_there_is_one_line_and_status_2(args, words):
+def test_an_unknown_slot_or_device_exits_with_status_2_and_one_line(args, words):
     ended = esper_ab(*HEURISTIC, *args)
     assert ended.returncode == 2
     assert words in json.loads(ended.stdout)["error"]
@@ -88,16 +88,16 @@ def seed(slot: str, end: str = "") -> Seed:
     )
 
 
-def test_text_says_slot_by_slot_what_was_done_and_why_nothing_was():
-    lived = host(seed("early", "fossilized"), seed("late", "pruned"), seed("late"))
-    answer = SoloAnswer(slots=("early", "late"), kernel="torch", hosts=(lived, host(seed("late")), host(settled=None)))
+def test_the_text_lists_each_slot_and_says_why_a_host_did_not_grow():
+    grown = host(seed("early", "fossilized"), seed("late", "pruned"), seed("late"))
+    answer = SoloAnswer(slots=("early", "late"), kernel="torch", hosts=(grown, host(seed("late")), host(settled=None)))
     assert count_several_slots(answer) == 1
     assert count_by_slot(answer)["late"] == {"germinated": 3, "advanced": 6, "fossilised": 0, "pruned": 1}
     asked = make_question(
         slots=None, task="digits", data_dir="", episodes=1, steps=9, n_envs=3, rng_seed=0, device="cpu"
     )
-    shown = describe_answer(asked, answer)
-    assert "rng seed 0, trained by torch\n" in shown
-    assert "early           1         2           1       0" in shown
-    assert "early norm from 6, fossilised at 9; late norm from 6, pruned at 9; late norm from 6, under way" in shown
-    assert "never settled; no seed module: 3 steps not settled, 5 without a plateau" in shown
+    text = describe_answer(asked, answer)
+    assert "rng seed 0, trained by torch\n" in text
+    assert "early           1         2           1       0" in text
+    assert "early norm from 6, fossilised at 9; late norm from 6, pruned at 9; late norm from 6, under way" in text
+    assert "never settled; no seed module: 3 steps not settled, 5 without a plateau" in text

@@ -1,6 +1,6 @@
-"""A coordinator among enemies: strangers reach nothing, and the result is the same.
+"""A coordinator under attack: foreign connections reach nothing, and the result is the same.
 
-Who sends rubbish is cut off (test_wire.py) and replaced (test_restart.py).
+A peer that sends invalid messages is cut off (test_wire.py) and replaced (test_restart.py).
 """
 
 import functools
@@ -34,7 +34,7 @@ def plain(peer):
 
 
 def foreign_key(order, peer):
-    """The right server and a key pair of one's own."""
+    """Use the right server key with a foreign client key pair."""
     hostile.curve(peer, order.server_key.encode(), zmq.curve_keypair())
 
 
@@ -42,10 +42,10 @@ def foreign_server(peer):
     hostile.curve(peer, zmq.curve_keypair()[0], zmq.curve_keypair())
 
 
-def strangers(order, told):
+def strangers(order, answered):
     rng = random.Random(5)
     for setup in (lambda peer: None, plain, functools.partial(foreign_key, order), foreign_server):
-        told.append(hostile.stranger(order.endpoint, setup))
+        answered.append(hostile.stranger(order.endpoint, setup))
     hello = hostile.MESSAGES[0]
     for data in (
         hostile.zmtp1(b"w00/1", hello),
@@ -55,23 +55,23 @@ def strangers(order, told):
         *map(rng.randbytes, (10, 500, 9000)),
     ):
         got = hostile.raw(order.endpoint, data)
-        told.append(len(got) > 64 or b"esper" in got)  # no more than libzmq's own greeting, which is the same for all
+        answered.append(len(got) > 64 or b"esper" in got)  # anything but libzmq's greeting
 
 
-def test_strangers_at_the_port_get_nothing_and_change_nothing(tmp_path, undisturbed):
-    told = []
-    launcher = hostile.HostileFirst(lambda order: strangers(order, told), "tcp")
+def test_foreign_connections_to_the_port_get_nothing_and_change_no_result(tmp_path, undisturbed):
+    answered = []
+    launcher = hostile.HostileFirst(lambda order: strangers(order, answered), "tcp")
     events = conducted.run(tmp_path, PLAN, launcher=launcher)
     assert launcher.orders[0].endpoint.startswith("tcp://127.0.0.1:")
-    assert told == [False] * 11
+    assert answered == [False] * 11
     assert conducted.incidents(events) == []
     assert result_hash(fold(events)) == undisturbed
 
 
-def test_strangers_of_the_same_user_are_counted(tmp_path, undisturbed):
-    """Over ipc this user's other processes can connect: nothing they say is taken for a worker's."""
-    found = list(hostile.frames(random.Random(1), 3000))
-    launcher = hostile.HostileFirst(lambda order: hostile.send_all(order.endpoint, b"nobody", found[:900]))
+def test_foreign_messages_of_the_same_user_are_refused_and_counted(tmp_path, undisturbed):
+    """Over ipc the user's other processes can connect, but none of their messages counts as a worker's."""
+    frames = list(hostile.frames(random.Random(1), 3000))
+    launcher = hostile.HostileFirst(lambda order: hostile.send_all(order.endpoint, b"nobody", frames[:900]))
     events = conducted.run(tmp_path, PLAN, launcher=launcher)
     listed = conducted.incidents(events, "bad_message")
     assert [entry.detail for entry in listed] == [
@@ -102,8 +102,8 @@ if __name__ == "__main__":
 """
 
 
-def test_a_secret_is_nowhere_but_in_its_process(tmp_path):
-    """Neither in the order, the journal and the logs, nor in what ps shows of a process."""
+def test_a_secret_key_is_only_in_the_memory_of_its_process(tmp_path):
+    """It is not in the worker's order, the journal, the logs or the output of ps."""
     script = tmp_path / "watching.py"
     script.write_text(SECRETS)
     run = tmp_path / "run"
@@ -119,8 +119,8 @@ def test_a_secret_is_nowhere_but_in_its_process(tmp_path):
     assert not any(secret.encode() in written for secret, _ in confessed)
 
 
-def test_every_frame_is_a_message_or_refused_and_none_takes_long():
-    """The seeded beginning of what scripts/fuzz does at length: bombs of a megabyte among them."""
+def test_every_frame_is_decoded_or_refused_quickly():
+    """A short, seeded version of scripts/fuzz, with bombs of a megabyte."""
     began = time.process_time()
     accepted = sum(map(understood, hostile.frames(random.Random(3), 5_000)))
     accepted_bombs = [len(bomb) for bomb in hostile.BOMBS if understood(bomb)]
@@ -130,7 +130,7 @@ def test_every_frame_is_a_message_or_refused_and_none_takes_long():
 
 
 @pytest.mark.parametrize("bomb", range(2))
-def test_a_megabyte_of_empty_containers_is_refused_before_it_is_built(bomb):
+def test_a_megabyte_of_empty_containers_is_refused_before_it_is_allocated(bomb):
     data = hostile.BOMBS[bomb]
     tracemalloc.start()
     try:
@@ -151,32 +151,32 @@ def heard(hub, wait_s=10.0):
     return list(hub.poll(wait_s))
 
 
-def test_a_key_opens_the_door_for_its_owner_only(hub):
-    """A worker that calls itself another one is heard as itself, and what it says does not count."""
+def test_a_key_admits_its_own_worker_only(hub):
+    """A worker with another's identity is recognised by its key, and its message is refused."""
     hub.admit("w00/1")
     hostile.send_all(hub.endpoint, b"w00/1", [hostile.MESSAGES[0]], hostile.admitted(hub, "w01/1"))
     assert heard(hub) == [BadMessage("w01/1", "calls itself 'w00/1'", known=True, cut_off=False)]
 
 
 def opens(hub, keys):
-    """Whether these keys get in."""
+    """True if the hub accepts a connection with these keys."""
     pair = keys.public.encode(), keys.secret.encode()
     return hostile.stranger(hub.endpoint, lambda peer: hostile.curve(peer, keys.server_public.encode(), pair))
 
 
-def test_a_key_opens_once_it_is_known_and_until_the_next_incarnation(hub):
+def test_a_key_is_valid_from_registration_until_the_next_incarnation(hub):
     keys = link_keys.make("w00/1", hub.admit("w00/1"))
-    hub.register("w01/1", keys.public)  # which nobody has admitted
+    hub.register("w01/1", keys.public)  # never admitted
     assert not opens(hub, keys)
     hub.register("w00/1", keys.public)
     hub.admit("w00/2")
-    hub.register("w00/1", keys.public)  # said by one that was replaced meanwhile
+    hub.register("w00/1", keys.public)  # by an incarnation that has been replaced
     assert not opens(hub, keys)
     assert heard(hub, 0) == []
 
 
-def test_only_the_first_bad_messages_of_all_are_told(hub):
-    """Distinct ones: what is repeated is counted at once."""
+def test_only_the_first_bad_messages_are_reported(hub):
+    """Of distinct messages; a repeated one is only counted from the start."""
     reported = 0
     for worker in range(BAD_MESSAGES_REPORTED):
         identity = f"w{worker:02d}/1"

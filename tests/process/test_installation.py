@@ -1,4 +1,4 @@
-"""What an installation builds of the kernel, and that it succeeds where nothing can be built."""
+"""Installation builds the kernel's libraries, and succeeds where nothing can be built."""
 
 import os
 import shutil
@@ -19,7 +19,7 @@ BUILT = ("build", "*.egg-info", "*.so", "*.json", "__pycache__")  # of earlier b
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """The packages and what builds them, with nothing built."""
+    """A copy of the packages and their build files, with nothing built."""
     for name in ("esper_ab", "workers"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns(*BUILT))
     for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
@@ -28,7 +28,7 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def built(checkout: Path, *command: str, compiler: str = "") -> str:
-    """What setup.py says; `compiler`: as $CXX, "" for that of the machine."""
+    """Run setup.py and return its output; `compiler` sets $CXX, "" keeps the machine's."""
     environment = os.environ | ({"CXX": compiler, "CC": compiler} if compiler else {})
     line = [sys.executable, "setup.py", *command]
     done = subprocess.run(line, cwd=checkout, env=environment, capture_output=True, text=True, check=False)
@@ -37,7 +37,7 @@ def built(checkout: Path, *command: str, compiler: str = "") -> str:
 
 
 def wheel(checkout: Path, compiler: str = "") -> tuple[str, set[str]]:
-    """Name of the wheel, and what it has of workers/native."""
+    """Build a wheel; return its name and its files below workers/native."""
     built(checkout, "-q", "bdist_wheel", compiler=compiler)
     (file,) = (checkout / "dist").iterdir()
     room = Path("workers/native")
@@ -50,10 +50,10 @@ def libraries(names: set[str]) -> set[str]:
     return {name for name in names if name.startswith("libkernel")}
 
 
-def test_without_a_compiler_the_installation_succeeds_with_a_warning_and_the_sources(checkout):
-    """Torch trains hosts then; whoever gets a compiler later builds from what was installed."""
-    said = built(checkout, "build_ext", "--inplace", compiler="false")
-    assert build.REMEDY in said
+def test_installation_without_a_compiler_warns_and_includes_the_sources(checkout):
+    """Torch then trains the hosts; the kernel can be built later from the installed sources."""
+    output = built(checkout, "build_ext", "--inplace", compiler="false")
+    assert build.REMEDY in output
     assert libraries({path.name for path in (checkout / "workers" / "native").iterdir()}) == set()
     name, holds = wheel(checkout, compiler="false")
     assert name.endswith("-py3-none-any.whl"), "an installer prefers one with the kernel, which knows its platform"
@@ -63,7 +63,7 @@ def test_without_a_compiler_the_installation_succeeds_with_a_warning_and_the_sou
 
 @pytest.mark.slow
 @needs_compiler
-def test_a_wheel_has_every_library_of_its_platform_with_its_record(checkout):
+def test_a_wheel_has_every_library_of_its_platform_and_its_build_record(checkout):
     name, holds = wheel(checkout)
     assert "-py3-none-" in name
     assert not name.endswith("-any.whl")

@@ -1,4 +1,4 @@
-"""Several tasks as one experiment, as a user meets them: launched, gone on with, asked about, refused by the others."""
+"""One experiment over several tasks: launched, resumed, reported, and refused by commands that take one task."""
 
 import json
 import shutil
@@ -42,8 +42,8 @@ TAKE_ALL = {"report", "resume", "status"}
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("several")
-    said = done(*LAUNCH, "--task", "synthetic,digits", "--name", "both", "--json", folder=folder)
-    assert json.loads(said)["complete"]
+    answer = done(*LAUNCH, "--task", "synthetic,digits", "--name", "both", "--json", folder=folder)
+    assert json.loads(answer)["complete"]
     return folder
 
 
@@ -58,17 +58,17 @@ def _result(place: Path, part: str) -> str:
     return str(json.loads((place / "experiments/both" / part / "verdict.json").read_bytes())["result"])
 
 
-def test_there_is_one_answer_and_a_report_of_every_part(place, capsys):
+def test_report_gives_one_answer_and_a_page_for_every_part(place, capsys):
     assert invoke(group, ["report", "experiments/both", "--json"], "esper-ab") == 0
     answer = json.loads(capsys.readouterr().out)
-    assert [one["task"] for one in answer["judged"]["comparisons"]] == ["synthetic", "digits", MEAN]
-    assert [one["group"] for one in answer["judged"]["profiles"]] == ["wait", "random"]
+    assert [comparison["task"] for comparison in answer["judged"]["comparisons"]] == ["synthetic", "digits", MEAN]
+    assert [profile["group"] for profile in answer["judged"]["profiles"]] == ["wait", "random"]
     assert answer["judged"]["departures"] == []
     for part in answer["parts"]:
         assert (place / "experiments/both" / part["folder"] / "report.html").is_file()
 
 
-def test_what_is_left_is_launched_again_to_the_same_records(place, capsys):
+def test_resume_launches_a_missing_part_to_the_same_records(place, capsys):
     before = _result(place, "digits")
     shutil.rmtree(place / "experiments/both/digits")
     assert invoke(group, ["status", "experiments/both"], "esper-ab") == 0
@@ -82,7 +82,7 @@ def test_what_is_left_is_launched_again_to_the_same_records(place, capsys):
 
 
 @pytest.mark.usefixtures("place")
-def test_one_process_at_a_time_carries_the_parts_out(capsys):
+def test_a_second_process_cannot_resume_the_parts_at_the_same_time(capsys):
     directory = Path("experiments/both")
     shutil.rmtree(directory / "digits")
     with closing(Lock(directory)):
@@ -91,7 +91,7 @@ def test_one_process_at_a_time_carries_the_parts_out(capsys):
     assert not (directory / "digits").exists()
 
 
-def test_a_part_whose_settings_were_changed_is_not_launched(place, capsys):
+def test_a_part_with_changed_settings_is_not_launched(place, capsys):
     shutil.rmtree(place / "experiments/both/digits")
     settings = place / "experiments/both/digits.toml"
     text = settings.read_text().partition("[record]")[0]
@@ -102,9 +102,9 @@ def test_a_part_whose_settings_were_changed_is_not_launched(place, capsys):
 
 @pytest.mark.usefixtures("place")
 @pytest.mark.parametrize("name", sorted(TABLE))
-def test_a_command_takes_all_parts_or_names_them(name, capsys):
-    of_experiments = [one for one in load_command(name).params if isinstance(one.type, ExperimentDirectory)]
-    argument = next(iter(of_experiments), None)
+def test_a_command_for_one_part_refuses_and_lists_the_parts(name, capsys):
+    directories = [param for param in load_command(name).params if isinstance(param.type, ExperimentDirectory)]
+    argument = next(iter(directories), None)
     if argument is None or name in TAKE_ALL:
         assert (argument is None) == (name not in TAKE_ALL)
         return
@@ -116,14 +116,14 @@ def test_a_command_takes_all_parts_or_names_them(name, capsys):
 
 
 @pytest.mark.usefixtures("place")
-def test_a_requirement_is_held_against_the_mean(capsys):
+def test_a_requirement_is_checked_against_the_mean_over_tasks(capsys):
     asked = ["report", "experiments/both", "--fail-unless", "wait better-than random"]
     assert invoke(group, asked, "esper-ab") == 12
     assert "every requirement needs a look with" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("place")
-def test_nothing_is_written_where_one_part_cannot_be_planned(capsys):
+def test_nothing_is_written_if_one_part_cannot_be_planned(capsys):
     args = [*LAUNCH, "--task", "digits,gym:CartPole-v1", "--name", "new"]
     args[args.index("wait,random")] = "x=env,random"
     assert invoke(group, args, "esper-ab") == 2

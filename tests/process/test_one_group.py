@@ -1,4 +1,4 @@
-"""One policy alone: it is trained, evaluated and reported without a comparison, and can be compared later."""
+"""An experiment with one group: trained, evaluated and reported without a comparison, and comparable later."""
 
 import json
 
@@ -25,11 +25,11 @@ SMALL = (
 
 
 @pytest.mark.parametrize("seeds", [2, 16])
-def test_one_group_is_trained_whole_and_says_that_it_answers_no_comparison(seeds, tmp_path, warm_children):
-    """With 16 seeds, a plan of two groups would look after 14; nothing may wait for that look."""
+def test_one_group_trains_all_seeds_and_reports_no_comparison(seeds, tmp_path, warm_children):
+    """With 16 seeds, a plan for two groups would look after 14; here nothing waits for a look."""
     asked = ("--groups", "wait", "--seeds", str(seeds), "--name", "one", *SMALL)
-    said = " ".join(done("launch", *asked, folder=tmp_path).split())
-    assert f"mean of {seeds} runs. One group answers no question of which setting is better" in said
+    output = " ".join(done("launch", *asked, folder=tmp_path).split())
+    assert f"mean of {seeds} runs. One group answers no question of which setting is better" in output
     verdict = json.loads((tmp_path / "experiments/one/verdict.json").read_text())
     assert (verdict["comparisons"], verdict["complete"], len(verdict["runs"])) == ([], True, seeds)
     assert "One group answers no question" in " ".join((tmp_path / "experiments/one/summary.txt").read_text().split())
@@ -42,13 +42,13 @@ def test_one_group_is_trained_whole_and_says_that_it_answers_no_comparison(seeds
     )
 
 
-def test_two_groups_trained_alone_on_the_same_seeds_are_compared_later(tmp_path, warm_children):
+def test_two_experiments_with_the_same_seeds_can_be_compared_later(tmp_path, warm_children):
     for name in ("wait", "random"):
         done("launch", "--groups", name, "--seeds", "6", "--name", name, *SMALL, folder=tmp_path)
-    found = esper_ab("compare", "experiments/wait", "experiments/random", folder=tmp_path)
-    assert found.stdout.startswith("EXPLORATORY.")
-    assert "exploratory " in found.stdout
-    assert "by its own plan" not in found.stdout  # neither has one that compares
+    compared = esper_ab("compare", "experiments/wait", "experiments/random", folder=tmp_path)
+    assert compared.stdout.startswith("EXPLORATORY.")
+    assert "exploratory " in compared.stdout
+    assert "by its own plan" not in compared.stdout  # neither plan has a comparison
 
 
 @pytest.mark.parametrize(
@@ -61,12 +61,12 @@ def test_two_groups_trained_alone_on_the_same_seeds_are_compared_later(tmp_path,
         (("--seeds", "20", "--futility", "0.8"), "--futility 0.8"),
     ],
 )
-def test_a_setting_of_comparisons_is_refused_for_one_group(flags, setting, tmp_path, warm_children):
-    found = esper_ab("launch", "--groups", "wait", *SMALL, *flags, folder=tmp_path)
-    assert found.returncode == 2
-    assert f"{setting} needs a comparison, but wait is the only group" in found.stderr
+def test_a_setting_for_comparisons_is_refused_for_one_group(flags, setting, tmp_path, warm_children):
+    ended = esper_ab("launch", "--groups", "wait", *SMALL, *flags, folder=tmp_path)
+    assert ended.returncode == 2
+    assert f"{setting} needs a comparison, but wait is the only group" in ended.stderr
 
 
-def test_a_program_may_declare_one_variant():
+def test_the_python_api_accepts_a_single_variant():
     asked = create_experiment("alone").add_variant("a", controller="wait")
-    assert [one.name for one in asked.build().variants] == ["a"]
+    assert [variant.name for variant in asked.build().variants] == ["a"]

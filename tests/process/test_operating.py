@@ -1,4 +1,4 @@
-"""Operating a run over SSH: it outlives its terminal and its parent, is watched, read and stopped from elsewhere."""
+"""Operating a run over SSH: it outlives its terminal, and other terminals can watch and stop it."""
 
 import fcntl
 import json
@@ -34,7 +34,7 @@ ENDLESS = 100_000
 
 
 def under_way(experiment_dir):
-    """Some episodes are recorded."""
+    """True once a few episodes are recorded."""
     journal = experiment_dir / JOURNAL_NAME
     return journal.exists() and any(
         isinstance(event, MilestoneReleased) and event.milestone > 2 for event in read(journal)
@@ -43,7 +43,7 @@ def under_way(experiment_dir):
 
 @pytest.fixture
 def environment():
-    """Of every process here; sockets in a folder of their own, with a short name, and nothing left in it."""
+    """The environment of all processes, with a short folder for sockets that must be empty at the end."""
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         yield children.environment(TMPDIR=folder, COLUMNS="100")
         assert list(Path(folder).iterdir()) == []
@@ -64,7 +64,7 @@ def start(experiment_dir, episodes, environment, **how):
 
 @pytest.fixture
 def begun(tmp_path, environment):
-    """Starts a run, and returns its directory and its process when it is under way."""
+    """Start a run and return its directory and process once it has recorded episodes."""
 
     def begin(episodes=ENDLESS, **changes):
         process = start(tmp_path / "run", episodes, environment | changes)
@@ -79,14 +79,14 @@ def operate(environment, *args):
     return subprocess.Popen(command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
-def told(process):
+def output_of(process):
     out, error = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, out + error
     return out
 
 
 class Terminal:
-    """A pseudo-terminal that somebody reads until it is hung up."""
+    """A pseudo-terminal that is read until it hangs up."""
 
     def __init__(self, *, controlling):
         self._master, self._slave = pty.openpty()
@@ -112,7 +112,7 @@ class Terminal:
         return dict.fromkeys(("stdin", "stdout", "stderr"), self._slave) | {"preexec_fn": self._adopt}
 
     def close(self):
-        """What sshd does when the connection is gone."""
+        """Hang up, as sshd does when the connection is lost."""
         os.write(self._hang_up, b"!")
         self._reader.join()
         for descriptor in (self._slave, self._hung_up, self._hang_up):
@@ -120,7 +120,7 @@ class Terminal:
 
 
 @pytest.mark.parametrize("controlling", [True, False], ids=["sighup", "only-eio"])
-def test_a_run_whose_terminal_hangs_up_goes_on_to_the_same_records(tmp_path, environment, undisturbed, controlling):
+def test_a_run_continues_to_the_same_records_after_a_hang_up(tmp_path, environment, undisturbed, controlling):
     experiment_dir = tmp_path / "run"
     terminal = Terminal(controlling=controlling)
     process = start(experiment_dir, EPISODES, environment, **terminal.as_streams)
@@ -143,14 +143,14 @@ def test_a_run_whose_terminal_hangs_up_goes_on_to_the_same_records(tmp_path, env
 
 
 def interrupt(viewer):
-    """Ctrl-C, again when it was not heeded: Python drops an interrupt that falls into a callback of the interpreter."""
+    """Send Ctrl-C until the viewer ends: Python drops an interrupt during a callback of the interpreter."""
     while viewer.poll() is None:
         viewer.send_signal(signal.SIGINT)
         with suppress(subprocess.TimeoutExpired):
             viewer.wait(5.0)
 
 
-def test_viewers_come_and_go_without_effect(begun, environment, undisturbed):
+def test_viewers_that_are_killed_or_closed_do_not_affect_the_run(begun, environment, undisturbed):
     experiment_dir, process = begun(EPISODES)
     process.send_signal(signal.SIGSTOP)  # however fast the machine is, it is not over before the viewers are there
     killed = [operate(environment, "status", "-f", experiment_dir, "--json") for _ in range(3)]
@@ -162,18 +162,18 @@ def test_viewers_come_and_go_without_effect(begun, environment, undisturbed):
     for viewer in (left, staying):
         assert viewer.stdout.readline().startswith("fake: running")
     interrupt(left)
-    assert "view closed; the experiment continues" in told(left)
+    assert "view closed; the experiment continues" in output_of(left)
     process.send_signal(signal.SIGCONT)
     process.communicate(timeout=PATIENCE_S)
-    build_report(experiment_dir)  # the last that a viewer waits for
-    assert "fake: finished" in told(staying)
+    build_report(experiment_dir)  # viewers wait for it
+    assert "fake: finished" in output_of(staying)
     assert process.returncode == 0
     assert conducted.digests(experiment_dir) == undisturbed
 
 
 def test_stop_ends_a_run_as_ctrl_c_does(begun, environment):
     experiment_dir, process = begun()
-    answer = json.loads(told(operate(environment, "stop", experiment_dir, "--json")))
+    answer = json.loads(output_of(operate(environment, "stop", experiment_dir, "--json")))
     assert (answer["stopped"], answer["state"]) == (True, "interrupted")
     assert "stopped by Ctrl-C after the current barrier" in answer["detail"]
     assert answer["resume"] == f"esper-ab resume {experiment_dir}"
@@ -182,22 +182,22 @@ def test_stop_ends_a_run_as_ctrl_c_does(begun, environment):
     assert not holder(experiment_dir)
     assert conducted.events_of(experiment_dir)[-1].status == "interrupted"
     assert [pid for pid in worker_pids(experiment_dir) if process_started(pid) is not None] == []
-    again = told(operate(environment, "stop", experiment_dir))
+    again = output_of(operate(environment, "stop", experiment_dir))
     assert "not running; it is interrupted" in again
     assert f"resume with: esper-ab resume {experiment_dir}" in again
 
 
-def test_stop_now_waits_for_no_barrier_and_logs_are_followed_to_the_end(begun, environment):
+def test_stop_now_skips_the_barrier_and_logs_follow_until_the_end(begun, environment):
     experiment_dir, process = begun(**{FAULT_VARIABLE: "hang:a/0:9"})
     following = operate(environment, "logs", experiment_dir, "-f")
     assert following.stdout.readline().endswith("| about to hang\n")
-    assert "stopped at once" in told(operate(environment, "stop", experiment_dir, "--now"))
+    assert "stopped at once" in output_of(operate(environment, "stop", experiment_dir, "--now"))
     process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
-    told(following)
+    output_of(following)
 
 
-def test_a_dead_run_is_told_from_a_running_one(begun, tmp_path, environment):
+def test_a_killed_run_is_reported_as_stale_and_a_live_one_as_in_use(begun, tmp_path, environment):
     experiment_dir, process = begun()
     refused = operate(environment, "tidy", experiment_dir)
     assert f"in use by process {process.pid} on " in refused.communicate()[1]
@@ -205,11 +205,11 @@ def test_a_dead_run_is_told_from_a_running_one(begun, tmp_path, environment):
     process.kill()
     process.communicate()
     eventually(lambda: all(process_started(pid) is None for pid in worker_pids(experiment_dir)))
-    assert "coordinator is gone" in told(operate(environment, "status", "-f", experiment_dir))
-    assert json.loads(told(operate(environment, "list", tmp_path, "--json")))[0]["state"] == "stale"
-    answer = json.loads(told(operate(environment, "stop", experiment_dir, "--json")))
+    assert "coordinator is gone" in output_of(operate(environment, "status", "-f", experiment_dir))
+    assert json.loads(output_of(operate(environment, "list", tmp_path, "--json")))[0]["state"] == "stale"
+    answer = json.loads(output_of(operate(environment, "stop", experiment_dir, "--json")))
     assert (answer["stopped"], answer["state"]) == (False, "stale")
-    told(operate(environment, "logs", experiment_dir))
+    output_of(operate(environment, "logs", experiment_dir))
     with suppress(FileNotFoundError):  # a killed coordinator cannot remove its sockets
         for left in Path(environment["TMPDIR"]).iterdir():
             for socket in left.iterdir():

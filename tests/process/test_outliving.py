@@ -1,4 +1,4 @@
-"""What is started before a worker is at work ends with its coordinator; workers outlive one that stands still."""
+"""Processes of a starting launch end with their coordinator; workers outlive a coordinator that is paused."""
 
 import os
 import signal
@@ -25,7 +25,7 @@ with open({pipe!r}, "w") as told:
     told.write(f"{{os.getpid()}}\\n")
 time.sleep(1e6)
 """
-# In place of a coordinator: the preflight, and a worker that has come as far as its entry point.
+# Instead of a coordinator: the preflight, and a launcher with a worker that hangs in its entry point.
 PREFLIGHT = """
 import sys
 from esper_ab.contracts.machine import Questions
@@ -44,17 +44,17 @@ time.sleep(1e6)
 
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM])
 @pytest.mark.parametrize("program", [PREFLIGHT, WORKER], ids=["preflight", "worker"])
-def test_nothing_outlives_a_coordinator_that_ends_while_it_starts(tmp_path, program, sent):
+def test_no_child_outlives_a_coordinator_that_is_killed_during_start_up(tmp_path, program, sent):
     pipe = tmp_path / "pid"
     os.mkfifo(pipe)
     (tmp_path / "hangs.py").write_text(REWARD.format(pipe=str(pipe)))
     line = [sys.executable, "-c", program, str(tmp_path)]
-    with subprocess.Popen(line, env=environment(), start_new_session=True) as it:
-        with pipe.open() as told:
-            child = int(told.readline())
+    with subprocess.Popen(line, env=environment(), start_new_session=True) as parent:
+        with pipe.open() as reader:
+            child = int(reader.readline())
         assert alive(child)
-        it.send_signal(sent)
-        it.wait(PATIENCE_S)
+        parent.send_signal(sent)
+        parent.wait(PATIENCE_S)
     try:
         eventually(lambda: not alive(child), PATIENCE_S)
     finally:
@@ -74,7 +74,7 @@ json.dump({{"score": score}}, open(out + "/r.json", "w"))
 """
 
 
-# In place of the first import of a library: the program says that it has come there, and waits.
+# Pauses the first import of a library: opens `begun`, then waits for `gate`.
 PAUSED_IMPORT = """
 import sys
 class Pause:
@@ -87,8 +87,8 @@ sys.meta_path.insert(0, Pause())
 """
 
 
-def launched_and_cut(folder, module, words, **changes):
-    """A launch whose terminal closes between `begun` and `gate`; its exit status."""
+def launch_and_hang_up(folder, module, words, **changes):
+    """Launch, close the terminal between `begun` and `gate`, and return the exit status."""
     for name in ("begun", "gate"):
         os.mkfifo(folder / name)
     master, slave = os.openpty()
@@ -108,8 +108,8 @@ def launched_and_cut(folder, module, words, **changes):
         return launch.wait(PATIENCE_S)
 
 
-def launched_and_cut_in_the_rehearsal(folder, score):
-    """A launch whose terminal closes while a program is rehearsed for the first time; its exit status."""
+def launch_and_hang_up_in_the_rehearsal(folder, score):
+    """Launch, close the terminal during the first rehearsal of a program, and return the exit status."""
     (folder / "train.py").write_text(TRAINER.format(score=score))
     words = (
         "launch",
@@ -125,11 +125,11 @@ def launched_and_cut_in_the_rehearsal(folder, score):
         "--name",
         "it",
     )
-    return launched_and_cut(folder, "esper_ab.commands.cli", words)
+    return launch_and_hang_up(folder, "esper_ab.commands.cli", words)
 
 
 @pytest.mark.parametrize(("module", "words"), [("esper_ab", ("launch",)), ("esper_ab.launch", ())])
-def test_a_launch_whose_terminal_closes_while_its_libraries_are_imported_goes_on(tmp_path, module, words):
+def test_a_launch_continues_if_its_terminal_closes_during_imports(tmp_path, module, words):
     (tmp_path / "sitecustomize.py").write_text(PAUSED_IMPORT)
     words = (
         *words,
@@ -149,21 +149,21 @@ def test_a_launch_whose_terminal_closes_while_its_libraries_are_imported_goes_on
         "it",
     )
     path = f"{tmp_path}{os.pathsep}{environment()['PYTHONPATH']}"
-    assert launched_and_cut(tmp_path, module, words, PYTHONPATH=path) == 0
+    assert launch_and_hang_up(tmp_path, module, words, PYTHONPATH=path) == 0
     console = (tmp_path / "experiments/it/console.log").read_text()
     assert "the terminal has closed; its output continues here" in console
     assert "report: experiments/it/report.html" in console
 
 
-def test_a_launch_whose_terminal_closes_in_the_rehearsal_goes_on_and_writes_to_its_directory(tmp_path):
-    assert launched_and_cut_in_the_rehearsal(tmp_path, "int(seed) % 1000 + float(x)") == 0
+def test_a_launch_continues_if_its_terminal_closes_during_the_rehearsal(tmp_path):
+    assert launch_and_hang_up_in_the_rehearsal(tmp_path, "int(seed) % 1000 + float(x)") == 0
     console = (tmp_path / "experiments/it/console.log").read_text()
     assert "the terminal has closed; its output continues here" in console
     assert "report: experiments/it/report.html" in console
 
 
-def test_a_launch_that_is_refused_after_its_terminal_closed_leaves_a_word_beside_the_experiments(tmp_path):
-    assert launched_and_cut_in_the_rehearsal(tmp_path, "1") == UsageError.exit_code
+def test_a_refusal_after_the_terminal_closed_is_written_beside_the_experiments(tmp_path):
+    assert launch_and_hang_up_in_the_rehearsal(tmp_path, "1") == UsageError.exit_code
     console = (tmp_path / "experiments/console.log").read_text()
     assert "error: " in console
     assert "3 seeds gave the same result" in console
@@ -181,7 +181,7 @@ def launcher(transport):
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("transport", ["ipc", "tcp"])
-def test_workers_outlive_a_coordinator_that_stands_still_for_45_s_and_go_on(tmp_path, transport):
+def test_workers_survive_a_coordinator_that_is_paused_for_45_s(tmp_path, transport):
     run = tmp_path / "run"
     events = stood_still(coordinator(run, "process.test_outliving", "PLAN", transport), run)
     assert result_hash(fold(events)) == result_hash(fold(conducted.run(tmp_path / "alone", PLAN)))

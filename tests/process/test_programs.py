@@ -1,4 +1,4 @@
-"""The commands that plan and repeat experiments, on the real engine with small hosts."""
+"""`calibrate` and `power` on the real engine with small hosts."""
 
 import json
 import shutil
@@ -24,25 +24,25 @@ def command(*args: str, status: int = 0) -> subprocess.CompletedProcess[str]:
 @pytest.fixture(scope="module")
 def calibrated(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("calibrated")
-    told = command("calibrate", "--runs", "4", "--episodes", "2", *SMALL, "--output-dir", str(folder)).stdout
-    assert "Runs of one mode differ by about" in told
+    output = command("calibrate", "--runs", "4", "--episodes", "2", *SMALL, "--output-dir", str(folder)).stdout
+    assert "Runs of one mode differ by about" in output
     return folder / "x"
 
 
 @pytest.mark.slow
-def test_calibrate_trains_independent_runs_on_all_lanes_and_checks_determinism(calibrated):
-    found = load_calibration(calibrated)
+def test_calibrate_trains_independent_runs_on_all_lanes_and_tests_determinism(calibrated):
+    calibration = load_calibration(calibrated)
     history = load(calibrated).history
     digests = {run.evaluation.digest for run in history.runs.values() if run.evaluation}
-    assert len(digests) == found.spread.runs == 4  # no two runs share randomness
+    assert len(digests) == calibration.spread.runs == 4  # no two runs share randomness
     assert {run.ref.device for run in history.runs.values()} == {"cpu:0", "cpu:1"}
-    assert found.deterministic
-    assert found.mode == "shaped"
+    assert calibration.deterministic
+    assert calibration.mode == "shaped"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ended", ["in the runs", "between the two", "in the trial of determinism", "before the file"])
-def test_a_calibration_that_was_interrupted_goes_on_when_the_command_is_given_again(calibrated, tmp_path, ended):
+def test_an_interrupted_calibration_continues_when_the_command_is_repeated(calibrated, tmp_path, ended):
     again = tmp_path / "x"
     shutil.copytree(calibrated, again)
     (again / FILE_NAME).unlink()
@@ -56,13 +56,13 @@ def test_a_calibration_that_was_interrupted_goes_on_when_the_command_is_given_ag
         lines = (calibrated / JOURNAL_NAME).read_bytes().splitlines(keepends=True)
         (again / JOURNAL_NAME).write_bytes(b"".join(lines[: len(lines) // 2]))
     command("calibrate", "--runs", "4", "--episodes", "2", *SMALL, "--output-dir", str(tmp_path))
-    found = load_calibration(again)
+    continued = load_calibration(again)
     whole = load_calibration(calibrated)
-    assert (found.spread, found.deterministic) == (whole.spread, whole.deterministic)
+    assert (continued.spread, continued.deterministic) == (whole.spread, whole.deterministic)
 
 
 @pytest.mark.slow
-def test_a_calibration_that_is_another_or_is_finished_is_not_gone_on_with(calibrated, tmp_path):
+def test_a_finished_or_different_calibration_is_not_continued(calibrated, tmp_path):
     flags = ("--runs", "4", *SMALL, "--output-dir")
     assert "already exists" in command("calibrate", "--episodes", "2", *flags, str(calibrated.parent), status=2).stderr
     shutil.copytree(calibrated, tmp_path / "x")
@@ -71,7 +71,7 @@ def test_a_calibration_that_is_another_or_is_finished_is_not_gone_on_with(calibr
 
 
 @pytest.mark.slow
-def test_power_reads_the_calibration_and_the_run(calibrated):
+def test_power_reads_a_calibration_and_an_experiment(calibrated):
     known = json.loads(command("power", "--calibration", str(calibrated), "--json").stdout)["known"]
     assert known["sd"] == load_calibration(calibrated).spread.sd
     assert known["df"] == 3

@@ -1,4 +1,4 @@
-"""Pages in a real browser: no error on the console, no request but for the page itself, nothing that overflows."""
+"""Pages in a real browser: no console message, no request except for the page, dark and light colours."""
 
 import functools
 import http.server
@@ -23,7 +23,7 @@ from esper_ab.report.listing import write_listing
 from esper_ab.report.page import policy_hash, render_page
 
 BROWSER = next(
-    (found for name in ("chromium", "chromium-browser", "google-chrome", "chrome") if (found := shutil.which(name))), ""
+    (path for name in ("chromium", "chromium-browser", "google-chrome", "chrome") if (path := shutil.which(name))), ""
 )
 needs_browser = pytest.mark.skipif(not BROWSER, reason="no Chromium on the path")
 SCRIPT = (resources.files("esper_ab.report") / "page.js").read_text(encoding="utf-8")
@@ -55,7 +55,7 @@ def browse(address: str, home: Path, *options: str) -> subprocess.CompletedProce
 
 
 class Recorder(http.server.SimpleHTTPRequestHandler):
-    """Serves the page under a policy that allows only its own script, and remembers every path that was asked for."""
+    """Serve the page with a policy that allows only its own script, and record every requested path."""
 
     asked: list[str]
 
@@ -86,7 +86,7 @@ def folder(tmp_path_factory) -> Path:
 
 
 @needs_browser
-def test_no_console_message_and_no_request_but_the_page(folder, tmp_path):
+def test_the_report_logs_nothing_and_requests_only_itself(folder, tmp_path):
     asked: list[str] = []
     handler = functools.partial(Recorder, directory=str(folder), asked=asked)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
@@ -105,7 +105,7 @@ def test_no_console_message_and_no_request_but_the_page(folder, tmp_path):
 
 
 @needs_browser
-def test_a_run_can_be_named_in_the_address_and_is_shown_in_every_figure(folder, tmp_path):
+def test_a_run_named_in_the_url_is_highlighted_in_every_figure(folder, tmp_path):
     dumped = browse(f"{(folder / 'report.html').as_uri()}#run=1-3", tmp_path, "--dump-dom")
     assert "CONSOLE" not in dumped.stderr
     traced = re.findall(r'<g data-mark="([0-9.-]+)"(?: data-tip="[^"]*")? class="traced"', dumped.stdout)
@@ -117,7 +117,7 @@ def test_a_run_can_be_named_in_the_address_and_is_shown_in_every_figure(folder, 
 
 @needs_browser
 @pytest.mark.parametrize("scheme", ["0", "1"])  # Blink's numbers for dark and light
-def test_it_draws_itself_in_dark_and_light(folder, tmp_path, scheme):
+def test_the_report_follows_the_dark_or_light_colour_scheme(folder, tmp_path, scheme):
     picture = tmp_path / "page.png"
     browse(
         (folder / "report.html").as_uri(),
@@ -136,15 +136,15 @@ def _first_pixel(picture: Path) -> tuple[int, ...]:
 
 
 @needs_browser
-def test_the_list_of_experiments_is_shown_without_a_complaint(tmp_path):
+def test_the_list_of_experiments_logs_no_console_message(tmp_path):
     write(tmp_path / "runs" / "first", planted_effect())
     write_listing(tmp_path / "runs", tmp_path / "page.html")
-    shown = browse((tmp_path / "page.html").as_uri(), tmp_path, "--dump-dom")
-    assert "CONSOLE" not in shown.stderr
-    assert "first" in shown.stdout
+    page = browse((tmp_path / "page.html").as_uri(), tmp_path, "--dump-dom")
+    assert "CONSOLE" not in page.stderr
+    assert "first" in page.stdout
 
 
-def test_a_list_that_is_followed_is_written_anew_for_what_comes_and_ends_by_ctrl_c(tmp_path):
+def test_list_follow_rewrites_the_page_for_new_experiments_until_ctrl_c(tmp_path):
     page = tmp_path / "page.html"
     write(tmp_path / "runs" / "first", planted_effect())
     command = [sys.executable, "-m", "esper_ab.commands.cli", "list", str(tmp_path / "runs"), "--html", str(page)]

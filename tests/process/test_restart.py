@@ -1,6 +1,6 @@
-"""A worker dies, hangs or talks rubbish: it alone is started again, and its run goes on from its last checkpoint.
+"""A worker that dies, hangs or sends invalid messages is restarted from its run's last checkpoint.
 
-What follows from deaths that no restart mends is decided by the machine: tests/unit/esper_ab/control/rules.
+The handling of deaths that a restart cannot fix is tested in tests/unit/esper_ab/control/rules.
 """
 
 import multiprocessing
@@ -16,7 +16,7 @@ from esper_ab.launchers.local import LocalLauncher
 from esper_ab.live.on_stderr import Warnings
 
 
-def test_a_worker_that_fails_at_every_point_in_turn_costs_nothing_and_is_told_of(tmp_path, monkeypatch, capsys):
+def test_a_worker_that_fails_at_every_milestone_is_restarted_and_changes_no_record(tmp_path, monkeypatch, capsys):
     before = run(tmp_path / "undisturbed", fake_plans.plan(episodes=3))
     monkeypatch.setenv(FAULT_VARIABLE, "raise:b/0:0:1,leave:b/0:1:2,garbage:b/0:2:3,nan:b/0:3:4,raise:b/0:4:5")
     events = run(tmp_path / "run", fake_plans.plan(episodes=3), Warnings(incidents=True))
@@ -25,7 +25,7 @@ def test_a_worker_that_fails_at_every_point_in_turn_costs_nothing_and_is_told_of
     deaths = incidents(events, "worker_death")
     assert {death.run_name for death in deaths} == {"b/0"}
     assert [death.episode for death in deaths] == [None, 0, 1, 2, None]
-    for number, (death, said) in enumerate(
+    for number, (death, words) in enumerate(
         zip(
             deaths,
             (
@@ -39,7 +39,7 @@ def test_a_worker_that_fails_at_every_point_in_turn_costs_nothing_and_is_told_of
         ),
         1,
     ):
-        assert said in death.detail
+        assert words in death.detail
         assert f"worker w01/{number} on cpu:1" in death.detail
     assert [restart.detail.partition(" was started to ")[2] for restart in incidents(events, "restart")] == [
         "begin b/0 again",
@@ -49,13 +49,13 @@ def test_a_worker_that_fails_at_every_point_in_turn_costs_nothing_and_is_told_of
     assert taken_up(events) == {"a/0": [0], "b/0": [0, 0, 1, 2, 3]}
     assert [event.worker for event in of(WorkerStarted, events)][2:] == ["w01"] * 5
     assert len(of(RunStarted, events)) == 2
-    told = capsys.readouterr().err
-    assert "warning: worker w01/1 on cpu:1 reported an error: RuntimeError: the planted error" in told
-    assert f"the end of {tmp_path / 'run' / 'logs' / 'w01.log'}:" in told
-    assert "warning: b/0: worker w01/3 on cpu:1 was started to begin b/0 again" in told
+    output = capsys.readouterr().err
+    assert "warning: worker w01/1 on cpu:1 reported an error: RuntimeError: the planted error" in output
+    assert f"the end of {tmp_path / 'run' / 'logs' / 'w01.log'}:" in output
+    assert "warning: b/0: worker w01/3 on cpu:1 was started to begin b/0 again" in output
 
 
-def test_a_process_that_is_killed_or_hangs_is_started_again_and_none_is_left(tmp_path, monkeypatch):
+def test_a_killed_or_hung_worker_process_is_restarted_and_reaped(tmp_path, monkeypatch):
     before = run(tmp_path / "undisturbed", fake_plans.plan(seeds=2))
     monkeypatch.setenv(FAULT_VARIABLE, "die:b/0:0:1,hang:a/0:2:1,die:b/0:2:2,die:a/1:0:2,die:b/1:3:3")
     watcher = Watcher()
@@ -65,7 +65,7 @@ def test_a_process_that_is_killed_or_hangs_is_started_again_and_none_is_left(tmp
     assert records(events) == records(before)
     assert counts(events) == {"worker_death": 4, "hung_worker": 1, "restart": 5}
     assert all("was killed by SIGKILL" in death.detail for death in incidents(events, "worker_death"))
-    (told,) = [text for text in of(str, watcher.seen) if "gave no sign of life" in text]
-    assert "in _hang" in told
+    (notice,) = [text for text in of(str, watcher.seen) if "gave no sign of life" in text]
+    assert "in _hang" in notice
     assert len({os.getpid(), *(event.pid for event in of(WorkerStarted, events))}) == 1 + 2 + 5
     assert multiprocessing.active_children() == []

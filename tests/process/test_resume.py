@@ -1,4 +1,4 @@
-"""The coordinator is gone: another one goes on from the journal and the checkpoints to the same end, or further."""
+"""A new coordinator resumes or extends an experiment from its journal and checkpoints."""
 
 import json
 import re
@@ -23,7 +23,7 @@ from esper_ab.journal.lock import JOURNAL_NAME
 
 
 def cut(source, target, keep):
-    """A copy of an experiment directory whose journal has only its first `keep` lines, as after a power cut."""
+    """Copy an experiment directory with only the first `keep` lines of its journal, as after a power cut."""
     shutil.copytree(source, target)
     lines = (source / JOURNAL_NAME).read_bytes().splitlines(keepends=True)
     (target / JOURNAL_NAME).write_bytes(b"".join(lines[:keep]))
@@ -31,7 +31,7 @@ def cut(source, target, keep):
 
 
 def test_a_journal_cut_after_a_line_is_resumed_to_the_same_records(tmp_path):
-    """With every plan: test_machine.py of the unit tests."""
+    """Every kind of plan is covered by the unit test test_machine.py."""
     whole = run(tmp_path / "whole", fake_plans.plan(seeds=2))
     for keep in range(1, len(whole), 3):
         events = resume(cut(tmp_path / "whole", tmp_path / str(keep), keep))
@@ -45,7 +45,7 @@ def test_a_journal_cut_after_a_line_is_resumed_to_the_same_records(tmp_path):
 
 
 def damage(experiment_dir, name):
-    """Flip a bit of the newest checkpoint of a run."""
+    """Flip a bit of a run's newest checkpoint and return its milestone."""
     file = max((experiment_dir / "checkpoints" / name).glob("*.pt"), key=lambda path: int(path.stem))
     data = bytearray(file.read_bytes())
     data[len(data) // 2] ^= 4
@@ -53,8 +53,8 @@ def damage(experiment_dir, name):
     return int(file.stem)
 
 
-def test_what_was_damaged_is_done_again_and_has_to_be_the_same(tmp_path, monkeypatch):
-    """Else it is an alarm, and what was recorded first stays."""
+def test_an_episode_repeated_after_a_damaged_checkpoint_must_be_identical(tmp_path, monkeypatch):
+    """A different result raises an alarm, and the first record stays."""
     whole = run(tmp_path / "whole", fake_plans.plan(episodes=4))
     stopped = tmp_path / "stopped"
     with pytest.raises(Interrupted):
@@ -65,15 +65,15 @@ def test_what_was_damaged_is_done_again_and_has_to_be_the_same(tmp_path, monkeyp
     assert records(events) == records(whole)
     for name, milestone in milestones.items():
         assert taken_up(events)[name] == [0, milestone - 1]
-        (told,) = [one for one in incidents(events, "damaged_checkpoint") if one.run_name == name]
-        assert f"checkpoints/{name}/{milestone}.pt" in told.detail
+        (incident,) = [entry for entry in incidents(events, "damaged_checkpoint") if entry.run_name == name]
+        assert f"checkpoints/{name}/{milestone}.pt" in incident.detail
     (alarm,) = incidents(events, "inexact_resume")
     assert (alarm.run_name, alarm.episode) == ("b/0", milestones["b/0"] - 1)
     assert alarm.detail == f"episode {alarm.episode} was done again after a restart and had a different result"
     assert counts(events) == {"interrupted": 1, "damaged_checkpoint": 2, "inexact_resume": 1}
 
 
-def test_the_command_prints_the_report_and_refuses_a_finished_run(tmp_path):
+def test_resume_prints_the_report_and_refuses_a_finished_experiment(tmp_path):
     experiment_dir = write(tmp_path / "run", planted_effect()[:-1])  # all but its end, so nothing is trained
     done = esper_ab("resume", experiment_dir, "--json", "--fail-unless", "shaped worse-than simplified")
     assert done.returncode == 12, done.stderr
@@ -90,8 +90,8 @@ def to_be_extended(experiment_dir, seeds):
     return run(experiment_dir, fake_plans.plan(seeds=seeds, **settings))
 
 
-def test_extending_a_finished_plan_goes_on_where_it_ended_under_the_stricter_rule(tmp_path):
-    """What is added is what a longer plan would have run, bit for bit."""
+def test_extending_a_finished_experiment_adds_seeds_under_the_stricter_bound(tmp_path):
+    """The added runs equal those of a longer plan, bit for bit."""
     short = tmp_path / "short"
     before = to_be_extended(short, 6)
     with pytest.raises(UsageError, match="already has 6 seeds; give the new total number"):
@@ -102,20 +102,20 @@ def test_extending_a_finished_plan_goes_on_where_it_ended_under_the_stricter_rul
     events = conducted.events_of(short)
     assert (history.replicates, history.ended.status) == (9, "finished")
     assert len(of(ExperimentContinued, events)) == 1
-    assert {(one.worker, one.incarnation) for one in of(WorkerStarted, events)} >= {("w00", 1), ("w00", 2)}
+    assert {(start.worker, start.incarnation) for start in of(WorkerStarted, events)} >= {("w00", 1), ("w00", 2)}
     assert counts(events) == {}
     (progress,) = progress_of(history).comparisons.values()
     assert [look.bound_e for look in progress.looks] == [None, *[pytest.approx(100.0)] * 3]
     longer = records(to_be_extended(tmp_path / "longer", 9))
-    assert {key: one.record.digest for key, one in records(events).items()} == {
-        key: one.record.digest for key, one in longer.items()
+    assert {key: event.record.digest for key, event in records(events).items()} == {
+        key: event.record.digest for key, event in longer.items()
     }
 
 
 # --- a coordinator in a process of its own ---
 
 
-def test_coordinators_killed_one_after_the_other_lose_and_double_nothing(tmp_path, sockets):
+def test_coordinators_killed_in_turn_lose_and_duplicate_no_record(tmp_path, sockets):
     episodes = 150
     whole = run(tmp_path / "whole", fake_plans.plan(episodes=episodes))
     expected = records(whole)

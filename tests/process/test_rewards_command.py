@@ -1,4 +1,4 @@
-"""`esper-ab growth rewards`: what it plays, prints and keeps; whose code runs where; an experiment that includes it."""
+"""`esper-ab growth rewards`: its episodes, text and files, errors, and its use in an experiment."""
 
 import json
 import os
@@ -48,16 +48,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def made(folder: Path) -> tuple[str, RewardAudit]:
-    """What is printed, and the file, of a reward audit of three rewards."""
+    """The printed text and the stored reward audit of three rewards."""
     rewards = ("mine.py:gain", "mine.py:nothing", "sparse")
     text = done("growth", "rewards", *rewards, *TINY, "--search", "3", "--out", "first", folder=folder)
     return text, load_reward_audit(folder / "first")
 
 
-def test_every_reward_scores_the_same_plays(made):
+def test_every_reward_scores_the_same_behaviours(made):
     _, reward_audit = made
     answer = reward_audit.answer
-    assert [one.kind for one in answer.behaviours].count("random") == 4
+    assert [behaviour.kind for behaviour in answer.behaviours].count("random") == 4
     assert [scored.reward.name for scored in answer.scored] == ["mine.py:gain", "mine.py:nothing", "sparse"]
     for scored in answer.scored:
         assert len(scored.returns) == len(answer.behaviours)
@@ -71,22 +71,22 @@ def test_every_reward_scores_the_same_plays(made):
     assert not any(value for hosts in nothing.returns for value in hosts)
 
 
-def test_the_text_has_every_table_and_where_the_files_are(made, folder):
+def test_the_text_has_every_table_and_the_path_of_the_files(made, folder):
     text, reward_audit = made
-    for there in (
+    for heading in (
         "What it costs to choose by each reward",
         "What a short search for the reward finds",
         "Reference behaviours",
         "Scale, and when in the episode it pays",
         "first/reward_audit.json",
     ):
-        assert there in text
+        assert heading in text
     page = (folder / "first" / "reward_audit.html").read_text()
     assert page.count("<svg") == 3
     assert reward_audit.digest in page
 
 
-def test_other_rewards_change_no_play_and_a_constant_scales_what_it_should(made, folder):
+def test_other_rewards_change_no_behaviour_and_a_scale_multiplies_returns(made, folder):
     asked = ("simplified", "sparse", *TINY, "--search", "0", "--set", "reward.sparse_reward_scale=2", "--json")
     other = msgspec.convert(json.loads(done("growth", "rewards", *asked, folder=folder)), RewardAudit)
     assert other.answer.behaviours == made[1].answer.behaviours
@@ -107,17 +107,17 @@ def test_other_rewards_change_no_play_and_a_constant_scales_what_it_should(made,
         (("sparse", "--slots", "late,early"), "task synthetic has early,late; name each once, in this order"),
     ],
 )
-def test_what_cannot_be_done_is_one_line_and_status_2(folder, args, words):
+def test_an_invalid_audit_exits_with_status_2_and_one_line(folder, args, words):
     ended = esper_ab("growth", "rewards", *TINY, "--search", "0", *args, "--json", folder=folder)
     assert (ended.returncode, len(without_progress(ended.stderr))) == (2, 1), ended.stdout
     assert words in json.loads(ended.stdout)["error"]
 
 
-def test_from_python_it_is_the_same_reward_audit(made, folder, monkeypatch):
+def test_the_python_api_gives_the_same_reward_audit(made, folder, monkeypatch):
     monkeypatch.chdir(folder)
     asked = {"task": "synthetic", "schedules": 4, "hosts": 1, "steps": 6, "searched": 3}
-    found = audit_rewards("mine.py:gain", "mine.py:nothing", "sparse", output_dir="python", **asked)
-    assert found.reward_audit == made[1]
+    audited = audit_rewards("mine.py:gain", "mine.py:nothing", "sparse", output_dir="python", **asked)
+    assert audited.reward_audit == made[1]
     pages = [(folder / name / "reward_audit.html").read_bytes() for name in ("python", "first")]
     assert pages[0] == pages[1]
 
@@ -146,17 +146,17 @@ LAUNCH = (
 )
 
 
-def test_an_experiment_journals_it_and_its_report_shows_its_rewards(made, folder, monkeypatch):
+def test_an_experiment_journals_its_reward_audit_and_reports_its_rewards(made, folder, monkeypatch):
     monkeypatch.setenv("ANYWHERE", "yes")  # a run is in a thread of this process
     shutil.copy(folder / "first" / "reward_audit.json", folder / "gone.json")
     asked = ("--groups", "sparse,mine=mine.py:gain,shaped", "--reward-audit", "gone.json", "--name", "one")
     done(*LAUNCH, *asked, folder=folder)
     (folder / "gone.json").unlink()  # the report is a function of the journal
     experiment_dir = folder / "experiments" / "one"
-    kept = load(experiment_dir).history.plan.reward_audit
-    assert kept is not None
-    assert kept.digest == made[1].digest
-    assert [scored.reward.name for scored in kept.answer.scored] == ["sparse", "mine.py:gain"]
+    journaled = load(experiment_dir).history.plan.reward_audit
+    assert journaled is not None
+    assert journaled.digest == made[1].digest
+    assert [scored.reward.name for scored in journaled.answer.scored] == ["sparse", "mine.py:gain"]
     whole = (experiment_dir / "plan.txt").read_text()
     assert "The reward audit does not cover shaped." in " ".join(whole.split())
     first = {name: (experiment_dir / name).read_bytes() for name in ("summary.txt", "report.html")}
@@ -166,10 +166,10 @@ def test_an_experiment_journals_it_and_its_report_shows_its_rewards(made, folder
     assert b"Best of n: outcome of the favourite of each reward" in first["report.html"]
     curve = findings_of(made[1]).rewards[2].curve
     assert f"{curve[-1]:.1f}" in printed(again, "whole")
-    told = json.loads((experiment_dir / "verdict.json").read_bytes())["reward_audit"]
-    assert told["digest"] == made[1].digest
-    assert [one["reward"] for one in told["rewards"]] == ["sparse", "mine.py:gain"]
-    assert told["rewards"][0]["best_of"]["4"] == pytest.approx(float(curve[-1]))
+    stored = json.loads((experiment_dir / "verdict.json").read_bytes())["reward_audit"]
+    assert stored["digest"] == made[1].digest
+    assert [reward["reward"] for reward in stored["rewards"]] == ["sparse", "mine.py:gain"]
+    assert stored["rewards"][0]["best_of"]["4"] == pytest.approx(float(curve[-1]))
     loaded = load_experiment(experiment_dir).reward_audit
     assert loaded is not None
-    assert [one.name for one in loaded.rewards] == ["sparse", "mine.py:gain"]
+    assert [reward.name for reward in loaded.rewards] == ["sparse", "mine.py:gain"]

@@ -1,4 +1,4 @@
-"""`run_ab_test` with real workers, from inside a test: successes, failures, limits, and where it may not be called."""
+"""`run_ab_test` with real workers: successes, failures, retries, and calls from an unguarded script."""
 
 import shlex
 from pathlib import Path
@@ -13,7 +13,7 @@ from esper_ab.journal.load import load
 
 pytestmark = pytest.mark.usefixtures("warm_children")
 BASE = {"task": "synthetic", "episodes": 2, "steps": 3, "n_envs": 2, "devices": ["cpu:0", "cpu:1"]}
-# Fails as often as the number in the file says, in whatever worker comes first.
+# Fails as many times as the file says, in whichever worker comes first.
 FRAGILE = """
 import os
 import signal
@@ -34,7 +34,7 @@ DIES = "os.kill(os.getpid(), signal.SIGKILL)"
 
 
 def fragile(folder: Path, failures: int, runs: int, how: str = DIES) -> ABExperiment:
-    """Steady and fragile variants; the worker of the latter dies so often, or its reward raises."""
+    """An experiment of a steady and a fragile variant; the latter's reward fails `failures` times by `how`."""
     (folder / "left").write_text(str(failures))
     (folder / "fragile.py").write_text(FRAGILE.format(left=str(folder / "left"), how=how))
     both = create_experiment("x").add_variant("steady").add_variant("fragile", reward=f"{folder}/fragile.py:reward")
@@ -42,7 +42,7 @@ def fragile(folder: Path, failures: int, runs: int, how: str = DIES) -> ABExperi
 
 
 @pytest.mark.slow  # workers without torch: test_restart.py; a run taken up at any point: storage/test_durable.py
-def test_a_run_that_fails_is_taken_up_again_to_the_same_records(tmp_path):
+def test_a_failed_run_is_restarted_to_the_same_records(tmp_path):
     calm = run_ab_test(fragile(tmp_path, 0, 1), tmp_path / "calm", launcher="inline", parallel_runs=False)
     failing = run_ab_test(fragile(tmp_path, 1, 1), tmp_path / "failing")
     assert all(run.success for results in (calm, failing) for runs in results.values() for run in runs)
@@ -50,7 +50,7 @@ def test_a_run_that_fails_is_taken_up_again_to_the_same_records(tmp_path):
     assert [entry.category for entry in load(failing.path).history.incidents].count("restart") == 1
 
 
-def test_without_retries_the_replicate_is_given_up_and_said_to_be(tmp_path):
+def test_without_retries_a_failed_seed_is_given_up_and_reported(tmp_path):
     results = run_ab_test(fragile(tmp_path, 1, 2), tmp_path, retry_failed_runs=False)
     assert results.error == ""
     assert {name: [run["success"] for run in runs] for name, runs in results.items()} == {
@@ -68,11 +68,11 @@ def test_without_retries_the_replicate_is_given_up_and_said_to_be(tmp_path):
     assert (failed.policy, failed.metrics["outcome"]) == (None, None)
 
 
-def test_when_everything_fails_there_are_results_that_say_so(tmp_path):
+def test_results_report_the_error_if_every_run_fails(tmp_path):
     results = run_ab_test(fragile(tmp_path, 99, 2, RAISES), tmp_path, launcher="inline")
-    said, given_up, see = results.error.split("; ")  # one line, and nothing is left to resume
-    assert said.startswith("worker w")
-    assert "RuntimeError: the planted failure (fragile.py, line 13), in warm-up of run fragile/" in said
+    cause, given_up, see = results.error.split("; ")  # one line, and nothing is left to resume
+    assert cause.startswith("worker w")
+    assert "RuntimeError: the planted failure (fragile.py, line 13), in warm-up of run fragile/" in cause
     assert given_up == "every seed was given up, as a retry would fail in the same way: fix it, then launch again"
     *words, experiment_dir, name = shlex.split(see.removeprefix("see `").removesuffix("`"))
     assert (words, experiment_dir) == (["esper-ab", "logs"], str(results.path))
@@ -84,13 +84,13 @@ def test_when_everything_fails_there_are_results_that_say_so(tmp_path):
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory):
-    """One run at a time, in a thread: processes have their own tests above and in test_pages_as_they_stand.py."""
+    """Results of an experiment that trains one run at a time, in a thread."""
     variants = [ABVariant("a"), ABVariant("b", overrides={"reward": "sparse"})]
     experiment = ABExperiment("x", variants=variants, runs_per_variant=2, base_config=BASE)
     return run_ab_test(experiment, tmp_path_factory.mktemp("runs"), parallel_runs=False, launcher="inline")
 
 
-def test_results_are_by_variant_with_what_is_known_of_each_run(results):
+def test_results_list_metrics_policy_and_directory_of_each_run_by_variant(results):
     assert list(results) == ["a", "b"]
     run = results["b"][1]
     assert (run.variant, run.replicate, run.success, run.error) == ("b", 1, True, "")
@@ -104,7 +104,7 @@ def test_results_are_by_variant_with_what_is_known_of_each_run(results):
         run["sucess"]
 
 
-def test_the_comparison_is_that_of_the_report(results):
+def test_the_verdicts_equal_those_of_the_report(results):
     loaded = results.loaded
     assert loaded.verdicts == results.verdicts == load_experiment(results.path).verdicts
     assert list(results.verdicts) == [("a", "b")]
@@ -112,13 +112,13 @@ def test_the_comparison_is_that_of_the_report(results):
     assert repr(results) == f"<Results {results.path} a: 2/2, b: 2/2>"
 
 
-def test_one_run_at_a_time_is_a_sequence_on_one_device(results):
+def test_without_parallel_runs_all_runs_use_one_device_in_sequence(results):
     plan = load(results.path).history.plan
     assert (plan.experiment.placement, plan.experiment.max_parallel) == ("sequence", 1)
     assert {device for lane in plan.lanes for device in lane.devices} == {"cpu:0"}
 
 
-# Python's own trap: whoever spawns a process of their own from an unguarded script has the script run again in it.
+# A script that spawns a process without a __main__ guard around the call is run again in that process.
 SPAWNS = """
 import multiprocessing
 from esper_ab import ABExperiment, ABVariant, run_ab_test
@@ -132,7 +132,7 @@ else:
 """
 
 
-def test_a_script_that_is_imported_into_another_process_fails_at_once_and_says_why(tmp_path):
+def test_a_script_without_a_main_guard_fails_in_a_spawned_process_with_the_remedy(tmp_path):
     (tmp_path / "script.py").write_text(SPAWNS)
     done = python("script.py", folder=tmp_path)
     assert 'put the call below `if __name__ == "__main__":`' in done.stderr

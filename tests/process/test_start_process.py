@@ -1,4 +1,4 @@
-"""The start process: what its children have from it, what it keeps to itself, and how they end."""
+"""The start process: what forked workers inherit from it, and how it and they end."""
 
 import json
 import os
@@ -19,7 +19,7 @@ from esper_ab.launchers._start_process import StartProcess
 from esper_ab.launchers.local import LocalLauncher
 
 PATIENCE_S = 120.0
-# Everything that the start process imports, with every question to a device counted.
+# Imports everything that the start process imports, and counts calls that query a device.
 IMPORTED = """
 import importlib, json, os
 from esper_ab.contracts.settings import Arithmetic
@@ -53,8 +53,8 @@ time.sleep(1e6)
 """
 
 
-# Prints, for each start that was refused, its error; then whether the children from before run, and whether another
-# start succeeds once one of them has ended.
+# Starts children until the descriptors are used up, then prints the errors, whether the running children are alive,
+# and whether the start process ended. One more start must succeed after a child has ended.
 CROWDED = """
 import errno, os, resource, sys
 from esper_ab.launchers._start_process import StartProcess
@@ -81,19 +81,19 @@ os._exit(0)
 
 
 @pytest.mark.parametrize("limit", range(60, 67))
-def test_where_no_descriptor_is_free_a_start_is_refused_and_nothing_else_ends(limit):
+def test_a_start_without_a_free_descriptor_is_refused_and_ends_no_worker(limit):
     done = python("-c", CROWDED, str(limit))
     assert done.stdout == "True {'EMFILE'} True False\n", done.stderr
 
 
-def test_what_the_start_process_imports_asks_for_no_device_and_leaves_one_thread():
+def test_imports_of_the_start_process_query_no_device_and_start_no_thread():
     done = python("-c", IMPORTED)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == [[], False, "", "torch.multiprocessing"]
 
 
 def started(launcher, folder, *names, **changes):
-    """What workers with these names have written down, in their order."""
+    """Start workers with these names and return the facts that each wrote."""
     workers = [launcher.start(order(worker=name, experiment_dir=str(folder), **changes)) for name in names]
     for worker in workers:
         assert worker.join(PATIENCE_S)
@@ -101,7 +101,7 @@ def started(launcher, folder, *names, **changes):
     return [json.loads((folder / f"{name}.json").read_text()) for name in names]
 
 
-def test_workers_are_forked_from_one_process_and_share_nothing_else(tmp_path, monkeypatch):
+def test_workers_are_forked_from_one_process_and_share_no_state(tmp_path, monkeypatch):
     launcher = LocalLauncher("support.started:main")
     monkeypatch.setenv("STARTED_FOR", "the first")
     one, two = started(launcher, tmp_path, "one", "two")
@@ -112,7 +112,7 @@ def test_workers_are_forked_from_one_process_and_share_nothing_else(tmp_path, mo
     assert one["main"] is None
     assert not one["cuda"]
     assert one["safe_path"] == os.environ.get("PYTHONSAFEPATH")
-    # multiprocessing leaves two pipes; of the start process's sockets, pidfds and files there is nothing.
+    # Two pipes of multiprocessing remain; sockets, pidfds and files of the start process are closed.
     assert set(two["descriptors"]) <= {"pipe", "/dev/null", f"/proc/{two['pid']}/fd"}
     for name in ("one", "two"):
         assert (tmp_path / f"{name}.txt").read_text() == "flushed"
@@ -126,15 +126,15 @@ def test_workers_are_forked_from_one_process_and_share_nothing_else(tmp_path, mo
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_a_worker_has_as_many_threads_as_planned_whatever_was_loaded_before(tmp_path, threads):
+def test_a_forked_worker_uses_the_planned_number_of_threads(tmp_path, threads):
     launcher = LocalLauncher("support.started:main")
     (facts,) = started(launcher, tmp_path, "one", arithmetic=Arithmetic(threads=threads))
     assert facts["threads"] == threads
     assert facts["openblas"] in ([threads], [])  # numpy's; [] if it has other arithmetic
 
 
-def test_with_another_thread_in_the_start_process_workers_are_spawned(tmp_path, monkeypatch):
-    """As by a package that watches every Python of a machine. The thread does not get into the workers either way."""
+def test_workers_are_spawned_if_the_start_process_has_another_thread(tmp_path, monkeypatch):
+    """As from a monitoring package that is loaded into every Python process. No worker gets the thread."""
     (tmp_path / "sitecustomize.py").write_text(
         "import sys, threading, time\n"
         "if 'workers.process.start_process' in sys.orig_argv:\n"
@@ -149,7 +149,7 @@ def test_with_another_thread_in_the_start_process_workers_are_spawned(tmp_path, 
     assert (tmp_path / "one.txt").read_text() == "flushed"
 
 
-def test_a_plan_says_that_workers_are_spawned(tmp_path):
+def test_the_plan_text_says_that_workers_are_spawned_and_why(tmp_path):
     (tmp_path / "sitecustomize.py").write_text(
         "import sys, threading, time\n"
         "if 'workers.process.start_process' in sys.orig_argv:\n"
@@ -169,11 +169,11 @@ def test_a_plan_says_that_workers_are_spawned(tmp_path):
         PYTHONPATH=path,
     )
     assert done.returncode == 0, done.stderr
-    said = " ".join(done.stdout.split())
-    assert "(spawned, not forked), because importing its modules has left 1 more thread running." in said
+    plan = " ".join(done.stdout.split())
+    assert "(spawned, not forked), because importing its modules has left 1 more thread running." in plan
 
 
-def test_users_code_is_imported_in_the_preflight_and_in_workers_only(tmp_path):
+def test_user_code_is_imported_by_the_preflight_and_workers_only(tmp_path):
     (tmp_path / "mine.py").write_text(REWARD)
     done = python(
         "-m",
@@ -205,7 +205,7 @@ def test_users_code_is_imported_in_the_preflight_and_in_workers_only(tmp_path):
 
 
 @pytest.mark.parametrize("killed", ["coordinator", "start process"])
-def test_nothing_outlives_what_is_killed(tmp_path, killed):
+def test_a_killed_coordinator_or_start_process_leaves_no_process(tmp_path, killed):
     line = [sys.executable, "-c", COORDINATOR, str(tmp_path)]
     with subprocess.Popen(line, env=environment(), start_new_session=True) as coordinator:
         eventually((tmp_path / "begun").exists, PATIENCE_S)
@@ -217,7 +217,7 @@ def test_nothing_outlives_what_is_killed(tmp_path, killed):
     assert coordinator.returncode == -signal.SIGKILL
 
 
-def test_after_the_start_process_was_killed_its_workers_have_ended_and_others_start(tmp_path):
+def test_workers_end_with_a_killed_start_process_and_new_ones_can_start(tmp_path):
     launcher = LocalLauncher("support.started:main")
     worker = launcher.start(order(worker="waits", experiment_dir=str(tmp_path)))
     eventually((tmp_path / "begun").exists, PATIENCE_S)
@@ -230,8 +230,8 @@ def test_after_the_start_process_was_killed_its_workers_have_ended_and_others_st
     assert facts["start_process"] != before
 
 
-def test_a_start_process_that_is_only_now_ending_is_replaced(tmp_path, monkeypatch):
-    """It has closed its socket, and the kernel has not yet told of its end."""
+def test_a_start_process_that_is_still_ending_is_replaced(tmp_path, monkeypatch):
+    """Its socket is closed, but the kernel has not yet reported its end."""
     launcher = LocalLauncher("support.started:main")
     (before,) = started(launcher, tmp_path, "one")
     os.kill(before["start_process"], signal.SIGKILL)
@@ -242,7 +242,7 @@ def test_a_start_process_that_is_only_now_ending_is_replaced(tmp_path, monkeypat
     assert after["start_process"] != before["start_process"]
 
 
-def test_a_signal_that_ends_a_worker_is_its_exit_code(tmp_path: Path) -> None:
+def test_the_exit_code_of_a_killed_worker_is_the_negative_signal(tmp_path: Path) -> None:
     launcher = LocalLauncher("support.started:main")
     worker = launcher.start(order(worker="waits", experiment_dir=str(tmp_path)))
     eventually((tmp_path / "begun").exists, PATIENCE_S)

@@ -1,4 +1,4 @@
-"""Trackers with their real libraries, offline, filled from a journal: what they hold is the journal."""
+"""Trackers with their real libraries, offline: their contents equal the journal."""
 
 import pytest
 from support import journals, tracked
@@ -18,11 +18,11 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory):
-    """A finished run, and all trackers filled from its journal."""
+    """A finished experiment with all trackers filled from its journal."""
     experiment_dir = journals.write(tmp_path_factory.mktemp("filled") / "run", SMALL.events())
-    said = track(experiment_dir)
-    assert {name: one["state"] for name, one in said.items()} == dict.fromkeys(NAMES, "done")
-    assert {one["lines"] for one in said.values()} == {len(SMALL.events())}
+    progress = track(experiment_dir)
+    assert {name: tracker["state"] for name, tracker in progress.items()} == dict.fromkeys(NAMES, "done")
+    assert {tracker["lines"] for tracker in progress.values()} == {len(SMALL.events())}
     return experiment_dir
 
 
@@ -31,23 +31,23 @@ def history():
     return fold(SMALL.events())
 
 
-def test_wandb_holds_the_journal(filled, history):
+def test_wandb_contents_equal_the_journal(filled, history):
     runs = tracked.wandb_runs(filled)
     assert set(runs) == {*history.runs, "comparison"}
     for name, run in history.runs.items():
-        there = runs[name]
-        assert (there["project"], there["group"]) == ("ab_test_synthetic_20260101", "synthetic")
-        assert there["tags"] == (run.ref.group_id,)
-        assert there["config"]["ppo"]["lr"] == run.spec.settings.ppo.lr
-        assert there["config"]["replicate"] == run.ref.replicate
-        assert there["history"] == {step: episode_numbers(record) for step, record in run.episodes.items()}
+        stored = runs[name]
+        assert (stored["project"], stored["group"]) == ("ab_test_synthetic_20260101", "synthetic")
+        assert stored["tags"] == (run.ref.group_id,)
+        assert stored["config"]["ppo"]["lr"] == run.spec.settings.ppo.lr
+        assert stored["config"]["replicate"] == run.ref.replicate
+        assert stored["history"] == {step: episode_numbers(record) for step, record in run.episodes.items()}
         expected = evaluation_numbers(history, name)
-        assert {key: there["summary"][key] for key in expected} == expected
-        assert there["exit"] == 0
+        assert {key: stored["summary"][key] for key in expected} == expected
+        assert stored["exit"] == 0
     assert "shaped-simplified/verdict" in runs["comparison"]["summary"]
 
 
-def test_tensorboard_holds_the_journal(filled, history):
+def test_tensorboard_contents_equal_the_journal(filled, history):
     runs = tracked.tensorboard_runs(filled)
     assert set(runs) == {*history.runs, "comparison"}
     for name, run in history.runs.items():
@@ -65,24 +65,24 @@ def test_tensorboard_holds_the_journal(filled, history):
 
 
 @pytest.mark.slow
-def test_twice_is_once(filled):
+def test_tracking_twice_changes_nothing(filled):
     before = held(filled)
     folders = sorted(path.name for path in (filled / "wandb").glob("offline-*"))
     track(filled)
     assert held(filled) == before
-    assert sorted(path.name for path in (filled / "wandb").glob("offline-*")) == folders  # not written anew
+    assert sorted(path.name for path in (filled / "wandb").glob("offline-*")) == folders  # not rewritten
 
 
 @pytest.mark.slow
-def test_a_run_that_stopped_and_went_on_is_held_as_if_it_had_not(filled, tmp_path):
-    """Stopped in the second block, filled, gone on with, filled again by what was remembered."""
+def test_a_resumed_experiment_is_tracked_like_an_uninterrupted_one(filled, tmp_path):
+    """Track an interrupted experiment, complete its journal, and track again with the stored settings."""
     events = SMALL.events()
     half = len(events) * 2 // 3
     experiment_dir = journals.write(tmp_path / "run", events[:half])
-    said = track(experiment_dir)
-    assert {one["lines"] for one in said.values()} == {half}
+    progress = track(experiment_dir)
+    assert {tracker["lines"] for tracker in progress.values()} == {half}
     assert any(run["exit"] == 1 for run in tracked.wandb_runs(experiment_dir).values())
     (experiment_dir / JOURNAL_NAME).unlink()
     journals.write(experiment_dir, events)
-    track(experiment_dir, "--follow")  # no tracker is named: those of the first time
+    track(experiment_dir, "--follow")  # without names, the trackers of the first call
     assert held(experiment_dir) == held(filled)

@@ -1,4 +1,4 @@
-"""Trackers with their real libraries, offline, beside a run: nothing they do reaches it."""
+"""Tracker processes with their real libraries, offline, beside a run: they cannot affect it."""
 
 import os
 import signal
@@ -33,20 +33,20 @@ pytestmark = [
 
 
 def stray(experiment_dir):
-    """Processes that have to do with `experiment_dir`."""
-    there = psutil.process_iter(["cmdline"])
-    return [one.pid for one in there if str(experiment_dir) in " ".join(one.info["cmdline"] or ())]
+    """The pids of processes whose command line names `experiment_dir`."""
+    processes = psutil.process_iter(["cmdline"])
+    return [process.pid for process in processes if str(experiment_dir) in " ".join(process.info["cmdline"] or ())]
 
 
 def run_and_followed(experiment_dir, *observers):
-    """The events of an experiment with the observers of a launch that nobody watches, and these."""
+    """Run an experiment with the observers of an unwatched launch and these, and return its events."""
     with ExitStack() as stack:
         plan = fake_plans.plan()
-        told = make_observers(stack, experiment_dir, plan, None, watched=False)
-        return conducted.run(experiment_dir, plan, *told, *observers)
+        usual = make_observers(stack, experiment_dir, plan, None, watched=False)
+        return conducted.run(experiment_dir, plan, *usual, *observers)
 
 
-def test_a_run_that_is_followed_gives_the_same_records_and_trackers_what_back_fill_gives(tmp_path, capfd):
+def test_tracking_a_live_run_changes_no_record_and_equals_a_later_back_fill(tmp_path, capfd):
     plain = conducted.run(tmp_path / "plain", fake_plans.plan())
     experiment_dir = tmp_path / "run"
     experiment_dir.mkdir()
@@ -66,8 +66,8 @@ def test_a_run_that_is_followed_gives_the_same_records_and_trackers_what_back_fi
     assert held(experiment_dir) == held(later)
 
 
-def test_trackers_that_raise_and_are_killed_do_not_concern_the_run(tmp_path, monkeypatch, capfd):
-    """The end of a run waits for its trackers as long as a test does: what becomes of them is told then."""
+def test_trackers_that_raise_or_are_killed_do_not_affect_the_run(tmp_path, monkeypatch, capfd):
+    """The run waits for its trackers up to the test's timeout, so their failures are reported."""
 
     def kill(event):
         if len(killer.seen) == 1:
@@ -82,9 +82,9 @@ def test_trackers_that_raise_and_are_killed_do_not_concern_the_run(tmp_path, mon
     killer = conducted.Watcher(kill)
     followed = run_and_followed(experiment_dir, killer)
     assert result_hash(fold(followed)) == result_hash(fold(plain))
-    said = capfd.readouterr().err
-    assert "warning: wandb has stopped: its process is gone; the experiment is unaffected" in said
-    assert f"warning: tensorboard has stopped: {experiment_dir / 'tensorboard'}: is not a folder" in said
+    warnings = capfd.readouterr().err
+    assert "warning: wandb has stopped: its process is gone; the experiment is unaffected" in warnings
+    assert f"warning: tensorboard has stopped: {experiment_dir / 'tensorboard'}: is not a folder" in warnings
     log = (experiment_dir / "logs" / "tracker-tensorboard.log").read_text()
     assert len(log.splitlines()) == 1
     assert log.startswith(f"error: tensorboard: {experiment_dir / 'tensorboard'}: is not a folder")
@@ -103,7 +103,7 @@ HOLDER = (
 )
 
 
-def test_a_tracker_ends_when_the_coordinator_was_killed(tmp_path):
+def test_a_tracker_ends_after_its_coordinator_is_killed(tmp_path):
     events = SMALL.events()[:20]
     experiment_dir = journals.write(tmp_path / "run", events)
     coordinator = subprocess.Popen(
@@ -114,7 +114,7 @@ def test_a_tracker_ends_when_the_coordinator_was_killed(tmp_path):
         start_tracking(experiment_dir, Tracking(tensorboard=True))
         event_files = experiment_dir / "tensorboard" / "shaped"
         eventually(lambda: list(event_files.rglob("events.*")))
-        assert at_work(experiment_dir, "tensorboard")  # there is nothing more, and it waits
+        assert at_work(experiment_dir, "tensorboard")  # it waits for more events
         refused = python("-m", "esper_ab.commands.cli", "track", experiment_dir, "--tensorboard")
         assert (refused.returncode, "already follows this experiment" in refused.stderr) == (2, True)
         coordinator.kill()
@@ -124,14 +124,14 @@ def test_a_tracker_ends_when_the_coordinator_was_killed(tmp_path):
     eventually(lambda: not stray(experiment_dir))
 
 
-def test_what_takes_long_without_a_word_is_said_to(tmp_path, monkeypatch, capfd):
-    """The line is there before the library is: it does not ask after a server that nobody has asked yet."""
+def test_a_silent_tracker_is_reported(tmp_path, monkeypatch, capfd):
+    """The warning comes while the library loads, so it does not blame a server."""
     monkeypatch.setattr("esper_ab.trackers.beside._SILENT_S", 0.0)
     experiment_dir = journals.write(tmp_path / "run", SMALL.events())
     assert invoke(group, ["track", str(experiment_dir), "--tensorboard"], "esper-ab") == 0
     why = "its library loads slowly on a busy machine"
-    (said,) = capfd.readouterr().err.splitlines()
-    assert said == f"warning: tensorboard has reported nothing for 0 s and keeps trying: {why}"
+    (warning,) = capfd.readouterr().err.splitlines()
+    assert warning == f"warning: tensorboard has reported nothing for 0 s and keeps trying: {why}"
 
 
 SILENT = (
@@ -141,8 +141,8 @@ SILENT = (
 )
 
 
-def test_a_server_that_accepts_and_never_answers_does_not_keep_the_tracker(tmp_path):
-    """Weights & Biases online; the kernel accepts for a socket that nobody asks for its connections."""
+def test_a_tracker_gives_up_on_a_server_that_never_answers(tmp_path):
+    """W&B connects to a listening socket that is never read."""
     experiment_dir = journals.write(tmp_path / "run", SMALL.events())
     save_settings(experiment_dir, Tracking(wandb="online"))
     with socket.create_server(("127.0.0.1", 0)) as silent:
@@ -164,8 +164,8 @@ def test_a_server_that_accepts_and_never_answers_does_not_keep_the_tracker(tmp_p
     eventually(lambda: not stray(experiment_dir))
 
 
-def test_a_word_of_an_earlier_tracker_is_not_taken_for_that_of_the_one_started_here(tmp_path, capfd):
-    """As after a resume while the earlier one was still at work."""
+def test_the_state_of_an_earlier_tracker_is_not_taken_for_the_new_one(tmp_path, capfd):
+    """As after a resume while the earlier tracker still runs."""
     experiment_dir = journals.write(tmp_path / "run", SMALL.events()[:20])
     trackers = Trackers(experiment_dir, Tracking(tensorboard=True))
     lock = take(experiment_dir, "tensorboard")

@@ -1,4 +1,4 @@
-"""Training by a user's Python file, by a command and in Gymnasium: from flags to a verdict, and through faults."""
+"""Training by a user's Python file, by a command and in Gymnasium, from flags to a verdict, with faults."""
 
 import json
 import re
@@ -37,14 +37,14 @@ def launched(folder: Path, name: str, *arguments: str, launcher: str = "inline")
 
 
 def digests(history: History, group: str) -> list[list[str]]:
-    """Of every record of a group, by replicate."""
+    """The digests of a group's records and evaluation, one list per seed."""
     runs = history.of_group(group)
     return [[*run.columns.digests, run.evaluation.digest if run.evaluation else ""] for run in runs]
 
 
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, History]:
-    """An experiment with a Python trainer, of which fast and twin have the same settings."""
+    """An experiment with a Python trainer; its groups fast and twin have the same settings."""
     folder = tmp_path_factory.mktemp("own")
     return folder, launched(
         folder,
@@ -67,7 +67,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, History]:
     )
 
 
-def test_a_python_trainer_comes_to_a_verdict_in_its_own_words(own):
+def test_a_python_trainer_gets_a_report_without_the_terms_of_growth(own):
     folder, history = own
     text = printed(build_report(folder / "runs/own"), "whole")
     assert "slow is worse than fast" in text
@@ -77,7 +77,7 @@ def test_a_python_trainer_comes_to_a_verdict_in_its_own_words(own):
     assert [measure.label for measure in history.design.measures.measures] == ["Loss/train"]
 
 
-def test_equal_settings_give_equal_records_and_another_group_changes_none(own):
+def test_equal_settings_give_equal_records_whatever_the_other_groups_are(own):
     folder, history = own
     assert digests(history, "twin") == digests(history, "fast")
     other = launched(
@@ -101,13 +101,13 @@ def test_equal_settings_give_equal_records_and_another_group_changes_none(own):
     assert digests(other, "c") != digests(other, "renamed")
 
 
-def test_a_command_comes_to_its_outcomes_and_its_log(tmp_path, monkeypatch):
+def test_a_command_gets_its_outcomes_and_a_log_per_run(tmp_path, monkeypatch):
     command = trainers.command(tmp_path)
     monkeypatch.chdir(tmp_path)
     history = launched(tmp_path, "command", command, "--higher", "return", "--seeds", "2", "--vary", "lr=1,2")
-    found = {name: run.outcome for name, run in outcomes(history).items()}
-    differences = [found[f"lr=2/{replicate}"] - found[f"lr=1/{replicate}"] for replicate in range(2)]
-    assert differences == pytest.approx([1.0, 1.0])  # the seeds are the same, and only they are drawn from
+    by_run = {name: run.outcome for name, run in outcomes(history).items()}
+    differences = [by_run[f"lr=2/{replicate}"] - by_run[f"lr=1/{replicate}"] for replicate in range(2)]
+    assert differences == pytest.approx([1.0, 1.0])  # the seeds are the only source of randomness
     log = (tmp_path / "runs/command/logs/lr_1-0.log").read_text()
     assert "training with 1" in log
     page = (tmp_path / "runs/command/report.html").read_text() + (tmp_path / "runs/command/summary.txt").read_text()
@@ -124,7 +124,7 @@ with socket.create_server(("", int(port))):
 """
 
 
-def test_a_command_has_dotted_placeholders_a_port_of_its_own_and_several_files(tmp_path, monkeypatch):
+def test_a_command_can_use_dotted_placeholders_a_free_port_and_several_files(tmp_path, monkeypatch):
     (tmp_path / "train.py").write_text(LISTENS)
     monkeypatch.chdir(tmp_path)
     history = launched(
@@ -138,10 +138,10 @@ def test_a_command_has_dotted_placeholders_a_port_of_its_own_and_several_files(t
         "--vary",
         "algo.lr=1,2",
     )
-    found = {name: run.outcome for name, run in outcomes(history).items()}
-    assert {name for name, value in found.items() if value is None} == set()
-    given = [json.loads(path.read_text()) for path in tmp_path.glob("runs/ports/runs/*/out/config.json")]
-    assert sorted(one["rate"] for one in given) == ["1", "1", "2", "2"]
+    by_run = {name: run.outcome for name, run in outcomes(history).items()}
+    assert {name for name, value in by_run.items() if value is None} == set()
+    configs = [json.loads(path.read_text()) for path in tmp_path.glob("runs/ports/runs/*/out/config.json")]
+    assert sorted(config["rate"] for config in configs) == ["1", "1", "2", "2"]
     again = tmp_path / "runs/ports/experiment.toml"
     assert "algo.lr=2" in done("launch", again, "--rng-seed", "1", "--name", "again", "--dry-run")
 
@@ -158,9 +158,7 @@ BROKEN = """if "runs" in pathlib.Path(out).parts:
 """
 
 
-def test_a_command_that_fails_in_every_run_ends_early_and_goes_on_with_every_seed_once_it_is_mended(
-    tmp_path, monkeypatch
-):
+def test_a_command_that_always_fails_ends_early_and_resumes_once_fixed(tmp_path, monkeypatch):
     script = tmp_path / "train.py"
     script.write_text(WORKS_IN_THE_REHEARSAL_ONLY)
     monkeypatch.chdir(tmp_path)
@@ -181,15 +179,15 @@ def test_a_command_that_fails_in_every_run_ends_early_and_goes_on_with_every_see
         "inline",
     )
     assert failed.returncode == 4
-    # The end of one log. A retry, which the other lane may begin first, is told with its cause in the same line.
+    # The end of one log is printed. A retry, which the other lane may begin first, has its cause in the same line.
     assert len(re.findall("^ +RuntimeError: no such file: /data/", failed.stderr, re.MULTILINE)) == 1
     assert "/logs/lr_" in failed.stderr
     script.write_text(WORKS_IN_THE_REHEARSAL_ONLY.replace(BROKEN, ""))
     done("resume", "runs/mended", "--quiet")
     history = load(tmp_path / "runs/mended").history
-    found = outcomes(history)
-    assert len(found) == 12
-    assert all(run.evaluated for run in found.values())
+    by_run = outcomes(history)
+    assert len(by_run) == 12
+    assert all(run.evaluated for run in by_run.values())
     text = printed(build_report(tmp_path / "runs/mended"), "whole")
     assert "files were changed after the rehearsal" in " ".join(text.split())
 
@@ -218,8 +216,8 @@ def evaluate(run, state):
 """
 
 
-def test_a_worker_that_is_killed_changes_no_record(tmp_path):
-    """The trainer of one run kills its own process, once; a run in the rehearsal has another folder."""
+def test_a_killed_worker_changes_no_record(tmp_path):
+    """One run's trainer kills its own process once, but not in the rehearsal, which has another folder."""
     path = tmp_path / "killed.py"
     died = tmp_path / "died"
     path.write_text(KILLED)
@@ -227,14 +225,14 @@ def test_a_worker_that_is_killed_changes_no_record(tmp_path):
     killed = launched(tmp_path, "killed", *arguments, launcher="local")
     assert died.exists()
     calm = launched(tmp_path, "calm", *arguments)
-    found = [entry.category for entry in killed.incidents]
-    assert "restart" in found
-    assert "inexact_resume" not in found
+    categories = [entry.category for entry in killed.incidents]
+    assert "restart" in categories
+    assert "inexact_resume" not in categories
     assert [digests(killed, group) for group in "ab"] == [digests(calm, group) for group in "ab"]
 
 
 @pytest.mark.slow
-def test_a_trainer_is_calibrated_by_its_settings(tmp_path):
+def test_calibrate_records_the_settings_of_a_trainer(tmp_path):
     trainer = trainers.python_file(tmp_path)
     common = (
         "calibrate",
@@ -252,9 +250,9 @@ def test_a_trainer_is_calibrated_by_its_settings(tmp_path):
         "4",
     )
     done(*common, "--episodes", "2", "--set", "trainer.lr=0.2")
-    found = load_calibration(tmp_path / "runs" / "x")
-    assert (found.margin_named, found.spread.runs, found.deterministic) == (False, 4, True)
-    assert found.settings["trainer.lr"] == "0.2"
+    calibration = load_calibration(tmp_path / "runs" / "x")
+    assert (calibration.margin_named, calibration.spread.runs, calibration.deterministic) == (False, 4, True)
+    assert calibration.settings["trainer.lr"] == "0.2"
 
 
 # --- Gymnasium ---
@@ -275,7 +273,7 @@ CARTPOLE = (
 )
 
 
-def test_equal_groups_are_equal_and_neither_company_nor_names_change_one(tmp_path):
+def test_equal_gymnasium_groups_have_equal_records_whatever_their_names(tmp_path):
     asked = (*CARTPOLE, "--seeds", "1", "--episodes", "2")
     whole = launched(tmp_path, "whole", *asked, "--groups", "a=env,b=env")
     assert digests(whole, "a") == digests(whole, "b")
@@ -285,7 +283,7 @@ def test_equal_groups_are_equal_and_neither_company_nor_names_change_one(tmp_pat
     assert "%" not in verdict["comparisons"][0]["sentence"]
 
 
-def test_without_gymnasium_the_remedy_is_one_line(tmp_path, monkeypatch):
+def test_without_gymnasium_one_line_names_the_package_to_install(tmp_path, monkeypatch):
     (tmp_path / "gymnasium.py").write_text("raise ModuleNotFoundError('none', name='gymnasium')\n")
     monkeypatch.setenv("PYTHONPATH", ":".join([str(tmp_path), *sys.path]))
     asked = ("--groups", "env,random", "--margin", "1", "--dry-run", "--output-dir", tmp_path)
@@ -296,9 +294,9 @@ def test_without_gymnasium_the_remedy_is_one_line(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_calibration_needs_no_margin_and_gives_one_to_start_from(tmp_path):
+def test_calibrate_works_without_a_margin_and_proposes_one(tmp_path):
     done("calibrate", *CARTPOLE, "--runs", "4", "--episodes", "1", "--output-dir", tmp_path, "--name", "x", "--quiet")
-    found = load_calibration(tmp_path / "x")
-    assert (found.mode, found.margin_named, found.spread.runs) == ("env", False, 4)
-    assert found.deterministic
-    assert found.margin > found.spread.sd / 10.0
+    calibration = load_calibration(tmp_path / "x")
+    assert (calibration.mode, calibration.margin_named, calibration.spread.runs) == ("env", False, 4)
+    assert calibration.deterministic
+    assert calibration.margin > calibration.spread.sd / 10.0

@@ -1,6 +1,6 @@
-"""A node that does not see the experiment's folder is refused by the command, in one line, before anything trains.
+"""A node that does not see the experiment's folder is refused in one line before training starts.
 
-The nodes are stand-ins: `srun` runs the preflight here, for one of them where a tmpfs hides the folder.
+The nodes are simulated: `srun` runs the preflight here, and for one node a tmpfs hides the folder.
 """
 
 import subprocess
@@ -31,7 +31,7 @@ esac
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("command", ["launch", pytest.param("doctor", marks=pytest.mark.slow)])
-def test_the_node_and_the_folder_are_named(command, tmp_path):
+def test_a_node_that_does_not_see_the_folder_is_refused_by_name(command, tmp_path):
     folder = tmp_path / "shared"
     programs = tmp_path / "bin"
     folder.mkdir()
@@ -64,5 +64,5 @@ def test_the_node_and_the_folder_are_named(command, tmp_path):
         assert (done.returncode, without_progress(done.stderr)) == (2, [f"error: node n2: {why}"]), done.stdout
         return
     assert done.returncode != 0
-    ((word, _, node, said),) = (line.split(maxsplit=3) for line in done.stdout.splitlines() if " node n" in line)
-    assert (word, node, said) == ("problem", "n2", why)
+    ((word, _, node, reason),) = (line.split(maxsplit=3) for line in done.stdout.splitlines() if " node n" in line)
+    assert (word, node, reason) == ("problem", "n2", why)

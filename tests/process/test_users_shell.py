@@ -1,4 +1,4 @@
-"""A user's program inherits what it inherits from the user's shell: in the rehearsal, in every run, however started."""
+"""A user's program inherits the user's shell environment in the rehearsal and in every run."""
 
 import pytest
 from support import users_shell
@@ -8,18 +8,18 @@ RUNS = 2
 
 
 @pytest.mark.parametrize("launcher", ["local", "inline"])
-def test_a_program_inherits_the_users_shell_and_what_the_page_names(tmp_path, launcher):
+def test_a_program_inherits_the_shell_environment_plus_documented_variables(tmp_path, launcher):
     alone, launched = users_shell.told(tmp_path, "--launcher", launcher)
     assert len(launched) == REHEARSALS + RUNS
-    for one in launched:
-        assert users_shell.changed(alone["variables"], one.pop("variables")) <= users_shell.named_on_the_page()
-        assert one == {name: value for name, value in alone.items() if name != "variables"}
+    for facts in launched:
+        assert users_shell.changed(alone["variables"], facts.pop("variables")) <= users_shell.named_on_the_page()
+        assert facts == {name: value for name, value in alone.items() if name != "variables"}
 
 
-def test_helpers_of_a_python_trainer_end_by_sigterm_and_inherit_the_users_shell(tmp_path):
-    """The worker ignores Ctrl-C and hang-ups, so that a terminal ends no helper of a run that goes on."""
+def test_helper_processes_of_a_trainer_inherit_the_shell_and_end_by_sigterm(tmp_path):
+    """The worker ignores Ctrl-C and hang-ups, so a terminal does not end the helpers of a live run."""
     alone, launched = users_shell.told(tmp_path, "--episodes", "1", program="trainer.py")
-    kept = ("folder", "Umask", "descriptors", "limits", "path", "SigBlk")
-    for one in launched:
-        assert users_shell.changed(alone["variables"], one["variables"]) <= users_shell.named_on_the_page()
-        assert {name: one[name] for name in kept} == {name: alone[name] for name in kept}
+    inherited = ("folder", "Umask", "descriptors", "limits", "path", "SigBlk")
+    for facts in launched:
+        assert users_shell.changed(alone["variables"], facts["variables"]) <= users_shell.named_on_the_page()
+        assert {name: facts[name] for name in inherited} == {name: alone[name] for name in inherited}

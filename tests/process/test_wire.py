@@ -1,4 +1,4 @@
-"""Both ends of the wire, without a coordinator: what gets through, what is kept and sent again, what is refused."""
+"""Hub and link without a coordinator: delivery, retries of reports, and refusals."""
 
 import socket
 import stat
@@ -39,34 +39,34 @@ def link(hub):
 
 @pytest.fixture
 def raw(hub):
-    """A bare DEALER that calls itself the worker."""
+    """A bare DEALER socket with the worker's identity."""
     with zmq.Context() as context, dealer(context, hub.endpoint, b"w00/1") as peer:
         peer.setsockopt(zmq.LINGER, 0)
         yield peer
 
 
-def one(hub):
+def next_message(hub):
     (incoming,) = hub.poll(PATIENCE_S)
     return incoming
 
 
 def heard(hub, count):
-    found = []
-    while len(found) < count:
-        found += hub.poll(PATIENCE_S)
-    return found
+    incoming = []
+    while len(incoming) < count:
+        incoming += hub.poll(PATIENCE_S)
+    return incoming
 
 
-def test_a_message_each_way(hub, link):
+def test_hub_and_link_exchange_messages(hub, link):
     link.send(HELLO)
-    assert one(hub) == Received("w00/1", HELLO)
+    assert next_message(hub) == Received("w00/1", HELLO)
     assert hub.send("w00/1", Assign(spec=SPEC))
     assert link.receive(PATIENCE_S) == Assign(spec=SPEC)
     assert link.run == SPEC.ref
 
 
-def test_a_worker_with_nothing_to_do_sleeps(link, monkeypatch):
-    """Also after the time at which a report would be sent again, when there is none."""
+def test_an_idle_worker_sleeps(link, monkeypatch):
+    """Without a report to resend, the resend interval does not wake it."""
     polls = []
     poll = zmq.Socket.poll
     monkeypatch.setattr(zmq.Socket, "poll", lambda *args: polls.append(args) or poll(*args))
@@ -74,12 +74,12 @@ def test_a_worker_with_nothing_to_do_sleeps(link, monkeypatch):
     assert 0 < len(polls) <= 0.5 / 0.05 + 2
 
 
-def test_a_report_is_sent_again_until_it_is_released(hub, link):
+def test_a_report_is_resent_until_it_is_released(hub, link):
     report = report_of(SPEC, 1)
     link.send(report)
-    assert one(hub).message == report
+    assert next_message(hub).message == report
     assert link.receive(0.1) is None
-    assert one(hub).message == report
+    assert next_message(hub).message == report
     hub.send("w00/1", Release(run_name=SPEC.ref.name, milestone=1))
     assert link.receive(PATIENCE_S) == Release(run_name=SPEC.ref.name, milestone=1)
     list(hub.poll(0))
@@ -87,9 +87,9 @@ def test_a_report_is_sent_again_until_it_is_released(hub, link):
     assert not list(hub.poll(0.1))
 
 
-def test_a_release_of_something_released_before_is_not_heard_twice(hub, link):
+def test_a_repeated_release_is_dropped(hub, link):
     link.send(report_of(SPEC, 1))
-    one(hub)
+    next_message(hub)
     for milestone in (0, 1, 1):
         hub.send("w00/1", Release(run_name=SPEC.ref.name, milestone=milestone))
     hub.send("w00/1", Stop(reason="enough"))
@@ -97,7 +97,7 @@ def test_a_release_of_something_released_before_is_not_heard_twice(hub, link):
     assert link.receive(PATIENCE_S) == Stop(reason="enough")
 
 
-def test_progress_to_nobody_is_dropped_at_once():
+def test_progress_without_a_receiver_is_dropped_at_once():
     link = Link("ipc:///nowhere/at/all", "w00/1")
     began = time.monotonic()
     link.send(Progress(run=SPEC.ref, milestone=1, step=1, phase="train"))
@@ -105,7 +105,7 @@ def test_progress_to_nobody_is_dropped_at_once():
     assert time.monotonic() - began < PATIENCE_S
 
 
-def test_what_a_finished_worker_said_last_arrives(hub):
+def test_the_last_messages_of_a_finished_worker_arrive(hub):
     link = Link(hub.endpoint, "w00/1")
     for _ in range(50):
         link.send(HELLO)
@@ -113,41 +113,41 @@ def test_what_a_finished_worker_said_last_arrives(hub):
     assert len(heard(hub, 50)) == 50
 
 
-def test_sending_to_a_worker_that_is_not_there_is_told(hub):
+def test_send_returns_false_for_an_absent_worker(hub):
     assert hub.send("w00/1", Stop(reason="")) is False
 
 
 def test_a_peer_is_cut_off_after_a_few_bad_messages(hub, raw):
     for _ in range(BAD_MESSAGES_TOLERATED + 3):
         raw.send(b"\xc1")
-    found = heard(hub, BAD_MESSAGES_TOLERATED + 1)
-    assert all(isinstance(bad, BadMessage) and bad.known for bad in found)
-    assert [bad.cut_off for bad in found] == [False] * BAD_MESSAGES_TOLERATED + [True]
+    incoming = heard(hub, BAD_MESSAGES_TOLERATED + 1)
+    assert all(isinstance(bad, BadMessage) and bad.known for bad in incoming)
+    assert [bad.cut_off for bad in incoming] == [False] * BAD_MESSAGES_TOLERATED + [True]
     raw.send_multipart([b"more", b"of it"])
     assert not list(hub.poll(0.1))
 
 
-def test_a_message_in_parts_is_bad(hub, raw):
+def test_a_multipart_message_is_refused(hub, raw):
     raw.send_multipart([b"a", b"b"])
-    assert one(hub).reason == "2 parts instead of one"
+    assert next_message(hub).reason == "2 parts instead of one"
 
 
-def test_a_frame_above_the_limit_is_dropped_and_the_peer_served_again(hub, raw):
+def test_a_frame_above_the_limit_is_dropped_and_the_peer_stays_connected(hub, raw):
     raw.send(b"x" * (LARGEST_BYTES + 1))
     assert not list(hub.poll(0.2))
     raw.send(encode(HELLO))
-    assert one(hub).message == HELLO
+    assert next_message(hub).message == HELLO
 
 
-def test_a_peer_without_a_handshake_does_not_get_through(hub):
-    """ZMTP 1.0 knows no mechanism: a raw write of an identity and a message would otherwise be taken."""
+def test_a_peer_without_a_handshake_is_ignored(hub):
+    """ZMTP 1.0 has no authentication: a raw identity and message would otherwise be accepted."""
     with socket.socket(socket.AF_UNIX) as plain:
         plain.connect(hub.endpoint.removeprefix("ipc://"))
         plain.sendall(b"\x01\x00" + b"\x06\x00hello")
         assert not list(hub.poll(0.3))
 
 
-def test_the_socket_lies_in_a_private_directory_that_goes_with_the_hub():
+def test_the_socket_is_in_a_private_directory_that_closing_the_hub_removes():
     hub = Hub()
     folder = Path(hub.endpoint.removeprefix("ipc://")).parent
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
@@ -159,6 +159,6 @@ def test_a_closed_descriptor_is_reported(hub):
     ours, theirs = socket.socketpair()
     hub.watch(ours.fileno())
     theirs.close()
-    assert one(hub) == Readable(ours.fileno())
+    assert next_message(hub) == Readable(ours.fileno())
     hub.unwatch(ours.fileno())
     ours.close()

@@ -1,4 +1,4 @@
-"""What works where the system has not what only Linux has, as macOS: to judge, compare, plan, report and look."""
+"""Judging, planning and reporting work without Linux-only system calls, as on macOS."""
 
 import json
 import os
@@ -28,7 +28,7 @@ SCRIPT = (
 )
 
 
-def test_numbers_are_judged_and_experiments_are_read(tmp_path):
+def test_judging_and_reading_work_without_linux_system_calls(tmp_path):
     write(tmp_path / "done", Synthetic().events())
     save_plan(make_external_plan(("new", "old"), tuple(map(str, range(6))), scales(), Rule()), tmp_path / "plan.json")
     (tmp_path / "results.csv").write_text(csv_text(rows(*drawn(6, 5.0))))
@@ -45,12 +45,12 @@ def test_numbers_are_judged_and_experiments_are_read(tmp_path):
     )
     done = python("-c", SCRIPT, json.dumps(calls), folder=tmp_path)
     assert not done.returncode, done.stderr
-    said = dict(zip(calls, json.loads(done.stdout.splitlines()[-1]), strict=True))
-    assert {words for words, status in said.items() if status} <= {("stop", "done")}, done.stderr
+    statuses = dict(zip(calls, json.loads(done.stdout.splitlines()[-1]), strict=True))
+    assert {words for words, status in statuses.items() if status} <= {("stop", "done")}, done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_training_is_refused_in_one_line(monkeypatch):
+def test_training_without_linux_is_refused_in_one_line(monkeypatch):
     monkeypatch.delattr(os, "pidfd_open")
     with pytest.raises(UsageError, match="training needs Linux"):
         check_launcher(LocalLauncher(), ())

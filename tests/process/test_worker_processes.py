@@ -1,4 +1,4 @@
-"""Workers as real processes: killed, hung, orphaned, interrupted. None is ever left behind."""
+"""Worker processes end with their coordinator, whether it is killed or interrupted."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ PATIENCE_S = 60.0
 
 
 def start_experiment(experiment_dir, sockets):
-    """A coordinator in its own session; returns once two workers have recorded an episode each."""
+    """Start a coordinator in its own session and return once two workers have each recorded an episode."""
     process = subprocess.Popen(
         [sys.executable, "-m", "support.fake_experiment", experiment_dir, "30000"],
         env=environment(TMPDIR=sockets),
@@ -31,10 +31,10 @@ def start_experiment(experiment_dir, sockets):
 
 
 @pytest.mark.parametrize("stopped", [False, True], ids=["at-work", "stopped"])
-def test_no_worker_outlives_its_coordinator_by_more_than_a_second(tmp_path, sockets, stopped):
+def test_workers_end_within_a_second_of_their_coordinator(tmp_path, sockets, stopped):
     process = start_experiment(tmp_path, sockets)
     pids = worker_pids(tmp_path)
-    if stopped:  # no thread of theirs runs: the kernel has to end them
+    if stopped:  # none of their threads runs, so the kernel must end them
         for pid in pids:
             os.kill(pid, signal.SIGSTOP)
     process.kill()
@@ -48,11 +48,11 @@ def test_no_worker_outlives_its_coordinator_by_more_than_a_second(tmp_path, sock
     ("numbers", "name"),
     [
         ([signal.SIGINT], "Ctrl-C"),
-        ([signal.SIGTERM, signal.SIGTERM], "SIGTERM"),  # timeout(1) sends it to its child, then to everybody
+        ([signal.SIGTERM, signal.SIGTERM], "SIGTERM"),  # timeout(1) sends it to its child, then to the group
     ],
     ids=["ctrl-c", "sigterm"],
 )
-def test_a_signal_to_the_whole_group_stops_in_order(tmp_path, sockets, numbers, name):
+def test_a_signal_to_the_process_group_stops_the_run_in_order(tmp_path, sockets, numbers, name):
     process = start_experiment(tmp_path, sockets)
     for number in numbers:
         os.killpg(process.pid, number)

@@ -1,4 +1,4 @@
-"""Files of an experiment that are intact and cannot be used, and places that cannot be written to: one line each."""
+"""Intact journals with invalid contents, read-only directories, closed streams: one line of error each."""
 
 import os
 import re
@@ -26,7 +26,7 @@ READ_IT = (
     ("tidy",),
     ("resume",),
 )
-# In the first line, or wherever it stands: what no version writes there.
+# Name -> (pattern, replacement): contents that no version writes.
 WRONG = {
     "a digest that is no number": (rb'"digest":"0{64}"', b'"digest":"' + b"x" * 64 + b'"'),
     "an outcome that there is not": (rb'"outcome_over":"evaluation","test"', b'"outcome_over":"happiness","test"'),
@@ -51,7 +51,7 @@ def events_of_all_kinds() -> list[AnyEvent]:
 
 
 def rewritten(experiment_dir: Path, pattern: bytes, by: bytes) -> None:
-    """Every line with `by` for the pattern, and right CRCs."""
+    """Replace the pattern by `by` in every line, and correct the CRCs."""
     path = experiment_dir / JOURNAL_NAME
     prev = b"00000000"
     lines = []
@@ -80,17 +80,17 @@ def one_line(done: subprocess.CompletedProcess[str]) -> str:
         *((next(iter(WRONG)), command) for command in READ_IT),
     ],
 )
-def test_a_journal_with_right_checksums_and_wrong_contents(tmp_path, wrong, command):
+def test_a_journal_with_valid_checksums_but_invalid_contents_is_refused(tmp_path, wrong, command):
     experiment_dir = write(tmp_path / "run", events_of_all_kinds())
     rewritten(experiment_dir, *WRONG[wrong])
     done = esper_ab(command[0], experiment_dir, *command[1:])
     assert done.returncode == 5, done.stdout + done.stderr
-    said = one_line(done) + done.stdout
-    assert "intact" in said
-    assert str(experiment_dir) in said
+    output = one_line(done) + done.stdout
+    assert "intact" in output
+    assert str(experiment_dir) in output
 
 
-def test_one_of_them_hides_no_other_in_a_list(tmp_path):
+def test_list_shows_all_experiments_beside_invalid_ones(tmp_path):
     for number, (pattern, by) in enumerate(WRONG.values()):
         rewritten(write(tmp_path / f"wrong-{number}", events_of_all_kinds()), pattern, by)
     write(tmp_path / "right", planted_effect())
@@ -103,7 +103,7 @@ def test_one_of_them_hides_no_other_in_a_list(tmp_path):
 
 @pytest.mark.skipif(os.getuid() == 0 and not Path("/proc/self/ns/mnt").exists(), reason="needs a mount namespace")
 @pytest.mark.parametrize("command", ["report", "tidy", "resume", "tidy --repair", "export"])
-def test_a_place_that_cannot_be_written_to(tmp_path, command):
+def test_a_read_only_directory_is_one_line_of_error(tmp_path, command):
     events = planted_effect()
     if command == "resume":
         events = events[: next(i for i, event in enumerate(events) if isinstance(event, RunEvaluated))]
@@ -127,8 +127,8 @@ def test_a_place_that_cannot_be_written_to(tmp_path, command):
 
 
 @pytest.mark.parametrize("closed", ["2>&-", "<&- >&- 2>&-"])
-def test_closed_standard_streams(tmp_path, closed):
-    """Libraries write to descriptors 1 and 2, whatever has been opened in the place of what was closed."""
+def test_closed_standard_streams_damage_no_file(tmp_path, closed):
+    """Libraries write to descriptors 1 and 2, whichever files have taken these numbers."""
     experiment_dir = write(tmp_path / "run", planted_effect())
     before = (experiment_dir / JOURNAL_NAME).read_bytes()
     line = f"exec {sys.executable} -m esper_ab.commands.cli report {experiment_dir} {closed}"

@@ -1,4 +1,4 @@
-"""Scripts: options in them exist, and numbers of docs have their commands."""
+"""Scripts use existing options, and every file of benchmark numbers has a command that makes it."""
 
 import subprocess
 from pathlib import Path
@@ -20,14 +20,14 @@ def _commands(script: Path) -> list[str]:
 
 
 @pytest.mark.parametrize(("script", "line"), [(path.name, line) for path in SHELL for line in _commands(path)])
-def test_a_shell_script_gives_options_that_exist(script, line):
-    """So no script has to be run to find that out."""
+def test_a_shell_script_uses_existing_options(script, line):
+    """Checked without running the script."""
     ((name, params),) = check_command_line(line.replace(' "$@"', ""))
     assert name == "launch", script
     assert params["groups"] or params["what"]
 
 
-def test_fake_workers_of_the_coordinators_benchmark_are_what_a_coordinator_takes_for_workers(tmp_path, monkeypatch):
+def test_the_coordination_benchmark_runs_with_its_fake_workers(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # where its experiment is
     found = coordination.cell(blocks=2, runs=2, n_envs=2, episodes=4)
     assert found["rounds"] == 3
@@ -36,24 +36,24 @@ def test_fake_workers_of_the_coordinators_benchmark_are_what_a_coordinator_takes
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_bank_trains_what_the_benchmarks_plain_modules_in_a_loop_train():
+def test_a_bank_trains_like_the_benchmarks_loop_over_plain_modules():
     assert_equal(Case(task="digits", n_envs=7, live_seeds=3), torch.float64, 1e-9)
 
 
-def test_every_file_of_numbers_belongs_to_one_product_or_names_the_commit_that_made_it():
+def test_a_file_of_numbers_belongs_to_one_product_or_names_its_commit():
     listed = [file for product in PRODUCTS.values() for file in product.files]
     assert len(listed) == len(set(listed))
-    there = [path.relative_to(ROOT).as_posix() for path in (ROOT / "docs" / "evidence" / "benchmarks").iterdir()]
-    assert [file for file in there if file not in listed and " at commit `" not in (ROOT / file).read_text()] == []
+    existing = [path.relative_to(ROOT).as_posix() for path in (ROOT / "docs" / "evidence" / "benchmarks").iterdir()]
+    assert [file for file in existing if file not in listed and " at commit `" not in (ROOT / file).read_text()] == []
 
 
-def test_every_command_and_every_piece_of_code_of_a_product_exists():
+def test_the_command_and_the_code_of_every_product_exist():
     for name, product in PRODUCTS.items():
         assert (ROOT / product.command[0]).is_file(), name
         assert all((ROOT / code).exists() for code in product.code), name
 
 
-def test_a_commit_that_touches_the_code_makes_a_file_of_numbers_older(tmp_path):
+def test_commits_since_counts_commits_to_the_code_after_the_numbers(tmp_path):
     def older_after(name: str) -> int | None:
         (tmp_path / name).write_text(f"{(tmp_path / name).exists()}")
         words = ("-c", "user.name=x", "-c", "user.email=x@example.org")

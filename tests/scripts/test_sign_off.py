@@ -1,4 +1,4 @@
-"""The sign-off of a GPU: every part's check can fail, results survive an abort, and a rehearsal is no evidence."""
+"""The sign-off of a GPU: every check can fail, results survive an abort, and a rehearsal writes no page."""
 
 import copy
 import json
@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 COMMAND = (sys.executable, str(ROOT / "scripts" / "sign_off.py"))
 CELL = {"task": "digits", "n_envs": 16, "batches": 4}
 MS = {"median": 2.0, "low": 1.0, "high": 3.0}
-# What each part finds where all is well.
+# Findings of each part that pass.
 GOOD = {
     "header": {
         "gpus": [{"name": "GPU", "memory_gib": 8.0, "capability": "9.0"}],
@@ -108,7 +108,7 @@ GOOD = {
     },
 }
 NAN = float("nan")
-# A part, where in its findings something changes, and to what.
+# Findings that must fail: the part, the path of the changed value, and the value.
 BAD = [
     ("header", ("gpus",), []),
     ("header", ("of_this_checkout",), False),
@@ -163,11 +163,11 @@ def changed(name: str, keys: tuple, value: object) -> dict:
 
 
 @pytest.mark.parametrize(("name", "keys", "value"), BAD, ids=lambda value: str(value)[:40])
-def test_a_part_has_a_problem_where_something_is_not_as_it_must_be(name, keys, value):
+def test_a_part_reports_a_problem_for_a_bad_finding(name, keys, value):
     assert part(name).problems(changed(name, keys, value))
 
 
-def test_no_part_has_a_problem_where_all_is_well_and_every_check_is_tried():
+def test_no_part_reports_a_problem_for_good_findings():
     assert [name for name in NAMES if part(name).problems(GOOD[name])] == []
     assert {name for name, _, _ in BAD} == set(NAMES)
 
@@ -181,7 +181,7 @@ def results(folder: Path, *, real: bool = True) -> Results:
 
 
 def filled(folder: Path, names: tuple[str, ...] = NAMES, **other: list[str]) -> Results:
-    """Return results of these parts; `other`: the problems of a part."""
+    """Return results with these parts; `other` gives the problems of a part."""
     found = results(folder)
     for name in names:
         section = part(name).render(GOOD[name])
@@ -190,7 +190,7 @@ def filled(folder: Path, names: tuple[str, ...] = NAMES, **other: list[str]) -> 
     return found
 
 
-def test_it_passes_if_all_parts_have_run_without_a_problem_and_the_page_names_the_device(tmp_path):
+def test_the_sign_off_passes_if_all_parts_ran_without_a_problem(tmp_path):
     assert filled(tmp_path).passed
     page = (tmp_path / "gpu.md").read_text()
     assert page.startswith("# The sign-off on 1 x GPU\n\n<!-- sign-off -->\nWritten by `scripts/sign_off`. PASSED.\n")
@@ -198,14 +198,14 @@ def test_it_passes_if_all_parts_have_run_without_a_problem_and_the_page_names_th
     assert json.loads((tmp_path / "gpu.json").read_text())["passed"]
 
 
-def test_it_fails_with_a_problem_and_with_a_part_that_has_not_run(tmp_path):
+def test_the_sign_off_fails_with_a_problem_or_a_missing_part(tmp_path):
     assert not filled(tmp_path, speed=["too slow"]).passed
     assert "FAILED; with problems: Speed." in (tmp_path / "gpu.md").read_text()
     assert not filled(tmp_path, NAMES[:-1]).passed
     assert "FAILED; not run: shared." in (tmp_path / "gpu.md").read_text()
 
 
-def test_the_parts_before_an_abort_are_taken_up_again(tmp_path):
+def test_restore_takes_the_parts_before_an_abort(tmp_path):
     filled(tmp_path, NAMES[:6])
     again = results(tmp_path)
     again.parts["header"] = {"found": GOOD["header"], "problems": [], "seconds": 1.0, "section": []}
@@ -214,7 +214,7 @@ def test_the_parts_before_an_abort_are_taken_up_again(tmp_path):
 
 
 @pytest.mark.parametrize("key", ["gpus", "torch", "driver", "sources"])
-def test_results_of_something_else_are_not_taken_up(tmp_path, key):
+def test_restore_refuses_results_of_another_machine_or_version(tmp_path, key):
     filled(tmp_path)
     again = results(tmp_path)
     again.parts["header"] = {"found": changed("header", (key,), "other")}
@@ -222,7 +222,7 @@ def test_results_of_something_else_are_not_taken_up(tmp_path, key):
     assert list(again.parts) == ["header"]
 
 
-def test_without_results_there_is_nothing_to_resume(tmp_path):
+def test_restore_without_results_is_refused(tmp_path):
     assert "start without --part" in results(tmp_path).restore(2)
 
 
@@ -231,20 +231,20 @@ def stand_in_part(monkeypatch, budget_s: int) -> None:
     monkeypatch.setattr(sign_off, "part", lambda _name: made)
 
 
-def test_a_part_that_takes_longer_than_its_budget_is_ended(tmp_path, monkeypatch):
+def test_a_part_that_exceeds_its_budget_is_stopped(tmp_path, monkeypatch):
     stand_in_part(monkeypatch, 0)
     one = sign_off.run_part("header", dict(os.environ), True, tmp_path / "part")
     assert one["problems"] == ["it took longer than its 0 s"]
 
 
-def test_a_part_that_breaks_leaves_its_last_words(tmp_path, monkeypatch):
+def test_a_part_that_crashes_reports_its_error(tmp_path, monkeypatch):
     stand_in_part(monkeypatch, 600)
-    env = {**os.environ, "PYTHONPATH": ""}  # so there is no such module
+    env = {**os.environ, "PYTHONPATH": ""}  # so the module is not found
     one = sign_off.run_part("header", env, True, tmp_path / "part")
     assert "No module named" in one["problems"][0]
 
 
-def test_a_rehearsal_does_not_write_the_page_of_a_gpu():
+def test_a_rehearsal_cannot_write_the_evidence_page():
     done = subprocess.run(
         [*COMMAND, "--test-device", "--out", ROOT / "docs" / "evidence"],
         env=environment(),
@@ -261,7 +261,7 @@ def environment() -> dict[str, str]:
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="torch can use a GPU here")
-def test_without_a_gpu_it_says_so_in_one_line_and_writes_nothing(tmp_path):
+def test_without_a_gpu_the_sign_off_exits_with_one_line(tmp_path):
     done = subprocess.run([*COMMAND, "--out", tmp_path], env=environment(), capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == f"error: torch {torch.__version__} can use no GPU here\n"
@@ -275,7 +275,7 @@ def event(name: str, cat: str, ts: float, dur: float) -> dict:
     return {"ph": "X", "name": name, "cat": cat, "ts": ts, "dur": dur}
 
 
-def test_a_trace_counts_launches_and_waits_within_its_range_and_the_time_that_the_gpu_was_busy():
+def test_a_trace_summary_counts_launches_waits_and_busy_time_within_its_range():
     events = [
         event("epoch", "user_annotation", 100, 1000),
         event("cudaLaunchKernel", "cuda_runtime", 50, 5),  # before

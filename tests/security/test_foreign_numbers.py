@@ -1,6 +1,6 @@
-"""A journal with a valid chain and a foreign value is read, or refused in one line: exit status 0 or 5.
+"""A journal with valid CRCs and an extreme value is read, or refused in one line: exit status 0 or 5.
 
-A seeded sample of all fields and extreme values; the slow test takes many more.
+The fast test takes a seeded sample of fields and values, the slow one many more.
 """
 
 import random
@@ -20,7 +20,7 @@ CASES = [
 
 
 def journal(folder, cases):
-    """A journal with all these values at once."""
+    """Write a journal with all these values at once."""
     changed = list(TREES)
     for number, place, value in cases:
         changed[number] = foreign.replaced(changed[number], place, value)
@@ -33,7 +33,7 @@ def overlap(one, other):
 
 
 def accepted(folder, cases):
-    """Those that the types and the fold let pass, of those that can stand in one journal."""
+    """The cases that the types and the fold accept together in one journal."""
     kept = []
     for case in cases:
         if any(overlap(case, other) for other in kept):
@@ -65,7 +65,7 @@ def accepted(folder, cases):
         ("evaluation", "record.run.replicate", 10**18),
     ],
 )
-def test_a_number_beyond_its_range_is_refused_in_one_line(tmp_path, capfd, kind, place, value):
+def test_a_value_out_of_range_is_refused_in_one_line(tmp_path, capfd, kind, place, value):
     keys = tuple(int(key) if key.isdigit() else key for key in place.split("."))
     folder = journal(tmp_path / "received", [(FIRSTS[kind], keys, value)])
     assert not foreign.is_accepted(folder)
@@ -82,11 +82,11 @@ def check_sample(folder, count, seed):
         assert not problem, (command, problem, [(TREES[number]["kind"], *case) for number, *case in kept])
 
 
-def test_a_valid_chain_with_foreign_values_is_read_or_refused(tmp_path):
+def test_a_journal_with_extreme_values_is_read_or_refused(tmp_path):
     check_sample(tmp_path / "received", 150, seed=0)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1, 41))
-def test_many_foreign_values_are_read_or_refused(tmp_path, seed):
+def test_many_journals_with_extreme_values_are_read_or_refused(tmp_path, seed):
     check_sample(tmp_path / "received", 200, seed)

@@ -1,4 +1,4 @@
-"""Text that others chose cannot become markup, SQL, a path, a shell command or an order to a terminal."""
+"""Untrusted text cannot become markup, SQL, a path, a shell command or a terminal escape sequence."""
 
 import json
 import re
@@ -39,7 +39,7 @@ BAD_NAMES = ("../up", "a/b", "/abs", ".hidden", "a\nb", "a\x1b[2J", "<b>", "a'--
 
 
 def evil_events():
-    """A journal whose free text is all evil: reward mode, notes, versions, commit, incidents, end."""
+    """A journal with hostile text in every free field: reward mode, notes, versions, commit, incidents, end."""
     mode = f"{EVIL}.py:reward"
     shapes = {"a": synthetic.Shape(accuracy=74.0, mode=mode), "b": synthetic.Shape(mode="simplified")}
     started, *events = synthetic.Synthetic(groups=shapes).events()
@@ -78,28 +78,28 @@ class Tags(HTMLParser):
         self.found.append((tag, dict(attrs)))
 
 
-def test_a_page_has_no_markup_but_its_own(report):
+def test_a_page_escapes_foreign_markup(report):
     page = render_page(report)
     tags = Tags()
     tags.feed(page)
     assert not {tag for tag, _ in tags.found} & {"img", "iframe", "object", "form"}
     assert [attributes for tag, attributes in tags.found if tag == "script"] == [{}]
-    assert f"<script>{read_part('page.js')}</script>" in page  # the only one, which the policy names by its hash
+    assert f"<script>{read_part('page.js')}</script>" in page  # the only script, whose hash is in the policy
     assert all(attributes["href"].startswith("#") for tag, attributes in tags.found if tag == "a")
     assert not [name for _, attributes in tags.found for name in attributes if name.startswith("on")]
     assert "&lt;script&gt;" in page
     assert acts(page) == set()
 
 
-def test_a_summary_is_shown_not_obeyed(report):
+def test_a_text_report_escapes_control_sequences(report):
     text = render_text(report, whole=True)
     assert acts(text) == set()
     assert "\\x1b[2J" in text
     assert not [line for line in text.splitlines() if line.startswith(("# Verdict", "```"))]
 
 
-def test_markdown_has_no_markup_but_its_own_and_a_commit_cannot_become_a_command(report):
-    """What a reader is told to paste into a shell has the words that it has."""
+def test_markdown_escapes_foreign_markup_and_quotes_the_commit(report):
+    """The `git checkout` line has exactly three words for a shell."""
     text = render_markdown(report)
     assert acts(text) == set()
     outside = re.sub(r"^( *)```sh\n.*?^\1```$", "", text, flags=re.DOTALL | re.MULTILINE)
@@ -115,8 +115,8 @@ def test_markdown_has_no_markup_but_its_own_and_a_commit_cannot_become_a_command
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_sql_takes_everything_for_a_value(experiment_dir, view):
-    """The views answer, the text comes back as it was written, and nothing was dropped."""
+def test_sql_views_return_hostile_text_unchanged(experiment_dir, view):
+    """Every view has rows, and the text is returned as a value."""
     result = CliRunner().invoke(cli.group, ["query", str(experiment_dir), f"SELECT * FROM {view}", "--json"])
     assert result.exit_code == 0
     rows = json.loads(result.output)
@@ -138,8 +138,8 @@ def test_sql_takes_everything_for_a_value(experiment_dir, view):
         (("query", 'SELECT 1 AS "\x1b[2J"'), 4),
     ],
 )
-def test_commands_show_and_do_not_obey(experiment_dir, command, lines):
-    """`lines`: how many there are in an answer that has to show it."""
+def test_commands_escape_control_sequences(experiment_dir, command, lines):
+    """`lines` is the length of an output that must show the text, or 0."""
     name, *words = command
     result = CliRunner().invoke(cli.group, [name, str(experiment_dir), *words])
     assert result.exception is None
@@ -148,8 +148,8 @@ def test_commands_show_and_do_not_obey(experiment_dir, command, lines):
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_the_live_view_shows_and_does_not_obey(events, terminal):
-    """Its own escape sequences are rich's: moves, colours, erasing of lines; none clears, names or turns anything."""
+def test_the_live_view_escapes_control_sequences(events, terminal):
+    """The view itself only moves the cursor, sets colours and erases lines."""
     out = StringIO()
     with LiveView(events[0].plan, Console(file=out, force_terminal=terminal, width=120)) as view:
         for event in events:
@@ -161,23 +161,23 @@ def test_the_live_view_shows_and_does_not_obey(events, terminal):
     assert "\\x1b[2J" in text
 
 
-def test_warnings_and_errors_show_and_do_not_obey(capsys):
-    told = Warnings(incidents=True)
-    told.observe(EVIL)
-    told.observe(Incident(category="restart", run_name="a/0", episode=None, detail=EVIL))
+def test_warnings_and_errors_escape_control_sequences(capsys):
+    warnings = Warnings(incidents=True)
+    warnings.observe(EVIL)
+    warnings.observe(Incident(category="restart", run_name="a/0", episode=None, detail=EVIL))
 
     @click.command()
     def command():
         raise WorkerFailed(EVIL)
 
     assert invoke(command, [], "x") == WorkerFailed.exit_code
-    shown = capsys.readouterr().err
-    assert acts(shown) == set()
-    assert shown.count("\\x1b[2J") == 3
+    output = capsys.readouterr().err
+    assert acts(output) == set()
+    assert output.count("\\x1b[2J") == 3
 
 
 @pytest.mark.parametrize("name", [*BAD_NAMES, "a" * 65])
-def test_names_that_would_be_paths_or_markup_are_refused(name):
+def test_names_that_are_paths_or_markup_are_refused(name):
     with pytest.raises(UsageError):
         parse(request(groups=(f"{name}=shaped", "wait")))
     if name in BAD_NAMES:
@@ -186,7 +186,7 @@ def test_names_that_would_be_paths_or_markup_are_refused(name):
 
 
 @pytest.mark.parametrize("where", ["../../home/x.pt", "/etc/passwd", "a/../x", "checkpoints//x", "a\n", ".x", ""])
-def test_a_worker_cannot_name_a_file_elsewhere(where):
+def test_a_worker_cannot_name_a_file_outside_the_experiment(where):
     finished = report_of(SPEC, 1)
     evaluated = report_of(SPEC, 3)
     checkpoint = Checkpoint(milestone=1, file=where, sha256="0" * 64, size_bytes=1)
@@ -198,8 +198,8 @@ def test_a_worker_cannot_name_a_file_elsewhere(where):
             decode_from_worker(encode(message))
 
 
-def test_a_journal_cannot_name_a_file_elsewhere(tmp_path):
-    """One that comes from somebody else: its names would be read by `logs` and `tidy --check`, and drawn in figures."""
+def test_a_journal_cannot_name_a_file_outside_the_experiment(tmp_path):
+    """`logs` and `tidy --check` would read such a file of a received journal."""
     started, *_ = evil_events()
     (block, *others) = started.plan.blocks
     (spec, *rest) = block.runs
@@ -218,7 +218,7 @@ def test_a_journal_cannot_name_a_file_elsewhere(tmp_path):
         assert isinstance(result.exception, JournalError)
 
 
-def test_what_a_refusal_quotes_is_bounded_and_fit_to_be_shown():
+def test_a_refusal_quotes_a_short_escaped_excerpt():
     hello = msgspec.msgpack.encode({"kind": EVIL * 100})
     with pytest.raises(ProtocolError) as refused:
         decode_from_worker(hello)

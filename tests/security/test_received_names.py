@@ -1,6 +1,6 @@
-"""No name in a received file makes a command import a module, or open a file that is not below the received folder.
+"""No name in a received file makes a command import a module or open a file outside the received folder.
 
-Each string of a policy file and of a journal's plan is replaced by names that would do that where one is used as it is.
+Each string of a policy file and of a journal's plan is replaced by names that would do so if used unchecked.
 """
 
 import sys
@@ -43,7 +43,7 @@ sys.addaudithook(_watch)  # for the rest of the process; it looks only while som
 
 @pytest.fixture
 def caught() -> Iterator[list[str]]:
-    """What was imported, or opened outside of the received folder, by a name with MODULE in it."""
+    """Record imports, and files opened outside the received folder, whose name contains MODULE."""
     global _caught
     _caught = []
     yield _caught
@@ -52,7 +52,7 @@ def caught() -> Iterator[list[str]]:
 
 @pytest.fixture
 def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
-    """Names of a module in the working directory, which is on the path, of its functions, and of files outside."""
+    """Names of an importable module in the working directory, of its functions, and of files outside."""
     outside = tmp_path / "outside"
     (outside / MODULE).mkdir(parents=True)
     for path in (outside / f"{MODULE}.py", outside / MODULE / "env.py"):
@@ -75,7 +75,7 @@ def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
 
 
 def _places(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Paths of all strings, and of empty lists, where one could be; of equal items of a list the first."""
+    """Yield the paths of all strings and of empty lists; of a list only the first item is visited."""
     if isinstance(tree, str):
         yield path
     items = tree.items() if isinstance(tree, dict) else enumerate(tree[:1]) if isinstance(tree, list | tuple) else ()
@@ -108,7 +108,7 @@ def _fits(tree: Any, kind: type) -> bool:
         pytest.param(lambda: gym_spec("gym:CartPole-v1", controller="random", n_envs=1, steps=1), id="gymnasium"),
     ],
 )
-def test_evaluate_follows_no_name_in_a_policy(tmp_path, names, caught, ordered):
+def test_evaluate_imports_and_opens_no_name_in_a_policy(tmp_path, names, caught, ordered):
     tree = msgspec.to_builtins(ordered())
 
     def is_evaluated(paths: Sequence[tuple[Any, ...]], name: str) -> bool:
@@ -122,7 +122,7 @@ def test_evaluate_follows_no_name_in_a_policy(tmp_path, names, caught, ordered):
         finally:
             assert caught == [], (paths, name)
 
-    unused: list[tuple[Any, ...]] = []  # places of what an evaluation does not need, filled all at once
+    unused: list[tuple[Any, ...]] = []  # places that an evaluation does not use, filled all at once
     for name in names:
         places = [path for path in _places(tree) if path not in unused and _fits(_with(tree, path, name), RunSpec)]
         assert places
@@ -130,7 +130,7 @@ def test_evaluate_follows_no_name_in_a_policy(tmp_path, names, caught, ordered):
         unused += [path for path in places if is_evaluated([path], name)]
 
 
-def test_a_module_that_the_user_allows_is_imported(tmp_path, names, caught):
+def test_evaluate_imports_a_module_that_the_user_allows(tmp_path, names, caught):
     spec = gym_spec(f"gym:{MODULE}:CartPole-v1", controller="random", n_envs=1, steps=1)
     policy_file.save(tmp_path, spec, None)
     policy = str(tmp_path / spec.policy_file)
@@ -142,8 +142,8 @@ def test_a_module_that_the_user_allows_is_imported(tmp_path, names, caught):
     del sys.modules[MODULE]
 
 
-def test_a_module_is_not_looked_for_in_the_working_directory(tmp_path, names, monkeypatch, capfd):
-    """Where a received folder may have been unpacked."""
+def test_evaluate_does_not_import_from_the_working_directory(tmp_path, names, monkeypatch, capfd):
+    """A received folder may have been unpacked there."""
     spec = gym_spec(f"gym:{MODULE}:CartPole-v1", controller="random", n_envs=1, steps=1)
     policy_file.save(tmp_path, spec, None)
     assert Path(f"{MODULE}.py").is_file()
@@ -167,7 +167,7 @@ READERS = (
 
 
 def _holds(events: Sequence[AnyEvent], tree: Any) -> list[AnyEvent] | None:
-    """The journal with `tree` as its first event; None where it is refused."""
+    """Return the journal with `tree` as its first event, or None if it is refused."""
     try:
         changed = [msgspec.convert(tree, ExperimentStarted), *events[1:]]
         fold(changed)
@@ -177,8 +177,8 @@ def _holds(events: Sequence[AnyEvent], tree: Any) -> list[AnyEvent] | None:
 
 
 @pytest.mark.parametrize("number", range(0, 9, 3))
-def test_no_reading_command_follows_a_name_in_a_journal(tmp_path, names, caught, number):
-    """All strings that the types and the fold let pass, at once."""
+def test_reading_commands_import_and_open_no_name_in_a_journal(tmp_path, names, caught, number):
+    """All strings that the types and the fold accept are replaced at once."""
     name = names[number]
     events = synthetic.Synthetic(replicates=2, episodes=2).events()
     own = TrainerOrder(

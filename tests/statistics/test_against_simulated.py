@@ -1,4 +1,4 @@
-"""The rules as tests/simulation repeats them, against the product's: the same words and intervals."""
+"""The independent implementation of the rules in tests/simulation gives the product's verdicts and intervals."""
 
 from collections import Counter
 
@@ -17,7 +17,7 @@ from esper_ab.verdict.comparison import compare
 from esper_ab.verdict.looks import progress_after as product_follow
 from esper_ab.verdict.question import HalfPair, Lost, Question
 
-PATHS = 100_000  # normal experiments that calibrate: the product is given the same bounds
+PATHS = 100_000  # simulated experiments that calibrate the bounds, which the product then uses
 RULES = {
     "6": Rule(default_looks(6), paths=PATHS),
     "8": Rule(default_looks(8), paths=PATHS),
@@ -28,18 +28,18 @@ RULES = {
 }
 
 
-def test_plans_have_the_same_looks():
+def test_simulated_plans_have_the_looks_of_the_product():
     assert [default_looks(n) for n in range(6, 101)] == [product_looks(n) for n in range(6, 101)]
     assert OPEN_ENDED_SMALL == LEAST_OPEN_ENDED_PAIRS
 
 
-def test_bounds_are_calibrated_alike():
+def test_simulated_bounds_equal_those_of_the_product():
     looks = (10, 14, 20)
     alphas = (0.05, 0.05 / 3)
-    found = find_bounds([(0, 1)] * looks[-1], 1, looks, alphas)
+    bounds = find_bounds([(0, 1)] * looks[-1], 1, looks, alphas)
     for k in range(len(looks)):
         mine = Rule(looks, paths=500_000).nominal(k, np.array(alphas))
-        assert [of_alpha[k] for of_alpha in found] == pytest.approx(mine.tolist(), rel=0.05)
+        assert [of_alpha[k] for of_alpha in bounds] == pytest.approx(mine.tolist(), rel=0.05)
 
 
 def plan(rule, of, **changes):
@@ -63,14 +63,14 @@ def plan(rule, of, **changes):
 
 
 def verdict(asked, contrast, pairs, progress, lost=()):
-    """The product's word for one comparison."""
+    """The product's verdict on one comparison."""
     question = Question(a=contrast.a, b=contrast.b, design=asked, planned=max(asked.looks, default=32), scope="task t")
     lost = Lost(replicates=tuple(lost))
     return str(compare(question, pairs, progress, same_records=False, lost=lost, findings=()).verdict)
 
 
 def of_product(rule, x, of, *, whole):
-    """(word, low, high, pairs) of every comparison; the word by `compare` where `whole`, else by the look alone."""
+    """(verdict, low, high, pairs) of every comparison; the verdict by `compare` if `whole`, else by the look."""
     asked = plan(rule, of)
     pairs = {c: pairs_of(x[a], x[b]) for c, (a, b) in zip(asked.comparisons, of, strict=True)}
     for contrast, progress in product_follow(asked, pairs, x.shape[1]).items():
@@ -83,12 +83,12 @@ def worded(equivalent, direction, small):
     """The verdict in the product's words."""
     if equivalent:
         return "EQUIVALENT"
-    said = {1: "BETTER", -1: "WORSE", 0: "INCONCLUSIVE"}[int(direction)]
-    return f"{said}, BELOW MARGIN" if direction and small else said
+    word = {1: "BETTER", -1: "WORSE", 0: "INCONCLUSIVE"}[int(direction)]
+    return f"{word}, BELOW MARGIN" if direction and small else word
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_the_product_comes_to_the_same_words_and_intervals(name):
+def test_the_product_gives_the_simulated_verdicts_and_intervals(name):
     rule = RULES[name]
     rng = np.random.default_rng([36, *name.encode()])
     seen = Counter()
@@ -97,7 +97,7 @@ def test_the_product_comes_to_the_same_words_and_intervals(name):
         of = comparisons(groups, against=bool(rng.integers(2)))
         x = 50 + rng.standard_normal((groups, rule.looks[-1])) * rng.choice([0.4, 1.0, 2.5])
         x += rng.choice([0.0, 0.5, 1.0, 2.0, 4.0], groups)[:, None]
-        if name == "8":  # where the sign-flip test decides, too
+        if name == "8":  # here the sign-flip test also decides
             x += 4.0 * (rng.random(x.shape) < 0.5)
         coarse = number % 5 == 0  # many pairs agree
         x = np.round(x / 3) * 3 if coarse else x
@@ -113,7 +113,7 @@ def test_the_product_comes_to_the_same_words_and_intervals(name):
 
 
 @pytest.mark.parametrize("worst", [None, 20.0, 49.5])
-def test_lost_runs_leave_the_same_words(worst):
+def test_the_product_gives_the_simulated_verdicts_with_lost_runs(worst):
     rule = RULES["20"]
     rng = np.random.default_rng(37)
     seen = Counter()

@@ -1,4 +1,4 @@
-"""Every stored golden, judged again from its plan and its observations alone: the same words and numbers."""
+"""Every stored golden is judged again from its plan and observations to the same words and numbers."""
 
 import copy
 
@@ -13,18 +13,18 @@ from esper_ab.verdict.tuning import tune
 
 
 @pytest.mark.parametrize("name", names())
-def test_plan_and_observations_say_what_they_said(name):
+def test_a_golden_is_judged_again_to_the_same_answer(name):
     judged = list(replay(stored(name)))
     assert judged
-    assert [line for what, told, found in judged for line in differences(told, found, what)] == []
+    assert [line for what, before, after in judged for line in differences(before, after, what)] == []
 
 
 PLANNED = [name for name in names() if stored(name)["kind"] in ("experiment", "joint", "planned table")]
 
 
 @pytest.mark.parametrize("name", PLANNED)
-def test_the_judge_takes_the_looks_that_the_coordinator_takes(name):
-    """In whatever order the runs are told."""
+def test_the_judge_takes_the_same_looks_as_the_coordinator(name):
+    """In any order of the runs."""
     plan, seen = promised_and_seen(stored(name))
     progress = _looks(plan, seen)
     assert judge(plan, seen, rng_seed=SEED).progress == progress
@@ -38,9 +38,9 @@ def _looks(plan, seen):
     return take_looks(plan, seen)
 
 
-def test_every_kind_of_verdict_is_among_them():
+def test_the_goldens_contain_every_kind_of_verdict():
     answers = [stored(name)["answer"] for name in names()]
-    words = {one["verdict"] for answer in answers for one in answer.get("comparisons", ())}
+    words = {comparison["verdict"] for answer in answers for comparison in answer.get("comparisons", ())}
     assert words >= {
         "BETTER",
         "BETTER, BELOW MARGIN",
@@ -53,13 +53,13 @@ def test_every_kind_of_verdict_is_among_them():
     }
 
 
-def test_one_other_number_or_loss_is_seen():
-    told = stored("plan_one_look")
-    columns = told["observations"]["columns"]
+def test_a_changed_outcome_or_a_lost_run_changes_the_answer():
+    golden = stored("plan_one_look")
+    columns = golden["observations"]["columns"]
     for change in ({"value": 60.0}, {"value": None, "status": "failed"}):
-        other = copy.deepcopy(told)
+        other = copy.deepcopy(golden)
         other["observations"]["rows"][0] = [
             change.get(name, value) for name, value in zip(columns, other["observations"]["rows"][0], strict=True)
         ]
-        ((_, before, found),) = replay(other)
-        assert any("/headline" in line for line in differences(before, found))
+        ((_, before, after),) = replay(other)
+        assert any("/headline" in line for line in differences(before, after))

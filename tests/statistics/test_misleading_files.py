@@ -1,4 +1,4 @@
-"""Files whose outcomes once led to a claim that their law makes false in far more than one case of twenty."""
+"""Regression tests: outcomes that once led to a claim which is false far more often than 1 time in 20."""
 
 from pathlib import Path
 
@@ -27,8 +27,8 @@ def judged(name, worst=""):
 
 
 @pytest.mark.parametrize("name", ["gate.csv", "gate2.csv"])
-def test_a_gate_does_not_hold_where_the_mean_may_be_worse_by_the_margin(name):
-    """B is worse by more than the margin, all of it in rare collapses that most pairs do not show."""
+def test_not_worse_than_fails_if_rare_collapses_may_exceed_the_margin(name):
+    """B is worse by more than the margin, but only through rare collapses that most pairs do not show."""
     found = judged(name)
     assert str(found.verdict) == "INCONCLUSIVE"
     gate = parse_requirement("B not-worse-than A", ("A", "B"), found.question.design.comparisons)
@@ -37,8 +37,8 @@ def test_a_gate_does_not_hold_where_the_mean_may_be_worse_by_the_margin(name):
 
 
 @pytest.mark.parametrize("worst", ["", 0.0])
-def test_no_difference_is_called_small_where_crashes_may_have_replaced_collapses(worst):
-    """B lost 3 of 20 runs, which would have collapsed; what is left is alike."""
+def test_lost_runs_that_may_be_collapses_prevent_equivalence(worst):
+    """B lost 3 of 20 runs, which would have collapsed; the remaining runs are alike."""
     found = judged("lost.csv", worst=worst)
     assert (str(found.verdict), str(found.unaudited)) == ("INCONCLUSIVE", "EQUIVALENT")
     for text in ("A equivalent-to B", "A not-worse-than B", "B not-worse-than A"):
@@ -46,8 +46,8 @@ def test_no_difference_is_called_small_where_crashes_may_have_replaced_collapses
             require([parse_requirement(text, ("A", "B"), found.question.design.comparisons)], [found])
 
 
-def test_no_group_is_better_whose_differences_drift():
-    """Runs in clock order, each group autocorrelated; only the column `order` says so, never the number of a seed."""
+def test_drifting_differences_prevent_a_verdict_better():
+    """Each group is autocorrelated in clock order, which only the column `order` gives, not the seed numbers."""
     runs = read_csv(FILES / "drift.csv")
     replace = msgspec.structs.replace
     ordered = [replace(row, order=int(row.replicate)) for row in runs.rows]
@@ -60,8 +60,8 @@ def test_no_group_is_better_whose_differences_drift():
     assert "alternating order" in drifts.sentence
 
 
-def test_whole_number_seeds_are_no_clock():
-    """20 of 20 successes against 9 of 20, the rows sorted by outcome: seeds in this order are no drift."""
+def test_whole_number_seeds_do_not_count_as_clock_order():
+    """20 of 20 successes against 9 of 20 in rows sorted by outcome: the order of seeds is not a drift."""
     rows = [("a", seed, 100.0) for seed in range(20)] + [("b", seed, 100.0 * (seed >= 11)) for seed in range(20)]
     columns = dict(zip(("group", "seed", "outcome"), map(list, zip(*rows, strict=True)), strict=True))
     found = explore(observations_of("sorted", columns, range(2, 42)), scales_of(("",), 2.0), Rule()).comparisons[0]
@@ -95,7 +95,7 @@ def ten_and_ten(after):
         ),
     ],
 )
-def test_pairs_after_the_decision_stand_beside_it_and_the_drift_check_sees_them(after, verdict, said):
+def test_pairs_after_the_decision_are_reported_and_checked_for_drift(after, verdict, said):
     found = ten_and_ten(after)
     assert (found.progress.decided_at, str(found.verdict)) == (10, verdict)
     assert said in found.caveats
@@ -103,8 +103,8 @@ def test_pairs_after_the_decision_stand_beside_it_and_the_drift_check_sees_them(
     assert drifts == (verdict == "INCONCLUSIVE")
 
 
-def test_equivalence_is_conditional_where_the_share_of_far_pairs_may_move_the_mean_beyond_the_margin():
-    """+1 in 19 pairs and -19 in one: headline and caveat say the same."""
+def test_equivalence_is_conditional_if_rare_pairs_could_exceed_the_margin():
+    """+1 in 19 pairs and -19 in one: the headline and the caveat state the condition."""
     d = np.array([1.0 + 0.1 * (place % 3 - 1) for place in range(19)] + [-19.0])
     for differences, verdict in ((d, "EQUIVALENT"), (-d, "EQUIVALENT")):
         columns = {
@@ -118,7 +118,7 @@ def test_equivalence_is_conditional_where_the_share_of_far_pairs_may_move_the_me
         assert "Such pairs may be 0.13 to 25 % of all" in " ".join(found.caveats)
 
 
-def test_a_single_pair_after_the_decision_is_one():
+def test_one_pair_after_the_decision_is_worded_in_the_singular():
     d = np.array([3.3, 2.7, 3.1, 2.9, 3.2, 2.8, 3.4, 2.6, 3.0, 3.1, 3.0])
     plan = make_external_plan(("a", "b"), tuple(map(str, range(20))), scales_of(("",), 1.0), Rule(looks=(10, 14, 20)))
     columns = {"group": ["a"] * 11 + ["b"] * 11, "seed": [*range(11)] * 2, "outcome": [*(60.0 + d), *[60.0] * 11]}
@@ -129,8 +129,8 @@ def test_a_single_pair_after_the_decision_is_one():
 
 
 @pytest.mark.parametrize(("name", "amount"), [("exact", "-2.00"), ("float32", "-2.10"), ("rounding", "-4.00")])
-def test_a_constant_difference_has_one_answer_however_its_outcomes_were_rounded(name, amount):
-    """A claim of "4.0 (3.9999997 to 4.0000001)" would hang on the last bits; the seed visibly changes the outcomes."""
+def test_a_constant_difference_is_inconclusive_whatever_the_rounding(name, amount):
+    """An interval such as "3.9999997 to 4.0000001" would reflect rounding only; seeds do change the outcomes."""
     found = explore(read_csv(FILES / f"shift_{name}.csv"), scales_of(("",), 1.0), Rule()).comparisons[0]
     runs = len(found.pairs)
     assert str(found.verdict) == "INCONCLUSIVE"

@@ -1,4 +1,4 @@
-"""A claim stands nowhere without its caveats: the screen, `status`, verdict.json, report and Python say the same."""
+"""Every output of a verdict has its caveats: the screen, `status`, verdict.json, the report and Python."""
 
 import html
 import json
@@ -25,7 +25,7 @@ from esper_ab.verdict.judge import judge
 _MARK = re.compile(r"(?:\A|\n) *! (.*(?:\n {2,}(?!!)\S.*)*)")  # a caveat, with its further lines
 
 
-# With up to three groups, all of which are compared: the report folds more, and other comparisons have other journals.
+# Experiments of at most three groups that are all compared; the report folds longer lists.
 EXPERIMENTS = (
     "better_below_margin",
     "constant_difference",
@@ -41,7 +41,7 @@ EXPERIMENTS = (
 
 
 def content_of(name, directory):
-    """What a report holds, of an experiment with these groups whose comparisons are those of the golden."""
+    """The content of a report on a synthetic experiment with the golden's comparisons."""
     planned, seen = promised_and_seen(stored(name))
     made = Synthetic(
         groups={group: Shape() for group in planned.groups},
@@ -61,23 +61,23 @@ def marked(text):
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_five_outlets_say_the_same_caveats(name, tmp_path):
+def test_all_five_outputs_have_the_same_caveats(name, tmp_path):
     found = content_of(name, tmp_path)
     (tmp_path / VERDICT).write_bytes(render_verdict(found))
     answers = json.loads((tmp_path / VERDICT).read_text())["comparisons"]
-    told = {warning for one in answers for warning in one["warnings"]}
-    assert told == {warning for one in found.comparisons for warning in one.warnings}
+    warnings = {warning for answer in answers for warning in answer["warnings"]}
+    assert warnings == {warning for comparison in found.comparisons for warning in comparison.warnings}
     document = experiment_report(found)
-    assert marked(render_brief(found, "report.html")) == told  # the last lines of `launch`
-    assert marked(render_text(document).partition("Scope:")[0]) == told
-    assert marked(Results(tmp_path, found, "").verdict) == told
+    assert marked(render_brief(found, "report.html")) == warnings  # the last lines of `launch`
+    assert marked(render_text(document).partition("Scope:")[0]) == warnings
+    assert marked(Results(tmp_path, found, "").verdict) == warnings
     page = " ".join(html.unescape(render_page(document)).split())
-    assert [warning for warning in told if warning not in page] == []
+    assert [warning for warning in warnings if warning not in page] == []
     status = status_text(tmp_path)
-    assert {line.removeprefix("  ! ") for line in status.splitlines() if line.startswith("  ! ")} == told
-    assert all(f"{one.verdict}: {one.headline}" in status for one in found.comparisons)
+    assert {line.removeprefix("  ! ") for line in status.splitlines() if line.startswith("  ! ")} == warnings
+    assert all(f"{each.verdict}: {each.headline}" in status for each in found.comparisons)
 
 
-def test_claims_with_caveats_are_among_them(tmp_path):
+def test_the_examples_include_claims_with_caveats(tmp_path):
     found = [one for name in EXPERIMENTS for one in content_of(name, tmp_path / name).comparisons]
     assert sum(bool(one.warnings) and str(one.verdict).startswith(("BETTER", "WORSE")) for one in found) > 2

@@ -1,6 +1,6 @@
-"""A planted effect is found, and none where there is none: planner, coordinator, journal and looks, with fake workers.
+"""A planted effect is found and a null effect is not, from plan to verdict, with fake workers.
 
-One lane gives 2 points more to whoever is there, so the engine has to counterbalance, and to adjust.
+One lane adds 2 points to its runs, so the plan must counterbalance and the analysis adjust.
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ DEVICE = 2.0  # points that lane 1 gives
 @pytest.mark.parametrize(
     ("effect", "verdict"), [(7.0, Verdict.BETTER), (-7.0, Verdict.WORSE), (0.0, Verdict.INCONCLUSIVE)]
 )
-def test_what_was_planted_is_found(tmp_path, monkeypatch, effect, verdict, rng_seed):
+def test_the_verdict_and_estimate_match_the_planted_effect(tmp_path, monkeypatch, effect, verdict, rng_seed):
     rng = np.random.default_rng(rng_seed)
     shared, own = rng.normal(69.4, 1.9, 10), rng.normal(0.0, 2.9, (2, 10))  # runs of a pair correlate by 0.3
     outcomes = shared + own + [[effect], [0.0]]
@@ -38,4 +38,4 @@ def test_what_was_planted_is_found(tmp_path, monkeypatch, effect, verdict, rng_s
     assert comparison.verdict is verdict
     assert comparison.low < effect < comparison.high
     planted = (outcomes[0] - outcomes[1]).mean()
-    assert comparison.effect.mean == pytest.approx(planted, abs=1e-6)  # what the lane gave is taken off again
+    assert comparison.effect.mean == pytest.approx(planted, abs=1e-6)  # the lane's bonus is removed

@@ -1,6 +1,6 @@
-"""The rules keep their error rates on simulated runs, which tests/simulation follows through every look.
+"""The rules keep their error rates on simulated runs, with all looks of tests/simulation.
 
-docs/evidence/rates.md has the rates of many more laws and plans, and names the commit of the program that wrote it.
+docs/evidence/rates.md has the rates of many more distributions and plans, with the commit that computed them.
 """
 
 import numpy as np
@@ -33,8 +33,8 @@ def most(number: int) -> float:
 
 @pytest.mark.parametrize("plan", PLANS)
 @pytest.mark.parametrize("law", [pytest.param(law, marks=() if law in FEW else pytest.mark.slow) for law in SHAPES])
-def test_groups_of_one_shape_keep_five_percent(law, plan):
-    """Any false claim of any comparison, a gate that holds for a group a margin worse, intervals all at once."""
+def test_equal_distributions_keep_the_five_percent_error_rate(law, plan):
+    """Counts any false claim, any passed gate for a group worse by the margin, and any interval that misses."""
     groups, against, rule = PLANS[plan]
     of = comparisons(groups, against)
     number = 2_000
@@ -53,8 +53,8 @@ def test_groups_of_one_shape_keep_five_percent(law, plan):
 
 
 @pytest.mark.parametrize("pairs", [7, 8, 10, 11, 13, 14, 16, 19])
-def test_pairs_of_which_exactly_one_run_learns_keep_five_percent(pairs):
-    """The t alone would claim in 12.5 % of experiments with 7 pairs, in 7.0 % with 8 and in 9.2 % with 13."""
+def test_two_point_differences_keep_the_five_percent_error_rate(pairs):
+    """One run per pair learns. The t-test alone errs in 12.5 % of cases with 7 pairs, 7.0 % with 8, 9.2 % with 13."""
     rng = np.random.default_rng(58)
     number = 10_000
     d = rng.choice([-80.0, 80.0], (number, 1, pairs)) + rng.standard_normal((number, 1, pairs))
@@ -74,7 +74,7 @@ CRASHES = {  # share of A's runs that collapse, by how much, and how much lower 
 
 
 @pytest.mark.parametrize("name", CRASHES)
-def test_a_group_that_lost_runs_is_not_falsely_better_and_nothing_is_falsely_small(name):
+def test_lost_runs_cause_no_false_claims_of_better_or_small(name):
     chance, depth, lower = CRASHES[name]
     rule = planned(20)
     rng = np.random.default_rng(37)
@@ -92,8 +92,8 @@ def test_a_group_that_lost_runs_is_not_falsely_better_and_nothing_is_falsely_sma
 
 @pytest.mark.parametrize("pairs", [10, 20])
 @pytest.mark.parametrize("correlation", [-0.2, 0.0, 0.6])
-def test_outcomes_of_0_and_1_keep_five_percent_and_their_intervals_hold(pairs, correlation):
-    """Exact, over all tables of the pairs and many chances."""
+def test_binary_outcomes_keep_the_error_rate_and_the_interval_coverage(pairs, correlation):
+    """Computed exactly over all tables of pairs, for many success rates."""
     a, b = (x.ravel() for x in np.meshgrid(*[np.round(np.arange(0.05, 0.96, 0.05), 2)] * 2))
     table = counts.tables(pairs)
     cells = counts.joint(a, b, np.array(correlation))
@@ -108,7 +108,7 @@ def test_outcomes_of_0_and_1_keep_five_percent_and_their_intervals_hold(pairs, c
 
 
 @pytest.mark.parametrize(("effect", "capped"), [(0.0, 14.7), (0.5, 4.0), (0.75, 2.1), (1.0, 1.2)])
-def test_how_many_early_claims_the_drift_check_caps_because_of_later_pairs(effect, capped):
+def test_the_drift_check_caps_the_documented_share_of_early_claims(effect, capped):
     """Looks after 10, 14 and 20 pairs, all pairs exist and are independent: docs/internals/verdict-rules.md."""
     rng = np.random.default_rng(20)
     number = 400_000 if effect < 0.5 else 100_000
@@ -120,7 +120,7 @@ def test_how_many_early_claims_the_drift_check_caps_because_of_later_pairs(effec
 
 
 def _drifts(d):
-    """[experiments] whether differences d [experiments, pairs] have a trend or an autocorrelation at 0.005 each."""
+    """Flag each experiment of d [experiments, pairs] with a trend or autocorrelation at p <= 0.005."""
     n = d.shape[1]
     x = np.arange(n) - (n - 1) / 2
     e = d - d.mean(1, keepdims=True)

@@ -1,4 +1,4 @@
-"""Words, numbers and requirements of made-up comparisons of every kind contradict one another nowhere."""
+"""The words, numbers and requirements of generated comparisons are consistent."""
 
 import dataclasses
 
@@ -10,7 +10,7 @@ from esper_ab.verdict.verdict import Verdict
 
 
 @pytest.mark.parametrize("number", [0, *(pytest.param(number, marks=pytest.mark.slow) for number in range(1, 5))])
-def test_made_up_comparisons_of_every_verdict_contradict_themselves_nowhere(number):
+def test_generated_comparisons_have_consistent_words_and_numbers(number):
     seen, broken = sentences.check(12, number)
     assert broken == []
     assert {str(verdict) for verdict in Verdict} - set(seen) <= {"WORSE, BELOW MARGIN"}
@@ -26,6 +26,6 @@ def test_made_up_comparisons_of_every_verdict_contradict_themselves_nowhere(numb
         ({"estimate": 9.0}, "outside of its interval"),
     ],
 )
-def test_a_contradiction_is_noticed(change, said):
+def test_a_planted_contradiction_is_detected(change, said):
     found = compared(design(6), pairs_of(BETTER_A, BETTER_B))
     assert any(said in wrong for wrong in sentences.contradictions(dataclasses.replace(found, **change)))

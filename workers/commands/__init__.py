@@ -1,1 +1,1 @@
-"""Child processes of commands that need torch or users' code: the preflight, `evaluate`."""
+"""The engine's programs, which the control plane starts as child processes."""

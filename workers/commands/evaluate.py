@@ -58,12 +58,12 @@ def evaluate_file(path: Path, asked: PoliciesQuestion) -> tuple[RunSpec, tuple[E
 
 def _possible(planned: Arithmetic, device: str) -> tuple[Arithmetic, str]:
     """Return the run's arithmetic as far as this machine supports it, and why the run's kernel is unusable, or ""."""
-    found, problem = possible(planned)
-    if device != "cpu" and found.host_kernel != "torch":
-        found = msgspec.structs.replace(found, hosts="torch")
+    arithmetic, problem = possible(planned)
+    if device != "cpu" and arithmetic.host_kernel != "torch":
+        arithmetic = msgspec.structs.replace(arithmetic, hosts="torch")
         problem = f"hosts are on {device}"
-    told = f"evaluated by torch instead of {planned.kernel}, so numbers differ from the run's"
-    return found, problem and f"{told}: {problem}"
+    remark = f"evaluated by torch instead of {planned.kernel}, so numbers differ from the run's"
+    return arithmetic, problem and f"{remark}: {problem}"
 
 
 def answer(asked: PoliciesQuestion) -> PoliciesAnswer:

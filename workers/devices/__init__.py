@@ -1,1 +1,1 @@
-"""Which devices torch sees, and what pins a process to devices, threads and determinism."""
+"""Which devices a process sees, and how it is pinned to them."""

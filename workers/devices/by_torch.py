@@ -44,7 +44,7 @@ def torch_devices(names: tuple[str, ...]) -> dict[str, torch.device]:
 
 def device_here(name: str) -> torch.device:
     """Return the torch device that plans call `name`; ValueError if this machine does not have it."""
-    there = ("cpu", *(f"cuda:{index}" for index in range(len(seen_gpus(None)))))
-    if name not in there:
-        raise ValueError(f"no device {name!r} here; available: {', '.join(there)}")
+    available = ("cpu", *(f"cuda:{index}" for index in range(len(seen_gpus(None)))))
+    if name not in available:
+        raise ValueError(f"no device {name!r} here; available: {', '.join(available)}")
     return torch.device(name)

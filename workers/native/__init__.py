@@ -1,1 +1,1 @@
-"""The kernel in C++ that trains hosts and policies on a CPU: sources, build, binding."""
+"""The kernel in C++: computes policies, and trains and measures small networks."""

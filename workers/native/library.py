@@ -49,11 +49,11 @@ def kernels() -> tuple[Kernel, ...]:
 
 
 def _kernel(width: str) -> Kernel:
-    found = Kernel(name=f"{_PREFIX}{width}")  # type: ignore[arg-type]
+    kernel = Kernel(name=f"{_PREFIX}{width}")  # type: ignore[arg-type]
     try:
-        return msgspec.structs.replace(found, build=str(checked(width)[1]))
+        return msgspec.structs.replace(kernel, build=str(checked(width)[1]))
     except Unusable as error:
-        return msgspec.structs.replace(found, problem=error.problem, remedy=error.remedy)
+        return msgspec.structs.replace(kernel, problem=error.problem, remedy=error.remedy)
 
 
 def load(kernel: HostKernel) -> ctypes.CDLL:

@@ -1,1 +1,1 @@
-"""PPO: agent, rollout, update and normalisation. It knows no task."""
+"""PPO: a policy's rollouts and updates, whatever the kind of task."""

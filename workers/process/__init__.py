@@ -1,1 +1,1 @@
-"""A worker's process: start, pinned devices, the socket to the coordinator, the loop of its life."""
+"""A worker's process: how it starts, its connection and its loop."""

@@ -200,8 +200,8 @@ def _torch_or_standard() -> Any:
 def _open_descriptors() -> set[int]:
     """Return the descriptors of this process that are open now."""
     with os.scandir("/proc/self/fd") as entries:
-        found = {int(entry.name) for entry in entries}
-    return {number for number in found if _is_open(number)}  # without the one of the listing itself
+        listed = {int(entry.name) for entry in entries}
+    return {number for number in listed if _is_open(number)}  # without the one of the listing itself
 
 
 def _is_open(number: int) -> bool:

@@ -1,1 +1,1 @@
-"""One run: its session, its episodes for training and evaluation, its policy's file."""
+"""One run: its episodes, evaluation and policy file."""

@@ -1,1 +1,1 @@
-"""Checkpoints, and files that are written whole or not at all."""
+"""Durable files and the bytes of states."""

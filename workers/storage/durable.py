@@ -58,11 +58,11 @@ def read(path: Path, sha256: str, size_bytes: int) -> bytes:
     except OSError as error:
         raise Damaged(f"cannot be read: {error.strerror}") from None
     if len(data) != size_bytes:
-        found = f"{len(data)}" if len(data) < size_bytes else f"more than {size_bytes}"
-        raise Damaged(f"has {found} bytes; {size_bytes} were recorded")
-    found = hashlib.sha256(data).hexdigest()
-    if found != sha256:
-        raise Damaged(f"has sha256 {found[:12]}…; {sha256[:12]}… was recorded")
+        count = f"{len(data)}" if len(data) < size_bytes else f"more than {size_bytes}"
+        raise Damaged(f"has {count} bytes; {size_bytes} were recorded")
+    actual = hashlib.sha256(data).hexdigest()
+    if actual != sha256:
+        raise Damaged(f"has sha256 {actual[:12]}…; {sha256[:12]}… was recorded")
     return data
 
 

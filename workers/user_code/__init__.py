@@ -1,1 +1,1 @@
-"""Functions and files of the user: loading them, copying them, finding what they import."""
+"""Loads functions that users name, with the modules beside them."""

@@ -31,7 +31,7 @@ _FOUND: set[str] = set()  # the names found here
 def register(module: ModuleType, neighbours: Mapping[str, ModuleType], folders: Sequence[Path]) -> None:
     """From now on, find modules for `module` and its `neighbours`, in the order of `folders`."""
     loaded = _UsersFile(neighbours, tuple(map(str, folders)))
-    _BY_GLOBALS.update({id(vars(one)): loaded for one in (module, *neighbours.values())})
+    _BY_GLOBALS.update({id(vars(each)): loaded for each in (module, *neighbours.values())})
     if _FINDER not in sys.meta_path:
         sys.meta_path.insert(0, _FINDER)
 

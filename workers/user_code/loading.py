@@ -100,8 +100,8 @@ def load_planned(what: str, code: RewardCode, experiment_dir: Path) -> ModuleTyp
     where = f"its copy in {folder}" if folder else f"module {place!r}"
     changed = CodeChanged(f"{what}: {where} was changed since the experiment was planned; put it back, then resume")
     if folder:
-        found = [path.relative_to(folder).as_posix() for path in _copied(folder)]
-        if source_sha256(folder, found) != code.sha256:
+        files = [path.relative_to(folder).as_posix() for path in _copied(folder)]
+        if source_sha256(folder, files) != code.sha256:
             raise changed  # before anything of it is executed
     loaded = load_copy(what, place, folder, code.file) if folder else load(what, place)
     if loaded.sha256 != code.sha256:
@@ -222,12 +222,12 @@ def _takes(function: Callable[..., object], arguments: Sequence[str]) -> bool:
 def numbers(what: str, function: Callable[..., Any], arguments: tuple[Any, ...], shape: tuple[int, ...]) -> Floats:
     """Call a user's function; UserCodeFailed unless it returns numbers of this shape."""
     try:
-        found = np.asarray(function(*arguments))
+        values = np.asarray(function(*arguments))
     except USER_FAULTS as error:
         raise UserCodeFailed(f"{what} failed: {one_line(error)}{line_of(error, function)}") from error
-    if found.shape != shape or found.dtype.kind not in "fiub":
-        raise UserCodeFailed(f"{what} returned shape {found.shape} {found.dtype}, not {shape} float64")
-    return found.astype(np.float64)  # a copy: the function may write into its array at the next step
+    if values.shape != shape or values.dtype.kind not in "fiub":
+        raise UserCodeFailed(f"{what} returned shape {values.shape} {values.dtype}, not {shape} float64")
+    return values.astype(np.float64)  # a copy: the function may write into its array at the next step
 
 
 def _of(module: ModuleType, root: Path, paths: list[Path]) -> UserCode:

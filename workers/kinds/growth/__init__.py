@@ -1,1 +1,1 @@
-"""The task of growing networks: hosts that a policy grows while they train."""
+"""Growing networks: hosts that a policy grows while they train."""

@@ -107,9 +107,9 @@ def user_reward(reference: str, n_slots: int, doing: Callable[[str], None]) -> U
     what = f"reward mode {reference!r}"
     try:
         with scratch_folder() as folder:
-            found, planned = copied(what, reference, folder, "copy")
+            described, planned = copied(what, reference, folder, "copy")
             function = find_reward(reference, as_planned([planned], folder))
-            return msgspec.structs.replace(found, repeats=rehearse(function, reference, n_slots))
+            return msgspec.structs.replace(described, repeats=rehearse(function, reference, n_slots))
     except (ValueError, OSError) as error:
         problem = str(error).removeprefix(what).removeprefix(":").strip()
         return UserReward(reference=reference, sha256="", problem=problem)

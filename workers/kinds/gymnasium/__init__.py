@@ -1,1 +1,1 @@
-"""Environments of Gymnasium, one or many side by side, behind the seam of the engine."""
+"""Environments of Gymnasium: a registered id, or a user's function."""

@@ -131,10 +131,10 @@ def _parts(returned: Any, names: tuple[str, ...]) -> tuple[Any, ...]:
     """Return a tuple that an environment returned; ValueError unless it has the parts `names`."""
     if not isinstance(returned, tuple) or len(returned) != len(names):
         if isinstance(returned, tuple):
-            found = f"{len(returned)} parts"
+            received = f"{len(returned)} parts"
         else:
-            found = f"a {type(returned).__name__}"
-        raise ValueError(f"it returned {found}, not ({', '.join(names)}), as Gymnasium's environments do")
+            received = f"a {type(returned).__name__}"
+        raise ValueError(f"it returned {received}, not ({', '.join(names)}), as Gymnasium's environments do")
     return returned
 
 

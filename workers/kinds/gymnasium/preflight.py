@@ -61,11 +61,11 @@ def _references(questions: Questions) -> list[tuple[str, str]]:
 
 
 def _played(questions: Questions, names: AboutTask, folder: Path) -> AboutTask:
-    found = [
+    copies = [
         copied(f"{kind} {reference!r}", reference, folder, f"copy{number}")
         for number, (kind, reference) in enumerate(_references(questions))
     ]
-    load = as_planned([planned for _, planned in found], folder)
+    load = as_planned([planned for _, planned in copies], folder)
     make = maker(questions.task, load)
     codec, limit = codec_of(make)
     spec = GymSpec(
@@ -104,7 +104,7 @@ def _played(questions: Questions, names: AboutTask, folder: Path) -> AboutTask:
         action_bounds=codec.bounds,
     )
     problems = {group: look.reward_problems[group] for group in questions.rewards if group in look.reward_problems}
-    code = tuple(msgspec.structs.replace(users, repeats=users.reference not in look.impure) for users, _ in found)
+    code = tuple(msgspec.structs.replace(users, repeats=users.reference not in look.impure) for users, _ in copies)
     return replace(names, tasks=(task,), user_rewards=code, reward_problems=problems)
 
 

@@ -82,15 +82,15 @@ class Codec:
         try:
             with np.errstate(over="raise"):
                 shown = observation if self._plain else flatten(self._observations, observation)
-                found = np.array(shown, dtype=np.float32).ravel()
+                numbers = np.array(shown, dtype=np.float32).ravel()
         except FloatingPointError:
             most = np.finfo(np.float32).max
             raise ValueError(
                 f"it shows a number beyond float32 ({most:.1e} at most), in which a policy sees it; scale it"
             ) from None
-        if len(found) != self.spaces.observation_width:
-            raise ValueError(f"it shows {len(found)} numbers, and observation_space is {self._observations}")
-        return found
+        if len(numbers) != self.spaces.observation_width:
+            raise ValueError(f"it shows {len(numbers)} numbers, and observation_space is {self._observations}")
+        return numbers
 
     def actions(self, decisions: Decisions) -> list[Any]:
         """Return an action per environment for decisions [E, heads or dimensions]; environments may modify theirs."""

@@ -62,13 +62,13 @@ def maker(task: str, load: Load) -> Callable[[], Env]:
 
 def _check_registered(name: str, what: str) -> None:
     """Import the module of `module:ID`, if any, and look up ID; ValueError if ID is unknown or has no version."""
-    module, colon, found = name.rpartition(":")
+    module, colon, registered_id = name.rpartition(":")
     if colon and not all(part.isidentifier() for part in module.split(".")):
         raise ValueError(f"{what}: expected {GYM_PREFIX}ID or {GYM_PREFIX}module:ID")
     if module:
         load_module(what, module)
     try:
-        space, base, version = registration.parse_env_id(found)
+        space, base, version = registration.parse_env_id(registered_id)
         newest = registration.find_highest_version(space, base)
         if version is None and newest is not None:  # gymnasium.make would take the newest, with a warning
             full = f"{GYM_PREFIX}{module}{colon}{registration.get_env_id(space, base, newest)}"
@@ -76,7 +76,7 @@ def _check_registered(name: str, what: str) -> None:
                 f"{what} names no version, and means another environment when a newer one is installed; "
                 f"{full} is the newest here"
             )
-        gymnasium.spec(found)
+        gymnasium.spec(registered_id)
     except gymnasium.error.Error as error:
         raise ValueError(f"{what}: {one_line(error)}") from None
 
@@ -123,8 +123,8 @@ def outcome_of(outcome: str, load: Load) -> Outcome:
 
     def of_info(episode: GymEpisode) -> Any:
         if key not in episode.info:
-            there = ", ".join(map(str, episode.info)) or "nothing"
-            raise ValueError(f"info at the end of an episode has no such key; it has {there}")
+            keys = ", ".join(map(str, episode.info)) or "nothing"
+            raise ValueError(f"info at the end of an episode has no such key; it has {keys}")
         return episode.info[key]
 
     return _number(of_info, what)
@@ -133,11 +133,11 @@ def outcome_of(outcome: str, load: Load) -> Outcome:
 def _number(function: Callable[[GymEpisode], Any], what: str) -> Outcome:
     def number(episode: GymEpisode) -> float:
         try:
-            found = float(function(episode))
+            value = float(function(episode))
         except USER_FAULTS as error:
             reason = str(error) if isinstance(error, ValueError) else one_line(error)
             raise UserCodeFailed(f"{what}: {reason}{line_of(error, function)}") from error
-        return found
+        return value
 
     return number
 

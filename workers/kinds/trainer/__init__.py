@@ -1,1 +1,1 @@
-"""Training of the user's own, by a Python file or a command, guarded and recorded."""
+"""Training of the user's own: a Python file or a command."""

@@ -139,12 +139,12 @@ def _value_of(file: str, key: str, tree: Any) -> Any:
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return a JSON object; ValueError if a key occurs twice, because one of its values would be ignored."""
-    found: dict[str, Any] = {}
+    entries: dict[str, Any] = {}
     for key, value in pairs:
-        if key in found:
+        if key in entries:
             raise ValueError(f"the key {key!r} occurs twice in one object")
-        found[key] = value
-    return found
+        entries[key] = value
+    return entries
 
 
 def _keys(tree: Any) -> list[str]:
@@ -342,12 +342,12 @@ def _watched(guarded: subprocess.Popen[bytes], log: Path, watch: Watch) -> Idle:
 
 def _times(guarding: int) -> dict[int, tuple[float, ...]]:
     """Return the CPU times of a guard and its descendants, by pid."""
-    found = {}
+    times = {}
     with suppress(psutil.NoSuchProcess):
         for process in (psutil.Process(guarding), *psutil.Process(guarding).children(recursive=True)):
             with suppress(psutil.NoSuchProcess):
-                found[process.pid] = tuple(process.cpu_times())
-    return found
+                times[process.pid] = tuple(process.cpu_times())
+    return times
 
 
 def _end_of(log: Path, begin: int) -> list[str]:

@@ -53,13 +53,13 @@ def refuse_no_effect(seeds: Sequence[Numbers], repeats: Sequence[Numbers], outco
     n_seeds = len(seeds)
     first = seeds[0][outcome][-1]
     if apart(seeds, outcome) == 0.0:
-        found = f"{n_seeds} seeds gave the same result ({outcome} {first:g})"
+        finding = f"{n_seeds} seeds gave the same result ({outcome} {first:g})"
     else:
-        found = (
+        finding = (
             f"{n_seeds} seeds differ no more than one seed run {len(repeats)} times, and only by rounding ({outcome} "
             f"{_span(seeds, outcome)}, and {_span(repeats, outcome)})"
         )
-    raise ValueError(f"{found}, so every seed would repeat the same run; {remedy}")
+    raise ValueError(f"{finding}, so every seed would repeat the same run; {remedy}")
 
 
 def _span(runs: Sequence[Numbers], outcome: str) -> str:

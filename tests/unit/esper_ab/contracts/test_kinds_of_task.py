@@ -1,8 +1,35 @@
-"""The kinds of task, and what the name of a task says about its kind."""
+"""The kinds of task: what the name of a task says about its kind, and the rules of a kind for a concern."""
 
-from esper_ab.contracts.kinds_of_task import GROWTH, GYMNASIUM, kind_of_task
+import pytest
+
+from esper_ab.contracts.kinds_of_task import GROWTH, GYMNASIUM, TRAINER, kind_of_task, kinds, of_kind
+from esper_ab.plan.kind import EstimateKind, NotesKind
+from esper_ab.settings.kind import SettingsKind
 
 
-def test_the_kind_of_a_task_is_in_its_name() -> None:
-    assert kind_of_task("digits") == GROWTH
-    assert [kind_of_task(task) for task in ("gym:CartPole-v1", "/a/env.py:make", "a.b:make")] == [GYMNASIUM] * 3
+@pytest.mark.parametrize(
+    ("kind", "tasks"),
+    [
+        (GROWTH, ("digits", "cifar10", "growth")),
+        # also the functions of modules that are called like a kind
+        (GYMNASIUM, ("gym:CartPole-v1", "/a/env.py:make", "a.b:make", "growth:make", "gymnasium:make", "kinds:make")),
+        (TRAINER, ("trainer:mine",)),
+    ],
+)
+def test_the_kind_of_a_task_is_in_its_name(kind: str, tasks: tuple[str, ...]) -> None:
+    assert [kind_of_task(task) for task in tasks] == [kind] * len(tasks)
+
+
+@pytest.mark.parametrize("name", kinds())
+def test_every_kind_has_rules_for_settings(name: str) -> None:
+    rules = of_kind(name, SettingsKind)
+    assert rules.name == name
+    assert rules.words
+    assert rules is of_kind(name, SettingsKind)
+
+
+@pytest.mark.parametrize("name", ["", "another", "../settings", "growth.settings", "__pycache__"])
+def test_a_kind_that_is_not_here_has_the_defaults(name: str) -> None:
+    """As in the journal of an installation with more kinds."""
+    assert type(of_kind(name, NotesKind)) is NotesKind
+    assert type(of_kind(name, EstimateKind)) is EstimateKind

@@ -180,7 +180,7 @@ def test_runs_of_a_group_are_in_the_order_of_replicates_wherever_their_blocks_st
     start = planted_effect()[0]
     blocks = tuple(reversed(start.plan.blocks))
     history = begin(replace(start, plan=replace(start.plan, blocks=blocks)))
-    assert [run.ref.replicate for run in history.of_group("shaped")] == list(range(6))
+    assert [run.ref.name for run in history.of_group("shaped")] == [f"shaped/{replicate}" for replicate in range(6)]
 
 
 # Journals whose lines are intact and which no version of esper_ab writes: each is refused by a text.

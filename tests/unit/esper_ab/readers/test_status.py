@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 from rich.console import Console
-from support.journals import failed_run, given_up, planted_effect, same_twice, three_groups, without_evaluations, write
+from support.journals import failed_run, planted_effect, same_twice, three_groups, without_evaluations, write
 from support.synthetic import Shape, Synthetic
 
 from esper_ab.analysis.observe import pairs_of
@@ -161,15 +161,6 @@ def test_the_difference_is_that_of_the_outcomes_of_complete_pairs():
     assert found.difference == pytest.approx(sum(pair.a - pair.b for pair in pairs) / len(pairs))
     assert differences_now(fold(open_ended()[:20]))[0].difference is None
     assert group_now(fold(failed_run()), "shaped").episodes == 3 * 8 + 2
-
-
-def test_episodes_of_a_lost_run_count_neither_as_done_nor_as_planned():
-    """Else a group that is done has more episodes than it has."""
-    events = given_up(planted_effect())
-    lost = next(run for run in fold(events).runs.values() if run.lost)
-    now = group_now(fold(events), lost.ref.group_id)
-    assert len(lost.columns) == 8
-    assert (now.episodes, now.of_episodes) == (5 * 8, 5 * 8)
 
 
 def test_before_the_first_look_there_is_no_difference():

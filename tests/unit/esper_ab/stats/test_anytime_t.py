@@ -39,5 +39,12 @@ def test_the_interval_holds_what_the_evidence_does_not_reject(mean, se, n, evide
     assert log_evidence(0.0, n - 1, float(n)) < 0.0
 
 
+@pytest.mark.parametrize("df", [2, 4, 8])
+def test_evidence_that_the_e_value_only_approaches_rules_nothing_out(df):
+    """The supremum over t is r ** (-df / 2), here for r = 1/2, and no t reaches it."""
+    assert anytime_interval(0.0, 1.0, df, 1.0, 2.0 ** (df / 2)) is None
+    assert anytime_interval(0.0, 1.0, df, 1.0, 2.0 ** (df / 2) - 1e-3) is not None
+
+
 def test_two_pairs_rule_nothing_out():
     assert anytime_interval(1.0, 0.1, 1, 2.0, 20.0) is None

@@ -113,6 +113,15 @@ def test_groups_may_be_exchanged_and_percent_may_be_meant(table, p, one):
     assert found.interval(p)[0] <= found.mean <= found.interval(p)[1]
 
 
+@given(tables)
+def test_the_evidence_is_that_of_the_pairs_that_disagree(table):
+    _, only_a, only_b, _ = table
+    found = of_pairs(*table).log_evidence()
+    assert found == pytest.approx(of_pairs(0, only_a, only_b, 1).log_evidence(), abs=1e-9)
+    assert found == pytest.approx(of_pairs(2, only_b, only_a, 1).log_evidence(), abs=1e-9)
+    assert of_pairs(3, 0, 0, 4).log_evidence() == pytest.approx(0.0, abs=1e-12)
+
+
 @given(st.integers(0, 12), st.integers(0, 12))
 def test_the_evidence_is_a_martingale_where_groups_do_not_differ(x, y):
     """One more pair that disagrees, for either group with probability 1/2, leaves its expectation as it is."""

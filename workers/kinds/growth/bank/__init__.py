@@ -1,1 +1,1 @@
-"""Many hosts and their seeds, trained side by side."""
+"""Many hosts and their seeds, trained and measured side by side."""

@@ -270,7 +270,7 @@ class Bank:
         seeds = Optimiser(loans, SGD(rule.seed_lr, rule.momentum, 0.0, rule.max_grad_norm))
         images = epoch.split.images(self._computed)
         labels = epoch.split.y[order]  # [n, N]
-        found: list[tuple[Tensor, Tensor]] = []
+        results: list[tuple[Tensor, Tensor]] = []
         for at in range(0, order.shape[1], rule.batch_size):
             batch = order[:, at : at + rule.batch_size]  # [n, B]
             shown = labels[:, at : at + rule.batch_size]  # [n, B]
@@ -301,8 +301,8 @@ class Bank:
                 taken = epoch.scaling.unscale(grads)
                 hosts.step(grads[:1], taken[:1])
                 seeds.step(grads[1:], taken[1:])
-            found.append((loss.detach(), logits.detach()))
-        losses, every = (torch.cat(parts, 1) for parts in zip(*found, strict=True))  # [n, N], [n, N, classes]
+            results.append((loss.detach(), logits.detach()))
+        losses, every = (torch.cat(parts, 1) for parts in zip(*results, strict=True))  # [n, N], [n, N, classes]
         correct = (every.argmax(2) == labels).to(self._dtype)
         return torch.stack([losses.mean(1), 100.0 * correct.mean(1)])
 

@@ -38,9 +38,9 @@ def chain_of(blueprint: Blueprint, channels: int) -> tuple[ctypes.Array[LayerStr
     layers = []
     into = channels
     for layer in blueprint.residual:
-        found = _layer(layer, into, specs, at)
-        layers.append(found)
-        into = found.outputs
+        struct = _layer(layer, into, specs, at)
+        layers.append(struct)
+        into = struct.outputs
     return (LayerStruct * len(layers))(*layers), sum(spec.size for spec in specs.values())
 
 

@@ -102,5 +102,5 @@ def _overflowed_rows(loan: Borrowed, grad: Tensor) -> Tensor:
 
 def _of_environments(rows: Tensor, places: Places) -> Tensor:
     """Return a property of a loan's `rows` [rows, 1] as a property of environments [n, 1]; False for the others."""
-    found = rows.index_select(0, places.at)
-    return found if places.absent is None else found & ~places.absent
+    of_environments = rows.index_select(0, places.at)
+    return of_environments if places.absent is None else of_environments & ~places.absent

@@ -77,17 +77,17 @@ class NativeStep:
         n, samples = order.shape
         if samples != len(split.y):
             raise ValueError(f"the order has {samples} samples, but the split has {len(split.y)}")
-        found = np.empty((n, 2))
+        sums = np.empty((n, 2))
         order = np.ascontiguousarray(order, dtype=np.int64)
         data = _split(split)
         memory = _Memory(grown, self._channels)
 
         def work(i: int) -> None:
             network, _kept = self._network(grown, memory, i, takes_part[i])
-            self._workspaces.train(self._rule, network, data, order[i], found[i])
+            self._workspaces.train(self._rule, network, data, order[i], sums[i])
 
         _each(work, n)
-        return found[:, 0] / samples, 100.0 * found[:, 1] / samples
+        return sums[:, 0] / samples, 100.0 * sums[:, 1] / samples
 
     def measure(self, grown: Grown, acting: Bools, plan: Pass, split: DeviceSplit) -> tuple[Ints, Floats]:
         """Return the number of correct samples in each row of `plan` [R], and the real networks' summed losses [n]."""

@@ -1,1 +1,1 @@
-"""A catalogue of blueprints, the networks that a seed can grow into, one file each."""
+"""Catalogue: one file per blueprint of seeds, with `BLUEPRINT`."""

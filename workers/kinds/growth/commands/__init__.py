@@ -1,1 +1,1 @@
-"""Child processes of commands that only growth has: `fetch`, `heuristic`, `rewards`."""
+"""Growth's programs, which the control plane starts as child processes."""

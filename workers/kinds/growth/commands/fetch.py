@@ -41,10 +41,10 @@ def _download(archive: Archive, target: Path) -> None:
         remedy = "without a network, unpack the archive elsewhere and pass its folder with --data-dir"
         raise ValueError(f"cannot download {archive.url}: {error}; {remedy}") from None
     if size != archive.size_bytes or digest.hexdigest() != archive.sha256:
-        found = f"more than {archive.size_bytes}" if size > archive.size_bytes else f"{size}"
+        received = f"more than {archive.size_bytes}" if size > archive.size_bytes else f"{size}"
         raise ValueError(
-            f"{archive.url} returned {found} bytes, not the published {archive.size_bytes}, or has a wrong checksum; "
-            "the download was discarded; try again"
+            f"{archive.url} returned {received} bytes, not the published {archive.size_bytes}, or has a wrong "
+            "checksum; the download was discarded; try again"
         )
 
 

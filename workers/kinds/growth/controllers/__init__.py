@@ -1,1 +1,1 @@
-"""A catalogue of controllers that decide in the place of a trained policy, one file each."""
+"""Catalogue: one file per controller without learning, with `make`."""

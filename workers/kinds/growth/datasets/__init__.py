@@ -1,1 +1,1 @@
-"""The data of tasks: what is in the package, what is fetched, how a task describes it."""
+"""What tasks share: their definition, splits and generated samples; data that ship with the package."""

@@ -1,1 +1,1 @@
-"""The layers that hosts and blueprints are made of, for many networks side by side."""
+"""The layers of hosts and blueprints, for many networks side by side."""

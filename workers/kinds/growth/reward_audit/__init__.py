@@ -1,1 +1,1 @@
-"""Behaviours are played and scored under any reward, before anything is trained."""
+"""The reward audit: behaviours are played once, and scored under every reward."""

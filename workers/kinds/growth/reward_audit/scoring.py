@@ -60,17 +60,17 @@ def alternatives(settings: RewardSettings) -> Iterator[tuple[str, object, Reward
 def varied(settings: RewardSettings, returns_of: Callable[[RewardSettings], Floats]) -> tuple[Varied, ...]:
     """Return the constants on which `returns_of` depends, or for which it raises ValueError."""
     now = returns_of(settings)
-    found = []
+    changes = []
     for name, other, changed in alternatives(settings):
         was = _shown(getattr(settings, name))
         try:
             returns = returns_of(changed)
         except ValueError:
-            found.append(Varied(constant=name, was=was, now=_shown(other), returns=()))
+            changes.append(Varied(constant=name, was=was, now=_shown(other), returns=()))
             continue
         if (returns != now).any():
-            found.append(Varied(constant=name, was=was, now=_shown(other), returns=tuple(returns.tolist())))
-    return tuple(found)
+            changes.append(Varied(constant=name, was=was, now=_shown(other), returns=tuple(returns.tolist())))
+    return tuple(changes)
 
 
 def _shown(value: object) -> str:

@@ -1,1 +1,1 @@
-"""A catalogue of rewards, one file each."""
+"""Catalogue: one file per reward mode, with `reward`."""

@@ -1,1 +1,1 @@
-"""The rules of growth in numpy, pure: lifecycle, seeds, masks, observation, facts."""
+"""The rules of growing in numpy, pure: stages, valid decisions, observations, facts."""

@@ -1,1 +1,1 @@
-"""A catalogue of tasks, one file each."""
+"""Catalogue: one file per task, with `TASK`."""

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from esper_ab.contracts.regular_file import read_regular
 from workers.arrays import Ints
-from workers.kinds.growth.datasets.task import Archive, HostSpec, Split, Splits, Task, data_folder, stratified
+from workers.kinds.growth.datasets.stratified import stratified
+from workers.kinds.growth.datasets.task import Archive, HostSpec, Split, Splits, Task, data_folder
 
 _FOLDER = "cifar-10-batches-bin"
 _TRAIN_FILES = tuple(f"data_batch_{i}.bin" for i in range(1, 6))

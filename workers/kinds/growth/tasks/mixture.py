@@ -14,7 +14,8 @@ from __future__ import annotations
 import numpy as np
 
 from workers.arrays import Floats, Ints
-from workers.kinds.growth.datasets.task import Context, HostSpec, SampleDraws, Split, Splits, Task, refuse_folder
+from workers.kinds.growth.datasets.generated import SampleDraws, refuse_folder
+from workers.kinds.growth.datasets.task import Context, HostSpec, Split, Splits, Task
 
 _SIDE = 12
 _CLASSES = 4

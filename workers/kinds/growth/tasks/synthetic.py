@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from workers.kinds.growth.datasets.task import HostSpec, SampleDraws, Splits, Task, refuse_folder, splits_of
+from workers.kinds.growth.datasets.generated import SampleDraws, refuse_folder
+from workers.kinds.growth.datasets.stratified import splits_of
+from workers.kinds.growth.datasets.task import HostSpec, Splits, Task
 
 _SIZES = (256, 128, 128)
 _SIDE = 8

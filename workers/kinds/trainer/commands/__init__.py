@@ -1,1 +1,1 @@
-"""The child process that tries a trainer: a part of its rehearsal."""
+"""The trainers' programs, started as child processes."""

@@ -1,1 +1,1 @@
-"""What a script imports as `wandb` if it reports its outcome that way."""
+"""Modules that a user's script imports in place of an installed tracker."""

@@ -6,10 +6,10 @@ from support.drawn import Choices
 from support.fake_worker import report_of
 from support.machine_world import World, limits_of
 
-from esper_ab.contracts.messages import Failed
+from esper_ab.contracts.messages import Failed, Release
 from esper_ab.control.rules import commands
 from esper_ab.control.rules.machine import ExperimentMachine
-from esper_ab.journal.events import LookTaken
+from esper_ab.journal.events import Incident, LookTaken
 from esper_ab.journal.fold import fold
 
 PLAN = fake_plans.plan(seeds=2)
@@ -56,6 +56,28 @@ def test_a_worker_that_has_ended_has_half_a_second_for_its_last_words():
     world.machine.exited(worker.order.lane.name, world.now)
     told = [ended(world.machine.check_ended(world.now + after)) for after in (0.25, 0.5)]
     assert told == [[], [worker.order.lane.name]]
+
+
+def test_every_start_of_a_worker_but_the_first_is_an_entry():
+    world, worker, _ = at_work()
+    for restarts in range(1, 3):
+        world.perform(world.machine.lost(worker.order.lane.name, "was lost", "", hung=False, blameless=True))
+        world.start_due()
+        entries = [event for event in world.journal if isinstance(event, Incident) and event.category == "restart"]
+        assert [entry.run_name for entry in entries] == [worker.run] * restarts
+
+
+def test_what_a_worker_says_of_a_run_that_is_not_its_own_or_is_not_at_work_is_no_sign_of_life():
+    world, one, other = at_work()
+
+    def wanted(progress):
+        return list(world.machine.heard(one.identity, progress, world.now))
+
+    assert wanted(other.progress()) == []
+    assert wanted(one.progress()) == [commands.Show(one.progress())]
+    late = one.progress()
+    world.go_on(one, NONE)
+    assert wanted(late) == []  # it came after the report of what it was doing
 
 
 def test_a_worker_that_waits_at_the_barrier_is_not_late_however_long_the_other_takes():
@@ -110,3 +132,47 @@ def test_a_look_is_on_the_disk_before_anything_follows_from_it():
     wanted = machine.take_over()
     assert commands.Append(journal[first]) in wanted
     assert unsynced(wanted) == []
+
+
+# What was on its way when a connection was lost is sent again.
+
+
+def sent(wanted):
+    return [command.message for command in wanted if isinstance(command, commands.Send)]
+
+
+def test_an_assignment_that_was_lost_is_sent_again_to_a_worker_that_says_hello_again():
+    """As after a coordinator that stood still: a connection is gone with what was on its way."""
+    world = World(PLAN)
+    for worker in world.workers.values():
+        world.hear(worker, worker.hello())
+    world.round()
+    worker = next(iter(world.workers.values()))
+
+    def answers():
+        return sent(world.machine.heard(worker.identity, worker.hello(), world.now))
+
+    kept = len(world.journal)
+    assert answers() == [worker.assign]
+    world.hear(worker, worker.progress())
+    assert answers() == []
+    world.hear(worker, worker.ready(0))
+    assert answers() == []
+    assert len(world.journal) == kept + 1
+
+
+def test_a_release_that_was_lost_is_sent_again_to_a_worker_that_repeats_its_report():
+    world = World(PLAN)
+    for worker in world.workers.values():
+        world.hear(worker, worker.hello())
+    world.round()
+    for worker in world.workers.values():
+        world.hear(worker, worker.ready(0))
+    worker = next(iter(world.workers.values()))
+
+    def answers():
+        return sent(world.machine.heard(worker.identity, worker.said[0], world.now))
+
+    assert answers() == []  # it has not been released yet
+    world.round()
+    assert answers() == [Release(run_name=worker.run, milestone=0)]

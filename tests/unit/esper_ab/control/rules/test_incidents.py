@@ -94,6 +94,19 @@ def test_a_stop_names_the_worker_that_it_waits_for(silence, said):
     assert text.endswith(said)
 
 
+@pytest.mark.parametrize(
+    ("records", "said"), [(None, ""), (0, " to begin a/0 again"), (1, " to continue a/0 after episode 0")]
+)
+def test_a_worker_that_is_started_again_says_where_its_run_goes_on(records, said):
+    history = history_of()
+    history.add(RunReady(run=SPEC.ref, warm_up_s=0.0, milestone=0))
+    if records:
+        history.add(EpisodeRecorded(record=replace(EPISODE, run=SPEC.ref, episode=0)))
+    entry = incidents.restart(WorkerState(order=ORDER), None if records is None else history.runs["a/0"])
+    assert (entry.category, entry.run_name) == ("restart", "" if records is None else "a/0")
+    assert entry.detail == f"worker {ORDER.identity} on cpu:0 was started{said}"
+
+
 def test_every_damaged_checkpoint_that_a_worker_passed_over_is_an_entry():
     ready = Ready(run=SPEC.ref, warm_up_s=0.0, damaged=("checkpoint 2 is empty", "checkpoint 1 is empty"))
     event, *entries = incidents.reported(ready, run())

@@ -280,26 +280,6 @@ def test_a_death_that_no_run_is_to_blame_for_costs_none_and_three_in_a_row_end_t
         assert not any(run.lost for run in world.recorded.runs.values())
 
 
-def test_an_assignment_that_was_lost_is_sent_again_to_a_worker_that_says_hello_again():
-    """As after a coordinator that stood still: a connection is gone with what was on its way."""
-    world = World(PLANS["lockstep"])
-    for worker in world.workers.values():
-        world.hear(worker, worker.hello())
-    world.round()
-    worker = next(iter(world.workers.values()))
-
-    def answers():
-        return sent(world.machine.heard(worker.identity, worker.hello(), world.now))
-
-    kept = len(world.journal)
-    assert answers() == [worker.assign]
-    world.hear(worker, worker.progress())
-    assert answers() == []
-    world.hear(worker, worker.ready(0))
-    assert answers() == []
-    assert len(world.journal) == kept + 1
-
-
 def test_an_experiment_whose_every_seed_was_given_up_has_nothing_to_compare():
     world = in_peace("lockstep")
     assert world.machine.error_at_end() is None

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from esper_ab.stats.descriptive.cohens_d_z import cohens_d_z
+from esper_ab.stats.descriptive.cohens_d_z import STATISTIC, CohensDz, cohens_d_z
 
 
 @pytest.mark.parametrize("shift", [-3.0, 0.0, 0.4, 9.0])
@@ -24,3 +24,8 @@ def test_the_limits_are_the_values_that_the_data_do_not_contradict(shift, pairs)
 
 def test_there_is_none_of_differences_without_spread():
     assert cohens_d_z([71.0] * 6, [70.0] * 6) is None
+
+
+def test_it_is_shown_in_standard_deviations_with_its_interval():
+    found = CohensDz(d=0.5, low=-0.25, high=1.125)
+    assert STATISTIC.show(found, None) == "+0.50 SD of the differences, -0.25 to +1.12 (95 %)"
