@@ -1,1 +1,1 @@
-"""What several tests share: worlds, journals, stand-ins for workers. Everybody imports it as `support`."""
+"""Shared test helpers: worlds, journals, fake workers. Imported as `support`."""

@@ -1,4 +1,4 @@
-"""What a user asks for, a machine that is made up, and the plan that comes of both."""
+"""Settings as a user gives them, a fictitious machine, and the resulting plan."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Journals with something wrong in them, and what the audit finds there."""
+"""Journals with planted problems, and the findings of the audit."""
 
 import msgspec
 
@@ -11,7 +11,7 @@ replace = msgspec.structs.replace
 
 
 def findings(events):
-    """Of the audit of a journal, the weightiest first."""
+    """The findings of the audit of a journal, in order of weight."""
     return analyse(fold(events)).findings
 
 
@@ -24,7 +24,7 @@ def found(events):
 
 
 def only(events):
-    """The one finding there is."""
+    """Return the only finding."""
     (item,) = found(events).items()
     return item
 

@@ -18,7 +18,7 @@ PATIENCE_S = 90.0
 
 
 def killed_at(experiment_dir, sockets, size, what):
-    """Start fake_experiment, whose `what` this is, and kill it when its journal has that many bytes.
+    """Start fake_experiment with `what` and kill it when its journal has that many bytes.
 
     Returns the events that it left, or all of them when it came to its end before.
     """

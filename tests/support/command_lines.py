@@ -1,4 +1,4 @@
-"""Lines of a shell, as help and documents show them, held against the commands that there are."""
+"""Parse shell lines of help and documents with the real commands."""
 
 import itertools
 import re
@@ -31,7 +31,7 @@ def examples_of(text: str | None) -> tuple[str, ...]:
 
 
 def check_command_line(line: str) -> list[tuple[str, dict[str, Any]]]:
-    """(command, parameters) of every command of ours in `line`; click refuses what does not exist."""
+    """(command, parameters) of each `esper-ab` command in `line`; click raises for unknown options."""
     found = []
     for words in commands_in(line):
         name = next((name for name in leaves() if words[: name.count(" ") + 1] == name.split()), "")

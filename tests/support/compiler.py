@@ -1,4 +1,4 @@
-"""Whether this machine can build the kernel: what needs it is skipped elsewhere, never in CI."""
+"""Skip tests that need a compiler where there is none, except in CI."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Experiments with fake workers that were disturbed, and what must be the same as in one that was not."""
+"""Run experiments with fake workers, and compare disturbed with undisturbed ones."""
 
 import os
 import signal

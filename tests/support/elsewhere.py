@@ -1,4 +1,4 @@
-"""Outcomes as other people's programs leave them."""
+"""CSV tables of outcomes, as external programs write them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 

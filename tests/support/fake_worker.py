@@ -1,4 +1,4 @@
-"""A worker without torch: speaks the protocol through the real link, reports a planted effect, breaks as it is told to.
+"""A fake worker without torch: uses the real link, reports a planted effect, injects faults.
 
 Accuracy is 50 + 10·(position of the first letter of the group's name in the alphabet) + noise of the replicate's rng
 path: shared by all groups, so that the paired difference is planted exactly, or each group's own when unpaired.
@@ -122,7 +122,7 @@ def _serve(link, order):
 
 
 def _run(link, order: WorkerOrder, assign: Assign) -> bool:
-    """False when told to stop."""
+    """Train and report one run; return False on a Stop message."""
     spec = assign.spec
     start, damaged = take_up(order, assign)
     for milestone in range(start, spec.episodes + 2):
@@ -142,7 +142,7 @@ def _run(link, order: WorkerOrder, assign: Assign) -> bool:
 
 
 def _answer(link, spec, milestone):
-    """The release of `milestone`, or what ends the run or the worker."""
+    """Wait for the release of `milestone`, or for the message that ends the run or the worker."""
     while True:
         message = link.receive()
         if isinstance(message, Stop):
@@ -171,7 +171,7 @@ def policy(spec):
 
 
 def take_up(order, assign):
-    """Where the run stands, and what was damaged: as in workers/process/loop.py."""
+    """Resume from a checkpoint; return the milestone and damaged files, as in workers/process/loop.py."""
     spec = assign.spec
 
     def resume(data):
@@ -284,7 +284,7 @@ def _twice(link, report):
 
 
 def _scribble(link, report):
-    """As a reward function would that takes the journal of the experiment for a log of its own."""
+    """Write to the journal, like a reward function that takes it for its own log."""
     with Path(os.environ[SCRIBBLE_VARIABLE]).open("ab") as journal:
         journal.write(b'{"reward": 1.0}\n')
     return report

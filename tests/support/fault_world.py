@@ -132,7 +132,7 @@ def _moment(rng: random.Random, place: str) -> str:
 
 
 def live(world: World, experiment_dir: Path, expected_hash: str) -> Outcome:
-    """Run the world's experiment in `experiment_dir`, life after life, and check what it has come to."""
+    """Run the world's experiment, one coordinator after another, and check the final journal."""
     outcome = Outcome(world=world)
     log = experiment_dir.parent / f"{experiment_dir.name}.deaths"
     with tempfile.TemporaryDirectory(prefix="f-", dir="/tmp") as tmp:  # short, because a socket's path has to be
@@ -181,7 +181,7 @@ def _one_life(experiment_dir: Path, around: dict[str, str], now: tuple[list[Blow
 
 
 def _begin(experiment_dir: Path) -> None:
-    """An experiment directory whose journal has no complete line holds nothing to take up: it is begun anew."""
+    """Make the directory, and clear it first if its journal has no complete line."""
     journal = experiment_dir / JOURNAL_NAME
     if journal.exists() and b"\n" not in journal.read_bytes():
         shutil.rmtree(experiment_dir)
@@ -196,7 +196,7 @@ def _size(experiment_dir: Path) -> int:
 
 
 def _strike(blow: Blow, coordinator: int, experiment_dir: Path) -> bool:
-    """Whether there was somebody to kill."""
+    """Kill the victim of a blow; return False if it is not alive."""
     started = [event for event in read(experiment_dir / JOURNAL_NAME) if isinstance(event, WorkerStarted)]
     pids = {"coordinator": coordinator} | {event.worker: event.pid for event in started}
     if str(pids.get(blow.victim)) not in {left.partition(":")[0] for left in alive_in_session(coordinator)}:
@@ -216,12 +216,12 @@ def alive_in_session(session: int) -> list[str]:
 
 
 def peaceful(floor_s: float = 60.0) -> World:
-    """A world without faults: what the others are compared with."""
+    """A world without faults, the reference for the others."""
     return World(rng_seed=-1, deaths={}, blows=(), large=False, floor_s=floor_s)
 
 
 def described(outcome: Outcome) -> str:
-    """What happened, for a message."""
+    """Describe the outcome for an assertion message."""
     deaths = ", ".join(f"{who} {death.how} {death.moment} {death.place} {death.n}" for who, death in outcome.planted)
     blows = ", ".join(f"{blow.victim} at {blow.at_bytes} bytes" for blow in outcome.blows)
     return f"world {outcome.world.rng_seed}: {deaths}; {blows}; {outcome.problem or 'as it must be'}"
@@ -231,7 +231,7 @@ def described(outcome: Outcome) -> str:
 
 
 def check(experiment_dir: Path, expected_hash: str) -> list[AnyEvent]:
-    """The journal of a finished experiment; AssertionError for whatever was lost, doubled or left behind."""
+    """Check that nothing was lost, duplicated or left behind; return the journal."""
     events = list(read(experiment_dir / JOURNAL_NAME))
     assert events[-1] == ExperimentEnded(status="finished", detail="")
     check_records(events)
@@ -269,7 +269,7 @@ def check_records(events: Sequence[AnyEvent]) -> None:
 
 
 def check_files(experiment_dir: Path, events: Sequence[AnyEvent]) -> None:
-    """The last checkpoint of every run is what was recorded of it, and no half-written file is left."""
+    """Every run's last checkpoint matches its record, and there is no half-written file."""
     for run in fold(events).runs.values():
         for checkpoint in run.checkpoints[-1:]:
             data = (experiment_dir / checkpoint.file).read_bytes()

@@ -1,4 +1,4 @@
-"""A coordinator in a process of its own that can be told when to die; begins the experiment or takes it up.
+"""A coordinator process that starts or resumes an experiment and dies at a given point.
 
     python -m support.faulty_experiment RUN_DIR LIFE FLOOR_S
 

@@ -108,7 +108,7 @@ def write_chain(folder: Path, changed: Sequence[Any]) -> Path:
 
 
 def is_accepted(folder: Path) -> bool:
-    """Whether the journal is read; if it is not, the error is one of a damaged journal."""
+    """True if the journal is read; a refusal must be the error for a damaged journal."""
     try:
         load(folder)
     except JournalError:

@@ -1,4 +1,4 @@
-"""Goldens of experiments: what was promised, seen and said, as plain JSON that no journal is needed for.
+"""Goldens of experiments: plan, observations and answer as plain JSON, without a journal.
 
     plan           groups, cells, comparisons and the design that was declared; of tables the arguments of the plan, too
     observations   a table: one row per run that came to an end
@@ -110,7 +110,7 @@ def of_joint(directory: Path) -> dict[str, Any]:
 
 
 def of_judged(plan: AnalysisPlan, outcomes: Observations) -> dict[str, Any]:
-    """Golden of a table that is held to a plan."""
+    """The golden of a table that is judged by a plan."""
     return {
         "kind": "planned table",
         "plan": _planned(plan, source=outcomes.source, pair_column=outcomes.pair_column),
@@ -136,7 +136,7 @@ def _told_facts(known: Mapping[str, Facts]) -> dict[str, Any]:
 
 
 def replay(golden: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """Yield of a golden, and of its parts, by name what was said and what is said now of the same observations."""
+    """Yield (name, stored answer, present answer) for a golden and its parts, from the same observations."""
     kind = golden["kind"]
     if kind in ("experiment", "joint", "planned table"):
         judged = judge(*promised_and_seen(golden), rng_seed=SEED)
@@ -184,7 +184,7 @@ def promised_and_seen(golden: Mapping[str, Any]) -> tuple[AnalysisPlan, Observat
 
 
 def _facts(told: Mapping[str, Any]) -> Facts:
-    """What only records can say; a drift is seen in the outcomes."""
+    """The facts of a golden that need records; drift is found in the outcomes themselves."""
     findings = msgspec.convert(told["findings"], tuple[Finding, ...])
     return Facts(
         scope=told["scope"],
@@ -240,7 +240,7 @@ def _plan_of(plan: Mapping[str, Any]) -> AnalysisPlan:
 
 
 def _outcomes_of(golden: Mapping[str, Any]) -> Observations:
-    """As from a data frame."""
+    """Build the table from columns, as from a data frame."""
     plan = golden["plan"]
     rows = _rows(golden)
     used = [name for name in COLUMNS if any(row[name] is not None for row in rows) and name not in ("item", "status")]

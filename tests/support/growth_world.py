@@ -1,4 +1,4 @@
-"""A network made of numbers: enough of one to live through whole episodes without tensors."""
+"""A network without tensors that is sufficient for whole episodes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BLUEPRINTS = ("norm", "conv_light", "conv_heavy")
 
 @dataclass
 class NumberGraft:
-    """Keeps which slots hold a module, and refuses what a network could not do."""
+    """Tracks which slots hold a module and refuses impossible changes."""
 
     modules: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)  # (blueprint, algorithm)
     broken: bool = False  # the next germination fails

@@ -1,4 +1,4 @@
-"""A command of `esper-ab` called in this process: what a process of its own would say, without its imports.
+"""Call a command of `esper-ab` in this process, which saves the imports of a child.
 
 What its children print to a descriptor is not in the answer; `capfd` has it. Those that import torch are forked from a
 process that has done so (`support.warm`). What the preflight has found for a task of ours is taken for its answer when

@@ -138,7 +138,7 @@ def everything(bank: Bank, rows: slice | np.ndarray = slice(None)) -> list[torch
 
 
 def same(mine: Bank, theirs: Bank, rows: slice | np.ndarray = slice(None)) -> bool:
-    """To the bit."""
+    """Assert equality to the bit."""
     return all(torch.equal(a, b) for a, b in zip(everything(mine, rows), everything(theirs, rows), strict=True))
 
 

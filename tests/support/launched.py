@@ -1,4 +1,4 @@
-"""Workers for the contract of launchers: without torch, each does what its name in the order says.
+"""Workers for the launcher contract, without torch; each acts by its name in the order.
 
 "ends" writes its order to RUN_DIR/order.json; "fails" raises; "waits" reports through the FIFO RUN_DIR/begun and lives
 until RUN_DIR/gate is opened for writing; "forks" leaves a child that waits so, and ends with status 7.
@@ -14,7 +14,7 @@ from workers.process import setup
 
 
 def main(order: WorkerOrder) -> None:
-    """The entry point of a process, set up as a real worker's is."""
+    """Entry point of a worker process, set up like the real one."""
     setup.redirect_output(Path(order.experiment_dir), order.log_file)
     setup.obey_the_coordinator_only()
     main_in_thread(order)

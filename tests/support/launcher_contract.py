@@ -1,4 +1,4 @@
-"""The contract of launchers, called for one that needs a cluster, while there is one."""
+"""Run the launcher contract for a launcher that needs a cluster."""
 
 import subprocess
 import sys

@@ -124,7 +124,7 @@ class SimulatedWorker:
 
 
 class World:
-    """A coordinator that performs commands on simulated workers, and holds every one of them against what must hold."""
+    """A coordinator that executes commands on simulated workers and checks the invariants of each command."""
 
     def __init__(self, plan, events=(), limits=None, at_once=100):
         """`at_once`: workers that may be starting."""
@@ -152,7 +152,7 @@ class World:
         self.perform(self.machine.take_over())
 
     def queue(self, lane, worker):
-        """As the fleet does: nothing starts before its turn."""
+        """Queue a worker for its start wave, as the fleet does."""
         order = self.order(lane, worker)
         self.workers[lane.name] = SimulatedWorker(order)
         self.workers[lane.name].hung = True
@@ -238,7 +238,7 @@ class World:
             assert not self.recorded.runs[message.run_name].expected or "is set aside" in message.reason
 
     def check_barrier(self, run, milestone):
-        """Nobody works towards a milestone before everybody who has to be at the one before is there."""
+        """No run works towards a milestone before all its partners have reached the previous one."""
         experiment = self.plan.experiment
         block = [self.durable.runs[spec.ref.name] for spec in self.durable.blocks[run.ref.replicate].runs]
         others = [other for other in block if not other.left_out]
@@ -295,7 +295,7 @@ class World:
                 self.report_wrongly(action, worker, choices)
 
     def report_wrongly(self, action, worker, choices):
-        """What no worker of ours does: to go on without its release, and to report what it was not told to do."""
+        """Misbehave: continue without a release, or report an unassigned run."""
         if action == "ahead" and worker.waits:
             self.hear(worker, worker.report())
         elif action == "out of turn":
@@ -349,7 +349,7 @@ class World:
             self.round()
 
     def to_the_end(self):
-        """No more faults: whatever is commanded comes to an end."""
+        """Stop injecting faults; every command then completes."""
         for _ in range(MOST_ROUNDS):
             if self.over:
                 self.error = self.error or self.machine.error_at_end()

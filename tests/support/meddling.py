@@ -1,4 +1,4 @@
-"""What a user's reward function may do, by mistake, to the files of the experiment that it is part of."""
+"""A reward function that damages files of its own experiment."""
 
 import os
 from contextlib import suppress
@@ -17,14 +17,14 @@ def reward(facts, settings):
 
 
 def _write(root: Path, pattern: str) -> None:
-    """Over the first bytes of every such file that there is."""
+    """Overwrite the first bytes of every matching file."""
     for path in root.glob(pattern):
         with path.open("r+b") as file:
             file.write(b"mine, I thought")
 
 
 def _folder(root: Path, name: str) -> None:
-    """A folder where a file is to come."""
+    """Put a folder at the path of a future file."""
     (root / name / "x").mkdir(parents=True, exist_ok=True)
 
 

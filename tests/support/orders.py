@@ -1,4 +1,4 @@
-"""Orders of a worker on one lane and of a run; changes are what a test needs to be otherwise."""
+"""Default orders for a worker and a run, with keyword changes."""
 
 from typing import Any
 

@@ -16,5 +16,5 @@ def columns(rows: Iterable[tuple[float, float]]) -> tuple[list[float], list[floa
 
 
 def varied(values: Iterable[float]) -> bool:
-    """Whether their standard deviation is one that rounding cannot make."""
+    """True if the standard deviation is too large to be rounding."""
     return bool(np.std(list(values)) > 0.01)

@@ -1,4 +1,4 @@
-"""Waits that end: for a call in this process, and for what other processes do."""
+"""Waits with a timeout: for a call in this process, and for a condition elsewhere."""
 
 import signal
 import time
@@ -11,7 +11,7 @@ Answer = TypeVar("Answer")
 
 
 def eventually(ask: Callable[[], Answer], seconds: float = 600.0) -> Answer:
-    """The first answer that is true; AssertionError when there is none within `seconds`."""
+    """Poll until the answer is true and return it; AssertionError after `seconds`."""
     deadline = time.monotonic() + seconds
     while not (answer := ask()):
         assert time.monotonic() < deadline, f"not within {seconds:.0f} s"

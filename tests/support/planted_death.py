@@ -1,4 +1,4 @@
-"""A process that dies at a chosen moment of a chosen call: for tests of what survives it. No product code knows of it.
+"""Kill a process at a chosen moment of a chosen call. Product code does not use this module.
 
 The environment variable NEMESIS holds {identity: Death} as JSON. A process that installs its identity's death counts
 its own calls to the system and ends itself in the n-th of that kind, after a line in the file that NEMESIS_LOG names.
@@ -27,7 +27,7 @@ _SYNC = (os.fsync, os.fdatasync)
 
 
 class Death(msgspec.Struct, frozen=True, kw_only=True):
-    """In the n-th call at `place`: before it is made, in the middle of a write, or after. `how`: a signal or a hang."""
+    """Die in the n-th call at `place`, before, in the middle of or after it; `how` is a signal or a hang."""
 
     place: str
     n: int = 1
@@ -135,7 +135,7 @@ def _kind(descriptor: int) -> str:
 
 
 def _kind_of(path: str) -> str:
-    """The folder's sync belongs to what is in it."""
+    """The kind of file at a path; the sync of a folder counts for the files in it."""
     for folder, kind in (("/checkpoints/", "checkpoint"), ("/policies/", "policy")):
         if folder in path:
             return kind

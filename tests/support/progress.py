@@ -1,4 +1,4 @@
-"""What a command says on standard error while it waits, which a busy machine makes it say."""
+"""Remove the progress lines that a command prints to stderr while it waits on a busy machine."""
 
 PROGRESS = "before the start: "
 

@@ -21,7 +21,7 @@ _SETTINGS = {
 
 
 def missing() -> str:
-    """Why there can be no such cluster here; "" when there can."""
+    """Return why the cluster cannot run here, or ""."""
     there = importlib.util.find_spec("ray")  # not imported: that reads its settings
     return "" if there else "Ray is not installed; scripts/test_cluster installs it"
 

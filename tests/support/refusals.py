@@ -1,4 +1,4 @@
-"""Inputs that are refused, from the tables in tests/golden/refusals, and what each is told.
+"""Invalid inputs from the tables in tests/golden/refusals, with their error messages.
 
 A table NAME.toml has an input per key, which says in a sentence what is wrong:
 
@@ -165,7 +165,7 @@ def refusals() -> tuple[Refusal, ...]:
 
 @cache
 def expected(table: str) -> dict[str, str]:
-    """Return what each input of a table is told."""
+    """The stored refusal of each input of a table."""
     path = TABLES / f"{table}.json"
     texts: dict[str, str] = json.loads(path.read_text()) if path.is_file() else {}
     return texts
@@ -273,7 +273,7 @@ def _machine(about: dict[str, Any]) -> Any:
 
 @cache
 def given(refusal: Refusal) -> tuple[str, set[Site]]:
-    """Give the input, once; return what it is told, and the places in the code that refused."""
+    """Give the input once; return its refusal and the code locations that raised it."""
     with reached() as found:
         return told(refusal), found
 

@@ -67,7 +67,7 @@ PartitionName=high Nodes=n1,n2,n3 MaxTime=INFINITE State=UP PriorityTier=10 Pree
 
 
 def missing() -> str:
-    """Why there can be no such cluster here; "" when there can."""
+    """Return why the cluster cannot run here, or ""."""
     if os.geteuid() != 0:
         return "the daemons of Slurm need root"
     lacking = [name for name in _NEEDED if shutil.which(name) is None]
@@ -109,7 +109,7 @@ class SlurmCluster:
         (self.folder / "slurm.conf").write_text(text + _PARTITIONS)
 
     def _start_munge(self) -> None:
-        """As root, with a key of its own in the cluster's folder."""
+        """Start munged as root with a key in the cluster's folder."""
         key = self.folder / "munge.key"
         key.write_bytes(os.urandom(1024))
         key.chmod(0o600)
@@ -142,13 +142,13 @@ class SlurmCluster:
         return self.run(*command).stdout
 
     def allocate(self, *options: str) -> str:
-        """The number of a job that waits for steps; its nodes are there."""
+        """Allocate nodes and return the number of the job once they are ready."""
         done = self.run("salloc", "--no-shell", *options)
         assert done.returncode == 0, done.stderr
         return re.findall(r"\d+", done.stderr)[0]
 
     def of_batch(self, job: str) -> dict[str, str]:
-        """What Slurm adds to the environment of a job's batch script."""
+        """The variables that Slurm sets for the batch script of a job."""
         found = dict(re.findall(r"(\w+)=(\S+)", self.output("scontrol", "-o", "show", "job", job)))
         count = int(found["NumNodes"])
         return {

@@ -9,7 +9,7 @@ _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 def die_with_parent() -> None:
-    """When the test's process has gone nobody would end an experiment of a session of its own (on Linux)."""
+    """Ask Linux to kill this experiment with the test's process, as it has its own session."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.environ.get("TEST_PID", str(os.getppid())) != str(os.getppid()):  # it had gone before

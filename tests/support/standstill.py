@@ -27,7 +27,7 @@ if __name__ == "__main__":
 
 
 def coordinator(run: Path, module: str, plan: str, *how: str, **changes: str) -> subprocess.Popen[bytes]:
-    """Carries the plan of a module of tests out in `run`, by its `launcher(*how)`; `changes` of the environment."""
+    """Run a test module's plan in `run` with its `launcher(*how)`; `changes` go into the environment."""
     run.mkdir()
     return subprocess.Popen([sys.executable, "-c", COORDINATOR, run, module, plan, *how], env=environment(**changes))
 

@@ -1,4 +1,4 @@
-"""A worker that writes down what its process is like, in RUN_DIR/WORKER.json; "waits" lives until it is killed."""
+"""A worker that writes facts about its process to RUN_DIR/WORKER.json; "waits" runs until it is killed."""
 
 import atexit
 import ctypes

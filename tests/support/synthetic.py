@@ -132,7 +132,7 @@ class Synthetic:
         )
 
     def _runs(self, groups: tuple[Group, ...], replicate: int) -> tuple[RunSpec, ...]:
-        """In start order, which goes with the lane, as the planner does it."""
+        """The runs of a block in start order, one per lane, as the planner orders them."""
         places = order(len(groups), replicate)
         return tuple(self._spec(groups[group], replicate, position) for position, group in enumerate(places))
 
@@ -154,7 +154,7 @@ class Synthetic:
         )
 
     def events(self) -> list[AnyEvent]:
-        """The whole journal of an experiment that finished."""
+        """The complete journal of a finished experiment."""
         plan = self.plan()
         known = {"incarnation": 0, "uuids": ("",), "torch_version": "2.13"}
         listed: list[AnyEvent] = [started(plan)]

@@ -114,4 +114,4 @@ def random(*shape: int, rng_seed: int = 0) -> torch.Tensor:
 
 
 def quiet(_step: int) -> None:
-    """For a session that nobody listens to."""
+    """A no-op callback for sessions."""

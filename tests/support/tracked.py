@@ -18,7 +18,7 @@ _LAST = 4
 
 
 def track(experiment_dir, *flags):
-    """`esper-ab track` with all trackers unless told otherwise; its JSON."""
+    """Run `esper-ab track`, by default with all trackers, and return its JSON."""
     flags = flags or ("--wandb", "--tensorboard")
     done = python("-m", "esper_ab.commands.cli", "track", experiment_dir, "--json", *flags)
     assert done.returncode == 0, done.stdout + done.stderr

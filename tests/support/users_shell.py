@@ -1,4 +1,4 @@
-"""A shell as a user has it, a program that writes down what it inherits, and a launch of this program in that shell."""
+"""Run a program from a simulated user's shell, directly and by a launch, and record what it inherits."""
 
 import json
 import re

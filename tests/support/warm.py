@@ -109,7 +109,7 @@ class Popen(subprocess.Popen):
 
 
 def _fork() -> int:
-    """As os.fork, with a child that ends with its parent."""
+    """Like os.fork, with a child that is killed with its parent."""
     parent = os.getpid()
     if not (pid := os.fork()):
         ctypes.CDLL(None).prctl(_PDEATHSIG, signal.SIGKILL)
