@@ -29,13 +29,13 @@ _SCREEN = "| NVIDIA-SMI 570.12    Driver Version: 570.12    CUDA Version: 12.8 |
         (_GPUS, {"unusable_gpus": "usable: 2; not cuda:2"}, _SCREEN, None, {"gpu": "warning"}),
     ],
 )
-def test_what_is_wrong_with_gpus_is_found_and_nothing_else(machine, change, screen, pool, worst):
+def test_doctor_reports_problems_of_gpus_and_nothing_else(machine, change, screen, pool, worst):
     driver = devices.parse_driver(screen)
     found = devices.gpu_diagnoses(replace(machine, **change), driver, pool)
     assert {one.topic: one.level for one in found if one.level != "ok"} == worst
 
 
-def test_what_the_driver_and_the_environment_say_of_gpus_is_told():
+def test_doctor_reports_the_driver_and_the_gpu_environment():
     driver = devices.parse_driver(_SCREEN)
     assert (driver.version, driver.cuda) == ("570.12", "12.8")
     (gpu, _) = devices.gpu_diagnoses(_CPU, devices.Driver(), "")

@@ -97,6 +97,6 @@ def test_only_a_first_line_of_another_schema_names_its_writer():
         ((), (), "decided nothing"),
     ],
 )
-def test_a_look_is_told_in_words(decided, futile, told):
+def test_a_look_is_described_in_words(decided, futile, told):
     decided, futile = (tuple(Contrast(a=a, b=b) for a, b in pairs) for pairs in (decided, futile))
     assert LookTaken(replicates=6, decided=decided, leaving=(), futile=futile).outcome == told

@@ -117,7 +117,7 @@ def ordered(folder, worker="w00"):
     return order(worker=worker, experiment_dir=str(folder), log_file="logs/w00.log")
 
 
-def test_of_a_process_that_is_no_supervisor_nothing_is_believed(tmp_path):
+def test_output_of_a_process_that_is_no_supervisor_is_refused(tmp_path):
     """It says bytes that are no text; its workers are lost, and say so."""
     with begun(sys.executable, "-c", "import os, time; os.write(1, b'\\xff{}\\n'); time.sleep(600)") as supervisor:
         worker = supervisor.start(ordered(tmp_path), "")
@@ -177,7 +177,7 @@ def test_a_supervisor_that_does_not_end_a_worker_is_not_relied_on(tmp_path):
         assert worker.ended_how.startswith("was lost with its supervisor on n9")
 
 
-def test_nobody_waits_for_the_last_words_of_a_lost_supervisor(tmp_path):
+def test_a_lost_supervisor_is_not_waited_for(tmp_path):
     """A child of it keeps its standard error open. The coordinator, which has one thread, goes on meanwhile."""
     count = 16
     waited_s = []

@@ -15,7 +15,7 @@ PLAN = make_external_plan(("new", "old"), tuple(map(str, range(10))), scales(), 
 
 
 @pytest.mark.parametrize("effect", [-5.0, 0.0, 5.0])
-def test_what_was_not_declared_says_so_at_every_verdict(effect):
+def test_every_verdict_without_a_declared_plan_says_so(effect):
     text = render_text(external_report(explore(outcomes(rows(*drawn(20, effect))), scales(), Rule())))
     assert text.startswith("EXPLORATORY.")
     assert "\nexploratory " in text
