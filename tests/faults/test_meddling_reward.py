@@ -102,4 +102,4 @@ def test_a_file_whose_damage_costs_a_seed_is_named(file, calm, tmp_path):
     given_up = [entry.detail for entry in entries if entry.category == "dropped_pair"]
     assert given_up, entries
     assert all(f"tried/{file}" in detail for detail in given_up)
-    assert "replicate" in done("report", experiment_dir, "-v")
+    assert "given up after failures" in done("report", experiment_dir, "-v")
