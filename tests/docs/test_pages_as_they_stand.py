@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.in_process import done
+from support.commands.in_process import done
 
 from esper_ab.readers.csv_file import read_csv
 from esper_ab.readers.table_columns import COLUMNS

@@ -2,7 +2,7 @@
 
 import pytest
 from msgspec.structs import replace
-from support import asking
+from support.plans import requests
 
 from esper_ab.contracts.machine import Device
 from esper_ab.health import devices
@@ -10,8 +10,8 @@ from esper_ab.health import devices
 # Findings about GPUs, from what the drivers of machines that are not here have printed.
 
 
-_CPU = asking.machine()
-_GPUS = asking.machine(gpus=2, cuda_build="12.8")
+_CPU = requests.machine()
+_GPUS = requests.machine(gpus=2, cuda_build="12.8")
 _CANNOT = {"gpu_problem": "this machine has an NVIDIA GPU, but …"}
 _MIG = Device(name="cuda:0", title="NVIDIA A100-SXM4-80GB MIG 1g.10gb", uuid="", memory_bytes=10 << 30)
 _SCREEN = "| NVIDIA-SMI 570.12    Driver Version: 570.12    CUDA Version: 12.8 |"

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from support.journals import one_replicate
-from support.short_journal import EVENTS, fixed_clock
+from support.journals.ready_journals import one_replicate
+from support.journals.short_journal import EVENTS, fixed_clock
 
 from esper_ab.design.design import Contrast
 from esper_ab.journal.events import SCHEMA, EpisodeRecorded, LookTaken

@@ -9,8 +9,8 @@ import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from support.file_size import failing, largest
-from support.short_journal import EVENTS, complete, fixed_clock
+from support.files.file_size import failing, largest
+from support.journals.short_journal import EVENTS, complete, fixed_clock
 
 from esper_ab.contracts.errors import DiskFull, JournalError, UsageError
 from esper_ab.contracts.wording import counted

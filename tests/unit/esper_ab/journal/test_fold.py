@@ -3,8 +3,8 @@
 import pytest
 from msgspec import UNSET
 from msgspec.structs import replace
-from support.journals import failed_run, one_replicate, planted_effect, records_of, three_groups, write
-from support.synthetic import Synthetic
+from support.journals.ready_journals import failed_run, one_replicate, planted_effect, records_of, three_groups, write
+from support.journals.synthetic import Synthetic
 
 from esper_ab.contracts.errors import JournalError
 from esper_ab.contracts.records import Checkpoint

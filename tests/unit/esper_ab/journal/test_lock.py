@@ -16,8 +16,8 @@ import zlib
 from pathlib import Path
 
 import pytest
-from support.file_size import failing
-from support.short_journal import EVENTS, complete, fixed_clock
+from support.files.file_size import failing
+from support.journals.short_journal import EVENTS, complete, fixed_clock
 
 from esper_ab.commands.tidy import repair
 from esper_ab.contracts.errors import DiskFull, JournalError, UsageError

@@ -6,7 +6,7 @@ import zlib
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.short_journal import EVENTS, write
+from support.journals.short_journal import EVENTS, write
 
 from esper_ab.contracts.errors import JournalError
 from esper_ab.journal import reading as reading_module

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.short_journal import EVENTS
+from support.journals.short_journal import EVENTS
 
 from esper_ab.contracts.errors import JournalError
 from esper_ab.journal import tail as load_module

@@ -6,8 +6,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from support.in_process import done
-from support.journals import planted_effect, write
+from support.commands.in_process import done
+from support.journals.ready_journals import planted_effect, write
 
 from esper_ab.contracts.answer_files import PAGE, VERDICT
 from esper_ab.journal.load import load

@@ -9,8 +9,15 @@ import re
 from pathlib import Path
 
 import pytest
-from support.journals import failed_run, one_replicate, planted_effect, same_twice, three_groups, without_evaluations
-from support.synthetic import Shape, Synthetic
+from support.journals.ready_journals import (
+    failed_run,
+    one_replicate,
+    planted_effect,
+    same_twice,
+    three_groups,
+    without_evaluations,
+)
+from support.journals.synthetic import Shape, Synthetic
 
 from esper_ab.journal.events import Incident, LookTaken, RunEvaluated, RunStarted
 from esper_ab.journal.fold import fold

@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from support.elsewhere import drawn, outcomes, rows, scales
+from support.outcomes.csv_outcomes import drawn, outcomes, rows, scales
 
 from esper_ab.readers.external_plan import make_external_plan
 from esper_ab.readers.python_data import read_data

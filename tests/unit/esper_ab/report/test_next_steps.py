@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import msgspec
 import pytest
-from support.journals import failed_run, one_replicate, planted_effect, same_twice, three_groups
-from support.synthetic import Shape, Synthetic
+from support.journals.ready_journals import failed_run, one_replicate, planted_effect, same_twice, three_groups
+from support.journals.synthetic import Shape, Synthetic
 
 from esper_ab.campaign.extending import extension
 from esper_ab.design.check import check_design

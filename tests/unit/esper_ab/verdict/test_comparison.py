@@ -1,7 +1,7 @@
 """A verdict's test, interval and level, and what an INCONCLUSIVE says of the margin."""
 
 import numpy as np
-from support.comparing import (
+from support.outcomes.compared_designs import (
     SMALL,
     above,
     compared,

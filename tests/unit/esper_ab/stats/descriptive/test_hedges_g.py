@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.meta_analysis import effectsize_smd
-from support.paired import accuracies
+from support.outcomes.paired_outcomes import accuracies
 
 from esper_ab.stats.descriptive.hedges_g import STATISTIC, correction, hedges_g
 from esper_ab.stats.statistic import ComparisonContext

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from support.paired import columns, paired
+from support.outcomes.paired_outcomes import columns, paired
 
 from esper_ab.stats.descriptive.signed_rank import signed_rank
 
