@@ -148,9 +148,9 @@ def test_a_running_worker_has_no_exit_code_and_can_dump_its_stacks(made: Launche
         worker.dump_stacks()
         log = folder / "logs" / "waits.log"
         deadline = time.monotonic() + PATIENCE_S
-        while "launched.py" not in log.read_text() and time.monotonic() < deadline:
+        while "launched_worker.py" not in log.read_text() and time.monotonic() < deadline:
             select.select([worker.sentinel], [], [], 0.05)
-        assert "launched.py" in log.read_text()
+        assert "launched_worker.py" in log.read_text()
     assert worker.exitcode == 0
     worker.kill()  # no effect after the end
     worker.dump_stacks()
