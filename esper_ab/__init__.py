@@ -1,4 +1,4 @@
-"""esper_ab: which of these training setups trains a better policy?"""
+"""Which of these training setups trains a better policy? The control plane, without torch."""
 
 from __future__ import annotations
 

@@ -17,7 +17,8 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from support import fake_plans, hostile
+from support.plans import fake_plans
+from support.workers import hostile_peers
 
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.contracts.codec import ProtocolError, decode_from_worker
@@ -49,7 +50,7 @@ def decode_many(rng: random.Random, count: int) -> None:
     done = 0
     before = 0
     while done < count:
-        frames = list(hostile.frames(rng, min(_BATCH, count - done)))
+        frames = list(hostile_peers.frames(rng, min(_BATCH, count - done)))
         for frame in frames:
             began = time.perf_counter()
             outcomes[outcome(frame)] += 1
@@ -79,12 +80,12 @@ def peak_bytes() -> int:
 
 def attack_many(rng: random.Random, count: int) -> bool:
     """Attack experiments from a worker and from outside, over ipc and TCP; return whether all results agree."""
-    frames = [frame for frame in hostile.frames(rng, count) if outcome(frame) == "refused"]
-    calm = carry_out(InlineLauncher("support.fake_worker:main_in_thread"))
+    frames = [frame for frame in hostile_peers.frames(rng, count) if outcome(frame) == "refused"]
+    calm = carry_out(InlineLauncher("support.workers.fake_worker:main_in_thread"))
     attacks = {
-        "a worker over ipc": hostile.rubbish_first(frames, "ipc"),
-        "a worker over TCP": hostile.rubbish_first(frames, "tcp"),
-        "a stranger over ipc": hostile.HostileFirst(in_background(frames)),
+        "a worker over ipc": hostile_peers.rubbish_first(frames, "ipc"),
+        "a worker over TCP": hostile_peers.rubbish_first(frames, "tcp"),
+        "a stranger over ipc": hostile_peers.HostileFirst(in_background(frames)),
     }
     same = True
     for who, launcher in attacks.items():
@@ -105,7 +106,7 @@ def in_background(frames: list[bytes]) -> Callable[[WorkerOrder], None]:
     """Send frames while the experiment runs."""
 
     def attack(order: WorkerOrder) -> None:
-        threading.Thread(target=hostile.send_all, args=(order.endpoint, b"nobody", frames), daemon=True).start()
+        threading.Thread(target=hostile_peers.send_all, args=(order.endpoint, b"nobody", frames), daemon=True).start()
 
     return attack
 

@@ -14,7 +14,7 @@ import sys
 import time
 
 import torch
-from support import kernel_cases
+from support.kernels import kernel_cases
 
 from workers.native import library
 

@@ -14,8 +14,10 @@ from typing import Any
 
 import golden_files
 import msgspec
-from support import fake_plans, fake_worker, golden
-from support.in_process import esper_ab
+from support.commands.in_process import esper_ab
+from support.goldens import golden_experiments
+from support.plans import fake_plans
+from support.workers import fake_worker
 
 from esper_ab.campaign.extending import extension
 from esper_ab.contracts.rng import run_path
@@ -54,7 +56,7 @@ _TRAINER = (
 )
 _RANGE = ("--outcome-range", "0..100")
 _KILLED_AT = 45  # lines of the journal
-_LAUNCHER = InlineLauncher("support.fake_worker:main_in_thread")
+_LAUNCHER = InlineLauncher("support.workers.fake_worker:main_in_thread")
 
 
 # --- by the command line -------------------------------------------------------------------------------------------
@@ -71,7 +73,7 @@ def _command(*words: str, statuses: tuple[int, ...] = (0,)) -> int:
 def _launched(*flags: str, statuses: tuple[int, ...] = (0,), joint: bool = False) -> Make:
     def make() -> dict[str, Any]:
         status = _command("launch", *flags, "--name", _FOLDER.name, "--quiet", statuses=statuses)
-        read = golden.of_joint if joint else golden.of_experiment
+        read = golden_experiments.of_joint if joint else golden_experiments.of_experiment
         return {"status": status, **read(_FOLDER)}
 
     return make
@@ -131,7 +133,7 @@ def _killed() -> dict[str, Any]:
     process.send_signal(signal.SIGKILL)
     process.wait()
     status = _command("resume", str(_FOLDER), "--quiet")
-    return {"status": status, **golden.of_experiment(_FOLDER)}
+    return {"status": status, **golden_experiments.of_experiment(_FOLDER)}
 
 
 def _begun() -> dict[str, Any]:
@@ -141,7 +143,7 @@ def _begun() -> dict[str, Any]:
     shutil.rmtree(first)
     lines = (second / JOURNAL_NAME).read_bytes().splitlines(keepends=True)
     (second / JOURNAL_NAME).write_bytes(b"".join(lines[: len(lines) // 2]))
-    return golden.of_joint(_FOLDER)
+    return golden_experiments.of_joint(_FOLDER)
 
 
 def _judged_directory() -> dict[str, Any]:
@@ -152,7 +154,7 @@ def _judged_directory() -> dict[str, Any]:
     _command("design", "--groups", "a,b", "--seeds", "8", "--margin", "2", "--worst", "0")
     _trained(*_RANGE, "--group", "a:trainer.shift=4", "--group", "b:trainer.fails=0.2", statuses=(0, 3))()
     plan = read_plan(Path("plan.json"))
-    return golden.of_judged(plan, read_experiments([("", _FOLDER)], plan.scales))
+    return golden_experiments.of_judged(plan, read_experiments([("", _FOLDER)], plan.scales))
 
 
 # --- by the engine, with outcomes that are drawn -------------------------------------------------------------------
@@ -203,7 +205,7 @@ def _drawn(
         if keep:
             journal = folder / JOURNAL_NAME
             journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:keep]))
-        return golden.of_experiment(folder)
+        return golden_experiments.of_experiment(folder)
 
     return make
 

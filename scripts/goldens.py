@@ -27,7 +27,7 @@ HERE = Path(tempfile.gettempdir()).resolve() / "esper_ab_goldens"  # always the 
 sys.path.insert(0, str(ROOT / "tests"))
 
 import golden_runs  # noqa: E402
-from support import golden, golden_json  # noqa: E402
+from support.goldens import golden_experiments, golden_json  # noqa: E402
 
 
 def main() -> int:
@@ -43,7 +43,7 @@ def main() -> int:
         began = time.perf_counter()
         path = golden_json.FOLDER / f"{name}.json"
         stored = golden_json.stored(name) if path.is_file() else {}
-        made = _made(name) if name in golden_runs.GOLDENS else golden.rejudged(stored)
+        made = _made(name) if name in golden_runs.GOLDENS else golden_experiments.rejudged(stored)
         if asked.write:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(golden_json.encoded(made), encoding="utf-8")

@@ -72,10 +72,10 @@ def pytest_runtest_setup(item):
 @pytest.fixture(scope="module")
 def warm_children():
     """Children that import torch are forked from a process that has done so."""
-    from support import warm
+    from support.processes import warm_children
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(subprocess, "Popen", warm.Popen)
+        patch.setattr(subprocess, "Popen", warm_children.Popen)
         yield
 
 

@@ -1,1 +1,1 @@
-"""From a request to a directory with an answer: plan a campaign, claim its directory, run it, resume it, answer."""
+"""The way from a request to a directory with an answer, for one experiment or several."""

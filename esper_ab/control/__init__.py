@@ -1,0 +1,1 @@
+"""A plan becomes a finished journal: processes, sockets and files of a running experiment."""

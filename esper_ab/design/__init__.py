@@ -1,0 +1,1 @@
+"""What is compared, when and by which rule: boundaries, calibration, power, pairs needed."""

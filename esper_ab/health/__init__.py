@@ -1,1 +1,1 @@
-"""Checks of `esper-ab doctor`, one file per subject, and limits that stop a command before it loads libraries."""
+"""What `esper-ab doctor` checks, one file per subject, and limits that stop a command early."""

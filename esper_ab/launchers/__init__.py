@@ -1,4 +1,4 @@
-"""A catalogue of launchers, one file each. Launchers start workers, place them on devices and report their end.
+"""A catalogue of launchers, one file each: they start workers, place them and report their end.
 
 A file NAME.py provides `LAUNCHER`, which is a `LauncherFactory`; `--launcher NAME` imports only that file. Launchers do
 not depend on the protocol. Entry points are passed by name, so that the control plane never imports a worker.

@@ -1,1 +1,1 @@
-"""Views of an experiment while it runs. They only observe: nothing here affects training or loads numpy."""
+"""Views of an experiment while it runs. They only observe: nothing here affects training."""

@@ -1,0 +1,1 @@
+"""The complete specification of all runs, with its cost, its notes and its text."""

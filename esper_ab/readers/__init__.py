@@ -1,0 +1,1 @@
+"""What lies in files and directories becomes observations, tables or a status."""

@@ -1,1 +1,1 @@
-"""Reports: text, JSON, Markdown and one HTML page, each computed from the experiment directory's journal alone."""
+"""Reports as text, JSON, Markdown and an HTML page, computed from an experiment's journal alone."""

@@ -1,0 +1,1 @@
+"""Flags, TOML and Python become an AskedExperiment, and then a ResolvedExperiment."""

@@ -1,1 +1,1 @@
-"""Trackers: each folds the journal in a process of its own, which never delays training."""
+"""W&B and TensorBoard: each follows the journal in a process of its own, which delays no training."""

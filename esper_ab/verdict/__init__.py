@@ -1,0 +1,1 @@
+"""A plan and observations become an answer: looks, numbers, one word, sentences. Pure."""

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import zmq
-from support import fake_plans
+from support.plans import fake_plans
 
 from benchmarks.fake_fleet import Fleet
 from benchmarks.machine import FEW, spread

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from support.no_device import META
+from support.kernels.meta_device import META
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 

@@ -11,7 +11,7 @@ from typing import Any
 import gymnasium
 import msgspec
 import numpy as np
-from support.gym_world import gym_spec
+from support.worlds.gym_world import gym_spec
 
 from benchmarks.machine import spread
 from benchmarks.markdown import table

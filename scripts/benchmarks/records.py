@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from support import fake_plans
+from support.plans import fake_plans
 
 from benchmarks import synthetic
 from benchmarks.machine import FEW, spread

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from support.growth_world import BLUEPRINTS, SLOTS, Episode, make_lifecycle, measure
+from support.worlds.growth_world import BLUEPRINTS, SLOTS, Episode, make_lifecycle, measure
 
 from esper_ab.contracts.catalog import entry, names
 from esper_ab.contracts.records import SeedEvent

@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from support import children
+from support.processes import children
 
 ROOT = children.TESTS.parent
 OF_BANDIT = Path(__file__).with_name("fourth_kind")

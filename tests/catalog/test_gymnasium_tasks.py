@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from support.asking import asked, machine, planned, toml
+from support.plans.requests import asked, machine, planned, toml
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import Machine, TaskFacts, UserReward

@@ -1,7 +1,7 @@
 """Kinds of task: one folder each, found by its name; a worker loads the kind of its runs, and no other."""
 
 import pytest
-from support.children import python
+from support.processes.children import python
 
 from esper_ab.contracts import catalog
 from workers.environments import Kind

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from support import conducted, fake_plans, orders
-from support.children import python
+from support.coordinators import disturbed
+from support.plans import fake_plans, worker_orders
+from support.processes.children import python
 
 from esper_ab.campaign.launcher import LAUNCHERS, make_launcher
 from esper_ab.contracts import catalog, own_packages
@@ -43,7 +44,7 @@ def entry_of(name: str) -> str:
 
 
 @contextmanager
-def launcher(name: str, module: str = "support.launched") -> Iterator[Launcher]:
+def launcher(name: str, module: str = "support.workers.launched_worker") -> Iterator[Launcher]:
     """A launcher of workers of `module`, whose entry point has the name of the real one."""
     made = factory(name)(f"{module}:{entry_of(name).partition(':')[2]}")
     made.reserve((CPU,))
@@ -72,7 +73,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 def order(folder: Path, does: str, incarnation: int = 1) -> WorkerOrder:
-    return orders.order(worker=does, incarnation=incarnation, experiment_dir=str(folder), log_file=f"logs/{does}.log")
+    return worker_orders.order(
+        worker=does, incarnation=incarnation, experiment_dir=str(folder), log_file=f"logs/{does}.log"
+    )
 
 
 def ended(worker: Worker) -> bool:
@@ -145,9 +148,9 @@ def test_a_running_worker_has_no_exit_code_and_can_dump_its_stacks(made: Launche
         worker.dump_stacks()
         log = folder / "logs" / "waits.log"
         deadline = time.monotonic() + PATIENCE_S
-        while "launched.py" not in log.read_text() and time.monotonic() < deadline:
+        while "launched_worker.py" not in log.read_text() and time.monotonic() < deadline:
             select.select([worker.sentinel], [], [], 0.05)
-        assert "launched.py" in log.read_text()
+        assert "launched_worker.py" in log.read_text()
     assert worker.exitcode == 0
     worker.kill()  # no effect after the end
     worker.dump_stacks()
@@ -224,15 +227,15 @@ def test_a_launcher_accepts_a_gpu_lane_or_refuses_it_in_one_line(name: str, made
 
 
 def test_an_experiment_has_the_same_records_with_every_launcher(name: str, tmp_path: Path) -> None:
-    with launcher(name, "support.fake_worker") as made:
-        events = conducted.run(tmp_path / "run", fake_plans.plan(), launcher=made)
-    assert set(conducted.states(events).values()) == {"finished"}
-    assert not conducted.incidents(events)
-    threads = conducted.run(tmp_path / "threads", fake_plans.plan())
-    assert {key: event.record for key, event in conducted.records(events).items()} == {
-        key: event.record for key, event in conducted.records(threads).items()
+    with launcher(name, "support.workers.fake_worker") as made:
+        events = disturbed.run(tmp_path / "run", fake_plans.plan(), launcher=made)
+    assert set(disturbed.states(events).values()) == {"finished"}
+    assert not disturbed.incidents(events)
+    threads = disturbed.run(tmp_path / "threads", fake_plans.plan())
+    assert {key: event.record for key, event in disturbed.records(events).items()} == {
+        key: event.record for key, event in disturbed.records(threads).items()
     }
-    (mine,) = {event.pid == os.getpid() for event in conducted.of(WorkerStarted, events)}
+    (mine,) = {event.pid == os.getpid() for event in disturbed.of(WorkerStarted, events)}
     assert mine is (name == "inline")
 
 

@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from support.reward_facts import GOLDEN, golden_case, make_facts, random_facts, take_envs
+from support.rewards.reward_facts import GOLDEN, golden_case, make_facts, random_facts, take_envs
 
 from esper_ab.contracts import catalog
 from esper_ab.contracts.settings import RewardSettings

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import slurm_cluster
-from support.slurm_cluster import SlurmCluster
+from support.clusters import slurm_cluster
+from support.clusters.slurm_cluster import SlurmCluster
 
 
 @pytest.fixture(scope="session")

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from support import conducted
-from support.children import python
+from support.coordinators import disturbed
+from support.processes.children import python
 
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.journal.events import ExperimentContinued, WorkerStarted
@@ -49,7 +49,7 @@ def script(folder, nodes, setup, *flags):
 def test_a_preempted_experiment_resumes_to_the_records_of_one_machine(cluster, tmp_path):
     flags = (*FLAGS, "--episodes", "12")
     esper_ab(tmp_path, "launch", *flags, "--name", "alone", "--quiet")
-    alone = conducted.events_of(tmp_path / "experiments" / "alone")
+    alone = disturbed.events_of(tmp_path / "experiments" / "alone")
     (tmp_path / "other.sh").write_text("#!/bin/bash\nsleep 3\n")
     made = script(tmp_path, "2", f"export PYTHONPATH={ROOT}", *flags)
     chdir = f"--chdir={tmp_path}"
@@ -63,10 +63,10 @@ def test_a_preempted_experiment_resumes_to_the_records_of_one_machine(cluster, t
     cluster.wait(lambda: cluster.state(job) not in ("PENDING", "RUNNING", "COMPLETING"), PATIENCE_S)
     console = (tmp_path / "lab.slurm.txt").read_text()
     assert cluster.state(job) == "COMPLETED", console
-    events = conducted.events_of(journal.parent)
-    assert len(conducted.of(ExperimentContinued, events)) == 1
-    assert {start.node for start in conducted.of(WorkerStarted, events)} <= {"n1", "n2", "n3"}
-    assert not conducted.incidents(events, "worker_death", "hung_worker", "dropped_pair", "inexact_resume")
+    events = disturbed.events_of(journal.parent)
+    assert len(disturbed.of(ExperimentContinued, events)) == 1
+    assert {start.node for start in disturbed.of(WorkerStarted, events)} <= {"n1", "n2", "n3"}
+    assert not disturbed.incidents(events, "worker_death", "hung_worker", "dropped_pair", "inexact_resume")
     assert result_hash(fold(events)) == result_hash(fold(alone))
 
 

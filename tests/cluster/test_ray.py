@@ -6,14 +6,16 @@ import time
 from pathlib import Path
 
 import pytest
-from support import conducted, fake_plans, ray_cluster
-from support.being_killed import alive
-from support.children import python
-from support.launcher_contract import check_contract
-from support.patience import eventually
-from support.progress import without_progress
-from support.ray_cluster import CORES, RayNodes
-from support.standstill import coordinator, stood_still
+from support.clusters import ray_cluster
+from support.clusters.launcher_contract import check_contract
+from support.clusters.ray_cluster import CORES, RayNodes
+from support.commands.progress_lines import without_progress
+from support.coordinators import disturbed
+from support.coordinators.killed_processes import alive
+from support.coordinators.suspended_coordinator import coordinator, stood_still
+from support.plans import fake_plans
+from support.processes.children import python
+from support.processes.waiting import eventually
 
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.contracts.errors import UsageError
@@ -62,19 +64,19 @@ def devices(made):
 
 
 def launcher(**own):
-    made = RayLauncher("support.fake_worker:main", **own)
+    made = RayLauncher("support.workers.fake_worker:main", **own)
     made.use(devices(made))
     return made
 
 
 @pytest.fixture(scope="module")
 def on_one_machine(tmp_path_factory):
-    return conducted.run(tmp_path_factory.mktemp("run"), PLAN)
+    return disturbed.run(tmp_path_factory.mktemp("run"), PLAN)
 
 
 @pytest.fixture(scope="module")
 def smaller_on_one_machine(tmp_path_factory):
-    return conducted.run(tmp_path_factory.mktemp("run"), SMALLER)
+    return disturbed.run(tmp_path_factory.mktemp("run"), SMALLER)
 
 
 def parent(pid):
@@ -95,25 +97,25 @@ def test_the_ray_launcher_passes_the_launcher_contract(cluster, tmp_path):
 
 def test_records_on_ray_equal_those_of_one_machine(cluster, tmp_path, on_one_machine):
     made = launcher()
-    events = conducted.run(tmp_path / "run", PLAN, launcher=made)
+    events = disturbed.run(tmp_path / "run", PLAN, launcher=made)
     assert events[-1] == ExperimentEnded(status="finished", detail="")
-    assert not conducted.incidents(events)
-    assert conducted.records(events).keys() == conducted.records(on_one_machine).keys()
+    assert not disturbed.incidents(events)
+    assert disturbed.records(events).keys() == disturbed.records(on_one_machine).keys()
     assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
-    started = conducted.of(WorkerStarted, events)
+    started = disturbed.of(WorkerStarted, events)
     assert sorted(start.node for start in started) == sorted(device.node for device in devices(made))
 
 
 @pytest.mark.parametrize("strike", [kill_worker, kill_supervisor])
 def test_a_worker_killed_alone_or_with_its_supervisor_is_restarted(cluster, tmp_path, strike, on_one_machine):
-    watcher = conducted.Striking(strike)
-    events = conducted.run(tmp_path / "run", PLAN, watcher, launcher=launcher())
-    counts = conducted.counts(events)
+    watcher = disturbed.Striking(strike)
+    events = disturbed.run(tmp_path / "run", PLAN, watcher, launcher=launcher())
+    counts = disturbed.counts(events)
     assert (counts["worker_death"], counts["restart"]) == (1, 1)
     assert set(counts) <= {"worker_death", "restart", "start_delayed"}
     assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
     assert not alive(watcher.struck.pid)
-    (death,) = conducted.incidents(events, "worker_death")
+    (death,) = disturbed.incidents(events, "worker_death")
     assert ("was lost with its supervisor on" in death.detail) is (strike is kill_supervisor)
 
 
@@ -122,7 +124,7 @@ def test_two_experiments_can_share_the_cluster(cluster, tmp_path, smaller_on_one
     both = [coordinator(tmp_path / name, "cluster.test_ray", "SMALLER") for name in ("one", "two")]
     assert [one.wait(300) for one in both] == [0, 0]
     for name in ("one", "two"):
-        events = conducted.events_of(tmp_path / name)
+        events = disturbed.events_of(tmp_path / name)
         assert result_hash(fold(events)) == result_hash(fold(smaller_on_one_machine))
 
 
@@ -131,18 +133,18 @@ def test_workers_end_with_a_killed_coordinator_and_the_experiment_resumes(cluste
     child = coordinator(run, "cluster.test_ray", "PLAN")
     journal = run / "events.jsonl"
     eventually(lambda: journal.exists() and journal.read_bytes().count(b'"worker_started"') == len(PLAN.lanes))
-    pids = [start.pid for start in conducted.of(WorkerStarted, conducted.events_of(run))]
+    pids = [start.pid for start in disturbed.of(WorkerStarted, disturbed.events_of(run))]
     child.kill()
     child.wait()
     eventually(lambda: not any(map(alive, pids)), 30.0)
-    events = conducted.resume(run, launcher=launcher())
+    events = disturbed.resume(run, launcher=launcher())
     assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
 
 
 @pytest.mark.slow
 def test_workers_survive_a_paused_coordinator(cluster, tmp_path):
     events = stood_still(coordinator(tmp_path / "run", "cluster.test_ray", "LONGER"), tmp_path / "run")
-    assert result_hash(fold(events)) == result_hash(fold(conducted.run(tmp_path / "alone", LONGER)))
+    assert result_hash(fold(events)) == result_hash(fold(disturbed.run(tmp_path / "alone", LONGER)))
 
 
 def test_a_launch_that_gets_no_resources_times_out_and_names_its_lanes(cluster, capfd):
@@ -220,19 +222,19 @@ def test_lanes_of_a_lost_node_move_to_other_nodes(cluster, tmp_path, capfd):
         cluster.lose(number)
 
     lost: list[float] = []
-    watcher = conducted.Striking(lose)
-    events = conducted.run(tmp_path / "run", LONGER, watcher, launcher=launcher(), limits=Limits(floor_s=30.0))
+    watcher = disturbed.Striking(lose)
+    events = disturbed.run(tmp_path / "run", LONGER, watcher, launcher=launcher(), limits=Limits(floor_s=30.0))
     assert capfd.readouterr().out == ""
-    assert result_hash(fold(events)) == result_hash(fold(conducted.run(tmp_path / "alone", LONGER)))
-    assert conducted.counts(events)["worker_death"] in (1, 2), "as many lanes as were on the node"
-    again = [start for start in conducted.of(WorkerStarted, events) if start.incarnation > 1]
+    assert result_hash(fold(events)) == result_hash(fold(disturbed.run(tmp_path / "alone", LONGER)))
+    assert disturbed.counts(events)["worker_death"] in (1, 2), "as many lanes as were on the node"
+    again = [start for start in disturbed.of(WorkerStarted, events) if start.incarnation > 1]
     assert again
     assert watcher.struck.node not in {start.node for start in again}
-    assert {entry.category for entry in conducted.incidents(events)} <= {
+    assert {entry.category for entry in disturbed.incidents(events)} <= {
         "worker_death",
         "start_delayed",
         "restart",
         "moved",
     }
-    assert len(conducted.incidents(events, "moved")) == len(again)
+    assert len(disturbed.incidents(events, "moved")) == len(again)
     assert time.monotonic() - lost[0] < 240

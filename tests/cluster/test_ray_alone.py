@@ -9,9 +9,10 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from support import conducted, ray_cluster
-from support.children import environment
-from support.patience import eventually
+from support.clusters import ray_cluster
+from support.coordinators import disturbed
+from support.processes.children import environment
+from support.processes.waiting import eventually
 
 from esper_ab.contracts.errors import Interrupted
 
@@ -98,5 +99,5 @@ def test_ctrl_c_removes_the_cluster_that_the_command_started(folder):
     eventually(lambda: not left(folder), 30.0)
     assert not session.exists()
     assert list((folder / "tmp").iterdir()) == []
-    ended = conducted.events_of(folder / "experiments" / "lab")[-1]
+    ended = disturbed.events_of(folder / "experiments" / "lab")[-1]
     assert ended.status == "interrupted"

@@ -4,10 +4,11 @@ import os
 import signal
 
 import pytest
-from support import conducted, fake_plans
-from support.being_killed import alive
-from support.launcher_contract import check_contract
-from support.standstill import coordinator, stood_still
+from support.clusters.launcher_contract import check_contract
+from support.coordinators import disturbed
+from support.coordinators.killed_processes import alive
+from support.coordinators.suspended_coordinator import coordinator, stood_still
+from support.plans import fake_plans
 
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.contracts.errors import Interrupted
@@ -31,14 +32,14 @@ def devices(nodes=("n1", "n2", "n3")):
 
 
 def launcher(nodes=("n1", "n2", "n3")):
-    made = SlurmLauncher("support.fake_worker:main")
+    made = SlurmLauncher("support.workers.fake_worker:main")
     made.use(devices(nodes))
     return made
 
 
 @pytest.fixture(scope="module")
 def on_one_machine(tmp_path_factory):
-    return conducted.run(tmp_path_factory.mktemp("run"), PLAN)
+    return disturbed.run(tmp_path_factory.mktemp("run"), PLAN)
 
 
 def test_the_slurm_launcher_passes_the_launcher_contract(allocation, tmp_path):
@@ -46,12 +47,12 @@ def test_the_slurm_launcher_passes_the_launcher_contract(allocation, tmp_path):
 
 
 def test_records_on_slurm_equal_those_of_one_machine(allocation, tmp_path, on_one_machine):
-    events = conducted.run(tmp_path / "run", PLAN, launcher=launcher())
+    events = disturbed.run(tmp_path / "run", PLAN, launcher=launcher())
     assert events[-1] == ExperimentEnded(status="finished", detail="")
-    assert not conducted.incidents(events)
-    assert conducted.records(events).keys() == conducted.records(on_one_machine).keys()
+    assert not disturbed.incidents(events)
+    assert disturbed.records(events).keys() == disturbed.records(on_one_machine).keys()
     assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
-    started = conducted.of(WorkerStarted, events)
+    started = disturbed.of(WorkerStarted, events)
     assert sorted((start.device, start.node) for start in started) == [
         (device.name, device.node) for device in devices()
     ]
@@ -61,10 +62,10 @@ def test_records_on_slurm_equal_those_of_one_machine(allocation, tmp_path, on_on
 @pytest.mark.parametrize("fault", ["die:b/1:2:1", "raise:a/0:1:1"])
 def test_a_dead_worker_is_restarted_on_its_node(allocation, tmp_path, monkeypatch, fault, on_one_machine):
     monkeypatch.setenv("FAKE_FAULT", fault)
-    events = conducted.run(tmp_path / "run", PLAN, launcher=launcher())
-    assert conducted.counts(events) == {"worker_death": 1, "restart": 1}
+    events = disturbed.run(tmp_path / "run", PLAN, launcher=launcher())
+    assert disturbed.counts(events) == {"worker_death": 1, "restart": 1}
     assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
-    (again,) = [start for start in conducted.of(WorkerStarted, events) if start.incarnation == 2]
+    (again,) = [start for start in disturbed.of(WorkerStarted, events) if start.incarnation == 2]
     assert again.node == next(device.node for device in devices() if device.name == again.device)
 
 
@@ -77,15 +78,15 @@ def test_workers_of_a_killed_srun_end_and_restart_on_the_same_node(allocation, t
             seen[order.identity] = worker = super().start(order)
             return worker
 
-    watcher = conducted.Striking(lambda worker: os.kill(seen[f"{worker.worker}/1"].pid, signal.SIGKILL))
-    made = Remembering("support.fake_worker:main")
+    watcher = disturbed.Striking(lambda worker: os.kill(seen[f"{worker.worker}/1"].pid, signal.SIGKILL))
+    made = Remembering("support.workers.fake_worker:main")
     made.use(devices())
-    events = conducted.run(tmp_path / "run", PLAN, watcher, launcher=made)
-    assert conducted.counts(events) == {"worker_death": 2, "restart": 2}
+    events = disturbed.run(tmp_path / "run", PLAN, watcher, launcher=made)
+    assert disturbed.counts(events) == {"worker_death": 2, "restart": 2}
     assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
     node = watcher.struck.node
-    started = conducted.of(WorkerStarted, events)
-    deaths = conducted.incidents(events, "worker_death")
+    started = disturbed.of(WorkerStarted, events)
+    deaths = disturbed.incidents(events, "worker_death")
     assert all(f"was lost with its supervisor on {node}" in death.detail for death in deaths)
     assert {start.node for start in started if start.incarnation == 2} == {node}
     assert not any(alive(start.pid) for start in started if (start.node, start.incarnation) == (node, 1))
@@ -105,21 +106,21 @@ def test_workers_end_with_a_killed_coordinator_and_the_experiment_resumes(
             and journal.read_bytes().count(b'"worker_started"') == len(PLAN.lanes)
         )
     )
-    pids = [start.pid for start in conducted.of(WorkerStarted, conducted.events_of(run))]
+    pids = [start.pid for start in disturbed.of(WorkerStarted, disturbed.events_of(run))]
     child.kill()
     child.wait()
     assert len(pids) == 6
     cluster.wait(lambda: not any(map(alive, pids)))
-    events = conducted.resume(run, launcher=launcher(("n3", "n1", "n2")))
+    events = disturbed.resume(run, launcher=launcher(("n3", "n1", "n2")))
     assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
-    assert len(conducted.incidents(events, "moved")) == 6, "every lane is on another node now"
+    assert len(disturbed.incidents(events, "moved")) == 6, "every lane is on another node now"
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_workers_survive_a_paused_coordinator(allocation, tmp_path):
     events = stood_still(coordinator(tmp_path / "run", "cluster.test_slurm", "LONGER"), tmp_path / "run")
-    assert result_hash(fold(events)) == result_hash(fold(conducted.run(tmp_path / "alone", LONGER)))
+    assert result_hash(fold(events)) == result_hash(fold(disturbed.run(tmp_path / "alone", LONGER)))
 
 
 def test_a_preemption_that_kills_the_workers_is_no_failure_of_a_run(allocation, cluster, tmp_path, monkeypatch):
@@ -131,9 +132,9 @@ def test_a_preemption_that_kills_the_workers_is_no_failure_of_a_run(allocation, 
         cluster.run("scancel", "--signal=KILL", allocation)
 
     with pytest.raises(Interrupted, match="stopped by SIGTERM, which ended worker"):
-        conducted.run(tmp_path / "run", PLAN, conducted.Striking(preempt, "a/0"), launcher=launcher())
-    events = conducted.events_of(tmp_path / "run")
-    assert conducted.counts(events) == {"interrupted": 1}
+        disturbed.run(tmp_path / "run", PLAN, disturbed.Striking(preempt, "a/0"), launcher=launcher())
+    events = disturbed.events_of(tmp_path / "run")
+    assert disturbed.counts(events) == {"interrupted": 1}
     assert events[-1].status == "interrupted"
 
 

@@ -3,8 +3,9 @@
 import os
 
 import pytest
-from support import ray_cluster, users_shell
-from support.ray_cluster import RayNodes
+from support.clusters import ray_cluster
+from support.clusters.ray_cluster import RayNodes
+from support.processes import users_shell
 
 from esper_ab.contracts.users_shell import OF_A_JOB
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from support.journals import write
-from support.synthetic import Shape, Synthetic
+from support.journals.ready_journals import write
+from support.journals.synthetic import Shape, Synthetic
 
 from esper_ab import load_experiment
 from esper_ab.commands._exit_status import invoke

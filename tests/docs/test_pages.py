@@ -5,7 +5,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from support.command_lines import check_command_line, commands_in
+from support.commands.command_lines import check_command_line, commands_in
 
 from esper_ab.commands.launch import command
 from esper_ab.settings.parts import parse_parts

@@ -4,11 +4,10 @@ import re
 import shlex
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
-from support.in_process import done
+from support.commands.in_process import done
 
 from esper_ab.readers.csv_file import read_csv
 from esper_ab.readers.table_columns import COLUMNS
@@ -64,12 +63,6 @@ def test_the_python_example_of_other_numbers_runs(tmp_path, monkeypatch, capsys)
     exec(compile(code, "other-numbers.md", "exec"), {})
     assert "The next look is after 14 seeds" in capsys.readouterr().out
     assert (tmp_path / "plan.json").exists()
-
-
-def test_the_screening_example_matches_its_stored_experiment():
-    files = DOCS / "examples" / "screening.toml", DOCS / "examples" / "screening-digits" / "experiment.toml"
-    asked, stored = (tomllib.loads(file.read_text()) for file in files)
-    assert asked == {key: stored[key] for key in asked}
 
 
 def test_the_shaping_page_shows_the_code_of_its_example(tmp_path):

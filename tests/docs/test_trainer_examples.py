@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from support import trainers
-from support.tensor_world import quiet
+from support.workers import trainers
+from support.worlds.tensor_world import quiet
 
 from workers.kinds.trainer.kind import open_session
 

@@ -6,9 +6,9 @@ import subprocess
 import sys
 
 import pytest
-from support.being_killed import PATIENCE_S, alive
-from support.children import environment
-from support.patience import eventually
+from support.coordinators.killed_processes import PATIENCE_S, alive
+from support.processes.children import environment
+from support.processes.waiting import eventually
 
 from esper_ab.contracts.messages import Progress
 from esper_ab.contracts.records import RunRef

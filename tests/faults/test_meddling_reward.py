@@ -5,8 +5,10 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from support import children, conducted, meddling
-from support.in_process import done, esper_ab
+from support.commands.in_process import done, esper_ab
+from support.coordinators import disturbed
+from support.processes import children
+from support.rewards import meddling_reward
 
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.contracts.errors import WorkerFailed
@@ -52,7 +54,7 @@ MADE = ("policies", "checkpoints", "logs", "summary.txt", "verdict.json", "repor
 def calm(tmp_path_factory):
     """An experiment whose reward changes no file."""
     folder = tmp_path_factory.mktemp("calm")
-    (folder / "mine.py").write_text(meddling.REWARD)
+    (folder / "mine.py").write_text(meddling_reward.REWARD)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", children.environment()["PYTHONPATH"])
         done("launch", *TINY, "--name", "calm", "--output-dir", folder, folder=folder)
@@ -69,28 +71,28 @@ def tried(calm: Path, folder: Path, *how: str) -> Path:
     planned, *_ = (calm / JOURNAL_NAME).read_bytes().splitlines(keepends=True)
     (experiment_dir / JOURNAL_NAME).write_bytes(planned)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(meddling.HOW, meddling.SEPARATOR.join(how))
-        patch.setenv(meddling.WHERE, str(experiment_dir))
-        conducted.resume(experiment_dir, launcher=InlineLauncher())
+        patch.setenv(meddling_reward.HOW, meddling_reward.SEPARATOR.join(how))
+        patch.setenv(meddling_reward.WHERE, str(experiment_dir))
+        disturbed.resume(experiment_dir, launcher=InlineLauncher())
     return experiment_dir
 
 
 def test_tidy_check_names_every_file_that_a_reward_damaged(calm, tmp_path):
-    experiment_dir = tried(calm, tmp_path, *meddling.FOUND)
+    experiment_dir = tried(calm, tmp_path, *meddling_reward.FOUND)
     assert result_hash(load(experiment_dir).history) == result_hash(load(calm).history), "the damage changed no record"
     checked = esper_ab("tidy", "--check", experiment_dir)
     assert checked.returncode == 5
-    for file in meddling.FOUND:
+    for file in meddling_reward.FOUND:
         assert file in checked.stdout + checked.stderr
 
 
 def test_a_changed_copy_of_the_reward_code_stops_the_experiment_without_losses(calm, tmp_path):
     with pytest.raises(WorkerFailed, match=r"its copy in .*tried/rewards/.* was changed .*; put it back, then resume"):
-        tried(calm, tmp_path, *meddling.STOPPED)
+        tried(calm, tmp_path, *meddling_reward.STOPPED)
     assert not [run for run in load(tmp_path / "tried").history.runs.values() if run.lost]
 
 
-_FIRST, *_OTHERS = meddling.GIVEN_UP
+_FIRST, *_OTHERS = meddling_reward.GIVEN_UP
 
 
 @pytest.mark.parametrize("file", [_FIRST, *(pytest.param(file, marks=pytest.mark.slow) for file in _OTHERS)])
@@ -102,4 +104,4 @@ def test_a_file_whose_damage_costs_a_seed_is_named(file, calm, tmp_path):
     given_up = [entry.detail for entry in entries if entry.category == "dropped_pair"]
     assert given_up, entries
     assert all(f"tried/{file}" in detail for detail in given_up)
-    assert "replicate" in done("report", experiment_dir, "-v")
+    assert "given up after failures" in done("report", experiment_dir, "-v")

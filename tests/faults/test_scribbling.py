@@ -5,9 +5,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from support import fake_plans
-from support.fault_world import check
-from support.in_process import esper_ab
+from support.commands.in_process import esper_ab
+from support.plans import fake_plans
+from support.worlds.fault_world import check
 
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.contracts.errors import JournalError
@@ -19,7 +19,7 @@ from esper_ab.journal.lock import JOURNAL_NAME
 from esper_ab.journal.reading import read
 from esper_ab.launchers.inline import InlineLauncher
 
-LAUNCHER = InlineLauncher("support.fake_worker:main_in_thread")
+LAUNCHER = InlineLauncher("support.workers.fake_worker:main_in_thread")
 CHANGES = {
     "appended": lambda path: path.write_bytes(path.read_bytes() + b"my own line\n"),
     "appended without an end": lambda path: path.write_bytes(path.read_bytes() + b"my own"),

@@ -1,8 +1,8 @@
 """Workers and coordinators are killed at seeded points, from inside and outside: no record is lost."""
 
 import pytest
-from support.fault_world import LIVES, PLAN, described, live, make_world, peaceful
-from support.planted_death import Death
+from support.coordinators.planted_death import Death
+from support.worlds.fault_world import LIVES, PLAN, described, live, make_world, peaceful
 
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.control import experiment_run
@@ -19,7 +19,7 @@ RNG_SEEDS = (1, 4, 5)  # they cover chunks of large messages, kills from outside
 def undisturbed(tmp_path_factory):
     """The result hash of the experiment without faults."""
     experiment_dir = tmp_path_factory.mktemp("undisturbed")
-    experiment_run.run(PLAN, experiment_dir, InlineLauncher("support.fake_worker:main_in_thread"), ())
+    experiment_run.run(PLAN, experiment_dir, InlineLauncher("support.workers.fake_worker:main_in_thread"), ())
     return result_hash(fold(read(experiment_dir / JOURNAL_NAME)))
 
 

@@ -10,7 +10,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from support.in_process import esper_ab
+from support.commands.in_process import esper_ab
 
 PROJECTS = Path(__file__).parent / "projects"
 # One worker, because each imports torch: the local launcher, as a user has it, where a process of its own matters.

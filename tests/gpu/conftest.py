@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 import torch
 from gpu.device import build
-from support.compiler import IN_CI
+from support.kernels.compiler import IN_CI
 
 from esper_ab.contracts.settings import Arithmetic
 from workers.devices.by_torch import pin

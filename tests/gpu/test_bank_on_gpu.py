@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from support.kernel_cases import everything
-from support.tensor_world import BATCH, ENVS, crowded, env_path, orders
+from support.kernels.kernel_cases import everything
+from support.worlds.tensor_world import BATCH, ENVS, crowded, env_path, orders
 
 from workers.kinds.growth.bank.bank import Bank
 from workers.kinds.growth.datasets.task import Task

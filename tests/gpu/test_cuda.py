@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from gpu.device import build
-from support.journals import records_of
+from support.journals.ready_journals import records_of
 
 from esper_ab.journal.events import EpisodeRecorded
 from esper_ab.journal.fold import History

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from support.growth_world import random_decisions
-from support.orders import run_order
-from support.tensor_world import device_data, env_path, make_bank, quiet
+from support.plans.worker_orders import run_order
+from support.worlds.growth_world import random_decisions
+from support.worlds.tensor_world import device_data, env_path, make_bank, quiet
 
 from esper_ab.contracts.machine import Questions
 from esper_ab.contracts.rng import RngPath

@@ -12,8 +12,8 @@ pytestmark = pytest.mark.gpu
 STARTED = """
 import json, sys
 from esper_ab.launchers.local import LocalLauncher
-from support.orders import order
-launcher = LocalLauncher("support.begins_cuda:main")
+from support.plans.worker_orders import order
+launcher = LocalLauncher("support.workers.cuda_at_import:main")
 worker = launcher.start(order(worker="one", experiment_dir=sys.argv[1]))
 assert worker.join(120.0)
 print(json.dumps([worker.exitcode, launcher.spawned_because]))

@@ -178,7 +178,7 @@ RULES: list[tuple[Callable[[str], list[int] | list[str]], str, str]] = [
     (_literal_averages, "y.lerp_(x, 0.1)", "esper_ab/.*"),
     (_untyped_commands, 'f"to go on: esper-ab resume {experiment_dir}"', ""),
     # those that are left know the directory of the experiment that they speak of
-    (_unaddressed, 'f"{entries}: see `esper-ab report`"', r"(?!esper_ab/(live|report|control|execution|journal)/).*"),
+    (_unaddressed, 'f"{entries}: see `esper-ab report`"', r"(?!esper_ab/(live|report|control|journal)/).*"),
 ]
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 from house.sources import ROOT, breaking, nodes
-from support.children import python
-from support.command_lines import leaves
-from support.elsewhere import csv_text, rows, scales
-from support.journals import write
-from support.synthetic import Synthetic
+from support.commands.command_lines import leaves
+from support.journals.ready_journals import write
+from support.journals.synthetic import Synthetic
+from support.outcomes.csv_outcomes import csv_text, rows, scales
+from support.processes.children import python
 
 from esper_ab.commands.cli import SECTIONS, TABLE, load_command
 from esper_ab.readers.external_plan import make_external_plan, save_plan

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from house.sources import ROOT
-from support import children
+from support.processes import children
 
 LAUNCHER = """
 from esper_ab.launchers.inline import InlineLauncher
@@ -24,7 +24,7 @@ STATISTIC = Statistic[float](
 """
 SHOW = """
 import json
-from support.journals import planted_effect
+from support.journals.ready_journals import planted_effect
 from esper_ab.journal.fold import fold
 from esper_ab.report.content import content
 from esper_ab.report.experiment import experiment_report

@@ -23,9 +23,9 @@ from unittest.mock import patch
 
 from click.testing import CliRunner
 from house.sources import PACKAGES, ROOT, SOURCES
-from support.golden import SEED, promised_and_seen
-from support.golden_json import stored
-from support.tensor_world import make_session, quiet
+from support.goldens.golden_experiments import SEED, promised_and_seen
+from support.goldens.golden_json import stored
+from support.worlds.tensor_world import make_session, quiet
 
 from esper_ab.commands.launch import command
 from esper_ab.control import preflight

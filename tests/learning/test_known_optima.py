@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.ppo_agents import make_agent
+from support.kernels.ppo_agents import make_agent
 
 from esper_ab.contracts.rng import run_path
 from workers.ppo.agent import PPOAgent

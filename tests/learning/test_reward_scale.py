@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.ppo_agents import make_agent
+from support.kernels.ppo_agents import make_agent
 
 from esper_ab.contracts.records import PPOUpdate
 from workers.environments import Cut

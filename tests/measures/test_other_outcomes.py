@@ -6,9 +6,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from support.asking import TASK, experiment, machine, planned
-from support.journals import write
-from support.synthetic import Shape, Synthetic
+from support.journals.ready_journals import write
+from support.journals.synthetic import Shape, Synthetic
+from support.plans.requests import TASK, experiment, machine, planned
 
 from esper_ab.api.loaded import load_experiment
 from esper_ab.api.results import Results

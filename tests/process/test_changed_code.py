@@ -1,9 +1,9 @@
 """Resuming an experiment with changed code: refused without a flag, reported per run, harmless if nothing trains."""
 
 import pytest
-from support import fake_plans
-from support.conducted import THREADS, events_of, of, resume, run
-from support.in_process import esper_ab
+from support.commands.in_process import esper_ab
+from support.coordinators.disturbed import THREADS, events_of, of, resume, run
+from support.plans import fake_plans
 
 from esper_ab.analysis.analyse import analyse
 from esper_ab.campaign.extending import extension

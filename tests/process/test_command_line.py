@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.children import environment, python
-from support.in_process import done, esper_ab
-from support.progress import without_progress
+from support.commands.in_process import done, esper_ab
+from support.commands.progress_lines import without_progress
+from support.processes.children import environment, python
 
 from esper_ab.contracts.machine import Questions
 from esper_ab.control.preflight import examine

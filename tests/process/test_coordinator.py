@@ -10,9 +10,10 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from support import fake_plans, fake_worker
-from support.conducted import THREADS, PressCtrlC, Watcher, events_of, of, records, resume, run, taken_up
-from support.fake_worker import FAULT_VARIABLE
+from support.coordinators.disturbed import THREADS, PressCtrlC, Watcher, events_of, of, records, resume, run, taken_up
+from support.plans import fake_plans
+from support.workers import fake_worker
+from support.workers.fake_worker import FAULT_VARIABLE
 
 from esper_ab.campaign.observers import make_observers
 from esper_ab.contracts.errors import Interrupted, UsageError

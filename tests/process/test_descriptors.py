@@ -9,16 +9,16 @@ import subprocess
 import sys
 
 import pytest
-from support.children import python
-from support.conducted import events_of, incidents, records
-from support.progress import without_progress
+from support.commands.progress_lines import without_progress
+from support.coordinators.disturbed import events_of, incidents, records
+from support.processes.children import python
 
 
 def conducted(experiment_dir, soft, hard, lanes, launcher, transport="ipc", fault=""):
     experiment_dir.mkdir()
     return python(
         "-m",
-        "support.limited_experiment",
+        "support.coordinators.limited_experiment",
         experiment_dir,
         soft,
         hard,

@@ -16,10 +16,10 @@ if __name__ == "__main__":  # the child is not started by pytest, which puts thi
     sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2])]
 
 from msgspec.structs import replace
-from support import fake_plans
-from support.elsewhere import scales
-from support.progress import without_progress
-from support.unseen import namespaces
+from support.commands.progress_lines import without_progress
+from support.outcomes.csv_outcomes import scales
+from support.plans import fake_plans
+from support.processes.hidden_folder import namespaces
 
 from esper_ab.analysis.audit_conduct import conduct_findings
 from esper_ab.analysis.result_hash import result_hash
@@ -46,7 +46,7 @@ from esper_ab.readers.status_text import status_text
 from esper_ab.settings.experiment import Group, ResolvedExperiment
 from esper_ab.verdict.analysis_plan import Rule
 
-LAUNCHER = InlineLauncher("support.fake_worker:main_in_thread")
+LAUNCHER = InlineLauncher("support.workers.fake_worker:main_in_thread")
 IMPATIENT = Limits(disk_full_s=0.1)
 MOUNT = 'mount -t tmpfs -o size=512k tmpfs "$0" && exec "$@"'
 

@@ -8,8 +8,8 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
-from support.conducted import digests
-from support.in_process import done
+from support.commands.in_process import done
+from support.coordinators.disturbed import digests
 
 import esper_ab
 from esper_ab.api.files import load_declaration

@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from support.children import python
-from support.progress import without_progress
+from support.commands.progress_lines import without_progress
+from support.processes.children import python
 
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.contracts.worker_order import Lane
@@ -23,7 +23,7 @@ process.set_environment(lane, arithmetic)
 assert "torch" not in sys.modules
 uuids = entry._pin_torch(lane, arithmetic)
 import torch
-from support.tensor_world import make_session
+from support.worlds.tensor_world import make_session
 from workers.storage import state_bytes
 session = make_session(steps=2)
 session.warm_up(quiet := lambda _: None)

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import click
 import pytest
-from support.command_lines import check_command_line, examples_of, leaves
-from support.elsewhere import csv_text, rows, scales
-from support.in_process import esper_ab
-from support.patience import within
+from support.commands.command_lines import check_command_line, examples_of, leaves
+from support.commands.in_process import esper_ab
+from support.outcomes.csv_outcomes import csv_text, rows, scales
+from support.processes.waiting import within
 
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands.cli import group

@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from support.children import python
-from support.in_process import done
-from support.journals import records_of
+from support.commands.in_process import done
+from support.journals.ready_journals import records_of
+from support.processes.children import python
 
 from esper_ab.contracts.installed_code import sources
 from esper_ab.journal.fold import History

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.progress import without_progress
+from support.commands.progress_lines import without_progress
 
 from esper_ab.contracts import own_packages
 from esper_ab.journal.load import load

@@ -4,9 +4,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from support import trainers
-from support.children import environment
-from support.in_process import done
+from support.commands.in_process import done
+from support.processes.children import environment
+from support.workers import trainers
 
 from esper_ab.contracts import supervisor as supervisors
 from esper_ab.contracts.own_packages import isolated_command

@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from support.in_process import done, esper_ab
-from support.progress import without_progress
+from support.commands.in_process import done, esper_ab
+from support.commands.progress_lines import without_progress
 
 from esper_ab.commands.growth import count_by_slot, count_several_slots, describe_answer, make_question
 from esper_ab.contracts.solo import Host, Seed, SoloAnswer

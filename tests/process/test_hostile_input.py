@@ -10,9 +10,11 @@ import tracemalloc
 
 import pytest
 import zmq
-from support import conducted, fake_plans, hostile
-from support.children import python
-from support.progress import without_progress
+from support.commands.progress_lines import without_progress
+from support.coordinators import disturbed
+from support.plans import fake_plans
+from support.processes.children import python
+from support.workers import hostile_peers
 
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.contracts import link_keys
@@ -25,7 +27,7 @@ PLAN = fake_plans.plan()
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
-    return result_hash(fold(conducted.run(tmp_path_factory.mktemp("run") / "calm", PLAN)))
+    return result_hash(fold(disturbed.run(tmp_path_factory.mktemp("run") / "calm", PLAN)))
 
 
 def plain(peer):
@@ -35,45 +37,45 @@ def plain(peer):
 
 def foreign_key(order, peer):
     """Use the right server key with a foreign client key pair."""
-    hostile.curve(peer, order.server_key.encode(), zmq.curve_keypair())
+    hostile_peers.curve(peer, order.server_key.encode(), zmq.curve_keypair())
 
 
 def foreign_server(peer):
-    hostile.curve(peer, zmq.curve_keypair()[0], zmq.curve_keypair())
+    hostile_peers.curve(peer, zmq.curve_keypair()[0], zmq.curve_keypair())
 
 
 def strangers(order, answered):
     rng = random.Random(5)
     for setup in (lambda peer: None, plain, functools.partial(foreign_key, order), foreign_server):
-        answered.append(hostile.stranger(order.endpoint, setup))
-    hello = hostile.MESSAGES[0]
+        answered.append(hostile_peers.stranger(order.endpoint, setup))
+    hello = hostile_peers.MESSAGES[0]
     for data in (
-        hostile.zmtp1(b"w00/1", hello),
+        hostile_peers.zmtp1(b"w00/1", hello),
         b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
         b"",
         b"\xff" * 64,
         *map(rng.randbytes, (10, 500, 9000)),
     ):
-        got = hostile.raw(order.endpoint, data)
+        got = hostile_peers.raw(order.endpoint, data)
         answered.append(len(got) > 64 or b"esper" in got)  # anything but libzmq's greeting
 
 
 def test_foreign_connections_to_the_port_get_nothing_and_change_no_result(tmp_path, undisturbed):
     answered = []
-    launcher = hostile.HostileFirst(lambda order: strangers(order, answered), "tcp")
-    events = conducted.run(tmp_path, PLAN, launcher=launcher)
+    launcher = hostile_peers.HostileFirst(lambda order: strangers(order, answered), "tcp")
+    events = disturbed.run(tmp_path, PLAN, launcher=launcher)
     assert launcher.orders[0].endpoint.startswith("tcp://127.0.0.1:")
     assert answered == [False] * 11
-    assert conducted.incidents(events) == []
+    assert disturbed.incidents(events) == []
     assert result_hash(fold(events)) == undisturbed
 
 
 def test_foreign_messages_of_the_same_user_are_refused_and_counted(tmp_path, undisturbed):
     """Over ipc the user's other processes can connect, but none of their messages counts as a worker's."""
-    frames = list(hostile.frames(random.Random(1), 3000))
-    launcher = hostile.HostileFirst(lambda order: hostile.send_all(order.endpoint, b"nobody", frames[:900]))
-    events = conducted.run(tmp_path, PLAN, launcher=launcher)
-    listed = conducted.incidents(events, "bad_message")
+    frames = list(hostile_peers.frames(random.Random(1), 3000))
+    launcher = hostile_peers.HostileFirst(lambda order: hostile_peers.send_all(order.endpoint, b"nobody", frames[:900]))
+    events = disturbed.run(tmp_path, PLAN, launcher=launcher)
+    listed = disturbed.incidents(events, "bad_message")
     assert [entry.detail for entry in listed] == [
         "'nobody': not a worker of this experiment",
         "899 more messages were refused; only the first of each kind are listed",
@@ -92,12 +94,12 @@ def understood(frame):
 SECRETS = """
 import sys
 from pathlib import Path
-from support import fake_plans
+from support.plans import fake_plans
 from esper_ab.control import experiment_run
 from esper_ab.launchers.local import LocalLauncher
 
 if __name__ == "__main__":
-    launcher = LocalLauncher("support.hostile:confess", "tcp")
+    launcher = LocalLauncher("support.workers.hostile_peers:confess", "tcp")
     experiment_run.run(fake_plans.plan(), Path(sys.argv[1]), launcher, ())
 """
 
@@ -122,8 +124,8 @@ def test_a_secret_key_is_only_in_the_memory_of_its_process(tmp_path):
 def test_every_frame_is_decoded_or_refused_quickly():
     """A short, seeded version of scripts/fuzz, with bombs of a megabyte."""
     began = time.process_time()
-    accepted = sum(map(understood, hostile.frames(random.Random(3), 5_000)))
-    accepted_bombs = [len(bomb) for bomb in hostile.BOMBS if understood(bomb)]
+    accepted = sum(map(understood, hostile_peers.frames(random.Random(3), 5_000)))
+    accepted_bombs = [len(bomb) for bomb in hostile_peers.BOMBS if understood(bomb)]
     assert 0 < accepted < 250
     assert accepted_bombs == []
     assert time.process_time() - began < 30
@@ -131,7 +133,7 @@ def test_every_frame_is_decoded_or_refused_quickly():
 
 @pytest.mark.parametrize("bomb", range(2))
 def test_a_megabyte_of_empty_containers_is_refused_before_it_is_allocated(bomb):
-    data = hostile.BOMBS[bomb]
+    data = hostile_peers.BOMBS[bomb]
     tracemalloc.start()
     try:
         assert not understood(data)
@@ -154,14 +156,16 @@ def heard(hub, wait_s=10.0):
 def test_a_key_admits_its_own_worker_only(hub):
     """A worker with another's identity is recognised by its key, and its message is refused."""
     hub.admit("w00/1")
-    hostile.send_all(hub.endpoint, b"w00/1", [hostile.MESSAGES[0]], hostile.admitted(hub, "w01/1"))
+    hostile_peers.send_all(hub.endpoint, b"w00/1", [hostile_peers.MESSAGES[0]], hostile_peers.admitted(hub, "w01/1"))
     assert heard(hub) == [BadMessage("w01/1", "calls itself 'w00/1'", known=True, cut_off=False)]
 
 
 def opens(hub, keys):
     """True if the hub accepts a connection with these keys."""
     pair = keys.public.encode(), keys.secret.encode()
-    return hostile.stranger(hub.endpoint, lambda peer: hostile.curve(peer, keys.server_public.encode(), pair))
+    return hostile_peers.stranger(
+        hub.endpoint, lambda peer: hostile_peers.curve(peer, keys.server_public.encode(), pair)
+    )
 
 
 def test_a_key_is_valid_from_registration_until_the_next_incarnation(hub):
@@ -180,7 +184,9 @@ def test_only_the_first_bad_messages_are_reported(hub):
     reported = 0
     for worker in range(BAD_MESSAGES_REPORTED):
         identity = f"w{worker:02d}/1"
-        hostile.send_all(hub.endpoint, identity.encode(), [b"\xc1", b"\xc1", b""], hostile.admitted(hub, identity))
+        hostile_peers.send_all(
+            hub.endpoint, identity.encode(), [b"\xc1", b"\xc1", b""], hostile_peers.admitted(hub, identity)
+        )
         incoming = []
         while len(incoming) < 3:
             incoming += heard(hub)

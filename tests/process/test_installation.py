@@ -8,7 +8,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from support.compiler import needs_compiler
+from support.kernels.compiler import needs_compiler
 
 from workers.native import build
 

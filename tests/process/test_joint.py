@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 import pytest
-from support.in_process import done
+from support.commands.in_process import done
 
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands._experiment_directory import ExperimentDirectory

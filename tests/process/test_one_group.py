@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from support.in_process import done, esper_ab
+from support.commands.in_process import done, esper_ab
 
 from esper_ab import create_experiment
 

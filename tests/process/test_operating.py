@@ -15,10 +15,11 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from support import children, conducted
-from support.being_killed import worker_pids
-from support.fake_worker import FAULT_VARIABLE
-from support.patience import eventually
+from support.coordinators import disturbed
+from support.coordinators.killed_processes import worker_pids
+from support.processes import children
+from support.processes.waiting import eventually
+from support.workers.fake_worker import FAULT_VARIABLE
 
 from esper_ab.contracts.process_start import process_started
 from esper_ab.journal.events import MilestoneReleased
@@ -53,11 +54,18 @@ def environment():
 def undisturbed(tmp_path_factory):
     experiment_dir = tmp_path_factory.mktemp("undisturbed") / "run"
     start(experiment_dir, EPISODES, children.environment()).communicate()
-    return conducted.digests(experiment_dir)
+    return disturbed.digests(experiment_dir)
 
 
 def start(experiment_dir, episodes, environment, **how):
-    command = [sys.executable, "-m", "support.fake_experiment", str(experiment_dir), str(episodes), "--live"]
+    command = [
+        sys.executable,
+        "-m",
+        "support.coordinators.fake_experiment",
+        str(experiment_dir),
+        str(episodes),
+        "--live",
+    ]
     how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL} | how
     return subprocess.Popen(command, env=environment, start_new_session=True, **how)
 
@@ -133,7 +141,7 @@ def test_a_run_continues_to_the_same_records_after_a_hang_up(tmp_path, environme
     process.send_signal(signal.SIGCONT)
     assert process.wait(PATIENCE_S) == 0
     assert b"held-out" in terminal.shown
-    assert conducted.digests(experiment_dir) == undisturbed
+    assert disturbed.digests(experiment_dir) == undisturbed
     console = (experiment_dir / CONSOLE_NAME).read_text()
     assert "the terminal has closed" in console
     assert console.rstrip().endswith("the summary")
@@ -168,7 +176,7 @@ def test_viewers_that_are_killed_or_closed_do_not_affect_the_run(begun, environm
     build_report(experiment_dir)  # viewers wait for it
     assert "fake: finished" in output_of(staying)
     assert process.returncode == 0
-    assert conducted.digests(experiment_dir) == undisturbed
+    assert disturbed.digests(experiment_dir) == undisturbed
 
 
 def test_stop_ends_a_run_as_ctrl_c_does(begun, environment):
@@ -180,7 +188,7 @@ def test_stop_ends_a_run_as_ctrl_c_does(begun, environment):
     assert process.wait(PATIENCE_S) == 130
     process.communicate()
     assert not holder(experiment_dir)
-    assert conducted.events_of(experiment_dir)[-1].status == "interrupted"
+    assert disturbed.events_of(experiment_dir)[-1].status == "interrupted"
     assert [pid for pid in worker_pids(experiment_dir) if process_started(pid) is not None] == []
     again = output_of(operate(environment, "stop", experiment_dir))
     assert "not running; it is interrupted" in again

@@ -7,11 +7,12 @@ import sys
 from contextlib import suppress
 
 import pytest
-from support import conducted, fake_plans
-from support.being_killed import alive
-from support.children import environment
-from support.patience import eventually
-from support.standstill import coordinator, stood_still
+from support.coordinators import disturbed
+from support.coordinators.killed_processes import alive
+from support.coordinators.suspended_coordinator import coordinator, stood_still
+from support.plans import fake_plans
+from support.processes.children import environment
+from support.processes.waiting import eventually
 
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.contracts.errors import UsageError
@@ -35,8 +36,8 @@ examine(Questions(task="synthetic", data_dir="", user_rewards=(sys.argv[1] + "/h
 WORKER = """
 import sys, time
 from esper_ab.launchers.local import LocalLauncher
-from support.orders import order
-launcher = LocalLauncher("support.hanging:main")
+from support.plans.worker_orders import order
+launcher = LocalLauncher("support.workers.hanging_worker:main")
 worker = launcher.start(order(experiment_dir=sys.argv[1], log_file="logs/w00.log"))
 time.sleep(1e6)
 """
@@ -175,7 +176,7 @@ PLAN = fake_plans.plan(3, ("a", "b", "c"), seeds=60, episodes=3)
 
 
 def launcher(transport):
-    return LocalLauncher("support.fake_worker:main", transport)
+    return LocalLauncher("support.workers.fake_worker:main", transport)
 
 
 @pytest.mark.slow
@@ -184,4 +185,4 @@ def launcher(transport):
 def test_workers_survive_a_coordinator_that_is_paused_for_45_s(tmp_path, transport):
     run = tmp_path / "run"
     events = stood_still(coordinator(run, "process.test_outliving", "PLAN", transport), run)
-    assert result_hash(fold(events)) == result_hash(fold(conducted.run(tmp_path / "alone", PLAN)))
+    assert result_hash(fold(events)) == result_hash(fold(disturbed.run(tmp_path / "alone", PLAN)))

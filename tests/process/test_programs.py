@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from support.children import python
+from support.processes.children import python
 
 from esper_ab.design.calibration_file import FILE_NAME, load_calibration
 from esper_ab.journal.load import load

@@ -12,9 +12,9 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
-from support.journals import planted_effect, write
-from support.patience import eventually
-from support.synthetic import Shape, Synthetic
+from support.journals.ready_journals import planted_effect, write
+from support.journals.synthetic import Shape, Synthetic
+from support.processes.waiting import eventually
 
 from esper_ab.journal.fold import fold
 from esper_ab.report.content import content

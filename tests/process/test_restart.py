@@ -6,9 +6,9 @@ The handling of deaths that a restart cannot fix is tested in tests/unit/esper_a
 import multiprocessing
 import os
 
-from support import fake_plans
-from support.conducted import Watcher, conclusions, counts, incidents, of, records, run, taken_up
-from support.fake_worker import FAULT_VARIABLE
+from support.coordinators.disturbed import Watcher, conclusions, counts, incidents, of, records, run, taken_up
+from support.plans import fake_plans
+from support.workers.fake_worker import FAULT_VARIABLE
 
 from esper_ab.control.rules.limits import Limits
 from esper_ab.journal.events import RunStarted, WorkerStarted
@@ -59,7 +59,7 @@ def test_a_killed_or_hung_worker_process_is_restarted_and_reaped(tmp_path, monke
     before = run(tmp_path / "undisturbed", fake_plans.plan(seeds=2))
     monkeypatch.setenv(FAULT_VARIABLE, "die:b/0:0:1,hang:a/0:2:1,die:b/0:2:2,die:a/1:0:2,die:b/1:3:3")
     watcher = Watcher()
-    launcher = LocalLauncher("support.fake_worker:main")
+    launcher = LocalLauncher("support.workers.fake_worker:main")
     limits = Limits(floor_s=1.0, start_up_s=60.0)
     events = run(tmp_path / "run", fake_plans.plan(seeds=2), watcher, launcher=launcher, limits=limits)
     assert records(events) == records(before)

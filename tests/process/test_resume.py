@@ -5,13 +5,25 @@ import re
 import shutil
 
 import pytest
-from support import conducted, fake_plans
-from support.being_killed import alive, killed_at
-from support.conducted import THREADS, PressCtrlC, conclusions, counts, incidents, of, records, resume, run, taken_up
-from support.fake_worker import FAULT_VARIABLE
-from support.in_process import esper_ab
-from support.journals import planted_effect, write
-from support.patience import eventually
+from support.commands.in_process import esper_ab
+from support.coordinators import disturbed
+from support.coordinators.disturbed import (
+    THREADS,
+    PressCtrlC,
+    conclusions,
+    counts,
+    incidents,
+    of,
+    records,
+    resume,
+    run,
+    taken_up,
+)
+from support.coordinators.killed_processes import alive, killed_at
+from support.journals.ready_journals import planted_effect, write
+from support.plans import fake_plans
+from support.processes.waiting import eventually
+from support.workers.fake_worker import FAULT_VARIABLE
 
 from esper_ab.analysis.observe import progress_of
 from esper_ab.campaign.extending import extension
@@ -96,10 +108,10 @@ def test_extending_a_finished_experiment_adds_seeds_under_the_stricter_bound(tmp
     before = to_be_extended(short, 6)
     with pytest.raises(UsageError, match="already has 6 seeds; give the new total number"):
         extend(short, lambda history: extension(short, history, 6), THREADS, ())
-    assert conducted.events_of(short) == before
+    assert disturbed.events_of(short) == before
     extend(short, lambda history: extension(short, history, 9), THREADS, ())
     history = load(short).history
-    events = conducted.events_of(short)
+    events = disturbed.events_of(short)
     assert (history.replicates, history.ended.status) == (9, "finished")
     assert len(of(ExperimentContinued, events)) == 1
     assert {(start.worker, start.incarnation) for start in of(WorkerStarted, events)} >= {("w00", 1), ("w00", 2)}

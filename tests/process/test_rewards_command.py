@@ -7,8 +7,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from support.in_process import done, esper_ab
-from support.progress import without_progress
+from support.commands.in_process import done, esper_ab
+from support.commands.progress_lines import without_progress
 
 from esper_ab import audit_rewards, load_experiment
 from esper_ab.analysis.reward_audit import findings_of

@@ -4,8 +4,8 @@ import shlex
 from pathlib import Path
 
 import pytest
-from support.children import python
-from support.conducted import digests
+from support.coordinators.disturbed import digests
+from support.processes.children import python
 
 from esper_ab import ABExperiment, ABVariant, create_experiment, load_experiment, run_ab_test
 from esper_ab.commands.logs import sources

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import psutil
 import pytest
-from support.being_killed import alive
-from support.children import environment, python
-from support.orders import order
-from support.patience import eventually
+from support.coordinators.killed_processes import alive
+from support.plans.worker_orders import order
+from support.processes.children import environment, python
+from support.processes.waiting import eventually
 
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.launchers._start_process import StartProcess
@@ -46,8 +46,8 @@ COORDINATOR = """
 import sys, time
 from esper_ab.launchers._start_process import StartProcess
 from esper_ab.launchers.local import LocalLauncher
-from support.orders import order
-launcher = LocalLauncher("support.started:main")
+from support.plans.worker_orders import order
+launcher = LocalLauncher("support.workers.started_worker:main")
 worker = launcher.start(order(worker="waits", experiment_dir=sys.argv[1]))
 time.sleep(1e6)
 """
@@ -59,11 +59,11 @@ CROWDED = """
 import errno, os, resource, sys
 from esper_ab.launchers._start_process import StartProcess
 resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[1]),) * 2)
-starter = StartProcess("support.started")
+starter = StartProcess("support.workers.started_worker")
 running, refused = [], []
 while len(refused) < 3:
     try:
-        child = starter.start("sleeps", "support.sleeping:main", [])
+        child = starter.start("sleeps", "support.workers.sleeping_process:main", [])
         child.await_start()
         running.append(child)
     except OSError as error:
@@ -73,7 +73,7 @@ alive = [child.poll() is None for child in running]
 running[0].kill()
 running[0].wait()
 running[0].close()
-again = starter.start("sleeps", "support.sleeping:main", [])
+again = starter.start("sleeps", "support.workers.sleeping_process:main", [])
 again.await_start()
 print(len(running) > 2, set(refused), all(alive), starter.has_ended, flush=True)
 os._exit(0)
@@ -102,7 +102,7 @@ def started(launcher, folder, *names, **changes):
 
 
 def test_workers_are_forked_from_one_process_and_share_no_state(tmp_path, monkeypatch):
-    launcher = LocalLauncher("support.started:main")
+    launcher = LocalLauncher("support.workers.started_worker:main")
     monkeypatch.setenv("STARTED_FOR", "the first")
     one, two = started(launcher, tmp_path, "one", "two")
     assert launcher.spawned_because == ""
@@ -127,7 +127,7 @@ def test_workers_are_forked_from_one_process_and_share_no_state(tmp_path, monkey
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_forked_worker_uses_the_planned_number_of_threads(tmp_path, threads):
-    launcher = LocalLauncher("support.started:main")
+    launcher = LocalLauncher("support.workers.started_worker:main")
     (facts,) = started(launcher, tmp_path, "one", arithmetic=Arithmetic(threads=threads))
     assert facts["threads"] == threads
     assert facts["openblas"] in ([threads], [])  # numpy's; [] if it has other arithmetic
@@ -141,7 +141,7 @@ def test_workers_are_spawned_if_the_start_process_has_another_thread(tmp_path, m
         "    threading.Thread(target=time.sleep, args=(1e6,), daemon=True).start()\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    launcher = LocalLauncher("support.started:main")
+    launcher = LocalLauncher("support.workers.started_worker:main")
     (facts,) = started(launcher, tmp_path, "one")
     assert launcher.spawned_because == "importing its modules has left 1 more thread running"
     assert facts["main"] is None
@@ -218,7 +218,7 @@ def test_a_killed_coordinator_or_start_process_leaves_no_process(tmp_path, kille
 
 
 def test_workers_end_with_a_killed_start_process_and_new_ones_can_start(tmp_path):
-    launcher = LocalLauncher("support.started:main")
+    launcher = LocalLauncher("support.workers.started_worker:main")
     worker = launcher.start(order(worker="waits", experiment_dir=str(tmp_path)))
     eventually((tmp_path / "begun").exists, PATIENCE_S)
     before = psutil.Process(worker.pid).ppid()
@@ -232,7 +232,7 @@ def test_workers_end_with_a_killed_start_process_and_new_ones_can_start(tmp_path
 
 def test_a_start_process_that_is_still_ending_is_replaced(tmp_path, monkeypatch):
     """Its socket is closed, but the kernel has not yet reported its end."""
-    launcher = LocalLauncher("support.started:main")
+    launcher = LocalLauncher("support.workers.started_worker:main")
     (before,) = started(launcher, tmp_path, "one")
     os.kill(before["start_process"], signal.SIGKILL)
     eventually(lambda: not alive(before["start_process"]), PATIENCE_S)
@@ -243,7 +243,7 @@ def test_a_start_process_that_is_still_ending_is_replaced(tmp_path, monkeypatch)
 
 
 def test_the_exit_code_of_a_killed_worker_is_the_negative_signal(tmp_path: Path) -> None:
-    launcher = LocalLauncher("support.started:main")
+    launcher = LocalLauncher("support.workers.started_worker:main")
     worker = launcher.start(order(worker="waits", experiment_dir=str(tmp_path)))
     eventually((tmp_path / "begun").exists, PATIENCE_S)
     os.kill(worker.pid, signal.SIGABRT)

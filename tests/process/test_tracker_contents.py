@@ -1,8 +1,9 @@
 """Trackers with their real libraries, offline: their contents equal the journal."""
 
 import pytest
-from support import journals, tracked
-from support.tracked import SMALL, held, track
+from support.journals import ready_journals
+from support.trackers import tracked_experiments
+from support.trackers.tracked_experiments import SMALL, held, track
 
 from esper_ab.journal.fold import fold
 from esper_ab.journal.lock import JOURNAL_NAME
@@ -19,7 +20,7 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory):
     """A finished experiment with all trackers filled from its journal."""
-    experiment_dir = journals.write(tmp_path_factory.mktemp("filled") / "run", SMALL.events())
+    experiment_dir = ready_journals.write(tmp_path_factory.mktemp("filled") / "run", SMALL.events())
     progress = track(experiment_dir)
     assert {name: tracker["state"] for name, tracker in progress.items()} == dict.fromkeys(NAMES, "done")
     assert {tracker["lines"] for tracker in progress.values()} == {len(SMALL.events())}
@@ -32,7 +33,7 @@ def history():
 
 
 def test_wandb_contents_equal_the_journal(filled, history):
-    runs = tracked.wandb_runs(filled)
+    runs = tracked_experiments.wandb_runs(filled)
     assert set(runs) == {*history.runs, "comparison"}
     for name, run in history.runs.items():
         stored = runs[name]
@@ -48,7 +49,7 @@ def test_wandb_contents_equal_the_journal(filled, history):
 
 
 def test_tensorboard_contents_equal_the_journal(filled, history):
-    runs = tracked.tensorboard_runs(filled)
+    runs = tracked_experiments.tensorboard_runs(filled)
     assert set(runs) == {*history.runs, "comparison"}
     for name, run in history.runs.items():
         scalars, texts, settings = runs[name]
@@ -78,11 +79,11 @@ def test_a_resumed_experiment_is_tracked_like_an_uninterrupted_one(filled, tmp_p
     """Track an interrupted experiment, complete its journal, and track again with the stored settings."""
     events = SMALL.events()
     half = len(events) * 2 // 3
-    experiment_dir = journals.write(tmp_path / "run", events[:half])
+    experiment_dir = ready_journals.write(tmp_path / "run", events[:half])
     progress = track(experiment_dir)
     assert {tracker["lines"] for tracker in progress.values()} == {half}
-    assert any(run["exit"] == 1 for run in tracked.wandb_runs(experiment_dir).values())
+    assert any(run["exit"] == 1 for run in tracked_experiments.wandb_runs(experiment_dir).values())
     (experiment_dir / JOURNAL_NAME).unlink()
-    journals.write(experiment_dir, events)
+    ready_journals.write(experiment_dir, events)
     track(experiment_dir, "--follow")  # without names, the trackers of the first call
     assert held(experiment_dir) == held(filled)

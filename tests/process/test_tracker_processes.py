@@ -9,10 +9,13 @@ from contextlib import ExitStack
 
 import psutil
 import pytest
-from support import conducted, fake_plans, journals, tracked
-from support.children import python
-from support.patience import eventually
-from support.tracked import PATIENCE_S, SMALL, held, track
+from support.coordinators import disturbed
+from support.journals import ready_journals
+from support.plans import fake_plans
+from support.processes.children import python
+from support.processes.waiting import eventually
+from support.trackers import tracked_experiments
+from support.trackers.tracked_experiments import PATIENCE_S, SMALL, held, track
 
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.campaign.observers import make_observers
@@ -43,11 +46,11 @@ def run_and_followed(experiment_dir, *observers):
     with ExitStack() as stack:
         plan = fake_plans.plan()
         usual = make_observers(stack, experiment_dir, plan, None, watched=False)
-        return conducted.run(experiment_dir, plan, *usual, *observers)
+        return disturbed.run(experiment_dir, plan, *usual, *observers)
 
 
 def test_tracking_a_live_run_changes_no_record_and_equals_a_later_back_fill(tmp_path, capfd):
-    plain = conducted.run(tmp_path / "plain", fake_plans.plan())
+    plain = disturbed.run(tmp_path / "plain", fake_plans.plan())
     experiment_dir = tmp_path / "run"
     experiment_dir.mkdir()
     save_settings(experiment_dir, Tracking(wandb="offline", tensorboard=True))
@@ -74,12 +77,12 @@ def test_trackers_that_raise_or_are_killed_do_not_affect_the_run(tmp_path, monke
             os.kill(eventually(lambda: read_progress(experiment_dir, "wandb").pid), signal.SIGKILL)
 
     monkeypatch.setattr("esper_ab.trackers.beside._PATIENCE_S", PATIENCE_S)
-    plain = conducted.run(tmp_path / "plain", fake_plans.plan())
+    plain = disturbed.run(tmp_path / "plain", fake_plans.plan())
     experiment_dir = tmp_path / "run"
     experiment_dir.mkdir()
     (experiment_dir / "tensorboard").write_text("in the way")
     save_settings(experiment_dir, Tracking(wandb="offline", tensorboard=True))
-    killer = conducted.Watcher(kill)
+    killer = disturbed.Watcher(kill)
     followed = run_and_followed(experiment_dir, killer)
     assert result_hash(fold(followed)) == result_hash(fold(plain))
     warnings = capfd.readouterr().err
@@ -92,7 +95,7 @@ def test_trackers_that_raise_or_are_killed_do_not_affect_the_run(tmp_path, monke
 
     (experiment_dir / "tensorboard").unlink()
     track(experiment_dir, "--wandb", "--tensorboard")
-    for runs in (tracked.wandb_runs, tracked.tensorboard_runs):
+    for runs in (tracked_experiments.wandb_runs, tracked_experiments.tensorboard_runs):
         assert set(runs(experiment_dir)) == {"a/0", "b/0", "comparison"}
 
 
@@ -105,7 +108,7 @@ HOLDER = (
 
 def test_a_tracker_ends_after_its_coordinator_is_killed(tmp_path):
     events = SMALL.events()[:20]
-    experiment_dir = journals.write(tmp_path / "run", events)
+    experiment_dir = ready_journals.write(tmp_path / "run", events)
     coordinator = subprocess.Popen(
         [sys.executable, "-c", HOLDER, experiment_dir], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -127,7 +130,7 @@ def test_a_tracker_ends_after_its_coordinator_is_killed(tmp_path):
 def test_a_silent_tracker_is_reported(tmp_path, monkeypatch, capfd):
     """The warning comes while the library loads, so it does not blame a server."""
     monkeypatch.setattr("esper_ab.trackers.beside._SILENT_S", 0.0)
-    experiment_dir = journals.write(tmp_path / "run", SMALL.events())
+    experiment_dir = ready_journals.write(tmp_path / "run", SMALL.events())
     assert invoke(group, ["track", str(experiment_dir), "--tensorboard"], "esper-ab") == 0
     why = "its library loads slowly on a busy machine"
     (warning,) = capfd.readouterr().err.splitlines()
@@ -143,7 +146,7 @@ SILENT = (
 
 def test_a_tracker_gives_up_on_a_server_that_never_answers(tmp_path):
     """W&B connects to a listening socket that is never read."""
-    experiment_dir = journals.write(tmp_path / "run", SMALL.events())
+    experiment_dir = ready_journals.write(tmp_path / "run", SMALL.events())
     save_settings(experiment_dir, Tracking(wandb="online"))
     with socket.create_server(("127.0.0.1", 0)) as silent:
         done = subprocess.run(
@@ -166,7 +169,7 @@ def test_a_tracker_gives_up_on_a_server_that_never_answers(tmp_path):
 
 def test_the_state_of_an_earlier_tracker_is_not_taken_for_the_new_one(tmp_path, capfd):
     """As after a resume while the earlier tracker still runs."""
-    experiment_dir = journals.write(tmp_path / "run", SMALL.events()[:20])
+    experiment_dir = ready_journals.write(tmp_path / "run", SMALL.events()[:20])
     trackers = Trackers(experiment_dir, Tracking(tensorboard=True))
     lock = take(experiment_dir, "tensorboard")
     trackers.observe(SMALL.events()[1])

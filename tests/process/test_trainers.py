@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from support import trainers
-from support.in_process import done, esper_ab
-from support.progress import without_progress
+from support.commands.in_process import done, esper_ab
+from support.commands.progress_lines import without_progress
+from support.workers import trainers
 
 from esper_ab.design.calibration_file import load_calibration
 from esper_ab.journal.fold import History

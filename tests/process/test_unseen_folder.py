@@ -7,9 +7,9 @@ import subprocess
 import sys
 
 import pytest
-from support.children import environment
-from support.progress import without_progress
-from support.unseen import HIDE, namespaces
+from support.commands.progress_lines import without_progress
+from support.processes.children import environment
+from support.processes.hidden_folder import HIDE, namespaces
 
 SRUN = f"""#!/bin/sh
 while [ "${{1#--}}" != "$1" ]; do

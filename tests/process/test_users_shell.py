@@ -1,7 +1,7 @@
 """A user's program inherits the user's shell environment in the rehearsal and in every run."""
 
 import pytest
-from support import users_shell
+from support.processes import users_shell
 
 REHEARSALS = 3
 RUNS = 2

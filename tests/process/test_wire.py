@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 import zmq
-from support import fake_plans
-from support.fake_worker import report_of
-from support.hostile import dealer
+from support.plans import fake_plans
+from support.workers.fake_worker import report_of
+from support.workers.hostile_peers import dealer
 
 from esper_ab.contracts.codec import encode
 from esper_ab.contracts.messages import Assign, Hello, Progress, Release, Stop

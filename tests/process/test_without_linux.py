@@ -4,10 +4,10 @@ import json
 import os
 
 import pytest
-from support.children import python
-from support.elsewhere import csv_text, drawn, rows, scales
-from support.journals import write
-from support.synthetic import Synthetic
+from support.journals.ready_journals import write
+from support.journals.synthetic import Synthetic
+from support.outcomes.csv_outcomes import csv_text, drawn, rows, scales
+from support.processes.children import python
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.control.preflight import check_launcher

@@ -6,9 +6,9 @@ import subprocess
 import sys
 
 import pytest
-from support.being_killed import alive, worker_pids, workers_when_recorded
-from support.children import environment
-from support.patience import eventually
+from support.coordinators.killed_processes import alive, worker_pids, workers_when_recorded
+from support.processes.children import environment
+from support.processes.waiting import eventually
 
 from esper_ab.journal.events import EpisodeRecorded, ExperimentEnded
 from esper_ab.journal.lock import JOURNAL_NAME
@@ -20,7 +20,7 @@ PATIENCE_S = 60.0
 def start_experiment(experiment_dir, sockets):
     """Start a coordinator in its own session and return once two workers have each recorded an episode."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "support.fake_experiment", experiment_dir, "30000"],
+        [sys.executable, "-m", "support.coordinators.fake_experiment", experiment_dir, "30000"],
         env=environment(TMPDIR=sockets),
         stderr=subprocess.PIPE,
         text=True,

@@ -8,10 +8,10 @@ import zlib
 from pathlib import Path
 
 import pytest
-from support.children import environment
-from support.in_process import esper_ab
-from support.journals import planted_effect, write
-from support.progress import without_progress
+from support.commands.in_process import esper_ab
+from support.commands.progress_lines import without_progress
+from support.journals.ready_journals import planted_effect, write
+from support.processes.children import environment
 
 from esper_ab.journal.events import AnyEvent, Incident, RunEvaluated
 from esper_ab.journal.lock import JOURNAL_NAME

@@ -1,8 +1,8 @@
 """Every input that is refused is told the same as when its text was last looked at, word for word."""
 
 import pytest
-from support.refusal_sites import sites
-from support.refusals import Refusal, coverage, expected, given, listed, refusals
+from support.goldens.refusal_sites import sites
+from support.goldens.refusals import Refusal, coverage, expected, given, listed, refusals
 
 
 @pytest.mark.parametrize("refusal", refusals(), ids=lambda refusal: refusal.id)

@@ -8,7 +8,7 @@ import torch
 from benchmarks import coordination
 from benchmarks.worlds import Case, assert_equal
 from refresh_docs import PRODUCTS, ROOT, commits_since
-from support.command_lines import check_command_line
+from support.commands.command_lines import check_command_line
 
 SCRIPTS = ROOT / "scripts"
 SHELL = sorted(path for path in SCRIPTS.iterdir() if path.is_file() and path.read_text().startswith("#!"))

@@ -6,8 +6,8 @@ The fast test takes a seeded sample of fields and values, the slow one many more
 import random
 
 import pytest
-from support import foreign_numbers as foreign
-from support.synthetic import Synthetic
+from support.journals import foreign_numbers as foreign
+from support.journals.synthetic import Synthetic
 
 TREES = foreign.trees(Synthetic(replicates=6, episodes=2, n_envs=1, eval_episodes=1, more=2).events())
 FIRSTS = {tree["kind"]: number for number, tree in reversed(list(enumerate(TREES)))}

@@ -11,9 +11,10 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 from rich.console import Console
-from support import fake_plans, journals, synthetic
-from support.evil_text import EVIL, acts
-from support.fake_worker import report_of
+from support.files.hostile_text import EVIL, acts
+from support.journals import ready_journals, synthetic
+from support.plans import fake_plans
+from support.workers.fake_worker import report_of
 
 from esper_ab.commands import cli
 from esper_ab.commands._exit_status import invoke
@@ -63,7 +64,7 @@ def report(events):
 
 @pytest.fixture(scope="module")
 def experiment_dir(events, tmp_path_factory):
-    folder = journals.write(tmp_path_factory.mktemp("evil"), events)
+    folder = ready_journals.write(tmp_path_factory.mktemp("evil"), events)
     (folder / "logs").mkdir()
     (folder / "logs" / "a-0.log").write_text(f"fine\n{EVIL}\n")
     return folder
@@ -213,7 +214,7 @@ def test_a_journal_cannot_name_a_file_outside_the_experiment(tmp_path):
             started.plan, blocks=(msgspec.structs.replace(block, runs=(evil, *rest)), *others)
         )
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
-        journals.write(folder, [msgspec.structs.replace(started, plan=plan)])
+        ready_journals.write(folder, [msgspec.structs.replace(started, plan=plan)])
         result = CliRunner().invoke(cli.group, ["status", str(folder)])
         assert isinstance(result.exception, JournalError)
 

@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 import pytest
 from click.testing import CliRunner
-from support import journals, synthetic
-from support.evaluating import evaluated
-from support.gym_world import gym_spec
-from support.tensor_world import make_session
+from support.commands.evaluation_child import evaluated
+from support.journals import ready_journals, synthetic
+from support.worlds.gym_world import gym_spec
+from support.worlds.tensor_world import make_session
 
 from esper_ab.commands import cli
 from esper_ab.commands._exit_status import invoke
@@ -203,7 +203,7 @@ def test_reading_commands_import_and_open_no_name_in_a_journal(tmp_path, names, 
             tree = changed
             filled = filled + 1
     assert filled > 20
-    folder = journals.write(tmp_path / "received", _holds(events, tree))
+    folder = ready_journals.write(tmp_path / "received", _holds(events, tree))
     for command, *rest in READERS:
         result = CliRunner().invoke(cli.group, [command, str(folder), *rest])
         assert caught == [], (command, result.output)

@@ -7,7 +7,7 @@ from functools import cache
 
 import msgspec
 import numpy as np
-from support.comparing import A, B, compared, design, lost, pairs_of
+from support.outcomes.compared_designs import A, B, compared, design, lost, pairs_of
 
 from esper_ab.design.design import Boundary, Design, Futility, extended
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS

@@ -6,8 +6,8 @@ import msgspec
 import numpy as np
 import pytest
 from simulation.procedure import OPEN_ENDED_SMALL, Losses, Rule, anytime, comparisons, default_looks, follow, settle
-from support.comparing import pairs_of
-from support.looks import design
+from support.outcomes.compared_designs import pairs_of
+from support.outcomes.look_designs import design
 
 from esper_ab.design.bounds import find_bounds
 from esper_ab.design.design import Boundary, Contrast

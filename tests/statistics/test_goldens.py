@@ -4,8 +4,8 @@ import copy
 
 import msgspec
 import pytest
-from support.golden import SEED, promised_and_seen, replay
-from support.golden_json import differences, names, stored
+from support.goldens.golden_experiments import SEED, promised_and_seen, replay
+from support.goldens.golden_json import differences, names, stored
 
 from esper_ab.verdict.judge import judge
 from esper_ab.verdict.looks import take_looks

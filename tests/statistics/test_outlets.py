@@ -6,10 +6,10 @@ import re
 from dataclasses import replace
 
 import pytest
-from support.golden import SEED, promised_and_seen
-from support.golden_json import stored
-from support.journals import write
-from support.synthetic import Shape, Synthetic
+from support.goldens.golden_experiments import SEED, promised_and_seen
+from support.goldens.golden_json import stored
+from support.journals.ready_journals import write
+from support.journals.synthetic import Shape, Synthetic
 
 from esper_ab.api.results import Results
 from esper_ab.contracts.answer_files import VERDICT

@@ -5,7 +5,8 @@ One lane adds 2 points to its runs, so the plan must counterbalance and the anal
 
 import numpy as np
 import pytest
-from support import fake_plans, fake_worker
+from support.plans import fake_plans
+from support.workers import fake_worker
 
 from esper_ab.analysis.analyse import analyse
 from esper_ab.contracts.settings import Arithmetic
@@ -33,7 +34,7 @@ def test_the_verdict_and_estimate_match_the_planted_effect(tmp_path, monkeypatch
     monkeypatch.setattr(fake_worker, "accuracy", accuracy)
     loose = Arithmetic(deterministic=False)  # so that device and start order could matter, as they do here
     plan = fake_plans.plan(seeds=10, episodes=1, steps=1, margin=2.0, arithmetic=loose)
-    experiment_run.run(plan, tmp_path, InlineLauncher("support.fake_worker:main_in_thread"), ())
+    experiment_run.run(plan, tmp_path, InlineLauncher("support.workers.fake_worker:main_in_thread"), ())
     (comparison,) = analyse(load(tmp_path).history).comparisons
     assert comparison.verdict is verdict
     assert comparison.low < effect < comparison.high

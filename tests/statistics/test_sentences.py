@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 from simulation import sentences
-from support.comparing import BETTER_A, BETTER_B, compared, design, pairs_of
+from support.outcomes.compared_designs import BETTER_A, BETTER_B, compared, design, pairs_of
 
 from esper_ab.verdict.verdict import Verdict
 

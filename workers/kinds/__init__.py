@@ -1,1 +1,1 @@
-"""One folder per kind of task, with its `KIND` in kind.py; kinds do not import each other, and nothing imports them."""
+"""One folder per kind of task, found by its name; `kind` in each has what a worker asks."""

@@ -1,1 +1,1 @@
-"""The rules of a running experiment, as pure functions: no socket, file, thread or clock is imported here."""
+"""The decisions of a running experiment, as pure functions: no socket, file, thread or clock."""

@@ -1,1 +1,1 @@
-"""A catalogue of the descriptive statistics shown with a verdict, one `STATISTIC` per file. No decision uses them."""
+"""A catalogue of the statistics shown beside a verdict, one `STATISTIC` per file. None decides."""

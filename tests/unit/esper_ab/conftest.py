@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from support.journals import three_groups, write
+from support.journals.ready_journals import three_groups, write
 
 
 @pytest.fixture(scope="module")

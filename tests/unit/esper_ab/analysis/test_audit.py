@@ -4,9 +4,19 @@ import math
 
 import msgspec
 import pytest
-from support.audited import episodes, evaluations, findings, found, only, planned, played_again, replace, with_entry
-from support.journals import one_replicate, planted_effect, same_twice, three_groups
-from support.synthetic import Shape, Synthetic
+from support.journals.audited_journals import (
+    episodes,
+    evaluations,
+    findings,
+    found,
+    only,
+    planned,
+    played_again,
+    replace,
+    with_entry,
+)
+from support.journals.ready_journals import one_replicate, planted_effect, same_twice, three_groups
+from support.journals.synthetic import Shape, Synthetic
 
 from esper_ab.analysis.analyse import analyse
 from esper_ab.journal.events import Incident, RunStarted

@@ -1,10 +1,10 @@
 """Findings on conditions of runs, on their conduct and on policy updates: each by a journal that has its cause."""
 
 import pytest
-from support import fake_plans
-from support.audited import episodes, found, only, planned, replace, updates, with_entry
-from support.journals import failed_run, planted_effect
-from support.synthetic import Shape, Synthetic
+from support.journals.audited_journals import episodes, found, only, planned, replace, updates, with_entry
+from support.journals.ready_journals import failed_run, planted_effect
+from support.journals.synthetic import Shape, Synthetic
+from support.plans import fake_plans
 
 from esper_ab.analysis.audit_comparisons import hardware
 from esper_ab.analysis.code_states import code_states

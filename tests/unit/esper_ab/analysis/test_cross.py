@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from support.audited import played_again, with_entry
-from support.journals import planted_effect, three_groups, without_evaluations
-from support.synthetic import MODES
+from support.journals.audited_journals import played_again, with_entry
+from support.journals.ready_journals import planted_effect, three_groups, without_evaluations
+from support.journals.synthetic import MODES
 
 from esper_ab.analysis.cross import cross_evaluation
 from esper_ab.journal.fold import fold

@@ -4,9 +4,9 @@ import json
 
 import numpy as np
 import pytest
-from support.audited import evaluations, replace
-from support.journals import without_evaluations
-from support.synthetic import Shape, Synthetic
+from support.journals.audited_journals import evaluations, replace
+from support.journals.ready_journals import without_evaluations
+from support.journals.synthetic import Shape, Synthetic
 
 from esper_ab.analysis.evaluation_noise import noise_of_pairs, noise_of_runs
 from esper_ab.design.episodes_text import next_text

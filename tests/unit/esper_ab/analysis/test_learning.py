@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import msgspec
 import pytest
-from support.audited import episodes
-from support.journals import one_replicate
-from support.synthetic import Shape, Synthetic
+from support.journals.audited_journals import episodes
+from support.journals.ready_journals import one_replicate
+from support.journals.synthetic import Shape, Synthetic
 
 from esper_ab.analysis.learning import Learning, greedy_gap, learning, unsettled
 from esper_ab.analysis.own_reward import misled, own_rewards

@@ -1,7 +1,7 @@
 """Pathologies of PPO updates: told of one record, and counted in columns."""
 
 import msgspec
-from support.synthetic import Synthetic
+from support.journals.synthetic import Synthetic
 
 from esper_ab.analysis.pathologies import count_pathologies, pathologies
 from esper_ab.journal.columns import Columns

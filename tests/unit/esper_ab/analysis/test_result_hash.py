@@ -2,8 +2,8 @@
 
 import msgspec
 import pytest
-from support.journals import planted_effect
-from support.synthetic import TIMING
+from support.journals.ready_journals import planted_effect
+from support.journals.synthetic import TIMING
 
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.journal.events import EpisodeRecorded, Incident, RunEvaluated, WorkerStarted

@@ -1,7 +1,7 @@
 """What is concluded from a reward audit: of random schedules alone where a sample is meant, of all behaviours else."""
 
 import pytest
-from support.audited_rewards import make_reward_audit, make_scored
+from support.rewards.audited_rewards import make_reward_audit, make_scored
 
 from esper_ab.analysis.reward_audit import findings_of
 from esper_ab.contracts.reward_audit import Varied

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from support.elsewhere import drawn, rows
+from support.outcomes.csv_outcomes import drawn, rows
 
 import esper_ab
 from esper_ab.contracts.errors import UsageError

@@ -82,7 +82,7 @@ def test_a_file_without_train_is_none(written, text):
     assert not defines_trainer(written(text))
 
 
-def test_what_is_imported_is_not_the_files_own(written):
+def test_an_imported_experiment_is_not_the_files_own(written):
     written('def get_experiment():\n    return make("there")', "elsewhere.py")
     own = written('from elsewhere import *\ncreate_x_experiment = lambda: make("x")')
     assert load_declaration(own).asked.name == "x"
@@ -130,7 +130,7 @@ def test_an_error_in_what_it_imports_has_the_files_line(written):
     assert str(caught.value) == at(path, 2) + "ValueError: deep"
 
 
-def test_what_a_file_prints_is_not_the_commands_output(written, tmp_path, capsys):
+def test_output_of_an_experiment_file_is_not_the_commands_output(written, tmp_path, capsys):
     load_declaration(written("print('hello')\nexperiment = make('x')"))
     assert capsys.readouterr().out == ""
     assert str(tmp_path) not in sys.path

@@ -5,8 +5,8 @@ from contextlib import closing
 import polars
 import pytest
 from matplotlib.image import imread
-from support.children import python
-from support.journals import failed_run, one_replicate, planted_effect, write
+from support.journals.ready_journals import failed_run, one_replicate, planted_effect, write
+from support.processes.children import python
 
 from esper_ab import load_experiment
 from esper_ab.api.results import Results

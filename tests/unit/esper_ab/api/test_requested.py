@@ -43,7 +43,7 @@ def by_name(experiment):
     return {group.name: group.settings for group in parse_experiment(experiment).groups}
 
 
-def test_what_is_exported_is_there():
+def test_every_exported_name_exists():
     assert dir(esper_ab) == sorted([*esper_ab.__all__, "__version__"])
     assert [getattr(esper_ab, name).__name__ for name in esper_ab.__all__] == [*esper_ab.__all__]
 
@@ -57,7 +57,7 @@ def test_variants_are_groups_runs_are_replicates_and_a_variants_own_settings_win
 
 
 @given(settings=SETTINGS, spelling=st.sampled_from(SPELLINGS))
-def test_however_keys_are_spelled_they_are_the_same_settings(settings, spelling):
+def test_every_spelling_of_a_key_gives_the_same_settings(settings, spelling):
     other = ABVariant("other")
     plain = ABExperiment("x", variants=[ABVariant("a", overrides=settings), other])
     spelled = ABExperiment("x", variants=[ABVariant("a", overrides=spelling(settings)), other])
@@ -164,7 +164,7 @@ def test_relative_paths_begin_where_the_file_is(tmp_path):
 # --- tracking -------------------------------------------------------------------------------------------------------
 
 
-def test_what_trackers_are_told():
+def test_trackers_receive_name_description_and_tags():
     built = (
         create_experiment("x", description="why", date="2026-01-31")
         .add_variant("a", tags=["one"], run="label")
@@ -215,7 +215,7 @@ def test_tracking_changes_nothing_that_is_asked_for():
         ),
     ],
 )
-def test_what_cannot_be_honoured_is_refused_in_one_line(made, said):
+def test_an_unsupported_option_is_refused_in_one_line(made, said):
     with pytest.raises(UsageError) as caught:
         made()
     assert said in str(caught.value)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from support.journals import planted_effect
+from support.journals.ready_journals import planted_effect
 
 from esper_ab.api.results import early_end
 from esper_ab.contracts.errors import WorkerFailed

@@ -2,8 +2,8 @@
 
 import pytest
 from msgspec.structs import replace
-from support.asking import asked, machine
-from support.audited_rewards import STEPS, make_reward_audit, make_scored
+from support.plans.requests import asked, machine
+from support.rewards.audited_rewards import STEPS, make_reward_audit, make_scored
 
 from esper_ab.campaign.audited_rewards import belonging
 from esper_ab.contracts.errors import UsageError

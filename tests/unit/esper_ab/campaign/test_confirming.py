@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import asking
+from support.plans import requests
 
 from esper_ab.campaign.campaign import Campaign, CampaignPlan, PartPlan, PriorResults
 from esper_ab.campaign.confirming import confirm, excesses
@@ -36,14 +36,14 @@ def test_unknown_memory_is_no_excess():
 
 
 def test_without_a_terminal_it_is_refused_and_the_flag_named(capsys):
-    asked = asking.experiment()
-    there = asking.machine()
+    asked = requests.experiment()
+    there = requests.machine()
     place = Path("x")
     part = PartPlan(
         name="",
         asked=asked,
         machine=there,
-        plan=asking.planned(asked, there),
+        plan=requests.planned(asked, there),
         cost=cost(1.0, 1 << 60),
         folder=place,
         prior=PriorResults(),

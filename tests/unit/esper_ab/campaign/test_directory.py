@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
-from support import asking
-from support.elsewhere import scales
+from support.outcomes.csv_outcomes import scales
+from support.plans import requests
 
 from esper_ab.campaign.campaign import Campaign, CampaignPlan, PartPlan, PriorResults
 from esper_ab.campaign.description import encode
@@ -18,8 +18,8 @@ from esper_ab.launchers.inline import InlineLauncher
 from esper_ab.settings.parts import Part
 from esper_ab.verdict.analysis_plan import Rule, make_plan
 
-MACHINE = asking.machine()
-ASKED = asking.experiment(seeds=1)
+MACHINE = requests.machine()
+ASKED = requests.experiment(seeds=1)
 
 
 def ready(directory, generated="synthetic-1"):

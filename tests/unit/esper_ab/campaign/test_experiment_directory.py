@@ -3,19 +3,19 @@
 from pathlib import Path
 
 import pytest
-from support import asking
+from support.plans import requests
 
 from esper_ab.campaign.experiment_directory import claim_new, make_experiment_directory
 from esper_ab.contracts.errors import UsageError
 from esper_ab.control.preflight import check_experiment_dir, expected_bytes
 
-MACHINE = asking.machine()
+MACHINE = requests.machine()
 
 
 def test_an_existing_experiment_directory_is_refused(tmp_path: Path) -> None:
     claim_new(tmp_path / "a" / "b")
     make_experiment_directory(
-        tmp_path / "a" / "b", asking.planned(asking.asked("shaped", "wait"), MACHINE), MACHINE, "all of the plan"
+        tmp_path / "a" / "b", requests.planned(requests.asked("shaped", "wait"), MACHINE), MACHINE, "all of the plan"
     )
     assert (tmp_path / "a" / "b" / "plan.txt").read_text() == "all of the plan\n"
     with pytest.raises(UsageError, match="--name or --output-dir"):

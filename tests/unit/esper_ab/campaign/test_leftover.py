@@ -3,7 +3,7 @@
 from contextlib import closing
 
 import pytest
-from support.short_journal import write
+from support.journals.short_journal import write
 
 from esper_ab.campaign.leftover import clear, is_leftover
 from esper_ab.contracts.errors import UsageError

@@ -1,9 +1,9 @@
 """What is not resumed: a directory with a link where something will be written, another arithmetic."""
 
 import pytest
-from support import fake_plans
-from support.journals import one_replicate, planted_effect, write
-from support.synthetic import started
+from support.journals.ready_journals import one_replicate, planted_effect, write
+from support.journals.synthetic import started
+from support.plans import fake_plans
 
 from esper_ab.campaign import machines, resuming
 from esper_ab.campaign.running import RunOptions

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from support import journals, synthetic
-from support.audited import evaluations
+from support.journals import ready_journals, synthetic
+from support.journals.audited_journals import evaluations
 
 from esper_ab.commands import _check
 from esper_ab.commands._check import examine
@@ -54,7 +54,7 @@ def with_files(experiment_dir, events):
             kept.append(event)
     for file in checkpoints[-2:]:
         put(experiment_dir, file)
-    return journals.write(experiment_dir, kept)
+    return ready_journals.write(experiment_dir, kept)
 
 
 def put(experiment_dir, file, data=POLICY):
@@ -66,14 +66,14 @@ def put(experiment_dir, file, data=POLICY):
 
 def in_progress():
     """One replicate, stopped after three of eight episodes."""
-    events = journals.one_replicate()
+    events = ready_journals.one_replicate()
     third = [n for n, event in enumerate(events) if isinstance(event, EpisodeRecorded) and event.record.episode == 2]
     return events[: third[-1] + 1]
 
 
 @pytest.fixture
 def finished(tmp_path):
-    return with_files(tmp_path / "run", journals.one_replicate())
+    return with_files(tmp_path / "run", ready_journals.one_replicate())
 
 
 @pytest.fixture
@@ -207,7 +207,7 @@ def test_a_copy_of_a_users_code_that_is_not_as_planned_is_named(tmp_path, field,
         out="out",
         resumes=True,
     )
-    first, *rest = journals.one_replicate()
+    first, *rest = ready_journals.one_replicate()
     (block,) = first.plan.blocks
     code = {"reward_code": (reward,), "trainer": trainer}
     runs = tuple(replace(spec, **{field: code[field]}) for spec in block.runs)
@@ -234,7 +234,7 @@ def test_lines_that_were_appended_while_it_was_read_are_no_unfinished_line(stopp
 
 
 def test_a_journal_is_not_kept_in_memory_while_it_is_read(tmp_path):
-    journals.write(tmp_path / "long", synthetic.Synthetic(replicates=1, episodes=150, n_envs=8).events())
+    ready_journals.write(tmp_path / "long", synthetic.Synthetic(replicates=1, episodes=150, n_envs=8).events())
     tracemalloc.start()
     found = examine(tmp_path / "long")
     peak = tracemalloc.get_traced_memory()[1]
@@ -287,8 +287,8 @@ def spoil(path, how):
 @pytest.mark.parametrize("file", ["../secret", "/etc/hostname", "policies/../../secret"])
 def test_a_journal_cannot_point_outside(tmp_path, file):
     (tmp_path / "secret").write_bytes(POLICY)
-    events = evaluations(journals.one_replicate(), lambda record: replace(record, policy_file=file))
-    found = examine(journals.write(tmp_path / "run", events))
+    events = evaluations(ready_journals.one_replicate(), lambda record: replace(record, policy_file=file))
+    found = examine(ready_journals.write(tmp_path / "run", events))
     assert (found.exit_status, found.evaluations, found.faults) == (5, 0, {})
     assert "policy_file" in found.damage
 
@@ -302,6 +302,6 @@ def test_an_experiment_directory_in_use_is_looked_at(stopped):
 
 
 def test_a_path_that_is_no_utf_8_has_its_json(tmp_path, capsys):
-    there = with_files(tmp_path / os.fsdecode(b"\xff"), journals.one_replicate())
+    there = with_files(tmp_path / os.fsdecode(b"\xff"), ready_journals.one_replicate())
     assert tidy(there, "--check", "--json") == 0
     assert json.loads(capsys.readouterr().out)[0]["experiment_dir"] == str(there)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 import pytest
-from support.children import python
+from support.processes.children import python
 
 from esper_ab.commands._exit_status import invoke
 from esper_ab.contracts.errors import DiskFull

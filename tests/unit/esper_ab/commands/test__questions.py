@@ -6,8 +6,8 @@ import subprocess
 import sys
 
 import pytest
-from support.elsewhere import csv_text, drawn, rows
-from support.in_process import esper_ab
+from support.commands.in_process import esper_ab
+from support.outcomes.csv_outcomes import csv_text, drawn, rows
 
 WIDE = "seed,old,new\n" + "".join(f"{seed},{seed * 7 % 5 + 1},{seed * 3 % 7 + 20}\n" for seed in range(8))
 

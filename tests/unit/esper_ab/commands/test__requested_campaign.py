@@ -4,7 +4,7 @@ import shlex
 
 import msgspec
 import pytest
-from support.in_process import esper_ab
+from support.commands.in_process import esper_ab
 
 from esper_ab.api.files import load_declaration
 from esper_ab.commands._launch_flags import LaunchFlags

@@ -1,8 +1,8 @@
 """A citation, and rows of a table that LaTeX can set, whatever the groups are called."""
 
 from click.testing import CliRunner
-from support.journals import write
-from support.synthetic import Shape, Synthetic
+from support.journals.ready_journals import write
+from support.journals.synthetic import Shape, Synthetic
 
 from esper_ab.commands.cite import command
 

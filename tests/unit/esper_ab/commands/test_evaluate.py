@@ -5,8 +5,8 @@ import json
 
 import msgspec
 import pytest
-from support.audited import evaluations
-from support.journals import planted_effect, write
+from support.journals.audited_journals import evaluations
+from support.journals.ready_journals import planted_effect, write
 
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands.cli import group

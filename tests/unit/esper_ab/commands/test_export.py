@@ -6,7 +6,7 @@ import json
 import duckdb
 import pytest
 from click.testing import CliRunner
-from support.journals import failed_run, planted_effect, write
+from support.journals.ready_journals import failed_run, planted_effect, write
 
 from esper_ab.commands import export as program
 from esper_ab.contracts.errors import UsageError

@@ -2,10 +2,10 @@ import json
 import shlex
 
 import pytest
-from support.elsewhere import csv_text, drawn, rows, scales
-from support.in_process import done, esper_ab
-from support.journals import write
-from support.synthetic import Shape, Synthetic
+from support.commands.in_process import done, esper_ab
+from support.journals.ready_journals import write
+from support.journals.synthetic import Shape, Synthetic
+from support.outcomes.csv_outcomes import csv_text, drawn, rows, scales
 
 from esper_ab import judge_outcomes
 from esper_ab.contracts.errors import UsageError

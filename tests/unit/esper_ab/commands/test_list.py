@@ -5,7 +5,7 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from support.journals import failed_run, planted_effect, write
+from support.journals.ready_journals import failed_run, planted_effect, write
 
 from esper_ab.commands import logs
 from esper_ab.commands.list import _table

@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from support.journals import write
-from support.synthetic import Shape, Synthetic
+from support.journals.ready_journals import write
+from support.journals.synthetic import Shape, Synthetic
 
 from esper_ab.analysis.analyse import analyse
 from esper_ab.analysis.pair_spread import known_from_pairs

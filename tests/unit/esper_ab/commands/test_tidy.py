@@ -5,7 +5,7 @@ import os
 from contextlib import closing
 
 import pytest
-from support.journals import planted_effect, write
+from support.journals.ready_journals import planted_effect, write
 
 from esper_ab.commands._check import examine
 from esper_ab.commands._exit_status import invoke

@@ -5,8 +5,8 @@ import tracemalloc
 import msgpack
 import msgspec
 import pytest
-from support.hostile import BOMBS
-from support.journals import a_record_of_each_kind
+from support.journals.ready_journals import a_record_of_each_kind
+from support.workers.hostile_peers import BOMBS
 
 from esper_ab.contracts.codec import ProtocolError, decode_from_coordinator, decode_from_worker, encode
 from esper_ab.contracts.messages import EpisodeFinished, Evaluated, Failed, Hello, Release

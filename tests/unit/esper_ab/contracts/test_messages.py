@@ -9,8 +9,8 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import fake_plans
-from support.fake_worker import report_of
+from support.plans import fake_plans
+from support.workers.fake_worker import report_of
 
 from esper_ab.contracts.codec import ProtocolError, decode_from_coordinator, decode_from_worker, encode
 from esper_ab.contracts.messages import (

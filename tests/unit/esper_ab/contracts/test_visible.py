@@ -5,7 +5,7 @@ import re
 
 from hypothesis import given
 from hypothesis import strategies as st
-from support.evil_text import acts
+from support.files.hostile_text import acts
 
 from esper_ab.contracts.visible import visible, visible_json, visible_line
 

@@ -3,8 +3,8 @@
 import queue
 
 import pytest
-from support.file_size import largest
-from support.journals import planted_effect
+from support.files.file_size import largest
+from support.journals.ready_journals import planted_effect
 
 from esper_ab.contracts.errors import DiskFull, JournalError
 from esper_ab.contracts.messages import Progress

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from support import fake_plans
-from support.synthetic import started
+from support.journals.synthetic import started
+from support.plans import fake_plans
 
 from esper_ab.contracts.errors import Interrupted, WorkerFailed
 from esper_ab.contracts.worker_order import RewardCode

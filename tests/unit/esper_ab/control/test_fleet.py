@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from support import fake_plans
+from support.plans import fake_plans
 
 from esper_ab.contracts.errors import WorkerFailed
 from esper_ab.control.fleet import Fleet

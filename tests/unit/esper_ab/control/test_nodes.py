@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import fake_plans
+from support.plans import fake_plans
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import Device, Kernel, Questions

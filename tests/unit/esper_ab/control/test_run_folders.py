@@ -1,6 +1,6 @@
 """One folder per run with its resolved settings, made when the run starts."""
 
-from support import fake_plans
+from support.plans import fake_plans
 
 from esper_ab.control.run_folders import RunFolders
 from esper_ab.journal.events import PlanExtended, RunStarted

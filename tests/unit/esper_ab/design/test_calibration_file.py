@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from support.synthetic import Shape, Synthetic
+from support.journals.synthetic import Shape, Synthetic
 
 from esper_ab.analysis.calibration import calibration_of
 from esper_ab.contracts.errors import UsageError

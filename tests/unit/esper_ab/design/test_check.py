@@ -1,7 +1,7 @@
 """Settings from which no design can be made are refused, each with what to change."""
 
 import pytest
-from support import fake_plans
+from support.plans import fake_plans
 
 from esper_ab.contracts.errors import UsageError
 

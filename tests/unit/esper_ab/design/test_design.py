@@ -2,9 +2,9 @@
 
 import msgspec
 import pytest
-from support import fake_plans
-from support.comparing import design as designed
-from support.comparing import open_ended
+from support.outcomes.compared_designs import design as designed
+from support.outcomes.compared_designs import open_ended
+from support.plans import fake_plans
 
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.design.design import Contrast, default_looks, extended, rule

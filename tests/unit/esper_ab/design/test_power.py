@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 import pytest
 from scipy import stats
-from support.elsewhere import scales
+from support.outcomes.csv_outcomes import scales
 
 from esper_ab.design.design import default_looks
 from esper_ab.design.pairs_needed import pairs_needed

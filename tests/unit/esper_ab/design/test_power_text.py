@@ -6,7 +6,7 @@ import re
 import msgspec
 import pytest
 from scipy.stats import nct, t
-from support import fake_plans
+from support.plans import fake_plans
 
 from esper_ab.design.episodes_text import next_text, share_text
 from esper_ab.design.power import PowerRow, PowerTable, ReplicatesNeeded, Stops, assumed, observed

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.orders import order
+from support.plans.worker_orders import order
 
 from esper_ab.control.fleet import WorkerHandle, ending
 from esper_ab.health import control_groups

@@ -2,7 +2,7 @@
 
 import pytest
 from msgspec.structs import replace
-from support import asking
+from support.plans import requests
 
 from esper_ab.contracts.machine import Device
 from esper_ab.health import devices
@@ -10,8 +10,8 @@ from esper_ab.health import devices
 # Findings about GPUs, from what the drivers of machines that are not here have printed.
 
 
-_CPU = asking.machine()
-_GPUS = asking.machine(gpus=2, cuda_build="12.8")
+_CPU = requests.machine()
+_GPUS = requests.machine(gpus=2, cuda_build="12.8")
 _CANNOT = {"gpu_problem": "this machine has an NVIDIA GPU, but …"}
 _MIG = Device(name="cuda:0", title="NVIDIA A100-SXM4-80GB MIG 1g.10gb", uuid="", memory_bytes=10 << 30)
 _SCREEN = "| NVIDIA-SMI 570.12    Driver Version: 570.12    CUDA Version: 12.8 |"
@@ -29,13 +29,13 @@ _SCREEN = "| NVIDIA-SMI 570.12    Driver Version: 570.12    CUDA Version: 12.8 |
         (_GPUS, {"unusable_gpus": "usable: 2; not cuda:2"}, _SCREEN, None, {"gpu": "warning"}),
     ],
 )
-def test_what_is_wrong_with_gpus_is_found_and_nothing_else(machine, change, screen, pool, worst):
+def test_doctor_reports_problems_of_gpus_and_nothing_else(machine, change, screen, pool, worst):
     driver = devices.parse_driver(screen)
     found = devices.gpu_diagnoses(replace(machine, **change), driver, pool)
     assert {one.topic: one.level for one in found if one.level != "ok"} == worst
 
 
-def test_what_the_driver_and_the_environment_say_of_gpus_is_told():
+def test_doctor_reports_the_driver_and_the_gpu_environment():
     driver = devices.parse_driver(_SCREEN)
     assert (driver.version, driver.cuda) == ("570.12", "12.8")
     (gpu, _) = devices.gpu_diagnoses(_CPU, devices.Driver(), "")

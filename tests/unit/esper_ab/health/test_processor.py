@@ -25,7 +25,7 @@ def test_two_processors_of_one_architecture_have_two_names():
     assert processor.name_of_processor(unnamed) in (platform.processor(), platform.machine())
 
 
-def test_what_trains_hosts_is_named_and_its_absence_has_a_remedy():
+def test_doctor_names_the_kernel_and_a_remedy_if_it_is_missing():
     wide = Kernel(name="native-avx2", problem="not built", remedy="build it")
     found = processor.kernel((wide, Kernel(name="native-generic", build="g++ 12")), "", "")
     assert (found.level, found.what) == ("ok", "native-generic, built by g++ 12")

@@ -1,7 +1,7 @@
 """A short journal."""
 
 import pytest
-from support.short_journal import write
+from support.journals.short_journal import write
 
 from esper_ab.journal.lock import JOURNAL_NAME
 

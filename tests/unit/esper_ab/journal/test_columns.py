@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import asdict, replace
-from support.journals import one_replicate, write
+from support.journals.ready_journals import one_replicate, write
 
 from esper_ab.contracts.errors import JournalError
 from esper_ab.contracts.records import HeadUse

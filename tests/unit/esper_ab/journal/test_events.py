@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from support.journals import one_replicate
-from support.short_journal import EVENTS, fixed_clock
+from support.journals.ready_journals import one_replicate
+from support.journals.short_journal import EVENTS, fixed_clock
 
 from esper_ab.design.design import Contrast
 from esper_ab.journal.events import SCHEMA, EpisodeRecorded, LookTaken
@@ -97,6 +97,6 @@ def test_only_a_first_line_of_another_schema_names_its_writer():
         ((), (), "decided nothing"),
     ],
 )
-def test_a_look_is_told_in_words(decided, futile, told):
+def test_a_look_is_described_in_words(decided, futile, told):
     decided, futile = (tuple(Contrast(a=a, b=b) for a, b in pairs) for pairs in (decided, futile))
     assert LookTaken(replicates=6, decided=decided, leaving=(), futile=futile).outcome == told

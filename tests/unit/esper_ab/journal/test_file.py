@@ -9,8 +9,8 @@ import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from support.file_size import failing, largest
-from support.short_journal import EVENTS, complete, fixed_clock
+from support.files.file_size import failing, largest
+from support.journals.short_journal import EVENTS, complete, fixed_clock
 
 from esper_ab.contracts.errors import DiskFull, JournalError, UsageError
 from esper_ab.contracts.wording import counted
@@ -31,7 +31,7 @@ def test_no_line_is_written_that_readers_refuse(tmp_path, monkeypatch):
     assert (tmp_path / JOURNAL_NAME).read_bytes() == b""
 
 
-def test_a_journal_cut_at_any_byte_goes_on_and_keeps_what_was_cut_off(path, journal_bytes):
+def test_a_journal_cut_at_any_byte_continues_and_saves_the_torn_tail(path, journal_bytes):
     whole_lines = [at for at, byte in enumerate(journal_bytes, 1) if byte == ord("\n")]
     for cut in {*range(0, len(journal_bytes), 11), *(at + by for at in whole_lines for by in (-1, 0, 1))}:
         path.write_bytes(journal_bytes[:cut])
@@ -61,7 +61,7 @@ def test_a_damaged_journal_is_not_reopened_and_not_kept_locked(path):
 
 
 @pytest.mark.parametrize("room", [0, 1, 150, 600, 2_000])
-def test_a_line_that_somebody_has_read_stays_when_the_disk_is_full(tmp_path, monkeypatch, room):
+def test_a_line_that_a_reader_has_seen_stays_when_the_disk_is_full(tmp_path, monkeypatch, room):
     """Whoever follows the journal goes on where he was, when another process has taken it up."""
     journal = Journal(tmp_path)
     path = tmp_path / JOURNAL_NAME
@@ -198,7 +198,7 @@ def test_a_part_of_a_line_that_cannot_be_taken_back_is_cut_off_before_the_next(b
     assert list(read(path)) == EVENTS
 
 
-def test_a_journal_that_somebody_else_has_changed_is_not_written_to(begun):
+def test_a_journal_changed_by_another_process_is_not_written_to(begun):
     journal, path = begun
     journal.write()
     whole = path.read_bytes()
@@ -216,7 +216,7 @@ def test_a_journal_that_somebody_else_has_changed_is_not_written_to(begun):
     Lock(path.parent).close()
 
 
-def test_an_error_of_reading_is_told_as_one_and_leaves_no_lock(path, monkeypatch):
+def test_a_read_error_is_reported_and_releases_the_lock(path, monkeypatch):
     def fold(events):
         next(events)
         raise OSError(errno.EIO, os.strerror(errno.EIO))

@@ -3,8 +3,8 @@
 import pytest
 from msgspec import UNSET
 from msgspec.structs import replace
-from support.journals import failed_run, one_replicate, planted_effect, records_of, three_groups, write
-from support.synthetic import Synthetic
+from support.journals.ready_journals import failed_run, one_replicate, planted_effect, records_of, three_groups, write
+from support.journals.synthetic import Synthetic
 
 from esper_ab.contracts.errors import JournalError
 from esper_ab.contracts.records import Checkpoint
@@ -152,7 +152,7 @@ def test_checkpoints_are_kept_as_they_come():
         ("worker_death", False, False),
     ],
 )
-def test_what_an_incident_does_to_its_run(category, lost, failed):
+def test_an_incident_changes_the_state_of_its_run(category, lost, failed):
     history = begin(planted_effect()[0])
     entry = Incident(category=category, run_name="shaped/2", detail="", confounder="collapsed entropy")
     for event in (entry, entry, replace(entry, confounder=UNSET)):
@@ -164,7 +164,7 @@ def test_what_an_incident_does_to_its_run(category, lost, failed):
     assert not any(other.confounders or other.lost for other in history.runs.values() if other is not run)
 
 
-def test_waits_for_room_on_the_disk_are_told_apart():
+def test_pauses_for_a_full_disk_are_counted_separately():
     history = fold(
         [
             planted_effect()[0],

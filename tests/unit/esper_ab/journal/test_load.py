@@ -1,7 +1,7 @@
 """Loading and following a journal: its records stay in the file."""
 
 import pytest
-from support.journals import failed_run, one_replicate, records_of, three_groups, write
+from support.journals.ready_journals import failed_run, one_replicate, records_of, three_groups, write
 
 from esper_ab.contracts.errors import JournalError
 from esper_ab.journal.columns import NAMES

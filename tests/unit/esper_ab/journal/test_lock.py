@@ -16,8 +16,8 @@ import zlib
 from pathlib import Path
 
 import pytest
-from support.file_size import failing
-from support.short_journal import EVENTS, complete, fixed_clock
+from support.files.file_size import failing
+from support.journals.short_journal import EVENTS, complete, fixed_clock
 
 from esper_ab.commands.tidy import repair
 from esper_ab.contracts.errors import DiskFull, JournalError, UsageError
@@ -70,7 +70,7 @@ def test_no_flipped_bit_of_a_held_lock_lets_anybody_in_or_names_another_process(
 WITHOUT_NAME = r"is in use by another process, whose \.lock was removed; wait for it, stop it or choose another name"
 
 
-def test_a_removed_lock_file_lets_nobody_in(tmp_path):
+def test_a_removed_lock_file_does_not_release_the_lock(tmp_path):
     """Whoever tidies up during a run, or believes that the file is stale, locks another file of that name."""
     journal = Journal(tmp_path, fixed_clock)
     journal.append(EVENTS[0])
@@ -110,7 +110,7 @@ def test_a_lock_file_that_is_removed_while_it_is_being_locked_is_no_lock(tmp_pat
     lock.close()
 
 
-def test_who_may_only_read_cannot_lock_the_writer_out(path):
+def test_a_user_with_read_access_cannot_lock_the_writer_out(path):
     for_reading = struct.pack("hhqqi4x", fcntl.F_RDLCK, 0, 0, 0, 0)
     with path.open("rb") as reader:
         fcntl.fcntl(reader, fcntl.F_OFD_SETLK, for_reading)
@@ -137,7 +137,7 @@ def locked_by_a_reader(folder, mode, **named):
     return reader
 
 
-def test_whoever_could_read_an_old_lock_file_cannot_lock_the_owner_out(path):
+def test_a_reader_of_an_old_lock_file_cannot_lock_the_owner_out(path):
     """As a directory that was copied or unpacked has it: its `.lock` names a process that is long gone."""
     with locked_by_a_reader(path.parent, 0o644) as reader:
         assert holder(path.parent) is None, "nobody carries it out"
@@ -165,7 +165,7 @@ def test_a_lock_that_may_be_a_holders_counts(path, mode, named, words):
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
-def test_somebody_else_sees_that_a_run_is_carried_out():
+def test_another_user_sees_that_an_experiment_is_running():
     """Without being able to open .lock, which says by whom."""
     ask = (
         "import os, sys, pathlib; from esper_ab.journal.lock import holder\n"
@@ -199,7 +199,7 @@ def test_what_cannot_be_locked_is_named(tmp_path, monkeypatch, call, number, kin
     assert f"{tmp_path}/{words}" in str(refused.value)
 
 
-def test_nobody_holds_what_a_file_system_without_locks_has(path, monkeypatch):
+def test_a_file_system_without_locks_reports_no_holder(path, monkeypatch):
     path.with_name(LOCK_NAME).touch()
     for call in ("flock", "fcntl"):
         monkeypatch.setattr(fcntl, call, failing(errno.ENOSYS))
@@ -244,7 +244,7 @@ def descriptors():
         (JOURNAL_NAME, "replace it with the journal itself; nothing is written through links"),
     ],
 )
-def test_nothing_is_written_behind_a_link(path, tmp_path_factory, name, remedy):
+def test_a_symbolic_link_is_not_written_through(path, tmp_path_factory, name, remedy):
     folder = path.parent
     elsewhere = tmp_path_factory.mktemp("elsewhere") / name
     (folder / name).touch()
@@ -261,7 +261,7 @@ def test_nothing_is_written_behind_a_link(path, tmp_path_factory, name, remedy):
     assert holder(folder) is None, "nobody has it"
 
 
-def test_a_folder_in_the_place_of_the_journal_is_told(tmp_path):
+def test_a_folder_at_the_path_of_the_journal_is_reported(tmp_path):
     (tmp_path / JOURNAL_NAME).mkdir()
     with pytest.raises(UsageError, match="replace it with the journal itself"):
         Lock(tmp_path)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from support.journals import given_up, planted_effect, records_of, without_evaluations
-from support.synthetic import MODES, Shape, Synthetic
+from support.journals.ready_journals import given_up, planted_effect, records_of, without_evaluations
+from support.journals.synthetic import MODES, Shape, Synthetic
 
 from esper_ab.journal import outcomes as rules
 from esper_ab.journal.columns import Columns

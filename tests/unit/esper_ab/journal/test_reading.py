@@ -6,7 +6,7 @@ import zlib
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.short_journal import EVENTS, write
+from support.journals.short_journal import EVENTS, write
 
 from esper_ab.contracts.errors import JournalError
 from esper_ab.journal import reading as reading_module
@@ -86,7 +86,7 @@ def test_a_reading_tells_how_far_it_is(path, journal_bytes):
 
 
 @pytest.mark.parametrize("damaged", [0, 1, 2])
-def test_damage_is_told_with_the_lines_that_are_intact(path, damaged):
+def test_damage_is_reported_with_the_number_of_intact_lines(path, damaged):
     lines = path.read_bytes().splitlines(keepends=True)
     lines[damaged] = lines[damaged].replace(b'"event":', b'"event" :')
     path.write_bytes(b"".join(lines))
@@ -109,7 +109,7 @@ def test_damage_is_told_with_the_lines_that_are_intact(path, damaged):
         ),
     ],
 )
-def test_a_line_that_this_version_does_not_know_is_told_in_one_line(tmp_path, event, words):
+def test_an_unknown_event_is_refused_in_one_line(tmp_path, event, words):
     body = b'{"n":0,"prev":"00000000","t":"2026-01-31T10:15:00.123+00:00","event":%b' % event
     line = b'%b,"crc":"%08x"}\n' % (body, zlib.crc32(body))
     with pytest.raises(OtherVersion, match=words) as told:

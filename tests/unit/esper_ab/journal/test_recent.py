@@ -2,8 +2,8 @@
 
 import pytest
 from msgspec.structs import replace
-from support.journals import given_up, planted_effect, records_of
-from support.synthetic import TIMING, Shape, Synthetic
+from support.journals.ready_journals import given_up, planted_effect, records_of
+from support.journals.synthetic import TIMING, Shape, Synthetic
 
 from esper_ab.journal.events import LookTaken, RunReady
 from esper_ab.journal.fold import begin, fold

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.short_journal import EVENTS
+from support.journals.short_journal import EVENTS
 
 from esper_ab.contracts.errors import JournalError
 from esper_ab.journal import tail as load_module
@@ -35,7 +35,7 @@ def test_a_followed_journal_is_the_same_however_it_grows(tmp_path_factory, journ
     assert list(following) == []
 
 
-def test_damage_is_told_while_following(path, journal_bytes):
+def test_damage_is_reported_while_following(path, journal_bytes):
     path.write_bytes(journal_bytes[:-40])
     following = follow(path)
     assert list(following) == EVENTS[:2]

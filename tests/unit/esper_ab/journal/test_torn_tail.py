@@ -8,7 +8,7 @@ from esper_ab.journal.lock import JOURNAL_NAME
 from esper_ab.journal.torn_tail import cut_off
 
 
-def test_what_is_cut_off_is_on_disk_before_the_journal_is_shortened(path, monkeypatch, journal_bytes):
+def test_a_torn_tail_is_saved_before_the_journal_is_truncated(path, monkeypatch, journal_bytes):
     sync = os.fsync
     synced = []
     folder = path.parent

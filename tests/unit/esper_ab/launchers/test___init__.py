@@ -1,7 +1,7 @@
 """A lane stands for devices that are there now, of the kind that was planned, on one node; anything else is refused."""
 
 import pytest
-from support.orders import order
+from support.plans.worker_orders import order
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import Device

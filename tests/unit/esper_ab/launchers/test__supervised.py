@@ -10,10 +10,11 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from support import conducted, fake_plans
-from support.being_killed import alive
-from support.children import environment
-from support.orders import order
+from support.coordinators import disturbed
+from support.coordinators.killed_processes import alive
+from support.plans import fake_plans
+from support.plans.worker_orders import order
+from support.processes.children import environment
 
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.contracts import supervisor as supervisors
@@ -37,7 +38,7 @@ class Beside(Launcher):
     nodes = tuple(Node(name=name, cores=3) for name in NODES)
     own_descriptors = DESCRIPTORS * len(NODES)
 
-    def __init__(self, entry="support.fake_worker:main"):
+    def __init__(self, entry="support.workers.fake_worker:main"):
         super().__init__()
         self._entry = entry
         self.supervisors = {}
@@ -70,10 +71,10 @@ def _workers_find_what_tests_share():
 
 @pytest.fixture(scope="module")
 def on_threads(tmp_path_factory):
-    return result_hash(fold(conducted.run(tmp_path_factory.mktemp("run"), PLAN)))
+    return result_hash(fold(disturbed.run(tmp_path_factory.mktemp("run"), PLAN)))
 
 
-class Striking(conducted.Watcher):
+class Striking(disturbed.Watcher):
     """Kills the worker of run c/0 or its supervisor, once, when the run has recorded its second episode."""
 
     def __init__(self, *, supervisor):
@@ -92,11 +93,11 @@ class Striking(conducted.Watcher):
 @pytest.mark.parametrize(("supervisor", "deaths"), [(False, 1), (True, 3)])
 def test_a_worker_alone_or_all_of_a_supervisor_are_followed_by_others(tmp_path, on_threads, supervisor, deaths):
     watcher = Striking(supervisor=supervisor)
-    events = conducted.run(tmp_path / "run", PLAN, watcher, launcher=Beside())
-    assert conducted.counts(events) == {"worker_death": deaths, "restart": deaths}
+    events = disturbed.run(tmp_path / "run", PLAN, watcher, launcher=Beside())
+    assert disturbed.counts(events) == {"worker_death": deaths, "restart": deaths}
     assert result_hash(fold(events)) == on_threads
     assert not alive(watcher.pid)
-    said = conducted.incidents(events, "worker_death")
+    said = disturbed.incidents(events, "worker_death")
     assert {"was lost with its supervisor on n" in one.detail for one in said} == {supervisor}
 
 
@@ -117,7 +118,7 @@ def ordered(folder, worker="w00"):
     return order(worker=worker, experiment_dir=str(folder), log_file="logs/w00.log")
 
 
-def test_of_a_process_that_is_no_supervisor_nothing_is_believed(tmp_path):
+def test_output_of_a_process_that_is_no_supervisor_is_refused(tmp_path):
     """It says bytes that are no text; its workers are lost, and say so."""
     with begun(sys.executable, "-c", "import os, time; os.write(1, b'\\xff{}\\n'); time.sleep(600)") as supervisor:
         worker = supervisor.start(ordered(tmp_path), "")
@@ -177,7 +178,7 @@ def test_a_supervisor_that_does_not_end_a_worker_is_not_relied_on(tmp_path):
         assert worker.ended_how.startswith("was lost with its supervisor on n9")
 
 
-def test_nobody_waits_for_the_last_words_of_a_lost_supervisor(tmp_path):
+def test_a_lost_supervisor_is_not_waited_for(tmp_path):
     """A child of it keeps its standard error open. The coordinator, which has one thread, goes on meanwhile."""
     count = 16
     waited_s = []

@@ -4,8 +4,8 @@ import os
 import resource
 
 import pytest
-from support.children import python
-from support.orders import order
+from support.plans.worker_orders import order
+from support.processes.children import python
 
 from esper_ab.launchers.inline import InlineLauncher
 
@@ -13,9 +13,10 @@ GIVEN_UP = """
 import atexit, sys
 from esper_ab.commands.cli import main
 from esper_ab.launchers.inline import InlineLauncher
-from support.orders import order
+from support.plans.worker_orders import order
 atexit.register(sys.stdout.write, "torn down")
-InlineLauncher("support.hanging:main").start(order(experiment_dir=sys.argv.pop(1), log_file="w00.log")).kill()
+launcher = InlineLauncher("support.workers.hanging_worker:main")
+launcher.start(order(experiment_dir=sys.argv.pop(1), log_file="w00.log")).kill()
 sys.exit(main())
 """
 
@@ -49,7 +50,7 @@ def two_descriptors_free():
 
 def test_a_worker_that_finds_too_few_descriptors_keeps_none(two_descriptors_free):
     with pytest.raises(OSError, match="Too many open files"):
-        InlineLauncher("support.hanging:main", "tcp").start(order(server_key="a key"))
+        InlineLauncher("support.workers.hanging_worker:main", "tcp").start(order(server_key="a key"))
     for descriptor in two_descriptors_free:
         assert os.open(os.devnull, os.O_RDONLY) == descriptor
     for descriptor in two_descriptors_free:

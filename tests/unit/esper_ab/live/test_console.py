@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from support import children
+from support.processes import children
 
 from esper_ab.live.console import CONSOLE_NAME, waiting
 

@@ -6,8 +6,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from support.in_process import done
-from support.journals import planted_effect, write
+from support.commands.in_process import done
+from support.journals.ready_journals import planted_effect, write
 
 from esper_ab.contracts.answer_files import PAGE, VERDICT
 from esper_ab.journal.load import load
@@ -51,7 +51,7 @@ def test_a_follower_that_comes_before_the_report_waits_for_it(trained, monkeypat
 
 
 @pytest.mark.parametrize("command", FOLLOW)
-def test_nobody_waits_for_a_report_of_a_process_that_has_ended(trained, monkeypatch, command):
+def test_follow_does_not_wait_for_the_report_of_an_ended_process(trained, monkeypatch, command):
     monkeypatch.setattr(os, "getpid", ended_process)
     with closing(Lock(trained)):
         pass
@@ -62,7 +62,7 @@ def test_nobody_waits_for_a_report_of_a_process_that_has_ended(trained, monkeypa
 
 @pytest.mark.parametrize("command", [("status",), ("list",)])
 @pytest.mark.parametrize("before", ["no report", "a report of fewer seeds"])
-def test_who_reads_before_the_report_is_told_which_process_writes_it(trained, command, before):
+def test_follow_names_the_process_that_writes_the_report(trained, command, before):
     if before != "no report":
         build_report(trained)
         text = (trained / VERDICT).read_text()

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from support.asking import TASK, experiment, group, machine, planned, rehearsed
+from support.plans.requests import TASK, experiment, group, machine, planned, rehearsed
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import Device, UserReward

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from support.asking import experiment, group, machine, planned
+from support.plans.requests import experiment, group, machine, planned
 
 from esper_ab.contracts.settings import PPOSettings, RewardSettings
 from esper_ab.plan.budget import ENOUGH_EPISODES, EVIDENCE, enough_episodes, known_sd_of_pairs

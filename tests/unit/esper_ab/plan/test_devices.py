@@ -1,7 +1,7 @@
 """What a plan says of its devices is true for every kind of task, placement and machine."""
 
 import pytest
-from support import asking
+from support.plans import requests
 
 from esper_ab.contracts.machine import Machine, TaskFacts
 from esper_ab.contracts.measures import Measure, TaskMeasures
@@ -15,7 +15,7 @@ CARTPOLE = TaskFacts(name="gym:CartPole-v1", title="", kind="gymnasium", measure
 
 
 def growth(there: Machine, groups: str = "ab", **changes: object) -> Plan:
-    return asking.planned(asking.experiment(tuple(groups), **{"margin": 2.0} | changes), there)
+    return requests.planned(requests.experiment(tuple(groups), **{"margin": 2.0} | changes), there)
 
 
 def said(plan: Plan, there: Machine) -> str:
@@ -66,18 +66,18 @@ def said(plan: Plan, there: Machine) -> str:
 def test_devices_and_environments_per_device_of_growing_networks(
     gpus: int, changes: dict[str, object], devices: str, environments: str
 ) -> None:
-    there = asking.machine(gpus=gpus)
+    there = requests.machine(gpus=gpus)
     plan = growth(there, **changes)  # type: ignore[arg-type]
     assert said(plan, there) == devices
     assert environments_per_device(plan) == environments
 
 
 def test_gpus_of_no_use_to_gymnasium_are_counted_without_a_flag_that_would_be_refused() -> None:
-    there = asking.machine(gpus=2, tasks=(CARTPOLE,), rewards=("env",))
+    there = requests.machine(gpus=2, tasks=(CARTPOLE,), rewards=("env",))
     groups = tuple(
         Group(name=name, settings=GroupSettings(reward=RewardSettings(mode="env"))) for name in ("env", "same")
     )
-    plan = asking.planned(asking.experiment(groups=groups, task=CARTPOLE.name, n_envs=8, margin=2.0), there)
+    plan = requests.planned(requests.experiment(groups=groups, task=CARTPOLE.name, n_envs=8, margin=2.0), there)
     assert said(plan, there) == "2 on 2 CPU cores; 2 GPUs unused (Gymnasium environments run on the CPU)"
     assert environments_per_device(plan) == "cpu:0: 8 environments, cpu:1: 8"
 
@@ -94,12 +94,12 @@ def test_gpus_of_no_use_to_gymnasium_are_counted_without_a_flag_that_would_be_re
 def test_a_trainer_has_devices_but_no_environments_that_are_known(
     gpus: int, devices: tuple[str, ...], shown: str
 ) -> None:
-    rehearsed = asking.rehearsed()
-    there = asking.machine(gpus=gpus, tasks=rehearsed.tasks, trainer=rehearsed.trainer)
+    rehearsed = requests.rehearsed()
+    there = requests.machine(gpus=gpus, tasks=rehearsed.tasks, trainer=rehearsed.trainer)
     groups = ("slow:trainer.lr=0.1", "fast:trainer.lr=0.2")
-    asked = asking.asked(
+    asked = requests.asked(
         group=groups, trainer="mine.py", outcome="error", outcome_better="lower", margin=0.5, devices=devices
     )
-    plan = asking.planned(asked, there)
+    plan = requests.planned(asked, there)
     assert said(plan, there) == shown
     assert environments_per_device(plan) == ""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from support.asking import asked, experiment, machine, planned
+from support.plans.requests import asked, experiment, machine, planned
 
 from esper_ab.contracts.machine import Machine, TaskFacts
 from esper_ab.contracts.measures import Measure, TaskMeasures

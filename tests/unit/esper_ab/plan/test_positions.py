@@ -2,7 +2,7 @@
 
 import msgspec
 import pytest
-from support.asking import experiment, group, machine, planned
+from support.plans.requests import experiment, group, machine, planned
 
 from esper_ab.contracts.machine import TaskFacts, UserReward
 from esper_ab.contracts.measures import Measure, TaskMeasures

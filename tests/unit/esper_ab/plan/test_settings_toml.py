@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import asking
+from support.plans import requests
 
 from esper_ab.commands._options import gather_lists
 from esper_ab.contracts import catalog
@@ -26,7 +26,7 @@ from esper_ab.settings.settings_file import read_toml
 
 asdict = msgspec.structs.asdict
 ASKED_ALONE = {"total_timesteps": 0}  # a plan has it as episodes
-MACHINE = asking.machine(
+MACHINE = requests.machine(
     controllers=catalog.names("workers.kinds.growth.controllers"),
     native_blueprints=catalog.names("workers.kinds.growth.blueprints"),
     kernels=(Kernel(name="native-avx2", build="g++ 12; -O3; sources abc"),),
@@ -34,7 +34,7 @@ MACHINE = asking.machine(
 
 
 def planned(*groups: str, **asked: object) -> Plan:
-    return asking.planned(asking.asked(*groups, **asked), MACHINE)  # type: ignore[arg-type]
+    return requests.planned(requests.asked(*groups, **asked), MACHINE)  # type: ignore[arg-type]
 
 
 def read_again(plan: Plan, folder: Path) -> AskedExperiment:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from support import asking
+from support.plans import requests
 
 from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.settings import RewardSettings
@@ -23,16 +23,16 @@ def short(plan: Plan, there: Machine, power: str = "", width: int = 1000) -> lis
 
 def lines(groups: Sequence[str] = ("a", "b"), *, cores: int = 4, power: str = "", **changes: object) -> list[str]:
     """The lines of a plan of groups that differ in one setting."""
-    there = asking.machine(cores)
-    return short(asking.planned(asking.experiment(tuple(groups), **{"margin": 2.0} | changes), there), there, power)
+    there = requests.machine(cores)
+    return short(requests.planned(requests.experiment(tuple(groups), **{"margin": 2.0} | changes), there), there, power)
 
 
 def trained(trainer: str = "mine.py", episodes: int = 4, **facts: object) -> tuple[Plan, Machine]:
     """A plan of groups slow and fast of a trainer, of which a rehearsal found `facts`."""
     said = {"trainer": trainer, "outcome": "error", "outcome_better": "lower", "margin": 0.5, "episodes": episodes}
     groups = ("slow:trainer.lr=0.1", "fast:trainer.lr=0.2")
-    there = asking.rehearsed(**facts)
-    return asking.planned(asking.asked(group=groups, **said), there), there
+    there = requests.rehearsed(**facts)
+    return requests.planned(requests.asked(group=groups, **said), there), there
 
 
 def test_a_plan_is_six_lines() -> None:
@@ -80,9 +80,9 @@ def test_what_no_one_can_say_of_a_plan_is_no_line() -> None:
 def test_when_a_plan_decides_at_which_error_rate(changes: dict[str, object], line: str) -> None:
     """Looks are put into a plan of one look, whose bounds are found at once."""
     looks = changes.pop("looks", ())
-    there = asking.machine()
+    there = requests.machine()
     asked = {"looks": (changes["seeds"],)} if looks else {}
-    plan = asking.planned(asking.experiment(margin=2.0, **asked | changes), there)
+    plan = requests.planned(requests.experiment(margin=2.0, **asked | changes), there)
     design = msgspec.structs.replace(plan.design, looks=looks or plan.design.looks)
     assert short(msgspec.structs.replace(plan, design=design), there)[2] == line
 
@@ -126,9 +126,9 @@ def test_a_comparison_of_rewards_with_too_little_training_says_how_much_is_enoug
     episodes: int, said: bool
 ) -> None:
     """On the first screen, which stays at eight lines of a terminal."""
-    there = asking.machine()
-    rewards = tuple(asking.group(mode, reward=RewardSettings(mode=mode)) for mode in ("shaped", "simplified"))
-    plan = asking.planned(asking.experiment(groups=rewards, margin=2.0, episodes=episodes, n_envs=4), there)
+    there = requests.machine()
+    rewards = tuple(requests.group(mode, reward=RewardSettings(mode=mode)) for mode in ("shaped", "simplified"))
+    plan = requests.planned(requests.experiment(groups=rewards, margin=2.0, episodes=episodes, n_envs=4), there)
     shown = short(plan, there, "Finds much.", 100)
     assert len(shown) == (8 if said else 6)
     words = " ".join(line.strip() for line in shown)
@@ -149,8 +149,8 @@ def test_a_cpu_that_is_twice_as_fast_as_the_gpus_chosen_by_default_is_in_the_lin
     on_cpu_s: float, end: str
 ) -> None:
     """In plan.txt, where there is room, the CPU's time is given whether it is shorter or not."""
-    there = asking.machine(gpus=2)
-    plan = asking.planned(asking.experiment(margin=2.0), there)
+    there = requests.machine(gpus=2)
+    plan = requests.planned(requests.experiment(margin=2.0), there)
     cost = msgspec.structs.replace(estimate(plan.experiment, plan.lanes, there), duration_s=120.0, on_cpu_s=on_cpu_s)
     line = short_text(plan, there, cost, FOLDER, "", 1000).splitlines()[1]
     assert line == f"12 runs (2 groups x 6 seeds), 2 at a time on cuda:0 and cuda:1, {end}"
@@ -161,8 +161,8 @@ def test_a_cpu_that_is_twice_as_fast_as_the_gpus_chosen_by_default_is_in_the_lin
 
 
 def test_unused_gpus_are_in_the_line() -> None:
-    there = asking.machine(gpus=2)
-    plan = asking.planned(asking.experiment(margin=2.0, devices=("cpu",)), there)
+    there = requests.machine(gpus=2)
+    plan = requests.planned(requests.experiment(margin=2.0, devices=("cpu",)), there)
     assert " at a time on 2 CPU cores; 2 GPUs unused (--devices cuda); about " in short(plan, there)[1]
 
 
@@ -198,23 +198,23 @@ def test_the_cost_of_a_trainer_is_that_of_its_rehearsal() -> None:
 def test_a_range_of_durations_that_reads_the_same_at_both_ends_is_said_once(
     shortest_s: float, longest_s: float, said: str
 ) -> None:
-    there = asking.machine()
-    plan = asking.planned(asking.experiment(margin=2.0), there)
+    there = requests.machine()
+    plan = requests.planned(requests.experiment(margin=2.0), there)
     cost = estimate(plan.experiment, plan.lanes, there)
     cost = msgspec.structs.replace(cost, duration_s=shortest_s, longest_s=longest_s)
     assert f" CPU cores, {said} (a rough" in short_text(plan, there, cost, FOLDER, "")
 
 
 def test_what_limits_the_answer_is_shown_and_other_notes_are_not() -> None:
-    there = asking.machine()
+    there = requests.machine()
     same = msgspec.structs.replace(
-        asking.experiment(margin=2.0, unpaired=True),
+        requests.experiment(margin=2.0, unpaired=True),
         groups=(
-            asking.group("a"),
-            asking.group("b"),
+            requests.group("a"),
+            requests.group("b"),
         ),
     )
-    plan = asking.planned(same, there)
+    plan = requests.planned(same, there)
     said = [line.removeprefix("note: ") for line in short(plan, there) if line.startswith("note: ")]
     assert [note.split(":")[0] for note in said] == [
         "unpaired",

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from support.asking import FACTS, asked, planned, rehearsed, toml
+from support.plans.requests import FACTS, asked, planned, rehearsed, toml
 
 from esper_ab.campaign.experiment_directory import make_experiment_directory
 from esper_ab.contracts.errors import UsageError

@@ -5,8 +5,8 @@ from dataclasses import replace
 import msgspec
 import pytest
 from click.testing import CliRunner
-from support.journals import losing, planted_effect, write
-from support.synthetic import Shape, Synthetic
+from support.journals.ready_journals import losing, planted_effect, write
+from support.journals.synthetic import Shape, Synthetic
 
 from esper_ab.commands.compare import command
 from esper_ab.contracts.errors import UsageError

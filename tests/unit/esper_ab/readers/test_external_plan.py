@@ -3,7 +3,7 @@ import json
 from pathlib import Path
 
 import pytest
-from support.elsewhere import scales
+from support.outcomes.csv_outcomes import scales
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.readers.external_plan import make_external_plan, read_plan, save_plan, write_plan

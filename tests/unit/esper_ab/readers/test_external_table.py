@@ -1,7 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from support.elsewhere import outcomes, rows
+from support.outcomes.csv_outcomes import outcomes, rows
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.readers.external_table import observations_of

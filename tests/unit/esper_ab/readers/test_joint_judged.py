@@ -3,9 +3,9 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from support.elsewhere import scales
-from support.journals import losing, write
-from support.synthetic import Shape, Synthetic
+from support.journals.ready_journals import losing, write
+from support.journals.synthetic import Shape, Synthetic
+from support.outcomes.csv_outcomes import scales
 
 from esper_ab.analysis.observe import pairs_of
 from esper_ab.design.design import Contrast

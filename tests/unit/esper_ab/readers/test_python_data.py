@@ -5,7 +5,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from support.elsewhere import drawn, outcomes, rows
+from support.outcomes.csv_outcomes import drawn, outcomes, rows
 
 from esper_ab.contracts.errors import Unanswered, UsageError
 from esper_ab.readers.python_data import read_data

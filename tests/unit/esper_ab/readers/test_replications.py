@@ -6,8 +6,8 @@ from dataclasses import replace
 import msgspec
 import pytest
 from click.testing import CliRunner
-from support.journals import write
-from support.synthetic import Shape, Synthetic
+from support.journals.ready_journals import write
+from support.journals.synthetic import Shape, Synthetic
 
 from esper_ab.commands.compare import command
 from esper_ab.contracts.errors import UsageError

@@ -1,7 +1,7 @@
 """Seeds that are written in several ways are one seed, and the answer says so."""
 
 import pytest
-from support.elsewhere import drawn, rows
+from support.outcomes.csv_outcomes import drawn, rows
 
 from esper_ab.api.external import compare_outcomes, design_comparison, judge_outcomes
 from esper_ab.contracts.errors import UsageError

@@ -7,8 +7,15 @@ from pathlib import Path
 from statistics import fmean
 
 import pytest
-from support.journals import failed_run, given_up, planted_effect, three_groups, without_evaluations, write
-from support.synthetic import Synthetic
+from support.journals.ready_journals import (
+    failed_run,
+    given_up,
+    planted_effect,
+    three_groups,
+    without_evaluations,
+    write,
+)
+from support.journals.synthetic import Synthetic
 
 from esper_ab.api.loaded import load_experiment
 from esper_ab.contracts.errors import JournalError, UsageError

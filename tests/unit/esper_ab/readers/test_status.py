@@ -8,8 +8,15 @@ from contextlib import closing
 
 import pytest
 from rich.console import Console
-from support.journals import failed_run, planted_effect, same_twice, three_groups, without_evaluations, write
-from support.synthetic import Shape, Synthetic
+from support.journals.ready_journals import (
+    failed_run,
+    planted_effect,
+    same_twice,
+    three_groups,
+    without_evaluations,
+    write,
+)
+from support.journals.synthetic import Shape, Synthetic
 
 from esper_ab.analysis.observe import pairs_of
 from esper_ab.contracts.answer_files import VERDICT

@@ -3,7 +3,7 @@
 import re
 
 import matplotlib as mpl
-from support.journals import planted_effect, write
+from support.journals.ready_journals import planted_effect, write
 
 from esper_ab.contracts.answer_files import PAGE, SUMMARY, VERDICT
 from esper_ab.journal.lock import JOURNAL_NAME, Lock

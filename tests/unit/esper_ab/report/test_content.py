@@ -3,7 +3,7 @@
 import dataclasses
 import json
 
-from support.journals import planted_effect
+from support.journals.ready_journals import planted_effect
 
 from esper_ab.journal.events import RunEvaluated
 from esper_ab.journal.fold import fold

@@ -9,8 +9,15 @@ import re
 from pathlib import Path
 
 import pytest
-from support.journals import failed_run, one_replicate, planted_effect, same_twice, three_groups, without_evaluations
-from support.synthetic import Shape, Synthetic
+from support.journals.ready_journals import (
+    failed_run,
+    one_replicate,
+    planted_effect,
+    same_twice,
+    three_groups,
+    without_evaluations,
+)
+from support.journals.synthetic import Shape, Synthetic
 
 from esper_ab.journal.events import Incident, LookTaken, RunEvaluated, RunStarted
 from esper_ab.journal.fold import fold
@@ -216,7 +223,7 @@ def test_a_page_stays_below_a_megabyte(groups, replicates, episodes):
     assert len(render_page(experiment_report(content(fold(events)))).encode()) < 1_000_000
 
 
-def test_of_very_many_runs_some_are_drawn_one_by_one_and_captions_say_so():
+def test_figures_of_many_runs_draw_only_some_runs_and_say_so():
     def marked(replicates):
         shapes = {"a": Shape(accuracy=60.0), "b": Shape(accuracy=61.0)}
         made = Synthetic(groups=shapes, replicates=replicates, episodes=1, n_envs=1).events()
@@ -245,7 +252,7 @@ def test_every_comparison_is_in_every_rendering_and_nobody_wins(name):
         assert [one for one in everything if "".join(escape(one).split()) not in solid] == []
 
 
-def test_what_holds_for_all_comparisons_is_said_once():
+def test_a_note_on_all_comparisons_is_printed_once():
     found = contents("six groups")
     shared = set.intersection(*(set(item.caveats) for item in found.comparisons))
     assert shared

@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from support.elsewhere import drawn, outcomes, rows, scales
+from support.outcomes.csv_outcomes import drawn, outcomes, rows, scales
 
 from esper_ab.readers.external_plan import make_external_plan
 from esper_ab.readers.python_data import read_data
@@ -15,7 +15,7 @@ PLAN = make_external_plan(("new", "old"), tuple(map(str, range(10))), scales(), 
 
 
 @pytest.mark.parametrize("effect", [-5.0, 0.0, 5.0])
-def test_what_was_not_declared_says_so_at_every_verdict(effect):
+def test_every_verdict_without_a_declared_plan_says_so(effect):
     text = render_text(external_report(explore(outcomes(rows(*drawn(20, effect))), scales(), Rule())))
     assert text.startswith("EXPLORATORY.")
     assert "\nexploratory " in text

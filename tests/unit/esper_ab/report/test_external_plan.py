@@ -1,4 +1,4 @@
-from support.elsewhere import scales
+from support.outcomes.csv_outcomes import scales
 
 from esper_ab.readers.external_plan import make_external_plan
 from esper_ab.report.external_plan import render_plan

@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from support.journals import planted_effect, write
+from support.journals.ready_journals import planted_effect, write
 
 from esper_ab.readers.status_text import status_text
 from esper_ab.report.build import build_report

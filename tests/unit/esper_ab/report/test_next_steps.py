@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import msgspec
 import pytest
-from support.journals import failed_run, one_replicate, planted_effect, same_twice, three_groups
-from support.synthetic import Shape, Synthetic
+from support.journals.ready_journals import failed_run, one_replicate, planted_effect, same_twice, three_groups
+from support.journals.synthetic import Shape, Synthetic
 
 from esper_ab.campaign.extending import extension
 from esper_ab.design.check import check_design
@@ -80,7 +80,7 @@ def test_a_seed_that_changes_the_outcomes_is_not_doubted_where_every_pair_differ
     assert "check that the seed" not in said
 
 
-def test_where_a_run_failed_its_log_comes_before_more_runs():
+def test_the_log_of_a_failed_run_is_proposed_before_more_runs():
     shown = found("one seed")
     name, run = next(iter(shown.history.runs.items()))
     history = replace(shown.history, runs=shown.history.runs | {name: replace(run, failed=True)})
@@ -96,7 +96,7 @@ def test_where_a_run_failed_its_log_comes_before_more_runs():
         (1, ""),  # as of a command, of which `--outcome-over curve-mean` and `--episodes` are refused
     ],
 )
-def test_where_most_pairs_came_out_alike_another_question_is_proposed_and_not_more_pairs(episodes, command):
+def test_mostly_equal_pairs_lead_to_another_question_not_to_more_pairs(episodes, command):
     shown = found("open")
     changed = msgspec.structs.replace
     started = shown.history.started
@@ -204,7 +204,7 @@ RULES = {
 
 @pytest.mark.parametrize("name", RULES)
 @pytest.mark.parametrize("rng_seed", range(1, 5))
-def test_what_is_proposed_is_accepted(name, rng_seed, tmp_path):
+def test_proposed_commands_are_accepted(name, rng_seed, tmp_path):
     """`resume` by the rule of the experiment, `launch` with the settings of its file and the flags beside it."""
     names = ("left", "right", "third")[: 3 if name == "three groups" else 2]
     made = Synthetic(
@@ -232,7 +232,7 @@ def test_what_is_proposed_is_accepted(name, rng_seed, tmp_path):
         check_design(asked)
 
 
-def test_what_a_look_stopped_for_futility_is_not_extended_and_no_smaller_plan_is_proposed():
+def test_an_experiment_stopped_for_futility_is_proposed_no_extension():
     made = Synthetic(
         groups={"left": Shape(), "right": Shape()},
         replicates=20,

@@ -6,7 +6,7 @@ import html
 import re
 
 import pytest
-from support.journals import planted_effect
+from support.journals.ready_journals import planted_effect
 
 from esper_ab.journal.fold import fold
 from esper_ab.report.content import content
@@ -46,7 +46,7 @@ def test_the_first_screen_has_the_answer_its_figures_its_basis_and_the_next_step
     assert places == sorted(places)
 
 
-def test_what_scrolls_and_can_be_reached_by_keys_has_a_role_and_a_name(text):
+def test_a_scrollable_focusable_element_has_a_role_and_a_name(text):
     scrolling = re.findall(r'<div [^>]*tabindex="0"[^>]*>', text)
     assert all(re.search(r'role="(region|img)" aria-label="[^"]+"', one) for one in scrolling)
     assert '<div class="scroll" tabindex="0" role="region" aria-label="Outcomes by seed">' in scrolling

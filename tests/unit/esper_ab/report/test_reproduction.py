@@ -2,7 +2,7 @@
 
 import shlex
 
-from support.journals import planted_effect
+from support.journals.ready_journals import planted_effect
 
 from esper_ab.journal.fold import fold
 from esper_ab.report.content import content

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.asking import experiment, machine, planned
+from support.plans.requests import experiment, machine, planned
 
 from esper_ab.settings.eval_episodes import DEFAULT_EVAL_EPISODES, EvaluationNoise, choose_eval_episodes
 from esper_ab.stats.evaluation_noise import Components

@@ -2,7 +2,7 @@
 
 import msgspec
 import pytest
-from support.asking import TASK, asked, by_name, experiment, group, machine, planned, toml
+from support.plans.requests import TASK, asked, by_name, experiment, group, machine, planned, toml
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import Kernel, Machine

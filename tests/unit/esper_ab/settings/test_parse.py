@@ -4,7 +4,7 @@ import math
 from pathlib import Path
 
 import pytest
-from support.asking import asked, by_name, toml
+from support.plans.requests import asked, by_name, toml
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import GroupSettings, RewardSettings

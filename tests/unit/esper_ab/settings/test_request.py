@@ -1,6 +1,6 @@
 """Which of two layers wins."""
 
-from support.asking import toml
+from support.plans.requests import toml
 
 from esper_ab.settings.parse import parse
 from esper_ab.settings.request import read_request

@@ -4,7 +4,7 @@ from contextlib import nullcontext
 
 import msgspec
 import pytest
-from support.asking import TASK, asked, experiment, machine, planned
+from support.plans.requests import TASK, asked, experiment, machine, planned
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import Questions

@@ -5,7 +5,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.asking import by_name, toml
+from support.plans.requests import by_name, toml
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.records import GROUP_NAME

@@ -7,7 +7,7 @@ import pytest
 import statsmodels.api as sm
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from support.paired import accuracies
+from support.outcomes.paired_outcomes import accuracies
 
 from esper_ab.stats.adjusted_difference import adjusted_difference
 

@@ -36,7 +36,7 @@ def test_noncentral_student_is_scipys(p: float, df: int, shift: float) -> None:
     assert distributions.nct_sf(bound, df, shift) == pytest.approx(stats.nct.sf(bound, df, shift), abs=1e-12)
 
 
-def test_what_performs_an_experiment_waits_for_no_scipy() -> None:
+def test_running_an_experiment_imports_no_scipy() -> None:
     """It is a second of every launch; `load` then imports scipy.special alone."""
     script = (
         "import sys\nfrom esper_ab.control import experiment_run\nfrom esper_ab.stats import distributions\n"

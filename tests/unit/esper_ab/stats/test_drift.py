@@ -4,7 +4,7 @@ import msgspec
 import numpy as np
 import pytest
 from scipy import stats
-from support.looks import made
+from support.outcomes.look_designs import made
 
 from esper_ab.stats.drift import drift
 

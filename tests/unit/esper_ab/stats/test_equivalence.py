@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from statsmodels.stats.weightstats import ttost_paired
-from support.paired import columns, paired, varied
+from support.outcomes.paired_outcomes import columns, paired, varied
 
 from esper_ab.stats.adjusted_difference import adjusted_difference
 from esper_ab.stats.equivalence import equivalence

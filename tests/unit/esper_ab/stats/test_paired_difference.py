@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import assume, given
 from scipy import stats
-from support.paired import columns, paired
+from support.outcomes.paired_outcomes import columns, paired
 
 from esper_ab.stats.paired_difference import paired_difference
 

@@ -75,7 +75,7 @@ def test_differences_far_below_a_common_offset_are_rounding(scale):
     assert welch(a.tolist(), b.tolist()).t is None
 
 
-def test_groups_without_spread_have_no_test_however_different_their_sizes():
+def test_groups_without_spread_have_no_test_whatever_their_sizes():
     """The rounding errors of a group are relative to its own outcomes."""
     assert welch([0.1 + 0.2, 0.3] * 4, [1e-30] * 8).t is None
 
@@ -114,7 +114,7 @@ def test_one_large_pair_never_makes_another_difference_the_same():
     assert alike(a, b) == 7
 
 
-def test_groups_that_ignore_their_seed_but_for_rounding_have_no_test():
+def test_groups_that_differ_between_seeds_only_by_rounding_have_no_test():
     """One number per group, with the noise of sums in another order."""
     jitter = 1e-6 * np.array([1.0, -2.0, 3.0, 0.0, -1.0, 2.0, 1.0])
     a = 71.25 + jitter

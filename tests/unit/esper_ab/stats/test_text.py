@@ -6,7 +6,7 @@ from esper_ab.stats.text import digits_apart, p_beside, percent
 
 
 @given(st.floats(1e-12, 0.5))
-def test_what_is_not_certain_is_never_100_percent(alpha):
+def test_an_uncertain_share_is_never_shown_as_100_percent(alpha):
     said = float(percent(1.0 - alpha).removesuffix(" %"))
     assert said < 100.0
     assert (100.0 - said) == pytest.approx(100.0 * alpha, rel=0.06, abs=0.051)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from support.journals import three_groups
-from support.synthetic import Synthetic
+from support.journals.ready_journals import three_groups
+from support.journals.synthetic import Synthetic
 
 from esper_ab.commands._launch_flags import LaunchFlags
 from esper_ab.commands._requested_campaign import tracking_of

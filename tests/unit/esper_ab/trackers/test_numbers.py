@@ -1,6 +1,6 @@
 """The numbers in records, by name, for trackers. Pure. Missing values (None) are left out."""
 
-from support.journals import three_groups
+from support.journals.ready_journals import three_groups
 
 from esper_ab.journal.fold import fold
 from esper_ab.journal.outcomes import outcomes

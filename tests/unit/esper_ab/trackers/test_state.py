@@ -4,7 +4,7 @@ import json
 import os
 
 import pytest
-from support.journals import planted_effect, write
+from support.journals.ready_journals import planted_effect, write
 
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands.cli import group

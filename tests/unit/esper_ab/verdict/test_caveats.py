@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.comparing import compared, design, exploded, open_ended, small
+from support.outcomes.compared_designs import compared, design, exploded, open_ended, small
 
 from esper_ab.stats.pair import Samples
 from esper_ab.verdict.caveats import context_of

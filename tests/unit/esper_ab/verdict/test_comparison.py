@@ -2,7 +2,7 @@
 
 import msgspec
 import numpy as np
-from support.comparing import (
+from support.outcomes.compared_designs import (
     SMALL,
     above,
     compared,

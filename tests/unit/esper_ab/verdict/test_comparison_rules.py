@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.comparing import (
+from support.outcomes.compared_designs import (
     compared,
     design,
     exploded,

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.comparing import design, pairs_of
+from support.outcomes.compared_designs import design, pairs_of
 
 from esper_ab.stats.drift import drift
 from esper_ab.verdict.drift import drift_findings

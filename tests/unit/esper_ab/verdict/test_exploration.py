@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.elsewhere import drawn, outcomes, rows, scales
+from support.outcomes.csv_outcomes import drawn, outcomes, rows, scales
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.readers.python_data import read_data

@@ -5,8 +5,8 @@ from dataclasses import replace
 import msgspec
 import numpy as np
 import pytest
-from support.comparing import compared, design, exploded, lost, pairs_of
-from support.synthetic import Shape, Synthetic
+from support.journals.synthetic import Shape, Synthetic
+from support.outcomes.compared_designs import compared, design, exploded, lost, pairs_of
 
 from esper_ab.journal.fold import fold
 from esper_ab.report.content import content

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.comparing import BETTER_A, BETTER_B, compared, design, lost, pairs_of
-from support.comparing import SMALL as NOISE
+from support.outcomes.compared_designs import BETTER_A, BETTER_B, compared, design, lost, pairs_of
+from support.outcomes.compared_designs import SMALL as NOISE
 
 from esper_ab.design.design import Boundary
 from esper_ab.stats.pair import Samples

@@ -6,8 +6,8 @@ import msgspec
 import numpy as np
 import pytest
 from scipy import special, stats
-from support.comparing import pairs_of
-from support.looks import AB, DULL, anytime, design, made, spread
+from support.outcomes.compared_designs import pairs_of
+from support.outcomes.look_designs import AB, DULL, anytime, design, made, spread
 
 from esper_ab.design.design import Boundary, Futility
 from esper_ab.stats.anytime_t import log_evidence

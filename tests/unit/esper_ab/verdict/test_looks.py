@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from support.looks import AB, AC, BC, DULL, NOMINAL, anytime, design, made, situations, spread
+from support.outcomes.look_designs import AB, AC, BC, DULL, NOMINAL, anytime, design, made, situations, spread
 
 from esper_ab.design.design import Boundary, Futility, extended
 from esper_ab.stats.anytime_t import anytime_interval

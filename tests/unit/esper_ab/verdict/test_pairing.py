@@ -3,7 +3,7 @@ from functools import partial
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.elsewhere import outcomes, rows, scales
+from support.outcomes.csv_outcomes import outcomes, rows, scales
 
 from esper_ab.design.design import Contrast
 from esper_ab.verdict.pairing import pair_up, sampled

@@ -1,5 +1,5 @@
 import pytest
-from support.elsewhere import drawn, outcomes, rows, scales
+from support.outcomes.csv_outcomes import drawn, outcomes, rows, scales
 
 from esper_ab.readers.external_plan import make_external_plan
 from esper_ab.verdict.analysis_plan import Rule

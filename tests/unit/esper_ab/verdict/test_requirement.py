@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import msgspec
 import pytest
-from support.comparing import SMALL, A, B, compared, design, lost, pairs_of
-from support.journals import planted_effect, same_twice, write
+from support.journals.ready_journals import planted_effect, same_twice, write
+from support.outcomes.compared_designs import SMALL, A, B, compared, design, lost, pairs_of
 
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands.cli import group

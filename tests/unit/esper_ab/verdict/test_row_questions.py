@@ -2,7 +2,7 @@
 
 import pandas as pd
 import pytest
-from support.elsewhere import drawn
+from support.outcomes.csv_outcomes import drawn
 
 import esper_ab
 from esper_ab.contracts.errors import UsageError

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy import stats
-from support.comparing import (
+from support.outcomes.compared_designs import (
     BETTER_A,
     BETTER_B,
     above,

@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 import pytest
 from simulation.sentences import contradictions
-from support.comparing import BETTER_A, BETTER_B, SMALL, compared, design, lost, open_ended, pairs_of
+from support.outcomes.compared_designs import BETTER_A, BETTER_B, SMALL, compared, design, lost, open_ended, pairs_of
 
 from esper_ab.design.pairs_needed import MOST_NAMED
 from esper_ab.verdict.sentences import rule_sentence

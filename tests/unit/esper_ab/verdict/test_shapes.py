@@ -3,7 +3,7 @@
 import msgspec
 import numpy as np
 import pytest
-from support.comparing import compared, design, open_ended, pairs_of
+from support.outcomes.compared_designs import compared, design, open_ended, pairs_of
 
 from esper_ab.design.design import Contrast
 from esper_ab.verdict.scale import MEAN

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.comparing import SMALL, compared, design, exploded, pairs_of
+from support.outcomes.compared_designs import SMALL, compared, design, exploded, pairs_of
 
 from esper_ab.verdict.undecided import undecided_caveats
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import msgspec
 import pytest
 import torch
-from support.evaluating import evaluated
-from support.tensor_world import make_session
+from support.commands.evaluation_child import evaluated
+from support.worlds.tensor_world import make_session
 
 from esper_ab.contracts.settings import Arithmetic, RewardSettings
 from workers.run import policy_file

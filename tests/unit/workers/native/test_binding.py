@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from support.compiler import IN_CI
+from support.kernels.compiler import IN_CI
 
 from workers.native import binding, build, known_answer, library
 

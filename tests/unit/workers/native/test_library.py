@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.compiler import IN_CI, needs_compiler
+from support.kernels.compiler import IN_CI, needs_compiler
 
 from workers.native import build, library
 from workers.native.build import CannotBuild, Unusable

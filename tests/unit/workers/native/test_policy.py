@@ -14,8 +14,19 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.compiler import needs_compiler
-from support.native_policy import BUILT, RULE, Case, Fixed, batch_of, cases, near, needs_library, networks, write
+from support.kernels.compiler import needs_compiler
+from support.kernels.native_policy import (
+    BUILT,
+    RULE,
+    Case,
+    Fixed,
+    batch_of,
+    cases,
+    near,
+    needs_library,
+    networks,
+    write,
+)
 
 from esper_ab.contracts.rng import RngPath
 from workers.actor_critic import Batch, Shape

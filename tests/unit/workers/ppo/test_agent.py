@@ -5,7 +5,7 @@ import math
 import msgspec
 import numpy as np
 import pytest
-from support.ppo_agents import ARITHMETICS, TORCH, make_agent
+from support.kernels.ppo_agents import ARITHMETICS, TORCH, make_agent
 
 from esper_ab.contracts.records import PPOUpdate
 from esper_ab.contracts.rng import RngPath

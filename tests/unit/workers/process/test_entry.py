@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from support import fake_plans
-from support.children import python
-from support.orders import order
+from support.plans import fake_plans
+from support.plans.worker_orders import order
+from support.processes.children import python
 
 from esper_ab.contracts.errors import CodeChanged, OutOfMemory, UserCodeFailed
 from esper_ab.contracts.messages import Assign

@@ -5,8 +5,8 @@ import time
 
 import pytest
 import zmq
-from support import fake_plans
-from support.hostile import admitted, curve
+from support.plans import fake_plans
+from support.workers.hostile_peers import admitted, curve
 
 from esper_ab.contracts.messages import Cancel
 from esper_ab.control.hub import Hub, Received

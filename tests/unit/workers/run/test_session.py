@@ -8,8 +8,8 @@ import msgspec
 import numpy as np
 import pytest
 import torch
-from support.evaluating import question
-from support.tensor_world import make_session, quiet
+from support.commands.evaluation_child import question
+from support.worlds.tensor_world import make_session, quiet
 
 from esper_ab.contracts.errors import UserCodeFailed
 from esper_ab.contracts.records import EpisodeRecord, EvaluatedEpisode, EvaluationRecord

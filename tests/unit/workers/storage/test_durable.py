@@ -13,9 +13,9 @@ from typing import Any
 
 import msgspec
 import pytest
-from support.fake_worker import TIMING
-from support.orders import order
-from support.tensor_world import make_session, quiet
+from support.plans.worker_orders import order
+from support.workers.fake_worker import TIMING
+from support.worlds.tensor_world import make_session, quiet
 
 from esper_ab.contracts.message import Message
 from esper_ab.contracts.messages import Assign, Cancel, EpisodeFinished, Evaluated, Progress, Ready, Release, Stop

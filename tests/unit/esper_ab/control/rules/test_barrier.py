@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.drawn import Choices
+from support.outcomes.drawn_decisions import Choices
 
 from esper_ab.control.rules import barrier
 from esper_ab.control.rules.barrier import ReleaseRuns

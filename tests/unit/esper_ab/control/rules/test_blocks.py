@@ -1,8 +1,8 @@
 """Which decided releases the end of a round records."""
 
 import pytest
-from support import fake_plans
-from support.synthetic import started
+from support.journals.synthetic import started
+from support.plans import fake_plans
 
 from esper_ab.control.rules.blocks import BlocksInProgress
 from esper_ab.journal.fold import begin

@@ -1,10 +1,10 @@
 """What the machine commands besides events: warnings, workers that are ended, and the disk before it goes on."""
 
 import pytest
-from support import fake_plans
-from support.drawn import Choices
-from support.fake_worker import report_of
-from support.machine_world import World, limits_of
+from support.outcomes.drawn_decisions import Choices
+from support.plans import fake_plans
+from support.workers.fake_worker import report_of
+from support.worlds.machine_world import World, limits_of
 
 from esper_ab.contracts.messages import Failed, Release
 from esper_ab.control.rules import commands

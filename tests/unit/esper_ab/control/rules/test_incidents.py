@@ -2,10 +2,10 @@
 
 import pytest
 from msgspec.structs import replace
-from support import fake_plans
-from support.journals import planted_effect
-from support.orders import order
-from support.synthetic import started
+from support.journals.ready_journals import planted_effect
+from support.journals.synthetic import started
+from support.plans import fake_plans
+from support.plans.worker_orders import order
 
 from esper_ab.analysis.pathologies import UNTRAINED_UPDATES
 from esper_ab.contracts.messages import PROTOCOL, EpisodeFinished, Hello, Ready

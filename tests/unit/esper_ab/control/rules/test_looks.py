@@ -5,9 +5,9 @@ look, `a1` and `a2` are an A/A.
 """
 
 import pytest
-from support import fake_plans
-from support.machine_world import World
-from support.synthetic import started
+from support.journals.synthetic import started
+from support.plans import fake_plans
+from support.worlds.machine_world import World
 
 from esper_ab.analysis.observe import progress_of
 from esper_ab.control.rules.looks import due, may_start

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from support import fake_plans
-from support.drawn import Choices
-from support.machine_world import World, limits_of
+from support.outcomes.drawn_decisions import Choices
+from support.plans import fake_plans
+from support.worlds.machine_world import World, limits_of
 
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.contracts.errors import Interrupted, WorkerFailed, WorkerHung

@@ -1,9 +1,9 @@
 """When a failure of the user's own program costs a seed, and when it ends the experiment."""
 
 import pytest
-from support import fake_plans
-from support.fake_plans import of_trainer
-from support.machine_world import World, limits_of
+from support.plans import fake_plans
+from support.plans.fake_plans import of_trainer
+from support.worlds.machine_world import World, limits_of
 
 from esper_ab.journal.events import Incident
 

@@ -2,10 +2,10 @@
 
 import msgspec
 import pytest
-from support.fake_plans import plan
-from support.fake_worker import report_of
-from support.journals import planted_effect
-from support.synthetic import started
+from support.journals.ready_journals import planted_effect
+from support.journals.synthetic import started
+from support.plans.fake_plans import plan
+from support.workers.fake_worker import report_of
 
 from esper_ab.control.rules.runs import NOWHERE, arrival, assignment, event_of, same_record
 from esper_ab.control.rules.validation import Rejected

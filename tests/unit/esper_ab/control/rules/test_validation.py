@@ -5,10 +5,10 @@ import math
 import msgspec
 import pytest
 from msgspec.structs import replace
-from support import fake_plans
-from support.fake_worker import report_of
-from support.journals import a_record_of_each_kind
-from support.orders import order
+from support.journals.ready_journals import a_record_of_each_kind
+from support.plans import fake_plans
+from support.plans.worker_orders import order
+from support.workers.fake_worker import report_of
 
 from esper_ab.contracts.checkpoint_files import file_of
 from esper_ab.contracts.messages import PROTOCOL, Hello

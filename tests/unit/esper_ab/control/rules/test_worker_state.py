@@ -1,7 +1,7 @@
 """What the next incarnation of a lane's worker takes over from the one before."""
 
-from support import fake_plans
-from support.orders import order
+from support.plans import fake_plans
+from support.plans.worker_orders import order
 
 from esper_ab.contracts.messages import Failed
 from esper_ab.control.rules.worker_state import Fault, Workers

@@ -2,8 +2,8 @@
 
 import msgspec
 import pytest
-from support.journals import records_of
-from support.synthetic import Synthetic
+from support.journals.ready_journals import records_of
+from support.journals.synthetic import Synthetic
 
 from esper_ab.journal.fold import fold
 from esper_ab.kinds.growth.figures import shares

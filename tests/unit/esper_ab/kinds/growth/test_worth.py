@@ -1,9 +1,9 @@
 """Groups that do not stand clear of guessing, or of the bare host, support no EQUIVALENT."""
 
 import pytest
-from support.audited import findings, planned, replace
-from support.journals import planted_effect, three_groups, without_evaluations
-from support.synthetic import Shape, Synthetic
+from support.journals.audited_journals import findings, planned, replace
+from support.journals.ready_journals import planted_effect, three_groups, without_evaluations
+from support.journals.synthetic import Shape, Synthetic
 
 from esper_ab.analysis.analyse import analyse
 from esper_ab.journal.fold import fold

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.asking import asked
+from support.plans.requests import asked
 
 from esper_ab.contracts.errors import UsageError
 

@@ -9,9 +9,9 @@ from importlib import resources
 
 import msgspec
 import pytest
-from support.audited_rewards import make_reward_audit
-from support.elsewhere import drawn, outcomes, rows, scales
-from support.journals import one_replicate, three_groups
+from support.journals.ready_journals import one_replicate, three_groups
+from support.outcomes.csv_outcomes import drawn, outcomes, rows, scales
+from support.rewards.audited_rewards import make_reward_audit
 
 from esper_ab.journal.fold import fold
 from esper_ab.report.content import content

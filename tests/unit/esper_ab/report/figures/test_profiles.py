@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.journals import one_replicate, three_groups
+from support.journals.ready_journals import one_replicate, three_groups
 
 from esper_ab.journal.fold import fold
 from esper_ab.report.content import content

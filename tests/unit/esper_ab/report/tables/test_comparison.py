@@ -1,7 +1,7 @@
 import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from support.comparing import compared, design, pairs_of, small
+from support.outcomes.compared_designs import compared, design, pairs_of, small
 
 from esper_ab.report.tables.comparison import deciding_table, looks_table, overview_table
 from esper_ab.verdict.verdict import Verdict

@@ -1,7 +1,7 @@
 """Tables and sentences of a reward audit: every number is that of the findings, and words follow numbers."""
 
 import pytest
-from support.audited_rewards import make_played, make_reward_audit, make_scored
+from support.rewards.audited_rewards import make_played, make_reward_audit, make_scored
 
 from esper_ab.analysis.reward_audit import findings_of
 from esper_ab.contracts.reward_audit import FoundBehaviour, Varied

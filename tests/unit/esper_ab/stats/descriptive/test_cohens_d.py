@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from support.paired import accuracies
+from support.outcomes.paired_outcomes import accuracies
 
 from esper_ab.stats.descriptive.cohens_d import cohens_d
 
@@ -14,7 +14,7 @@ runs = st.lists(accuracies, min_size=2, max_size=9)
 
 
 @given(runs, runs)
-def test_it_is_the_difference_in_pooled_standard_deviations(a, b):
+def test_cohens_d_is_the_difference_in_pooled_standard_deviations(a, b):
     d = cohens_d(a, b)
     assume(d is not None)
     pooled = math.sqrt((np.var(a, ddof=1) * (len(a) - 1) + np.var(b, ddof=1) * (len(b) - 1)) / (len(a) + len(b) - 2))
@@ -26,6 +26,6 @@ def test_by_hand():
     assert cohens_d([2.0, 4.0, 6.0], [1.0, 2.0, 3.0]) == pytest.approx(2.0 / math.sqrt(2.5))
 
 
-def test_there_is_no_d_without_variation_or_of_one_run_each():
+def test_cohens_d_is_undefined_without_variation_or_with_one_run_each():
     assert cohens_d([5.0, 5.0], [4.0, 4.0]) is None
     assert cohens_d([71.0], [70.0]) is None

@@ -22,10 +22,10 @@ def test_the_limits_are_the_values_that_the_data_do_not_contradict(shift, pairs)
     assert stats.nct.cdf(t, pairs - 1, found.high * root) == pytest.approx(0.025, rel=1e-6)
 
 
-def test_there_is_none_of_differences_without_spread():
+def test_d_z_is_undefined_for_differences_without_spread():
     assert cohens_d_z([71.0] * 6, [70.0] * 6) is None
 
 
-def test_it_is_shown_in_standard_deviations_with_its_interval():
+def test_d_z_is_shown_in_standard_deviations_with_its_interval():
     found = CohensDz(d=0.5, low=-0.25, high=1.125)
     assert STATISTIC.show(found, None) == "+0.50 SD of the differences, -0.25 to +1.12 (95 %)"

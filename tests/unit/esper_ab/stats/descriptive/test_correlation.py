@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from scipy import stats
-from support.paired import columns, paired, varied
+from support.outcomes.paired_outcomes import columns, paired, varied
 
 from esper_ab.stats.descriptive.correlation import STATISTIC, pair_correlation
 

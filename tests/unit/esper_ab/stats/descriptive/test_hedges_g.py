@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.meta_analysis import effectsize_smd
-from support.paired import accuracies
+from support.outcomes.paired_outcomes import accuracies
 
 from esper_ab.stats.descriptive.hedges_g import STATISTIC, correction, hedges_g
 from esper_ab.stats.statistic import ComparisonContext
@@ -25,7 +25,7 @@ def test_hedges_g_by_its_definition(a, b):
     assert found.low <= found.g <= found.high
 
 
-def test_of_many_runs_g_and_limits_are_those_of_statsmodels():
+def test_g_and_limits_of_many_runs_equal_statsmodels():
     """It corrects g by an approximation, and its limits are normal; of 200 runs, neither matters."""
     a, b = np.add(np.random.default_rng(2).normal(0.0, 1.0, (2, 200)), [[0.6], [0.0]])
     found = hedges_g(a, b)
@@ -55,6 +55,6 @@ def test_the_line_says_that_the_interval_ignores_pairs():
     assert "(95 %)" in STATISTIC.show(found, ComparisonContext(**facts, paired=False))
 
 
-def test_there_is_no_g_without_variation_or_of_one_run_each():
+def test_hedges_g_is_undefined_without_variation_or_with_one_run_each():
     assert hedges_g([5.0, 5.0], [4.0, 4.0]) is None
     assert hedges_g([71.0], [70.0]) is None

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from scipy import stats
-from support.paired import columns, paired
+from support.outcomes.paired_outcomes import columns, paired
 
 from esper_ab.stats.descriptive.improvement import in_words, probability_of_improvement
 from esper_ab.stats.descriptive.improvement_interval import improvement_interval

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from support.paired import accuracies
+from support.outcomes.paired_outcomes import accuracies
 
 from esper_ab.stats import resampling
 from esper_ab.stats.descriptive.iqm import interquartile_means, iqm_difference
@@ -17,7 +17,7 @@ def test_interquartile_mean_is_the_mean_without_a_quarter_at_each_end(runs):
     assert interquartile_means(np.array(runs)) == pytest.approx(stats.trim_mean(runs, 0.25), rel=1e-12, abs=1e-12)
 
 
-def test_bootstrap_intervals_are_those_of_scipy_but_for_resampling():
+def test_bootstrap_intervals_equal_scipy_up_to_resampling():
     rng = np.random.default_rng(8)
     a = rng.normal(70, 3, 14)
     b = 0.5 * a + rng.normal(33, 2, 14)

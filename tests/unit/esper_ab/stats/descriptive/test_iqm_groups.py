@@ -14,7 +14,7 @@ def draw(*sizes):
 
 
 @pytest.mark.parametrize("sizes", [(14, 14), (12, 31)])
-def test_means_and_limits_are_those_of_scipy_but_for_resampling(sizes):
+def test_means_and_limits_equal_scipy_up_to_resampling(sizes):
     a, b = draw(*sizes)
     found = iqm_groups(a, b, np.random.default_rng(10))
     for runs, mean, limits in ((a, found.a, (found.low_a, found.high_a)), (b, found.b, (found.low_b, found.high_b))):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from support.paired import accuracies
+from support.outcomes.paired_outcomes import accuracies
 
 from esper_ab.stats.descriptive.mann_whitney import STATISTIC, mann_whitney
 from esper_ab.stats.statistic import ComparisonContext

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from support.paired import accuracies
+from support.outcomes.paired_outcomes import accuracies
 
 from esper_ab.stats.descriptive.permutation import permutation
 

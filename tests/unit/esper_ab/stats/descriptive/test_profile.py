@@ -6,7 +6,7 @@ import pytest
 from esper_ab.stats.descriptive.profile import profile, share_above
 
 
-def test_it_is_the_share_of_runs_above_each_threshold():
+def test_a_profile_is_the_share_of_runs_above_each_threshold():
     found = profile([1.0, 2.0, 3.0, 11.0], [4.0, 5.0])
     assert found.thresholds == pytest.approx(range(1, 12))
     assert found.a.shares == (0.75, 0.5, *(0.25,) * 8, 0.0)

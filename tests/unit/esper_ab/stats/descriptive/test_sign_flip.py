@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.paired import accuracies, columns, paired
+from support.outcomes.paired_outcomes import accuracies, columns, paired
 
 from esper_ab.stats.descriptive.sign_flip import sign_flip, smallest_p
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from support.paired import columns, paired
+from support.outcomes.paired_outcomes import columns, paired
 
 from esper_ab.stats.descriptive.signed_rank import signed_rank
 
@@ -40,7 +40,7 @@ def test_with_ties_and_zeros_p_is_that_of_plain_enumeration(rows):
 
 
 @pytest.mark.parametrize("decimals", [1, 12])
-def test_of_many_pairs_p_is_the_normal_one_of_scipy(decimals):
+def test_p_of_many_pairs_equals_scipys_normal_approximation(decimals):
     a, b = np.round(np.add(np.random.default_rng(4).normal(0.0, 1.0, (2, 150)), [[0.2], [0.0]]), decimals)
     kept = np.round(a - b, 9)
     found = signed_rank(a, b)

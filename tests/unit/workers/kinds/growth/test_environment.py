@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from support.tensor_world import device_data
+from support.worlds.tensor_world import device_data
 
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import ControllerSettings, GrowthSettings, HostKernel, RewardSettings

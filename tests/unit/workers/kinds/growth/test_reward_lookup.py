@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.reward_facts import make_facts
+from support.rewards.reward_facts import make_facts
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import UserReward

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.growth_world import Episode, make_lifecycle, random_decisions
-from support.reward_facts import GOLDEN, NAN, golden_case, make_facts, random_facts
+from support.rewards.reward_facts import GOLDEN, NAN, golden_case, make_facts, random_facts
+from support.worlds.growth_world import Episode, make_lifecycle, random_decisions
 
 from esper_ab.contracts.settings import RewardSettings
 from workers.kinds.growth.reward_terms import birth_bonus, blank_absent, discount, potential, ratio_penalty

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from gymnasium.wrappers import TimeLimit
-from support.gym_world import Walk
+from support.worlds.gym_world import Walk
 
 from esper_ab.contracts.rng import RngPath
 from workers.environments import Happened, Stopwatch, paths_below

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.gym_world import own_file
+from support.worlds.gym_world import own_file
 
 from esper_ab.contracts.machine import Questions
 from esper_ab.contracts.settings import RewardSettings

@@ -10,8 +10,8 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
-from support.gym_world import gym_session, own_file
-from support.tensor_world import quiet
+from support.worlds.gym_world import gym_session, own_file
+from support.worlds.tensor_world import quiet
 
 from esper_ab.contracts.errors import UserCodeFailed
 from esper_ab.contracts.settings import RewardSettings

@@ -8,7 +8,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from support import trainers
+from support.workers import trainers
 
 from esper_ab.contracts.measures import RESERVED, Measure, is_printable
 from esper_ab.contracts.rng import RngPath

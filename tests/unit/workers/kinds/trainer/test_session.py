@@ -4,8 +4,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from support import trainers
-from support.tensor_world import quiet
+from support.workers import trainers
+from support.worlds.tensor_world import quiet
 
 from esper_ab.contracts.errors import CodeChanged
 from esper_ab.contracts.records import EpisodeRecord, EvaluationRecord

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from support.kernel_cases import same
-from support.tensor_world import ENVS, crowded, device_data, env_path, make_bank, make_env, orders, plant
+from support.kernels.kernel_cases import same
+from support.worlds.tensor_world import ENVS, crowded, device_data, env_path, make_bank, make_env, orders, plant
 
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import ControllerSettings, HostKernel

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from support.tensor_world import BATCH, ENVS, crowded, env_path, make_env, make_session, orders, quiet
+from support.worlds.tensor_world import BATCH, ENVS, crowded, env_path, make_env, make_session, orders, quiet
 
 from workers.kinds.growth.bank.bank import Bank
 from workers.kinds.growth.bank.loss_scale import INITIAL_SCALE, LEAST_SCALE, LossScales, Scaling

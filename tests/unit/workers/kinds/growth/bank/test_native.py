@@ -6,9 +6,9 @@ import msgspec
 import numpy as np
 import pytest
 import torch
-from support.compiler import IN_CI
-from support.kernel_cases import STAGES, Case, case, compared, drawn, everything, same
-from support.tensor_world import ENVS, crowded, orders
+from support.kernels.compiler import IN_CI
+from support.kernels.kernel_cases import STAGES, Case, case, compared, drawn, everything, same
+from support.worlds.tensor_world import ENVS, crowded, orders
 
 from workers.kinds.growth.bank.bank import Bank
 from workers.kinds.growth.bank.native import _Rows

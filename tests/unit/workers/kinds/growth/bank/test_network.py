@@ -11,8 +11,8 @@ from benchmarks.kernels import per_minibatch
 from benchmarks.worlds import Case
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.no_device import META
-from support.tensor_world import BATCH, ENVS, crowded, env_path, orders, random
+from support.kernels.meta_device import META
+from support.worlds.tensor_world import BATCH, ENVS, crowded, env_path, orders, random
 
 from esper_ab.contracts import catalog
 from workers.kinds.growth.bank.network import (

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from support.tensor_world import env_path, random
+from support.worlds.tensor_world import env_path, random
 
 from workers.kinds.growth.bank.stack import SGD, Borrowed, Optimiser, Places, Stack, births, put_rows
 from workers.kinds.growth.layers import device as _device

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import torch
-from support.kernel_cases import everything
-from support.no_device import META, Calls, Held
-from support.tensor_world import BATCH, ENVS, crowded, orders
+from support.kernels.kernel_cases import everything
+from support.kernels.meta_device import META, Calls, Held
+from support.worlds.tensor_world import BATCH, ENVS, crowded, orders
 
 from esper_ab.plan import gpu_memory
 from workers.kinds.growth.datasets.task import Task

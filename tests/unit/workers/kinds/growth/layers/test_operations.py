@@ -3,8 +3,8 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from support.children import python
-from support.tensor_world import random
+from support.processes.children import python
+from support.worlds.tensor_world import random
 
 from workers.kinds.growth.layers import device as _device
 from workers.kinds.growth.layers.operations import by_groups, by_products, conv, group_norm, norm_groups

@@ -7,8 +7,8 @@ import msgspec
 import numpy as np
 import pytest
 import torch
-from support.reward_facts import take_envs
-from support.tensor_world import device_data, env_path, make_env, quiet
+from support.rewards.reward_facts import take_envs
+from support.worlds.tensor_world import device_data, env_path, make_env, quiet
 
 from esper_ab.contracts.catalog import names
 from esper_ab.contracts.settings import RewardSettings

@@ -7,7 +7,7 @@ import operator
 
 import numpy as np
 import pytest
-from support.growth_world import Episode, decision, make_lifecycle, measure, random_decisions
+from support.worlds.growth_world import Episode, decision, make_lifecycle, measure, random_decisions
 
 from esper_ab.contracts.settings import RewardSettings
 from workers.kinds.growth.facts import StepFacts

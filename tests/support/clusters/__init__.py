@@ -1,0 +1,1 @@
+"""Ray and Slurm on this machine."""

@@ -1,0 +1,1 @@
+"""Commands of `esper-ab` called by tests, and their lines."""

@@ -1,0 +1,1 @@
+"""Coordinators in processes of their own, to be disturbed and killed."""

@@ -1,0 +1,128 @@
+"""Run experiments with fake workers, and compare disturbed with undisturbed ones."""
+
+import os
+import signal
+from collections import Counter
+
+from esper_ab.control import experiment_run
+from esper_ab.control.reservation import reserved
+from esper_ab.journal.events import (
+    EpisodeRecorded,
+    Incident,
+    LookTaken,
+    MilestoneReleased,
+    PlanExtended,
+    RunEvaluated,
+    RunReady,
+    WorkerStarted,
+)
+from esper_ab.journal.fold import fold
+from esper_ab.journal.load import load
+from esper_ab.journal.lock import JOURNAL_NAME
+from esper_ab.journal.reading import read
+from esper_ab.launchers.inline import InlineLauncher
+from support.journals.ready_journals import records_of
+
+THREADS = InlineLauncher("support.workers.fake_worker:main_in_thread")
+
+
+class Watcher:
+    """An observer that keeps every event and acts on it."""
+
+    def __init__(self, act=lambda event: None):
+        self.seen = []
+        self._act = act
+
+    def observe(self, event):
+        self.seen.append(event)
+        self._act(event)
+
+
+class Striking(Watcher):
+    """Does something to the worker of a run, once, when that has recorded its second episode."""
+
+    def __init__(self, strike, run="c/0"):
+        super().__init__(self._look)
+        self._strike = strike
+        self._run = run
+        self.struck = None
+
+    def _look(self, event):
+        if isinstance(event, EpisodeRecorded) and event.record.run.name == self._run and event.record.episode == 1:
+            lane = event.record.run.device
+            self.struck = next(one for one in self.seen if isinstance(one, WorkerStarted) and one.device == lane)
+            self._strike(self.struck)
+
+
+class PressCtrlC:
+    """An observer that presses Ctrl-C when a block is released from `milestone`."""
+
+    def __init__(self, milestone):
+        self._milestone = milestone
+
+    def observe(self, event):
+        if isinstance(event, MilestoneReleased) and event.milestone == self._milestone:
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+def run(experiment_dir, plan, *observers, launcher=THREADS, limits=None):
+    """The events of a whole experiment."""
+    experiment_dir.mkdir(exist_ok=True)
+    with reserved(launcher, plan.lanes):
+        experiment_run.run(plan, experiment_dir, launcher, observers, limits)
+    return events_of(experiment_dir)
+
+
+def resume(experiment_dir, *observers, launcher=THREADS, limits=None):
+    with reserved(launcher, load(experiment_dir).history.plan.lanes):
+        experiment_run.resume(experiment_dir, launcher, observers, limits)
+    return events_of(experiment_dir)
+
+
+def events_of(experiment_dir):
+    return list(read(experiment_dir / JOURNAL_NAME))
+
+
+def digests(experiment_dir):
+    """Return the digests of every run's records, by the name of the run."""
+    runs = load(experiment_dir).history.runs
+    records = {name: (*records_of(run), *([run.evaluation] if run.evaluation else [])) for name, run in runs.items()}
+    return {name: [record.digest for record in those] for name, those in records.items()}
+
+
+def of(kind, events):
+    return [event for event in events if isinstance(event, kind)]
+
+
+def incidents(events, *categories):
+    return [entry for entry in of(Incident, events) if not categories or entry.category in categories]
+
+
+def records(events):
+    """Every record by run and milestone, with its checkpoint; AssertionError when one was journalled twice."""
+    episodes = [(event.record.run.name, event.record.episode + 1, event) for event in of(EpisodeRecorded, events)]
+    evaluations = [(event.record.run.name, -1, event) for event in of(RunEvaluated, events)]
+    found = {(run, milestone): event for run, milestone, event in (*episodes, *evaluations)}
+    assert len(found) == len(episodes) + len(evaluations)
+    return found
+
+
+def conclusions(events):
+    """Looks and extensions, in order."""
+    return of(LookTaken | PlanExtended, events)
+
+
+def states(events):
+    return {name: run.state for name, run in fold(events).runs.items()}
+
+
+def taken_up(events):
+    """Run -> the points at which its workers were ready, in order."""
+    found = {}
+    for event in of(RunReady, events):
+        found.setdefault(event.run.name, []).append(event.milestone)
+    return found
+
+
+def counts(events):
+    return Counter(entry.category for entry in of(Incident, events))

@@ -1,0 +1,46 @@
+"""A coordinator in a process of its own, with worker processes that have no torch: something to kill.
+
+    python -m support.coordinators.fake_experiment RUN_DIR EPISODES [--live]
+    python -m support.coordinators.fake_experiment RUN_DIR resume
+
+--live: as `launch`, with what outlives the terminal.
+"""
+
+import sys
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from esper_ab.commands._exit_status import invoke
+from esper_ab.control import experiment_run
+from esper_ab.launchers.local import LocalLauncher
+from esper_ab.live.console import outlive_terminal
+from esper_ab.live.terminal import LiveView
+from support.coordinators import stand_in
+from support.plans import fake_plans
+
+
+@click.command()
+@click.argument("experiment_dir", type=click.Path(path_type=Path))
+@click.argument("what")
+@click.option("--live", is_flag=True)
+def command(experiment_dir: Path, what: str, live: bool) -> None:
+    launcher = LocalLauncher("support.workers.fake_worker:main")
+    if what == "resume":
+        experiment_run.resume(experiment_dir, launcher, ())
+        return
+    plan = fake_plans.plan(episodes=int(what))
+    experiment_dir.mkdir(exist_ok=True)
+    if not live:
+        experiment_run.run(plan, experiment_dir, launcher, ())
+        return
+    outlive_terminal(experiment_dir)
+    with LiveView(plan, Console()) as view:
+        experiment_run.run(plan, experiment_dir, launcher, [view])
+    click.echo("the summary")
+
+
+if __name__ == "__main__":
+    stand_in.die_with_parent()
+    sys.exit(invoke(command, sys.argv[1:], "support.coordinators.fake_experiment"))

@@ -1,0 +1,146 @@
+"""Kill a process at a chosen moment of a chosen call. Product code does not use this module.
+
+The environment variable NEMESIS holds {identity: Death} as JSON. A process that installs its identity's death counts
+its own calls to the system and ends itself in the n-th of that kind, after a line in the file that NEMESIS_LOG names.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import signal
+import threading
+from pathlib import Path
+
+import msgspec
+import zmq
+
+from esper_ab.contracts.worker_order import WorkerOrder
+
+VARIABLE = "NEMESIS"
+LOG_VARIABLE = "NEMESIS_LOG"
+PLACES = ("journal write", "journal sync", "checkpoint write", "checkpoint sync", "checkpoint rename", "send")
+# and, of workers that have policies: "policy write", "policy sync", "policy rename"
+_WRITE = os.write
+_SYNC = (os.fsync, os.fdatasync)
+
+
+class Death(msgspec.Struct, frozen=True, kw_only=True):
+    """Die in the n-th call at `place`, before, in the middle of or after it; `how` is a signal or a hang."""
+
+    place: str
+    n: int = 1
+    moment: str = "before"
+    how: str = "SIGKILL"
+
+
+def planted(deaths: dict[str, Death], log: Path) -> dict[str, str]:
+    """What to add to the environment of a process and its children."""
+    return {VARIABLE: msgspec.json.encode(deaths).decode(), LOG_VARIABLE: str(log)}
+
+
+def struck(log: Path) -> list[tuple[str, Death]]:
+    """Who has died by this plan, and how, in order."""
+    lines = log.read_bytes().splitlines() if log.exists() else []
+    return [msgspec.json.decode(line, type=tuple[str, Death]) for line in lines]
+
+
+def worker(order: WorkerOrder) -> None:
+    """Entry of a fake worker with its death planted."""
+    from support.workers import fake_worker
+
+    install(order.identity)
+    fake_worker.main(order)
+
+
+def install(identity: str) -> None:
+    """Plant the death of `identity` into this process, if there is one."""
+    deaths = msgspec.json.decode(os.environ.get(VARIABLE, "{}"), type=dict[str, Death])
+    if identity in deaths:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        _Planted(identity, deaths[identity]).wrap()
+
+
+class _Planted:
+    def __init__(self, identity: str, death: Death) -> None:
+        self._identity = identity
+        self._death = death
+        self._calls = 0
+        self._process = os.getpid()  # forked children have deaths of their own
+
+    def wrap(self) -> None:
+        os.write = self._around(_WRITE, lambda descriptor, data: f"{_kind(descriptor)} write", _half_written)
+        for call in _SYNC:
+            setattr(os, call.__name__, self._around(call, lambda descriptor: f"{_kind(descriptor)} sync"))
+        renamed = os.replace
+        os.replace = self._around(renamed, lambda _, to: f"{_kind_of(str(to))} rename")
+        send = zmq.Socket.send
+        zmq.Socket.send = self._around(send, lambda *args, **options: "send")
+
+    def _around(self, call, place_of, half=None):
+        def wrapped(*args, **options):
+            moment = self._due(place_of(*args, **options))
+            if moment == "before":
+                self._die()
+            if moment == "middle":
+                half(*args)
+                self._die()
+            result = call(*args, **options)
+            if moment:
+                self._die()
+            return result
+
+        return wrapped
+
+    def _due(self, place: str) -> str:
+        """The moment of this call at which to die; "" for none."""
+        if place != self._death.place or os.getpid() != self._process:
+            return ""
+        self._calls += 1
+        return self._death.moment if self._calls == self._death.n else ""
+
+    def _die(self) -> None:
+        log = os.open(os.environ[LOG_VARIABLE], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        _WRITE(log, msgspec.json.encode((self._identity, self._death)) + b"\n")
+        os.close(log)
+        if self._death.how in _HANGS:
+            _HANGS[self._death.how]()
+        os.kill(os.getpid(), signal.Signals[self._death.how])
+        while self._death.how != "SIGSTOP":
+            signal.pause()
+
+
+def _busy() -> None:
+    while True:
+        pass
+
+
+def _no_thread_gets_a_turn() -> None:
+    """The regular expression engine keeps the interpreter's lock, and this takes it longer than anybody lives."""
+    re.match(r"(a+)+$", "a" * 64 + "b")
+
+
+def _deadlock() -> None:
+    lock = threading.Lock()
+    lock.acquire()
+    lock.acquire()
+
+
+_HANGS = {"busy loop": _busy, "interpreter locked": _no_thread_gets_a_turn, "deadlock": _deadlock}
+
+
+def _kind(descriptor: int) -> str:
+    return _kind_of(str(Path(f"/proc/self/fd/{descriptor}").readlink()))
+
+
+def _kind_of(path: str) -> str:
+    """The kind of file at a path; the sync of a folder counts for the files in it."""
+    for folder, kind in (("/checkpoints/", "checkpoint"), ("/policies/", "policy")):
+        if folder in path:
+            return kind
+    return "journal" if path.endswith("/events.jsonl") else "other"
+
+
+def _half_written(descriptor: int, data: bytes) -> None:
+    _WRITE(descriptor, bytes(data)[: len(data) // 2])

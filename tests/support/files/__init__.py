@@ -1,0 +1,1 @@
+"""Files and texts that cause trouble."""

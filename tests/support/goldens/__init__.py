@@ -1,0 +1,1 @@
+"""Stored experiments and stored refusals."""

@@ -1,0 +1,1 @@
+"""Journals of synthetic experiments."""

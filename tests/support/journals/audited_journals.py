@@ -1,0 +1,65 @@
+"""Journals with planted problems, and the findings of the audit."""
+
+import msgspec
+
+from esper_ab.analysis.analyse import analyse
+from esper_ab.journal.events import EpisodeRecorded, Incident, RunEvaluated
+from esper_ab.journal.fold import fold
+from support.journals.ready_journals import planted_effect
+
+replace = msgspec.structs.replace
+
+
+def findings(events):
+    """The findings of the audit of a journal, in order of weight."""
+    return analyse(fold(events)).findings
+
+
+def found(events):
+    """(kind, weight, groups) -> sentence"""
+    everything = findings(events)
+    for finding in everything:
+        assert finding.sentence.endswith(".")
+    return {(finding.kind, finding.weight, finding.groups): finding.sentence for finding in everything}
+
+
+def only(events):
+    """Return the only finding."""
+    (item,) = found(events).items()
+    return item
+
+
+def episodes(events, change, group="simplified", which=lambda record: True):
+    """The journal with the episode records of one group, or with "" of every group, replaced by `change(record)`."""
+    return [
+        EpisodeRecorded(record=change(event.record))
+        if isinstance(event, EpisodeRecorded) and group in ("", event.record.run.group_id) and which(event.record)
+        else event
+        for event in events
+    ]
+
+
+def evaluations(events, change):
+    """The journal with every evaluation replaced by `change(record)`."""
+    return [RunEvaluated(record=change(event.record)) if isinstance(event, RunEvaluated) else event for event in events]
+
+
+def played_again(events, change):
+    """The journal with every evaluation episode replaced by `change(run, episode)`."""
+    return evaluations(
+        events, lambda record: replace(record, episodes=tuple(change(record.run, played) for played in record.episodes))
+    )
+
+
+def updates(events, which=lambda record: True, **change):
+    """The journal with some numbers of the updates of `simplified` replaced."""
+    return episodes(events, lambda record: replace(record, ppo=replace(record.ppo, **change)), which=which)
+
+
+def planned(events, change):
+    """The journal with its plan replaced by `change(plan)`."""
+    return [replace(events[0], plan=change(events[0].plan)), *events[1:]]
+
+
+def with_entry(category, run="simplified/2", detail="what happened"):
+    return [*planted_effect(), Incident(category=category, run_name=run, episode=None, detail=detail)]

@@ -1,0 +1,1 @@
+"""Cases for the kernel and for policies, beside torch."""

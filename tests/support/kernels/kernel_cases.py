@@ -1,0 +1,335 @@
+"""Networks of any topology, stage and batch for the kernel and for torch, and how far apart both come out."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch.overrides import TorchFunctionMode
+
+from esper_ab.contracts import catalog
+from esper_ab.contracts.settings import GrowthSettings, HostKernel
+from support.worlds.tensor_world import env_path, plant
+from workers.kinds.growth.bank.bank import Bank
+from workers.kinds.growth.bank.native import NativeStep
+from workers.kinds.growth.bank.network import BatchStatistics
+from workers.kinds.growth.datasets.task import HostSpec, Task
+from workers.kinds.growth.layers.blueprint import (
+    Blueprint,
+    Conv,
+    Excite,
+    Norm,
+    ParamSpec,
+    Relu,
+    Towards,
+    conv_params,
+    norm_params,
+    residual,
+)
+from workers.kinds.growth.rules.seeds import SeedTable
+from workers.kinds.growth.samples import DeviceSplit
+from workers.kinds.growth.tasks.digits import TASK as DIGITS
+from workers.kinds.growth.vocabulary import Algorithm, Stage
+from workers.native import library
+
+OWN = (
+    residual("relu_first", lambda c: norm_params(c), Relu(), Norm("norm")),
+    residual(
+        "wide",
+        lambda c: (*norm_params(c, "first"), conv_params("conv", c + 3, c, 5), conv_params("back", c, c + 3, 1)),
+        Norm("first"),
+        Conv("conv"),
+        Relu(),
+        Conv("back"),
+    ),
+    residual(
+        "towards_inside",
+        lambda c: (conv_params("each", c, 1, 5), ParamSpec("scale", (1,)), conv_params("last", c, c, 3)),
+        Conv("each", depthwise=True),
+        Relu(),
+        Towards("scale"),
+        Relu(),
+        Conv("last"),
+    ),
+    residual(
+        "excited",
+        lambda c: (
+            conv_params("conv", c, c, 1),
+            ParamSpec("squeeze", (c, 3), 0.5),
+            ParamSpec("excite", (3, c), 0.5),
+            ParamSpec("bias", (c,), 0.5),
+            conv_params("each", c, 1, 3),
+        ),
+        Conv("conv"),
+        Excite("squeeze", "excite", "bias"),
+        Conv("each", depthwise=True),
+    ),
+)
+BLUEPRINTS: tuple[Blueprint, ...] = (
+    *(
+        catalog.entry("workers.kinds.growth.blueprints", name, "BLUEPRINT")
+        for name in catalog.names("workers.kinds.growth.blueprints")
+    ),
+    *OWN,
+)
+STAGES = [Stage.GERMINATED, Stage.TRAINING, Stage.BLENDING, Stage.HOLDING, Stage.FOSSILIZED]
+MODES = ("normal", "scales", "ragged")
+Seed = tuple[int, Stage, Algorithm, float, bool]  # blueprint or -1, stage, join, alpha, frozen
+
+
+def grown(host: HostSpec, sides: tuple[int, int], seeds: list[Seed], batch: int) -> tuple[Bank, SeedTable, Task]:
+    """Two networks with drawn parameters and momenta, the seeds dealt out to their slots."""
+    host = replace(host, pools=min(host.pools, host.levels))
+    task = replace(DIGITS, host=host, image=(host.in_channels, *sides), slots=tuple(map(str, range(host.levels))))
+    table = SeedTable.empty(2, host.levels)
+    rule = GrowthSettings(batch_size=batch, weight_decay=0.01)
+    bank = Bank(task, task.slots, np.arange(2), rule, torch.zeros(()))
+    bank._blueprints = BLUEPRINTS
+    bank.begin_episode([env_path(env) for env in range(2)])
+    for (env, slot), (blueprint, stage, algorithm, alpha, frozen) in zip(
+        np.ndindex(2, host.levels), seeds, strict=False
+    ):
+        if blueprint >= 0:
+            plant(bank, table, env, slot, blueprint, alpha=alpha, algorithm=algorithm)
+            table.stage[env, slot], table.frozen[env, slot] = stage, frozen
+    bank.settle()
+    draws = torch.Generator().manual_seed(batch)
+    for stack in (bank.host, *bank._seeds.values()):
+        stack.values += 0.2 * torch.randn(stack.values.shape, generator=draws)
+    bank.host.momentum += 0.01 * torch.randn(bank.host.momentum.shape, generator=draws)
+    return bank, table, task
+
+
+def precise(bank: Bank) -> Bank:
+    """The same networks for torch in float64."""
+    bank = copy.deepcopy(bank)
+    bank._dtype = bank._computed = torch.float64
+    for stack in (bank.host, *bank._seeds.values()):
+        stack.values = stack.values.double()
+        stack.momentum = stack.momentum.double()
+    bank.statistics = [BatchStatistics(s.mean.double(), s.var.double()) for s in bank.statistics]
+    return bank
+
+
+@dataclass(frozen=True)
+class Trained:
+    """Two networks after an epoch, and their mean losses in it [2]."""
+
+    bank: Bank
+    loss: torch.Tensor
+
+
+def difference(mine: Trained, theirs: Trained, rows: slice = slice(None)) -> float:
+    """The largest of all parameters, momenta, moments and losses, against the largest number of its kind."""
+    numbers, right = ((*everything(one.bank, rows), one.loss[rows]) for one in (mine, theirs))
+    pairs = zip(numbers, right, strict=True)
+    return max(float(((a.double() - b).abs().max() / (1e-3 + b.abs().max())).nan_to_num(torch.inf)) for a, b in pairs)
+
+
+def everything(bank: Bank, rows: slice | np.ndarray = slice(None)) -> list[torch.Tensor]:
+    stacks = [bank.host, *(stack for _, stack in sorted(bank._seeds.items()))]
+    moments = [value for s in bank.statistics for value in (s.mean, s.var)]
+    return [*(v[rows] for stack in stacks for v in (stack.values, stack.momentum)), *(v[rows] for v in moments)]
+
+
+def same(mine: Bank, theirs: Bank, rows: slice | np.ndarray = slice(None)) -> bool:
+    """Assert equality to the bit."""
+    return all(torch.equal(a, b) for a, b in zip(everything(mine, rows), everything(theirs, rows), strict=True))
+
+
+@dataclass(frozen=True)
+class Case:
+    """Two networks and an epoch for them. Every way of training works on a copy."""
+
+    bank: Bank
+    table: SeedTable
+    task: Task
+    split: DeviceSplit
+    order: np.ndarray
+
+    def by_torch(self) -> Trained:
+        return self._trained(copy.deepcopy(self.bank), self.split)
+
+    def in_float64(self, mode: TorchFunctionMode | None = None) -> Trained:
+        with mode or contextlib.nullcontext():
+            return self._trained(precise(self.bank), DeviceSplit(self.split.x.double(), self.split.y))
+
+    def by_kernel(self, kernel: HostKernel) -> Trained:
+        bank = copy.deepcopy(self.bank)
+        levels = tuple(range(self.task.host.levels))
+        bank._native = NativeStep(library.load(kernel), self.task, levels, BLUEPRINTS, bank._rule)
+        return self._trained(bank, self.split)
+
+    def nearby(self, number: int) -> Case:
+        """The same with parameters that differ in the fifth digit: as well conditioned, with other rounding errors."""
+        bank = copy.deepcopy(self.bank)
+        draws = torch.Generator().manual_seed(number)
+        for stack in (bank.host, *bank._seeds.values()):
+            stack.values *= 1.0 + 1e-5 * torch.randn(stack.values.shape, generator=draws)
+        return replace(self, bank=bank)
+
+    def _trained(self, bank: Bank, split: DeviceSplit) -> Trained:
+        loss, _ = bank.train_epoch(self.table, np.arange(2), split, self.order)
+        return Trained(bank, torch.from_numpy(loss))
+
+
+def drawn(mode: str, rng_seed: int) -> Case:
+    """A case by its number: `normal` like data of a task, `scales` of any size and centre, `ragged` in odd batches."""
+    draws = np.random.default_rng([rng_seed, *mode.encode()])
+    pick = lambda *choices: choices[draws.integers(len(choices))]  # noqa: E731
+    ragged = mode == "ragged"
+    scales = mode == "scales"
+    host = HostSpec(
+        in_channels=int(draws.integers(1, 4)),
+        base=pick(4, 6, 8),
+        levels=int(draws.integers(1, 5)),
+        kernel=pick(1, 3, 5),
+        pools=int(draws.integers(0, 4)),
+        classes=int(draws.integers(2, 6)),
+    )
+    least = 1 << min(host.pools, host.levels)
+    sides = (int(draws.integers(least, least + 9)), int(draws.integers(least, least + 9)))
+    seeds: list[Seed] = [
+        (pick(-1, *range(len(BLUEPRINTS))), pick(*STAGES), pick(*Algorithm), pick(0.0, 0.3, 1.0), pick(True, False))
+        for _ in range(2 * host.levels)
+    ]
+    batch = int(draws.integers(1, 12)) if ragged else int(draws.integers(2, 41))
+    last = int(draws.integers(1, batch + 1))
+    samples = batch * int(draws.integers(1, 7)) + last if ragged else int(draws.integers(2, 3 * batch))
+    centre, spread = (10.0 ** draws.uniform(-3, 3, 2)) if scales else (3.0, 1.0)
+    return case(host, sides, seeds, batch, samples, draws, centre, spread)
+
+
+def case(
+    host: HostSpec,
+    sides: tuple[int, int],
+    seeds: list[Seed],
+    batch: int,
+    samples: int,
+    draws: np.random.Generator,
+    centre: float = 3.0,
+    spread: float = 1.0,
+) -> Case:
+    """Two networks, and `samples` random images in batches of `batch`."""
+    bank, table, task = grown(host, sides, seeds, batch)
+    x = (spread * draws.standard_normal((samples, *task.image)) + centre).astype(np.float32)
+    split = DeviceSplit(torch.from_numpy(x), torch.from_numpy(draws.integers(0, host.classes, samples)))
+    return Case(bank, table, task, split, np.stack([draws.permutation(samples) for _ in range(2)]))
+
+
+class Kinks(TorchFunctionMode):
+    """Notes how near every input of a ReLU is to its kink, and every winner of a pool to the next; flips one of them.
+
+    Where a rounding error decides on which side an input lies, both sides are right.
+    """
+
+    def __init__(self, flipped: tuple[int, int] | None = None, nearest: int = 300) -> None:
+        """`flipped`: the number of a call, and the place of an input of a ReLU or of a window of a pool."""
+        super().__init__()
+        self.found: list[tuple[float, tuple[int, int]]] = []  # margin, in root mean squares of its channel; place
+        self._flipped = flipped
+        self._nearest = nearest
+        self._calls = 0
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        if func not in (F.relu, F.max_pool2d):
+            return func(*args, **(kwargs or {}))
+        call = self._calls
+        x = args[0]
+        self._calls += 1
+        chosen = self._flipped[1] if self._flipped and self._flipped[0] == call else None
+        return self._relu(call, x, chosen) if func is F.relu else self._pool(call, x, chosen)
+
+    def _relu(self, call: int, x: torch.Tensor, chosen: int | None) -> torch.Tensor:
+        self._note(call, x.detach().abs(), x.detach())
+        on = x.detach() > 0
+        if chosen is not None:
+            on[np.unravel_index(chosen, on.shape)] ^= True
+        return torch.where(on, x, 0.0 * x)
+
+    def _pool(self, call: int, x: torch.Tensor, chosen: int | None) -> torch.Tensor:
+        b, c, height, width = x.shape
+        tall = height // 2
+        wide = width // 2
+        windows = x[:, :, : 2 * tall, : 2 * wide].reshape(b, c, tall, 2, wide, 2).permute(0, 1, 2, 4, 3, 5).flatten(4)
+        values, places = windows.detach().topk(2)
+        self._note(call, values[..., 0] - values[..., 1], x.detach())
+        winners = windows.detach().argmax(4)
+        if chosen is not None:
+            at = np.unravel_index(chosen, winners.shape)
+            winners[at] = places[at][places[at] != winners[at]][0]
+        return windows.gather(4, winners[..., None])[..., 0]
+
+    def _note(self, call: int, margins: torch.Tensor, x: torch.Tensor) -> None:
+        """Keep the smallest margins; channels are the second axis of images, the last two of a seed's features.
+
+        Not those of exactly 0, as behind what is dead: they are as exact in float32.
+        """
+        axes = (0, 2, 3) if x.dim() == 4 else (0, 1, 2)
+        apart = (margins / (x.square().mean(axes, keepdim=True).sqrt() + 1e-30)).flatten()
+        apart = torch.where(apart > 0.0, apart, torch.inf)
+        near = apart.topk(min(self._nearest, apart.numel()), largest=False)
+        self.found += [(float(m), (call, int(i))) for m, i in zip(near.values, near.indices, strict=True)]
+        self.found = sorted(self.found)[: self._nearest]
+
+
+KINDS = ("near", "by one flip", "UNEXPLAINED")
+
+
+@dataclass(frozen=True)
+class Compared:
+    """How one network of a case came out: errors against float64, and against it with the best flip, if one was tried.
+
+    `torch`: the error of float32 torch; if the kernel's is larger than `times` this, the median of its errors on 16
+    cases nearby, if that is larger: rounding errors of one network may cancel by luck. `floor`: of the largest number
+    of its kind, what sums of some thousand float32 terms lose where their value cancels, as a kernel's gradient along
+    the kernel does in front of batch norm.
+    """
+
+    network: int
+    kernel: float
+    torch: float
+    flipped: float | None = None
+    times: float = 10.0
+    floor: float = 2e-5
+
+    @property
+    def kind(self) -> str:
+        bound = max(self.times * self.torch, self.floor)
+        if self.kernel <= bound:
+            return "near"
+        return "by one flip" if self.flipped is not None and self.flipped <= bound else "UNEXPLAINED"
+
+    def __str__(self) -> str:
+        flipped = self.flipped if self.flipped is None else format(self.flipped, ".1e")
+        return (
+            f"network {self.network} {self.kind}: kernel {self.kernel:.1e}, torch float32 {self.torch:.1e}, "
+            f"with one flip {flipped}"
+        )
+
+
+def compared(case: Case, kernel: HostKernel) -> Iterator[Compared]:
+    """Both networks, trained by the kernel and by torch in float32, against float64."""
+    kinks = Kinks()
+    reference = case.in_float64(kinks)
+    theirs = case.by_torch()
+    mine = case.by_kernel(kernel)
+    for network in range(2):
+        rows = slice(network, network + 1)
+        found = Compared(network, difference(mine, reference, rows), difference(theirs, reference, rows))
+        if found.kind != "near":
+            others = map(case.nearby, range(16))
+            usual = float(np.median([difference(one.by_torch(), one.in_float64(), rows) for one in others]))
+            found = replace(found, torch=max(found.torch, usual))
+        for _, place in kinks.found if found.kind != "near" else ():
+            flipped = difference(mine, case.in_float64(Kinks(place, 1)), rows)
+            if found.flipped is None or flipped < found.flipped:
+                found = replace(found, flipped=flipped)
+            if found.kind == "by one flip":
+                break
+        yield found

@@ -1,0 +1,137 @@
+"""Policies of the C++ library beside torch's in float64 with the same numbers, and batches for both."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+from esper_ab.contracts.rng import RngPath
+from support.kernels.compiler import IN_CI
+from workers.actor_critic import Batch, Shape, UpdateRule
+from workers.native import library
+from workers.native.policy import NativePolicy
+from workers.ppo.torch_policy import TorchPolicy
+
+BUILT = [kernel.name for kernel in library.kernels() if not kernel.problem]
+needs_library = pytest.mark.skipif(not BUILT and not IN_CI, reason="the kernel was not built here")
+RULE = UpdateRule(clip=0.2, value_coef=0.5, entropy_coef=0.01, max_grad_norm=0.5, lr=1e-3, target_kl=1e9)
+
+
+class WidePolicy(TorchPolicy):
+    """Torch's policy with weights, and so everything else, in float64; it sees float64, too."""
+
+    def __init__(self, shape: Shape, rng: RngPath) -> None:
+        super().__init__(shape, rng)
+        self._tensors = {name: tensor.detach().double().requires_grad_() for name, tensor in self._tensors.items()}
+        self.weights = {name: tensor.detach().numpy() for name, tensor in self._tensors.items()}
+        self.means = {name: np.zeros_like(weight) for name, weight in self.weights.items()}
+        self.squares = {name: np.zeros_like(weight) for name, weight in self.weights.items()}
+
+    def initial_memory(self, n_envs: int) -> np.ndarray:
+        return super().initial_memory(n_envs).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A network and a batch of sequences."""
+
+    shape: Shape
+    steps: int
+    sequences: int
+    memory: bool
+    ragged: bool
+    masked: bool
+    key: int
+
+
+@st.composite
+def cases(draw: st.DrawFn, least_hidden: int = 1) -> Case:
+    """Every kind of network, with any widths: below, at and beyond whole vectors."""
+    heads = draw(st.lists(st.integers(1, 9), min_size=0, max_size=6).map(tuple))
+    shape = Shape(
+        observation_width=draw(st.integers(1, 70)),
+        hidden=draw(st.integers(least_hidden, 70)),
+        head_sizes=heads,
+        dimensions=0 if heads else draw(st.integers(1, 20)),
+        memory=draw(st.sampled_from(["none", "lstm"])),
+    )
+    return Case(
+        shape,
+        draw(st.integers(1, 12)),
+        draw(st.integers(1, 12)),
+        draw(st.booleans()),
+        draw(st.booleans()),
+        draw(st.booleans()),
+        draw(st.integers(0, 2**20)),
+    )
+
+
+def networks(shape: Shape, key: int, of: ctypes.CDLL | None = None) -> tuple[WidePolicy, NativePolicy]:
+    """Both with the same random weights, far from the symmetric ones that a network starts with."""
+    wide = WidePolicy(shape, RngPath(key))
+    policy = NativePolicy(shape, RngPath(key), of or library.load(BUILT[0]))
+    rng = np.random.default_rng(key)
+    for weight in wide.weights.values():
+        noise = rng.standard_normal(weight.shape) / np.sqrt(weight.shape[-1] + 10)
+        weight[...] = (weight + noise).astype(np.float32)
+    write(wide, policy)
+    return wide, policy
+
+
+class Fixed:
+    """Masks [B, heads, widest head] that depend on no choice."""
+
+    def __init__(self, masks: np.ndarray, shape: Shape) -> None:
+        self._masks = masks
+        self._sizes = shape.head_sizes
+
+    def mask(self, head: int, chosen: np.ndarray) -> np.ndarray:
+        return self._masks[:, head, : self._sizes[head]]
+
+
+def write(wide: WidePolicy, policy: NativePolicy) -> None:
+    """Have the policy the weights of torch's."""
+    for name, weight in wide.weights.items():
+        policy.weights[name][...] = weight
+    policy.changed()
+
+
+def batch_of(case: Case) -> Batch:
+    """Random numbers of every kind; some heads unused; what is seen after the end is zero."""
+    rng = np.random.default_rng(case.key)
+    sizes = case.shape
+    shape = (case.steps, case.sequences)
+    lengths = rng.integers(0, case.steps + 1, case.sequences) if case.ragged else np.full(case.sequences, case.steps)
+    lengths[0] = case.steps
+    valid = np.arange(case.steps)[:, None] < lengths
+    masks = None
+    actions = rng.standard_normal((*shape, sizes.dimensions)) / 2
+    if sizes.head_sizes:
+        fits = np.arange(max(sizes.head_sizes)) < np.array(sizes.head_sizes)[:, None]
+        masks = fits & (rng.random((*shape, *fits.shape)) < (0.6 if case.masked else 1.0))
+        scores = np.where(masks, rng.random(masks.shape), -1.0)
+        actions = np.where(masks.any(-1), scores.argmax(-1), 0)
+    memory = rng.standard_normal((2, case.sequences, sizes.hidden)).astype(np.float32) / 2
+    log_probs, advantages, returns = rng.standard_normal((3, *shape))
+    return Batch(
+        observations=rng.standard_normal((*shape, sizes.observation_width)).astype(np.float32) * valid[..., None],
+        actions=actions,
+        masks=masks if case.masked else None,
+        log_probs=log_probs,
+        advantages=advantages,
+        returns=returns,
+        valid=valid,
+        values=np.zeros(shape),
+        memory=memory if case.memory and sizes.memory == "lstm" else None,
+    )
+
+
+def near(batch: Batch, policy: NativePolicy, key: int) -> Batch:
+    """The batch with log-probabilities of actions as an update meets them: near those of the policy."""
+    log_probs = np.zeros(batch.valid.shape)
+    log_probs[batch.valid] = policy.evaluate(batch)[0]
+    return replace(batch, log_probs=log_probs + 0.2 * np.random.default_rng(key).standard_normal(log_probs.shape))

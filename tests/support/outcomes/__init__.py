@@ -1,0 +1,1 @@
+"""Outcomes, pairs and designs for tests of statistics and verdicts."""

@@ -1,0 +1,140 @@
+"""Run a program from a simulated user's shell, directly and by a launch, and record what it inherits."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from support.processes.children import environment
+
+PAGE = Path(__file__).parents[3] / "docs" / "your-trainer.md"
+# A umask, a limit and two ignored signals that are not what a new process has; variables of the user's own.
+SHELL = """
+umask 027; ulimit -Sn 777; ulimit -Sc 0; trap '' HUP USR2
+unset PYTHONSAFEPATH; export OWN='two
+lines' PYTHONHASHSEED=3
+exec "$@"
+"""
+PROBE = """
+import json, os, resource, sys
+import beside
+
+def masks():
+    lines = dict(line.split(":", 1) for line in open("/proc/self/status"))
+    return {name: lines[name].strip() for name in ("SigIgn", "SigBlk", "Umask")}
+
+def open_descriptors():
+    return sorted(number for number in range(256) if os.path.exists(f"/proc/self/fd/{number}"))
+
+if __name__ == "__main__":
+    seed, x, out, told = sys.argv[1:]
+    limits = sorted(name for name in dir(resource) if name.startswith("RLIMIT_"))
+    with open(told, "a") as file:
+        file.write(json.dumps({
+            "variables": dict(os.environ), "folder": os.getcwd(), **masks(), "descriptors": open_descriptors(),
+            "limits": {name: resource.getrlimit(getattr(resource, name)) for name in limits},
+            "path": sys.path, "flags": str(sys.flags),
+        }) + chr(10))
+    with open(os.path.join(out, "r.json"), "w") as file:
+        json.dump({"score": int(seed) % 1000 + float(x)}, file)
+"""
+
+# A Python trainer whose helper processes are ended by SIGTERM, as those of vectorised environments are.
+TRAINER = """
+import json, multiprocessing, os, resource, subprocess, sys, time
+from pathlib import Path
+import esper_ab
+import beside
+
+
+class Settings(esper_ab.TrainerSettings):
+    x: float = 1.0
+
+
+def train(run):
+    helper = multiprocessing.get_context("fork").Process(target=time.sleep, args=(1e6,))
+    helper.start()
+    helper.terminate()
+    helper.join()
+    sleeper = subprocess.Popen(["sleep", "infinity"])
+    sleeper.terminate()
+    sleeper.wait()
+    out = run.folder / "by hand"
+    out.mkdir()
+    told = Path(TOLD)
+    subprocess.run([sys.executable, HERE + "/probe.py", "1", "1", str(out), str(told)], check=True)
+    yield run.Point({"score": run.seed("a") % 1000 + run.settings.x}, state={"score": run.seed("a") % 1000})
+
+
+def evaluate(run, state):
+    return float(state["score"])
+"""
+
+
+def write(folder: Path) -> None:
+    """The program, in the file probe.py, and a module beside it."""
+    (folder / "probe.py").write_text(PROBE)
+    (folder / "beside.py").touch()
+    there = f"TOLD, HERE = {str(folder / 'launched')!r}, {str(folder)!r}\n"
+    (folder / "trainer.py").write_text(there + TRAINER)
+
+
+def in_a_users_shell(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run `words` in `folder`, started from the shell, to the end; they have to succeed."""
+    done = subprocess.run(
+        ["bash", "-c", SHELL, "bash", *words],
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+def told(folder: Path, *flags: str, program: str = "") -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """What the program inherits when the user starts it, and in each rehearsal and run of a launch with `flags`.
+
+    `program`: what is launched instead of the program.
+    """
+    write(folder)
+    in_a_users_shell(folder, sys.executable, "probe.py", "1", "1", str(folder), "alone")
+    program = program or f"{sys.executable} probe.py {{seed}} {{x}} {{out}} {folder / 'launched'}"
+    in_a_users_shell(
+        folder,
+        sys.executable,
+        "-m",
+        "esper_ab.commands.cli",
+        "launch",
+        program,
+        "--vary",
+        "x=1,2",
+        "--seeds",
+        "1",
+        "--higher",
+        "score",
+        "--margin",
+        "1",
+        "--quiet",
+        "--name",
+        "it",
+        *flags,
+    )
+    (alone,) = map(json.loads, (folder / "alone").read_text().splitlines())
+    return alone, [json.loads(line) for line in (folder / "launched").read_text().splitlines()]
+
+
+def named_on_the_page() -> set[str]:
+    """The variables that the page says a command gets."""
+    (section,) = re.findall(r"^### What a command sees\n(.*?)^##", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+    return set(re.findall(r"`([A-Z][A-Z_]+)`", section))
+
+
+def changed(alone: dict[str, str], launched: dict[str, str]) -> set[str]:
+    """The variables that differ, or that only one has."""
+    return {name for name in alone.keys() | launched.keys() if alone.get(name) != launched.get(name)}

@@ -1,0 +1,1 @@
+"""Facts for rewards, and rewards that misbehave."""

@@ -1,0 +1,1 @@
+"""Experiments that are tracked with the real libraries."""

@@ -1,0 +1,1 @@
+"""Stand-ins for workers and for users' trainers."""

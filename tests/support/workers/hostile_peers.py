@@ -1,0 +1,180 @@
+"""Peers that mean harm: frames that are nearly messages, a worker that sends them, and strangers at a TCP port.
+
+All messages are about a run of no experiment, so that one which survives its mutation can be refused, too.
+"""
+
+import os
+import socket
+import struct
+from pathlib import Path
+
+import msgspec
+import zmq
+
+from esper_ab.contracts import link_keys
+from esper_ab.contracts.codec import encode
+from esper_ab.contracts.messages import PROTOCOL, Failed, Hello, Progress
+from esper_ab.launchers.inline import InlineLauncher
+from support.plans import fake_plans
+from support.workers import fake_worker
+from support.workers.fake_worker import report_of
+
+PATIENCE_MS = 5000
+_SPEC = fake_plans.plan().blocks[0].runs[0]
+SPEC = msgspec.structs.replace(
+    _SPEC, ref=msgspec.structs.replace(_SPEC.ref, name="nobody/77", group_id="nobody", replicate=77)
+)
+MESSAGES = tuple(
+    encode(message)
+    for message in (
+        Hello(worker="w77", incarnation=1, protocol=PROTOCOL, pid=42, uuids=("",), torch_version="none", sources=""),
+        *(report_of(SPEC, milestone) for milestone in range(4)),
+        Progress(run=SPEC.ref, milestone=1, step=7, phase="train"),
+        Failed(summary="\x1b[2J<script>'; DROP TABLE runs", traceback="…"),
+    )
+)
+BOMBS = (
+    b"\xdc\x00\x1f" + (b"\xdc\x7f\xff" + b"\x80" * 32767) * 31,  # a million empty maps in a megabyte
+    b"\xdc\x00\x1f" + (b"\xdc\x7f\xff" + b"\x90" * 32767) * 31,
+    b"\x91" * 500_000,
+    b"\x81\xa1a" * 300_000,
+    b"\xdd\xff\xff\xff\xff",
+    b"\xdf\xff\xff\xff\xff",
+    b"\xdb\xff\xff\xff\xff" + b"x" * 1000,
+    b"\xc6\x7f\xff\xff\xff",
+    b"\xdb\x00\x0f\x00\x00" + b"x" * 0xF0000,
+    b"\xc9\x00\x00\x10\x00\x01" + b"x" * 4096,
+)
+_BOMB_EVERY = 5000
+
+
+def frames(rng, count):
+    """`count` frames: one half mutated messages, the other random bytes, now and then a bomb."""
+    for index in range(count):
+        if index % _BOMB_EVERY == 7:
+            yield BOMBS[rng.randrange(len(BOMBS))]
+        elif rng.random() < 0.5:
+            yield _mutated(rng)
+        else:
+            yield rng.randbytes(rng.randrange(64))
+
+
+def _mutated(rng):
+    data = bytearray(rng.choice(MESSAGES))
+    for _ in range(rng.randrange(1, 4)):
+        at = rng.randrange(len(data))
+        match rng.randrange(5):
+            case 0:
+                data[at] = rng.randrange(256)
+            case 1:
+                del data[at:]
+            case 2:
+                data[at:at] = rng.randbytes(rng.randrange(1, 9))
+            case 3:
+                del data[at : at + rng.randrange(1, 9)]
+            case _:
+                other = rng.choice(MESSAGES)
+                data[at:] = other[rng.randrange(len(other)) :]
+        if not data:
+            break
+    return bytes(data)
+
+
+class HostileFirst(InlineLauncher):
+    """Threads; with the first incarnation of w00 begins `attack(order)`, in its place when that returns a worker."""
+
+    def __init__(self, attack, transport="ipc"):
+        super().__init__("support.workers.fake_worker:main_in_thread", transport)
+        self._attack = attack
+        self.orders = []
+
+    def start(self, order):
+        self.orders.append(order)
+        attacks = self._attack(order) if order.identity == "w00/1" else None
+        return attacks or super().start(order)
+
+
+def rubbish_first(found, transport):
+    """Threads; the first incarnation of w00 sends `found` and ends, all others are workers."""
+    rubbish.found = found
+    return HostileFirst(InlineLauncher("support.workers.hostile_peers:rubbish").start, transport)
+
+
+def rubbish(order):
+    send_all(order.endpoint, order.identity.encode(), rubbish.found, link_keys.take(order.identity))
+
+
+def confess(order):
+    """Entry of a worker that writes its secret into the folder $CONFESS_TO, and whether it is where others may look."""
+    keys = link_keys.take(order.identity)
+    link_keys._OWN[order.identity] = keys
+    looked = [Path(f"/proc/self/{name}").read_bytes() for name in ("cmdline", "environ")]
+    looked += [msgspec.json.encode(order), repr(keys).encode()]
+    shown = any(keys.secret.encode() in text for text in looked)
+    (Path(os.environ["CONFESS_TO"]) / order.worker).write_text(f"{keys.secret} {shown}")
+    fake_worker.main(order)
+
+
+def admitted(hub, identity):
+    """Keys with which the worker `identity` gets in."""
+    keys = link_keys.make(identity, hub.admit(identity))
+    hub.register(identity, keys.public)
+    return link_keys.take(identity)
+
+
+def dealer(context, endpoint, identity, keys=None):
+    peer = context.socket(zmq.DEALER)
+    peer.setsockopt(zmq.LINGER, PATIENCE_MS)
+    peer.setsockopt(zmq.SNDTIMEO, PATIENCE_MS)
+    peer.setsockopt(zmq.IDENTITY, identity)
+    if keys:
+        curve(peer, keys.server_public.encode(), (keys.public.encode(), keys.secret.encode()))
+    peer.connect(endpoint)
+    return peer
+
+
+def curve(peer, server, pair):
+    peer.setsockopt(zmq.CURVE_SERVERKEY, server)
+    peer.setsockopt(zmq.CURVE_PUBLICKEY, pair[0])
+    peer.setsockopt(zmq.CURVE_SECRETKEY, pair[1])
+
+
+def send_all(endpoint, identity, found, keys=None):
+    """Send `found` and close; returns when all of it has been handed over."""
+    with zmq.Context() as context, dealer(context, endpoint, identity, keys) as peer:
+        for frame in found:
+            peer.send(frame)
+
+
+# --- strangers at a TCP port: each returns what it got ---
+
+
+def raw(endpoint, data):
+    """Write `data` and read until the other end is silent or hangs up."""
+    got = b""
+    (host, _, port) = endpoint.removeprefix("tcp://").rpartition(":")
+    with socket.create_connection((host, int(port)), timeout=5) as plain:
+        plain.settimeout(0.3)
+        try:
+            plain.sendall(data)
+            while piece := plain.recv(4096):
+                got += piece
+        except OSError:
+            pass
+    return got
+
+
+def zmtp1(identity, message):
+    """What a ZMTP 1.0 peer writes: its name and a message, without any handshake."""
+    return b"".join(struct.pack("BB", len(part) + 1, 0) + part for part in (identity, message))
+
+
+def stranger(endpoint, setup):
+    """A DEALER that calls itself a worker and says Hello; True when anything came back."""
+    with zmq.Context() as context, context.socket(zmq.DEALER) as peer:
+        peer.setsockopt(zmq.LINGER, 0)
+        peer.setsockopt(zmq.IDENTITY, b"w00/1")
+        setup(peer)
+        peer.connect(endpoint)
+        peer.send(MESSAGES[0])
+        return bool(peer.poll(300))

@@ -1,0 +1,363 @@
+"""An experiment as its machine sees it: simulated workers, faults, a journal and a clock that the world turns."""
+
+from collections import Counter
+from functools import cache
+
+from esper_ab.contracts.messages import PROTOCOL, Assign, Cancel, Failed, Hello, Progress, Ready, Release
+from esper_ab.contracts.records import Checkpoint
+from esper_ab.control.rules import commands
+from esper_ab.control.rules.limits import Limits
+from esper_ab.control.rules.machine import ExperimentMachine
+from esper_ab.control.rules.waves import Waves
+from esper_ab.journal.events import ExperimentContinued
+from esper_ab.journal.fold import fold
+from support.journals.synthetic import started
+from support.outcomes.drawn_decisions import Choices
+from support.plans.worker_orders import order
+from support.workers.fake_worker import phase_of, report_of
+
+ROUND_S = (1.0, 1.0, 9.0, 60.0)  # the last: the coordinator itself stood still
+MOST_ROUNDS = 300  # of a world without further faults; those here take a tenth of it
+CAUSES = ("ValueError: #", "KeyError: #")  # of failures of a user's program
+FAULTS = ("progress", "repeat", "die", "die", "fail", "program", "hang", "garbage", "late word", "ahead", "out of turn")
+
+
+def limits_of(deaths=3):
+    """A hung worker is found within a few rounds."""
+    return Limits(floor_s=5.0, start_up_s=20.0, deaths=deaths)
+
+
+@cache
+def checkpoint(run, milestone):
+    return Checkpoint(milestone=milestone, file=f"checkpoints/{run}/{milestone}.pt", sha256="0" * 64, size_bytes=1)
+
+
+class SimulatedWorker:
+    """A worker as the coordinator knows it, without process or socket. It does what it is told, once it is asked to."""
+
+    def __init__(self, order):
+        self.order = order
+        self.greeted = self.hung = False
+        self.assign = None
+        self.at = None  # last milestone that it reported; None before Ready
+        self.working = False
+        self.said = []  # reports of this run, newest last
+
+    @property
+    def identity(self):
+        return self.order.identity
+
+    @property
+    def run(self):
+        return self.assign.spec.ref.name if self.assign else ""
+
+    @property
+    def waits(self):
+        """It has reported a point, and has not been told to go on."""
+        return self.assign is not None and self.at is not None and not self.working
+
+    @property
+    def next(self):
+        """What it may report next."""
+        return self.run, 0 if self.at is None else self.at + 1
+
+    def receive(self, message):
+        match message:
+            case Assign():
+                self.assign = message
+                self.at = None
+                self.working = True
+                self.said = []
+            case Release() if message.run_name == self.run and message.milestone == self.at and not self.working:
+                self.working = message.milestone <= self.assign.spec.episodes
+                if not self.working:
+                    self.assign = None
+            case Cancel() if message.run_name == self.run:
+                if self.working and self.at is not None:
+                    self.report()  # was on its way
+                self.assign = None
+                self.working = False
+
+    def hello(self):
+        self.greeted = True
+        order = self.order
+        return Hello(
+            worker=order.worker,
+            incarnation=order.incarnation,
+            protocol=PROTOCOL,
+            pid=1,
+            uuids=order.lane.uuids,
+            torch_version="none",
+            sources="",
+            titles=order.lane.titles,
+        )
+
+    def progress(self):
+        spec = self.assign.spec
+        (_, milestone) = self.next
+        return Progress(run=spec.ref, milestone=milestone, step=1, phase=phase_of(spec, milestone))
+
+    def starts(self):
+        """Points where it could take the run up, the newest first: of intact checkpoints, or the beginning."""
+        return [one.milestone for one in self.assign.checkpoints] + [0]
+
+    def ready(self, milestone):
+        self.at = milestone
+        self.working = False
+        return self._say(Ready(run=self.assign.spec.ref, warm_up_s=0.0, milestone=milestone))
+
+    def report(self):
+        """The next piece of work, done."""
+        self.at = self.at + 1
+        self.working = False
+        spec = self.assign.spec
+        milestone = self.at
+        saved = checkpoint(self.run, milestone) if milestone <= spec.episodes else None
+        return self._say(report_of(spec, milestone, saved))
+
+    def _say(self, report):
+        self.said.append(report)
+        return report
+
+    def failed(self, cause=""):
+        return Failed(summary="RuntimeError: the planted error", traceback="", cause=cause)
+
+
+class World:
+    """A coordinator that executes commands on simulated workers and checks the invariants of each command."""
+
+    def __init__(self, plan, events=(), limits=None, at_once=100):
+        """`at_once`: workers that may be starting."""
+        self.plan = plan
+        self.at_once = at_once
+        self.waves = Waves(at_once)
+        self.journal = [*events] or [started(plan)]
+        self.recorded = fold(self.journal)  # what a reader of the journal would see
+        self.durable = fold(self.journal)  # what would be left after a power cut
+        self.unsynced = []
+        self.now = 0.0
+        self.limits = limits or limits_of()
+        self.workers = {}  # by lane
+        self.gone = []  # earlier incarnations
+        self.delayed = []  # lanes whose workers could not be started
+        self.waiting = set()  # lanes whose workers wait for their turn
+        self.lacking = 0  # rounds until they can
+        self.started = Counter(event.worker for event in self.journal if type(event).__name__ == "WorkerStarted")
+        self.error = None
+        self.warnings = []
+        self.machine = ExperimentMachine(fold(self.journal), self.limits, self.now)
+        for n, lane in enumerate(plan.lanes):
+            self.queue(lane, f"w{n:02d}")
+        self.start_due()
+        self.perform(self.machine.take_over())
+
+    def queue(self, lane, worker):
+        """Queue a worker for its start wave, as the fleet does."""
+        order = self.order(lane, worker)
+        self.workers[lane.name] = SimulatedWorker(order)
+        self.workers[lane.name].hung = True
+        self.waiting.add(lane.name)
+        self.waves.ask(lane.name)
+        self.machine.waits_for_its_turn(order)
+
+    def start_due(self):
+        for lane in self.waves.turns():
+            self.waiting.discard(lane)
+            before = self.workers[lane].order
+            self.launch(before.lane, before.worker)
+        starting = [worker for worker in self.workers.values() if not worker.hung and not worker.greeted]
+        assert len(starting) <= self.at_once
+
+    def order(self, lane, worker):
+        return order(lane=lane, worker=worker, incarnation=self.started[worker] + 1)
+
+    def launch(self, lane, worker):
+        order = self.order(lane, worker)
+        self.workers[lane.name] = SimulatedWorker(order)
+        if self.lacking:
+            self.workers[lane.name].hung = True
+            self.delayed.append(lane.name)
+            self.waves.over(lane.name)
+            self.perform(self.machine.start_delayed(order, "no descriptor is free"))
+            return
+        self.started[worker] += 1
+        self.perform(self.machine.launched(order, self.now))
+
+    # --- performing, as the coordinator does ---
+
+    def perform(self, wanted):
+        for command in wanted:
+            if self.error is not None:
+                return
+            match command:
+                case commands.Append() | commands.Sync() | commands.Warn():
+                    self.keep(command)
+                case commands.Send(identity, message):
+                    self.check_sent(message)
+                    for worker in self.workers.values():
+                        if worker.identity == identity and not worker.hung:
+                            worker.receive(message)
+                case commands.EndWorker(lane, reason, hung):
+                    self.gone.append(self.workers[lane])
+                    self.waves.over(lane)
+                    self.perform(self.machine.lost(lane, reason or "was killed", "", hung=hung))
+                case commands.RestartWorker(lane):
+                    order = self.workers[lane].order
+                    self.queue(order.lane, order.worker)
+                case commands.Fail(error):
+                    self.error = error
+
+    def keep(self, command):
+        if isinstance(command, commands.Warn):
+            self.warnings.append(command.text)
+            return
+        if isinstance(command, commands.Append):
+            self.journal.append(command.event)
+            self.recorded.add(command.event)
+            self.unsynced.append(command.event)
+            return
+        for event in self.unsynced:
+            self.durable.add(event)
+        self.unsynced.clear()
+
+    def check_sent(self, message):
+        if isinstance(message, Release):
+            run = self.durable.runs[message.run_name]
+            assert run.released >= message.milestone, "its release is not on the disk"
+            assert run.recorded >= message.milestone, "what it is released from is not on the disk"
+            assert not run.lost
+            worker = self.workers[run.ref.device]
+            if worker.run == message.run_name and worker.at == message.milestone and not worker.working:
+                self.check_barrier(run, message.milestone)  # else it is the answer to a repeat, and changes nothing
+        elif isinstance(message, Assign):
+            run = self.recorded.runs[message.spec.ref.name]
+            assert run.started
+            assert run.expected, "it has its outcome, or will have none"
+            assert message.milestone == max(0, run.recorded)
+        elif isinstance(message, Cancel):
+            assert not self.recorded.runs[message.run_name].expected or "is set aside" in message.reason
+
+    def check_barrier(self, run, milestone):
+        """No run works towards a milestone before all its partners have reached the previous one."""
+        experiment = self.plan.experiment
+        block = [self.durable.runs[spec.ref.name] for spec in self.durable.blocks[run.ref.replicate].runs]
+        others = [other for other in block if not other.left_out]
+        if experiment.placement == "sequence":
+            assert milestone == run.spec.episodes + 1 or all(
+                other.released > run.spec.episodes for other in others[: others.index(run)]
+            )
+        elif experiment.sync == "lockstep":
+            assert min(other.recorded for other in others) >= milestone
+        if experiment.takes_turns and milestone <= run.spec.episodes:
+            at_work = [worker for worker in self.workers.values() if worker.working and worker.run != run.ref.name]
+            assert not [worker for worker in at_work if worker.at is not None]
+
+    # --- what may happen ---
+
+    def hear(self, worker, message):
+        self.perform(self.machine.heard(worker.identity, message, self.now))
+
+    def go_on(self, worker, choices):
+        """The worker's next step in peace."""
+        if worker.hung:
+            return
+        if not worker.greeted:
+            self.waves.over(worker.order.lane.name)
+            self.hear(worker, worker.hello())
+        elif worker.working and worker.at is None:
+            self.hear(worker, worker.ready(choices.one(worker.starts())))
+        elif worker.working:
+            self.hear(worker, worker.report())
+
+    def act(self, action, worker, choices):
+        match action:
+            case "progress" if worker.assign and not worker.hung:
+                self.hear(worker, worker.progress())
+            case "repeat" if worker.said and not worker.hung:
+                self.hear(worker, choices.one(worker.said))
+            case "die" if not worker.hung:
+                worker.hung = True
+                self.machine.exited(worker.order.lane.name, self.now)
+            case "fail" | "program" if not worker.hung:
+                self.hear(worker, worker.failed(choices.one(CAUSES) if action == "program" else ""))
+            case "hang":
+                worker.hung = True
+            case "garbage":
+                cut_off = choices.number(4) == 3
+                self.perform(
+                    self.machine.heard_garbage(worker.identity, "noise", known=True, new=True, cut_off=cut_off)
+                )
+            case "late word" if self.gone:
+                before = choices.one(self.gone)
+                if before.said:
+                    self.hear(before, before.said[-1])
+            case _ if not worker.hung:
+                self.report_wrongly(action, worker, choices)
+
+    def report_wrongly(self, action, worker, choices):
+        """Misbehave: continue without a release, or report an unassigned run."""
+        if action == "ahead" and worker.waits:
+            self.hear(worker, worker.report())
+        elif action == "out of turn":
+            specs = [spec for block in self.recorded.blocks for spec in block.runs]
+            spec = choices.one(specs)
+            milestone = 1 + choices.number(self.plan.experiment.episodes + 1)
+            if (spec.ref.name, milestone) != worker.next:
+                self.hear(worker, report_of(spec, milestone))
+
+    def round(self, seconds=ROUND_S[0]):
+        self.now += seconds
+        self.lacking = max(0, self.lacking - 1)
+        if not self.lacking:
+            due = self.delayed
+            self.delayed = []
+            for lane in due:
+                self.waves.ask(lane)
+        for check in (self.machine.check_ended, self.machine.check_silent, self.machine.end_round):
+            if self.error is None:
+                self.perform(check(self.now))
+            if self.error is None and check == self.machine.check_silent:
+                self.start_due()
+
+    @property
+    def over(self):
+        return self.error is not None or not self.machine.in_progress
+
+    def some_faults(self, choices):
+        """Rounds in peace first, then some in which a share of what happens are faults."""
+        for _ in range(choices.number(40)):
+            self.in_peace()
+        share = 1 + choices.number(8)
+        for _ in range(choices.number(60)):
+            for _ in range(1 + choices.number(4)):
+                worker = choices.one(list(self.workers.values()))
+                if self.over:
+                    return
+                if choices.number(32) == share:
+                    self.lacking = 1 + choices.number(4)
+                elif choices.number(16) < share and worker.order.lane.name not in (*self.delayed, *self.waiting):
+                    self.act(choices.one(FAULTS), worker, choices)
+                else:
+                    self.go_on(worker, choices)
+            self.round(choices.one(ROUND_S))
+
+    def in_peace(self):
+        for worker in list(self.workers.values()):
+            if not self.over:
+                self.go_on(worker, Choices(b""))
+        if not self.over:
+            self.round()
+
+    def to_the_end(self):
+        """Stop injecting faults; every command then completes."""
+        for _ in range(MOST_ROUNDS):
+            if self.over:
+                self.error = self.error or self.machine.error_at_end()
+                return self
+            self.in_peace()
+        raise AssertionError("it does not end")
+
+    def resumed(self, keep):
+        """The world of another coordinator that finds the first `keep` lines of the journal."""
+        again = ExperimentContinued(versions={}, machine={}, code={})
+        return World(self.plan, [*self.journal[:keep], again], self.limits)
