@@ -153,3 +153,11 @@ def test_of_differences_of_the_margin_looks_stop_what_is_declared(positions):
     stopped = np.logical_or.accumulate(below, axis=0).mean(axis=1)
     spent = np.array([*planned, planned[-1]])
     assert (np.abs(stopped - spent) < 6 * np.sqrt(spent / paths)).all()
+
+
+def test_a_look_that_adds_no_information_repeats_the_test_before_it():
+    """The seventh pair alone has the third position: it tells that effect and nothing else."""
+    process = t_process([*ALTERNATING[:6], (0, 2)], 3, (6, 7))
+    assert process.df == (4, 4)
+    before, after = t_values(process, draw(process, 100, np.random.default_rng(1)), effect=0.5)
+    np.testing.assert_allclose(after, before, rtol=1e-9)

@@ -41,6 +41,7 @@ def test_it_is_of_all_runs_and_the_text_says_it_all(found: Calibration) -> None:
     assert [table.rho for table in found.power] == [0.0, 0.3, 0.6]
     text = " ".join(calibration_text(found).split())
     assert found.sentence in text
+    assert f"Mean held-out accuracy {found.spread.mean:.1f} %; task" in text
     assert "No margin" not in text
     assert "gave the same records" in text
     different = calibration_text(msgspec.structs.replace(found, deterministic=False))

@@ -170,7 +170,9 @@ def test_the_generator_is_the_only_source_of_chance():
     assert (found.needed.replicates, found.needed.low, found.needed.high) == (12, 8, 32)
 
 
-@pytest.mark.parametrize(("sd", "rho", "margin"), [(0.0, 0.0, 2.0), (1.0, 1.0, 2.0), (1.0, 0.0, 0.0), (-1.0, 0.0, 1.0)])
+@pytest.mark.parametrize(
+    ("sd", "rho", "margin"), [(0.0, 0.0, 2.0), (1.0, 1.0, 2.0), (1.0, -1.5, 2.0), (1.0, 0.0, 0.0), (-1.0, 0.0, 1.0)]
+)
 def test_what_makes_no_sense_is_refused(sd, rho, margin):
     with pytest.raises(ValueError, match="power needs"):
         table(sd, rho, (6,), PowerQuestion(margin=margin))

@@ -1,5 +1,6 @@
 """A verdict's test, interval and level, and what an INCONCLUSIVE says of the margin."""
 
+import msgspec
 import numpy as np
 from support.outcomes.compared_designs import (
     SMALL,
@@ -14,6 +15,7 @@ from support.outcomes.compared_designs import (
 )
 
 from esper_ab.design.design import Futility
+from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.verdict import Verdict
 
 STOPS = Futility(power=0.8, nominal_p=(0.098, 0.0))
@@ -82,3 +84,15 @@ def test_what_was_stopped_for_futility_says_so_everywhere_and_claims_nothing():
     result = compared(rule, pairs, lost=gone, complete=8)
     assert (result.inconclusive, result.imputed, result.used) == ("futile", None, 7)
     assert compared(rule, pairs, lost=gone, complete=8, findings=(exploded(),)).inconclusive is None
+
+
+def test_a_finding_that_caps_equivalence_forbids_only_the_claim_of_a_small_difference():
+    near_baseline = Finding(kind="baseline", weight="caps equivalence", groups=(), sentence="Both are at chance.")
+    noted = msgspec.structs.replace(near_baseline, weight="notes")
+    for finding, verdicts in (
+        (near_baseline, (Verdict.INCONCLUSIVE, Verdict.BETTER)),
+        (noted, (Verdict.EQUIVALENT, Verdict.BETTER_BELOW_MARGIN)),
+    ):
+        level = small(findings=(finding,))
+        ahead = compared(design(16, margin=6.0), above(4.5 + SMALL), findings=(finding,))
+        assert (level.verdict, ahead.verdict) == verdicts

@@ -174,6 +174,15 @@ HEADLINES = [
         {"complete": 20},
         f"{SMALLER}2 points: by 1.9967 points (95 % interval 1.9938 to 1.9996), in 20 of 20 pairs.",
     ),
+    # The estimate is not on the margin either, though both limits are far from it.
+    (
+        design(20),
+        TWENTY + np.linspace(0.5, 3.508, 20),
+        TWENTY,
+        {"complete": 20},
+        "shaped is better than simplified by 2.004 points (95 % interval 1.566 to 2.442, partly within the margin of 2 "
+        "points), in 20 of 20 pairs.",
+    ),
     # Three decimals would keep the limits apart, four would keep them off 0; both hold from five on.
     (
         design(20),

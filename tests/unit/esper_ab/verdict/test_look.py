@@ -194,3 +194,13 @@ def test_an_effect_of_the_position_that_the_design_removes_does_not_count_agains
     look = learned(8, 8, effect=-70.0, positions=30.0, positions_matter=True, adjusted=True)
     assert look.crossed
     assert not learned(8, 8, effect=-70.0, positions=30.0, adjusted=False).crossed
+
+
+def test_in_percent_without_a_declared_range_a_success_may_also_be_1():
+    plain = design(looks=(20,), margin=0.5)
+    outcome = msgspec.structs.replace(plain.outcome, high=None)
+    unlimited = msgspec.structs.replace(plain, measures=msgspec.structs.replace(plain.measures, outcome=outcome))
+    assert outcome.unit == "%"
+    for rule, exact in ((unlimited, True), (plain, False)):  # of at most 100, 1 is no success
+        (look,) = progress_after(rule, {AB: binary(2, 12, 1, 5, one=1.0)}, 20)[AB].looks
+        assert (look.p == pytest.approx(stats.binomtest(12, 13).pvalue)) == exact

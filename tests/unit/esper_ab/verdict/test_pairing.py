@@ -97,3 +97,9 @@ def test_a_replicate_is_in_the_mean_only_with_all_tasks():
     one = _paired(found, Contrast(a="new", b="old", task=MEAN), scales(1.0, ("far", "time")))
     assert [pair.replicate for pair in one.pairs] == [0]
     assert one.lost.a == 1
+
+
+def test_runs_of_unknown_positions_count_as_first_and_second():
+    one = _paired(rows([1.0, ""], [5.0, 6.0]))
+    assert [(pair.position_a, pair.position_b) for pair in one.pairs] == [(0, 1)]
+    assert [(half.position_a, half.position_b) for half in one.lost.replicates] == [(0, 1)]

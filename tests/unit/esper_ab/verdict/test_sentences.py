@@ -135,3 +135,11 @@ def test_under_the_anytime_rule_the_evidence_is_asked_again():
     calm, other = (compared(open_ended(worst=70.0), pairs, lost=lost((0, None, b))) for b in (70.0, 76.0))
     assert (calm.verdict, other.verdict) == (Verdict.BETTER, Verdict.INCONCLUSIVE)
     assert other.imputed.e < 20.0 <= calm.imputed.e
+
+
+@pytest.mark.parametrize("unknown", [{"low": None}, {"high": None}, {"low": None, "high": None}])
+def test_what_an_interval_excludes_is_said_only_with_both_of_its_ends(unknown):
+    wide = compared(design(6), pairs_of((71.0, 90.0, 70.5, 70.1, 71.8, 95.0), BETTER_B))
+    reach = "Uninformative: this plan could not have shown a difference of 2 points"
+    assert f"{reach}; the interval excludes differences beyond" in wide.sentence
+    assert f"{reach}." in replace(wide, **unknown).sentence

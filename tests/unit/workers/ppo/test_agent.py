@@ -360,3 +360,18 @@ def test_another_build_than_the_plan_s_is_no_policy_and_torch_takes_its_place_in
     found, why = possible(other)
     assert found == TORCH
     assert "another arithmetic" in why
+
+
+def test_what_the_critic_expects_in_reward_units_does_not_move_with_the_unit_of_returns():
+    """Without learning, another rollout changes the running returns alone."""
+    agent = fresh_agent(lr=0.0)
+    train(agent, range(1))
+    seen = np.random.default_rng(3).standard_normal((ENVS, WIDTH)).astype(np.float32)
+    expected = []
+    for episode in (1, 2):
+        values = agent.policy.values(seen, agent.policy.initial_memory(ENVS))
+        expected.append(agent.returns.denormalise(values))
+        before = weights(agent)
+        train(agent, range(episode, episode + 1))
+        assert weights(agent) != before  # the critic's last layer, which now has another unit
+    assert expected[1] == pytest.approx(expected[0], rel=1e-5)

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workers.ppo.rollout import cut_sequences, gae, of_steps
+from workers.actor_critic import Decision
+from workers.ppo.rollout import RolloutBuffer, cut_sequences, gae, of_steps
 
 
 def test_nothing_behind_a_terminal_step_reaches_it():
@@ -49,3 +50,15 @@ def test_without_a_memory_every_valid_step_is_a_sequence() -> None:
     found = of_steps({"x": np.arange(8.0).reshape(2, 2, 2), "valid": valid}, valid)
     assert found["x"].tolist() == [[[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]]
     assert found["valid"].all()
+
+
+def test_an_environment_is_done_from_the_step_with_which_it_ended():
+    buffer = RolloutBuffer()
+    decision = Decision(np.zeros((2, 1), dtype=np.int64), None, np.zeros(2), np.zeros(2))
+    for done, alive in (((False, True), (True, True)), ((False, False), (True, False)), ((True, False), (True, False))):
+        buffer.decided(np.zeros((2, 3), dtype=np.float32), decision)
+        buffer.rewarded(np.ones(2), np.array(done), np.array(alive))
+    rollout = buffer.rollout()
+    assert rollout is not None
+    assert rollout.dones.T.tolist() == [[False, False, True], [True, True, True]]
+    assert rollout.rewards.T.tolist() == [[1.0, 1.0, 1.0], [1.0, 0.0, 0.0]]

@@ -1,0 +1,13 @@
+"""The plan of runs done elsewhere: its stops for futility."""
+
+from esper_ab.design.design import futility_of
+from esper_ab.verdict.analysis_plan import Rule, design_over
+from esper_ab.verdict.scale import OF_MEAN
+
+
+def test_a_declared_power_gives_stops_of_the_test_without_position_effects():
+    looks = (8, 12)
+    plain, stopping = (design_over(("a", "b"), 12, (OF_MEAN,), Rule(looks=looks, futility=p)) for p in (0.0, 0.8))
+    assert plain.futility is None
+    assert stopping.futility == futility_of(0.8, ((0, 1),) * 12, 1, looks)
+    assert 0.0 < stopping.futility.nominal_p[0] < 0.5

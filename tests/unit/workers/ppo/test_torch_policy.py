@@ -1,0 +1,86 @@
+"""Decisions of the reference policy, and its exact limits: the target KL and the edge of the clip range."""
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+from scipy import stats
+
+from esper_ab.contracts.rng import RngPath
+from workers.actor_critic import Batch, Shape, UpdateRule
+from workers.ppo.torch_policy import TorchPolicy
+
+WIDTH = 3
+ENVS = 4
+HEADS = Shape(observation_width=WIDTH, head_sizes=(2, 3), hidden=4, memory="none")
+PLANE = Shape(observation_width=WIDTH, head_sizes=(), dimensions=2, hidden=4, memory="none")
+RULE = UpdateRule(clip=0.2, value_coef=0.5, entropy_coef=0.0, max_grad_norm=0.5, lr=0.01, target_kl=1e9)
+
+
+class Everything:
+    def mask(self, head: int, chosen: np.ndarray) -> np.ndarray:
+        return np.ones((len(chosen), HEADS.head_sizes[head]), dtype=bool)
+
+
+def seen() -> np.ndarray:
+    return np.random.default_rng(0).standard_normal((ENVS, WIDTH)).astype(np.float32)
+
+
+def own_batch(policy: TorchPolicy) -> Batch:
+    """One step of each environment, decided by this policy, so that every ratio is 1."""
+    memory = policy.initial_memory(ENVS)
+    decision = policy.decide(seen(), memory, None, np.full((ENVS, 2), 0.5))
+    batch = Batch(
+        observations=seen()[None],
+        actions=decision.actions[None],
+        masks=None,
+        log_probs=decision.log_probs[None],
+        values=decision.values[None],
+        advantages=np.linspace(-1.0, 1.0, ENVS)[None],
+        returns=np.ones((1, ENVS)),
+        valid=np.ones((1, ENVS), dtype=bool),
+    )
+    return replace(batch, log_probs=policy.evaluate(batch).log_probs[None])
+
+
+def test_masks_are_kept_only_where_some_choice_could_be_invalid():
+    policy = TorchPolicy(HEADS, RngPath(0))
+    uniforms = np.full((ENVS, 2), 0.5)
+    free, masked = (
+        policy.decide(seen(), policy.initial_memory(ENVS), masks, uniforms) for masks in (None, Everything())
+    )
+    assert free.masks is None
+    assert masked.masks.sum(-1).tolist() == [[2, 3]] * ENVS
+    assert free.actions.tolist() == masked.actions.tolist()
+
+
+def test_continuous_decisions_have_the_spread_of_their_own_dimension():
+    """About the mean, which is the greedy decision: quantiles of a normal, and its density."""
+    policy = TorchPolicy(PLANE, RngPath(0))
+    policy.weights["actor.0.log_std"][:] = (0.5, -1.0)
+    uniforms = np.array([[0.1, 0.9], [0.5, 0.2], [0.7, 0.3], [0.9, 0.6]])
+    means = policy.decide(seen(), policy.initial_memory(ENVS), None, None).actions
+    drawn = policy.decide(seen(), policy.initial_memory(ENVS), None, uniforms)
+    around = stats.norm(means, np.exp([0.5, -1.0]))
+    np.testing.assert_allclose(drawn.actions, around.ppf(uniforms), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(drawn.log_probs, around.logpdf(drawn.actions).sum(-1), rtol=1e-5, atol=1e-6)
+
+
+def test_a_minibatch_at_the_target_kl_is_still_learnt_from_and_one_beyond_it_is_not():
+    batch = own_batch(TorchPolicy(HEADS, RngPath(0)))
+    batch.log_probs[:] += np.linspace(-0.5, 0.5, ENVS)
+    everyone = np.arange(ENVS)
+    kl = TorchPolicy(HEADS, RngPath(0)).learn(batch, everyone, RULE).kl
+    assert kl > 0.0
+    for target, stepped in ((kl, True), (np.nextafter(kl, 0.0), False)):
+        learnt = TorchPolicy(HEADS, RngPath(0)).learn(batch, everyone, replace(RULE, target_kl=float(target)))
+        assert (learnt.kl, learnt.stepped) == (kl, stepped)
+
+
+def test_a_ratio_on_the_edge_of_the_clip_range_is_not_clipped():
+    policy = TorchPolicy(HEADS, RngPath(0))
+    batch = own_batch(policy)
+    parts = {name: torch.from_numpy(part) for name, part in vars(batch).items() if part is not None}
+    terms = policy.loss(parts, replace(RULE, clip=0.0))
+    assert float(terms["ratio_max"]) == 1.0
+    assert float(terms["clip_fraction"]) == 0.0
