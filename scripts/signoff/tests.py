@@ -8,7 +8,7 @@ from signoff.machine import ROOT, Machine
 
 TITLE = "The GPU tests"
 BUDGET_S = 230
-_FEW = ("-k", "plans_for_eight or torch_is_for_other")  # of a rehearsal: CI runs all tests of the test device anyway
+_FEW = ("-k", "plan_for_eight or torch_build_for_other")  # of a rehearsal: CI runs all tests of the test device anyway
 
 
 def measure(machine: Machine) -> dict[str, Any]:

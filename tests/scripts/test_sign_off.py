@@ -3,6 +3,7 @@
 import copy
 import json
 import os
+import re
 import subprocess
 import sys
 import types
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 import sign_off
 import torch
+from signoff import tests as gpu_tests
 from signoff import trace
 from signoff.parts import MOST_S, NAMES, part
 from signoff.results import Results
@@ -170,6 +172,13 @@ def test_a_part_reports_a_problem_for_a_bad_finding(name, keys, value):
 def test_no_part_reports_a_problem_for_good_findings():
     assert [name for name in NAMES if part(name).problems(GOOD[name])] == []
     assert {name for name, _, _ in BAD} == set(NAMES)
+
+
+def test_a_rehearsal_selects_gpu_tests_that_exist():
+    sources = "".join(path.read_text() for path in (ROOT / "tests" / "gpu").glob("test_*.py"))
+    _, words = gpu_tests._FEW
+    for word in words.split(" or "):
+        assert re.search(rf"def test_\w*{word}", sources), word
 
 
 def test_all_parts_together_take_at_most_twelve_minutes():
