@@ -180,7 +180,7 @@ def test_a_key_is_valid_from_registration_until_the_next_incarnation(hub):
 
 
 def test_only_the_first_bad_messages_are_reported(hub):
-    """Of distinct messages; a repeated one is only counted from the start."""
+    """Only distinct messages are named; a message that is repeated is counted."""
     reported = 0
     for worker in range(BAD_MESSAGES_REPORTED):
         identity = f"w{worker:02d}/1"

@@ -18,7 +18,7 @@ def made(machine, asked):
 
 
 def with_gpu(step_s):
-    """Of no compute capability that is known, so without bf16."""
+    """Return a machine with one GPU of unknown compute capability, so without bf16."""
     there = requests.machine(gpus=1)
     return replace(there, devices=tuple(replace(device, step_s=step_s) for device in there.devices))
 

@@ -10,7 +10,7 @@ from esper_ab.kinds.growth.figures import shares
 
 
 def test_shares_of_stages_follow_the_events_of_a_slot():
-    """Of one host with three slots: germinated at 2, training at 5, fossilised at 9; all before is empty."""
+    """One slot of three is germinated at 2, trains from 5 on and is fossilised at 9; the other two stay empty."""
     run = fold(Synthetic(replicates=2, episodes=1, n_envs=1).events()).of_group("shaped")[0]
     record = records_of(run)[0]
     template = record.seed_events[0]
