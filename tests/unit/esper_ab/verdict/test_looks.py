@@ -8,17 +8,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from support.outcomes.csv_outcomes import outcomes, rows, scales
 from support.outcomes.look_designs import AB, AC, BC, DULL, NOMINAL, anytime, design, pairs_from, situations, spread
 
 from esper_ab.design.design import Boundary, Futility, extended
+from esper_ab.readers.external_plan import make_external_plan
 from esper_ab.stats.anytime_t import anytime_interval
-from esper_ab.verdict.looks import progress_after
+from esper_ab.verdict.analysis_plan import Rule
+from esper_ab.verdict.looks import progress_after, take_looks
 
 LAST = {"looks": (20,)}
 STOPS = Futility(power=0.8, nominal_p=(0.02, 0.07, 0.14, 0.0))
 NEAR = [0.3, -0.3, 0.5, -0.5, 0.1, -0.1, 0.4, -0.4, 0.2, -0.2] * 2  # of 6 pairs the 96 % interval lies within 2 points
 LENIENT = (Boundary(open=1, alpha=0.05, nominal_p=(0.01, 0.01, 0.01, 0.04)),)
 EARLY = [3.0, 3.2, 2.9, 3.1, 3.05, 2.95, -6.0, -4.0, -7.0, -2.0]
+
+
+PLANNED = make_external_plan(("new", "old"), [str(seed) for seed in range(20)], scales(), Rule(looks=(10, 20)))
+AFTER_EVERY_PAIR = msgspec.structs.replace(
+    PLANNED, design=msgspec.structs.replace(PLANNED.design, looks=(), boundaries=(), anytime_after=0)
+)
 
 
 def without(d, replicate):
@@ -246,3 +255,37 @@ def test_stops_for_futility_never_make_a_claim_that_would_not_be_made_without_th
             last = progress.looks[-1]
             assert last.replicates < rule.looks[-1]
             assert -rule.margin < last.futility_low <= last.futility_high < rule.margin
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "planned", "after_every_pair"),
+    [
+        (0, 1, 0, 0),
+        (1, 1, 0, 1),
+        (9, 9, 0, 9),
+        (9, 10, 0, 9),
+        (10, 9, 0, 9),
+        (20, 9, 0, 9),
+        (10, 10, 10, 10),
+        (19, 20, 10, 19),
+        (20, 20, 20, 20),
+    ],
+)
+def test_a_look_waits_for_the_last_of_its_seeds_in_both_groups(new, old, planned, after_every_pair):
+    there = {"new": new, "old": old}
+    found = [row for row in rows(DULL[:20], [0.0] * 20) if row["seed"] < there[row["group"]]]
+    for plan, complete in ((PLANNED, planned), (AFTER_EVERY_PAIR, after_every_pair)):
+        progress = take_looks(plan, outcomes(found))
+        (comparison,) = progress.comparisons.values()
+        (pairing,) = progress.pairings.values()
+        assert progress.complete == complete
+        assert (comparison.last.replicates if comparison.last else 0) == complete
+        assert len(pairing.pairs) == min(new, old)
+
+
+@pytest.mark.parametrize(("outcome", "complete"), [(1.0, 10), ("", 10), (None, 0)])
+def test_a_look_waits_for_a_seed_in_a_gap_but_not_for_a_lost_run(outcome, complete):
+    """None: no such row."""
+    found = [row | {"outcome": outcome} if row["seed"] == 9 else row for row in rows(DULL[:12], [0.0] * 12)]
+    progress = take_looks(PLANNED, outcomes([row for row in found if row["outcome"] is not None]))
+    assert progress.complete == complete
