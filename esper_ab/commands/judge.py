@@ -126,7 +126,7 @@ def _explore(file: Path, table: TableShape, rule: Flags) -> OutcomeVerdicts:
     groups = table.groups
     while True:
         try:
-            return explored(read_csv(file, table.columns, groups), as_in_python(rule))
+            return explored(read_csv(file, table.columns, groups, rule["rows"]), as_in_python(rule))
         except Unanswered as error:
             answers = answers_to(error, "judge")
             groups = answers.pop("groups", groups)

@@ -18,17 +18,19 @@ _MOST_COLUMNS = 1000
 _STARTS = {";": "semicolons", "\t": "tabs"}
 
 
-def read_csv(file: Path, names: Mapping[str, str] | None = None, groups: Sequence[str] = ()) -> Observations:
+def read_csv(
+    file: Path, names: Mapping[str, str] | None = None, groups: Sequence[str] = (), rows: str | None = None
+) -> Observations:
     """Read `file`. Raises UsageError, with row and column, if it is not a valid table of outcomes.
 
-    Rows are counted as in an editor: the header is row 1. `names` and `groups` are as in `observations_of`.
+    Rows are counted as in an editor: the header is row 1. `names`, `groups` and `rows` are as in `observations_of`.
     """
     text = _text(file)
     if text.lstrip()[:1] in ("{", "["):
         raise UsageError(f"{file} is JSON; expected a CSV file with a header line such as group,seed,outcome")
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     numbers = []
-    rows = []
+    table = []
     try:
         header = [name.strip() for name in next(reader, [])]
         _check_header(file, header)
@@ -44,11 +46,11 @@ def read_csv(file: Path, names: Mapping[str, str] | None = None, groups: Sequenc
                     f"{file}, row {reader.line_num}, {at}: the row has {len(cells)} cells, the header {len(header)}"
                 )
             numbers.append(reader.line_num)
-            rows.append(cells)
+            table.append(cells)
     except csv.Error as error:
         raise UsageError(f"{file}, row {reader.line_num}: invalid CSV: {error}") from None
-    columns = {name: [row[place] for row in rows] for place, name in enumerate(header)}
-    return observations_of(str(file), columns, numbers, names, groups)
+    columns = {name: [row[place] for row in table] for place, name in enumerate(header)}
+    return observations_of(str(file), columns, numbers, names, groups, rows)
 
 
 def _text(file: Path) -> str:

@@ -10,6 +10,7 @@ import msgspec
 
 from esper_ab.stats.adjusted_difference import AdjustedDifference
 from esper_ab.stats.distributions import t_cdf, t_sf
+from esper_ab.stats.item_difference import ItemDifference
 
 
 class Equivalence(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,7 +24,9 @@ class Equivalence(msgspec.Struct, frozen=True, kw_only=True):
     reached: bool  # p <= p_bound; a claim also needs enough pairs, and no difference shown
 
 
-def equivalence(difference: AdjustedDifference, margin: float, p_bound: float) -> Equivalence | None:
+def equivalence(
+    difference: AdjustedDifference | ItemDifference, margin: float, p_bound: float
+) -> Equivalence | None:
     """Test `difference` against `margin` > 0 with two one-sided t-tests, each at `p_bound`; None if there is no t."""
     if difference.se is None:
         return None

@@ -21,12 +21,14 @@ from esper_ab.stats.proportions import Proportions
 from esper_ab.stats.rounding import commonest, resolution, steady
 from esper_ab.stats.text import p_text, percent
 from esper_ab.verdict.collapse import Unseen
+from esper_ab.verdict.compared_items import ComparedItems
 from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.imputation import Imputed
 from esper_ab.verdict.inconclusive import Inconclusive
 from esper_ab.verdict.look import Effect, Look
 from esper_ab.verdict.looks import ComparisonProgress
 from esper_ab.verdict.question import Lost, Question
+from esper_ab.verdict.sample import Sample, sample_of
 from esper_ab.verdict.verdict import Verdict
 
 
@@ -58,6 +60,7 @@ class Numbers:
     progress: ComparisonProgress
     pairs: tuple[Pair, ...]  # all, by replicate; () if the runs form no pairs
     samples: Samples | None  # the runs of both groups, if they form no pairs
+    items: ComparedItems | None  # the scores on items below the pairs, if they count in the test
     used: int  # number of pairs used, counted from the first
     estimate: float | None  # of the deciding analysis; the plain mean while position effects cannot be separated
     effect: Effect | None  # adjusted as declared; None while position effects cannot be separated
@@ -71,6 +74,11 @@ class Numbers:
     def design(self) -> Design:
         """The declared design, with the margin and outcome of this comparison."""
         return self.question.design
+
+    @property
+    def sample(self) -> Sample:
+        """The size of the sample that limits a claim."""
+        return sample_of(self.effect, len(self.data), self.items)
 
     @property
     def at_look(self) -> DifferenceInterval:

@@ -164,6 +164,7 @@ def judge_looks(
             lost=pairing.lost,
             same_records=_same_records(plan, observations, contrast),
             findings=(*_findings_of_records(plan, observations, contrast), *of_outcomes),
+            items=pairing.items,
         )
         comparisons.append(comparison)
     compared = [(contrast.a, contrast.b) for contrast in plan.design.comparisons]
