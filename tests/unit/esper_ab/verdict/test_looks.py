@@ -8,17 +8,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from support.outcomes.look_designs import AB, AC, BC, DULL, NOMINAL, anytime, design, made, situations, spread
+from support.outcomes.csv_outcomes import outcomes, rows, scales
+from support.outcomes.look_designs import AB, AC, BC, DULL, NOMINAL, anytime, design, pairs_from, situations, spread
 
 from esper_ab.design.design import Boundary, Futility, extended
+from esper_ab.readers.external_plan import make_external_plan
 from esper_ab.stats.anytime_t import anytime_interval
-from esper_ab.verdict.looks import progress_after
+from esper_ab.verdict.analysis_plan import Rule
+from esper_ab.verdict.looks import progress_after, take_looks
 
 LAST = {"looks": (20,)}
 STOPS = Futility(power=0.8, nominal_p=(0.02, 0.07, 0.14, 0.0))
 NEAR = [0.3, -0.3, 0.5, -0.5, 0.1, -0.1, 0.4, -0.4, 0.2, -0.2] * 2  # of 6 pairs the 96 % interval lies within 2 points
 LENIENT = (Boundary(open=1, alpha=0.05, nominal_p=(0.01, 0.01, 0.01, 0.04)),)
 EARLY = [3.0, 3.2, 2.9, 3.1, 3.05, 2.95, -6.0, -4.0, -7.0, -2.0]
+
+
+PLANNED = make_external_plan(("new", "old"), [str(seed) for seed in range(20)], scales(), Rule(looks=(10, 20)))
+AFTER_EVERY_PAIR = msgspec.structs.replace(
+    PLANNED, design=msgspec.structs.replace(PLANNED.design, looks=(), boundaries=(), anytime_after=0)
+)
 
 
 def drop_replicate(d, replicate):
@@ -60,7 +69,7 @@ def drop_replicate(d, replicate):
     ],
 )
 def test_each_rule_reaches_its_decision(rule, d, complete, decision, decided_at, taken):
-    progress = progress_after(rule, {AB: made(d)}, complete)[AB]
+    progress = progress_after(rule, {AB: pairs_from(d)}, complete)[AB]
     assert (progress.decision, progress.decided_at, len(progress.looks)) == (decision, decided_at, taken)
     assert progress.direction == (1 if decision == "crossed" else 0)
     at_last_look = complete == (rule.looks[-1] if rule.looks else None)
@@ -69,15 +78,15 @@ def test_each_rule_reaches_its_decision(rule, d, complete, decision, decided_at,
 
 
 def test_a_crossing_look_and_a_futile_look_have_their_bounds_and_limits():
-    (look,) = progress_after(design(), {AB: made(spread(20, 9.0))}, 20)[AB].looks
+    (look,) = progress_after(design(), {AB: pairs_from(spread(20, 9.0))}, 20)[AB].looks
     assert (look.replicates, look.pairs, look.bound_p, look.alpha) == (6, 6, NOMINAL[1][0], 0.05)
     assert look.p <= look.bound_p
     assert 0.0 < look.low < look.mean < look.high
-    progress = progress_after(design(futility=STOPS), {AB: made(NEAR)}, 20)[AB]
+    progress = progress_after(design(futility=STOPS), {AB: pairs_from(NEAR)}, 20)[AB]
     (look,) = progress.looks
     assert (progress.claimed, look.crossed, look.equivalent, look.futility_p) == (False, False, False, 0.02)
     assert max(-2.0, look.low) < look.futility_low < look.futility_high < min(2.0, look.high)
-    above = progress_after(design(looks=(16, 20), early_stop=False), {AB: made(spread(20, 1.0, 0.1))}, 20)[AB]
+    above = progress_after(design(looks=(16, 20), early_stop=False), {AB: pairs_from(spread(20, 1.0, 0.1))}, 20)[AB]
     assert [(look.crossed, look.small) for look in above.looks] == [(True, False), (True, True)]
 
 
@@ -98,7 +107,7 @@ def make_differences_with_p(p, sign=1.0):
 @settings(max_examples=50)
 def test_at_a_single_look_only_differences_beyond_the_margin_pass_alpha_on(ps, margin):
     """A smaller difference may still be called smaller than the margin, so its share is not free."""
-    data = {contrast: made(make_differences_with_p(p)) for contrast, p in zip((AB, AC, BC), ps, strict=True)}
+    data = {contrast: pairs_from(make_differences_with_p(p)) for contrast, p in zip((AB, AC, BC), ps, strict=True)}
     progress = progress_after(design((AB, AC, BC), **LAST, margin=margin), data, 20)
     shares = 3
     for p, contrast in sorted(zip(ps, (AB, AC, BC), strict=True), key=lambda item: item[0]):
@@ -114,7 +123,7 @@ def test_at_a_single_look_only_differences_beyond_the_margin_pass_alpha_on(ps, m
 
 
 def test_simultaneous_intervals_and_claims_about_the_margin_stay_at_the_first_share():
-    data = {AB: made(spread(20, 30.0)), AC: made(make_differences_with_p(0.03))}
+    data = {AB: pairs_from(spread(20, 30.0)), AC: pairs_from(make_differences_with_p(0.03))}
     look = progress_after(design((AB, AC), **LAST), data, 20)[AC].looks[0]
     assert (look.alpha, look.bound_p) == (0.05, 0.05)
     half = stats.t.isf(0.025 / 2, 18) / math.sqrt(20)
@@ -126,13 +135,15 @@ def test_simultaneous_intervals_and_claims_about_the_margin_stay_at_the_first_sh
 
 
 def test_alpha_is_passed_on_to_later_looks():
-    data = {AB: made(spread(20, 30.0)), AC: made(DULL[:20])}
+    data = {AB: pairs_from(spread(20, 30.0)), AC: pairs_from(DULL[:20])}
     progress = progress_after(design((AB, AC)), data, 20)
     assert (progress[AB].decided_at, progress[AB].looks[0].bound_p) == (6, NOMINAL[2][0])
     assert [look.bound_p for look in progress[AC].looks] == list(NOMINAL[1])  # the first one was tested again
     without_stop = progress_after(design((AB, AC), early_stop=False), data, 20)[AB]
     assert [look.bound_p for look in without_stop.looks] == list(NOMINAL[2])  # its own share stays what it was
-    evidence = progress_after(anytime(comparisons=(AB, AC)), {AB: made(spread(30, 30.0)), AC: made(DULL[:30])}, 30)
+    evidence = progress_after(
+        anytime(comparisons=(AB, AC)), {AB: pairs_from(spread(30, 30.0)), AC: pairs_from(DULL[:30])}, 30
+    )
     assert evidence[AB].looks[-1].bound_e == 40.0
     assert [look.bound_e for look in evidence[AC].looks] == [40.0] * 5 + [20.0] * 25
 
@@ -146,7 +157,7 @@ def test_alpha_is_passed_on_to_later_looks():
     ],
 )
 def test_a_small_or_futile_comparison_passes_no_alpha_on(rule, first, decision):
-    progress = progress_after(rule, {AB: made(first), AC: made(DULL[: len(first)])}, len(first))
+    progress = progress_after(rule, {AB: pairs_from(first), AC: pairs_from(DULL[: len(first)])}, len(first))
     assert (progress[AB].decision, progress[AC].decision) == (decision, "open")
     assert {look.alpha for look in progress[AC].looks} == {0.025}
 
@@ -155,7 +166,7 @@ def test_equivalence_is_tested_at_the_first_share_whatever_was_passed_on():
     """Alpha freed by true differences is no license for equivalence: those hypotheses are another family."""
     half = stats.t.isf(0.05 / 3, 18) / math.sqrt(20)  # at alpha / 3, with an SD of 1
     assert half > 1.1 * stats.t.isf(0.05, 18) / math.sqrt(20)
-    far = {AB: made(spread(20, 50.0)), AC: made(spread(20, -50.0)), BC: made(make_differences(0.0))}
+    far = {AB: pairs_from(spread(20, 50.0)), AC: pairs_from(spread(20, -50.0)), BC: pairs_from(make_differences(0.0))}
     for margin, decision in ((half * 1.001, "equivalent"), (half * 0.999, "open")):
         progress = progress_after(design((AB, AC, BC), **LAST, margin=margin), far, 20)
         assert [progress[c].decision for c in (AB, AC, BC)] == ["crossed", "crossed", decision]
@@ -168,7 +179,11 @@ def test_equivalence_is_tested_at_the_first_share_whatever_was_passed_on():
 
 def test_equivalence_needs_the_first_evidence_under_the_anytime_rule():
     low, high = anytime_interval(0.0, 1.0 / math.sqrt(26), 24, 26.0, 60.0 / 2.0)
-    far = {AB: made(spread(26, 50.0)), AC: made(spread(26, -50.0)), BC: made(make_differences(0.0, 26))}
+    far = {
+        AB: pairs_from(spread(26, 50.0)),
+        AC: pairs_from(spread(26, -50.0)),
+        BC: pairs_from(make_differences(0.0, 26)),
+    }
     for margin, decision in ((high * 1.001, "equivalent"), (high * 0.999, "open")):
         progress = progress_after(anytime(comparisons=(AB, AC, BC), anytime_after=25, margin=margin), far, 26)[BC]
         look = progress.looks[-1]
@@ -177,7 +192,9 @@ def test_equivalence_needs_the_first_evidence_under_the_anytime_rule():
 
 
 def test_an_extended_plan_requires_more_evidence():
-    planned, longer = (progress_after(rule, {AB: made(DULL)}, 40)[AB] for rule in (design(), extended(design(), 20)))
+    planned, longer = (
+        progress_after(rule, {AB: pairs_from(DULL)}, 40)[AB] for rule in (design(), extended(design(), 20))
+    )
     assert longer.looks[:4] == planned.looks
     assert [(look.replicates, look.bound_e) for look in longer.looks[4:]] == [(r, 100.0) for r in range(21, 41)]
 
@@ -186,13 +203,13 @@ def test_a_comparison_stopped_for_futility_stays_stopped():
     """Pairs that exist because other groups go on, and an extension, change nothing."""
     later = [*NEAR[:6], *spread(34, 30.0)]
     for rule in (design((AB, AC), futility=STOPS), extended(design((AB, AC), futility=STOPS), 20)):
-        progress = progress_after(rule, {AB: made(later), AC: made(DULL)}, 40)
+        progress = progress_after(rule, {AB: pairs_from(later), AC: pairs_from(DULL)}, 40)
         assert (progress[AB].decision, progress[AB].decided_at, len(progress[AB].looks)) == ("futile", 6, 1)
 
 
 def test_a_look_with_all_pairs_on_one_side_decides_nothing_and_a_later_one_does():
     """All replicates of the other side were lost, so the lanes could explain the whole difference."""
-    pairs = [pair for pair in made(spread(20, 9.0)) if pair.replicate % 2 == 0 or pair.replicate > 13]
+    pairs = [pair for pair in pairs_from(spread(20, 9.0)) if pair.replicate % 2 == 0 or pair.replicate > 13]
     for adjusted in (True, False):
         rule = design(adjusted=adjusted)
         progress = progress_after(rule, {AB: pairs}, 14)[AB]
@@ -247,3 +264,37 @@ def test_stops_for_futility_never_make_a_claim_that_would_not_be_made_without_th
             last = progress.looks[-1]
             assert last.replicates < rule.looks[-1]
             assert -rule.margin < last.futility_low <= last.futility_high < rule.margin
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "planned", "after_every_pair"),
+    [
+        (0, 1, 0, 0),
+        (1, 1, 0, 1),
+        (9, 9, 0, 9),
+        (9, 10, 0, 9),
+        (10, 9, 0, 9),
+        (20, 9, 0, 9),
+        (10, 10, 10, 10),
+        (19, 20, 10, 19),
+        (20, 20, 20, 20),
+    ],
+)
+def test_a_look_waits_for_the_last_of_its_seeds_in_both_groups(new, old, planned, after_every_pair):
+    present = {"new": new, "old": old}
+    table = [row for row in rows(DULL[:20], [0.0] * 20) if row["seed"] < present[row["group"]]]
+    for plan, complete in ((PLANNED, planned), (AFTER_EVERY_PAIR, after_every_pair)):
+        progress = take_looks(plan, outcomes(table))
+        (comparison,) = progress.comparisons.values()
+        (pairing,) = progress.pairings.values()
+        assert progress.complete == complete
+        assert (comparison.last.replicates if comparison.last else 0) == complete
+        assert len(pairing.pairs) == min(new, old)
+
+
+@pytest.mark.parametrize(("outcome", "complete"), [(1.0, 10), ("", 10), (None, 0)])
+def test_a_look_waits_for_a_seed_in_a_gap_but_not_for_a_lost_run(outcome, complete):
+    """An outcome of None stands for a missing row."""
+    table = [row | {"outcome": outcome} if row["seed"] == 9 else row for row in rows(DULL[:12], [0.0] * 12)]
+    progress = take_looks(PLANNED, outcomes([row for row in table if row["outcome"] is not None]))
+    assert progress.complete == complete
