@@ -3,7 +3,7 @@
 import queue
 
 import pytest
-from support.files.file_size import largest
+from support.files.file_size import file_size_limit
 from support.journals.ready_journals import planted_effect
 
 from esper_ab.contracts.errors import DiskFull, JournalError
@@ -52,7 +52,7 @@ def test_observers_get_warnings_at_once_and_events_once_written(sink, observed):
 def test_observers_get_no_unwritten_event_except_the_end(sink, observed, tmp_path, ends):
     for event in (ENTRY, *ends):
         sink.record(event)
-    with largest((tmp_path / "events.jsonl").stat().st_size), pytest.raises(JournalError):
+    with file_size_limit((tmp_path / "events.jsonl").stat().st_size), pytest.raises(JournalError):
         sink.close()
     assert [observed.get(timeout=PATIENCE_S) for _ in ends] == ends
     assert observed.empty()

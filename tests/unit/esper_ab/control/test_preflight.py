@@ -47,7 +47,7 @@ def test_a_hanging_preflight_is_reported_with_its_current_work(tmp_path):
 )
 def test_a_preflight_killed_by_user_code_is_reported_with_that_code(tmp_path, line, how):
     """The preflight does not wait for processes that the code left."""
-    with leftover_processes.nobody_waits(tmp_path) as leaves:
+    with leftover_processes.leftover_helpers(tmp_path) as leaves:
         questions = question_with_reward(tmp_path, leaves + line)
         with pytest.raises(UsageError) as raised:
             examine(questions)
@@ -83,7 +83,7 @@ def test_the_answer_is_complete_despite_output_of_user_code_and_many_questions(t
 def test_the_preflight_does_not_wait_for_processes_of_a_trainer(tmp_path):
     """The processes inherit the pipes of rehearsal, preflight and this process; code at exit runs."""
     path = Path(trainers.python_file(tmp_path))
-    with leftover_processes.nobody_waits(tmp_path) as leaves:
+    with leftover_processes.leftover_helpers(tmp_path) as leaves:
         at_exit = f"import atexit\natexit.register(pathlib.Path({str(tmp_path / 'left')!r}).touch)\n"
         path.write_text(f"{leaves}{at_exit}{path.read_text()}")
         questions = Questions(

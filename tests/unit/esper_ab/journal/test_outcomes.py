@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from support.journals.ready_journals import given_up, planted_effect, records_of, without_evaluations
+from support.journals.ready_journals import planted_effect, records_of, with_last_run_given_up, without_evaluations
 from support.journals.synthetic import MODES, Shape, Synthetic
 
 from esper_ab.journal import outcomes as rules
@@ -38,7 +38,7 @@ def test_the_outcome_is_the_declared_mean_of_curve_end_or_evaluation():
 @pytest.mark.parametrize("category", ["dropped_pair", "cancelled"])
 def test_a_lost_run_has_no_outcome_despite_a_complete_curve(outcome, category):
     whole = Synthetic(outcome_over=outcome).events()
-    history = fold(given_up(whole, category))
+    history = fold(with_last_run_given_up(whole, category))
     (lost,) = (run for run in history.runs.values() if run.lost)
     by_run = outcomes(history)
     assert by_run[lost.ref.name].outcome is None

@@ -86,7 +86,7 @@ class KillOnce(disturbed.Watcher):
         if not self.pid and isinstance(event, EpisodeRecorded) and event.record.run.name == "c/0":
             lane = event.record.run.device
             self.pid = next(
-                start.pid for start in self.seen if isinstance(start, WorkerStarted) and start.device == lane
+                start.pid for start in self.events if isinstance(start, WorkerStarted) and start.device == lane
             )
             stat = Path(f"/proc/{self.pid}/stat").read_text()
             os.kill(int(stat.rpartition(")")[2].split()[1]) if self._supervisor else self.pid, signal.SIGKILL)

@@ -19,7 +19,7 @@ NONE = Choices(b"")
 def world_at_work():
     """Return a world whose two workers train towards the first milestone, and the workers."""
     world = World(PLAN)
-    while not all(worker.working and worker.at == 0 for worker in world.workers.values()):
+    while not all(worker.working and worker.milestone == 0 for worker in world.workers.values()):
         world.in_peace()
     return world, *world.workers.values()
 
@@ -151,7 +151,7 @@ def test_a_lost_assignment_is_resent_after_another_hello():
     world = World(PLAN)
     for worker in world.workers.values():
         world.hear(worker, worker.hello())
-    world.round()
+    world.finish_round()
     worker = next(iter(world.workers.values()))
 
     def answers():
@@ -170,14 +170,14 @@ def test_a_lost_release_is_resent_after_a_repeated_report():
     world = World(PLAN)
     for worker in world.workers.values():
         world.hear(worker, worker.hello())
-    world.round()
+    world.finish_round()
     for worker in world.workers.values():
         world.hear(worker, worker.ready(0))
     worker = next(iter(world.workers.values()))
 
     def answers():
-        return sent_messages(world.machine.heard(worker.identity, worker.said[0], world.now))
+        return sent_messages(world.machine.heard(worker.identity, worker.reports[0], world.now))
 
     assert answers() == []  # it has not been released yet
-    world.round()
+    world.finish_round()
     assert answers() == [Release(run_name=worker.run, milestone=0)]
