@@ -33,6 +33,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
@@ -312,6 +313,8 @@ def main() -> None:
     """Write the texts anew, or with `--sites` show what no input reaches."""
     with tempfile.TemporaryDirectory() as cache_folder:
         os.environ["XDG_CACHE_HOME"] = cache_folder
+        # Messages name `esper-ab` without its folder if it is on the path.
+        os.environ["PATH"] = f"{sysconfig.get_path('scripts')}{os.pathsep}{os.environ['PATH']}"
         if "--sites" in sys.argv:
             share, missing = coverage()
             for site in missing:
