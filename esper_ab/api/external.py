@@ -29,6 +29,7 @@ from esper_ab.verdict.analysis_plan import AnalysisPlan, Rule
 from esper_ab.verdict.answer import Answer, with_profiles
 from esper_ab.verdict.exploration import explore, questions_on
 from esper_ab.verdict.judge import judge
+from esper_ab.verdict.levels import at_level
 from esper_ab.verdict.observations import Observations
 from esper_ab.verdict.row_questions import direction_questions, item_questions
 from esper_ab.verdict.scale import Scale
@@ -83,7 +84,9 @@ class OutcomeOptions(RuleOptions, total=False):
     """Options of `compare_outcomes`, named like the flags of `esper-ab judge` without a plan."""
 
     scores: ByTask  # "WORST..TARGET": outcomes that score 0 and 1, for profiles; one, or one per task
-    rows: Literal["runs"] | None  # confirms that every row is a training run
+    rows: Literal["runs", "items"] | None  # what a row is, if no column tells: a training run, or an item of one
+    level: Literal["checkpoints", "trainings"] | None  # what an answer from items is about; by default, the data tell
+    closed_items: bool  # the answer is about these very items, as in a closed benchmark
     paired: bool | None  # whether runs with the same seed form a pair; by default, if groups share seeds
 
 
@@ -121,12 +124,13 @@ def compare_outcomes(
     """
     asked = arguments("compare_outcomes", options, OutcomeOptions) | {"margin": margin}
     with _python_errors():
-        return explored(_observations(data, columns, groups), asked)
+        return explored(_observations(data, columns, groups, options.get("rows")), asked)
 
 
 def explored(observations: Observations, asked: Asked) -> OutcomeVerdicts:
     """Compare all groups; `asked` holds the arguments of `compare_outcomes` by name."""
     scales = _scales(observations.tasks, asked)
+    observations = at_level(observations, asked.get("level"), closed=bool(asked.get("closed_items")))
     rule = _rule(asked)
     scores = asked.get("scores", "")
     check_units(scales, observations, ranges_of(observations.tasks, scores))
@@ -213,7 +217,12 @@ def judge_outcomes(
 
 
 def judged(plan: AnalysisPlan, observations: Observations, scores: ByTask) -> OutcomeVerdicts:
-    """Judge observations by a plan."""
+    """Judge observations by a plan of training runs; items below the runs widen its intervals."""
+    if plan.cells and observations.table is not None:
+        raise UsageError(
+            f"{observations.source}: a plan that chooses cells compares the means of runs; give each run one row"
+        )
+    observations = at_level(observations, "trainings")
     if observations.facts is None:
         check_units(plan.scales, observations, ranges_of([scale.task for scale in plan.scales], scores))
     return with_scores(judge(plan, observations), scores)
@@ -246,15 +255,17 @@ def _folders(data: Any) -> list[tuple[str, Path]]:
     return [(task, Path(one)) for task, one in data.items()]
 
 
-def _observations(data: Any, columns: Mapping[str, str] | None, groups: Sequence[str]) -> Observations:
+def _observations(
+    data: Any, columns: Mapping[str, str] | None, groups: Sequence[str], rows: str | None = None
+) -> Observations:
     if not isinstance(columns, Mapping | None):
         raise UsageError(
             f"columns must map names of esper_ab to names in the data, as in {{'group': 'algorithm'}}, not {columns!r}"
         )
     named = typed("groups", groups, tuple[str, ...])
     if isinstance(data, (str, os.PathLike)):
-        return read_csv(Path(data), columns, named)
-    return read_data(data, columns, named)
+        return read_csv(Path(data), columns, named, rows)
+    return read_data(data, columns, named, rows)
 
 
 def _scales(tasks: Sequence[str], asked: Asked) -> tuple[Scale, ...]:

@@ -49,8 +49,8 @@ _OPTIONS = {
     "rows": valued(
         "--rows",
         "runs|items",
-        "What a row is: a training run, or an item of one, such as a question or an episode. Asked for more than 30 rows "
-        "per group and task if no column tells.",
+        "What a row is: a training run, or an item of one, such as a question or an episode. Asked for more than 30 "
+        "rows per group and task if no column tells.",
         type=click.Choice(("runs", "items")),
     ),
     "level": valued(

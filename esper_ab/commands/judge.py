@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from esper_ab.verdict.observations import Observations
     from esper_ab.verdict.scale import Scale
 
-_RULE = (*RULE, "rows", "paired")  # flags that a plan replaces
+_RULE = (*RULE, "rows", "level", "closed_items", "paired")  # flags that a plan replaces
 
 
 @command_with(

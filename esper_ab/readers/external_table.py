@@ -68,7 +68,7 @@ def _of_items(
     """Make observations from rows of items."""
 
     def where(index: int, column: str) -> str:
-        return _locate(source, row_numbers[index], used, column)
+        return _locate(source, row_numbers[index], {"item": layout.item, **used}, column)
 
     def read(cell: object, column: str, index: int) -> str:
         name = _read_name(cell, column, where(index, column), required=True)

@@ -6,18 +6,18 @@ can know is asked: whether many rows with one name of a run, or with names that 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from esper_ab.contracts.errors import OpenQuestion, Unanswered
 from esper_ab.contracts.wording import counted
 from esper_ab.readers.table_columns import PAIR_COLUMNS
-from esper_ab.verdict.observations import names_items, names_repeats, unit_of
+from esper_ab.verdict.observations import names_items, unit_of
 from esper_ab.verdict.row_questions import RUNS_OR_ITEMS
 
-_MANY = 2  # rows per run, on average, from which rows of one run are hardly a slip
+_MANY = 3  # rows per run, on average, from which rows of one run are hardly a slip
 # Columns in which a table of one run's progress counts, so that they name no items.
-_STEPS = frozenset({"step", "steps", "timestep", "timesteps", "global_step", "iteration", "time", "update", "frames"})
+_STEPS = frozenset({"step", "steps", "timestep", "timesteps", "global_step", "iteration", "epoch", "update", "frames"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +27,7 @@ class ItemLayout:
     item: str  # the source's name; "": each row is an item without a name
     unit: str  # the word for an item
     run: str  # our name of the column that names the runs of a group; "": each group is one run
-    repeats: tuple[str, ...] = ()  # the source's names of columns that number repeats
+    cluster: str = ""  # the source's name of a column whose names each have several items, such as a scene; "": none
 
 
 def item_layout(
@@ -49,12 +49,12 @@ def item_layout(
     distinct, count = _runs(columns, used, run)
     below = rows == "items" or not run or distinct < count
     if "item" in used and (item_told or below):
-        return ItemLayout(item=used["item"], unit=unit_of(used["item"]), run=run, repeats=_repeats(columns, used))
+        return ItemLayout(item=used["item"], unit=unit_of(used["item"]), run=run)
     named = [name for name in columns if names_items(name) and name not in used.values()]
     if named and below:
-        item = _coarsest(columns, named)
-        others = tuple(name for name in named if name != item)
-        return ItemLayout(item=item, unit=unit_of(item), run=run, repeats=(*_repeats(columns, used), *others))
+        item = max(named, key=lambda name: len(set(columns[name])))
+        cluster = "" if "cluster" in used else _of_clusters(columns, named, item)
+        return ItemLayout(item=item, unit=unit_of(item), run=run, cluster=cluster)
     if rows != "items":
         if many_rows_per_run(columns, used):
             _ask(source, columns, used, run, distinct, count)
@@ -75,11 +75,6 @@ def _run_column(used: Mapping[str, str]) -> str:
     return next((name for name in (*PAIR_COLUMNS, "run") if name in used), "")
 
 
-def _repeats(columns: Iterable[str], used: Mapping[str, str]) -> tuple[str, ...]:
-    named = (name for name in columns if names_repeats(name) and name not in used.values())
-    return tuple(named) if "repeat" not in used else (used["repeat"],)
-
-
 def _runs(columns: Mapping[str, Sequence[object]], used: Mapping[str, str], run: str) -> tuple[int, int]:
     """Return the number of runs of all groups and tasks, and the number of rows."""
     keys = [columns[used[name]] for name in ("group", run, "task") if name in used]
@@ -87,9 +82,16 @@ def _runs(columns: Mapping[str, Sequence[object]], used: Mapping[str, str], run:
     return len(set(zip(*keys, strict=True))), count
 
 
-def _coarsest(columns: Mapping[str, Sequence[object]], named: Sequence[str]) -> str:
-    """Return the column with the fewest names: the others tell its repeats apart, as do episodes in a scene."""
-    return min(named, key=lambda name: len(set(columns[name])))
+def _of_clusters(columns: Mapping[str, Sequence[object]], named: Sequence[str], item: str) -> str:
+    """Return a column of `named` whose names each have several items, as a scene has episodes; "" if there is none.
+
+    A column with several names per item numbers its repeats.
+    """
+    for name in named:
+        both = len(set(zip(columns[item], columns[name], strict=True)))
+        if name != item and len(set(columns[name])) < both == len(set(columns[item])):
+            return name
+    return ""
 
 
 def _telling(columns: Mapping[str, Sequence[object]], used: Mapping[str, str], run: str) -> str:

@@ -35,7 +35,7 @@ def item_table(
     run, runs = names_of(layout.run) if layout.run else (np.zeros(rows, dtype=np.int64), ("",))
     run, runs = _one_name_per_run(run, runs)
     item, items = _items(columns, layout, score, where)
-    cluster, clusters = _clusters(columns, used, rows)
+    cluster, clusters = _clusters(columns, used.get("cluster", layout.cluster), rows)
     return ItemTable(
         unit=layout.unit,
         item_column=layout.item,
@@ -54,7 +54,7 @@ def item_table(
 
 
 def _coded(cells: Sequence[object]) -> tuple[Ints, list[object], list[int]]:
-    """Number the distinct cells in the order of their first rows; return numbers [rows], cells, and their first rows."""
+    """Number the distinct cells by their first rows; return the numbers [rows], the cells, and their first rows."""
     if isinstance(cells, np.ndarray):
         cells = cells.tolist()
     numbers: dict[object, int] = {}
@@ -104,13 +104,11 @@ def _items(
     return item, names
 
 
-def _clusters(
-    columns: Mapping[str, Sequence[object]], used: Mapping[str, str], rows: int
-) -> tuple[Ints, tuple[str, ...]]:
+def _clusters(columns: Mapping[str, Sequence[object]], column: str, rows: int) -> tuple[Ints, tuple[str, ...]]:
     """Return the clusters of the rows; -1 for a row that is in none."""
-    if "cluster" not in used:
+    if not column:
         return np.full(rows, -1), ()
-    cluster, names = _named(columns[used["cluster"]], lambda cell, _: _blank_if_missing(cell_text(cell)))
+    cluster, names = _named(columns[column], lambda cell, _: _blank_if_missing(cell_text(cell)))
     if "" in names:
         none = names.index("")
         cluster = np.where(cluster == none, -1, np.where(cluster > none, cluster - 1, cluster))

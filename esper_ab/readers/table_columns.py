@@ -66,7 +66,8 @@ def _explain_missing(source: str, columns: Iterable[str], missing: Sequence[str]
     message = f"{source} has no column {lacks}; {_list_columns(columns)}; say which with --columns {option}"
     if "seed" in missing:
         message += (
-            "; if runs are not paired, run=NAME in place of seed=NAME; if rows are items (questions, episodes), item=NAME"
+            "; if runs are not paired, run=NAME in place of seed=NAME; if rows are items (questions, episodes), "
+            "item=NAME"
         )
     return message
 

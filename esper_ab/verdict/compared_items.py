@@ -68,24 +68,35 @@ class ComparedItems:
         )
 
     def _of_items(self, a: Floats, b: Floats, data: Data) -> ItemScores:
-        """Return the scores of one checkpoint each; items that were imputed for unpaired data are clusters of their own."""
+        """Return the scores of one checkpoint each; an item imputed to unpaired data is a cluster of its own."""
         if not isinstance(data, Samples):
             places = [pair.replicate for pair in data]
             tasks = None if self.tasks is None else self.tasks[places]
             return ItemScores(
-                a=a[None], b=b[None], shared=True, paired=False, clusters=self.clusters[places], tasks=tasks
+                a=_unweighted(a, tasks),
+                b=_unweighted(b, tasks),
+                shared=True,
+                paired=False,
+                clusters=self.clusters[places],
+                tasks=tasks,
             )
         first = 1 + max(int(self.clusters.max()), int(self.clusters_b.max()))
         return ItemScores(
-            a=a[None],
-            b=b[None],
+            a=_unweighted(a, self.tasks),
+            b=_unweighted(b, self.tasks_b),
             shared=False,
             paired=False,
             clusters=_continued(self.clusters, a.size, first),
             clusters_b=_continued(self.clusters_b, b.size, first + a.size),
-            tasks=None if self.tasks is None else self.tasks,
-            tasks_b=None if self.tasks_b is None else self.tasks_b,
+            tasks=self.tasks,
+            tasks_b=self.tasks_b,
         )
+
+
+def _unweighted(values: Floats, tasks: Ints | None) -> Floats:
+    """Return scores [1, items] without the weights with which the mean of all values is that of the tasks' means."""
+    scores = values[None]
+    return scores if tasks is None else scores / item_weights(scores, tasks)
 
 
 def _continued(clusters: Ints, size: int, first: int) -> Ints:
@@ -96,12 +107,13 @@ def _continued(clusters: Ints, size: int, first: int) -> Ints:
 def _shifted(scores: Floats, places: Sequence[int], values: Floats, weights: Floats) -> Floats:
     """Return the scores [values, items] at `places`, shifted to the outcomes `values`; see the module's docstring."""
     profile = np.nanmean(scores, axis=0)
+    shares = weights / weights.sum()
     rows = []
     for place, value in zip(places, values, strict=True):
         row = scores[place] if place < len(scores) else profile
         if np.isnan(row).any():
             row = profile
-        mean = float(row @ weights)
+        mean = float(row @ shares)
         if abs(mean - value) > 1e-9 * max(1.0, abs(value)):
             row = row + (value - mean)
         rows.append(row)

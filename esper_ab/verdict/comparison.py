@@ -23,6 +23,7 @@ from esper_ab.verdict.imputation import Imputed, imputed, limits_with_losses
 from esper_ab.verdict.inconclusive import Inconclusive
 from esper_ab.verdict.look import Effect, Look, effect_of
 from esper_ab.verdict.looks import ComparisonProgress
+from esper_ab.verdict.pairing import Pairing
 from esper_ab.verdict.question import Lost, Question
 from esper_ab.verdict.sample_size import needed_anew, needed_here, smallest_difference, spread
 from esper_ab.verdict.sentences_on_losses import losses_cap
@@ -66,13 +67,11 @@ class Comparison(Evidence):
 
 def compare(
     question: Question,
-    data: Data,
+    pairing: Pairing,
     progress: ComparisonProgress,
     *,
     same_records: bool,
-    lost: Lost,
     findings: Sequence[Finding],
-    items: ComparedItems | None = None,
 ) -> Comparison:
     """Compute the statistics of the complete pairs (in any order), or of unpaired runs, and reach a verdict.
 
@@ -80,8 +79,8 @@ def compare(
     whether the digests of both runs agree in every pair. `findings`: all findings of the audit.
     """
     touching = tuple(finding for finding in findings if finding.touches(question.a, question.b))
-    numbers = _numbers(question, before(data, sys.maxsize), progress, items)
-    return _judge(numbers, same_records, lost, touching)
+    numbers = _numbers(question, before(pairing.pairs, sys.maxsize), progress, pairing.items)
+    return _judge(numbers, same_records, pairing.lost, touching)
 
 
 def _numbers(

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from esper_ab.contracts.wording import n_pairs
+from esper_ab.contracts.wording import counted, n_pairs
 from esper_ab.design.design import Design
 from esper_ab.design.pairs_needed import PairsNeeded
 from esper_ab.stats.equivalence import Equivalence
@@ -104,6 +104,11 @@ class Numbers:
         return Level(confidence=1.0 - alpha)
 
     @property
+    def level_alpha(self) -> float:
+        """One minus the level of the interval at the last look, or before it of the uncorrected one."""
+        return 1.0 - self.at_look[2].confidence
+
+    @property
     def simultaneous(self) -> DifferenceInterval:
         """The simultaneous interval, which is the one at the initial share of alpha.
 
@@ -143,16 +148,26 @@ class Numbers:
         return "adjusted paired t" if self.design.adjusted else "paired t"
 
     def counted(self, pairs: int) -> str:
-        """Format a number of pairs, as in "8 pairs"; for unpaired runs, all of which count, as in "5 and 40 runs"."""
+        """Format a number of pairs, as in "8 pairs"; for unpaired runs, all of which count, as in "5 and 40 runs".
+
+        Items of checkpoints are called what they are, as in "500 questions".
+        """
         if self.samples is None:
-            return n_pairs(pairs)
-        return f"{len(self.samples.a)} and {len(self.samples.b)} runs"
+            return counted(pairs, self.question.row) if self.about_checkpoints else n_pairs(pairs)
+        return f"{len(self.samples.a)} and {len(self.samples.b)} {self.question.row}s"
 
     def worded(self, text: str) -> str:
-        """Return the text, with "pairs" replaced by "runs" if the runs are unpaired. The text must contain no names."""
+        """Return the text, with "pairs" replaced by what a row is, unless runs form pairs; the text has no names."""
+        if self.about_checkpoints:
+            return text.replace("pair", self.question.row)
         if self.samples is not None:
             return text.replace("pairs", "runs")
         return text
+
+    @property
+    def about_checkpoints(self) -> bool:
+        """True if the answer is about checkpoints, so that each pair is an item."""
+        return self.question.level == "checkpoints"
 
     @property
     def degenerate(self) -> bool:

@@ -1,4 +1,4 @@
-"""Put rows of items together: a table of runs and items for each group and task, of the items that all runs have. Pure."""
+"""Put rows of items together: a table of runs and items per group and task, of items that all runs have. Pure."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _cells(table: ItemTable, rows: Ints, run: Ints, keys: Ints) -> _Cells:
 
 
 def _common(cells: _Cells) -> tuple[dict[int, Ints], bool]:
-    """Return the items of each group: those that all runs have or, if there are none, that all runs of the group have."""
+    """Return the items of each group: those that all runs have or, without any, that all runs of the group have."""
     numbers = [int(number) for number in np.unique(cells.group)]
     items, runs_with = np.unique(cells.item, return_counts=True)
     common = items[runs_with == cells.group.size]
@@ -131,8 +131,8 @@ def _refuse_fragments(source: str, table: ItemTable, cells: _Cells, chosen: dict
     run = f", run {name}," if name else ""
     raise UsageError(
         f"{source}: only {counted(int(kept.min()), table.unit)} would be left that all runs have; group "
-        f"{table.groups[cells.group[fewest]]}{run} has {counted(int(per_run[fewest]), table.unit)} and others have up to "
-        f"{int(per_run.max())}; remove that run, or give it its missing {table.unit}s"
+        f"{table.groups[cells.group[fewest]]}{run} has {counted(int(per_run[fewest]), table.unit)} and others have up "
+        f"to {int(per_run.max())}; remove that run, or give it its missing {table.unit}s"
     )
 
 

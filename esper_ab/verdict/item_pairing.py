@@ -20,7 +20,7 @@ from esper_ab.verdict.scale import MEAN, Scale
 
 
 def with_items(plan: AnalysisPlan, items: ItemsBelow | None, contrast: Contrast, pairing: Pairing) -> Pairing:
-    """Return the pairing of a comparison with the scores below it; unchanged if there are none, or if they are closed."""
+    """Return the pairing of a comparison with the scores below it; unchanged without scores, or if they are closed."""
     if items is None or items.closed:
         return pairing
     tasks = plan.tasks if contrast.task == MEAN else (contrast.task,)
@@ -72,9 +72,7 @@ def _scaled(scores: Floats, scale: Scale | None) -> Floats:
     return np.asarray(scale.outcome.sign * scores / scale.margin, dtype=np.float64)
 
 
-def _by_replicate(
-    blocks: Sequence[GroupItems], scales: Sequence[Scale | None], replicates: Sequence[str]
-) -> Floats:
+def _by_replicate(blocks: Sequence[GroupItems], scales: Sequence[Scale | None], replicates: Sequence[str]) -> Floats:
     """Return the scores [replicates, items of all tasks]; NaN for a replicate that lacks a run in some task."""
     place = {name: number for number, name in enumerate(replicates)}
     tables = []
@@ -106,11 +104,8 @@ def _of_items(plan: AnalysisPlan, items: ItemsBelow, contrast: Contrast, *, pair
     sides = []
     for group in contrast.groups:
         block = items.groups[group, task]
-        kept = np.isfinite(block.scores).all(axis=0)
-        number = {}
-        for name, cluster, known in zip(block.names, block.clusters.tolist(), kept.tolist(), strict=True):
-            if known or paired:
-                number[item_name(task, name)] = cluster
+        kept = np.flatnonzero(np.isfinite(block.scores).all(axis=0) | paired).tolist()
+        number = {item_name(task, block.names[item]): int(block.clusters[item]) for item in kept}
         if paired:
             sides.append(_by_place(number, plan.replicates))
         else:
@@ -141,7 +136,7 @@ def _mean_of_items(plan: AnalysisPlan, items: ItemsBelow, contrast: Contrast, *,
             tasks_b=b.tasks,
         )
         samples = Samples(a=tuple(a.values.tolist()), b=tuple(b.values.tolist()))
-        return Pairing(pairs=samples, lost=Lost(paired=False), single=(), absent=(), clusters=(), items=compared)
+        return Pairing(pairs=samples, lost=Lost(paired=False), items=compared)
     place = {name: number for number, name in enumerate(plan.replicates)}
     places = [place[name] for name in a.names]
     tasks = np.zeros(len(plan.replicates), dtype=np.int64)
@@ -155,7 +150,7 @@ def _mean_of_items(plan: AnalysisPlan, items: ItemsBelow, contrast: Contrast, *,
     compared = ComparedItems(
         level="checkpoints", shared=True, clusters=clusters, clusters_b=clusters, tasks=tasks, tasks_b=tasks
     )
-    return Pairing(pairs=tuple(pairs), lost=Lost(), single=(), absent=(), clusters=(), items=compared)
+    return Pairing(pairs=tuple(pairs), lost=Lost(), items=compared)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -55,13 +55,17 @@ class ItemsBelow:
         return any(len(set(block.clusters.tolist())) < len(block.names) for block in self.groups.values())
 
     def most_runs(self, group: str) -> int:
-        """Return the number of runs of `group`, in the task with the most."""
-        return max(len(block.runs) for (of_group, _), block in self.groups.items() if of_group == group)
+        """Return the number of runs of `group`, in the task with the most; 0 if all were lost."""
+        return max((len(block.runs) for (of_group, _), block in self.groups.items() if of_group == group), default=0)
+
+    def lost_of(self, group: str) -> int:
+        """Return the number of scores of `group` that were lost, in all tasks."""
+        return sum(block.lost for (of_group, _), block in self.groups.items() if of_group == group)
 
     def items_of(self, group: str, task: str) -> int:
-        """Return the number of items of `group` in `task`."""
+        """Return the number of items of `group` in `task` that were lost in no run."""
         block = self.groups.get((group, task))
-        return 0 if block is None else len(block.names)
+        return 0 if block is None else int(block.used.sum())
 
 
 def item_name(task: str, name: str) -> str:

@@ -113,9 +113,7 @@ def _mixed_up(design: Design, used: Data) -> bool:
     return not identified([{"a": (pair.position_a,), "b": (pair.position_b,)} for pair in used])
 
 
-def take_look(
-    design: Design, replicates: int, data: Data, n_open: int, items: ComparedItems | None = None
-) -> Look:
+def take_look(design: Design, replicates: int, data: Data, n_open: int, items: ComparedItems | None = None) -> Look:
     """Test the pairs of the first `replicates` replicates at the bounds while `n_open` comparisons share alpha.
 
     `items`: the scores on items below these pairs, if they count.

@@ -196,7 +196,9 @@ def _take_look_at_each(design: Design, replicates: int, states: Sequence[_State]
     if not design.early_stop:
         for state in states:
             if state.decision != "open":
-                state.looks.append(take_look(state.design, replicates, state.data, state.shares_at_decision, state.items))
+                state.looks.append(
+                    take_look(state.design, replicates, state.data, state.shares_at_decision, state.items)
+                )
     while True:
         taken = [(state, take_look(state.design, replicates, state.data, n_open, state.items)) for state in undecided]
         crossing = [(state, look) for state, look in taken if look.crossed]

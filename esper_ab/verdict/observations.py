@@ -32,8 +32,6 @@ _ITEM_WORDS = frozenset(
         "problem",
     }
 )
-# Names of the numbers of repeated evaluations of one item.
-_REPEAT_WORDS = frozenset({"repeat", "repetition", "rep", "epoch", "attempt"})
 _NUMBERED = ("id", "ids", "idx", "index", "no", "nr", "num", "number", "name")  # a suffix that changes no meaning
 POSITION = "position"  # the pair column of outcomes that were given in lists, without names of seeds
 _WHOLE = re.compile(r"([+-]?[0-9]+)(?:\.0*)?")
@@ -136,11 +134,6 @@ def seed_key(name: str) -> str:
 def names_items(column: str) -> bool:
     """True if a column of this name probably names items of a run, as prompts: "question", "doc_id", "Episodes"."""
     return _last_word(column) in _ITEM_WORDS
-
-
-def names_repeats(column: str) -> bool:
-    """True if a column of this name probably numbers repeated evaluations of an item, as "epoch" or "attempt"."""
-    return _last_word(column) in _REPEAT_WORDS
 
 
 def unit_of(column: str) -> str:

@@ -28,9 +28,9 @@ class Pairing:
 
     pairs: tuple[Pair, ...] | Samples  # one per independent unit
     lost: Lost
-    single: tuple[str, ...]  # "3 of new": runs that are left out, because the other group has none in the replicate
-    absent: tuple[str, ...]  # "3 of old": runs that count as lost, because the replicate has a run of the other group
-    clusters: tuple[tuple[str, ...], ...]  # replicates of each independent unit that has several
+    single: tuple[str, ...] = ()  # "3 of new": runs that are left out, because the other group has none there
+    absent: tuple[str, ...] = ()  # "3 of old": runs that count as lost, because the other group has one there
+    clusters: tuple[tuple[str, ...], ...] = ()  # replicates of each independent unit that has several
     existing: tuple[Pair, ...] = ()  # all pairs, including those after a gap or a decision; () if runs form no pairs
     items: ComparedItems | None = None  # the scores on items below the pairs, if they count in the test
 

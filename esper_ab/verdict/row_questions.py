@@ -54,8 +54,8 @@ def item_questions(observations: Observations, rows: str | None) -> Iterator[Ope
     column = observations.run_column
     if observations.items is None and names_items(column) and rows != "runs":
         yield OpenQuestion(
-            f"the column {column} seems to name items of a checkpoint, not training runs, but each group has one row per "
-            f"{column}",
+            f"the column {column} names items of a run, not training runs, so each row may be an item, or a training "
+            "run of its own",
             RUNS_OR_ITEMS,
         )
 

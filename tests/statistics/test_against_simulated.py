@@ -15,6 +15,7 @@ from esper_ab.design.design import default_looks as product_looks
 from esper_ab.stats.least_pairs import LEAST_OPEN_ENDED_PAIRS
 from esper_ab.verdict.comparison import compare
 from esper_ab.verdict.looks import progress_after as product_follow
+from esper_ab.verdict.pairing import Pairing
 from esper_ab.verdict.question import HalfPair, Lost, Question
 
 PATHS = 100_000  # simulated experiments that calibrate the bounds, which the product then uses
@@ -65,8 +66,8 @@ def plan(rule, of, **changes):
 def verdict(asked, contrast, pairs, progress, lost=()):
     """The product's verdict on one comparison."""
     question = Question(a=contrast.a, b=contrast.b, design=asked, planned=max(asked.looks, default=32), scope="task t")
-    lost = Lost(replicates=tuple(lost))
-    return str(compare(question, pairs, progress, same_records=False, lost=lost, findings=()).verdict)
+    pairing = Pairing(pairs=tuple(pairs), lost=Lost(replicates=tuple(lost)))
+    return str(compare(question, pairing, progress, same_records=False, findings=()).verdict)
 
 
 def of_product(rule, x, of, *, whole):

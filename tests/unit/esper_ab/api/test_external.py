@@ -77,7 +77,9 @@ def test_rows_and_pairs_are_told_as_the_command_is():
     keyed = {group: dict(enumerate(values)) for group, values in many.items()}
     for data, paired, said in ((many, False, "40 and 31 runs"), (keyed, True, "31 pairs")):
         assert said in str(esper_ab.compare_outcomes(data, margin=2.0, paired=paired, rows="runs"))
-    assert "rows='items'" in _refused(lambda: esper_ab.compare_outcomes(RUNS, margin=2.0, rows="items"))
+    items = str(esper_ab.compare_outcomes(keyed, margin=2.0, rows="items"))
+    assert "On these 31 items, checkpoint new" in " ".join(items.split())
+    assert "rows='steps'" in _refused(lambda: esper_ab.compare_outcomes(RUNS, margin=2.0, rows="steps"))
 
 
 def test_what_forms_no_pairs_and_what_is_0_or_1_is_in_the_document():

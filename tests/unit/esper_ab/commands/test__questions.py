@@ -29,7 +29,8 @@ def test_what_names_items_is_no_seed_unless_the_user_says_so(tmp_path, monkeypat
     told = esper_ab(*asked)
     assert told.returncode == 2
     assert "the column prompt names items of a run, not training runs" in told.stderr
-    assert told.stderr.rstrip().endswith("--rows runs")
+    assert told.stderr.rstrip().endswith("--rows items (or --rows runs)")
+    assert "Too few prompts to decide" in " ".join(esper_ab(*asked, "--rows", "items").stdout.split())
     assert esper_ab(*asked, "--rows", "runs").returncode == 0
 
 

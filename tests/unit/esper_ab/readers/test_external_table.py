@@ -86,11 +86,3 @@ def test_a_frame_with_columns_of_ours_is_no_table_of_groups(data, names, lacks):
 def test_booleans_are_0_and_1(true, false):
     found = observations_of("f", TWO | {"outcome": [true, false]}, (2, 3))
     assert [row.value for row in found.rows] == [1.0, 0.0]
-
-
-def test_rows_of_items_are_named_where_group_and_seed_do_not_identify_them():
-    twice = {"group": ["a", "a"], "seed": ["0", "0"], "doc_id": ["1", "2"], "outcome": ["1", "0"]}
-    with pytest.raises(UsageError, match="row 3, column seed: group a also has seed 0 in row 2; doc_id names items"):
-        observations_of("f", twice, (2, 3))
-    with pytest.raises(UsageError, match="prompt and Epochs name items, not runs"):
-        observations_of("f", {"group": ["a"], "prompt": ["1"], "Epochs": ["1"], "outcome": ["1"]}, (2,))

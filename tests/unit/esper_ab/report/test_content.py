@@ -23,6 +23,6 @@ def test_every_number_of_a_comparison_is_in_the_verdict():
     found = content(fold(planted_effect()))
     (one,) = found.comparisons
     document = json.loads(render_verdict(found))
-    elsewhere = {"question", "progress", "descriptive"}
+    elsewhere = {"question", "progress", "descriptive", "items"}
     keys = {field.name for field in dataclasses.fields(one)} - elsewhere | set(one.descriptive)
     assert keys <= set(document["comparisons"][0])
