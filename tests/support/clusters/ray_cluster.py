@@ -22,8 +22,8 @@ _SETTINGS = {
 
 def missing() -> str:
     """Return why the cluster cannot run here, or ""."""
-    there = importlib.util.find_spec("ray")  # not imported: that reads its settings
-    return "" if there else "Ray is not installed; scripts/test_cluster installs it"
+    spec = importlib.util.find_spec("ray")  # not imported: that reads its settings
+    return "" if spec else "Ray is not installed; scripts/test_cluster installs it"
 
 
 class RayNodes:
@@ -45,13 +45,13 @@ class RayNodes:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _add(self, **how: Any) -> Any:
+    def _add(self, **options: Any) -> Any:
         """A node. On a crowded machine a raylet ends when its agent is not there within 15 s, which Ray has fixed."""
-        for left in reversed(range(_TRIES)):
+        for tries_left in reversed(range(_TRIES)):
             try:
-                return self._cluster.add_node(object_store_memory=_STORE_BYTES, **how)
+                return self._cluster.add_node(object_store_memory=_STORE_BYTES, **options)
             except Exception as error:
-                if not left or "timed out during startup" not in str(error):
+                if not tries_left or "timed out during startup" not in str(error):
                     raise
         raise AssertionError("one of the tries has returned or raised")
 

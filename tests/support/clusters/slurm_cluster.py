@@ -135,44 +135,44 @@ class SlurmCluster:
     def start_node(self, name: str) -> None:
         self._start(name, "slurmd", "-D", "-N", name)
 
-    def run(self, *command: str, **how: object) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False, **how)  # type: ignore[call-overload,no-any-return]
+    def run(self, *command: str, **options: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False, **options)  # type: ignore[call-overload,no-any-return]
 
     def output(self, *command: str) -> str:
         return self.run(*command).stdout
 
     def allocate(self, *options: str) -> str:
         """Allocate nodes and return the number of the job once they are ready."""
-        done = self.run("salloc", "--no-shell", *options)
-        assert done.returncode == 0, done.stderr
-        return re.findall(r"\d+", done.stderr)[0]
+        process = self.run("salloc", "--no-shell", *options)
+        assert process.returncode == 0, process.stderr
+        return re.findall(r"\d+", process.stderr)[0]
 
     def of_batch(self, job: str) -> dict[str, str]:
         """The variables that Slurm sets for the batch script of a job."""
-        found = dict(re.findall(r"(\w+)=(\S+)", self.output("scontrol", "-o", "show", "job", job)))
-        count = int(found["NumNodes"])
+        fields = dict(re.findall(r"(\w+)=(\S+)", self.output("scontrol", "-o", "show", "job", job)))
+        count = int(fields["NumNodes"])
         return {
             "SLURM_CONF": self.environment["SLURM_CONF"],
             "SLURM_JOB_ID": job,
-            "SLURM_JOB_NODELIST": found["NodeList"],
-            "SLURM_JOB_CPUS_PER_NODE": f"{int(found['NumCPUs']) // count}(x{count})",
+            "SLURM_JOB_NODELIST": fields["NodeList"],
+            "SLURM_JOB_CPUS_PER_NODE": f"{int(fields['NumCPUs']) // count}(x{count})",
             "SLURMD_NODENAME": "n1",
         }
 
     def submit(self, script: Path, *options: str) -> str:
         """The number of the job."""
-        done = self.run("sbatch", "--parsable", *options, str(script))
-        assert done.returncode == 0, done.stderr
-        return done.stdout.strip()
+        process = self.run("sbatch", "--parsable", *options, str(script))
+        assert process.returncode == 0, process.stderr
+        return process.stdout.strip()
 
     def state(self, job: str) -> str:
         """PENDING, RUNNING, COMPLETED, …"""
-        found = self.output("scontrol", "-o", "show", "job", job)
-        return next((word.partition("=")[2] for word in found.split() if word.startswith("JobState=")), "")
+        fields = self.output("scontrol", "-o", "show", "job", job)
+        return next((field.partition("=")[2] for field in fields.split() if field.startswith("JobState=")), "")
 
-    def wait(self, is_so, patience_s: float = PATIENCE_S) -> None:
+    def wait(self, condition, patience_s: float = PATIENCE_S) -> None:
         deadline = time.monotonic() + patience_s
-        while not is_so():
+        while not condition():
             assert time.monotonic() < deadline, f"not within {patience_s:.0f} s; logs are in {self.folder}"
             time.sleep(_POLL_S)
 
@@ -197,7 +197,7 @@ class SlurmCluster:
 
 def _free_ports(count: int) -> list[int]:
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [int(one.getsockname()[1]) for one in sockets]
-    for one in sockets:
-        one.close()
+    ports = [int(listener.getsockname()[1]) for listener in sockets]
+    for listener in sockets:
+        listener.close()
     return ports

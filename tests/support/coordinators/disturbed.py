@@ -50,7 +50,9 @@ class Striking(Watcher):
     def _look(self, event):
         if isinstance(event, EpisodeRecorded) and event.record.run.name == self._run and event.record.episode == 1:
             lane = event.record.run.device
-            self.struck = next(one for one in self.events if isinstance(one, WorkerStarted) and one.device == lane)
+            self.struck = next(
+                started for started in self.events if isinstance(started, WorkerStarted) and started.device == lane
+            )
             self._strike(self.struck)
 
 
@@ -87,7 +89,7 @@ def digests(experiment_dir):
     """Return the digests of every run's records, by the name of the run."""
     runs = load(experiment_dir).history.runs
     records = {name: (*records_of(run), *([run.evaluation] if run.evaluation else [])) for name, run in runs.items()}
-    return {name: [record.digest for record in those] for name, those in records.items()}
+    return {name: [record.digest for record in records_of_run] for name, records_of_run in records.items()}
 
 
 def events_of_kind(kind, events):
@@ -104,9 +106,9 @@ def records(events):
         (event.record.run.name, event.record.episode + 1, event) for event in events_of_kind(EpisodeRecorded, events)
     ]
     evaluations = [(event.record.run.name, -1, event) for event in events_of_kind(RunEvaluated, events)]
-    found = {(run, milestone): event for run, milestone, event in (*episodes, *evaluations)}
-    assert len(found) == len(episodes) + len(evaluations)
-    return found
+    by_milestone = {(run, milestone): event for run, milestone, event in (*episodes, *evaluations)}
+    assert len(by_milestone) == len(episodes) + len(evaluations)
+    return by_milestone
 
 
 def conclusions(events):
@@ -120,10 +122,10 @@ def states(events):
 
 def resume_points(events):
     """Run -> the points at which its workers were ready, in order."""
-    found = {}
+    points = {}
     for event in events_of_kind(RunReady, events):
-        found.setdefault(event.run.name, []).append(event.milestone)
-    return found
+        points.setdefault(event.run.name, []).append(event.milestone)
+    return points
 
 
 def counts(events):

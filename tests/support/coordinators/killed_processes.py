@@ -17,13 +17,13 @@ from support.processes.children import environment
 PATIENCE_S = 90.0
 
 
-def killed_at(experiment_dir, sockets, size, what):
-    """Start fake_experiment with `what` and kill it when its journal has that many bytes.
+def killed_at(experiment_dir, sockets, size, argument):
+    """Start fake_experiment with `argument` and kill it when its journal has that many bytes.
 
     Returns the events that it left, or all of them when it came to its end before.
     """
     process = subprocess.Popen(
-        [sys.executable, "-m", "support.coordinators.fake_experiment", experiment_dir, str(what)],
+        [sys.executable, "-m", "support.coordinators.fake_experiment", experiment_dir, str(argument)],
         env=environment(TMPDIR=sockets),
         stderr=subprocess.PIPE,
         text=True,
@@ -47,7 +47,7 @@ def workers_when_recorded(experiment_dir, process, episodes):
     while process.poll() is None and time.monotonic() < deadline:
         with suppress(UsageError):  # no journal yet, or one without a line
             history = load(experiment_dir).history
-            if all(len(one.episodes) >= episodes for one in history.runs.values()):
+            if all(len(run.episodes) >= episodes for run in history.runs.values()):
                 return history.workers
         time.sleep(0.02)
     process.kill()

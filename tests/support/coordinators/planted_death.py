@@ -74,7 +74,7 @@ class _Planted:
         for call in _SYNC:
             setattr(os, call.__name__, self._around(call, lambda descriptor: f"{_kind(descriptor)} sync"))
         renamed = os.replace
-        os.replace = self._around(renamed, lambda _, to: f"{_kind_of(str(to))} rename")
+        os.replace = self._around(renamed, lambda _, target: f"{_kind_of(str(target))} rename")
         send = zmq.Socket.send
         zmq.Socket.send = self._around(send, lambda *args, **options: "send")
 

@@ -26,10 +26,12 @@ if __name__ == "__main__":
 """
 
 
-def coordinator(run: Path, module: str, plan: str, *how: str, **changes: str) -> subprocess.Popen[bytes]:
+def coordinator(run: Path, module: str, plan: str, *arguments: str, **changes: str) -> subprocess.Popen[bytes]:
     """Run a test module's plan in `run` with its `launcher(*how)`; `changes` go into the environment."""
     run.mkdir()
-    return subprocess.Popen([sys.executable, "-c", COORDINATOR, run, module, plan, *how], env=environment(**changes))
+    return subprocess.Popen(
+        [sys.executable, "-c", COORDINATOR, run, module, plan, *arguments], env=environment(**changes)
+    )
 
 
 def suspend_and_finish(coordinator: subprocess.Popen[bytes], run: Path) -> list[object]:
@@ -49,5 +51,5 @@ def suspend_and_finish(coordinator: subprocess.Popen[bytes], run: Path) -> list[
     events = disturbed.events_of(run)
     assert len(events) > recorded
     assert not disturbed.incidents(events)
-    assert {one.incarnation for one in disturbed.events_of_kind(WorkerStarted, events)} == {1}
+    assert {started.incarnation for started in disturbed.events_of_kind(WorkerStarted, events)} == {1}
     return events

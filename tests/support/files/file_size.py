@@ -19,10 +19,10 @@ def file_size_limit(size_bytes: int) -> Iterator[None]:
 
 def failing(number: int, times: int = 1_000) -> Callable[..., None]:
     """A function that fails `times` times as a call of the system does, and does nothing afterwards."""
-    left = [OSError(number, os.strerror(number)) for _ in range(times)]
+    failures = [OSError(number, os.strerror(number)) for _ in range(times)]
 
     def fails(*_: object) -> None:
-        if left:
-            raise left.pop()
+        if failures:
+            raise failures.pop()
 
     return fails

@@ -61,17 +61,17 @@ def _calls(node: ast.AST, function: str) -> Iterator[tuple[str, ast.Call]]:
 @contextmanager
 def reached() -> Iterator[set[Site]]:
     """Inside this context, collect the sites that make an error."""
-    found: set[Site] = set()
+    sites_reached: set[Site] = set()
     plain = UsageError.__init__
 
     def noted(self: UsageError, *parts: object) -> None:
         plain(self, *parts)  # type: ignore[arg-type]
         if (site := _site_above(sys._getframe(1))) is not None:
-            found.add(site)
+            sites_reached.add(site)
 
     UsageError.__init__ = noted  # type: ignore[method-assign]
     try:
-        yield found
+        yield sites_reached
     finally:
         UsageError.__init__ = plain  # type: ignore[method-assign]
 

@@ -77,16 +77,16 @@ EXPERIMENTS: dict[str, Callable[[], list[Any]]] = {
 
 
 def _calibration() -> bytes:
-    one = {"a": synthetic.Shape(stream="a"), "b": synthetic.Shape(stream="b")}
-    history = fold(synthetic.Synthetic(groups=one, replicates=6).events())
+    same_groups = {"a": synthetic.Shape(stream="a"), "b": synthetic.Shape(stream="b")}
+    history = fold(synthetic.Synthetic(groups=same_groups, replicates=6).events())
     return msgspec.json.encode(calibration_of(history, 10, deterministic=True, named=True))
 
 
 def _reward_audit() -> bytes:
     outcomes = [1.0, 2.0, 3.0]
-    found = make_reward_audit(outcomes, [make_scored("sparse", outcomes)])
-    question = msgspec.structs.replace(found.question, task="digits", schedules=2)
-    return msgspec.json.encode(msgspec.structs.replace(found, question=question))
+    audit = make_reward_audit(outcomes, [make_scored("sparse", outcomes)])
+    question = msgspec.structs.replace(audit.question, task="digits", schedules=2)
+    return msgspec.json.encode(msgspec.structs.replace(audit, question=question))
 
 
 def _plan(*tasks: str, cells: tuple[str, ...] = ()) -> bytes:
@@ -126,7 +126,7 @@ _FREE = re.compile(r"\d+ MiB free")
 _CODE = re.compile(r"(?:commit [0-9a-f]{12}(?: with changes)? \()?sources [0-9a-f]{16}\)?")
 _LONG_NUMBER = re.compile(r"(\d)\1{99,}")  # is shortened in texts
 _ENVIRONMENT = {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
-_NOT_SET = ("WANDB_MODE", "WANDB_API_KEY", "MLFLOW_TRACKING_URI", "RAY_ADDRESS", "SLURM_JOB_ID")
+_UNSET_VARIABLES = ("WANDB_MODE", "WANDB_API_KEY", "MLFLOW_TRACKING_URI", "RAY_ADDRESS", "SLURM_JOB_ID")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -152,7 +152,7 @@ class Refusal:
 @cache
 def refusals() -> tuple[Refusal, ...]:
     """All inputs of all tables."""
-    found: list[Refusal] = []
+    listed_refusals: list[Refusal] = []
     for path in sorted(TABLES.glob("*.toml")):
         if path == UNREACHED:
             continue
@@ -160,8 +160,8 @@ def refusals() -> tuple[Refusal, ...]:
         shared = table.pop("files", {})
         for name, keys in table.items():
             keys["files"] = shared | keys.get("files", {})
-            found.append(Refusal(table=path.stem, name=name, **keys))
-    return tuple(found)
+            listed_refusals.append(Refusal(table=path.stem, name=name, **keys))
+    return tuple(listed_refusals)
 
 
 @cache
@@ -176,16 +176,16 @@ def refusal_text(refusal: Refusal) -> str:
     """Give the input in a folder of its own; return exit status and text."""
     with tempfile.TemporaryDirectory(prefix="refusal-") as name, pytest.MonkeyPatch.context() as patch:
         folder = Path(name).resolve()
-        for variable in _NOT_SET:
+        for variable in _UNSET_VARIABLES:
             patch.delenv(variable, raising=False)
         for variable, value in (_ENVIRONMENT | refusal.environment).items():
             patch.setenv(variable, value.replace(_FOLDER, str(folder)))
         _lay_out(refusal, folder)
-        patch.setattr(preflight, "begin_here", lambda *_: _answered(refusal.machine, folder))
+        patch.setattr(preflight, "begin_here", lambda *_: _preflight_answer(refusal.machine, folder))
         patch.setattr(LocalLauncher, "imports_torch_once", False)  # so that `begin_here` begins it
         if not refusal.children:
             patch.setattr(subprocess, "Popen", _NoChild)
-        text = _of_python(refusal.python, folder) if refusal.python else _of_command(refusal.run, folder)
+        text = _python_message(refusal.python, folder) if refusal.python else _command_message(refusal.run, folder)
         text = _FREE.sub("… MiB free", text.replace(str(folder), _FOLDER))
         text = _CODE.sub("sources …", text)
         return _LONG_NUMBER.sub(r"\1…\1", text)
@@ -209,22 +209,22 @@ def _lay_out(refusal: Refusal, folder: Path) -> None:
 @cache
 def _experiment(kind: str) -> Path:
     """An experiment directory of this kind, to be copied."""
-    folder = Path(_kept().name) / kind
+    folder = Path(_experiments_folder().name) / kind
     return _joint(folder) if kind == "joint" else ready_journals.write(folder, EXPERIMENTS[kind]())
 
 
 @cache
-def _kept() -> tempfile.TemporaryDirectory[str]:
+def _experiments_folder() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="refusals-")
 
 
-def _of_command(run: str | list[str], folder: Path) -> str:
+def _command_message(run: str | list[str], folder: Path) -> str:
     words = shlex.split(run) if isinstance(run, str) else run
-    ended = esper_ab(*(word.replace(_FOLDER, str(folder)) for word in words), folder=folder)
-    return f"{ended.returncode} {ended.stderr.strip()}"
+    process = esper_ab(*(word.replace(_FOLDER, str(folder)) for word in words), folder=folder)
+    return f"{process.returncode} {process.stderr.strip()}"
 
 
-def _of_python(source: str, folder: Path) -> str:
+def _python_message(source: str, folder: Path) -> str:
     modules = set(sys.modules)
     try:
         with contextlib.chdir(folder), contextlib.redirect_stderr(io.StringIO()):
@@ -241,42 +241,44 @@ def _of_python(source: str, folder: Path) -> str:
 class _NoChild(subprocess.Popen[bytes]):
     """A process that is not started: git as if there were none, fc-list as matplotlib needs it, no other at all."""
 
-    def __init__(self, command: Sequence[str], **how: Any) -> None:
+    def __init__(self, command: Sequence[str], **options: Any) -> None:
         self.returncode = 0  # for __del__
         if command[0] == "git":
             raise FileNotFoundError(errno.ENOENT, "there is none here", "git")
         if command[0] != "fc-list":
             raise AssertionError(f"a refusal starts no process: {command}")
-        super().__init__(command, **how)
+        super().__init__(command, **options)
 
 
-def _answered(about: dict[str, Any], folder: Path) -> Answered:
+def _preflight_answer(description: dict[str, Any], folder: Path) -> Answered:
     """The preflight's child, which has answered with a machine that is made up.
 
     `answer` and `complaint` of the input's machine, where it has them: what the child wrote.
     """
-    if "answer" in about:
-        return Answered(about["answer"].encode(), about.get("complaint", "").replace(_FOLDER, str(folder)).encode())
-    text = json.dumps(_machine(about)).replace(_FOLDER, str(folder))
+    if "answer" in description:
+        return Answered(
+            description["answer"].encode(), description.get("complaint", "").replace(_FOLDER, str(folder)).encode()
+        )
+    text = json.dumps(_machine(description)).replace(_FOLDER, str(folder))
     return Answered(msgspec.json.encode(msgspec.json.decode(text.encode(), type=Machine)))
 
 
-def _machine(about: dict[str, Any]) -> Any:
+def _machine(description: dict[str, Any]) -> Any:
     """`cores` and `gpus`; `task`: changes of its task; any other key is a field of Machine."""
-    told = dict(about)
-    task = told.pop("task", {})
-    machine: dict[str, Any] = msgspec.to_builtins(requests.machine(told.pop("cores", 2), told.pop("gpus", 0)))
-    device = told.pop("device", {})
-    machine["tasks"] = [{**one, **task} for one in machine["tasks"]]
-    machine["devices"] = [{**one, **device} for one in machine["devices"]]
-    return machine | told
+    fields = dict(description)
+    task = fields.pop("task", {})
+    machine: dict[str, Any] = msgspec.to_builtins(requests.machine(fields.pop("cores", 2), fields.pop("gpus", 0)))
+    device = fields.pop("device", {})
+    machine["tasks"] = [{**facts, **task} for facts in machine["tasks"]]
+    machine["devices"] = [{**facts, **device} for facts in machine["devices"]]
+    return machine | fields
 
 
 @cache
 def text_and_sites(refusal: Refusal) -> tuple[str, set[Site]]:
     """Give the input once; return its refusal and the code locations that raised it."""
-    with reached() as found:
-        return refusal_text(refusal), found
+    with reached() as sites_reached:
+        return refusal_text(refusal), sites_reached
 
 
 def listed() -> dict[str, str]:
@@ -287,9 +289,9 @@ def listed() -> dict[str, str]:
 
 def coverage() -> tuple[float, list[Site]]:
     """Return the share of the places that an input can reach which are reached, and those that are not."""
-    found = set().union(*(text_and_sites(refusal)[1] for refusal in refusals()))
+    sites_reached = set().union(*(text_and_sites(refusal)[1] for refusal in refusals()))
     open_to_inputs = [site for of_file in sites().values() for site in of_file if site.name not in listed()]
-    missing = [site for site in open_to_inputs if site not in found]
+    missing = [site for site in open_to_inputs if site not in sites_reached]
     return 1 - len(missing) / len(open_to_inputs), missing
 
 

@@ -17,10 +17,10 @@ def findings(events):
 
 def finding_sentences(events):
     """(kind, weight, groups) -> sentence"""
-    everything = findings(events)
-    for finding in everything:
+    found_findings = findings(events)
+    for finding in found_findings:
         assert finding.sentence.endswith(".")
-    return {(finding.kind, finding.weight, finding.groups): finding.sentence for finding in everything}
+    return {(finding.kind, finding.weight, finding.groups): finding.sentence for finding in found_findings}
 
 
 def only_finding(events):

@@ -51,18 +51,20 @@ def three_groups() -> list[AnyEvent]:
     return Synthetic(groups=groups).events()
 
 
-def failed_run(kept: int = 3) -> list[AnyEvent]:
+def failed_run(complete_replicates: int = 3) -> list[AnyEvent]:
     """Six replicates planned; the worker of simplified dies in the second episode of the fourth block."""
     events = planted_effect()
     second = {
-        event.record.run.name: at
-        for at, event in enumerate(events)
+        event.record.run.name: index
+        for index, event in enumerate(events)
         if isinstance(event, EpisodeRecorded) and event.record.episode == 1
     }
-    shaped = second[f"shaped/{kept}"]
-    simplified = second[f"simplified/{kept}"]
-    incident = Incident(category="worker_death", run_name=f"simplified/{kept}", episode=1, detail="exit code -9")
-    ended = ExperimentEnded(status="failed", detail=f"worker w1 died in simplified/{kept}")
+    shaped = second[f"shaped/{complete_replicates}"]
+    simplified = second[f"simplified/{complete_replicates}"]
+    incident = Incident(
+        category="worker_death", run_name=f"simplified/{complete_replicates}", episode=1, detail="exit code -9"
+    )
+    ended = ExperimentEnded(status="failed", detail=f"worker w1 died in simplified/{complete_replicates}")
     return [*events[: min(shaped, simplified)], events[shaped], incident, ended]
 
 
@@ -70,18 +72,20 @@ def with_last_run_given_up(
     events: list[AnyEvent], category: Literal["dropped_pair", "cancelled"] = "dropped_pair"
 ) -> list[AnyEvent]:
     """The same journal, its last run given up when all its training was recorded: no evaluation of it."""
-    last = max(i for i, event in enumerate(events) if isinstance(event, RunEvaluated))
+    index = max(i for i, event in enumerate(events) if isinstance(event, RunEvaluated))
     entry = Incident(
-        category=category, run_name=events[last].record.run.name, episode=None, detail="killed by signal 9"
+        category=category, run_name=events[index].record.run.name, episode=None, detail="killed by signal 9"
     )
-    return [*events[:last], entry, *events[last + 1 :]]
+    return [*events[:index], entry, *events[index + 1 :]]
 
 
 def with_lost_runs(events: list[AnyEvent], lost: dict[str, str]) -> list[AnyEvent]:
     """The same journal, without the evaluations of these runs, whose categories of incidents are told at its end."""
-    kept = [event for event in events if not (isinstance(event, RunEvaluated) and event.record.run.name in lost)]
-    entries = [Incident(category=why, run_name=run, episode=1, detail="exit code 1") for run, why in lost.items()]
-    return [*kept[:-1], *entries, kept[-1]]
+    remaining = [event for event in events if not (isinstance(event, RunEvaluated) and event.record.run.name in lost)]
+    entries = [
+        Incident(category=category, run_name=run, episode=1, detail="exit code 1") for run, category in lost.items()
+    ]
+    return [*remaining[:-1], *entries, remaining[-1]]
 
 
 def without_evaluations(events: list[AnyEvent]) -> list[AnyEvent]:

@@ -126,8 +126,8 @@ class Trained:
 
 def difference(mine: Trained, theirs: Trained, rows: slice = slice(None)) -> float:
     """The largest of all parameters, momenta, moments and losses, against the largest number of its kind."""
-    numbers, right = ((*all_tensors(one.bank, rows), one.loss[rows]) for one in (mine, theirs))
-    pairs = zip(numbers, right, strict=True)
+    numbers, expected = ((*all_tensors(trained.bank, rows), trained.loss[rows]) for trained in (mine, theirs))
+    pairs = zip(numbers, expected, strict=True)
     return max(float(((a.double() - b).abs().max() / (1e-3 + b.abs().max())).nan_to_num(torch.inf)) for a, b in pairs)
 
 
@@ -199,8 +199,8 @@ def drawn(mode: str, rng_seed: int) -> Case:
         for _ in range(2 * host.levels)
     ]
     batch = int(draws.integers(1, 12)) if ragged else int(draws.integers(2, 41))
-    last = int(draws.integers(1, batch + 1))
-    samples = batch * int(draws.integers(1, 7)) + last if ragged else int(draws.integers(2, 3 * batch))
+    last_batch = int(draws.integers(1, batch + 1))
+    samples = batch * int(draws.integers(1, 7)) + last_batch if ragged else int(draws.integers(2, 3 * batch))
     centre, spread = (10.0 ** draws.uniform(-3, 3, 2)) if scales else (3.0, 1.0)
     return case(host, sides, seeds, batch, samples, draws, centre, spread)
 
@@ -231,7 +231,7 @@ class Kinks(TorchFunctionMode):
     def __init__(self, flipped: tuple[int, int] | None = None, nearest: int = 300) -> None:
         """`flipped`: the number of a call, and the place of an input of a ReLU or of a window of a pool."""
         super().__init__()
-        self.found: list[tuple[float, tuple[int, int]]] = []  # margin, in root mean squares of its channel; place
+        self.margins: list[tuple[float, tuple[int, int]]] = []  # margin, in root mean squares of its channel; place
         self._flipped = flipped
         self._nearest = nearest
         self._calls = 0
@@ -247,10 +247,10 @@ class Kinks(TorchFunctionMode):
 
     def _relu(self, call: int, x: torch.Tensor, chosen: int | None) -> torch.Tensor:
         self._note(call, x.detach().abs(), x.detach())
-        on = x.detach() > 0
+        active = x.detach() > 0
         if chosen is not None:
-            on[np.unravel_index(chosen, on.shape)] ^= True
-        return torch.where(on, x, 0.0 * x)
+            active[np.unravel_index(chosen, active.shape)] ^= True
+        return torch.where(active, x, 0.0 * x)
 
     def _pool(self, call: int, x: torch.Tensor, chosen: int | None) -> torch.Tensor:
         b, c, height, width = x.shape
@@ -261,8 +261,8 @@ class Kinks(TorchFunctionMode):
         self._note(call, values[..., 0] - values[..., 1], x.detach())
         winners = windows.detach().argmax(4)
         if chosen is not None:
-            at = np.unravel_index(chosen, winners.shape)
-            winners[at] = places[at][places[at] != winners[at]][0]
+            index = np.unravel_index(chosen, winners.shape)
+            winners[index] = places[index][places[index] != winners[index]][0]
         return windows.gather(4, winners[..., None])[..., 0]
 
     def _note(self, call: int, margins: torch.Tensor, x: torch.Tensor) -> None:
@@ -271,11 +271,13 @@ class Kinks(TorchFunctionMode):
         Not those of exactly 0, as behind what is dead: they are as exact in float32.
         """
         axes = (0, 2, 3) if x.dim() == 4 else (0, 1, 2)
-        apart = (margins / (x.square().mean(axes, keepdim=True).sqrt() + 1e-30)).flatten()
-        apart = torch.where(apart > 0.0, apart, torch.inf)
-        near = apart.topk(min(self._nearest, apart.numel()), largest=False)
-        self.found += [(float(m), (call, int(i))) for m, i in zip(near.values, near.indices, strict=True)]
-        self.found = sorted(self.found)[: self._nearest]
+        distances = (margins / (x.square().mean(axes, keepdim=True).sqrt() + 1e-30)).flatten()
+        distances = torch.where(distances > 0.0, distances, torch.inf)
+        nearest_distances = distances.topk(min(self._nearest, distances.numel()), largest=False)
+        self.margins += [
+            (float(m), (call, int(i))) for m, i in zip(nearest_distances.values, nearest_distances.indices, strict=True)
+        ]
+        self.margins = sorted(self.margins)[: self._nearest]
 
 
 KINDS = ("near", "by one flip", "UNEXPLAINED")
@@ -321,15 +323,17 @@ def compared(case: Case, kernel: HostKernel) -> Iterator[Compared]:
     mine = case.by_kernel(kernel)
     for network in range(2):
         rows = slice(network, network + 1)
-        found = Compared(network, difference(mine, reference, rows), difference(theirs, reference, rows))
-        if found.kind != "near":
-            others = map(case.nearby, range(16))
-            usual = float(np.median([difference(one.by_torch(), one.in_float64(), rows) for one in others]))
-            found = replace(found, torch=max(found.torch, usual))
-        for _, place in kinks.found if found.kind != "near" else ():
+        comparison = Compared(network, difference(mine, reference, rows), difference(theirs, reference, rows))
+        if comparison.kind != "near":
+            neighbours = map(case.nearby, range(16))
+            usual = float(
+                np.median([difference(neighbour.by_torch(), neighbour.in_float64(), rows) for neighbour in neighbours])
+            )
+            comparison = replace(comparison, torch=max(comparison.torch, usual))
+        for _, place in kinks.margins if comparison.kind != "near" else ():
             flipped = difference(mine, case.in_float64(Kinks(place, 1)), rows)
-            if found.flipped is None or flipped < found.flipped:
-                found = replace(found, flipped=flipped)
-            if found.kind == "by one flip":
+            if comparison.flipped is None or flipped < comparison.flipped:
+                comparison = replace(comparison, flipped=flipped)
+            if comparison.kind == "by one flip":
                 break
-        yield found
+        yield comparison

@@ -16,13 +16,13 @@ META = torch.device("meta")
 _SHAPES = torch.library.Library("aten", "IMPL", "Meta")  # of operations that torch knows no shapes of
 
 
-def _sgd(values: list[torch.Tensor], *others: list[torch.Tensor], **_rule: object) -> None:
+def _sgd(values: list[torch.Tensor], *other_lists: list[torch.Tensor], **_rule: object) -> None:
     """CUDA's refuses lists whose tensors do not lie alike, or not densely."""
-    for value, *beside in zip(values, *others, strict=True):
+    for value, *companions in zip(values, *other_lists, strict=True):
         assert value.is_contiguous()
-        for one in beside:
-            assert (one.device, one.dtype) == (value.device, value.dtype)
-            assert (one.shape, one.stride()) == (value.shape, value.stride())
+        for other in companions:
+            assert (other.device, other.dtype) == (value.device, value.dtype)
+            assert (other.shape, other.stride()) == (value.shape, value.stride())
 
 
 _SHAPES.impl("_fused_sgd_", _sgd)
@@ -55,9 +55,9 @@ class LiveBytes(TorchDispatchMode):
         self, function: Callable[..., Any], _types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         result = function(*args, **(kwargs or {}))
-        for made in tree_leaves(result):
-            if isinstance(made, torch.Tensor) and made.device == META:
-                storage = made.untyped_storage()
+        for tensor in tree_leaves(result):
+            if isinstance(tensor, torch.Tensor) and tensor.device == META:
+                storage = tensor.untyped_storage()
                 if storage._cdata not in self._sizes:
                     self._sizes[storage._cdata] = storage.nbytes()
                     self.current += storage.nbytes()

@@ -70,10 +70,10 @@ def cases(draw: st.DrawFn, least_hidden: int = 1) -> Case:
     )
 
 
-def networks(shape: Shape, key: int, of: ctypes.CDLL | None = None) -> tuple[WidePolicy, NativePolicy]:
+def networks(shape: Shape, key: int, loaded_library: ctypes.CDLL | None = None) -> tuple[WidePolicy, NativePolicy]:
     """Both with the same random weights, far from the symmetric ones that a network starts with."""
     wide = WidePolicy(shape, RngPath(key))
-    policy = NativePolicy(shape, RngPath(key), of or library.load(BUILT[0]))
+    policy = NativePolicy(shape, RngPath(key), loaded_library or library.load(BUILT[0]))
     rng = np.random.default_rng(key)
     for weight in wide.weights.values():
         noise = rng.standard_normal(weight.shape) / np.sqrt(weight.shape[-1] + 10)

@@ -71,10 +71,10 @@ def compared(
         complete = len(pairs) + len(lost.replicates)
     same_records = changes.pop("same_records", False)
     findings = changes.pop("findings", ())
-    asked = Question(a=A, b=B, design=rule, planned=max(rule.looks, default=complete), scope="task t, 5 steps")
+    question = Question(a=A, b=B, design=rule, planned=max(rule.looks, default=complete), scope="task t, 5 steps")
     progress = progress_after(rule, {rule.comparisons[0]: pairs}, complete)[rule.comparisons[0]]
     return compare(
-        msgspec.structs.replace(asked, **changes),
+        msgspec.structs.replace(question, **changes),
         pairs,
         progress,
         same_records=same_records,

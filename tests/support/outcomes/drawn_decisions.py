@@ -14,5 +14,5 @@ class Choices:
         return options[self.number(len(options))]
 
     def order(self, options):
-        left = list(options)
-        return tuple(left.pop(self.number(len(left))) for _ in options)
+        remaining = list(options)
+        return tuple(remaining.pop(self.number(len(remaining))) for _ in options)

@@ -19,8 +19,8 @@ DIGITS = replace(
 
 
 def machine(cores: int) -> Machine:
-    known = {"rewards": ("shaped",), "controllers": ("ppo",), "blueprints": ("norm",), "tasks": (DIGITS,)}
-    return requests.machine(cores, torch_version="none", **known)
+    facts = {"rewards": ("shaped",), "controllers": ("ppo",), "blueprints": ("norm",), "tasks": (DIGITS,)}
+    return requests.machine(cores, torch_version="none", **facts)
 
 
 def plan(cores: int = 2, groups: tuple[str, ...] = ("a", "b"), **settings) -> Plan:

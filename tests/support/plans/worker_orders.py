@@ -10,9 +10,9 @@ from esper_ab.contracts.worker_order import Lane, RunSpec, WorkerOrder
 
 
 def order(device: str = "cpu:0", uuid: str = "", **change: object) -> WorkerOrder:
-    told = {"endpoint": "", "worker": "w00", "incarnation": 1, "experiment_dir": "", "log_file": ""}
+    defaults = {"endpoint": "", "worker": "w00", "incarnation": 1, "experiment_dir": "", "log_file": ""}
     lane = {"lane": Lane(name=device, devices=(device,), uuids=(uuid,)), "arithmetic": Arithmetic()}
-    return WorkerOrder(**(told | lane | change))
+    return WorkerOrder(**(defaults | lane | change))
 
 
 _TABLES = ("policy", "ppo", "growth", "reward", "gym")

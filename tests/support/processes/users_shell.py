@@ -77,14 +77,14 @@ def write(folder: Path) -> None:
     """The program, in the file probe.py, and a module beside it."""
     (folder / "probe.py").write_text(PROBE)
     (folder / "beside.py").touch()
-    there = f"TOLD, HERE = {str(folder / 'launched')!r}, {str(folder)!r}\n"
-    (folder / "trainer.py").write_text(there + TRAINER)
+    constants = f"TOLD, HERE = {str(folder / 'launched')!r}, {str(folder)!r}\n"
+    (folder / "trainer.py").write_text(constants + TRAINER)
 
 
-def in_a_users_shell(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def in_a_users_shell(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run `words` in `folder`, started from the shell, to the end; they have to succeed."""
-    done = subprocess.run(
-        ["bash", "-c", SHELL, "bash", *words],
+    process = subprocess.run(
+        ["bash", "-c", SHELL, "bash", *arguments],
         cwd=folder,
         env=environment(),
         capture_output=True,
@@ -93,8 +93,8 @@ def in_a_users_shell(folder: Path, *words: str) -> subprocess.CompletedProcess[s
         timeout=600,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done
+    assert process.returncode == 0, process.stdout + process.stderr
+    return process
 
 
 def inherited_facts(folder: Path, *flags: str, program: str = "") -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -125,8 +125,8 @@ def inherited_facts(folder: Path, *flags: str, program: str = "") -> tuple[dict[
         "it",
         *flags,
     )
-    (alone,) = map(json.loads, (folder / "alone").read_text().splitlines())
-    return alone, [json.loads(line) for line in (folder / "launched").read_text().splitlines()]
+    (direct,) = map(json.loads, (folder / "alone").read_text().splitlines())
+    return direct, [json.loads(line) for line in (folder / "launched").read_text().splitlines()]
 
 
 def named_on_the_page() -> set[str]:
@@ -135,6 +135,6 @@ def named_on_the_page() -> set[str]:
     return set(re.findall(r"`([A-Z][A-Z_]+)`", section))
 
 
-def changed(alone: dict[str, str], launched: dict[str, str]) -> set[str]:
+def changed(direct: dict[str, str], launched: dict[str, str]) -> set[str]:
     """The variables that differ, or that only one has."""
-    return {name for name in alone.keys() | launched.keys() if alone.get(name) != launched.get(name)}
+    return {name for name in direct.keys() | launched.keys() if direct.get(name) != launched.get(name)}

@@ -44,7 +44,7 @@ def make_scored(
     *,
     varied: Sequence[Varied] = (),
     by_step: Sequence[float] = (0, 0, 0, 1.0),
-    found: FoundBehaviour | None = None,
+    found_behaviour: FoundBehaviour | None = None,
     sha256: str = "",
     **constants: object,
 ) -> Scored:
@@ -55,7 +55,7 @@ def make_scored(
         by_step=tuple(by_step),
         largest=3.0,
         varied=tuple(varied),
-        found=found,
+        found=found_behaviour,
     )
 
 
@@ -70,7 +70,7 @@ def make_reward_audit(
         task="synthetic",
         data_dir="",
         slots=(),
-        rewards=tuple(one.reward for one in scored),
+        rewards=tuple(scored_reward.reward for scored_reward in scored),
         steps=STEPS,
         schedules=len(outcomes) - REFERENCES,
         hosts=2,

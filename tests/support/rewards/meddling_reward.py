@@ -43,7 +43,7 @@ GIVEN_UP = {  # replicates whose runs cannot write this file or folder
 
 def meddle() -> None:
     """As the environment says; what a thread beside this one has done already is done."""
-    for how in filter(None, os.environ.get(KINDS_VARIABLE, "").split(SEPARATOR)):
+    for kind in filter(None, os.environ.get(KINDS_VARIABLE, "").split(SEPARATOR)):
         with suppress(FileNotFoundError, FileExistsError):
-            act, name = (FOUND_BY_CHECK | STOPS_THE_RUN | GIVEN_UP)[how]
+            act, name = (FOUND_BY_CHECK | STOPS_THE_RUN | GIVEN_UP)[kind]
             act(Path(os.environ[FOLDER_VARIABLE]), name)

@@ -64,8 +64,8 @@ def make_facts(shape=(1, 1), step=3, steps=25, **values):
     unknown = values.keys() - _SEED.keys() - _STEP.keys()
     assert not unknown, unknown
     seeds = SeedFacts(**{name: _array(default, values.get(name, default), shape) for name, default in _SEED.items()})
-    own = {name: _array(default, values.get(name, default), shape[:1]) for name, default in _STEP.items()}
-    return StepFacts(seeds=seeds, step=step, steps=steps, **own)
+    step_values = {name: _array(default, values.get(name, default), shape[:1]) for name, default in _STEP.items()}
+    return StepFacts(seeds=seeds, step=step, steps=steps, **step_values)
 
 
 def random_facts(rng, shape, step=3, steps=25):
@@ -109,10 +109,10 @@ def random_facts(rng, shape, step=3, steps=25):
 def take_envs(facts, index):
     """The facts of the environments `index`, in that order."""
 
-    def taken(part):
+    def selected(part):
         return {name: value[index] for name, value in vars(part).items() if isinstance(value, np.ndarray)}
 
-    return replace(facts, seeds=replace(facts.seeds, **taken(facts.seeds)), **taken(facts))
+    return replace(facts, seeds=replace(facts.seeds, **selected(facts.seeds)), **selected(facts))
 
 
 def _golden_potential_before(seed, settings):

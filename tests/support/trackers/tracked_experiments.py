@@ -20,9 +20,9 @@ _LAST = 4
 def track(experiment_dir, *flags):
     """Run `esper-ab track`, by default with all trackers, and return its JSON."""
     flags = flags or ("--wandb", "--tensorboard")
-    done = python("-m", "esper_ab.commands.cli", "track", experiment_dir, "--json", *flags)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return json.loads(done.stdout)
+    process = python("-m", "esper_ab.commands.cli", "track", experiment_dir, "--json", *flags)
+    assert process.returncode == 0, process.stdout + process.stderr
+    return json.loads(process.stdout)
 
 
 def wandb_records(path):
@@ -30,23 +30,25 @@ def wandb_records(path):
     from wandb.proto.wandb_internal_pb2 import Record
 
     data = path.read_bytes()
-    at = _HEADER_BYTES
-    whole = b""
+    offset = _HEADER_BYTES
+    content = b""
     assert data[:4] == b":W&B"
-    while at + _HEADER_BYTES <= len(data):
-        left = _BLOCK_BYTES - at % _BLOCK_BYTES
-        if left < _HEADER_BYTES:
-            at += left
+    while offset + _HEADER_BYTES <= len(data):
+        bytes_left = _BLOCK_BYTES - offset % _BLOCK_BYTES
+        if bytes_left < _HEADER_BYTES:
+            offset += bytes_left
             continue
-        _, length, kind = struct.unpack("<IHB", data[at : at + _HEADER_BYTES])
+        _, length, kind = struct.unpack("<IHB", data[offset : offset + _HEADER_BYTES])
         if kind == 0:
             break
-        at += _HEADER_BYTES
-        whole = data[at : at + length] if kind in (_FULL, _FIRST) else whole + data[at : at + length]
-        at += length
+        offset += _HEADER_BYTES
+        content = (
+            data[offset : offset + length] if kind in (_FULL, _FIRST) else content + data[offset : offset + length]
+        )
+        offset += length
         if kind in (_FULL, _LAST):
             record = Record()
-            record.ParseFromString(whole)
+            record.ParseFromString(content)
             yield record
 
 
@@ -57,14 +59,14 @@ def _items(items):
 
 def wandb_runs(experiment_dir):
     """Run -> what its offline file says: project, group, tags, config, history by step, summary, exit code."""
-    found = {}
+    runs = {}
     for path in sorted((experiment_dir / "wandb").glob("offline-run-*/*.wandb")):
-        said = {"history": {}, "summary": {}}
+        run_facts = {"history": {}, "summary": {}}
         for record in wandb_records(path):
             kind = record.WhichOneof("record_type")
-            if kind == "run" and "id" not in said:
+            if kind == "run" and "id" not in run_facts:
                 run = record.run
-                said |= {
+                run_facts |= {
                     "id": run.run_id,
                     "project": run.project,
                     "group": run.run_group,
@@ -74,15 +76,15 @@ def wandb_runs(experiment_dir):
                 }
             elif kind == "history":
                 step = record.history.step.num
-                assert step not in said["history"]
-                said["history"][step] = _without_own(_items(record.history.item))
+                assert step not in run_facts["history"]
+                run_facts["history"][step] = _without_own(_items(record.history.item))
             elif kind == "summary":
-                said["summary"] |= _without_own(_items(record.summary.update))
+                run_facts["summary"] |= _without_own(_items(record.summary.update))
             elif kind == "exit":
-                said["exit"] = record.exit.exit_code
-        assert said["name"] not in found
-        found[said["name"]] = said
-    return found
+                run_facts["exit"] = record.exit.exit_code
+        assert run_facts["name"] not in runs
+        runs[run_facts["name"]] = run_facts
+    return runs
 
 
 def _without_own(items):
@@ -97,19 +99,19 @@ def tensorboard_runs(experiment_dir):
         from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
         from tensorboard.plugins.hparams import plugin_data_pb2
 
-    found = {}
+    runs = {}
     root = experiment_dir / "tensorboard"
     for path in sorted(root.rglob("events.out.tfevents.*")):
         events = EventAccumulator(str(path.parent), size_guidance={"scalars": 0, "tensors": 0}).Reload()
-        scalars = {tag: {one.step: one.value for one in events.Scalars(tag)} for tag in events.Tags()["scalars"]}
+        scalars = {tag: {event.step: event.value for event in events.Scalars(tag)} for tag in events.Tags()["scalars"]}
         tensors = {tag: events.Tensors(tag)[0].tensor_proto for tag in events.Tags()["tensors"]}
         texts = {tag: proto.string_val[0].decode() for tag, proto in tensors.items() if proto.string_val}
         content = events.SummaryMetadata("_hparams_/session_start_info").plugin_data.content
         settings = plugin_data_pb2.HParamsPluginData.FromString(content).session_start_info.hparams
         name = path.parent.relative_to(root).as_posix()
-        assert name not in found
-        found[name] = scalars, texts, {key: _value(value) for key, value in settings.items()}
-    return found
+        assert name not in runs
+        runs[name] = scalars, texts, {key: _value(value) for key, value in settings.items()}
+    return runs
 
 
 def _value(value):

@@ -131,8 +131,8 @@ def _run(link, order: WorkerOrder, assign: Assign) -> bool:
             report = Ready(run=spec.ref, warm_up_s=0.0, milestone=start, damaged=damaged)
         else:
             report = report_of(spec, milestone, save(link, order, spec, milestone))
-        for kind, run, at in sorted(_planted(order)):
-            if (run, at) == (spec.ref.name, milestone) and (milestone > start or start == 0):
+        for kind, run, fault_milestone in sorted(_planted(order)):
+            if (run, fault_milestone) == (spec.ref.name, milestone) and (milestone > start or start == 0):
                 report = _FAULTS[kind](link, report)
         link.send(report)
         answer = _answer(link, spec, milestone)
@@ -271,14 +271,14 @@ def _hang(link, report):
     threading.Event().wait()
 
 
-def _noise(count, link, report):
+def _send_noise(count, link, report):
     """One bad message, as a single flipped bit would make, is tolerated."""
     for _ in range(count):
         link._socket.send(b"\xc1 no message")
     return report
 
 
-def _twice(link, report):
+def _send_twice(link, report):
     link.send(report)
     return report
 
@@ -305,17 +305,17 @@ def _remove(link, report):
     return report
 
 
-def _other(link, report):
+def _change_digest(link, report):
     """Another result than the planted one."""
     return msgspec.structs.replace(report, record=msgspec.structs.replace(report.record, digest="e" * 64))
 
 
-def _nan(link, report):
+def _make_nan(link, report):
     broken = msgspec.structs.replace(report.record.envs[0], outcome=math.nan)
     return msgspec.structs.replace(report, record=msgspec.structs.replace(report.record, envs=(broken,)))
 
 
-def _large(link, report):
+def _make_large(link, report):
     """Above the size of a chunk: has to travel in pieces."""
     event = SeedEvent(
         env=0,
@@ -336,7 +336,7 @@ def _large(link, report):
 _CROWD: list[socket.socket] = []  # stay open as long as the process
 
 
-def _crowd(link, report):
+def _open_connections(link, report):
     """Connections to the coordinator over tcp that never say anything, as many as this process may have."""
     endpoint = link._socket.get_string(zmq.LAST_ENDPOINT).rstrip("\0")
     host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
@@ -350,17 +350,17 @@ def _crowd(link, report):
 
 
 _FAULTS = {
-    "crowd": _crowd,
+    "crowd": _open_connections,
     "die": _die,
     "leave": _leave,
     "raise": _raise,
     "hang": _hang,
-    "garbage": partial(_noise, 10),
-    "slip": partial(_noise, 1),
-    "twice": _twice,
-    "other": _other,
-    "nan": _nan,
-    "large": _large,
+    "garbage": partial(_send_noise, 10),
+    "slip": partial(_send_noise, 1),
+    "twice": _send_twice,
+    "other": _change_digest,
+    "nan": _make_nan,
+    "large": _make_large,
     "scribble": _scribble,
     "move": _move,
     "remove": _remove,

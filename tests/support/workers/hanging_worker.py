@@ -8,6 +8,6 @@ from esper_ab.contracts.worker_order import WorkerOrder
 
 
 def main(order: WorkerOrder) -> None:
-    with (Path(order.experiment_dir) / "pid").open("w") as told:
-        told.write(f"{os.getpid()}\n")
+    with (Path(order.experiment_dir) / "pid").open("w") as file:
+        file.write(f"{os.getpid()}\n")
     time.sleep(1e6)

@@ -62,19 +62,19 @@ def frames(rng, count):
 def _mutated(rng):
     data = bytearray(rng.choice(MESSAGES))
     for _ in range(rng.randrange(1, 4)):
-        at = rng.randrange(len(data))
+        index = rng.randrange(len(data))
         match rng.randrange(5):
             case 0:
-                data[at] = rng.randrange(256)
+                data[index] = rng.randrange(256)
             case 1:
-                del data[at:]
+                del data[index:]
             case 2:
-                data[at:at] = rng.randbytes(rng.randrange(1, 9))
+                data[index:index] = rng.randbytes(rng.randrange(1, 9))
             case 3:
-                del data[at : at + rng.randrange(1, 9)]
+                del data[index : index + rng.randrange(1, 9)]
             case _:
-                other = rng.choice(MESSAGES)
-                data[at:] = other[rng.randrange(len(other)) :]
+                donor = rng.choice(MESSAGES)
+                data[index:] = donor[rng.randrange(len(donor)) :]
         if not data:
             break
     return bytes(data)
@@ -94,24 +94,24 @@ class HostileFirst(InlineLauncher):
         return attacks or super().start(order)
 
 
-def rubbish_first(found, transport):
-    """Threads; the first incarnation of w00 sends `found` and ends, all others are workers."""
-    rubbish.found = found
+def rubbish_first(payloads, transport):
+    """Threads; the first incarnation of w00 sends `payloads` and ends, all others are workers."""
+    rubbish.payloads = payloads
     return HostileFirst(InlineLauncher("support.workers.hostile_peers:rubbish").start, transport)
 
 
 def rubbish(order):
-    send_all(order.endpoint, order.identity.encode(), rubbish.found, link_keys.take(order.identity))
+    send_all(order.endpoint, order.identity.encode(), rubbish.payloads, link_keys.take(order.identity))
 
 
 def confess(order):
     """Entry of a worker that writes its secret into the folder $CONFESS_TO, and whether it is where others may look."""
     keys = link_keys.take(order.identity)
     link_keys._OWN[order.identity] = keys
-    looked = [Path(f"/proc/self/{name}").read_bytes() for name in ("cmdline", "environ")]
-    looked += [msgspec.json.encode(order), repr(keys).encode()]
-    shown = any(keys.secret.encode() in text for text in looked)
-    (Path(os.environ["CONFESS_TO"]) / order.worker).write_text(f"{keys.secret} {shown}")
+    public_texts = [Path(f"/proc/self/{name}").read_bytes() for name in ("cmdline", "environ")]
+    public_texts += [msgspec.json.encode(order), repr(keys).encode()]
+    is_exposed = any(keys.secret.encode() in text for text in public_texts)
+    (Path(os.environ["CONFESS_TO"]) / order.worker).write_text(f"{keys.secret} {is_exposed}")
     fake_worker.main(order)
 
 
@@ -139,10 +139,10 @@ def curve(peer, server, pair):
     peer.setsockopt(zmq.CURVE_SECRETKEY, pair[1])
 
 
-def send_all(endpoint, identity, found, keys=None):
-    """Send `found` and close; returns when all of it has been handed over."""
+def send_all(endpoint, identity, payloads, keys=None):
+    """Send `payloads` and close; returns when all of it has been handed over."""
     with zmq.Context() as context, dealer(context, endpoint, identity, keys) as peer:
-        for frame in found:
+        for frame in payloads:
             peer.send(frame)
 
 
@@ -151,17 +151,17 @@ def send_all(endpoint, identity, found, keys=None):
 
 def raw(endpoint, data):
     """Write `data` and read until the other end is silent or hangs up."""
-    got = b""
+    received = b""
     (host, _, port) = endpoint.removeprefix("tcp://").rpartition(":")
     with socket.create_connection((host, int(port)), timeout=5) as plain:
         plain.settimeout(0.3)
         try:
             plain.sendall(data)
             while piece := plain.recv(4096):
-                got += piece
+                received += piece
         except OSError:
             pass
-    return got
+    return received
 
 
 def zmtp1(identity, message):

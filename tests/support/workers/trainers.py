@@ -76,7 +76,7 @@ def variables(folder: Path) -> dict[str, str]:
 
 
 def question(reference: str, folder: Path, **changes: Any) -> TrainerQuestion:
-    asked: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "reference": reference,
         "directory": str(folder),
         "groups": {"a": {"lr": "1"}, "b": {"lr": "2"}},
@@ -90,7 +90,7 @@ def question(reference: str, folder: Path, **changes: Any) -> TrainerQuestion:
         "deterministic": True,
         "gpu": "",
     }
-    return TrainerQuestion(**asked | changes)
+    return TrainerQuestion(**fields | changes)
 
 
 def spec(reference: str, experiment_dir: Path, settings: dict[str, Any], **changes: Any) -> RunSpec:
@@ -114,7 +114,7 @@ def spec(reference: str, experiment_dir: Path, settings: dict[str, Any], **chang
         out="runs/a-0/out",
         resumes=changes.pop("resumes", not single),
     )
-    given: dict[str, Any] = {"episodes": 1 if single else 3, "eval_episodes": 1 if single else 3, "rng_seed": 0}
+    defaults: dict[str, Any] = {"episodes": 1 if single else 3, "eval_episodes": 1 if single else 3, "rng_seed": 0}
     return run_order(
         GroupSettings(trainer=settings),
         mode="",
@@ -125,5 +125,5 @@ def spec(reference: str, experiment_dir: Path, settings: dict[str, Any], **chang
         steps=1,
         telemetry=False,
         trainer=order,
-        **given | changes,
+        **defaults | changes,
     )

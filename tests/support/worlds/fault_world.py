@@ -137,14 +137,14 @@ def live(world: World, experiment_dir: Path, expected_hash: str) -> Outcome:
     outcome = Outcome(world=world)
     log = experiment_dir.parent / f"{experiment_dir.name}.deaths"
     with tempfile.TemporaryDirectory(prefix="f-", dir="/tmp") as tmp:  # short, because a socket's path has to be
-        around = planted(world.deaths, log) | {"TMPDIR": tmp, "OMP_NUM_THREADS": "1"}
+        variables = planted(world.deaths, log) | {"TMPDIR": tmp, "OMP_NUM_THREADS": "1"}
         if world.large:
-            around["FAKE_FAULT"] = "large:a/0:2,large:b/1:3"
+            variables["FAKE_FAULT"] = "large:a/0:2,large:b/1:3"
         blows = list(world.blows)
         try:
             for life in range(1, 2 + sum(name.startswith("coordinator") for name in world.deaths) + len(blows)):
                 outcome.lives = life
-                if _one_life(experiment_dir, around, (blows, outcome)) in (0, UsageError.exit_code):
+                if _one_life(experiment_dir, variables, (blows, outcome)) in (0, UsageError.exit_code):
                     break  # refused: the life before was killed after its last record
             check(experiment_dir, expected_hash)
         except (AssertionError, subprocess.TimeoutExpired) as error:
@@ -153,9 +153,9 @@ def live(world: World, experiment_dir: Path, expected_hash: str) -> Outcome:
     return outcome
 
 
-def _one_life(experiment_dir: Path, around: dict[str, str], now: tuple[list[Blow], Outcome]) -> int | None:
+def _one_life(experiment_dir: Path, variables: dict[str, str], progress: tuple[list[Blow], Outcome]) -> int | None:
     """Exit status of one coordinator; no process of its session may be left soon after."""
-    blows, outcome = now
+    blows, outcome = progress
     _begin(experiment_dir)
     life = outcome.lives
     command = [
@@ -167,7 +167,9 @@ def _one_life(experiment_dir: Path, around: dict[str, str], now: tuple[list[Blow
         str(outcome.world.floor_s),
     ]
     with (experiment_dir.parent / f"{experiment_dir.name}.stderr").open("ab") as errors:
-        process = subprocess.Popen(command, env=children.environment(**around), stderr=errors, start_new_session=True)
+        process = subprocess.Popen(
+            command, env=children.environment(**variables), stderr=errors, start_new_session=True
+        )
     try:
         begun = time.monotonic()
         patience_s = _PATIENCE_S
@@ -178,9 +180,9 @@ def _one_life(experiment_dir: Path, around: dict[str, str], now: tuple[list[Blow
                 outcome.blows += [blow for blow in [blows.pop(0)] if _strike(blow, process.pid, experiment_dir)]
             time.sleep(_POLL_S)
         ended = time.monotonic()
-        while (left := alive_in_session(process.pid)) and time.monotonic() < ended + _GONE_S * crowding():
+        while (survivors := alive_in_session(process.pid)) and time.monotonic() < ended + _GONE_S * crowding():
             time.sleep(_POLL_S)
-        assert not left, f"life {life} left {left}"
+        assert not survivors, f"life {life} left {survivors}"
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -207,7 +209,7 @@ def _strike(blow: Blow, coordinator: int, experiment_dir: Path) -> bool:
     """Kill the victim of a blow; return False if it is not alive."""
     started = [event for event in read(experiment_dir / JOURNAL_NAME) if isinstance(event, WorkerStarted)]
     pids = {"coordinator": coordinator} | {event.worker: event.pid for event in started}
-    if str(pids.get(blow.victim)) not in {left.partition(":")[0] for left in alive_in_session(coordinator)}:
+    if str(pids.get(blow.victim)) not in {survivor.partition(":")[0] for survivor in alive_in_session(coordinator)}:
         return False
     os.kill(pids[blow.victim], signal.SIGKILL)
     return True
@@ -215,12 +217,12 @@ def _strike(blow: Blow, coordinator: int, experiment_dir: Path) -> bool:
 
 def alive_in_session(session: int) -> list[str]:
     """Living processes of a session: pid and command line."""
-    found = []
+    processes = []
     for process in psutil.process_iter(["status", "cmdline"]):
         with suppress(ProcessLookupError):
             if os.getsid(process.pid) == session and process.info["status"] != psutil.STATUS_ZOMBIE:
-                found.append(f"{process.pid}: {process.info['cmdline']}")
-    return found
+                processes.append(f"{process.pid}: {process.info['cmdline']}")
+    return processes
 
 
 def peaceful(floor_s: float = 60.0) -> World:
@@ -230,7 +232,9 @@ def peaceful(floor_s: float = 60.0) -> World:
 
 def description(outcome: Outcome) -> str:
     """Describe the outcome for an assertion message."""
-    deaths = ", ".join(f"{who} {death.cause} {death.moment} {death.place} {death.n}" for who, death in outcome.planted)
+    deaths = ", ".join(
+        f"{victim} {death.cause} {death.moment} {death.place} {death.n}" for victim, death in outcome.planted
+    )
     blows = ", ".join(f"{blow.victim} at {blow.at_bytes} bytes" for blow in outcome.blows)
     return f"world {outcome.world.rng_seed}: {deaths}; {blows}; {outcome.problem or 'as it must be'}"
 
@@ -262,10 +266,10 @@ def check_records(events: Sequence[AnyEvent]) -> None:
                 assert event.milestone <= max(0, recorded.setdefault(event.run.name, 0))
             case EpisodeRecorded() | RunEvaluated():
                 name = event.record.run.name
-                at = event.record.episode + 1 if isinstance(event, EpisodeRecorded) else specs[name].episodes + 1
-                count[name, at] += 1
-                assert recorded[name] == at - 1, f"milestone {at} of {name} after milestone {recorded[name]}"
-                recorded[name] = at
+                reached = event.record.episode + 1 if isinstance(event, EpisodeRecorded) else specs[name].episodes + 1
+                count[name, reached] += 1
+                assert recorded[name] == reached - 1, f"milestone {reached} of {name} after milestone {recorded[name]}"
+                recorded[name] = reached
             case MilestoneReleased():
                 for name in event.runs:
                     assert recorded[name] >= event.milestone, (

@@ -88,11 +88,11 @@ class Walk(gymnasium.Env[np.ndarray, int]):
         return np.array([self.place, self.steps], dtype=np.float32)
 
 
-def own_file(folder: Path, more: str = "") -> Path:
-    """A file with an environment, rewards and an outcome, and `more` of them."""
+def own_file(folder: Path, additions: str = "") -> Path:
+    """A file with an environment, rewards and an outcome, and `additions` of them."""
     path = folder / "own.py"
     imports = "from __future__ import annotations\n\nimport gymnasium\nimport msgspec\nimport numpy as np\n\n\n"
-    path.write_text(imports + inspect.getsource(Walk).replace("Any", "object") + USER_CODE + more)
+    path.write_text(imports + inspect.getsource(Walk).replace("Any", "object") + USER_CODE + additions)
     return path
 
 

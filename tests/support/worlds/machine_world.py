@@ -99,7 +99,7 @@ class SimulatedWorker:
 
     def starts(self):
         """Points where it could take the run up, the newest first: of intact checkpoints, or the beginning."""
-        return [one.milestone for one in self.assign.checkpoints] + [0]
+        return [checkpoint.milestone for checkpoint in self.assign.checkpoints] + [0]
 
     def ready(self, milestone):
         self.milestone = milestone
@@ -163,8 +163,8 @@ class World:
     def start_due(self):
         for lane in self.waves.turns():
             self.waiting.discard(lane)
-            before = self.workers[lane].order
-            self.launch(before.lane, before.worker)
+            previous_order = self.workers[lane].order
+            self.launch(previous_order.lane, previous_order.worker)
         starting = [worker for worker in self.workers.values() if not worker.hung and not worker.greeted]
         assert len(starting) <= self.at_once
 
@@ -241,13 +241,13 @@ class World:
         """No run works towards a milestone before all its partners have reached the previous one."""
         experiment = self.plan.experiment
         block = [self.durable.runs[spec.ref.name] for spec in self.durable.blocks[run.ref.replicate].runs]
-        others = [other for other in block if not other.left_out]
+        partners = [partner for partner in block if not partner.left_out]
         if experiment.placement == "sequence":
             assert milestone == run.spec.episodes + 1 or all(
-                other.released > run.spec.episodes for other in others[: others.index(run)]
+                partner.released > run.spec.episodes for partner in partners[: partners.index(run)]
             )
         elif experiment.sync == "lockstep":
-            assert min(other.recorded for other in others) >= milestone
+            assert min(partner.recorded for partner in partners) >= milestone
         if experiment.takes_turns and milestone <= run.spec.episodes:
             at_work = [worker for worker in self.workers.values() if worker.working and worker.run != run.ref.name]
             assert not [worker for worker in at_work if worker.milestone is not None]
@@ -288,9 +288,9 @@ class World:
                     self.machine.heard_garbage(worker.identity, "noise", known=True, new=True, cut_off=cut_off)
                 )
             case "late word" if self.ended_workers:
-                before = choices.choose(self.ended_workers)
-                if before.reports:
-                    self.hear(before, before.reports[-1])
+                ended = choices.choose(self.ended_workers)
+                if ended.reports:
+                    self.hear(ended, ended.reports[-1])
             case _ if not worker.hung:
                 self.report_wrongly(action, worker, choices)
 
@@ -359,5 +359,5 @@ class World:
 
     def resumed(self, keep):
         """The world of another coordinator that finds the first `keep` lines of the journal."""
-        again = ExperimentContinued(versions={}, machine={}, code={})
-        return World(self.plan, [*self.journal[:keep], again], self.limits)
+        continued = ExperimentContinued(versions={}, machine={}, code={})
+        return World(self.plan, [*self.journal[:keep], continued], self.limits)

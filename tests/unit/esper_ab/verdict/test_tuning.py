@@ -31,7 +31,7 @@ def test_after_it_the_other_seeds_are_judged_where_it_fell():
     first = judge(PLAN, outcomes(CHOOSE))
     assert first.next_step.endswith("after 6 seeds: run 2, 3, 4, 5, 6, 7 of new, old; new at slow, old at fast.")
     a, b = drawn(6, 8.0)
-    judged = [*rows(a, [0.0] * 6, task="slow", first=2), *rows([0.0] * 6, b, task="fast", first=2)]
+    judged = [*rows(a, [0.0] * 6, task="slow", first_seed=2), *rows([0.0] * 6, b, task="fast", first_seed=2)]
     result = judge(PLAN, outcomes([*CHOOSE, *judged]))
     (one,) = result.comparisons
     assert [(pair.a, pair.b) for pair in one.pairs] == list(zip(a, b, strict=True))
@@ -44,7 +44,7 @@ def test_after_it_the_other_seeds_are_judged_where_it_fell():
 def test_no_judged_run_moves_the_choice_and_no_choosing_run_is_judged(values):
     """What makes the judgement independent of the choice."""
     cells = zip(CELLS, (values[:12], values[12:]), strict=True)
-    judged = [row for cell, of in cells for row in rows(of[:6], of[6:], task=cell, first=2)]
+    judged = [row for cell, of in cells for row in rows(of[:6], of[6:], task=cell, first_seed=2)]
     found = tune(outcomes([*CHOOSE, *judged]), PLAN)
     assert found.choices == tune(outcomes(CHOOSE), PLAN).choices
     assert not {row.replicate for row in found.observations.rows} & set(PLAN.choosing)
