@@ -1,7 +1,7 @@
-"""A Ray of three nodes on this machine: a head without cores for us, and n nodes of two each; a context manager.
+"""A Ray cluster on this machine: a head node without cores and worker nodes with two cores each; a context manager.
 
-The nodes share one kernel, one file system and one address. A raylet is a child of this process: one that is killed
-has to be reaped, or the workers of its node take it for alive (`lose`).
+The nodes share one kernel, one file system and one address. A raylet is a child of this process, so `lose` reaps it;
+otherwise the workers of its node would take it for alive.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import importlib.util
 import os
 from typing import Any
 
-CORES = 2  # that each node claims to have
+CORES = 2  # that each node reports
 _STORE_BYTES = 80 << 20
 _TRIES = 4  # to start a node
 _SETTINGS = {
@@ -27,7 +27,7 @@ def missing() -> str:
 
 
 class RayNodes:
-    """Running from construction to `close`; this process is connected to none of it."""
+    """A cluster that runs from construction to `close`; this process does not connect to it."""
 
     def __init__(self, nodes: int = 3) -> None:
         os.environ.update(_SETTINGS)
@@ -46,7 +46,7 @@ class RayNodes:
         self.close()
 
     def _add(self, **options: Any) -> Any:
-        """A node. On a crowded machine a raylet ends when its agent is not there within 15 s, which Ray has fixed."""
+        """Add a node, with retries: on a busy machine a raylet exits if its agent needs more than Ray's fixed 15 s."""
         for tries_left in reversed(range(_TRIES)):
             try:
                 return self._cluster.add_node(object_store_memory=_STORE_BYTES, **options)
@@ -56,7 +56,7 @@ class RayNodes:
         raise AssertionError("one of the tries has returned or raised")
 
     def lose(self, number: str) -> None:
-        """End the raylet of the node that Ray has numbered so, which its supervisors see at once."""
+        """Kill the raylet of the node with this Ray id; its supervisors notice at once."""
         (node,) = (node for node in self.nodes if node.node_id == number)
         self.nodes.remove(node)
         node.kill_raylet()

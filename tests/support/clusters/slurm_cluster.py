@@ -1,8 +1,7 @@
 """A real Slurm of three nodes on this machine: munged, slurmctld and three slurmd on ports of their own, as root.
 
-Nodes are names: n1, n2, n3 share one kernel, one file system and the address 127.0.0.1. There are two partitions, of
-which "high" preempts "main" by requeueing. Nothing outlives `SlurmCluster.close`, and nothing outside `folder` changes
-but /run/munge.
+The nodes n1, n2 and n3 share one kernel, one file system and the address 127.0.0.1. The partition "high" preempts
+"main" by requeueing. No process outlives `SlurmCluster.close`, and only /run/munge changes outside `folder`.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from pathlib import Path
 import psutil
 
 NODES = ("n1", "n2", "n3")
-CPUS = 4  # that each node claims to have
+CPUS = 4  # that each node reports
 PATIENCE_S = 60.0
 _POLL_S = 0.05
 _LEAVE_S = 5.0
@@ -75,7 +74,7 @@ def missing() -> str:
 
 
 class SlurmCluster:
-    """Running from construction to `close`; a context manager."""
+    """A Slurm cluster that runs from construction to `close`; a context manager."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -148,7 +147,7 @@ class SlurmCluster:
         return re.findall(r"\d+", process.stderr)[0]
 
     def of_batch(self, job: str) -> dict[str, str]:
-        """The variables that Slurm sets for the batch script of a job."""
+        """Return the variables that Slurm sets for the batch script of a job."""
         fields = dict(re.findall(r"(\w+)=(\S+)", self.output("scontrol", "-o", "show", "job", job)))
         count = int(fields["NumNodes"])
         return {
@@ -160,13 +159,13 @@ class SlurmCluster:
         }
 
     def submit(self, script: Path, *options: str) -> str:
-        """The number of the job."""
+        """Submit a batch script and return the number of its job."""
         process = self.run("sbatch", "--parsable", *options, str(script))
         assert process.returncode == 0, process.stderr
         return process.stdout.strip()
 
     def state(self, job: str) -> str:
-        """PENDING, RUNNING, COMPLETED, …"""
+        """Return the state of a job, such as PENDING or RUNNING; "" if there is none."""
         fields = self.output("scontrol", "-o", "show", "job", job)
         return next((field.partition("=")[2] for field in fields.split() if field.startswith("JobState=")), "")
 
@@ -177,7 +176,7 @@ class SlurmCluster:
             time.sleep(_POLL_S)
 
     def close(self) -> None:
-        """Cancel every job, then end the daemons, the controller and munge last."""
+        """Cancel every job and stop the nodes, then the controller and munge."""
         if "slurmctld" in self._daemons:
             self.run("scancel", "--full", "--signal=KILL", "--user=root")
             self.run("scancel", "--user=root")

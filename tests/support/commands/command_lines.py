@@ -14,7 +14,7 @@ from esper_ab.commands.cli import TABLE, group, load_command
 
 @cache
 def leaves() -> dict[str, click.Command]:
-    """Commands that do something, by the words that call them: "growth rewards" is one, and "growth" is none."""
+    """Return the commands that are not groups, by name: "growth rewards" is a command, "growth" is a group."""
     commands = {name: load_command(name) for name in TABLE}
     return {name: command for name, command in commands.items() if not isinstance(command, click.Group)} | {
         f"{name} {subcommand}": command
@@ -25,13 +25,13 @@ def leaves() -> dict[str, click.Command]:
 
 
 def examples_of(text: str | None) -> tuple[str, ...]:
-    """The example command lines of an epilog; none when it has no examples."""
+    """Return the example command lines of an epilog; empty if it has no examples."""
     _, heading, examples = re.sub(r"\\\n\s+", "", text or "").partition("Examples:\n")
     return tuple(line.strip() for line in examples.partition("\n\n")[0].splitlines()) if heading else ()
 
 
 def check_command_line(line: str) -> list[tuple[str, dict[str, Any]]]:
-    """(command, parameters) of each `esper-ab` command in `line`; click raises for unknown options."""
+    """Return (command, parameters) of each `esper-ab` command in `line`; click raises for unknown options."""
     parsed = []
     for arguments in commands_in(line):
         name = next((name for name in leaves() if arguments[: name.count(" ") + 1] == name.split()), "")
@@ -43,7 +43,7 @@ def check_command_line(line: str) -> list[tuple[str, dict[str, Any]]]:
 
 
 def commands_in(line: str) -> Iterator[list[str]]:
-    """Name and arguments of each, also within eval "$(...)", without comments and what a shell does with the output."""
+    """Yield the arguments of each `esper-ab` command, also within eval "$(...)", without comments and redirections."""
     inner = re.search(r"\$\((.*)\)", line)
     lexer = shlex.shlex(inner[1] if inner else line, posix=True, punctuation_chars=";|&>")
     lexer.whitespace_split = True

@@ -1,8 +1,8 @@
 """Call a command of `esper-ab` in this process, which saves the imports of a child.
 
-What its children print to a descriptor is not in the answer; `capfd` has it. Those that import torch are forked from a
-process that has done so (`support.processes.warm_children`). The answer of the preflight for a task of ours is kept,
-because it measures the machine each time.
+Output that child processes write to a descriptor is not captured; `capfd` has it. Children that import torch are forked
+from a process that has imported it (`support.processes.warm_children`). The preflight's answer for a built-in task is
+cached, because every preflight measures the machine.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ANSWERS: dict[bytes, Answered] = {}  # by question
 
 @dataclass(frozen=True)
 class Answered:
-    """A child of the preflight that has ended."""
+    """A preflight child that has already exited."""
 
     answer: bytes
     complaint: bytes = b""
@@ -58,7 +58,7 @@ def _begin_or_remember(command: Sequence[str], line: bytes) -> Answered | Child:
 
 
 def esper_ab(*args: str | Path, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Called in `folder`; exit status and output. What a command does to its process for good is taken back."""
+    """Run a command in `folder`; return exit status and output. Lasting changes to this process are undone."""
     arguments = list(map(str, args))
     (output, errors) = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
     hang_up = signal.getsignal(signal.SIGHUP)
@@ -86,7 +86,7 @@ def _text(stream: io.TextIOWrapper) -> str:
 
 
 def stdout_of(*args: str | Path, folder: Path | None = None) -> str:
-    """What it prints; it has to succeed."""
+    """Run a command that must succeed and return its stdout."""
     process = esper_ab(*args, folder=folder)
     assert process.returncode == 0, process.stdout + process.stderr
     return process.stdout

@@ -39,7 +39,7 @@ class Watcher:
 
 
 class Striking(Watcher):
-    """Does something to the worker of a run, once, when that has recorded its second episode."""
+    """An observer that calls `strike` once on the worker of `run`, when the second episode of the run is recorded."""
 
     def __init__(self, strike, run="c/0"):
         super().__init__(self._look)
@@ -57,7 +57,7 @@ class Striking(Watcher):
 
 
 class PressCtrlC:
-    """An observer that presses Ctrl-C when a block is released from `milestone`."""
+    """An observer that sends SIGINT to this process when a block is released from `milestone`."""
 
     def __init__(self, milestone):
         self._milestone = milestone
@@ -68,7 +68,7 @@ class PressCtrlC:
 
 
 def run(experiment_dir, plan, *observers, launcher=THREADS, limits=None):
-    """The events of a whole experiment."""
+    """Run a whole experiment and return its events."""
     experiment_dir.mkdir(exist_ok=True)
     with reserved(launcher, plan.lanes):
         experiment_run.run(plan, experiment_dir, launcher, observers, limits)
@@ -101,7 +101,7 @@ def incidents(events, *categories):
 
 
 def records(events):
-    """Every record by run and milestone, with its checkpoint; AssertionError when one was journalled twice."""
+    """Return the event of every record by (run, milestone); AssertionError if one was journalled twice."""
     episodes = [
         (event.record.run.name, event.record.episode + 1, event) for event in events_of_kind(EpisodeRecorded, events)
     ]
@@ -112,7 +112,7 @@ def records(events):
 
 
 def conclusions(events):
-    """Looks and extensions, in order."""
+    """Return looks and extensions, in order."""
     return events_of_kind(LookTaken | PlanExtended, events)
 
 
@@ -121,7 +121,7 @@ def states(events):
 
 
 def resume_points(events):
-    """Run -> the points at which its workers were ready, in order."""
+    """Return, by run, the milestones at which its workers became ready, in order."""
     points = {}
     for event in events_of_kind(RunReady, events):
         points.setdefault(event.run.name, []).append(event.milestone)

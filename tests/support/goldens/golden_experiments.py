@@ -2,11 +2,11 @@
 
     plan           groups, cells, comparisons and the design that was declared; of tables the arguments of the plan, too
     observations   a table: one row per run that came to an end
-    facts          what records alone can tell of each comparison, and the findings of the audit
+    facts          what only records show about each comparison, and the findings of the audit
     records        digests of what was recorded; only of experiments
     answer         words and numbers of every verdict, floats to nine digits; no digest of a plan, no date, no path
 
-`replay` judges plan and observations again. scripts/goldens makes experiments anew, from the first run on.
+`replay` judges the stored plan and observations again; scripts/goldens runs the experiments again.
 """
 
 import hashlib
@@ -46,17 +46,17 @@ from support.goldens.golden_json import plain, rounded
 SEED = 38  # of every bootstrap
 COLUMNS = ("group", "cell", "pair", "run", "item", "value", "status", "place", "cluster", "came")
 _OURS = {"cell": "task", "value": "outcome", "came": "order"}  # column here -> column of a table of outcomes
-# Parts of verdict.json that say what came out; the others are costs, addresses and versions.
+# Keys of verdict.json that belong to the answer; the others are costs, paths and versions.
 _ANSWER_KEYS = ("estimand", "rule", "state", "complete", "comparisons", "cross", "looks", "reward_audit")
-# Of a comparison: those are among the observations, or among its caveats.
+# Keys of a comparison that the golden has among its observations, or among the caveats.
 _KEPT_ELSEWHERE = ("pairs", "samples", "warnings")
 
 
-# --- what came out -------------------------------------------------------------------------------------------------
+# --- goldens of results ---
 
 
 def experiment_golden(directory: Path) -> dict[str, Any]:
-    """Golden of one experiment directory."""
+    """Return the golden of an experiment directory."""
     history = load(directory).history
     analysis = analyse(history, SEED)
     document = json.loads(render_verdict(replace(content(history, held=False, place="EXPERIMENT"), analysis=analysis)))
@@ -92,7 +92,7 @@ def experiment_golden(directory: Path) -> dict[str, Any]:
 
 
 def joint_golden(directory: Path) -> dict[str, Any]:
-    """Golden of a joint experiment, with one of each part."""
+    """Return the golden of a joint experiment, which contains one of each part."""
     joint = read_joint(directory)
     plan = read_plan(directory / PLAN_NAME)
     result = judge_directory(directory, joint, plan, SEED)
@@ -112,7 +112,7 @@ def joint_golden(directory: Path) -> dict[str, Any]:
 
 
 def planned_table_golden(plan: AnalysisPlan, outcomes: Observations) -> dict[str, Any]:
-    """The golden of a table that is judged by a plan."""
+    """Return the golden of a table that is judged by a plan."""
     return {
         "kind": "planned table",
         "plan": _planned(plan, source=outcomes.source, pair_column=outcomes.pair_column),
@@ -134,7 +134,7 @@ def _facts_by_task(facts: Mapping[str, Facts]) -> dict[str, Any]:
     }
 
 
-# --- judged again --------------------------------------------------------------------------------------------------
+# --- judging a golden again ---
 
 
 def replay(golden: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
@@ -167,7 +167,7 @@ def rejudged(golden: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def plan_and_observations(golden: Mapping[str, Any]) -> tuple[AnalysisPlan, Observations]:
-    """The plan and the observations of an experiment, a joint one or a table that is held to a plan."""
+    """Return plan and observations of an experiment, a joint experiment or a planned table."""
     plan = golden["plan"]
     if golden["kind"] == "planned table" and "facts" not in golden:
         return _plan_of(plan), _outcomes_of(golden)
@@ -188,7 +188,7 @@ def plan_and_observations(golden: Mapping[str, Any]) -> tuple[AnalysisPlan, Obse
 
 
 def _facts(golden_facts: Mapping[str, Any]) -> Facts:
-    """The facts of a golden that need records; drift is found in the outcomes themselves."""
+    """Return the facts that need records, without drift, which follows from the outcomes."""
     findings = msgspec.convert(golden_facts["findings"], tuple[Finding, ...])
     return Facts(
         scope=golden_facts["scope"],
@@ -244,7 +244,7 @@ def _plan_of(plan: Mapping[str, Any]) -> AnalysisPlan:
 
 
 def _outcomes_of(golden: Mapping[str, Any]) -> Observations:
-    """Build the table from columns, as from a data frame."""
+    """Build the observations from columns, as from a data frame."""
     plan = golden["plan"]
     rows = _rows(golden)
     used = [name for name in COLUMNS if any(row[name] is not None for row in rows) and name not in ("item", "status")]
@@ -253,11 +253,11 @@ def _outcomes_of(golden: Mapping[str, Any]) -> Observations:
     return observations_of(plan["source"], columns, range(2, 2 + len(rows)))
 
 
-# --- what was seen -------------------------------------------------------------------------------------------------
+# --- observations ---
 
 
 def _runs(history: History) -> Iterator[dict[str, Any]]:
-    """A row per run that came to an end; a run that was never needed, or is still to come, has none."""
+    """Yield a row for each run that finished or was lost; other runs have none."""
     ended = [run for run in history.runs.values() if run.evaluation is not None or run.lost]
     for block in history.blocks:
         for place, spec in enumerate(block.runs):
@@ -307,7 +307,7 @@ def _planned(plan: AnalysisPlan, *, source: str, pair_column: str) -> dict[str, 
 
 
 def _records(history: History) -> dict[str, Any]:
-    """Per run a digest of its records, and one of its numbers alone, whatever fields are called."""
+    """Return two digests of each run: of its records, and of its outcomes alone, whatever the fields are called."""
     return {
         "runs": {
             name: [_short(_digests_of_run(run)), _short([repr(value) for value in run.columns.of("outcome")])]
@@ -318,7 +318,7 @@ def _records(history: History) -> dict[str, Any]:
 
 
 def _digests_of_run(run: RunHistory) -> list[str]:
-    """Without the policy's file: it names the plan by a digest that moves with each field."""
+    """Return the digests of a run's records, without its policy file, which changes with every field of a plan."""
     return [*run.columns.digests, *([] if run.evaluation is None else [run.evaluation.digest])]
 
 
@@ -326,7 +326,7 @@ def _short(digests: Sequence[str]) -> str:
     return hashlib.sha256(" ".join(digests).encode()).hexdigest()[:16]
 
 
-# --- what was said -------------------------------------------------------------------------------------------------
+# --- answers ---
 
 
 def _external(result: Answer) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Goldens as JSON: rounded, written so that a change of a file can be read, and compared."""
+"""Goldens as JSON: rounded, written so that diffs are readable, and compared."""
 
 import json
 import math
@@ -15,13 +15,13 @@ _MACHINE_FINDINGS = (
     "dirty checkout",
     "throughput",
     "cold start",
-)  # kinds of findings: of the machine, not of the records
+)  # findings about the machine, not the records
 _SOURCES = re.compile(r"\bsources [0-9a-f]{16}\b")
 _LINE = 500  # characters
 
 
 def plain(value: Any) -> Any:
-    """The same as JSON has it, without findings on speed and checkout and without the digest of the code."""
+    """Return the value as JSON types, without findings about speed and checkout and without the digest of the code."""
     text = msgspec.json.encode(msgspec.to_builtins(value)).decode()
     return _records_only(json.loads(_SOURCES.sub("sources DIGEST", text)))
 
@@ -36,7 +36,7 @@ def _records_only(value: Any) -> Any:
 
 
 def rounded(value: Any) -> Any:
-    """The same with all floats to nine significant digits."""
+    """Return the value with all floats rounded to nine significant digits."""
     if isinstance(value, float):
         return float(f"{value:.{_DIGITS}g}")
     if isinstance(value, dict):
@@ -60,7 +60,7 @@ def differences(stored: Any, present: Any, path: str = "") -> Iterator[str]:
 
 
 def encoded(golden: Mapping[str, Any]) -> str:
-    """Write a value that is short on one line, and the rows of a table on one each."""
+    """Return the JSON text of a golden: a short value on one line, every row of a table on its own line."""
     return "\n".join(_lines(golden)) + "\n"
 
 
@@ -81,7 +81,7 @@ def _lines(value: Any) -> Iterator[str]:
 
 
 def stored(name: str) -> dict[str, Any]:
-    """The golden of this name."""
+    """Return the golden of this name."""
     return json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
 
 

@@ -13,11 +13,11 @@ A table NAME.toml has an input per key, which says in a sentence what is wrong:
     children = true                       # the command may start processes
 
 The table [files] of NAME.toml is for all its inputs. FOLDER stands for the working directory in inputs and texts.
-NAME.json holds what each input is told: exit status and standard error of a command, the error of Python.
+NAME.json has the message for each input: exit status and standard error of a command, or the Python error.
 
     PYTHONPATH=tests .venv/bin/python -m support.goldens.refusals
 
-writes the texts anew; look at the difference before you commit it. With `--sites` it prints which places in the code no
+rewrites the messages; read the diff before you commit it. With `--sites` it prints which places in the code no
 input reaches.
 """
 
@@ -103,7 +103,7 @@ def _stopped() -> list[Any]:
 
 
 def _joint(folder: Path) -> Path:
-    """A joint experiment of digits and mixture, of which no part has begun."""
+    """Write a joint experiment of digits and mixture in which no part has begun."""
     tasks = ("digits", "mixture")
     plan = make_external_plan(("shaped", "simplified"), tuple("012345"), scales_of(tasks, 2.0), Rule())
     parts = tuple(JointPart(name=task, folder=task, digest="0" * 64) for task in tasks)
@@ -122,7 +122,7 @@ MADE: dict[str, Callable[[], bytes]] = {
 }
 _FOLDER = "FOLDER"
 _FREE = re.compile(r"\d+ MiB free")
-# Of a checkout with its commit.
+# A checkout's commit and sources.
 _CODE = re.compile(r"(?:commit [0-9a-f]{12}(?: with changes)? \()?sources [0-9a-f]{16}\)?")
 _LONG_NUMBER = re.compile(r"(\d)\1{99,}")  # is shortened in texts
 _ENVIRONMENT = {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
@@ -151,7 +151,7 @@ class Refusal:
 
 @cache
 def refusals() -> tuple[Refusal, ...]:
-    """All inputs of all tables."""
+    """Return all inputs of all tables."""
     listed_refusals: list[Refusal] = []
     for path in sorted(TABLES.glob("*.toml")):
         if path == UNREACHED:
@@ -166,14 +166,14 @@ def refusals() -> tuple[Refusal, ...]:
 
 @cache
 def expected(table: str) -> dict[str, str]:
-    """The stored refusal of each input of a table."""
+    """Return the stored message for each input of a table."""
     path = TABLES / f"{table}.json"
     texts: dict[str, str] = json.loads(path.read_text()) if path.is_file() else {}
     return texts
 
 
 def refusal_text(refusal: Refusal) -> str:
-    """Give the input in a folder of its own; return exit status and text."""
+    """Run the input in a temporary folder; return exit status and message."""
     with tempfile.TemporaryDirectory(prefix="refusal-") as name, pytest.MonkeyPatch.context() as patch:
         folder = Path(name).resolve()
         for variable in _UNSET_VARIABLES:
@@ -208,7 +208,7 @@ def _lay_out(refusal: Refusal, folder: Path) -> None:
 
 @cache
 def _experiment(kind: str) -> Path:
-    """An experiment directory of this kind, to be copied."""
+    """Return an experiment directory of this kind, which the callers copy."""
     folder = Path(_experiments_folder().name) / kind
     return _joint(folder) if kind == "joint" else ready_journals.write(folder, EXPERIMENTS[kind]())
 
@@ -239,7 +239,7 @@ def _python_message(source: str, folder: Path) -> str:
 
 
 class _NoChild(subprocess.Popen[bytes]):
-    """A process that is not started: git as if there were none, fc-list as matplotlib needs it, no other at all."""
+    """A Popen that starts no process: git is missing, matplotlib's fc-list runs, and any other command is an error."""
 
     def __init__(self, command: Sequence[str], **options: Any) -> None:
         self.returncode = 0  # for __del__
@@ -251,9 +251,9 @@ class _NoChild(subprocess.Popen[bytes]):
 
 
 def _preflight_answer(description: dict[str, Any], folder: Path) -> Answered:
-    """The preflight's child, which has answered with a machine that is made up.
+    """Return a preflight child that has answered with a fictitious machine.
 
-    `answer` and `complaint` of the input's machine, where it has them: what the child wrote.
+    If the input's machine has `answer` and `complaint`, they are what the child wrote.
     """
     if "answer" in description:
         return Answered(
@@ -264,7 +264,7 @@ def _preflight_answer(description: dict[str, Any], folder: Path) -> Answered:
 
 
 def _machine(description: dict[str, Any]) -> Any:
-    """`cores` and `gpus`; `task`: changes of its task; any other key is a field of Machine."""
+    """Return a fictitious machine with `cores`, `gpus`, and changed `task` and `device`; other keys are its fields."""
     fields = dict(description)
     task = fields.pop("task", {})
     machine: dict[str, Any] = msgspec.to_builtins(requests.machine(fields.pop("cores", 2), fields.pop("gpus", 0)))
@@ -276,7 +276,7 @@ def _machine(description: dict[str, Any]) -> Any:
 
 @cache
 def text_and_sites(refusal: Refusal) -> tuple[str, set[Site]]:
-    """Give the input once; return its refusal and the code locations that raised it."""
+    """Run the input once; return its message and the sites that raised it."""
     with reached() as sites_reached:
         return refusal_text(refusal), sites_reached
 
@@ -288,7 +288,7 @@ def listed() -> dict[str, str]:
 
 
 def coverage() -> tuple[float, list[Site]]:
-    """Return the share of the places that an input can reach which are reached, and those that are not."""
+    """Return the share of the reachable sites that some input reaches, and the sites that none reaches."""
     sites_reached = set().union(*(text_and_sites(refusal)[1] for refusal in refusals()))
     open_to_inputs = [site for of_file in sites().values() for site in of_file if site.name not in listed()]
     missing = [site for site in open_to_inputs if site not in sites_reached]
@@ -296,7 +296,7 @@ def coverage() -> tuple[float, list[Site]]:
 
 
 def _write_texts() -> Iterator[str]:
-    """Write the texts anew, and yield the inputs that are not refused."""
+    """Rewrite the stored messages, and yield the inputs that are not refused."""
     texts: dict[str, dict[str, str]] = {}
     for refusal in refusals():
         try:
@@ -311,7 +311,7 @@ def _write_texts() -> Iterator[str]:
 
 
 def main() -> None:
-    """Write the texts anew, or with `--sites` show what no input reaches."""
+    """Rewrite the stored messages, or with `--sites` show which sites no input reaches."""
     with tempfile.TemporaryDirectory() as cache_folder:
         os.environ["XDG_CACHE_HOME"] = cache_folder
         if "--sites" in sys.argv:

@@ -60,7 +60,7 @@ def trees(events: Sequence[AnyEvent]) -> list[Any]:
 
 
 def places(tree: Any, place: Place = ()) -> Iterator[Place]:
-    """Yield the place of every value in an event, except its kind; of a list, the places in its first item."""
+    """Yield the place of every value in an event, except its kind; for a list, only the places in its first item."""
     if place:
         yield place
     items: Any = tree.items() if isinstance(tree, dict) else enumerate(tree[:1] if isinstance(tree, list) else [])
@@ -117,7 +117,7 @@ def is_accepted(folder: Path) -> bool:
 
 
 def command_problem(folder: Path, command: Sequence[str], export_folder: Path) -> str:
-    """Run a command on a journal; return what is wrong with its end, or "" if nothing is."""
+    """Run a command on a journal; return the problem with how it ended, or "" if there is none."""
     options = ("--out", str(export_folder)) if command[0] == "export" else ()
     output = io.StringIO()
     errors = io.StringIO()

@@ -89,7 +89,7 @@ class Synthetic:
     extended_by: int = 0  # replicates that the plan was extended by
     kind: str = "growth"
     measures: TaskMeasures = MEASURES
-    settings: dict[str, Any] = field(default_factory=dict)  # of the experiment, in the place of those above
+    settings: dict[str, Any] = field(default_factory=dict)  # of the experiment; they override those above
 
     def plan(self) -> Plan:
         groups = tuple(Group(name=name, settings=shape.settings) for name, shape in self.groups.items())
@@ -132,7 +132,7 @@ class Synthetic:
         )
 
     def _runs(self, groups: tuple[Group, ...], replicate: int) -> tuple[RunSpec, ...]:
-        """The runs of a block in start order, one per lane, as the planner orders them."""
+        """Return the runs of a block in start order, one per lane, as the planner orders them."""
         places = order(len(groups), replicate)
         return tuple(self._spec(groups[group], replicate, position) for position, group in enumerate(places))
 
@@ -154,7 +154,7 @@ class Synthetic:
         )
 
     def events(self) -> list[AnyEvent]:
-        """The complete journal of a finished experiment."""
+        """Return the complete journal of a finished experiment."""
         plan = self.plan()
         worker_facts = {"incarnation": 0, "uuids": ("",), "torch_version": "2.13"}
         listed: list[AnyEvent] = [started(plan)]

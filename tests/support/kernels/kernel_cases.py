@@ -1,4 +1,4 @@
-"""Networks of any topology, stage and batch for the kernel and for torch, and how far apart both come out."""
+"""Random networks trained by the kernel and by torch, and how far their results differ."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ Seed = tuple[int, Stage, Algorithm, float, bool]  # blueprint or -1, stage, join
 
 
 def grown(host: HostSpec, sides: tuple[int, int], seeds: list[Seed], batch: int) -> tuple[Bank, SeedTable, Task]:
-    """Two networks with drawn parameters and momenta, the seeds dealt out to their slots."""
+    """Return two networks with random parameters and momenta, and `seeds` in their slots."""
     host = replace(host, pools=min(host.pools, host.levels))
     task = replace(DIGITS, host=host, image=(host.in_channels, *sides), slots=tuple(map(str, range(host.levels))))
     table = SeedTable.empty(2, host.levels)
@@ -106,7 +106,7 @@ def grown(host: HostSpec, sides: tuple[int, int], seeds: list[Seed], batch: int)
 
 
 def precise(bank: Bank) -> Bank:
-    """The same networks for torch in float64."""
+    """Return a copy of the networks that torch computes in float64."""
     bank = copy.deepcopy(bank)
     bank._dtype = bank._computed = torch.float64
     for stack in (bank.host, *bank._seeds.values()):
@@ -125,7 +125,7 @@ class Trained:
 
 
 def difference(mine: Trained, theirs: Trained, rows: slice = slice(None)) -> float:
-    """The largest of all parameters, momenta, moments and losses, against the largest number of its kind."""
+    """Return the largest difference of any tensor, relative to the largest number of that tensor."""
     numbers, expected = ((*all_tensors(trained.bank, rows), trained.loss[rows]) for trained in (mine, theirs))
     pairs = zip(numbers, expected, strict=True)
     return max(float(((a.double() - b).abs().max() / (1e-3 + b.abs().max())).nan_to_num(torch.inf)) for a, b in pairs)
@@ -138,13 +138,13 @@ def all_tensors(bank: Bank, rows: slice | np.ndarray = slice(None)) -> list[torc
 
 
 def equal_to_the_bit(mine: Bank, theirs: Bank, rows: slice | np.ndarray = slice(None)) -> bool:
-    """Assert equality to the bit."""
+    """True if all tensors of both banks are bit-identical."""
     return all(torch.equal(a, b) for a, b in zip(all_tensors(mine, rows), all_tensors(theirs, rows), strict=True))
 
 
 @dataclass(frozen=True)
 class Case:
-    """Two networks and an epoch for them. Every way of training works on a copy."""
+    """Two networks and an epoch for them; each method trains a copy."""
 
     bank: Bank
     table: SeedTable
@@ -166,7 +166,10 @@ class Case:
         return self._trained(bank, self.split)
 
     def nearby(self, number: int) -> Case:
-        """The same with parameters that differ in the fifth digit: as well conditioned, with other rounding errors."""
+        """Return the case with its parameters changed in the fifth digit.
+
+        It is as well conditioned, but has other rounding errors.
+        """
         bank = copy.deepcopy(self.bank)
         draws = torch.Generator().manual_seed(number)
         for stack in (bank.host, *bank._seeds.values()):
@@ -179,7 +182,7 @@ class Case:
 
 
 def drawn(mode: str, rng_seed: int) -> Case:
-    """A case by its number: `normal` like data of a task, `scales` of any size and centre, `ragged` in odd batches."""
+    """Return the case of a number: `normal` like task data, `scales` of any size and centre, or `ragged` batches."""
     draws = np.random.default_rng([rng_seed, *mode.encode()])
     pick = lambda *choices: choices[draws.integers(len(choices))]  # noqa: E731
     ragged = mode == "ragged"
@@ -215,7 +218,7 @@ def case(
     centre: float = 3.0,
     spread: float = 1.0,
 ) -> Case:
-    """Two networks, and `samples` random images in batches of `batch`."""
+    """Return two networks, and `samples` random images in batches of `batch`."""
     bank, table, task = grown(host, sides, seeds, batch)
     x = (spread * draws.standard_normal((samples, *task.image)) + centre).astype(np.float32)
     split = DeviceSplit(torch.from_numpy(x), torch.from_numpy(draws.integers(0, host.classes, samples)))
@@ -223,13 +226,13 @@ def case(
 
 
 class Kinks(TorchFunctionMode):
-    """Notes how near every input of a ReLU is to its kink, and every winner of a pool to the next; flips one of them.
+    """Record how close each ReLU input is to 0 and each winner of a pool to the second; flip one of these decisions.
 
     Where a rounding error decides on which side an input lies, both sides are right.
     """
 
     def __init__(self, flipped: tuple[int, int] | None = None, nearest: int = 300) -> None:
-        """`flipped`: the number of a call, and the place of an input of a ReLU or of a window of a pool."""
+        """`flipped`: the number of a call, and the index of a ReLU input or of a pooling window."""
         super().__init__()
         self.margins: list[tuple[float, tuple[int, int]]] = []  # margin, in root mean squares of its channel; place
         self._flipped = flipped
@@ -266,9 +269,9 @@ class Kinks(TorchFunctionMode):
         return windows.gather(4, winners[..., None])[..., 0]
 
     def _note(self, call: int, margins: torch.Tensor, x: torch.Tensor) -> None:
-        """Keep the smallest margins; channels are the second axis of images, the last two of a seed's features.
+        """Keep the smallest margins, except those of exactly 0: behind dead units float32 is as exact.
 
-        Not those of exactly 0, as behind what is dead: they are as exact in float32.
+        Channels are the second axis of images, and the last two axes of a seed's features.
         """
         axes = (0, 2, 3) if x.dim() == 4 else (0, 1, 2)
         distances = (margins / (x.square().mean(axes, keepdim=True).sqrt() + 1e-30)).flatten()
@@ -285,12 +288,12 @@ KINDS = ("near", "by one flip", "UNEXPLAINED")
 
 @dataclass(frozen=True)
 class Compared:
-    """How one network of a case came out: errors against float64, and against it with the best flip, if one was tried.
+    """The errors of one network against float64, and against float64 with the best flip, if one was tried.
 
-    `torch`: the error of float32 torch; if the kernel's is larger than `times` this, the median of its errors on 16
-    cases nearby, if that is larger: rounding errors of one network may cancel by luck. `floor`: of the largest number
-    of its kind, what sums of some thousand float32 terms lose where their value cancels, as a kernel's gradient along
-    the kernel does in front of batch norm.
+    `torch`: the error of float32 torch. If the kernel's error exceeds `times` this, `torch` is raised to the median of
+    its errors on 16 nearby cases, because the rounding errors of one network may cancel by luck. `floor`: the relative
+    error that float32 has in a sum of some thousand terms that cancel, such as the gradient of a convolution in front
+    of batch norm.
     """
 
     network: int
@@ -316,7 +319,7 @@ class Compared:
 
 
 def compared(case: Case, kernel: HostKernel) -> Iterator[Compared]:
-    """Both networks, trained by the kernel and by torch in float32, against float64."""
+    """Yield the errors of each network, trained by the kernel and by torch in float32, against float64."""
     kinks = Kinks()
     reference = case.in_float64(kinks)
     theirs = case.by_torch()

@@ -13,7 +13,7 @@ HEADER = ("group", "seed", "run", "outcome", "task", "cluster")
 
 
 def rows(a: Sequence[object], b: Sequence[object], *, task: str = "", first_seed: int = 0) -> list[dict[str, object]]:
-    """A row per run of the groups new and old, seed by seed."""
+    """Return a row per run of the groups new and old, seed by seed."""
     return [
         {"group": group, "seed": first_seed + place, "outcome": value} | ({"task": task} if task else {})
         for place, values in enumerate(zip(a, b, strict=True))
@@ -36,7 +36,7 @@ def scales(margin: float = 2.0, tasks: Sequence[str] = ("",), better: str = "hig
 
 
 def drawn(pairs: int, effect: float, *, sd: float = 2.0, rng_seed: int = 1) -> tuple[list[float], list[float]]:
-    """Outcomes of new and old, whose pairs correlate by about a half."""
+    """Return random outcomes of new and old, whose pairs have a correlation of about a half."""
     rng = np.random.default_rng(rng_seed)
     common = 70.0 + sd * rng.standard_normal(pairs)
     a, b = (common + sd * rng.standard_normal(pairs) for _ in range(2))

@@ -1,8 +1,8 @@
-"""Decisions read off bytes that Hypothesis draws: one draw per example is quick and still shrinks."""
+"""Decisions read from bytes that Hypothesis draws: one draw per example is fast and still shrinks."""
 
 
 class Choices:
-    """After the last byte, zeros: whoever asks should put the peaceful option first."""
+    """Choices from bytes; zeros follow the last byte, so callers put the harmless option first."""
 
     def __init__(self, data):
         self._bytes = iter(data)

@@ -26,7 +26,7 @@ def design(comparisons=(AB,), **changes):
 
 
 def pairs_from(differences, b=50.0):
-    """A pair per difference, sides alternating; None: lost."""
+    """Return a pair per difference, with alternating positions; None is a lost pair."""
     replicates = [r for r, d in enumerate(differences) if d is not None]
     return list(compared_designs.pairs_of([b + differences[r] for r in replicates], [b] * len(replicates), replicates))
 
@@ -35,7 +35,7 @@ DULL = [6.0, -8.0, -6.0, 8.0] * 10  # neither different nor shown to be equal
 
 
 def spread(n, mean, sd=1.0):
-    """n differences of about this mean and SD; the same for every n, so that more is a continuation."""
+    """Return the first n of a fixed series of differences with about this mean and SD."""
     return (mean + sd * np.random.default_rng(4).standard_normal(40))[:n].tolist()
 
 
@@ -45,7 +45,7 @@ def anytime(**changes):
 
 @st.composite
 def situations(draw):
-    """A design and pairs, some lost, some groups far apart."""
+    """Draw a design, the pairs of its comparisons and a number of replicates; some are lost, some groups far apart."""
     comparisons = draw(st.sampled_from([(AB,), (AB, AC), (AB, AC, BC)]))
     kind = draw(st.sampled_from(["looks", "open-ended", "extended"]))
     drawn_design = design(comparisons, early_stop=draw(st.booleans()), adjusted=draw(st.booleans()))

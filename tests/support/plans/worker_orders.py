@@ -19,7 +19,7 @@ _TABLES = ("policy", "ppo", "growth", "reward", "gym")
 
 
 def settings_from(changes: dict[str, Any], usual: dict[str, dict[str, Any]]) -> GroupSettings:
-    """Settings of the tables `usual`, and of the controller and the tables that `changes` named: they leave it."""
+    """Return settings of the tables `usual`, changed by the tables and the controller in `changes`, which lose them."""
     tables = {name: usual.get(name, {}) | changes.pop(name, {}) for name in _TABLES}
     return msgspec.convert({"controller": {"name": changes.pop("controller", "ppo")}, **tables}, GroupSettings)
 

@@ -10,7 +10,7 @@ from typing import Any
 from support.processes.children import environment
 
 PAGE = Path(__file__).parents[3] / "docs" / "your-trainer.md"
-# A umask, a limit and two ignored signals that are not what a new process has; variables of the user's own.
+# An unusual umask, limit and pair of ignored signals, and variables of the user's own.
 SHELL = """
 umask 027; ulimit -Sn 777; ulimit -Sc 0; trap '' HUP USR2
 unset PYTHONSAFEPATH; export OWN='two
@@ -74,7 +74,7 @@ def evaluate(run, state):
 
 
 def write(folder: Path) -> None:
-    """The program, in the file probe.py, and a module beside it."""
+    """Write the program probe.py, a module beside it, and a trainer."""
     (folder / "probe.py").write_text(PROBE)
     (folder / "beside.py").touch()
     constants = f"TOLD, HERE = {str(folder / 'launched')!r}, {str(folder)!r}\n"
@@ -82,7 +82,7 @@ def write(folder: Path) -> None:
 
 
 def in_a_users_shell(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run `words` in `folder`, started from the shell, to the end; they have to succeed."""
+    """Run a command from the simulated shell in `folder`; it must succeed."""
     process = subprocess.run(
         ["bash", "-c", SHELL, "bash", *arguments],
         cwd=folder,
@@ -98,9 +98,9 @@ def in_a_users_shell(folder: Path, *arguments: str) -> subprocess.CompletedProce
 
 
 def inherited_facts(folder: Path, *flags: str, program: str = "") -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """What the program inherits when the user starts it, and in each rehearsal and run of a launch with `flags`.
+    """Return what the program inherits when the user starts it, and in each rehearsal and run of a launch with `flags`.
 
-    `program`: what is launched instead of the program.
+    `program` is launched in the place of the default one.
     """
     write(folder)
     in_a_users_shell(folder, sys.executable, "probe.py", "1", "1", str(folder), "alone")
@@ -130,11 +130,11 @@ def inherited_facts(folder: Path, *flags: str, program: str = "") -> tuple[dict[
 
 
 def named_on_the_page() -> set[str]:
-    """The variables that the page says a command gets."""
+    """Return the variables that the page lists for a command."""
     (section,) = re.findall(r"^### What a command sees\n(.*?)^##", PAGE.read_text(), re.DOTALL | re.MULTILINE)
     return set(re.findall(r"`([A-Z][A-Z_]+)`", section))
 
 
 def changed(direct: dict[str, str], launched: dict[str, str]) -> set[str]:
-    """The variables that differ, or that only one has."""
+    """Return the names of the variables that differ or that only one of both has."""
     return {name for name in direct.keys() | launched.keys() if direct.get(name) != launched.get(name)}

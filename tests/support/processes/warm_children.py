@@ -1,8 +1,8 @@
-"""Children that import torch, forked from a process that has done so: milliseconds in the place of two seconds.
+"""Fork children that import torch from a process that has imported it: milliseconds instead of two seconds.
 
-`python -P own_packages.py PARENT MODULE …` runs from its first line on in a process of its own, as always, with its own
-descriptors, variables and working directory. Variables that are read when Python or torch is loaded come too late, and
-its parent is a process that waits for it: tests of just that start children as ever.
+`python -P own_packages.py PARENT MODULE …` still runs in a process of its own, with its own descriptors, variables and
+working directory. Two things differ: variables that are read when Python or torch is loaded have no effect, and the
+parent is a process that waits for the child. Tests of these two start children as usual.
 """
 
 import atexit
@@ -33,8 +33,8 @@ _PROGRAM = ["-P", own_packages.__file__]
 _MOST_BYTES = 1 << 18
 _PDEATHSIG = 1
 _STARTING = threading.Lock()
-_address = ""  # of the server, also in what it forks
-# Variables that are read before anything else, as they were then: a child for which others are wanted is not forked.
+_address = ""  # of the server; its forks inherit it
+# Variables that are read at start-up, with their values then; a child that needs other values is not forked.
 _variables_at_import = {name: os.environ.get(name) for name in ("PYTHONPATH", "PYTHONHASHSEED", "LD_PRELOAD")}
 
 
@@ -65,7 +65,7 @@ def _server() -> str:
 
 
 class Popen(subprocess.Popen):
-    """One whose child is forked there, if it is one of those."""
+    """A Popen that forks its child from the warm process if the child runs one of _MODULES."""
 
     _ended: socket.socket | None = None
 
@@ -119,7 +119,7 @@ def _fork() -> int:
 
 
 def _run_program(path: str, arguments: list[str], env: dict[str, str], folder: str, fds: list[int]) -> int:
-    """Be the program; return its exit status."""
+    """Run the program in this process; return its exit status."""
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(env)

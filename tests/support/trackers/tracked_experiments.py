@@ -1,4 +1,4 @@
-"""`esper-ab track` with the real libraries, and what they hold: W&B's offline files, TensorBoard's by its reader."""
+"""Run `esper-ab track` with the real libraries, and read W&B's offline files and TensorBoard's event files."""
 
 import json
 import struct
@@ -26,7 +26,7 @@ def track(experiment_dir, *flags):
 
 
 def wandb_records(path):
-    """The records of one .wandb file: a header, then chunks as in LevelDB's log, 32 KiB a block."""
+    """Yield the records of a .wandb file: a header, then chunks in blocks of 32 KiB, as in LevelDB's log."""
     from wandb.proto.wandb_internal_pb2 import Record
 
     data = path.read_bytes()
@@ -53,12 +53,12 @@ def wandb_records(path):
 
 
 def _items(items):
-    """Key and value of history, summary or config entries; a nested key is dotted."""
+    """Return history, summary or config entries by key; a nested key is dotted."""
     return {item.key or ".".join(item.nested_key): json.loads(item.value_json) for item in items}
 
 
 def wandb_runs(experiment_dir):
-    """Run -> what its offline file says: project, group, tags, config, history by step, summary, exit code."""
+    """Return the contents of each run's offline file: project, group, tags, config, history, summary, exit code."""
     runs = {}
     for path in sorted((experiment_dir / "wandb").glob("offline-run-*/*.wandb")):
         run_facts = {"history": {}, "summary": {}}
@@ -88,12 +88,12 @@ def wandb_runs(experiment_dir):
 
 
 def _without_own(items):
-    """W&B adds runtime and step."""
+    """Remove W&B's own entries, such as runtime and step."""
     return {name: value for name, value in items.items() if not name.startswith("_")}
 
 
 def tensorboard_runs(experiment_dir):
-    """Run -> (scalars: name -> {step: value}, texts: name -> text, hyperparameters)."""
+    """Return (scalars: name -> {step: value}, texts: name -> text, hyperparameters) by run."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # TensorBoard's, about its own dependencies
         from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
@@ -123,5 +123,5 @@ def files_below(folder: Path) -> dict[str, bytes]:
 
 
 def tracker_contents(experiment_dir):
-    """All that the trackers hold."""
+    """Return the contents of both trackers."""
     return wandb_runs(experiment_dir), files_below(experiment_dir / "tensorboard")

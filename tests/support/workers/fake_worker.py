@@ -3,10 +3,10 @@
 Accuracy is 50 + 10·(position of the first letter of the group's name in the alphabet) + noise of the replicate's rng
 path: shared by all groups, so that the paired difference is planted exactly, or each group's own when unpaired.
 
-It writes real checkpoints and takes runs up from them, by the code of the real worker, with a state of a few bytes.
+It writes checkpoints and resumes from them by the code of the real worker, with a state of a few bytes.
 
-FAKE_FAULT="kind:run:milestone[:times][,…]" plants a fault when `run` comes to `milestone`, and not where it is only
-taken up again; with `times`, only in workers started that often at most: "die:a/0:2:1" strikes once if w00 did a/0 from
+FAKE_FAULT="kind:run:milestone[:times][,…]" plants a fault when `run` reaches `milestone`, but not when it only resumes
+there; with `times`, only in a worker's first `times` incarnations: "die:a/0:2:1" strikes once if w00 did a/0 from
 its first start, without `times` at every attempt. The kinds are the functions of `_FAULTS`, and "protocol", which
 concerns a worker whose name is given as `run`.
 """
@@ -272,7 +272,7 @@ def _hang(link, report):
 
 
 def _send_noise(count, link, report):
-    """One bad message, as a single flipped bit would make, is tolerated."""
+    """Send bad messages; one, as a flipped bit would make it, is tolerated."""
     for _ in range(count):
         link._socket.send(b"\xc1 no message")
     return report
@@ -291,7 +291,7 @@ def _scribble(link, report):
 
 
 def _move(link, report):
-    """Moves the experiment's directory, and puts another with a file of the same name in its place."""
+    """Move the experiment's directory, and put another with a file of the same name in its place."""
     folder = Path(os.environ[SCRIBBLE_VARIABLE]).parent
     folder.rename(folder.with_name("moved"))
     folder.mkdir()
@@ -300,13 +300,13 @@ def _move(link, report):
 
 
 def _remove(link, report):
-    """Removes the experiment's directory."""
+    """Remove the experiment's directory."""
     shutil.rmtree(Path(os.environ[SCRIBBLE_VARIABLE]).parent)
     return report
 
 
 def _change_digest(link, report):
-    """Another result than the planted one."""
+    """Report another result than the planted one."""
     return msgspec.structs.replace(report, record=msgspec.structs.replace(report.record, digest="e" * 64))
 
 
@@ -316,7 +316,7 @@ def _make_nan(link, report):
 
 
 def _make_large(link, report):
-    """Above the size of a chunk: has to travel in pieces."""
+    """Make the report larger than a chunk, so that it is sent in pieces."""
     event = SeedEvent(
         env=0,
         step=1,
@@ -337,7 +337,7 @@ _CROWD: list[socket.socket] = []  # stay open as long as the process
 
 
 def _open_connections(link, report):
-    """Connections to the coordinator over tcp that never say anything, as many as this process may have."""
+    """Open as many silent TCP connections to the coordinator as this process may have."""
     endpoint = link._socket.get_string(zmq.LAST_ENDPOINT).rstrip("\0")
     host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
     with suppress(OSError):

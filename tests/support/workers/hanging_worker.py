@@ -1,4 +1,4 @@
-"""A worker that has come as far as its entry point and no further: it names itself in RUN_DIR/pid, and hangs."""
+"""A worker that writes its pid to RUN_DIR/pid at its entry point, and hangs."""
 
 import os
 import time

@@ -1,6 +1,6 @@
-"""Peers that mean harm: frames that are nearly messages, a worker that sends them, and strangers at a TCP port.
+"""Hostile peers: frames that are almost messages, a worker that sends them, and strangers at a TCP port.
 
-All messages are about a run of no experiment, so that one which survives its mutation can be refused, too.
+All messages name a run of no experiment, so that a message that survives its mutation is refused, too.
 """
 
 import os
@@ -81,7 +81,10 @@ def _mutated(rng):
 
 
 class HostileFirst(InlineLauncher):
-    """Threads; with the first incarnation of w00 begins `attack(order)`, in its place when that returns a worker."""
+    """A launcher of threads that calls `attack(order)` for the first incarnation of w00.
+
+    If that returns a worker, it takes the place of the real one.
+    """
 
     def __init__(self, attack, transport="ipc"):
         super().__init__("support.workers.fake_worker:main_in_thread", transport)
@@ -95,7 +98,7 @@ class HostileFirst(InlineLauncher):
 
 
 def rubbish_first(payloads, transport):
-    """Threads; the first incarnation of w00 sends `payloads` and ends, all others are workers."""
+    """Return a launcher whose first incarnation of w00 sends `payloads` and ends; all others are real workers."""
     rubbish.payloads = payloads
     return HostileFirst(InlineLauncher("support.workers.hostile_peers:rubbish").start, transport)
 
@@ -105,7 +108,7 @@ def rubbish(order):
 
 
 def confess(order):
-    """Entry of a worker that writes its secret into the folder $CONFESS_TO, and whether it is where others may look."""
+    """Entry of a worker that writes into $CONFESS_TO its secret, and whether others could read that."""
     keys = link_keys.take(order.identity)
     link_keys._OWN[order.identity] = keys
     public_texts = [Path(f"/proc/self/{name}").read_bytes() for name in ("cmdline", "environ")]
@@ -116,7 +119,7 @@ def confess(order):
 
 
 def admitted(hub, identity):
-    """Keys with which the worker `identity` gets in."""
+    """Return keys with which the hub admits the worker `identity`."""
     keys = link_keys.make(identity, hub.admit(identity))
     hub.register(identity, keys.public)
     return link_keys.take(identity)
@@ -140,13 +143,13 @@ def curve(peer, server, pair):
 
 
 def send_all(endpoint, identity, payloads, keys=None):
-    """Send `payloads` and close; returns when all of it has been handed over."""
+    """Send `payloads` and close; return when all of them have been handed over."""
     with zmq.Context() as context, dealer(context, endpoint, identity, keys) as peer:
         for frame in payloads:
             peer.send(frame)
 
 
-# --- strangers at a TCP port: each returns what it got ---
+# --- strangers at a TCP port: each returns what it received ---
 
 
 def raw(endpoint, data):
@@ -165,12 +168,12 @@ def raw(endpoint, data):
 
 
 def zmtp1(identity, message):
-    """What a ZMTP 1.0 peer writes: its name and a message, without any handshake."""
+    """Return what a ZMTP 1.0 peer sends: its name and a message, without any handshake."""
     return b"".join(struct.pack("BB", len(part) + 1, 0) + part for part in (identity, message))
 
 
 def stranger(endpoint, setup):
-    """A DEALER that calls itself a worker and says Hello; True when anything came back."""
+    """Connect a DEALER that calls itself a worker, and send Hello; True if anything comes back."""
     with zmq.Context() as context, context.socket(zmq.DEALER) as peer:
         peer.setsockopt(zmq.LINGER, 0)
         peer.setsockopt(zmq.IDENTITY, b"w00/1")

@@ -64,13 +64,13 @@ def command(folder: Path) -> str:
 
 
 def shell_command(folder: Path) -> str:
-    """A command whose script writes what it finds in its environment."""
+    """Return a command whose script writes its environment to a file."""
     (folder / "train.py").write_text(SHELL)
     return "sh train.py {seed} {out}"
 
 
 def variables(folder: Path) -> dict[str, str]:
-    """What the script of `shell_command` found."""
+    """Return the variables that the script of `shell_command` had."""
     pairs = (line.split("=", 1) for line in (folder / "variables").read_text().splitlines())
     return {name: value for name, value in pairs if name not in ("_", "PWD", "OLDPWD", "SHLVL")}
 
@@ -94,7 +94,10 @@ def question(reference: str, folder: Path, **changes: Any) -> TrainerQuestion:
 
 
 def spec(reference: str, experiment_dir: Path, settings: dict[str, Any], **changes: Any) -> RunSpec:
-    """Orders of a run, with the copy of a Python trainer that a plan would have made in `experiment_dir`."""
+    """Return the orders of a run.
+
+    A Python trainer is copied into `experiment_dir`, as planning does.
+    """
     path = Path(reference)
     single = is_command(reference)
     files = ("train.py",) if single else (path.name,)

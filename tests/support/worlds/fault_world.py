@@ -1,7 +1,7 @@
-"""Worlds of faults: an experiment in processes of its own, with deaths planted by an rng seed, lived to its end.
+"""Worlds of faults: an experiment in processes of its own, run to its end with deaths planted by an rng seed.
 
-A world has several lives of the coordinator: as one dies, the next takes the experiment up. Workers die, too:
-inside their own calls (planted_death), or by a signal from outside once the journal has grown to some size.
+When a coordinator dies, the next one resumes the experiment. Workers die, too: inside their own calls (planted_death),
+or by a signal from outside once the journal has reached some size.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ PLAN = fake_plans.plan(seeds=2, episodes=4)
 LIVES = 3  # of the coordinator, at most: the last is left in peace
 _MOMENTS = ("before", "middle", "after")
 _SIGNALS = ("SIGKILL", "SIGKILL", "SIGKILL", "SIGSEGV", "SIGABRT")
-# On a machine that is not crowded, and as many times longer else:
+# On an idle machine; a crowded one gets as many times longer.
 _PATIENCE_S = 240.0  # for a life of a coordinator
-_GONE_S = 5.0  # a second is promised for a worker at work; one that is just being started has to get to it first
+_GONE_S = 5.0  # a worker at work ends within a second; one that is just being started needs longer
 _POLL_S = 0.005
-_FORBIDDEN = ("dropped_pair", "inexact_resume")  # by faults that leave a replicate two lives at every milestone
+_FORBIDDEN = ("dropped_pair", "inexact_resume")  # these faults leave a replicate two attempts at every milestone
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,7 @@ class Blow:
 
 @dataclass(frozen=True, kw_only=True)
 class World:
-    """What will go wrong."""
+    """The faults of one experiment."""
 
     rng_seed: int
     deaths: dict[str, Death]
@@ -76,10 +76,10 @@ class World:
 
 @dataclass(kw_only=True)
 class Outcome:
-    """What went wrong, and what came out: `problem` is empty when everything was as it must be."""
+    """The faults that happened, and the result; `problem` is empty if every invariant holds."""
 
     world: World
-    planted: list[tuple[str, Death]] = field(default_factory=list)  # those that came to pass
+    planted: list[tuple[str, Death]] = field(default_factory=list)  # those that happened
     blows: list[Blow] = field(default_factory=list)  # likewise
     lives: int = 0
     problem: str = ""
@@ -90,9 +90,9 @@ class Outcome:
 
 
 def make_world(rng_seed: int) -> World:
-    """Faults by rng seed alone: never three deaths of a worker without a recorded milestone between them.
+    """Draw faults from an rng seed: never three deaths of a worker without a recorded milestone between them.
 
-    Where workers are stopped the coordinator lives: a stopped process cannot notice that it is gone.
+    If workers are stopped by SIGSTOP, the coordinator lives, because a stopped process cannot notice its death.
     """
     rng = random.Random(rng_seed)
     stops = rng.random() < 0.1
@@ -154,7 +154,7 @@ def live(world: World, experiment_dir: Path, expected_hash: str) -> Outcome:
 
 
 def _one_life(experiment_dir: Path, variables: dict[str, str], progress: tuple[list[Blow], Outcome]) -> int | None:
-    """Exit status of one coordinator; no process of its session may be left soon after."""
+    """Run one coordinator and return its exit status; no process of its session may be left soon after."""
     blows, outcome = progress
     _begin(experiment_dir)
     life = outcome.lives
@@ -216,7 +216,7 @@ def _strike(blow: Blow, coordinator: int, experiment_dir: Path) -> bool:
 
 
 def alive_in_session(session: int) -> list[str]:
-    """Living processes of a session: pid and command line."""
+    """Return the living processes of a session: pid and command line."""
     processes = []
     for process in psutil.process_iter(["status", "cmdline"]):
         with suppress(ProcessLookupError):
@@ -255,7 +255,7 @@ def check(experiment_dir: Path, expected_hash: str) -> list[AnyEvent]:
 
 
 def check_records(events: Sequence[AnyEvent]) -> None:
-    """Every planned milestone of every run is recorded once, in order, before it is released; for finished journals."""
+    """Check that every planned milestone of every run is recorded once, in order, before it is released."""
     assert isinstance(events[0], ExperimentStarted)
     recorded: dict[str, int] = {}
     count = Counter[tuple[str, int]]()
@@ -281,7 +281,7 @@ def check_records(events: Sequence[AnyEvent]) -> None:
 
 
 def check_files(experiment_dir: Path, events: Sequence[AnyEvent]) -> None:
-    """Every run's last checkpoint matches its record, and there is no half-written file."""
+    """Check that every run's last checkpoint matches its record, and that there is no half-written file."""
     for run in fold(events).runs.values():
         for checkpoint in run.checkpoints[-1:]:
             data = (experiment_dir / checkpoint.file).read_bytes()

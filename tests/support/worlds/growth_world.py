@@ -1,4 +1,4 @@
-"""A network without tensors that is sufficient for whole episodes."""
+"""A stand-in for the network without tensors, which is sufficient for whole episodes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def make_lifecycle(n_envs: int = 1, steps: int = 25, gates: str = "permissive", 
 
 
 def measure(lifecycle: Lifecycle, rng: np.random.Generator) -> Measurement:
-    """A host that learns slowly, and seeds whose contributions are anything from harmful to helpful."""
+    """Return the measurement of a host that learns slowly, and of seeds with contributions from harmful to helpful."""
     shape = lifecycle.table.alpha.shape
     previous = np.nan_to_num(lifecycle.val_acc, nan=20.0)
     val_acc = np.clip(previous + rng.normal(0.1, 0.6, shape[0]), 0.0, 100.0)
@@ -92,7 +92,7 @@ class Episode:
         self.signals = Signals.unknown(len(self.lifecycle.alive))
 
     def view(self, step: int, measurement: Measurement | None = None) -> DecisionView:
-        """Measure, record, and show what a controller would see."""
+        """Measure, record, and return what a controller would see."""
         measurement = measurement or measure(self.lifecycle, self.rng)
         self.measurement = measurement
         self.lifecycle.record(measurement)
@@ -136,7 +136,7 @@ class Episode:
 
 
 def decision(**heads: int) -> np.ndarray:
-    """One environment's decision [1, head] from named heads; the others are 0."""
+    """Return one environment's decision [1, head] from named heads; the others are 0."""
     row = np.zeros((1, len(HEADS)), dtype=np.int64)
     for head, value in heads.items():
         row[0, HEADS.index(head)] = value

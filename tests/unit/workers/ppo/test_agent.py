@@ -268,8 +268,8 @@ def test_an_agent_resumed_within_an_episode_keeps_its_memory():
         agent.finish_episode(1)
         return weights(agent)
 
-    assert second(kept=True, through_a_state=True) == second(kept=True, through_a_state=False)
-    assert second(kept=True, through_a_state=True) != second(kept=False, through_a_state=True)
+    assert second(continues=True, through_a_state=True) == second(continues=True, through_a_state=False)
+    assert second(continues=True, through_a_state=True) != second(continues=False, through_a_state=True)
 
 
 def test_the_learning_rate_reaches_its_end_with_the_last_planned_episode():
