@@ -98,13 +98,13 @@ def test_the_list_of_shared_flags_is_complete():
     assert launched & resumed - {"--seeds", "--dry-run"} == set(SHARED)  # those two are of `resume` alone in this sense
 
 
-@pytest.mark.parametrize("request", [ONE, GRID, TASKS])
+@pytest.mark.parametrize("asked_flags", [ONE, GRID, TASKS])
 @pytest.mark.parametrize(("flag", "values"), SHARED.items())
-def test_a_resumed_job_has_every_shared_flag_of_its_launch(flag, values, request):
+def test_a_resumed_job_has_every_shared_flag_of_its_launch(flag, values, asked_flags):
     if values is None:
-        assert flag.removeprefix("--") in refusal(*request, flag, *([REFUSED[flag]] if flag in REFUSED else []))
+        assert flag.removeprefix("--") in refusal(*asked_flags, flag, *([REFUSED[flag]] if flag in REFUSED else []))
         return
-    script = printed(*request, *(word for value in values for word in (flag, value)))
+    script = printed(*asked_flags, *(word for value in values for word in (flag, value)))
     for name in ("launch", "resume"):
         words = words_of(script, name)
         assert [words[place + 1] for place, word in enumerate(words) if word == flag] == list(values), name
