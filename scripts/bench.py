@@ -59,7 +59,8 @@ def page(part: str, module: ModuleType, record: dict[str, Any]) -> str:
     machine = record["machine"]
     description = (
         f"Written by `scripts/bench {part}`. {machine['processor']} (family {machine['family']}, "
-        f"model {machine['model']}), {machine['cores']} cores, torch {machine['torch']}. Load average at the start {machine['load_average']:.1f}."
+        f"model {machine['model']}), {machine['cores']} cores, torch {machine['torch']}. "
+        f"Load average at the start {machine['load_average']:.1f}."
     )
     title = (module.__doc__ or part).splitlines()[0].rstrip(".")
     return "\n".join([f"# {title}", "", description, "", *module.render(record)]) + "\n"

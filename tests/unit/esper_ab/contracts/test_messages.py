@@ -1,96 +1,25 @@
-"""One message of every type as bytes, as they were when PROTOCOL got its number. Another form: another number."""
+"""One message of every type has the stored bytes of this PROTOCOL; a change of the bytes needs a new number."""
 
 import json
 from contextlib import suppress
 from pathlib import Path
 from typing import get_args
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.plans import fake_plans
-from support.workers.fake_worker import report_of
+from support.goldens.messages import EXAMPLES, FILE
 
 from esper_ab.contracts.codec import ProtocolError, decode_from_coordinator, decode_from_worker, encode
 from esper_ab.contracts.messages import (
     PROTOCOL,
-    Assign,
-    Cancel,
     CoordinatorMessage,
-    Failed,
-    Hello,
-    Ping,
-    Pong,
-    Progress,
-    Release,
-    Stop,
     WorkerMessage,
 )
-from esper_ab.contracts.records import Checkpoint, HeadUse, PPOUpdate, SeedEvent
 
 ROOT = Path(__file__).parents[4]
-GOLDEN = json.loads((ROOT / "tests" / "golden" / "messages.json").read_text())
+GOLDEN = json.loads(FILE.read_text())
 
-SPEC = msgspec.structs.replace(fake_plans.plan().blocks[0].runs[0], experiment_digest="0" * 64)
-PPO = PPOUpdate(
-    policy_loss=-0.5,
-    value_loss=0.25,
-    entropy=2.5,
-    op_entropy=1.5,
-    approx_kl=0.0,
-    clip_fraction=0.125,
-    explained_variance=None,
-    grad_norm=1.0,
-    first_ratio_error=0.0,
-    ratio_max=1.0,
-    epochs_done=4,
-    stopped_by_kl=False,
-    advantage_std=1.0,
-    return_mean=3.0,
-    heads={"op": HeadUse(entropy=0.5, learnable=1.0), "slot": HeadUse(entropy=None, learnable=0.0)},
-)
-SEED_EVENT = SeedEvent(
-    env=0,
-    step=3,
-    slot="early",
-    event="fossilized",
-    seed_id="0-early-1",
-    blueprint="norm",
-    stage="FOSSILIZED",
-    alpha=1.0,
-    contribution=2.5,
-    params=16,
-)
-CHECKPOINT = Checkpoint(milestone=1, file="checkpoints/a/0/1.pt", sha256="0" * 64, size_bytes=4096)
-EPISODE = msgspec.structs.replace(report_of(SPEC, 1), checkpoint=CHECKPOINT)
-EXAMPLES = (
-    Hello(
-        worker="w00",
-        incarnation=1,
-        protocol=PROTOCOL,
-        pid=42,
-        uuids=("GPU-1", ""),
-        torch_version="2.13.0",
-        sources="5a5a",
-        host="node7",
-        titles=("NVIDIA H200", ""),
-        driver="NVRM version: 1",
-    ),
-    report_of(SPEC, 0),
-    Progress(run=SPEC.ref, milestone=1, step=7, phase="train"),
-    msgspec.structs.replace(
-        EPISODE, record=msgspec.structs.replace(EPISODE.record, ppo=PPO, seed_events=(SEED_EVENT,))
-    ),
-    report_of(SPEC, 3),
-    Failed(summary="ValueError: no", traceback="Traceback …"),
-    Assign(spec=SPEC, milestone=2, checkpoints=(CHECKPOINT,)),
-    Release(run_name="a/0", milestone=1),
-    Cancel(run_name="a/0", reason="its seed cannot be completed"),
-    Ping(),
-    Pong(),
-    Stop(reason="the experiment is finished"),
-)
 FROM_WORKER = get_args(WorkerMessage)
 
 
@@ -99,22 +28,22 @@ def decode(data, like):
 
 
 @pytest.mark.parametrize("message", EXAMPLES, ids=lambda message: type(message).__name__)
-def test_a_message_is_the_bytes_it_was(message):
-    """Fields, their order and their form; a default that was tuned since does not change the wire."""
+def test_a_message_has_its_golden_bytes(message):
+    """The bytes fix fields, their order and their form; a changed default does not change the wire."""
     golden = bytes.fromhex(GOLDEN["messages"][type(message).__name__])
-    then = decode(golden, message)
-    assert type(then) is type(message)
-    assert encode(then) == golden, "the wire has changed: bump PROTOCOL, then rewrite tests/golden/messages.json"
+    decoded = decode(golden, message)
+    assert type(decoded) is type(message)
+    assert encode(decoded) == golden, "the wire has changed: bump PROTOCOL, then python -m support.goldens.messages"
     assert decode(encode(message), message) == message
 
 
-def test_the_golden_bytes_are_those_of_this_protocol_and_of_every_message():
+def test_every_message_of_this_protocol_has_golden_bytes():
     assert GOLDEN["protocol"] == PROTOCOL
     kinds = {kind.__name__ for kind in (*FROM_WORKER, *get_args(CoordinatorMessage))}
     assert set(GOLDEN["messages"]) == {type(message).__name__ for message in EXAMPLES} == kinds
 
 
-def test_every_message_is_explained():
+def test_the_protocol_page_describes_every_message():
     text = (ROOT / "docs" / "internals" / "protocol.md").read_text(encoding="utf-8")
     for kind in GOLDEN["messages"]:
         assert f"`{kind}`" in text
@@ -122,27 +51,27 @@ def test_every_message_is_explained():
 
 
 @given(st.binary(max_size=300))
-def test_any_bytes_are_a_message_or_a_protocol_error(data):
+def test_any_bytes_decode_to_a_message_or_raise_a_protocol_error(data):
     for decoder, kinds in ((decode_from_worker, FROM_WORKER), (decode_from_coordinator, get_args(CoordinatorMessage))):
         with suppress(ProtocolError):
             assert isinstance(decoder(data), kinds)
 
 
 @given(st.sampled_from(EXAMPLES), st.data())
-def test_a_damaged_message_is_a_message_or_a_protocol_error(message, data):
+def test_a_damaged_message_decodes_to_a_message_or_raises_a_protocol_error(message, data):
     damaged = bytearray(encode(message))
-    at = data.draw(st.integers(0, len(damaged) - 1))
-    damaged[at] = data.draw(st.integers(0, 255))
+    offset = data.draw(st.integers(0, len(damaged) - 1))
+    damaged[offset] = data.draw(st.integers(0, 255))
     with suppress(ProtocolError):
-        found = decode(bytes(damaged[: data.draw(st.integers(0, len(damaged)))]), message)
-        assert isinstance(found, (*FROM_WORKER, *get_args(CoordinatorMessage)))
+        decoded = decode(bytes(damaged[: data.draw(st.integers(0, len(damaged)))]), message)
+        assert isinstance(decoded, (*FROM_WORKER, *get_args(CoordinatorMessage)))
 
 
 @pytest.mark.parametrize("message", EXAMPLES, ids=lambda message: type(message).__name__)
-def test_nobody_may_say_the_other_sides_words(message):
-    wrong = decode_from_coordinator if isinstance(message, FROM_WORKER) else decode_from_worker
+def test_messages_of_the_other_side_are_refused(message):
+    decode_as_other_side = decode_from_coordinator if isinstance(message, FROM_WORKER) else decode_from_worker
     with pytest.raises(ProtocolError):
-        wrong(encode(message))
+        decode_as_other_side(encode(message))
 
 
 @pytest.mark.parametrize("hostile", [b"\x81" * 5000, b"\x91" * 40, b"\xdf\xff\xff\xff\xff", b"\xc7\x01\x05x"])
