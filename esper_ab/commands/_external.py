@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from esper_ab.commands._exit_status import NOTHING_ANSWERED
-from esper_ab.commands._parameters import PATH, Decorator, Flags, in_order, switch, valued
+from esper_ab.commands._parameters import AT_LEAST_1, PATH, Decorator, Flags, in_order, switch, valued
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.shell_command import typeable
 from esper_ab.verdict.verdict import Verdict
@@ -76,6 +76,14 @@ _OPTIONS = {
         "Columns that have the outcomes of one group each, in a file with one row per seed.",
         default="",
     ),
+    "runs": valued(
+        "--runs",
+        "PATTERN",
+        "How paths or columns name runs, as in '{group}-s{seed}' or '{group}/{seed}'. [default: found in the names]",
+        default="",
+    ),
+    "at": valued("--at", "STEP", "Take each run's outcome at this step. [default: its last]", type=float),
+    "mean_last": valued("--mean-last", "N", "Take the mean of each run's last N values.", type=AT_LEAST_1),
     "verbose": switch("--verbose", "Also print every table.", "-v"),
 }
 RULE = ("margin", "better", "unit", "label", "worst", "control", "alpha")

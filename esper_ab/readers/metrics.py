@@ -34,7 +34,10 @@ def pick_metric(source: str, metrics: Sequence[str], told: str) -> str:
     more = f", and {len(metrics) - _MOST_LISTED} more" if len(metrics) > _MOST_LISTED else ""
     if not metrics:
         raise UsageError(f"{source} has no column of numbers that could be the outcome")
-    raise UsageError(f"{source} has {len(metrics)} numbers per run; say which is the outcome with --columns outcome=NAME: {listed}{more}")
+    raise UsageError(
+        f"{source} has {len(metrics)} numbers per run; say which is the outcome with --columns outcome=NAME: "
+        f"{listed}{more}"
+    )
 
 
 def metric_of(source: str, tables: Sequence[SourceTable], told: str) -> str:

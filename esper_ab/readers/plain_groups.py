@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from esper_ab.contracts.errors import UsageError
 from esper_ab.readers.cells import outcome_of
 from esper_ab.readers.metrics import are_numbers
 from esper_ab.readers.source_table import Cells
@@ -17,10 +18,82 @@ _MOST_GROUPS = 8
 _APART = 4.0  # times the larger spread, between means of columns that may be outcomes of two groups
 # Words in the names of measures, settings and statistics, of which a table may have a column each.
 _MEASURES = frozenset(
-    "acc accuracy auc auroc average batch bleu cost count cpu dev dropout entropy episodes epochs err error f1 gamma "
-    "gpu grad kl lambda latency layers length loss lr mae max mean median memory min mse n nll norm ppl perplexity "
-    "precision rank rate recall regret return returns reward rewards rmse rouge score scores sd size std step steps "
-    "success temperature test time tokens top1 top5 train val valid validation value var variance wd width".split()
+    [
+        "acc",
+        "accuracy",
+        "auc",
+        "auroc",
+        "average",
+        "batch",
+        "bleu",
+        "cost",
+        "count",
+        "cpu",
+        "dev",
+        "dropout",
+        "entropy",
+        "episodes",
+        "epochs",
+        "err",
+        "error",
+        "f1",
+        "gamma",
+        "gpu",
+        "grad",
+        "kl",
+        "lambda",
+        "latency",
+        "layers",
+        "length",
+        "loss",
+        "lr",
+        "mae",
+        "max",
+        "mean",
+        "median",
+        "memory",
+        "min",
+        "mse",
+        "n",
+        "nll",
+        "norm",
+        "ppl",
+        "perplexity",
+        "precision",
+        "rank",
+        "rate",
+        "recall",
+        "regret",
+        "return",
+        "returns",
+        "reward",
+        "rewards",
+        "rmse",
+        "rouge",
+        "score",
+        "scores",
+        "sd",
+        "size",
+        "std",
+        "step",
+        "steps",
+        "success",
+        "temperature",
+        "test",
+        "time",
+        "tokens",
+        "top1",
+        "top5",
+        "train",
+        "val",
+        "valid",
+        "validation",
+        "value",
+        "var",
+        "variance",
+        "wd",
+        "width",
+    ]
 )
 
 
@@ -49,7 +122,10 @@ def _are_of_one_scale(columns: list[Cells]) -> bool:
     """True if the means of the columns differ by no more than a few times their spread or half of their size."""
     values = []
     for cells in columns:
-        numbers = [value for cell in cells if (value := outcome_of(cell, "")) is not None]
+        try:
+            numbers = [value for cell in cells if (value := outcome_of(cell, "")) is not None]
+        except UsageError:
+            return False
         if not numbers:
             return False
         values.append(np.asarray(numbers))

@@ -6,15 +6,16 @@ W&B calls a column "RUN - METRIC" and adds two columns with the least and the gr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.visible import visible_line
+from esper_ab.readers.long_table import LongTable, columns_of_runs
 from esper_ab.readers.metrics import are_numbers, pick_metric
-from esper_ab.readers.run_names import RunName, read_names
+from esper_ab.readers.run_names import RunName, label_of, read_names, show_names
 from esper_ab.readers.run_patterns import infer_names
-from esper_ab.readers.source_table import SourceTable
-from esper_ab.readers.steps import step_column
+from esper_ab.readers.source_table import SourceTable, series_of
+from esper_ab.readers.steps import RunValues, StepRule, outcomes_at, step_column
 from esper_ab.readers.table_columns import PAIR_COLUMNS, meaning
 
 _BETWEEN = " - "
@@ -70,3 +71,24 @@ def name_runs(table: SourceTable, runs: Sequence[str], pattern: str) -> tuple[st
     if pattern:
         return pattern, read_names(runs, pattern)
     return infer_names(runs, str(table.file), seeds=True, groups=True)
+
+
+def long_of_columns(table: SourceTable, columns: RunColumns, pattern: str, rule: StepRule) -> LongTable:
+    """Return a table with a row per run from one with a column per run."""
+    used, names = name_runs(table, columns.runs, pattern)
+    roles = {"step": columns.step} if columns.step else {}
+    with_steps = replace(table, roles=roles)
+    runs = [
+        RunValues(name.group, label_of(name), series_of(with_steps, column))
+        for name, column in zip(names, columns.names, strict=True)
+    ]
+    metric = columns.metric or "outcome"
+    outcomes, notes = outcomes_at(runs, rule, metric)
+    return LongTable(
+        source=str(table.file),
+        columns=columns_of_runs(names, metric, outcomes),
+        row_numbers=range(1, len(names) + 1),
+        metric=metric,
+        notes=(*table.notes, *notes),
+        shown=show_names(used, names),
+    )

@@ -47,6 +47,12 @@ def read_names(names: Sequence[str], pattern: str) -> list[RunName]:
     raise UsageError(SettingName("runs"), f" {pattern}: it does not fit {visible_line(misfit, 200)}")
 
 
+def label_of(name: RunName) -> str:
+    """Return a run's name for messages: "large, seed 3"."""
+    parts = [name.task, name.group, f"seed {name.seed}" if name.seed else "", f"run {name.run}" if name.run else ""]
+    return visible_line(", ".join(filter(None, parts)), 100)
+
+
 def show_names(pattern: str, names: Sequence[RunName]) -> tuple[str, str]:
     """Return two lines: the pattern, and the groups with their seeds."""
     seeds: dict[str, dict[str, None]] = {}
@@ -105,9 +111,7 @@ def _readings(names: Sequence[str], pattern: str) -> Iterator[list[RunName] | No
             yield _read_at(paths, regex, width, skipped)
 
 
-def _read_at(
-    paths: Sequence[Sequence[str]], regex: re.Pattern[str], width: int, skipped: int
-) -> list[RunName] | None:
+def _read_at(paths: Sequence[Sequence[str]], regex: re.Pattern[str], width: int, skipped: int) -> list[RunName] | None:
     names = []
     for parts in paths:
         end = len(parts) - skipped

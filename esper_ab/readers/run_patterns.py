@@ -108,7 +108,7 @@ def _the_only(
     if len(valid) == 1:
         return valid[0]
     question = OpenQuestion(
-        f"more than one part of names such as {visible_line(names[0], 100)} varies, so it is unclear which is the group",
+        f"several parts of names such as {visible_line(names[0], 100)} vary, so it is unclear which is the group",
         tuple(SettingName("runs", pattern) for pattern, _ in valid),
     )
     raise Unanswered(source, [question])

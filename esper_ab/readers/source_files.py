@@ -10,8 +10,8 @@ from pathlib import Path
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.wording import counted
-from esper_ab.journal.lock import JOURNAL_NAME
 from esper_ab.readers.formats import Format, format_of, format_words
+from esper_ab.readers.joint_directory import is_experiment
 
 _MOST_FILES = 10_000  # in all folders, of any format
 _DEEPEST = 12  # folders within each other
@@ -39,10 +39,10 @@ def find_files(paths: Sequence[Path]) -> tuple[list[SourceFile], tuple[str, ...]
         if not path.is_dir():
             known.setdefault(path, _named_file(path))
             continue
-        if (path / JOURNAL_NAME).exists():
+        if is_experiment(path):
             raise UsageError(
                 f"{path} is an experiment directory, whose runs are judged by their own plan; "
-                f"`{shell_command('report', path)}` shows the verdict"
+                f"`{shell_command('report', path)}` shows its verdict"
             )
         for file in _files_below(path):
             form = format_of(file)

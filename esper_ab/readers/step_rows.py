@@ -46,7 +46,9 @@ def one_row_per_run(
     if len(runs) == len(table.row_numbers) and not rule.told:
         return table, ()
     metric = roles["outcome"]
-    values = [RunValues(run.group, run.label, series_of(_part(table, run.places, metric, step), metric)) for run in runs]
+    values = [
+        RunValues(run.group, run.label, series_of(_part(table, run.places, metric, step), metric)) for run in runs
+    ]
     outcomes, notes = outcomes_at(values, rule, metric)
     last = [run.places[-1] for run in runs]
     columns: dict[str, Cells] = {name: [cells[place] for place in last] for name, cells in table.columns.items()}

@@ -1,4 +1,4 @@
-"""One outcome per run from its values over the training: the last, that at a step, or the mean of the last few. Pure."""
+"""One outcome per run from its values over the training: the last, at a step, or the mean of the last few. Pure."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def _outcome(run: RunValues, rule: StepRule) -> float:
             after = _number(float(steps[steps > rule.at][0]))
             raise UsageError(
                 SettingName("at", _number(rule.at)),
-                f": {run.label} has no value of {run.series.name} at that step; the nearest are at {before} and {after}",
+                f": {run.label} has no {run.series.name} at that step; the nearest are at {before} and {after}",
             )
         return float(at_step[-1])
     count = rule.mean_last or run.window

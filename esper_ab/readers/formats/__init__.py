@@ -10,6 +10,7 @@ from pathlib import Path
 from esper_ab.contracts.catalog import entry, names
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.regular_file import open_to_read
+from esper_ab.contracts.wording import listed
 from esper_ab.readers.source_table import SourceTable
 
 _HEAD_BYTES = 1 << 16
@@ -47,6 +48,11 @@ def read_file(file: Path, *, items: bool = False) -> list[SourceTable]:
     if items and known.read_items is not None:
         return known.read_items(file)
     return known.read(file)
+
+
+def format_words() -> str:
+    """Return all formats in words, for messages."""
+    return listed([known.name.removeprefix("an ").removeprefix("a ") for known in _formats()])
 
 
 @cache
