@@ -21,7 +21,7 @@ from esper_ab.readers.external_plan import make_external_plan, read_plan, save_p
 from esper_ab.readers.joint import read_experiments
 from esper_ab.readers.joint_directory import is_experiment, refuse_joint
 from esper_ab.readers.python_data import read_data
-from esper_ab.readers.read_outcomes import Outcomes, Reading, read_outcomes
+from esper_ab.readers.read_outcomes import Outcomes, ReadingRules, read_outcomes
 from esper_ab.readers.scales import ByTask, ranges_of, scales_of
 from esper_ab.readers.steps import StepRule
 from esper_ab.report.external import external_json, external_report
@@ -276,7 +276,7 @@ def _outcomes(data: Any, columns: Mapping[str, str] | None, groups: Sequence[str
         if runs or steps.told:
             raise UsageError("runs, at and mean_last apply to files and folders")
         return Outcomes(read_data(data, columns, named))
-    outcomes = read_outcomes(paths, Reading(names=columns or {}, groups=named, runs=runs, steps=steps))
+    outcomes = read_outcomes(paths, ReadingRules(names=columns or {}, groups=named, runs=runs, steps=steps))
     observations = outcomes.observations
     notes = (*(f"{line}." for line in outcomes.shown), *observations.notes)
     return replace(outcomes, observations=msgspec.structs.replace(observations, notes=notes))

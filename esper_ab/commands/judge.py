@@ -21,7 +21,7 @@ from esper_ab.readers.joint_directory import is_experiment, refuse_joint
 
 if TYPE_CHECKING:
     from esper_ab.api.external import OutcomeVerdicts
-    from esper_ab.readers.read_outcomes import Reading
+    from esper_ab.readers.read_outcomes import ReadingRules
     from esper_ab.verdict.observations import Observations
     from esper_ab.verdict.scale import Scale
 
@@ -76,7 +76,7 @@ def command(
 
     reading = {name: options.pop(name) for name in ("columns", "groups", "runs", "at", "mean_last")}
     shown = {name: options.pop(name) for name in ("figure", "json", "verbose")}
-    if not _begins_with_plan(words):
+    if not _begins_with_plan(words, margin=options["margin"]):
         if requirements:
             raise UsageError("--fail-unless needs a plan, because results without a plan are exploratory")
         explored = _explore(words, reading, options)
@@ -96,8 +96,8 @@ def command(
     return status_of(found.comparisons)
 
 
-def _begins_with_plan(words: Sequence[str]) -> bool:
-    """True if the first word is a plan, or is meant to be one: a file of JSON in no format that is read."""
+def _begins_with_plan(words: Sequence[str], margin: str | None) -> bool:
+    """True if the first word is a plan or is meant to be one: a JSON file that has no outcomes, without a margin."""
     from esper_ab.readers.formats import format_of  # needs numpy, as above
 
     first = Path(words[0])
@@ -107,9 +107,11 @@ def _begins_with_plan(words: Sequence[str]) -> bool:
         return first.suffix == ".json"  # the reader of plans says what is wrong
     with open_to_read(first) as file:
         head = file.read(_HEAD_BYTES)
-    if not head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
+    if b'"esper_ab_plan"' in head:
+        return True
+    if first.suffix != ".json" and not head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
         return False
-    return b'"esper_ab_plan"' in head or format_of(first) is None
+    return format_of(first) is None or (len(words) > 1 and margin is None)
 
 
 def _explore(words: Sequence[str], reading: Flags, rule: Flags) -> OutcomeVerdicts:
@@ -136,16 +138,16 @@ def _explore(words: Sequence[str], reading: Flags, rule: Flags) -> OutcomeVerdic
             rule = rule | {name: answer for name, answer in answers.items() if name not in reading}
 
 
-def _reading(flags: Flags) -> Reading:
+def _reading(flags: Flags) -> ReadingRules:
     """Return how to read files, from the flags as click parsed them, or as the user answered."""
-    from esper_ab.readers.read_outcomes import Reading  # with numpy
+    from esper_ab.readers.read_outcomes import ReadingRules  # with numpy
     from esper_ab.readers.steps import StepRule
 
     groups = flags["groups"]
     if isinstance(groups, str):
         groups = tuple(name.strip() for name in groups.split(",")) if groups else ()
     steps = StepRule(flags["at"], flags["mean_last"])
-    return Reading(names=columns_of(flags["columns"]), groups=groups, runs=flags["runs"], steps=steps)
+    return ReadingRules(names=columns_of(flags["columns"]), groups=groups, runs=flags["runs"], steps=steps)
 
 
 def _read(words: Sequence[str], reading: Flags, scales: Sequence[Scale]) -> Observations:

@@ -12,7 +12,7 @@ import numpy as np
 
 from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.wording import counted, did_you_mean, listed
-from esper_ab.readers.cells import outcome_of
+from esper_ab.readers.cells import cell_text, outcome_of
 from esper_ab.readers.formats import read_file
 from esper_ab.readers.long_table import LongTable, columns_of_runs, roles_of
 from esper_ab.readers.metrics import metric_of
@@ -30,7 +30,7 @@ _IN_ROWS = ("group", "seed", "run", "task", "item", "repeat", "cluster", "order"
 
 
 @dataclass(frozen=True)
-class _Run:
+class _RunTables:
     """The tables of one run."""
 
     path: str  # which names it
@@ -101,13 +101,13 @@ def _outcome_files(
     )
 
 
-def _runs(files: Sequence[tuple[SourceFile, list[SourceTable]]]) -> list[_Run]:
+def _runs(files: Sequence[tuple[SourceFile, list[SourceTable]]]) -> list[_RunTables]:
     """Return the tables of each run, by the path that names it."""
     by_path: dict[str, list[SourceTable]] = {}
     for file, tables in files:
         path = file.path.parent if _PART_OF_RUN.fullmatch(file.path.name) else file.path
         by_path.setdefault(str(path), []).extend(tables)
-    return [_Run(path, tuple(tables)) for path, tables in by_path.items()]
+    return [_RunTables(path, tuple(tables)) for path, tables in by_path.items()]
 
 
 def _named(source: str, paths: Sequence[str], pattern: str, *, seeds: bool, groups: bool) -> tuple[str, list[RunName]]:
@@ -119,7 +119,7 @@ def _named(source: str, paths: Sequence[str], pattern: str, *, seeds: bool, grou
     return infer_names(paths, source, seeds=seeds, groups=groups)
 
 
-def _check_different(runs: Sequence[_Run], names: Sequence[RunName]) -> None:
+def _check_different(runs: Sequence[_RunTables], names: Sequence[RunName]) -> None:
     """Raise UsageError if two files have the same name of a run."""
     seen: dict[RunName, str] = {}
     for run, name in zip(runs, names, strict=True):
@@ -130,7 +130,7 @@ def _check_different(runs: Sequence[_Run], names: Sequence[RunName]) -> None:
             )
 
 
-def _series(run: _Run, metric: str) -> Series:
+def _series(run: _RunTables, metric: str) -> Series:
     """Return the values of a run over its steps; those of several files in the order of their steps."""
     parts = [series_of(_with_steps(table), metric) for table in run.tables if metric in table.columns]
     if not parts:
@@ -149,11 +149,17 @@ def _with_steps(table: SourceTable) -> SourceTable:
 
 
 def _join_rows(
-    source: str, runs: Sequence[_Run], names: Mapping[str, str], pattern: str, rule: StepRule, notes: tuple[str, ...]
+    source: str,
+    runs: Sequence[_RunTables],
+    names: Mapping[str, str],
+    pattern: str,
+    rule: StepRule,
+    notes: tuple[str, ...],
 ) -> LongTable:
     """Join tables that have groups, seeds or items in columns; what these do not tell comes from the paths."""
     tables = [(run.path, table) for run in runs for table in run.tables]
     roles = [roles_of(table, names) for _, table in tables]
+    _check_same_columns([table for _, table in tables], roles)
     with_groups = all("group" in of_table for of_table in roles)
     with_seeds = all({*of_table} & {*PAIR_COLUMNS, "run"} for of_table in roles)
     of_paths = [RunName()] * len(tables)
@@ -167,22 +173,42 @@ def _join_rows(
     columns: dict[str, list[Any]] = {}
     rows = 0
     for (_, table), of_table, name in zip(tables, roles, of_paths, strict=True):
-        one, of_steps = one_row_per_run(table, {**of_table, "outcome": metric}, rule)
-        notes += (*table.notes, *of_steps)
-        for ours, cells in _cells(one, of_table, name, metric).items():
+        for ours, cells in _cells(table, of_table, name, metric).items():
             columns.setdefault(ours, [""] * rows).extend(cells)
-        rows += len(one.row_numbers)
+        rows += len(table.row_numbers)
         for cells in columns.values():
             cells += [""] * (rows - len(cells))
-    kept = {name: cells for name, cells in columns.items() if any(cell != "" for cell in cells)}
+        notes += table.notes
+    joined = SourceTable(Path(source), "several files", columns, range(1, rows + 1))
+    our_names = {ours: ours for ours in columns if ours in _IN_ROWS} | {"outcome": metric}
+    reduced, of_steps = one_row_per_run(joined, our_names, rule)
     return LongTable(
         source=source,
-        columns=kept,
-        row_numbers=range(1, rows + 1),
+        columns={name: list(cells) for name, cells in reduced.columns.items()},
+        row_numbers=reduced.row_numbers,
         metric=metric,
-        notes=tuple(dict.fromkeys(notes)),
+        notes=tuple(dict.fromkeys((*notes, *of_steps))),
         shown=shown,
     )
+
+
+def _check_same_columns(tables: Sequence[SourceTable], roles: Sequence[Mapping[str, str]]) -> None:
+    """Raise UsageError if a column that tells what a row is, such as its task, is not in every table."""
+    for ours in _IN_ROWS:
+        having = [place for place, of_table in enumerate(roles) if ours in of_table]
+        if having and len(having) < len(tables):
+            lacking = next(place for place in range(len(tables)) if place not in having)
+            name = roles[having[0]][ours]
+            raise UsageError(
+                f"{tables[having[0]].file} has a column {name!r} and {tables[lacking].file} has none, so their rows "
+                "cannot be put into one table"
+            )
+
+
+def _name_of(path: str, table: SourceTable) -> str:
+    """Return the name of the run in a table: as its column says, or the path."""
+    named = {cell_text(cell) for cell in table.columns.get(table.roles.get("run", ""), ())}
+    return named.pop() if len(named) == 1 else path
 
 
 def _cells(table: SourceTable, roles: Mapping[str, str], name: RunName, metric: str) -> dict[str, list[Any]]:
@@ -197,10 +223,13 @@ def _cells(table: SourceTable, roles: Mapping[str, str], name: RunName, metric: 
     for ours in PAIR_COLUMNS:
         if ours in roles:
             cells["seed"] = list(table.columns[roles[ours]])
-    if "seed" not in cells and "run" not in cells:  # one run of a group in each file
-        cells["run"] = [name.run or "1"] * count
-    state = roles.get("state") or next((one for one in table.columns if meaning(one) in ("state", "status")), "")
-    if state:
+    if "seed" in cells:
+        cells.pop("run", None)
+    elif "run" not in cells:  # one run of a group in each file
+        cells["run"] = ["1"] * count
+    if step := roles.get("step") or step_column(list(table.columns)):
+        cells["step"] = list(table.columns[step])
+    if state := roles.get("state") or next((one for one in table.columns if meaning(one) in ("state", "status")), ""):
         cells["state"] = list(table.columns[state])
     where = f"{table.file}, row "
     cells[metric] = [

@@ -8,7 +8,7 @@ from typing import Any
 
 from esper_ab.readers.run_names import RunName
 from esper_ab.readers.source_table import SourceTable
-from esper_ab.readers.table_columns import COLUMNS, meaning
+from esper_ab.readers.table_columns import COLUMNS, PAIR_COLUMNS, meaning
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +29,17 @@ def roles_of(table: SourceTable, names: Mapping[str, str]) -> dict[str, str]:
     roles = {meaning(name): name for name in table.columns if meaning(name) in COLUMNS}
     roles |= table.roles
     return roles | {meaning(ours): theirs for ours, theirs in names.items() if theirs in table.columns}
+
+
+def of_format(table: SourceTable, roles: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
+    """Return our name -> the table's for the columns that the format tells and the user did not name.
+
+    A column of runs is left out if seeds tell the runs apart.
+    """
+    known = {ours: theirs for ours, theirs in table.roles.items() if ours in COLUMNS and ours not in names}
+    if not {*roles}.isdisjoint(PAIR_COLUMNS):
+        known.pop("run", None)
+    return known
 
 
 def columns_of_runs(names: Sequence[RunName], metric: str, outcomes: Sequence[float | None]) -> dict[str, list[Any]]:

@@ -18,6 +18,8 @@ from esper_ab.verdict.observations import names_items
 
 _LOOKED_AT = 1000  # cells of a column
 _MOST_LISTED = 30
+_OUTCOMES = ("return", "reward", "success", "score", "accuracy")
+_EVALUATION = ("eval", "test", "valid")
 _TIMES = frozenset({"time", "wall time", "wall_time", "timestamp", "relative time (process)", "relative time (wall)"})
 _STATES = frozenset({"state", "status", "name", "id", "", "unnamed: 0", "_runtime", "_timestamp"})
 
@@ -50,7 +52,16 @@ def metric_of(source: str, tables: Sequence[SourceTable], told: str) -> str:
         return first.outcomes[0]
     likely = first.outcomes or candidates(first.columns, [*first.roles.values()])
     shared = [name for name in likely if all(name in table.columns for table in tables)]
-    return pick_metric(source, shared or list(likely), "")
+    return pick_metric(source, fitting(shared or likely), "")
+
+
+def fitting(names: Sequence[str]) -> list[str]:
+    """Return the only name that says that it is an outcome, measured in an evaluation or at all; else all names."""
+    outcomes = [name for name in names if any(word in name.lower() for word in _OUTCOMES)]
+    for chosen in ([name for name in outcomes if any(word in name.lower() for word in _EVALUATION)], outcomes):
+        if len(chosen) == 1:
+            return chosen
+    return list(names)
 
 
 def candidates(columns: Mapping[str, Cells], used: Collection[str] = ()) -> list[str]:

@@ -8,13 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.regular_file import open_to_read
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.wording import counted
+from esper_ab.readers.binary_files import refuse_binary
+from esper_ab.readers.csv_file import read_table
 from esper_ab.readers.formats import Format, format_of, format_words
 from esper_ab.readers.joint_directory import is_experiment
 
 _MOST_FILES = 10_000  # in all folders, of any format
 _DEEPEST = 12  # folders within each other
+_TABLES = (".csv", ".tsv")
+_HEAD_BYTES = 1 << 16
 _EXAMPLE = "group,seed,outcome\n  new,0,71.25"
 
 
@@ -52,7 +57,7 @@ def find_files(paths: Sequence[Path]) -> tuple[list[SourceFile], tuple[str, ...]
                 known.setdefault(file, SourceFile(file, form))
     if not known:
         folders = ", ".join(map(str, paths))
-        seen = f"none of its {counted(len(unknown), 'file')} has a known format" if unknown else "it has no files"
+        seen = f"none of {counted(len(unknown), 'file')} has a known format" if unknown else "no files"
         raise UsageError(f"{folders}: {seen}; {_what_is_read()}")
     if not unknown:
         return list(known.values()), ()
@@ -61,10 +66,15 @@ def find_files(paths: Sequence[Path]) -> tuple[list[SourceFile], tuple[str, ...]
 
 
 def _named_file(path: Path) -> SourceFile:
+    """Return a file that the user named; UsageError, which says why, if it cannot be read."""
     form = format_of(path)
-    if form is None:
-        raise UsageError(f"{path} has an unknown format; {_what_is_read()}")
-    return SourceFile(path, form)
+    if form is not None:
+        return SourceFile(path, form)
+    if path.suffix.lower() in _TABLES or not path.stat().st_size:
+        read_table(path)  # says what is wrong with the table
+    with open_to_read(path) as file:
+        refuse_binary(path, file.read(_HEAD_BYTES))
+    raise UsageError(f"{path} has an unknown format; {_what_is_read()}")
 
 
 def _files_below(folder: Path) -> Iterator[Path]:

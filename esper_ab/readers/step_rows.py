@@ -17,7 +17,7 @@ _IDENTITY = ("group", *PAIR_COLUMNS, "run", "task", "item")
 
 
 @dataclass(frozen=True)
-class _Run:
+class _RunRows:
     """The rows of one run, or of one item of it."""
 
     group: str
@@ -66,7 +66,7 @@ def _step_column(table: SourceTable, roles: Mapping[str, str]) -> str:
     return step
 
 
-def _runs(table: SourceTable, roles: Mapping[str, str]) -> list[_Run]:
+def _runs(table: SourceTable, roles: Mapping[str, str]) -> list[_RunRows]:
     """Return the rows of each run, in the order of the file."""
     named = [(ours, table.columns[theirs]) for ours, theirs in roles.items() if ours in _IDENTITY]
     items = [name for name in table.columns if names_items(name) and name not in roles.values()]
@@ -79,7 +79,7 @@ def _runs(table: SourceTable, roles: Mapping[str, str]) -> list[_Run]:
         by_name = dict(zip((name for name, _ in named), key, strict=True))
         group = by_name.pop("group")
         label = ", ".join((group, *(f"{name} {text}" for name, text in by_name.items())))
-        runs.append(_Run(group, visible_line(label, 100), of_run))
+        runs.append(_RunRows(group, visible_line(label, 100), of_run))
     return runs
 
 

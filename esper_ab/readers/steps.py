@@ -169,7 +169,7 @@ def _different_ends(runs: Sequence[RunValues], lasts: Sequence[float], lost: set
 
 
 def _number(value: float) -> str:
-    return str(int(value)) if value.is_integer() else f"{value:g}"
+    return str(int(value)) if value == int(value) else f"{value:g}"
 
 
 def _plain(name: str) -> str:
