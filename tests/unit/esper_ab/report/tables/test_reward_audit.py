@@ -51,5 +51,7 @@ def test_constants_are_shown_only_if_two_decimals_show_their_effect() -> None:
 
 def test_a_behaviour_from_the_search_is_shown_with_its_worth_on_other_hosts() -> None:
     behaviour = FoundBehaviour(behaviour=make_played(9, 61.0), returned=1.0, searched_return=2.0, tried=5)
-    table = make_tables(make_scored("mine", OUTCOMES, found=behaviour))["What a short search for the reward finds"]
+    table = make_tables(make_scored("mine", OUTCOMES, found_behaviour=behaviour))[
+        "What a short search for the reward finds"
+    ]
     assert table.rows == (("mine", "61.0", "words of 9"),)
