@@ -1,4 +1,4 @@
-"""What WHAT is; one message asks for all that is missing, with a line that is accepted once it is filled in."""
+"""Which kind of campaign an argument names; one message asks for all that is missing, with a completed line."""
 
 import shlex
 
