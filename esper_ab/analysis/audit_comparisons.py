@@ -110,15 +110,15 @@ def _remedy(history: History, contrast: Contrast, places: Places) -> str:
         return "An experiment with `--order balanced` would separate them; more seeds would not."
     names = [group.name for group in experiment.groups]
     n_sets = len(history.plan.lanes) // len(names)
-    more = dict(places)
+    extended = dict(places)
     for replicate in range(history.replicates, history.replicates + 2 * len(names) * n_sets):
         lanes = history.plan.lanes[replicate % n_sets * len(names) :]
         planned: dict[Hashable, tuple[str, int]] = {}
         for place, group in enumerate(positions(experiment, replicate, n_sets)):
             if names[group] in contrast.groups:
                 planned[names[group]] = (lanes[place].name, place)
-        more[replicate] = planned
-        if _separated(more):
+        extended[replicate] = planned
+        if _separated(extended):
             return f"{replicate + 1} seeds would separate them: `esper-ab resume --seeds` adds the missing ones."
     return "Another experiment, with fewer lost seeds, would separate them."
 

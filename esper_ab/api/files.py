@@ -42,16 +42,16 @@ def load_declaration(path: Path) -> DeclaredExperiment:
     experiment.
     """
     with _reading(path):
-        found = _find_experiments(path)
+        experiments = _find_experiments(path)
     # Equal experiments count as one.
     different = {
         msgspec.json.encode((asked, declared.about, declared.tracking)): f"{symbol} ({asked.name})"
-        for symbol, declared, asked in found
+        for symbol, declared, asked in experiments
     }
     if len(different) > 1:
         named = ", ".join(different.values())
         raise UsageError(f"{path} has several experiments: {named}; put each into a file of its own")
-    return found[0][1]
+    return experiments[0][1]
 
 
 def defines_trainer(path: Path) -> bool:

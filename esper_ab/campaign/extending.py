@@ -52,8 +52,8 @@ def extension(experiment_dir: Path, history: History, replicates: int) -> Extens
         word = history.ended.status if history.ended else "not finished"
         raise UsageError(f"{experiment_dir}: the experiment is {word}; only a finished experiment can be extended")
     if replicates <= history.replicates:
-        there = f"{experiment_dir} already has {history.replicates} seeds"
-        raise UsageError(f"--seeds {replicates}: {there}; give the new total number of seeds")
+        present = f"{experiment_dir} already has {history.replicates} seeds"
+        raise UsageError(f"--seeds {replicates}: {present}; give the new total number of seeds")
     refuse_too_many(len(history.plan.experiment.groups), replicates)
     if not history.design.comparisons:
         raise UsageError(f"{experiment_dir}: one group has no verdict to extend; launch it again with more seeds")

@@ -67,8 +67,8 @@ STATUSES = (
 
 def epilog(*lines: str, statuses: str = "Exit statuses: esper-ab --help.") -> str:
     """Return the epilog of a click command: example command lines, which the tests run, and the exit statuses."""
-    shown = "\n".join(_folded(line) for line in lines)
-    return f"\b\nExamples:\n{shown}\n\n{statuses}"
+    examples = "\n".join(_folded(line) for line in lines)
+    return f"\b\nExamples:\n{examples}\n\n{statuses}"
 
 
 def command_with(*examples: str, **how: Any) -> Callable[[Callable[..., Any]], click.Command]:
@@ -103,8 +103,8 @@ def _of_the_system(error: OSError, args: Sequence[str]) -> int:
     if error.errno == errno.EAGAIN and error.filename is None:  # from fork
         return _report(_out_of_processes(error), UsageError.exit_code, args)
     if error.filename is None and error.errno == errno.ENOENT and not _has_working_directory():
-        said = "the working directory was removed; change to one that exists"
-        return _report("\n".join([said, *getattr(error, "__notes__", ())]), UsageError.exit_code, args)
+        message = "the working directory was removed; change to one that exists"
+        return _report("\n".join([message, *getattr(error, "__notes__", ())]), UsageError.exit_code, args)
     if error.filename is None or error.errno not in _REFUSED:
         raise error
     return _report(f"{error.filename}: {error.strerror}", UsageError.exit_code, args)

@@ -81,10 +81,10 @@ def check_whole(policies: Sequence[str]) -> None:
             evaluation = history.runs[name].evaluation
             if evaluation is None:
                 continue
-            found = hashlib.sha256(read_regular(path, FILE_LIMIT_BYTES)).hexdigest()
-            if found != evaluation.policy_sha256:
+            sha256 = hashlib.sha256(read_regular(path, FILE_LIMIT_BYTES)).hexdigest()
+            if sha256 != evaluation.policy_sha256:
                 raise UsageError(
-                    f"{path} is not the policy that run {name} saved: its sha256 is {found[:12]}…, but "
+                    f"{path} is not the policy that run {name} saved: its sha256 is {sha256[:12]}…, but "
                     f"{evaluation.policy_sha256[:12]}… was recorded; to evaluate it anyway, copy it out of the "
                     "experiment directory"
                 )
@@ -92,11 +92,11 @@ def check_whole(policies: Sequence[str]) -> None:
 
 def _by_experiment(policies: Sequence[str]) -> Iterator[tuple[Path, History, dict[str, Path]]]:
     """Yield each experiment directory that has a readable journal, with its history and its policies by run name."""
-    found: dict[Path, dict[str, Path]] = {}
+    policies_by_directory: dict[Path, dict[str, Path]] = {}
     for path in map(Path, policies):
         if len(path.absolute().parents) > 2:
-            found.setdefault(path.absolute().parents[2], {})[f"{path.parent.name}/{path.stem}"] = path
-    for experiment_dir, asked in found.items():
+            policies_by_directory.setdefault(path.absolute().parents[2], {})[f"{path.parent.name}/{path.stem}"] = path
+    for experiment_dir, asked in policies_by_directory.items():
         with suppress(EsperError, OSError):
             yield experiment_dir, load(experiment_dir).history, asked
 

@@ -90,8 +90,8 @@ def export(
     loaded = load(experiment_dir)
     existing = [str(file) for file in files.values() if file.exists()]
     if existing and not force:
-        more = f", and {len(existing) - 1} more" if len(existing) > 1 else ""
-        raise UsageError(f"{existing[0]} exists{more}; --force replaces existing files, --out names another folder")
+        others = f", and {len(existing) - 1} more" if len(existing) > 1 else ""
+        raise UsageError(f"{existing[0]} exists{others}; --force replaces existing files, --out names another folder")
     comparisons = analyse(loaded.history).comparisons
     with viewed(experiment_dir, loaded.lines, loaded.history.design.measures) as connection:
         add_conclusions(connection, comparisons)

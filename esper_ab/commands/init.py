@@ -148,10 +148,10 @@ def _about_groups() -> tuple[str, ...]:
 
 def _sections() -> dict[str, list[Field]]:
     """Return all settings by section; the settings of the experiment itself are in section "", which comes first."""
-    found: dict[str, list[Field]] = {"": []}
+    sections: dict[str, list[Field]] = {"": []}
     for field in sorted(FIELDS.values(), key=lambda field: field.of_group):
-        found.setdefault(field.key.rpartition(".")[0], []).append(field)
-    return found
+        sections.setdefault(field.key.rpartition(".")[0], []).append(field)
+    return sections
 
 
 def _about(section: str) -> str:
@@ -210,10 +210,10 @@ def _toml_lines(field: Field) -> list[str]:
 
 def _python_lines(field: Field) -> list[str]:
     if isinstance(field.default, str | tuple):
-        shown = json_module.dumps(field.default)
+        literal = json_module.dumps(field.default)
     else:
-        shown = repr(field.default)
-    return _lines(field.key, f"{field.key.replace('.', '__')}={shown},", _words(field), _WIDTH - 8)
+        literal = repr(field.default)
+    return _lines(field.key, f"{field.key.replace('.', '__')}={literal},", _words(field), _WIDTH - 8)
 
 
 def _lines(key: str, setting: str, words: str, width: int) -> list[str]:

@@ -53,17 +53,17 @@ def command(folder: Path, page: Path | None, follow: bool, json: bool) -> None:
             time.sleep(_FOLLOW_S)
             write_listing(folder, page, refresh_s=_FOLLOW_S)
         return
-    found = list_runs(folder)
+    experiments = list_runs(folder)
     if json:
-        click.echo(json_module.dumps([asdict(one) for one in found], indent=2))
-    elif found:
-        click.echo(typeable(_table(found)))
+        click.echo(json_module.dumps([asdict(experiment) for experiment in experiments], indent=2))
+    elif experiments:
+        click.echo(typeable(_table(experiments)))
     else:
         click.echo(f"no experiment directory below {folder}")
 
 
-def _table(found: list[Listed]) -> str:
-    rows = [_HEADINGS, *map(_cells, found)]
+def _table(experiments: list[Listed]) -> str:
+    rows = [_HEADINGS, *map(_cells, experiments)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADINGS) - 1)]
     lines = []
     for row in rows:

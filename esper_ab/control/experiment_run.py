@@ -110,12 +110,12 @@ def _go_on(
     """
     journal, history = Journal.take_up(experiment_dir, partial(_past, experiment_dir))
     try:
-        more = checked(history)
+        first_events = checked(history)
     except BaseException:
         journal.close()
         raise
     sink = EventSink(journal, history, observers)
-    _perform(sink, [events.ExperimentContinued(**_here()), *more], experiment_dir, launcher, limits)
+    _perform(sink, [events.ExperimentContinued(**_here()), *first_events], experiment_dir, launcher, limits)
 
 
 def _mended_trainer(experiment_dir: Path, history: History) -> list[events.AnyEvent]:

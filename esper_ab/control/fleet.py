@@ -324,10 +324,10 @@ class Fleet:
 
         `at_once()` is polled during the grace period. Returns True if it cut the grace period short.
         """
-        told = [handle for handle in self if self._hub.send(handle.identity, Stop(reason=reason))]
+        notified = [handle for handle in self if self._hub.send(handle.identity, Stop(reason=reason))]
         deadline = time.monotonic() + grace_s
         hurried = at_once()
-        for handle in told:
+        for handle in notified:
             while not hurried and not handle.worker.join(min(_ASK_S, max(0.0, deadline - time.monotonic()))):
                 if time.monotonic() >= deadline:
                     break

@@ -20,23 +20,23 @@ from esper_ab.stats.text import digits_for, with_unit
 _FEW_PATHS = 10_000  # for one line of a plan; standard error of a power of 0.8: 0.004
 
 
-def power_text(found: PowerAnswer) -> str:
+def power_text(answer: PowerAnswer) -> str:
     """Return an answer as text: the number of seeds, two sentences per pair correlation, then the table."""
-    known = found.known
-    question = found.tables[0].question
+    known = answer.known
+    question = answer.tables[0].question
     margin = with_unit(f"{question.margin:g}", known.unit)
     sd = with_unit(significant(known.sd, 3), known.unit)
     df = f", {known.df} degrees of freedom" if known.df else ""
     lines = [
-        f"To find a difference of {margin} with 80 % power: {_seeds_needed(found.tables)}.",
+        f"To find a difference of {margin} with 80 % power: {_seeds_needed(answer.tables)}.",
         "",
         f"Run SD {sd} ({known.source}{df}); margin {margin}; alpha "
         f"{question.alpha:g} shared by {counted(question.comparisons, 'comparison')}.",
     ]
     if known.rho is None and known.sd_pairs is None:
         lines.append("Pair correlation unknown: it depends on how much of the shared randomness survives training.")
-    for index, table in enumerate(found.tables):
-        row = next(row for row in table.rows if row.replicates == found.replicates)
+    for index, table in enumerate(answer.tables):
+        row = next(row for row in table.rows if row.replicates == answer.replicates)
         source = _describe_source(known, table) if index == 0 else ""
         lines += [
             "",
@@ -44,8 +44,8 @@ def power_text(found: PowerAnswer) -> str:
             f"  {_resolves(row, known.unit)}",
             f"  {_needs(table.needed, margin)}",
         ]
-    lines += _describe_episodes(found, margin)
-    lines += ["", *table_lines(found.tables, known.unit)]
+    lines += _describe_episodes(answer, margin)
+    lines += ["", *table_lines(answer.tables, known.unit)]
     return "\n".join(lines)
 
 
@@ -63,10 +63,10 @@ def _name_count(seeds: int) -> str:
     return _count(None if seeds > MOST_NAMED else seeds)
 
 
-def _describe_episodes(found: PowerAnswer, margin: str) -> list[str]:
+def _describe_episodes(answer: PowerAnswer, margin: str) -> list[str]:
     """Describe the effect of changing the number of evaluation episodes; [] if the evaluation noise is unknown."""
-    change = found.eval_episodes
-    noise = found.known.noise
+    change = answer.eval_episodes
+    noise = answer.known.noise
     if change is None or noise is None:
         return []
     lines = [
@@ -76,7 +76,7 @@ def _describe_episodes(found: PowerAnswer, margin: str) -> list[str]:
     ]
     if change.best == change.eval_episodes:
         return [*lines, f"  {next_text(noise)}."]
-    table = found.tables[0]
+    table = answer.tables[0]
     before = table.needed.replicates
     after = change.needed.replicates
     compute = ""

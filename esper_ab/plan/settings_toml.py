@@ -102,7 +102,7 @@ def _beside(spec: RunSpec) -> tuple[str, ...]:
     name = spec.ref.group_id
     if spec.trainer is None:
         baselines = settings_of(spec.task).baselines
-        other = next((one for one in baselines if one != name), f"again={baselines[0]}")
+        other = next((baseline for baseline in baselines if baseline != name), f"again={baselines[0]}")
         return "--groups", f"{name},{other}"
     arguments = ("--groups", f"{name},beside")
     settings = ",".join(f"trainer.{key}={json.dumps(value)}" for key, value in spec.settings.trainer.items())

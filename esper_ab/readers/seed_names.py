@@ -30,7 +30,7 @@ def one_name_per_seed(rows: Sequence[Observation], column: str) -> tuple[list[Ob
             row = msgspec.structs.replace(row, replicate=key)
         renamed.append(row)
     named = [f"{listed(ambiguous[key])} are one {column}" for key in list(ambiguous)[:_MOST_NAMED]]
-    more = ""
+    others = ""
     if len(ambiguous) > _MOST_NAMED:
-        more = f", and likewise {len(ambiguous) - _MOST_NAMED} more"
-    return renamed, (f"{'; '.join(named)}{more}.",)
+        others = f", and likewise {len(ambiguous) - _MOST_NAMED} more"
+    return renamed, (f"{'; '.join(named)}{others}.",)

@@ -64,12 +64,12 @@ class SettingsKind(Concern):
             readers.add(POLICIES)
         return field.key in self.also_reads or not readers.isdisjoint(field.kinds)
 
-    def read(self, asked: AskedExperiment, said: Sequence[Assignment]) -> AskedExperiment:
+    def read(self, asked: AskedExperiment, assignments: Sequence[Assignment]) -> AskedExperiment:
         """Return the experiment with the changes that this kind makes; UsageError for contradictory settings.
 
-        The parameter `said` has every assignment by the user.
+        The parameter `assignments` has every assignment by the user.
         """
-        for assignment in said:
+        for assignment in assignments:
             self._check_is_read(assignment, asked.task)
         for group in asked.groups:
             self._check_group(group.name, group.settings)

@@ -59,11 +59,13 @@ def parse_parts(request: Request) -> tuple[Part, ...]:
     names = [", ".join((*([task] if len(tasks) > 1 else ()), *cell)) for task, cell in named]
     margins = _margins(request, tasks)
     texts = dict.fromkeys(text for cell in cells for text in cell)
-    varied = {text: request.more([read_assignment(text, f"--grid {text}")]) for text in texts}
+    varied = {text: request.check_assignments([read_assignment(text, f"--grid {text}")]) for text in texts}
     parts = []
     for name, (task, cell) in zip(names, named, strict=True):
         try:
-            asked = parse(_of_part(request, task, [one for text in cell for one in varied[text].values()], margins))
+            asked = parse(
+                _of_part(request, task, [assignment for text in cell for assignment in varied[text].values()], margins)
+            )
         except UsageError as error:
             raise UsageError(f"{name}: ", *error.args) from None
         _refuse_alone(asked)
@@ -160,15 +162,15 @@ def _margins(request: Request, tasks: Sequence[str]) -> dict[str, float]:
 
 def _of_part(request: Request, task: str, cell: Iterable[Assignment], margins: Mapping[str, float]) -> Request:
     """Return the request with the settings of one part."""
-    said: dict[str, object] = {"task": task} if task else {}
+    flags: dict[str, object] = {"task": task} if task else {}
     if (margin := margins.get(task, margins.get(""))) is not None:
-        said["margin"] = margin
+        flags["margin"] = margin
     own = request.by_task.get(task, {})
     for key, assignment in own.items():
         if FIELDS[key].spec.same:
             raise UsageError(f"{assignment.origin}: {key} must be the same for all tasks; set it outside this table")
     strong = dict(request.strong)
-    for assignment in (*of_flags(said), *cell):
+    for assignment in (*of_flags(flags), *cell):
         strong[assignment.key] = assignment
     return replace(request, weak={**request.weak, **own}, strong=strong, tasks=(), by_task={}, margins="")
 

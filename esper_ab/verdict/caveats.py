@@ -98,10 +98,10 @@ def _row_caveats(evidence: Evidence) -> Iterator[str]:
     lost = evidence.lost
     counts = {question.a: len(samples.a) + lost.a, question.b: len(samples.b) + lost.b}
     if counts[question.a] != counts[question.b]:
-        fewer, more = sorted(counts, key=lambda group: counts[group])
+        smaller, larger = sorted(counts, key=lambda group: counts[group])
         yield (
-            f"{fewer} has {counts[fewer]} rows and {more} {counts[more]}: if runs of {fewer} failed and left no row, "
-            "this compares survivors; give each failed run a row with an empty outcome."
+            f"{smaller} has {counts[smaller]} rows and {larger} {counts[larger]}: if runs of {smaller} failed and left "
+            "no row, this compares survivors; give each failed run a row with an empty outcome."
         )
 
 

@@ -43,9 +43,9 @@ def _in_task(task: str) -> str:
 
 def listed_short(names: Sequence[str]) -> str:
     """Join names; if there are many, show the first names and count the rest."""
-    more = len(names) - _SHOWN
-    if more > 0:
-        return f"{', '.join(names[:_SHOWN])}, and {more} more"
+    unnamed = len(names) - _SHOWN
+    if unnamed > 0:
+        return f"{', '.join(names[:_SHOWN])}, and {unnamed} more"
     return ", ".join(names)
 
 

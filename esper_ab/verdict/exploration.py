@@ -62,8 +62,8 @@ def questions_on(
     explored = _explored(observations, paired, rows)
     plan = _plan(explored, scales, rule, paired=paired, rows=rows)
     pairings = pair_explored(plan, explored)
-    pairing_told = paired is not None or observations.paired_by_key
-    return tuple(pairing_questions(explored, pairings, plan.replicates, pairing_told=pairing_told))
+    pairing_is_declared = paired is not None or observations.paired_by_key
+    return tuple(pairing_questions(explored, pairings, plan.replicates, pairing_is_declared=pairing_is_declared))
 
 
 def _explored(observations: Observations, paired: bool | None, rows: str | None) -> Observations:

@@ -101,10 +101,10 @@ def _named_as_planned(plan: AnalysisPlan, observations: Observations) -> Observa
     if not names:
         return observations
     theirs, ours = next(iter(names.items()))
-    more = ""
+    others = ""
     if len(names) > 1:
-        more = f", and likewise {len(names) - 1} more"
-    note = f"{observations.pair_column.capitalize()} {theirs} is the plan's {ours}{more}."
+        others = f", and likewise {len(names) - 1} more"
+    note = f"{observations.pair_column.capitalize()} {theirs} is the plan's {ours}{others}."
     return msgspec.structs.replace(observations, rows=tuple(rows), notes=(*observations.notes, note))
 
 

@@ -138,7 +138,7 @@ def describe(questions: Questions) -> Machine:
     gpu_there = any(sign.exists() for sign in _GPU_SIGNS) or bool(torch.version.hip and torch.cuda.device_count())
     pool = os.environ.get("CUDA_VISIBLE_DEVICES")
     kind = kind_of(questions.task)
-    found = kind.preflight(questions, _doing)
+    about_task = kind.preflight(questions, _doing)
     _doing("measuring this machine")  # none of the user's code runs any more
     pin(Arithmetic())  # before CUDA begins
     try:
@@ -163,7 +163,7 @@ def describe(questions: Questions) -> Machine:
         sees_shared_file=not questions.shared_file or Path(questions.shared_file).is_file(),
         gpu_problem=problem,
         unusable_gpus=unusable,
-        **vars(found),
+        **vars(about_task),
     )
 
 

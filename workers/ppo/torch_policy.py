@@ -68,8 +68,8 @@ class TorchPolicy(ActorCritic):
         actions, valid, logits = choose(features[0], masks, uniforms)
         log_probs, _ = self._measured(logits, torch.from_numpy(valid), torch.from_numpy(actions))
         values = self._values(features[0]).numpy()
-        shown = None if masks is None or self.shape.dimensions else valid
-        return Decision(actions, shown, log_probs.numpy(), values)
+        shown_masks = None if masks is None or self.shape.dimensions else valid
+        return Decision(actions, shown_masks, log_probs.numpy(), values)
 
     @torch.inference_mode()
     def values(self, seen: Floats32, memory: Floats32) -> Floats:

@@ -203,7 +203,7 @@ def function_of(what: str, module: ModuleType, name: str, *forms: str) -> Callab
     """Return a user's function; ValueError unless it accepts one of `forms`, such as "(facts, settings)"."""
     function: Any = getattr(module, name, None)
     if not callable(function):
-        members = inspect.getmembers(module, lambda one: inspect.isfunction(one) or inspect.isclass(one))
+        members = inspect.getmembers(module, lambda member: inspect.isfunction(member) or inspect.isclass(member))
         own = [key for key, member in members if member.__module__ == module.__name__ and not key.startswith("_")]
         raise ValueError(f"{what}: no function {name!r}; available: {', '.join(own) or 'none'}")
     if not any(_takes(function, form.strip("()").split()) for form in forms):
@@ -244,13 +244,13 @@ def _root(path: Path) -> Path:
     return root
 
 
-def _execute(what: str, path: Path, root: Path, shown: Path) -> ModuleType:
-    """Execute a file as a module of its package, or on its own with `shown` as its `__file__`."""
+def _execute(what: str, path: Path, root: Path, file_name: Path) -> ModuleType:
+    """Execute a file as a module of its package, or on its own with `file_name` as its `__file__`."""
     name = ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
     in_package = path.parent != root
     if in_package and _is_of(root, name):
         return load_module(what, name)
-    return _load_alone(what, path, shown)
+    return _load_alone(what, path, file_name)
 
 
 def _is_of(root: Path, name: str) -> bool:
@@ -276,9 +276,9 @@ def _importable(root: Path, instead_of: Path) -> Iterator[dict[str, ModuleType]]
         before = dict(sys.modules)
         for name in _lying_in(instead_of, before):
             del sys.modules[name]
-        shown = [entry for entry in path if Path(entry).resolve() != instead_of]
-        installed = without_working_directory(shown)
-        here = [entry for entry in shown if entry not in installed]
+        visible = [entry for entry in path if Path(entry).resolve() != instead_of]
+        installed = without_working_directory(visible)
+        here = [entry for entry in visible if entry not in installed]
         sys.path[:] = [*installed, str(root), *here]
         sys.dont_write_bytecode = True  # keep the user's folder, or a hashed copy, unchanged
         importlib.invalidate_caches()
@@ -315,12 +315,12 @@ def _file(module: ModuleType) -> Path | None:
     return Path(file).resolve() if isinstance(file, str) else None
 
 
-def _load_alone(what: str, path: Path, shown: Path) -> ModuleType:
+def _load_alone(what: str, path: Path, file_name: Path) -> ModuleType:
     # The name is unique, so a user's "numpy.py" shadows nothing. It is registered for dataclasses, which look it up.
     name = "user_reward_" + hashlib.blake2b(str(path).encode(), digest_size=8).hexdigest()
     loader = SourceFileLoader(name, str(path))
     module = importlib.util.module_from_spec(ModuleSpec(name, loader, origin=str(path)))
-    module.__file__ = str(shown)
+    module.__file__ = str(file_name)
     sys.modules[name] = module
     try:
         loader.exec_module(module)

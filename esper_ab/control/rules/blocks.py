@@ -105,7 +105,11 @@ class BlocksInProgress:
 
         When stopping, hold back the releases after which a run would do further work.
         """
-        due = [one for one in self._due if not (stopping and one[1].milestone < self._barriers[one[0]].last)]
+        due = [
+            (block, release)
+            for block, release in self._due
+            if not (stopping and release.milestone < self._barriers[block].last)
+        ]
         self._unrecorded.difference_update(*(release.runs for _, release in due))
         self._due = []
         return due

@@ -113,13 +113,13 @@ class Losses:
 
     def _warn(self, loss: Loss, *, ends: bool) -> None:
         """Warn of the loss, briefly if the run's last one was alike; an error that `ends` the experiment says more."""
-        told_before = False
+        is_repeated = False
         if loss.run is not None:
             account = f"{loss.how}\n{loss.fault.traceback or loss.log}"
-            told_before = self._deaths.alike(loss.run.ref.name, account)
+            is_repeated = self._deaths.alike(loss.run.ref.name, account)
         if ends:
             return
-        if told_before:
+        if is_repeated:
             self._out.do(commands.Warn(f"{loss.worker.title} ended, {loss.where}, in the same way as before"))
         else:
             self._out.do(commands.Warn(loss.account))

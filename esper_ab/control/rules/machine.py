@@ -225,8 +225,8 @@ class ExperimentMachine:
     def _drop(self, dropped: Sequence[Dropped]) -> EsperError | None:
         """Give up replicates, then take the look that may be due; return an error if this ends the experiment."""
         error: EsperError | None = None
-        for one in dropped:
-            error = self._giving_up.drop(one) or error
+        for replicate in dropped:
+            error = self._giving_up.drop(replicate) or error
         if dropped and error is None and not self._stopped_by:
             self._look()
         return error
@@ -335,7 +335,7 @@ class ExperimentMachine:
         """Record the decisions of the plan's rule after a block was completed or given up."""
         for event in looks.due(self._history):
             self._out.record(event)
-            self._waiting.looked(event.extension.blocks if isinstance(event, PlanExtended) else ())
+            self._waiting.update(event.extension.blocks if isinstance(event, PlanExtended) else ())
         self._out.do(commands.Sync())
 
     # --- blocks ---

@@ -11,7 +11,7 @@ from esper_ab.report.tables.table import number, percent
 def _over_training(label: str, name: str) -> LearningRow:
     return (
         f"{label} per host, untrained → last",
-        lambda one: f"{number(one.first[name])} → {number(one.last[name])}",
+        lambda progress: f"{number(progress.first[name])} → {number(progress.last[name])}",
     )
 
 

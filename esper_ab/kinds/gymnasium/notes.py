@@ -48,10 +48,10 @@ def _on_actions(bounds: Sequence[tuple[float, float] | None]) -> Iterator[str]:
         if low > -1.0 or high < 1.0 or high - low > 2.0 * _WIDEST_ACTIONS:
             misfits.append(f"{dimension} ({low:g} to {high:g})")
     if misfits:
-        more = f" and {len(misfits) - _FEW} more" if len(misfits) > _FEW else ""
+        others = f" and {len(misfits) - _FEW} more" if len(misfits) > _FEW else ""
         yield (
-            f"Action bounds: {', '.join(misfits[:_FEW])}{more} do not fit a new policy, whose actions are normal with "
-            "mean 0 and standard deviation 1, clipped to the bounds. Such a policy may always act at a bound, or "
+            f"Action bounds: {', '.join(misfits[:_FEW])}{others} do not fit a new policy, whose actions are normal "
+            "with mean 0 and standard deviation 1, clipped to the bounds. Such a policy may always act at a bound, or "
             "explore little of the range, and not learn. In your own make function, return "
             "gymnasium.wrappers.RescaleAction(env, -1.0, 1.0)."
         )

@@ -227,9 +227,9 @@ def _budget(comparison: Comparison) -> Iterator[Row]:
         if unseen.worst is None:
             effect = "no worst outcome is declared"
         else:
-            more = "run" if comparison.samples else "pair"
+            unit = "run" if comparison.samples else "pair"
             stands = "the claim is still made" if unseen.survives else "the claim is not made"
-            effect = f"with one more {more} of that kind {stands}"
+            effect = f"with one more {unit} of that kind {stands}"
         yield "collapses unseen", f"up to {percent(unseen.rate)} of runs; {effect}"
 
 

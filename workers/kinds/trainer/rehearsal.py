@@ -28,7 +28,7 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.measures import PRINTABLE_WORDS, RESERVED, Measure, is_printable
 from esper_ab.contracts.own_packages import child_command
 from esper_ab.contracts.private_folder import scratch_folder
-from esper_ab.contracts.process_endings import end_told
+from esper_ab.contracts.process_endings import describe_end
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.contracts.source_files import source_sha256
@@ -297,7 +297,7 @@ def _tried(trial: Trial, pins: Mapping[str, str], limits: IdleLimits) -> Tried:
         lines = complaint.decode(errors="replace").strip().splitlines()
     if child.returncode == UsageError.exit_code and lines and lines[-1].startswith("error: "):
         raise ValueError(lines[-1].removeprefix("error: ").removeprefix("ValueError: "))
-    ended = end_told(child.returncode or 0, lines)
+    ended = describe_end(child.returncode or 0, lines)
     raise ValueError(f"{name} ended its process: it {ended}")
 
 
@@ -339,14 +339,14 @@ class _Command:
                 watch,
                 shell,
             )
-        found = read_outcome(source, out)
+        outcome = read_outcome(source, out)
         if not (ended or question.ends_idle):
             raise ValueError(
-                f"the command wrote its result ({source.key} {found:g}), then used no CPU time and wrote nothing for "
+                f"the command wrote its result ({source.key} {outcome:g}), then used no CPU time and wrote nothing for "
                 f"{self.limits.with_result_s:g} s without ending; a run that does so is killed as stuck. Make it end, "
                 "or give --end-idle: then such a run is ended, and its result counts"
             )
-        return found
+        return outcome
 
 
 def _of_command(question: TrainerQuestion, measure: Measure, doing: Doing, limits: IdleLimits) -> TrainerFacts:

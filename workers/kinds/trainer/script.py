@@ -52,12 +52,12 @@ def read_outcome(source: OutcomeSource, out: Path) -> float:
             return number_or_boolean(cell)
         except ValueError:
             raise ValueError(f"{file}: {key} is {cell!r}, not a number") from None
-    found = _of_json(file, key, text)
-    if isinstance(found, str):
-        raise ValueError(f"{file}: {key} is the text {found!r}, not a number; write it without quotes")
-    if not isinstance(found, bool | int | float):
-        raise ValueError(f"{file}: {key} is {type(found).__name__}, not a number")
-    return as_float(found)
+    value = _of_json(file, key, text)
+    if isinstance(value, str):
+        raise ValueError(f"{file}: {key} is the text {value!r}, not a number; write it without quotes")
+    if not isinstance(value, bool | int | float):
+        raise ValueError(f"{file}: {key} is {type(value).__name__}, not a number")
+    return as_float(value)
 
 
 def _text(file: str, out: Path) -> str:
@@ -215,8 +215,8 @@ def _list(names: Iterable[str]) -> str:
     names = list(names)
     if not names:
         return "nothing"
-    shown = ", ".join(names[:_SHOWN])
-    return f"{shown}, …" if len(names) > _SHOWN else shown
+    first_names = ", ".join(names[:_SHOWN])
+    return f"{first_names}, …" if len(names) > _SHOWN else first_names
 
 
 _LOOK_S = 1.0  # between two liveness checks
@@ -262,14 +262,14 @@ def environment(shell: UsersShell, source: OutcomeSource, out: Path, pins: Mappi
     `pins`: the variables that `workers.devices.pinned` sets for devices and threads.
     """
     own = shell.variables()
-    more = {"PYTHONUNBUFFERED": "1"}  # otherwise a killed script would lose its last lines
+    own_variables = {"PYTHONUNBUFFERED": "1"}  # otherwise a killed script would lose its last lines
     if source.wandb:
-        more |= {
+        own_variables |= {
             "PYTHONPATH": os.pathsep.join(filter(None, (str(_STAND_IN), own.get("PYTHONPATH", "")))),
             "ESPER_AB_WANDB_KEY": source.key,
             "ESPER_AB_WANDB_FILE": str(out / WANDB_FILE),
         }
-    return {**own, **pins, **more}
+    return {**own, **pins, **own_variables}
 
 
 def run_script(

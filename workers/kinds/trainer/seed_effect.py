@@ -42,8 +42,8 @@ def is_in_doubt(seeds: Sequence[Numbers], repeats: Sequence[Numbers], outcome: s
     between seeds is the seed's doing. If outcomes differ by more than rounding, as with an unseeded evaluation, runs
     are replicates even if one seed differs as much from itself.
     """
-    shown = any(apart(seeds, name) > _BY_CHANCE * apart(repeats, name) for name in seeds[0])
-    return apart(seeds, outcome) <= ROUNDING and not shown
+    matters = any(apart(seeds, name) > _BY_CHANCE * apart(repeats, name) for name in seeds[0])
+    return apart(seeds, outcome) <= ROUNDING and not matters
 
 
 def refuse_no_effect(seeds: Sequence[Numbers], repeats: Sequence[Numbers], outcome: str, remedy: str) -> None:

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from esper_ab.commands._launcher_flags import read_launcher_flags
 from esper_ab.contracts.errors import UsageError
-from esper_ab.settings.launcher import UNSAID, AskedLauncher, asked_launcher
+from esper_ab.settings.launcher import NOT_GIVEN, AskedLauncher, asked_launcher
 from esper_ab.settings.settings_file import read_toml
 
 NO_FLAGS = {"launcher": None, "transport": None, "ray_address": None, "ray_label": (), "ray_wait": None}
@@ -32,13 +32,13 @@ def in_file(tmp_path, text):
 
 def test_a_file_says_what_the_flags_say(tmp_path):
     assert in_file(tmp_path, FILE) == IN_FILE
-    assert in_file(tmp_path, 'groups = ["shaped", "wait"]\n') == UNSAID
+    assert in_file(tmp_path, 'groups = ["shaped", "wait"]\n') == NOT_GIVEN
 
 
 def test_flags_are_stronger_than_a_file():
     flags = read_launcher_flags(NO_FLAGS | {"ray_address": "auto", "ray_label": ("zone=a",)})
     assert flags.over(IN_FILE) == replace(IN_FILE, ray_address="auto", ray_label={"zone": "a"})
-    assert read_launcher_flags(NO_FLAGS) == UNSAID
+    assert read_launcher_flags(NO_FLAGS) == NOT_GIVEN
 
 
 def test_what_a_program_says_is_named_as_there():

@@ -273,7 +273,7 @@ class Bank:
         results: list[tuple[Tensor, Tensor]] = []
         for at in range(0, order.shape[1], rule.batch_size):
             batch = order[:, at : at + rule.batch_size]  # [n, B]
-            shown = labels[:, at : at + rule.batch_size]  # [n, B]
+            targets = labels[:, at : at + rule.batch_size]  # [n, B]
             with torch.enable_grad():
                 host = epoch.host.params()
                 held = {
@@ -287,9 +287,9 @@ class Bank:
                     held,
                     training=True,
                 )
-                loss = F.cross_entropy(logits.flatten(0, 1), shown.flatten(), reduction="none")
-                loss = loss.view(shown.shape)
-                share = 1.0 / shown.shape[1]
+                loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none")
+                loss = loss.view(targets.shape)
+                share = 1.0 / targets.shape[1]
                 weight = share if epoch.scaling is None else epoch.scaling.scales.scale * share
                 # A scalar, because for a tensor's gradient torch imports part of its compiler, which takes a second.
                 total = (loss * weight).sum()
@@ -337,7 +337,7 @@ class Bank:
     ) -> tuple[Ints, Floats]:
         """Return each plan row's number of correct answers, and the real networks' losses [n] summed over samples."""
         hosts, moments, slots = self._measured_parts(table, rows, acting, plan)
-        shown = self._index(plan.real_rows())
+        real = self._index(plan.real_rows())
         correct = torch.zeros(len(plan.keys), device=self._device, dtype=torch.int64)
         loss = torch.zeros(len(rows), device=self._device, dtype=self._dtype)
         images = split.images(self._dtype)
@@ -345,10 +345,10 @@ class Bank:
         for x, y in zip(torch.split(images, at_once), torch.split(split.y, at_once), strict=True):
             logits = network.logits(x[:, :, :, None], self._spec, hosts, moments, slots, training=False)
             correct += (logits.argmax(2) == y).sum(1)
-            own = logits.index_select(0, shown).flatten(0, 1)  # of the real networks
+            own = logits.index_select(0, real).flatten(0, 1)  # of the real networks
             loss += F.cross_entropy(own, y.repeat(len(rows)), reduction="none").view(len(rows), -1).sum(1)
-        found = torch.cat([correct.double(), loss.double()]).cpu().numpy()
-        return found[: len(correct)].astype(np.int64), found[len(correct) :]
+        results = torch.cat([correct.double(), loss.double()]).cpu().numpy()
+        return results[: len(correct)].astype(np.int64), results[len(correct) :]
 
     def _samples_at_once(self, split: DeviceSplit, hosts: list[int]) -> int:
         """Return how many samples fit one forward pass; `hosts`: number per level. Depends only on shapes and device.

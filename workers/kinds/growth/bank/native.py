@@ -106,12 +106,12 @@ class NativeStep:
         _each(work, n)
         return right, loss
 
-    def _network(self, grown: Grown, memory: _Memory, i: int, there: Bools) -> tuple[binding.NetworkStruct, object]:
-        """Return network i with the seeds that are `there` [S], and objects that must live as long as the network."""
+    def _network(self, grown: Grown, memory: _Memory, i: int, live: Bools) -> tuple[binding.NetworkStruct, object]:
+        """Return network i with the seeds that are `live` [S], and objects that must live as long as the network."""
         row = int(grown.rows[i])
         env = int(grown.envs[i])
         seeds = (binding.SeedStruct * len(self._channels))()
-        for slot in np.flatnonzero(there):
+        for slot in np.flatnonzero(live):
             seeds[self._levels[slot]] = self._seed(grown, memory, row, env, int(slot))
         mean = binding.pointers(rows.address(row) for rows in memory.mean)
         var = binding.pointers(rows.address(row) for rows in memory.var)

@@ -51,8 +51,8 @@ class Places:
     @staticmethod
     def of(rows: Tensor, count: int) -> Places:
         """Return the places of `rows` among `count` rows."""
-        at, there = writers(rows, count)
-        absent = None if len(rows) == count else ~there
+        at, is_written = writers(rows, count)
+        absent = None if len(rows) == count else ~is_written
         return Places(rows, at, absent)
 
     def pick(self, x: Tensor) -> Tensor:
