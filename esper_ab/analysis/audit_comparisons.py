@@ -79,7 +79,7 @@ def _aliasing(history: History, contrast: Contrast, places: Places) -> Iterator[
         f"{difference} cannot be separated from the effects of device and start order: the design does not have full "
         "rank."
     )
-    complete = _still_expected(history, contrast) | places.keys()
+    complete = _expected_replicates(history, contrast) | places.keys()
     if _separated(_places(history.blocks, contrast, complete)):
         sentence = f"{aliased} No look decides before further seeds separate them."
         yield Finding("aliased", "notes", contrast.groups, sentence)
@@ -93,7 +93,7 @@ def _separated(places: Places) -> bool:
     return identified(list(places.values()))
 
 
-def _still_expected(history: History, contrast: Contrast) -> set[int]:
+def _expected_replicates(history: History, contrast: Contrast) -> set[int]:
     """Return the replicates in which all runs of both groups are still expected to finish."""
     coming = set()
     for block in history.blocks:
@@ -161,7 +161,7 @@ def _amounts(history: History, contrast: Contrast, replicates: set[int]) -> Iter
             unequal[name] = f"{a} against {b} {name}"
     remedy = ""
     if list(unequal) == [_STEPS]:
-        remedy = _for_equal_steps(history, contrast)
+        remedy = _equal_steps_setting(history, contrast)
     if remedy:
         sentence = (
             f"{contrast.a} and {contrast.b} trained for equally many episodes, but their lengths depend on the policy: "
@@ -173,7 +173,7 @@ def _amounts(history: History, contrast: Contrast, replicates: set[int]) -> Iter
         yield Finding("amounts", "blocks", contrast.groups, sentence)
 
 
-def _for_equal_steps(history: History, contrast: Contrast) -> str:
+def _equal_steps_setting(history: History, contrast: Contrast) -> str:
     """Return the setting that gives equally many steps if, in one of the groups, the policy ends its episodes."""
     kind = of_kind(history.plan.kind, FindingsKind)
     for group in contrast.groups:

@@ -21,7 +21,7 @@ def belonging(
     Raises UsageError if the audited hosts differ from those of `experiment`, or if none of the rewards was audited.
     """
     learning = [group for group in experiment.groups if group.settings.has_policy]
-    apart = _apart(reward_audit, experiment, learning)
+    apart = _list_differences(reward_audit, experiment, learning)
     if apart:
         raise UsageError(
             f"the audit of --reward-audit used different hosts: {'; '.join(apart)}; audit again with "
@@ -49,7 +49,7 @@ def belonging(
     return own, notes
 
 
-def _apart(reward_audit: RewardAudit, experiment: ResolvedExperiment, learning: list[Group]) -> list[str]:
+def _list_differences(reward_audit: RewardAudit, experiment: ResolvedExperiment, learning: list[Group]) -> list[str]:
     """List the differences between the audited hosts and those of the experiment."""
     asked = reward_audit.question
     audited = {"task": asked.task, "steps": asked.steps, "slots": reward_audit.answer.slots}

@@ -100,14 +100,14 @@ def command(mode: str | None, runs: int, seeds: int, **options: Any) -> None:
 
     words = list(click.get_current_context().meta[ARGUMENTS])
 
-    def again(directory: Path) -> str:
+    def resume_command(directory: Path) -> str:
         named = ["--name", directory.name] if plan.generated else []
         return shell_command("calibrate", *words, *named)
 
     measures = plan.parts[0].plan.design.measures
     margin_is_known = measures.margin is not None or request.value_of("margin") is not None
     path, calibration = calibrate(
-        plan, seeds, named=margin_is_known, watched=not (flags.quiet or flags.json), again=again
+        plan, seeds, named=margin_is_known, watched=not (flags.quiet or flags.json), resume_command=resume_command
     )
     if flags.json:
         click.echo(read_regular(path).decode().strip())

@@ -49,7 +49,7 @@ def command(
     sources = read_sources(folders)
     if are_replications(sources):
         _refuse(context, "control", "alpha", "scores", "figure")
-        return _show_beside(sources, json=output["json"], verbose=output["verbose"])
+        return _show_replications(sources, json=output["json"], verbose=output["verbose"])
     verdicts = compare_sources(sources, Rule(control=control, alpha=alpha))
     click.echo(printed(with_scores(verdicts, read_by_task(scores)), **output), nl=False)
     return status_of(verdicts.comparisons)
@@ -65,7 +65,7 @@ def _refuse(context: click.Context, *names: str) -> None:
             )
 
 
-def _show_beside(sources: Sequence[Source], *, json: bool, verbose: bool) -> int:
+def _show_replications(sources: Sequence[Source], *, json: bool, verbose: bool) -> int:
     """Print the verdicts of experiments that replicate each other, as JSON or text, and return the exit status."""
     from esper_ab.readers.replications import remarks  # with scipy
     from esper_ab.report.content import content

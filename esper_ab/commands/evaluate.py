@@ -74,7 +74,7 @@ def check_whole(policies: Sequence[str]) -> None:
 
     Policies outside their experiment directory, and those whose journal cannot be read, are not checked.
     """
-    for _, history, asked in _by_experiment(policies):
+    for _, history, asked in _group_by_experiment(policies):
         for name, path in asked.items():
             if name not in history.runs or not path.is_file():
                 continue
@@ -90,7 +90,7 @@ def check_whole(policies: Sequence[str]) -> None:
                 )
 
 
-def _by_experiment(policies: Sequence[str]) -> Iterator[tuple[Path, History, dict[str, Path]]]:
+def _group_by_experiment(policies: Sequence[str]) -> Iterator[tuple[Path, History, dict[str, Path]]]:
     """Yield each experiment directory that has a readable journal, with its history and its policies by run name."""
     policies_by_directory: dict[Path, dict[str, Path]] = {}
     for path in map(Path, policies):
@@ -108,7 +108,7 @@ def describe_other_code(policies: Sequence[str]) -> list[str]:
     """
     here = provenance.code()
     lines = []
-    for experiment_dir, history, asked in _by_experiment(policies):
+    for experiment_dir, history, asked in _group_by_experiment(policies):
         trained_by = [state.code for state in code_states(history) if asked.keys() & set(state.runs)]
         key = telling([here, *trained_by])
         others = [named(code) for code in trained_by if code.get(key, "") != here.get(key, "")]

@@ -124,7 +124,7 @@ def _draft(connection: DuckDBPyConnection, table: str, file: Path, form: Format)
         if form == "parquet":
             relation.write_parquet(str(file))
         else:
-            relation.project(", ".join(map(_as_csv, relation.columns))).write_csv(str(file), header=True)
+            relation.project(", ".join(map(_csv_column, relation.columns))).write_csv(str(file), header=True)
     except duckdb.IOException as error:
         full = "No space left" in str(error) or "quota" in str(error)
         number = errno.ENOSPC if full else errno.EIO
@@ -132,7 +132,7 @@ def _draft(connection: DuckDBPyConnection, table: str, file: Path, form: Format)
     return int(connection.execute(f"SELECT count(*) FROM {table}").fetchall()[0][0])
 
 
-def _as_csv(column: str) -> str:
+def _csv_column(column: str) -> str:
     """Return the SQL of a column in a CSV file."""
     if column in _NESTED:
         return f"to_json({column}) AS {column}"

@@ -72,7 +72,7 @@ def _table(experiments: list[Listed]) -> str:
     return "\n".join(lines)
 
 
-def _came_out(verdicts: tuple[str, ...]) -> str:
+def _summarise_verdicts(verdicts: tuple[str, ...]) -> str:
     """Return the verdicts, "a - b: VERDICT", as one cell that fits on a screen.
 
     Each says which group is better or worse than which; if there are many, than how many.
@@ -80,7 +80,7 @@ def _came_out(verdicts: tuple[str, ...]) -> str:
     parted = [_parted(text) for text in verdicts]
     if len(verdicts) <= _MOST_TOLD:
         return "; ".join(_told(a, b, verdict) for a, b, verdict in parted)
-    counts = Counter(_about(a, b, verdict) for a, b, verdict in parted)
+    counts = Counter(_claim_start(a, b, verdict) for a, b, verdict in parted)
     cells = []
     for about, n in counts.most_common():
         if about.endswith(_THAN):
@@ -109,7 +109,7 @@ def _told(a: str, b: str, verdict: str) -> str:
     return claim
 
 
-def _about(a: str, b: str, verdict: str) -> str:
+def _claim_start(a: str, b: str, verdict: str) -> str:
     if verdict not in DIFFERENT:
         return verdict
     comma = "," if ", " in verdict else ""
@@ -134,6 +134,6 @@ def _cells(listed: Listed) -> tuple[str, ...]:
         "" if listed.done is None else f"{int(100 * listed.done)} %",
         _local(listed.last_event),
         ",".join(listed.groups),
-        listed.problem or _came_out(listed.verdicts),
+        listed.problem or _summarise_verdicts(listed.verdicts),
     )
     return tuple(map(visible_line, cells))

@@ -33,7 +33,7 @@ def needed(workers: int, each: int, beside: int) -> int:
 
     `each`: descriptors per worker. `beside`: further descriptors, which the launcher needs.
     """
-    return _in_use() + _OWN + beside + workers * each
+    return _count_open() + _OWN + beside + workers * each
 
 
 def check(workers: int, each: int, beside: int) -> None:
@@ -68,11 +68,11 @@ def reserve() -> AbstractContextManager[None]:
 
 def require(free: int) -> None:
     """Raise OSError (EMFILE) unless `free` descriptors are free."""
-    if resource.getrlimit(resource.RLIMIT_NOFILE)[0] - _in_use() < free:
+    if resource.getrlimit(resource.RLIMIT_NOFILE)[0] - _count_open() < free:
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
 
-def _in_use() -> int:
+def _count_open() -> int:
     return psutil.Process().num_fds() - 1  # minus the one that lists them
 
 

@@ -71,7 +71,7 @@ class WorkerHandle:
     worker: Worker = field(default_factory=_Nobody)
     waits: bool = True  # whether it waits for its turn to start
     delay: Delay | None = None  # None once the worker has been started
-    watched: bool = False  # whether `heard_of` will report its end
+    watched: bool = False  # whether `handle_event` will report its end
     oom: OomWatch | None = None  # counts from its start; None for a worker on another machine
 
     @property
@@ -252,7 +252,7 @@ class Fleet:
     def on_lane(self, lane: str) -> WorkerHandle:
         return self._handles[lane]
 
-    def heard_of(self, descriptor: int) -> list[str]:
+    def handle_event(self, descriptor: int) -> list[str]:
         """Handle an event on `descriptor`, and return the lanes whose workers have ended by themselves.
 
         A worker that has sent its public key on `descriptor` is admitted. Events of earlier incarnations are ignored.
@@ -274,18 +274,18 @@ class Fleet:
         if public:
             self._hub.register(handle.identity, public)
             keys.admit()
-        self._hear_no_more(handle)
+        self._close_keys(handle)
 
-    def _hear_no_more(self, handle: WorkerHandle) -> None:
+    def _close_keys(self, handle: WorkerHandle) -> None:
         keys = handle.worker.keys
         if keys is not None and keys.descriptor >= 0:
-            self._watch_no_more(keys.descriptor, handle, "key")
+            self._unwatch_descriptor(keys.descriptor, handle, "key")
             keys.close()
 
     def _unwatch(self, handle: WorkerHandle) -> None:
         if handle.watched:
-            self._watch_no_more(handle.worker.sentinel, handle, "end")
-            self._hear_no_more(handle)
+            self._unwatch_descriptor(handle.worker.sentinel, handle, "end")
+            self._close_keys(handle)
             handle.watched = False
 
     def _watch(self, descriptor: int, handle: WorkerHandle, what: str) -> None:
@@ -294,7 +294,7 @@ class Fleet:
             self._hub.watch(descriptor, edge_triggered=True)
         self._watching.setdefault(descriptor, {})[handle.order.lane.name, what] = handle
 
-    def _watch_no_more(self, descriptor: int, handle: WorkerHandle, what: str) -> None:
+    def _unwatch_descriptor(self, descriptor: int, handle: WorkerHandle, what: str) -> None:
         watching = self._watching[descriptor]
         del watching[handle.order.lane.name, what]
         if not watching:

@@ -139,13 +139,13 @@ def verdicts(result: Answer, task: str) -> Verdicts:
     compared = compared_in(result, task)
     mark = "exploratory " if result.exploratory else ""
     if result.exploratory and len(compared) > 1 and all(item.verdict is Verdict.NO_INFERENCE for item in compared):
-        card = Card(f"{mark}{Verdict.NO_INFERENCE}", _too_few(result, task, compared))
+        card = Card(f"{mark}{Verdict.NO_INFERENCE}", _describe_too_few_runs(result, task, compared))
         return Verdicts((card,), compared[0].question.scope, where=heading(task))
     cards, shared = cards_of(compared, mark)
     return Verdicts(cards, compared[0].question.scope, shared, heading(task))
 
 
-def _too_few(result: Answer, task: str, compared: Sequence[Comparison]) -> str:
+def _describe_too_few_runs(result: Answer, task: str, compared: Sequence[Comparison]) -> str:
     """Say, for several comparisons of which none has enough runs, what is missing, how they look, and what to do."""
     observations = result.observations
     design = compared[0].design

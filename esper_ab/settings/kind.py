@@ -113,7 +113,7 @@ class SettingsKind(Concern):
 
         Raises UsageError if something is missing on the machine. `eval_episodes` is the requested or chosen number.
         """
-        self.check_on(asked, machine)
+        self.check_preflight(asked, machine)
         devices = resolve_devices(asked, machine, on_cores=self.on_cores)
         self.check_task(asked, task)
         return Resolution(
@@ -124,7 +124,7 @@ class SettingsKind(Concern):
             eval_episodes=eval_episodes,
         )
 
-    def check_on(self, asked: AskedExperiment, machine: Machine) -> None:
+    def check_preflight(self, asked: AskedExperiment, machine: Machine) -> None:
         """Raise UsageError if the runs cannot take turns, or if the preflight found a problem with a group."""
         if asked.takes_turns and asked.sync == "independent":
             raise UsageError(
@@ -134,7 +134,7 @@ class SettingsKind(Concern):
                 " has none: choose one",
             )
         for group in asked.groups:
-            _check_on(group, asked, machine)
+            _check_group_preflight(group, asked, machine)
 
     def check_task(self, asked: AskedExperiment, task: TaskFacts) -> None:
         """Raise UsageError if the settings do not fit the task."""
@@ -184,7 +184,7 @@ def _refuse_reward_as_outcome(outcome: str, group: Group) -> None:
         )
 
 
-def _check_on(group: Group, asked: AskedExperiment, machine: Machine) -> None:
+def _check_group_preflight(group: Group, asked: AskedExperiment, machine: Machine) -> None:
     """Raise UsageError if the machine's preflight found a problem with a group."""
     settings = group.settings
     mode = settings.reward.mode

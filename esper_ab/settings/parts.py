@@ -53,7 +53,7 @@ def parse_parts(request: Request) -> tuple[Part, ...]:
     tasks = _tasks(request)
     cells = grid(request.grid)
     if len(tasks) < 2 and not cells:
-        _refuse_for_one(tasks, request)
+        _refuse_joint_settings(tasks, request)
         return (Part(name="", asked=parse(request)),)
     named = [(task, cell) for task in tasks or ("",) for cell in cells or ((),)]
     names = [", ".join((*([task] if len(tasks) > 1 else ()), *cell)) for task, cell in named]
@@ -64,11 +64,13 @@ def parse_parts(request: Request) -> tuple[Part, ...]:
     for name, (task, cell) in zip(names, named, strict=True):
         try:
             asked = parse(
-                _of_part(request, task, [assignment for text in cell for assignment in varied[text].values()], margins)
+                _request_part(
+                    request, task, [assignment for text in cell for assignment in varied[text].values()], margins
+                )
             )
         except UsageError as error:
             raise UsageError(f"{name}: ", *error.args) from None
-        _refuse_alone(asked)
+        _refuse_single_part_settings(asked)
         if len(asked.groups) < 2:
             only = asked.groups[0].name
             raise UsageError(SettingName("groups", only), ": a verdict over several tasks or cells needs another group")
@@ -160,7 +162,7 @@ def _margins(request: Request, tasks: Sequence[str]) -> dict[str, float]:
         raise UsageError(f"--margin {text}: a size must be a number, as in --margin {tasks[0] or 'digits'}=2") from None
 
 
-def _of_part(request: Request, task: str, cell: Iterable[Assignment], margins: Mapping[str, float]) -> Request:
+def _request_part(request: Request, task: str, cell: Iterable[Assignment], margins: Mapping[str, float]) -> Request:
     """Return the request with the settings of one part."""
     flags: dict[str, object] = {"task": task} if task else {}
     if (margin := margins.get(task, margins.get(""))) is not None:
@@ -175,7 +177,7 @@ def _of_part(request: Request, task: str, cell: Iterable[Assignment], margins: M
     return replace(request, weak={**request.weak, **own}, strong=strong, tasks=(), by_task={}, margins="")
 
 
-def _refuse_for_one(tasks: Sequence[str], request: Request) -> None:
+def _refuse_joint_settings(tasks: Sequence[str], request: Request) -> None:
     if request.by_task:
         raise UsageError(f"[tasks.{tasks[0]}] is only for several tasks, but there is one; set its keys at the top")
     if request.margins:
@@ -184,7 +186,7 @@ def _refuse_for_one(tasks: Sequence[str], request: Request) -> None:
         raise UsageError("--scores describes several tasks together; name them, as in --task digits,mixture")
 
 
-def _refuse_alone(asked: AskedExperiment) -> None:
+def _refuse_single_part_settings(asked: AskedExperiment) -> None:
     for key, field in FIELDS.items():
         if field.spec.alone and getattr(asked, key) != field.default:
             named = SettingName("seeds", "auto") if key == "open_ended" else SettingName(field.flag)

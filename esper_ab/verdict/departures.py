@@ -32,12 +32,12 @@ def next_step(plan: AnalysisPlan, observations: Observations, progress: PlanProg
     for task, group in product(plan.tasks, plan.groups):
         if any(group in contrast.groups and contrast.task in (task, MEAN) for contrast in needed):
             seeds = [seed for seed in plan.replicates[: coming[0]] if (group, task, seed) not in observations.cells]
-            missing.setdefault(listed_short(seeds), []).append(f"{group}{_in_task(task)}")
+            missing.setdefault(listed_short(seeds), []).append(f"{group}{_task_suffix(task)}")
     runs = "; ".join(f"{seeds} of {listed_short(groups)}" for seeds, groups in missing.items() if seeds)
     return f"The next look is after {coming[0]} seeds: run {runs}."
 
 
-def _in_task(task: str) -> str:
+def _task_suffix(task: str) -> str:
     return f" in {task}" if task else ""
 
 
@@ -79,7 +79,7 @@ def _gaps_in_order(plan: AnalysisPlan, observations: Observations, cells: Cells)
             missing = [name for name, done in zip(plan.replicates[:last], is_done[:last], strict=True) if not done]
             if missing:
                 yield (
-                    f"Out of order: {group}{_in_task(task)} has no run of {observations.pair_column} "
+                    f"Out of order: {group}{_task_suffix(task)} has no run of {observations.pair_column} "
                     f"{listed_short(missing)} but has later ones. Runs after a gap do not count; enter a failed run as "
                     "a row with an empty outcome."
                 )
@@ -102,6 +102,6 @@ def _unused_runs(plan: AnalysisPlan, cells: Cells, progress: PlanProgress) -> It
             later = [name for name in plan.replicates[end:] if (group, task, name) in cells]
             if later:
                 yield (
-                    f"Not used: {group}{_in_task(task)} has runs beyond its first {end} seeds, at which all its "
+                    f"Not used: {group}{_task_suffix(task)} has runs beyond its first {end} seeds, at which all its "
                     f"comparisons had been decided ({listed_short(later)})."
                 )

@@ -325,35 +325,6 @@ def test_only_known_modules_write_read_or_import_by_name(rule, known):
     assert {name.removeprefix("esper_ab/") for name in breaking(rule)} == known.keys()
 
 
-# Words that fit any value, so they do not say what a variable holds.
-VAGUE_NAMES = {"also", "found", "more", "one", "said", "shown", "there", "told"}
-
-
-def _vague_names(source: str) -> list[str]:
-    """Vague names of parameters, variables and attributes of `self`; fields of structs are keys of JSON, so exempt."""
-    tree = ast.parse(source)
-    bodies = [node.body for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
-    fields = {statement.target for body in bodies for statement in body if isinstance(statement, ast.AnnAssign)}
-    names = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.arg):
-            names.append(node.arg)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node not in fields:
-            names.append(node.id)
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-            names.append(node.attr)
-    return [name for name in names if name in VAGUE_NAMES]
-
-
-@pytest.mark.parametrize(
-    "example", ["for one in x: pass", "def f(told): pass", "def f():\n more: int = 1", "x.said = 1"]
-)
-def test_a_variable_says_what_it_holds(example):
-    assert _vague_names(example)
-    assert not _vague_names("class Preview:\n    more: int")
-    assert breaking(_vague_names) == set()
-
-
 def test_no_class_name_is_defined_twice():
     """Across both packages; scripts and tests are exempt."""
     defined = Counter(

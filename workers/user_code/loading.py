@@ -57,8 +57,8 @@ def load(what: str, place: str) -> UserCode:
         module = load_module(what, place)
         file = _file(module)
         if file is None:
-            return _of(module, Path(), [])
-        return _of(module, file.parent, [file])
+            return _make_user_code(module, Path(), [])
+        return _make_user_code(module, file.parent, [file])
     path = Path(place).resolve()
     if not path.is_file():
         raise ValueError(f"{what}: no file {str(path)!r}")
@@ -67,7 +67,7 @@ def load(what: str, place: str) -> UserCode:
         module = _execute(what, path, root, path)
     _keep(module, beside, [root])
     files = {_file(neighbour) for neighbour in beside.values()} - {None, path}
-    return _of(module, root, [path, *sorted(filter(None, files))])
+    return _make_user_code(module, root, [path, *sorted(filter(None, files))])
 
 
 def load_copy(what: str, place: str, folder: Path, file: str) -> UserCode:
@@ -81,7 +81,7 @@ def load_copy(what: str, place: str, folder: Path, file: str) -> UserCode:
     with _importable(folder, instead_of=root) as beside:
         module = _execute(what, folder / file, folder, original)
     _keep(module, beside, [folder, root.resolve()])
-    return _of(module, folder, _copied(folder))
+    return _make_user_code(module, folder, _copied(folder))
 
 
 def _keep(module: ModuleType, beside: dict[str, ModuleType], folders: Sequence[Path]) -> None:
@@ -230,7 +230,7 @@ def numbers(what: str, function: Callable[..., Any], arguments: tuple[Any, ...],
     return values.astype(np.float64)  # a copy: the function may write into its array at the next step
 
 
-def _of(module: ModuleType, root: Path, paths: list[Path]) -> UserCode:
+def _make_user_code(module: ModuleType, root: Path, paths: list[Path]) -> UserCode:
     files = tuple(path.relative_to(root).as_posix() for path in paths)
     sha256 = source_sha256(root, files) if files else ""
     return UserCode(module=module, root=root, files=files, sha256=sha256)
@@ -248,12 +248,12 @@ def _execute(what: str, path: Path, root: Path, file_name: Path) -> ModuleType:
     """Execute a file as a module of its package, or on its own with `file_name` as its `__file__`."""
     name = ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
     in_package = path.parent != root
-    if in_package and _is_of(root, name):
+    if in_package and _belongs_to_package(root, name):
         return load_module(what, name)
-    return _load_alone(what, path, file_name)
+    return _load_standalone(what, path, file_name)
 
 
-def _is_of(root: Path, name: str) -> bool:
+def _belongs_to_package(root: Path, name: str) -> bool:
     """Return whether module `name` belongs to the package in `root`; an installed namesake takes precedence."""
     top = name.partition(".")[0]
     spec = importlib.util.find_spec(top)
@@ -274,7 +274,7 @@ def _importable(root: Path, instead_of: Path) -> Iterator[dict[str, ModuleType]]
         path = list(sys.path)
         bytecode = sys.dont_write_bytecode
         before = dict(sys.modules)
-        for name in _lying_in(instead_of, before):
+        for name in _list_modules_below(instead_of, before):
             del sys.modules[name]
         visible = [entry for entry in path if Path(entry).resolve() != instead_of]
         installed = without_working_directory(visible)
@@ -286,14 +286,14 @@ def _importable(root: Path, instead_of: Path) -> Iterator[dict[str, ModuleType]]
             yield beside
         finally:
             new = {name: module for name, module in list(sys.modules.items()) if before.get(name) is not module}
-            beside.update({name: sys.modules.pop(name) for name in _lying_in(root, new)})
+            beside.update({name: sys.modules.pop(name) for name in _list_modules_below(root, new)})
             sys.modules.update({name: module for name, module in before.items() if name not in sys.modules})
             sys.path[:] = path
             sys.dont_write_bytecode = bytecode
             importlib.invalidate_caches()
 
 
-def _lying_in(root: Path, modules: Mapping[str, ModuleType]) -> list[str]:
+def _list_modules_below(root: Path, modules: Mapping[str, ModuleType]) -> list[str]:
     """Return names of the `modules` found in `root`, but not in a folder of sys.path below `root`, such as a .venv."""
     here = f"{root}{os.sep}"
     below = tuple(f"{entry}{os.sep}" for entry in sys.path if entry.startswith(here))
@@ -315,7 +315,7 @@ def _file(module: ModuleType) -> Path | None:
     return Path(file).resolve() if isinstance(file, str) else None
 
 
-def _load_alone(what: str, path: Path, file_name: Path) -> ModuleType:
+def _load_standalone(what: str, path: Path, file_name: Path) -> ModuleType:
     # The name is unique, so a user's "numpy.py" shadows nothing. It is registered for dataclasses, which look it up.
     name = "user_reward_" + hashlib.blake2b(str(path).encode(), digest_size=8).hexdigest()
     loader = SourceFileLoader(name, str(path))

@@ -94,16 +94,16 @@ class Losses:
         self._warn(loss, ends=ends)
         self._liveness.forget(worker.identity)
         if run is None or not worker.greeted:
-            return self._outside_a_run(loss)
+            return self._handle_outside_run(loss)
         if run.evaluation is not None:
             worker.run = None
             return None
         if loss.blameless:
             self._blocks.died(run)
-            return self._outside_a_run(loss)
+            return self._handle_outside_run(loss)
         if ends:
             return self._end(loss, run)
-        return self._in_run(loss, run)
+        return self._handle_in_run(loss, run)
 
     def _is_hopeless(self, loss: Loss) -> bool:
         """True if every run would fail as this one did, as far as one can tell before any replicate is complete."""
@@ -116,7 +116,7 @@ class Losses:
         is_repeated = False
         if loss.run is not None:
             account = f"{loss.how}\n{loss.fault.traceback or loss.log}"
-            is_repeated = self._deaths.alike(loss.run.ref.name, account)
+            is_repeated = self._deaths.record_account(loss.run.ref.name, account)
         if ends:
             return
         if is_repeated:
@@ -124,8 +124,8 @@ class Losses:
         else:
             self._out.do(commands.Warn(loss.account))
 
-    def _outside_a_run(self, loss: Loss) -> EsperError | None:
-        if self._deaths.outside(loss.worker.lane):
+    def _handle_outside_run(self, loss: Loss) -> EsperError | None:
+        if self._deaths.count_outside_run(loss.worker.lane):
             return loss.kind(f"{loss.account}\nthat was the third time in a row")
         return None
 
@@ -139,9 +139,9 @@ class Losses:
             return loss.kind(self._giving_up.give_all_up(run, loss.account))
         return loss.kind(loss.account)
 
-    def _in_run(self, loss: Loss, run: RunHistory) -> Dropped | None:
+    def _handle_in_run(self, loss: Loss, run: RunHistory) -> Dropped | None:
         self._blocks.died(run)
-        too_often = self._deaths.in_run(run.ref.name, run.recorded)
+        too_often = self._deaths.count_in_run(run.ref.name, run.recorded)
         error = loss.kind(loss.account)
         if not loss.fault.retryable:
             return Dropped(run=run, deaths=1, how=loss.how, error=error)
@@ -165,7 +165,7 @@ class Losses:
         if times == 1:
             self._out.do(commands.Warn(failures.first(run.ref, failure)))
         self._blocks.died(run)
-        too_often = self._deaths.in_run(run.ref.name, run.recorded)
+        too_often = self._deaths.count_in_run(run.ref.name, run.recorded)
         if not too_often and loss.fault.retryable and times == 1:
             return None
         dropped = Dropped(run=run, deaths=times, how=failure.how, error=failure.kind(failure.account))

@@ -26,7 +26,7 @@ class GymnasiumNotes(NotesKind):
     def on_environments(self, experiment: ResolvedExperiment, machine: Machine) -> Iterator[str]:
         """Yield a note on action bounds that do not fit a policy's initial distribution."""
         if any(group.settings.has_policy for group in experiment.groups):
-            yield from _on_actions(machine.task(experiment.task).action_bounds)
+            yield from _note_action_bounds(machine.task(experiment.task).action_bounds)
 
     def on_learning(self, experiment: ResolvedExperiment) -> Iterator[str]:
         """Yield a note if only some groups train on the outcome itself."""
@@ -39,7 +39,7 @@ class GymnasiumNotes(NotesKind):
             )
 
 
-def _on_actions(bounds: Sequence[tuple[float, float] | None]) -> Iterator[str]:
+def _note_action_bounds(bounds: Sequence[tuple[float, float] | None]) -> Iterator[str]:
     misfits = []
     for dimension, both in enumerate(bounds):
         if both is None:

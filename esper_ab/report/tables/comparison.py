@@ -152,10 +152,10 @@ def _deciding(comparison: Comparison) -> Iterator[Row]:
     counted = comparison.counted(comparison.used)
     yield "effect (deciding)", f"{design.difference(comparison.estimate)}{lower}, {counted} used"
     if comparison.low is not None and comparison.high is not None:
-        yield str(comparison.level), _within(design, comparison.low, comparison.high)
+        yield str(comparison.level), _format_interval(design, comparison.low, comparison.high)
     low, high, level = comparison.simultaneous
     if low is not None and high is not None and len(design.comparisons) > 1:
-        yield str(level), f"{_within(design, low, high)}, with those of all comparisons at once"
+        yield str(level), f"{_format_interval(design, low, high)}, with those of all comparisons at once"
     effect = comparison.effect
     if isinstance(effect, Proportions):
         counts = f"{effect.ones_a} of {effect.runs_a} against {effect.ones_b} of {effect.runs_b} runs"
@@ -174,7 +174,7 @@ def _deciding(comparison: Comparison) -> Iterator[Row]:
         yield f"order {position.position} against 0", f"{design.difference(position.mean)}, {interval}"
 
 
-def _within(design: Design, low: float, high: float) -> str:
+def _format_interval(design: Design, low: float, high: float) -> str:
     return design.outcome.difference(_span(design, low, high))
 
 

@@ -86,7 +86,7 @@ class Place:
             observation, reward, terminated, truncated, info = returned
             self.seen[:] = self._codec.flat(observation)
             earned = float(reward)
-            copied_info = _apart(dict(info)) if info else {}
+            copied_info = _copy_value(dict(info)) if info else {}
             over = bool(terminated or truncated)
         except OSError:
             raise
@@ -110,14 +110,14 @@ def _leave(env: Env, whole: Env) -> None:
     _in_use.discard(id(whole))
 
 
-def _apart(value: Any) -> Any:
+def _copy_value(value: Any) -> Any:
     """Return an environment's value with containers and arrays copied, so that neither side modifies the other's."""
     if isinstance(value, np.ndarray):
         return value.copy()
     if type(value) is dict:
-        return {key: _apart(item) for key, item in value.items()}
+        return {key: _copy_value(item) for key, item in value.items()}
     if type(value) in (list, tuple):
-        return type(value)(map(_apart, value))
+        return type(value)(map(_copy_value, value))
     return value
 
 

@@ -48,7 +48,7 @@ from workers.kinds.trainer.idling import IDLE_LIMITS, IdleLimits, Watch, idle_wo
 from workers.kinds.trainer.named_files import named_files
 from workers.kinds.trainer.possible_outcome import refuse_impossible, refuse_other_unit
 from workers.kinds.trainer.script import read_outcome
-from workers.kinds.trainer.seed_effect import Numbers, apart, is_in_doubt, refuse_no_effect
+from workers.kinds.trainer.seed_effect import Numbers, is_in_doubt, refuse_no_effect, relative_difference
 from workers.kinds.trainer.trial import Trial, Tried
 
 _SEEDS = 3  # seeds to try before equal results count as one run, because two seeds may both reach a task's maximum
@@ -65,8 +65,8 @@ def rehearse(
     """Load and rehearse a trainer, whose outcome is declared as `measure`; a fault becomes the answer's `problem`."""
     try:
         if is_command(question.reference):
-            return _of_command(question, measure, doing, limits)
-        return _of_python(question, measure, doing, limits)
+            return _rehearse_command(question, measure, doing, limits)
+        return _rehearse_python(question, measure, doing, limits)
     except (ValueError, OSError) as error:
         return TrainerFacts(problem=" ".join(str(error).split()))
 
@@ -208,7 +208,7 @@ class _PythonTrials:
         return bool(self.pins["CUDA_VISIBLE_DEVICES"])
 
 
-def _of_python(question: TrainerQuestion, measure: Measure, doing: Doing, limits: IdleLimits) -> TrainerFacts:
+def _rehearse_python(question: TrainerQuestion, measure: Measure, doing: Doing, limits: IdleLimits) -> TrainerFacts:
     doing(f"loading {question.reference}")
     trainer, code = module.load(question.reference)
     settings = _settings_of_groups(trainer, question)
@@ -349,7 +349,7 @@ class _Command:
         return outcome
 
 
-def _of_command(question: TrainerQuestion, measure: Measure, doing: Doing, limits: IdleLimits) -> TrainerFacts:
+def _rehearse_command(question: TrainerQuestion, measure: Measure, doing: Doing, limits: IdleLimits) -> TrainerFacts:
     name = read_source(question.outcome).key
     files = named_files(question.reference, question.directory, question.groups.values())
     sha256 = source_sha256(Path(question.directory), files)
@@ -380,7 +380,7 @@ def _of_command(question: TrainerQuestion, measure: Measure, doing: Doing, limit
         sha256=sha256,
         evaluations=1,
         ends_idle=question.ends_idle,
-        repeats=apart(repeats, name) == 0.0,
+        repeats=relative_difference(repeats, name) == 0.0,
         resumption="anew",
         shortened=_text(question.rehearsal),
         point_s=took_s,

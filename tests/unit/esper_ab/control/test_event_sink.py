@@ -103,7 +103,7 @@ def warned():
 @pytest.fixture
 def room(tmp_path, warned):
     found = DiskSpaceWait(tmp_path, warned.append)
-    assert found.await_for(lambda: None) is None  # the first line of this process
+    assert found.retry_until_room(lambda: None) is None  # the first line of this process
     return found
 
 
@@ -136,7 +136,7 @@ def test_what_was_given_up_is_tried_once_more_and_not_waited_for(room):
 
     for _ in range(2):
         with pytest.raises(DiskFull):
-            with_limit(room, 0.0).await_for(write)
+            with_limit(room, 0.0).retry_until_room(write)
     assert len(tries) == 2
 
 
@@ -145,4 +145,4 @@ def test_without_a_line_there_is_nothing_to_resume(tmp_path):
         raise DiskFull("no space")
 
     with pytest.raises(DiskFull, match=r"free some space, then run the command again$"):
-        with_limit(DiskSpaceWait(tmp_path, print), 0.0).await_for(full)
+        with_limit(DiskSpaceWait(tmp_path, print), 0.0).retry_until_room(full)

@@ -164,7 +164,7 @@ class Bank:
 
     # --- which rows hold what ---------------------------------------------------------------------------------------
 
-    def _seeds_in(self, table: SeedTable, slot: int, rows: Ints, on: Bools) -> SlotSeeds:
+    def _slot_seeds(self, table: SeedTable, slot: int, rows: Ints, on: Bools) -> SlotSeeds:
         """Return the seeds of `slot` that are `on` [R], for the activation rows that belong to bank rows `rows` [R]."""
         envs = self.envs[rows]
         blueprint = np.where(on & np.isin(table.stage[envs, slot], _IN_FORWARD), table.blueprint[envs, slot], -1)
@@ -203,9 +203,9 @@ class Bank:
         """
         self.settle()
         if self._native is not None:
-            takes_part = self._in_forward(table, rows) >= 0
+            takes_part = self._forward_blueprints(table, rows) >= 0
             return self._native.train(self._grown(table, rows), takes_part, split, order)
-        held = self._in_forward(table, rows)  # [n, S]
+        held = self._forward_blueprints(table, rows)  # [n, S]
         if held.size:
             arranged = np.lexsort(held.T[::-1])  # the first slot's groups together
         else:
@@ -217,7 +217,7 @@ class Bank:
     def _grown(self, table: SeedTable, rows: Ints) -> Grown:
         return Grown(self.host, self.statistics, self._seeds, table, self.envs[rows], rows)
 
-    def _in_forward(self, table: SeedTable, rows: Ints) -> Ints:
+    def _forward_blueprints(self, table: SeedTable, rows: Ints) -> Ints:
         """Return [n, S], the blueprint of each seed in the forward pass of bank rows `rows`; -1 where there is none."""
         envs = self.envs[rows]
         return np.where(np.isin(table.stage[envs], _IN_FORWARD), table.blueprint[envs], -1)
@@ -227,7 +227,7 @@ class Bank:
         index = self._index(rows)
         slots = {}
         for slot, level in enumerate(self._levels):
-            seeds = self._seeds_in(table, slot, rows, np.ones(len(rows), dtype=bool))
+            seeds = self._slot_seeds(table, slot, rows, np.ones(len(rows), dtype=bool))
             unused = self._gate_size(slot) if seeds.blend.ungated is None else 0  # parameters of gates
             loans = [group.stack.borrow(group.members, group.trained, unused) for group in seeds.groups]
             slots[level] = seeds, loans
@@ -386,7 +386,7 @@ class Bank:
                 slot = self._levels.index(level)
                 widening = plan.slots[slot]
                 current = widening.env
-                seeds = self._seeds_in(table, slot, rows[current], widening.on & acting[current, slot])
+                seeds = self._slot_seeds(table, slot, rows[current], widening.on & acting[current, slot])
                 params = [group.stack.read(group.members) for group in seeds.groups]
                 parents = self._index(widening.parent) if widening.widens else None
                 slots[level] = Slot(seeds, params, parents)

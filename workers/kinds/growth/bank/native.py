@@ -200,11 +200,11 @@ class _Memory:
     def __init__(self, grown: Grown, each: list[int]) -> None:
         self.mean = [_Rows(s.mean, c) for s, c in zip(grown.statistics, each, strict=True)]
         self.var = [_Rows(s.var, c) for s, c in zip(grown.statistics, each, strict=True)]
-        self.host = self._of(grown.host)
-        self.seeds = {key: self._of(stack) for key, stack in grown.seeds.items()}
+        self.host = self._rows_and_momentum(grown.host)
+        self.seeds = {key: self._rows_and_momentum(stack) for key, stack in grown.seeds.items()}
 
     @staticmethod
-    def _of(stack: Stack) -> tuple[_Rows, _Rows]:
+    def _rows_and_momentum(stack: Stack) -> tuple[_Rows, _Rows]:
         return _Rows(stack.values, stack.width), _Rows(stack.momentum, stack.width)
 
 

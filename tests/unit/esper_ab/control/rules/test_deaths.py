@@ -10,20 +10,24 @@ from esper_ab.control.rules.deaths import Deaths
 def test_a_run_is_given_up_at_the_last_death_without_progress_and_not_before(milestones, most):
     deaths = Deaths(most)
     for n, milestone in enumerate(milestones):
-        assert deaths.in_run("a/0", milestone) == (milestones[: n + 1].count(milestone) >= most)
+        assert deaths.count_in_run("a/0", milestone) == (milestones[: n + 1].count(milestone) >= most)
 
 
 def test_deaths_without_a_run_count_until_the_worker_gets_somewhere():
     deaths = Deaths(3)
-    assert [deaths.outside("cpu:0"), deaths.outside("cpu:1"), deaths.outside("cpu:0")] == [False] * 3
-    deaths.got_on("cpu:0")
-    assert [deaths.outside("cpu:0") for _ in range(3)] == [False, False, True]
+    assert [
+        deaths.count_outside_run("cpu:0"),
+        deaths.count_outside_run("cpu:1"),
+        deaths.count_outside_run("cpu:0"),
+    ] == [False] * 3
+    deaths.reset_lane("cpu:0")
+    assert [deaths.count_outside_run("cpu:0") for _ in range(3)] == [False, False, True]
 
 
 def test_three_replicates_given_up_for_one_reason_whatever_its_numbers():
     deaths = Deaths(3)
     reasons = ("no sign of life for 61 s", "was killed", "no sign of life for 75 s", "no sign of life for 103 s")
-    assert [deaths.gave_up(reason) for reason in reasons] == [False, False, False, True]
+    assert [deaths.count_given_up(reason) for reason in reasons] == [False, False, False, True]
 
 
 def test_an_account_is_the_same_whatever_its_numbers_and_only_within_one_run():

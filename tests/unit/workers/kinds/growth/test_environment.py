@@ -78,7 +78,7 @@ def threads(env: GrowthEnv, *alive: int) -> list[tuple[list[int], threading.Thre
     def work(bank, data, rows):
         return [(np.arange(len(rows)), threading.current_thread())]
 
-    return [(envs.tolist(), thread) for envs, thread in env._on_every_context(work, np.isin(range(ENVS), alive))]
+    return [(envs.tolist(), thread) for envs, thread in env._call_per_bank(work, np.isin(range(ENVS), alive))]
 
 
 def test_devices_that_are_no_cpu_work_at_the_same_time_and_results_come_in_order() -> None:
@@ -89,7 +89,7 @@ def test_devices_that_are_no_cpu_work_at_the_same_time_and_results_come_in_order
         both.wait()
         return [(np.arange(len(rows)), rows.tolist())]
 
-    found = elsewhere()._on_every_context(work, np.array([True, True, True, False, False]))
+    found = elsewhere()._call_per_bank(work, np.array([True, True, True, False, False]))
     assert [(envs.tolist(), rows) for envs, rows in found] == [([0, 2], [0, 1]), ([1], [0])]
 
 
@@ -107,7 +107,7 @@ def test_an_error_on_one_device_is_the_run_s(there) -> None:
             raise ValueError("on the second")
 
     with pytest.raises(ValueError, match="on the second"):
-        there()._on_every_context(work, np.ones(ENVS, bool))
+        there()._call_per_bank(work, np.ones(ENVS, bool))
 
 
 FAMILY = replace(
