@@ -90,9 +90,9 @@ def _plan_joint_analysis(plan: CampaignPlan) -> AnalysisPlan:
         design = part.plan.design
         scales.append(Scale(task=part.name, outcome=design.outcome, margin=design.margin, worst=design.worst))
     first = plan.parts[0].plan.experiment
-    seeds = tuple(map(str, range(first.seeds)))
+    replicates = tuple(map(str, range(first.seeds)))
     rule = Rule(control=first.control, alpha=plan.campaign.parts[0].asked.alpha, looks=first.looks)
-    return make_plan(plan.groups, seeds, tuple(scales), rule)
+    return make_plan(plan.groups, replicates, tuple(scales), rule)
 
 
 def _scores(asked: str, plan: AnalysisPlan) -> dict[str, tuple[float, float]]:

@@ -51,10 +51,10 @@ def _margin_lines(calibration: Calibration) -> list[str]:
     if calibration.margin_named or not calibration.power:
         return []
     margin = calibration.outcome.difference(f"{calibration.margin:g}")
-    seeds = max(calibration.planned, LEAST_PAIRS)
+    replicates = max(calibration.planned, LEAST_PAIRS)
     return [
         "",
-        f"No margin was named. {seeds} seeds can find a difference of {margin} with 80 % power, if pairs are "
+        f"No margin was named. {replicates} seeds can find a difference of {margin} with 80 % power, if pairs are "
         "uncorrelated; the table uses this margin. Name the smallest difference worth acting on; a much smaller margin "
         "needs more seeds.",
     ]

@@ -59,8 +59,8 @@ def _seeds_needed(tables: Sequence[PowerTable]) -> str:
     return f"{fewest} to {most} seeds, depending on how similar the two runs of a pair are"
 
 
-def _name_count(seeds: int) -> str:
-    return _count(None if seeds > MOST_NAMED else seeds)
+def _name_count(replicates: int) -> str:
+    return _count(None if replicates > MOST_NAMED else replicates)
 
 
 def _describe_episodes(answer: PowerAnswer, margin: str) -> list[str]:

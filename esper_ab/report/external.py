@@ -149,8 +149,8 @@ def _describe_too_few_runs(result: Answer, task: str, compared: Sequence[Compari
     """Say, for several comparisons of which none has enough runs, what is missing, how they look, and what to do."""
     observations = result.observations
     design = compared[0].design
-    by_seed = observations.pair_column != POSITION and compared[0].samples is None
-    unit = observations.pair_column if by_seed else "run"
+    has_pairs = observations.pair_column != POSITION and compared[0].samples is None
+    unit = observations.pair_column if has_pairs else "run"
     values = {group: _values(result, group, task) for group in result.design.groups}
     most = max(map(len, values.values()))
     none_has = "No group has" if most < LEAST_PAIRS else "No two of the compared groups share"

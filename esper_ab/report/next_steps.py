@@ -78,7 +78,7 @@ def _enough_pairs(content: Content) -> Iterator[Item]:
         yield Item(f"Fix what made {failed[0]} fail; its log:", shell_command("logs", content.place, failed[0]))
     yield Item(
         f"Launch it again with {LEAST_PAIRS} seeds or more; twice as many are better.",
-        _relaunch_command(content, "larger", seeds=2 * LEAST_PAIRS),
+        _relaunch_command(content, "larger", replicates=2 * LEAST_PAIRS),
     )
 
 
@@ -94,7 +94,7 @@ def _more_pairs(content: Content) -> Iterator[Item]:
         yield Item(
             f"A difference of {design.margin_words} had become unlikely. To show that no difference is as large, "
             "launch it again without --futility; to find a smaller difference, name a smaller margin (--margin).",
-            _relaunch_command(content, "whole", "--futility", "0", seeds=replicates),
+            _relaunch_command(content, "whole", "--futility", "0", replicates=replicates),
         )
         return
     few = [item.used for item in open_ones if item.small_from]
@@ -103,7 +103,7 @@ def _more_pairs(content: Content) -> Iterator[Item]:
         replicates = content.history.replicates + max(0, LEAST_EQUIVALENCE_PAIRS - min(few))
         yield Item(
             f"With {LEAST_EQUIVALENCE_PAIRS} pairs a difference may be called smaller than the margin.",
-            _relaunch_command(content, "larger", seeds=replicates),
+            _relaunch_command(content, "larger", replicates=replicates),
         )
         return
     constants = [item.constant for item in open_ones if item.constant and not item.unmoved]
@@ -190,7 +190,7 @@ def _extend_or_launch(content: Content, extended: int | None, anew: int, purpose
 
     `extended`: the pairs needed with an extension; None if the experiment cannot be extended.
     """
-    launch = _relaunch_command(content, "larger", seeds=anew)
+    launch = _relaunch_command(content, "larger", replicates=anew)
     fresh = Item(f"Launch it again with {anew} seeds {purpose}.", launch)
     if extended is None:
         yield fresh
@@ -215,17 +215,17 @@ def _pairs_to_detect(item: Comparison) -> tuple[int | None, int] | None:
     return item.pairs_needed.pairs, anew.pairs
 
 
-def _relaunch_command(content: Content, suffix: str, *flags: str, seeds: int | None = None) -> str:
+def _relaunch_command(content: Content, suffix: str, *flags: str, replicates: int | None = None) -> str:
     """Write the command for the same settings with other `flags`; named looks are replaced if the seeds change.
 
     The new plan has other randomness: runs whose outcomes led to it must not count in it.
     """
     experiment = content.experiment
     flags = (*flags, "--rng-seed", str(experiment.rng_seed + 1))
-    if seeds is not None:
-        flags = ("--seeds", str(seeds), *flags)
+    if replicates is not None:
+        flags = ("--seeds", str(replicates), *flags)
         if experiment.looks:
-            looks = default_looks(seeds) if len(experiment.looks) > 1 else (seeds,)
+            looks = default_looks(replicates) if len(experiment.looks) > 1 else (replicates,)
             flags = (*flags, "--looks", ",".join(map(str, looks)))
     config = f"{content.place}/experiment.toml"
     return shell_command("launch", config, *flags, "--name", _next_name(experiment.name, suffix))

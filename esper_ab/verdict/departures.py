@@ -28,12 +28,13 @@ def next_step(plan: AnalysisPlan, observations: Observations, progress: PlanProg
     coming = [look for look in plan.design.looks if look > progress.complete]
     if not needed or not coming:
         return ""
-    missing: dict[str, list[str]] = {}  # by seeds: the groups, with their tasks, that lack these
+    missing: dict[str, list[str]] = {}  # by a list of replicates: the groups, with their tasks, that lack these
     for task, group in product(plan.tasks, plan.groups):
         if any(group in contrast.groups and contrast.task in (task, MEAN) for contrast in needed):
-            seeds = [seed for seed in plan.replicates[: coming[0]] if (group, task, seed) not in observations.cells]
-            missing.setdefault(listed_short(seeds), []).append(f"{group}{_task_suffix(task)}")
-    runs = "; ".join(f"{seeds} of {listed_short(groups)}" for seeds, groups in missing.items() if seeds)
+            wanted = plan.replicates[: coming[0]]
+            lacking = [replicate for replicate in wanted if (group, task, replicate) not in observations.cells]
+            missing.setdefault(listed_short(lacking), []).append(f"{group}{_task_suffix(task)}")
+    runs = "; ".join(f"{replicates} of {listed_short(groups)}" for replicates, groups in missing.items() if replicates)
     return f"The next look is after {coming[0]} seeds: run {runs}."
 
 

@@ -138,14 +138,14 @@ def _forms_pairs(observations: Observations, contrasts: Sequence[Contrast]) -> b
 
     Raises UsageError if the groups of some comparisons share seeds and those of others share none.
     """
-    seeds: dict[tuple[str, str], set[str]] = {}  # by group and task
+    replicates: dict[tuple[str, str], set[str]] = {}  # by group and task
     for row in observations.rows:
-        seeds.setdefault((row.group, row.task), set()).add(row.replicate)
+        replicates.setdefault((row.group, row.task), set()).add(row.replicate)
     sharing = False
     apart = []
     for contrast in contrasts:
-        a = seeds.get((contrast.a, contrast.task), set())
-        b = seeds.get((contrast.b, contrast.task), set())
+        a = replicates.get((contrast.a, contrast.task), set())
+        b = replicates.get((contrast.b, contrast.task), set())
         if a & b:
             sharing = True
         elif a and b:

@@ -13,7 +13,7 @@ from esper_ab.design.design import Contrast
 from esper_ab.verdict.copies import ASKED
 from esper_ab.verdict.observations import ITEMS, Observations, names_items
 from esper_ab.verdict.pairing import Pairing
-from esper_ab.verdict.rows import copied, sorted_by_seed
+from esper_ab.verdict.rows import copied, sorted_by_replicate
 
 # Words in the names of outcomes for which lower is usually better.
 _LOWER = frozenset(
@@ -97,7 +97,7 @@ def pairing_questions(
             yield OpenQuestion(f"{named}; remove the copies, unless each row is a training run of its own", _RUNS)
     if not pairing_is_declared:
         for contrast, pairing in pairings.items():
-            text = sorted_by_seed(contrast, pairing, replicates)
+            text = sorted_by_replicate(contrast, pairing, replicates)
             if text:
                 yield OpenQuestion(text, (SettingName("unpaired"), SettingName("paired")))
                 return

@@ -44,8 +44,8 @@ def tips(content: Content) -> dict[str, str]:
     for index, group in enumerate(content.groups):
         for run in content.of_group(group):
             if run.outcome is not None:
-                seed = run.run.replicate
-                tooltips[token(seed, index)] = f"{group}, seed {seed}: {value(run.outcome)}"
+                replicate = run.run.replicate
+                tooltips[token(replicate, index)] = f"{group}, seed {replicate}: {value(run.outcome)}"
     for item in content.comparisons:
         a = item.question.a
         b = item.question.b

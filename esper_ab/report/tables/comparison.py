@@ -326,13 +326,13 @@ def outcomes_table(content: Content) -> Table:
     columns = ["seed", *content.groups]
     if only is not None:
         columns.append(_difference(only))
-    by_seed = _outcomes_by_seed(content)
+    by_replicate = _outcomes_by_replicate(content)
     rows = []
-    for seed in sorted(by_seed):
-        outcomes = by_seed[seed]
+    for replicate in sorted(by_replicate):
+        outcomes = by_replicate[replicate]
         if all(outcome is None for outcome in outcomes.values()):
             continue
-        cells = [str(seed)]
+        cells = [str(replicate)]
         cells += [number(outcomes.get(group), design.digits) for group in content.groups]
         if only is not None:
             a = outcomes.get(only.question.a)
@@ -354,10 +354,10 @@ def outcomes_table(content: Content) -> Table:
     )
 
 
-def _outcomes_by_seed(content: Content) -> dict[int, dict[str, float | None]]:
+def _outcomes_by_replicate(content: Content) -> dict[int, dict[str, float | None]]:
     """Return [seed][group], with None for an outcome that is not known."""
-    by_seed: dict[int, dict[str, float | None]] = {}
+    by_replicate: dict[int, dict[str, float | None]] = {}
     for group in content.groups:
         for run in content.of_group(group):
-            by_seed.setdefault(run.run.replicate, {})[group] = run.outcome
-    return by_seed
+            by_replicate.setdefault(run.run.replicate, {})[group] = run.outcome
+    return by_replicate

@@ -134,7 +134,7 @@ def _seeds_and_repeats(
     seeds = [whole, _numbers(played.other, outcome)]
     repeats = [whole, _numbers(played.again, outcome)]
     if is_in_doubt(seeds, repeats, outcome):
-        seeds += [_numbers(trial(seed, f"seed {seed + 1}"), outcome) for seed in range(2, _SEEDS)]
+        seeds += [_numbers(trial(seed_index, f"seed {seed_index + 1}"), outcome) for seed_index in range(2, _SEEDS)]
         repeats.append(_numbers(trial(0, "the same seed once more"), outcome))
     return seeds, repeats
 
@@ -184,16 +184,16 @@ class _PythonTrials:
         return _Played(whole, again, other, alone, resumed)
 
     def tried(
-        self, seed: int, words: str, *, first: int = 0, state: str = "", keep: str = "", within: str = ""
+        self, seed_index: int, words: str, *, first: int = 0, state: str = "", keep: str = "", within: str = ""
     ) -> Tried:
         """Run one trial, described by `words`, in the folder `within` or in one named after the trial."""
         self.doing(f"rehearsing {Path(self.question.reference).name}, {words}")
-        place = self.folder / (within or f"{seed}-{words.replace(' ', '-')}")
+        place = self.folder / (within or f"{seed_index}-{words.replace(' ', '-')}")
         place.mkdir(exist_ok=True)
         trial = Trial(
             question=self.question,
             settings=self.settings,
-            rng=_rng(self.question, seed),
+            rng=_rng(self.question, seed_index),
             folder=str(place),
             gpu=self._gpu,
             last=self.last,
@@ -261,8 +261,8 @@ def _evaluated(alone: Future[Tried]) -> Tried:
         raise ValueError(f"{what}: {error}; it receives nothing but the state") from None
 
 
-def _rng(question: TrainerQuestion, seed: int) -> RngPath:
-    return RngPath(question.rng_seed) / "rehearsal" / seed
+def _rng(question: TrainerQuestion, seed_index: int) -> RngPath:
+    return RngPath(question.rng_seed) / "rehearsal" / seed_index
 
 
 def _pins(question: TrainerQuestion) -> dict[str, str]:
@@ -310,7 +310,7 @@ class _Command:
     doing: Doing
     limits: IdleLimits
 
-    def outcome(self, seed: int, words: str) -> float:
+    def outcome(self, seed_index: int, words: str) -> float:
         """Run the command to its end, and return its outcome; ValueError if it fails or does not end by itself."""
         question = self.question
         source = read_source(question.outcome)
@@ -328,9 +328,9 @@ class _Command:
 
         shell = users_shell.current()
         watch = Watch(paths=(out, self.folder / _LOG), limits=self.limits, has_result=has_outcome, tell=tell)
-        number = script.seed_at(_rng(question, seed))
+        seed = script.seed_at(_rng(question, seed_index))
         with ports.claimed(question.reference) as port:
-            filled = script.words_of(question.reference, {**settings, **port}, number, out)
+            filled = script.words_of(question.reference, {**settings, **port}, seed, out)
             ended = script.run_script(
                 filled,
                 question.directory,
@@ -356,8 +356,8 @@ def _rehearse_command(question: TrainerQuestion, measure: Measure, doing: Doing,
     with scratch_folder() as folder:
         command = _Command(question, folder, doing, limits)
 
-        def numbers(seed: int, words: str) -> Numbers:
-            return {name: (command.outcome(seed, words),)}
+        def numbers(seed_index: int, words: str) -> Numbers:
+            return {name: (command.outcome(seed_index, words),)}
 
         began = time.perf_counter()
         first = numbers(0, "a seed")
@@ -366,7 +366,7 @@ def _rehearse_command(question: TrainerQuestion, measure: Measure, doing: Doing,
         seeds = [first, numbers(1, "another seed")]
         repeats = [first, numbers(0, "the same seed again")]
         if is_in_doubt(seeds, repeats, name):
-            seeds += [numbers(seed, "one more seed") for seed in range(2, _SEEDS)]
+            seeds += [numbers(seed_index, "one more seed") for seed_index in range(2, _SEEDS)]
             repeats.append(numbers(0, "the same seed once more"))
     outcomes = list(itertools.chain(*(run[name] for run in seeds)))
     refuse_impossible(outcomes, measure)
