@@ -73,7 +73,7 @@ def _command(*words: str, statuses: tuple[int, ...] = (0,)) -> int:
 def _launched(*flags: str, statuses: tuple[int, ...] = (0,), joint: bool = False) -> Make:
     def make() -> dict[str, Any]:
         status = _command("launch", *flags, "--name", _FOLDER.name, "--quiet", statuses=statuses)
-        read = golden_experiments.of_joint if joint else golden_experiments.of_experiment
+        read = golden_experiments.joint_golden if joint else golden_experiments.experiment_golden
         return {"status": status, **read(_FOLDER)}
 
     return make
@@ -133,7 +133,7 @@ def _killed() -> dict[str, Any]:
     process.send_signal(signal.SIGKILL)
     process.wait()
     status = _command("resume", str(_FOLDER), "--quiet")
-    return {"status": status, **golden_experiments.of_experiment(_FOLDER)}
+    return {"status": status, **golden_experiments.experiment_golden(_FOLDER)}
 
 
 def _begun() -> dict[str, Any]:
@@ -143,7 +143,7 @@ def _begun() -> dict[str, Any]:
     shutil.rmtree(first)
     lines = (second / JOURNAL_NAME).read_bytes().splitlines(keepends=True)
     (second / JOURNAL_NAME).write_bytes(b"".join(lines[: len(lines) // 2]))
-    return golden_experiments.of_joint(_FOLDER)
+    return golden_experiments.joint_golden(_FOLDER)
 
 
 def _judged_directory() -> dict[str, Any]:
@@ -154,7 +154,7 @@ def _judged_directory() -> dict[str, Any]:
     _command("design", "--groups", "a,b", "--seeds", "8", "--margin", "2", "--worst", "0")
     _trained(*_RANGE, "--group", "a:trainer.shift=4", "--group", "b:trainer.fails=0.2", statuses=(0, 3))()
     plan = read_plan(Path("plan.json"))
-    return golden_experiments.of_judged(plan, read_experiments([("", _FOLDER)], plan.scales))
+    return golden_experiments.planned_table_golden(plan, read_experiments([("", _FOLDER)], plan.scales))
 
 
 # --- by the engine, with outcomes that are drawn -------------------------------------------------------------------
@@ -205,7 +205,7 @@ def _drawn(
         if keep:
             journal = folder / JOURNAL_NAME
             journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:keep]))
-        return golden_experiments.of_experiment(folder)
+        return golden_experiments.experiment_golden(folder)
 
     return make
 

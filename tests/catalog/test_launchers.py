@@ -235,7 +235,7 @@ def test_an_experiment_has_the_same_records_with_every_launcher(name: str, tmp_p
     assert {key: event.record for key, event in disturbed.records(events).items()} == {
         key: event.record for key, event in disturbed.records(threads).items()
     }
-    (mine,) = {event.pid == os.getpid() for event in disturbed.of(WorkerStarted, events)}
+    (mine,) = {event.pid == os.getpid() for event in disturbed.events_of_kind(WorkerStarted, events)}
     assert mine is (name == "inline")
 
 

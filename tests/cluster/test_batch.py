@@ -64,8 +64,8 @@ def test_a_preempted_experiment_resumes_to_the_records_of_one_machine(cluster, t
     console = (tmp_path / "lab.slurm.txt").read_text()
     assert cluster.state(job) == "COMPLETED", console
     events = disturbed.events_of(journal.parent)
-    assert len(disturbed.of(ExperimentContinued, events)) == 1
-    assert {start.node for start in disturbed.of(WorkerStarted, events)} <= {"n1", "n2", "n3"}
+    assert len(disturbed.events_of_kind(ExperimentContinued, events)) == 1
+    assert {start.node for start in disturbed.events_of_kind(WorkerStarted, events)} <= {"n1", "n2", "n3"}
     assert not disturbed.incidents(events, "worker_death", "hung_worker", "dropped_pair", "inexact_resume")
     assert result_hash(fold(events)) == result_hash(fold(alone))
 

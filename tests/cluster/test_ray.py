@@ -12,7 +12,7 @@ from support.clusters.ray_cluster import CORES, RayNodes
 from support.commands.progress_lines import without_progress
 from support.coordinators import disturbed
 from support.coordinators.killed_processes import alive
-from support.coordinators.suspended_coordinator import coordinator, stood_still
+from support.coordinators.suspended_coordinator import coordinator, suspend_and_finish
 from support.plans import fake_plans
 from support.processes.children import python
 from support.processes.waiting import eventually
@@ -102,7 +102,7 @@ def test_records_on_ray_equal_those_of_one_machine(cluster, tmp_path, on_one_mac
     assert not disturbed.incidents(events)
     assert disturbed.records(events).keys() == disturbed.records(on_one_machine).keys()
     assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
-    started = disturbed.of(WorkerStarted, events)
+    started = disturbed.events_of_kind(WorkerStarted, events)
     assert sorted(start.node for start in started) == sorted(device.node for device in devices(made))
 
 
@@ -133,7 +133,7 @@ def test_workers_end_with_a_killed_coordinator_and_the_experiment_resumes(cluste
     child = coordinator(run, "cluster.test_ray", "PLAN")
     journal = run / "events.jsonl"
     eventually(lambda: journal.exists() and journal.read_bytes().count(b'"worker_started"') == len(PLAN.lanes))
-    pids = [start.pid for start in disturbed.of(WorkerStarted, disturbed.events_of(run))]
+    pids = [start.pid for start in disturbed.events_of_kind(WorkerStarted, disturbed.events_of(run))]
     child.kill()
     child.wait()
     eventually(lambda: not any(map(alive, pids)), 30.0)
@@ -143,7 +143,7 @@ def test_workers_end_with_a_killed_coordinator_and_the_experiment_resumes(cluste
 
 @pytest.mark.slow
 def test_workers_survive_a_paused_coordinator(cluster, tmp_path):
-    events = stood_still(coordinator(tmp_path / "run", "cluster.test_ray", "LONGER"), tmp_path / "run")
+    events = suspend_and_finish(coordinator(tmp_path / "run", "cluster.test_ray", "LONGER"), tmp_path / "run")
     assert result_hash(fold(events)) == result_hash(fold(disturbed.run(tmp_path / "alone", LONGER)))
 
 
@@ -227,7 +227,7 @@ def test_lanes_of_a_lost_node_move_to_other_nodes(cluster, tmp_path, capfd):
     assert capfd.readouterr().out == ""
     assert result_hash(fold(events)) == result_hash(fold(disturbed.run(tmp_path / "alone", LONGER)))
     assert disturbed.counts(events)["worker_death"] in (1, 2), "as many lanes as were on the node"
-    again = [start for start in disturbed.of(WorkerStarted, events) if start.incarnation > 1]
+    again = [start for start in disturbed.events_of_kind(WorkerStarted, events) if start.incarnation > 1]
     assert again
     assert watcher.struck.node not in {start.node for start in again}
     assert {entry.category for entry in disturbed.incidents(events)} <= {

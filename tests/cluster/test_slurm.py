@@ -7,7 +7,7 @@ import pytest
 from support.clusters.launcher_contract import check_contract
 from support.coordinators import disturbed
 from support.coordinators.killed_processes import alive
-from support.coordinators.suspended_coordinator import coordinator, stood_still
+from support.coordinators.suspended_coordinator import coordinator, suspend_and_finish
 from support.plans import fake_plans
 
 from esper_ab.analysis.result_hash import result_hash
@@ -52,7 +52,7 @@ def test_records_on_slurm_equal_those_of_one_machine(allocation, tmp_path, on_on
     assert not disturbed.incidents(events)
     assert disturbed.records(events).keys() == disturbed.records(on_one_machine).keys()
     assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
-    started = disturbed.of(WorkerStarted, events)
+    started = disturbed.events_of_kind(WorkerStarted, events)
     assert sorted((start.device, start.node) for start in started) == [
         (device.name, device.node) for device in devices()
     ]
@@ -65,7 +65,7 @@ def test_a_dead_worker_is_restarted_on_its_node(allocation, tmp_path, monkeypatc
     events = disturbed.run(tmp_path / "run", PLAN, launcher=launcher())
     assert disturbed.counts(events) == {"worker_death": 1, "restart": 1}
     assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
-    (again,) = [start for start in disturbed.of(WorkerStarted, events) if start.incarnation == 2]
+    (again,) = [start for start in disturbed.events_of_kind(WorkerStarted, events) if start.incarnation == 2]
     assert again.node == next(device.node for device in devices() if device.name == again.device)
 
 
@@ -85,7 +85,7 @@ def test_workers_of_a_killed_srun_end_and_restart_on_the_same_node(allocation, t
     assert disturbed.counts(events) == {"worker_death": 2, "restart": 2}
     assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
     node = watcher.struck.node
-    started = disturbed.of(WorkerStarted, events)
+    started = disturbed.events_of_kind(WorkerStarted, events)
     deaths = disturbed.incidents(events, "worker_death")
     assert all(f"was lost with its supervisor on {node}" in death.detail for death in deaths)
     assert {start.node for start in started if start.incarnation == 2} == {node}
@@ -106,7 +106,7 @@ def test_workers_end_with_a_killed_coordinator_and_the_experiment_resumes(
             and journal.read_bytes().count(b'"worker_started"') == len(PLAN.lanes)
         )
     )
-    pids = [start.pid for start in disturbed.of(WorkerStarted, disturbed.events_of(run))]
+    pids = [start.pid for start in disturbed.events_of_kind(WorkerStarted, disturbed.events_of(run))]
     child.kill()
     child.wait()
     assert len(pids) == 6
@@ -119,7 +119,7 @@ def test_workers_end_with_a_killed_coordinator_and_the_experiment_resumes(
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_workers_survive_a_paused_coordinator(allocation, tmp_path):
-    events = stood_still(coordinator(tmp_path / "run", "cluster.test_slurm", "LONGER"), tmp_path / "run")
+    events = suspend_and_finish(coordinator(tmp_path / "run", "cluster.test_slurm", "LONGER"), tmp_path / "run")
     assert result_hash(fold(events)) == result_hash(fold(disturbed.run(tmp_path / "alone", LONGER)))
 
 

@@ -23,7 +23,7 @@ def ray_address(monkeypatch):
 
 
 def check(folder, *flags):
-    alone, launched = users_shell.told(folder, *flags)
+    alone, launched = users_shell.inherited_facts(folder, *flags)
     assert launched
     for facts in launched:
         changed = users_shell.changed(alone["variables"], facts["variables"]) - users_shell.named_on_the_page()

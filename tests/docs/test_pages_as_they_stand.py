@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.commands.in_process import done
+from support.commands.in_process import stdout_of
 
 from esper_ab.readers.csv_file import read_csv
 from esper_ab.readers.table_columns import COLUMNS
@@ -47,7 +47,7 @@ def test_the_blocks_of_the_python_page_run_in_order(executed):
 @pytest.mark.parametrize("line", [line for _, text in blocks("python.md", "sh") for line in text.splitlines()])
 def test_the_commands_of_the_python_page_run(executed, line):
     folder, _ = executed
-    assert done(*shlex.split(line)[1:], folder=folder)
+    assert stdout_of(*shlex.split(line)[1:], folder=folder)
 
 
 def test_the_csv_example_of_other_numbers_can_be_read(tmp_path):
@@ -69,7 +69,7 @@ def test_the_shaping_page_shows_the_code_of_its_example(tmp_path):
     (_, code), *_ = blocks("evidence/shaping.md", "python")
     for function in code.strip().split("\n\n\n"):
         assert function in SHAPING.with_name("rewards.py").read_text()
-    plan = done("launch", SHAPING, "--output-dir", tmp_path, "--dry-run")
+    plan = stdout_of("launch", SHAPING, "--output-dir", tmp_path, "--dry-run")
     assert "energy" in plan
     assert "8 seeds" in plan
 
@@ -77,7 +77,9 @@ def test_the_shaping_page_shows_the_code_of_its_example(tmp_path):
 @pytest.mark.slow
 @pytest.mark.timeout(1800)  # four minutes on two free cores
 def test_the_shaping_example_finds_the_rising_reward_worse_by_outcome(tmp_path):
-    done("launch", SHAPING, "--output-dir", tmp_path, "--name", "again", "--quiet", "--seeds", "6", "--rng-seed", "77")
+    stdout_of(
+        "launch", SHAPING, "--output-dir", tmp_path, "--name", "again", "--quiet", "--seeds", "6", "--rng-seed", "77"
+    )
     summary = " ".join((tmp_path / "again" / "summary.txt").read_text().split())
     assert "energy is worse than gain by" in summary
     assert "energy's own reward rose in 6 of 6 runs, and by the outcome it is worse than gain" in summary

@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from support.commands.in_process import done, esper_ab
+from support.commands.in_process import esper_ab, stdout_of
 from support.coordinators import disturbed
 from support.processes import children
 from support.rewards import meddling_reward
@@ -57,7 +57,7 @@ def calm(tmp_path_factory):
     (folder / "mine.py").write_text(meddling_reward.REWARD)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", children.environment()["PYTHONPATH"])
-        done("launch", *TINY, "--name", "calm", "--output-dir", folder, folder=folder)
+        stdout_of("launch", *TINY, "--name", "calm", "--output-dir", folder, folder=folder)
     return folder / "calm"
 
 
@@ -71,24 +71,24 @@ def tried(calm: Path, folder: Path, *how: str) -> Path:
     planned, *_ = (calm / JOURNAL_NAME).read_bytes().splitlines(keepends=True)
     (experiment_dir / JOURNAL_NAME).write_bytes(planned)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(meddling_reward.HOW, meddling_reward.SEPARATOR.join(how))
-        patch.setenv(meddling_reward.WHERE, str(experiment_dir))
+        patch.setenv(meddling_reward.KINDS_VARIABLE, meddling_reward.SEPARATOR.join(how))
+        patch.setenv(meddling_reward.FOLDER_VARIABLE, str(experiment_dir))
         disturbed.resume(experiment_dir, launcher=InlineLauncher())
     return experiment_dir
 
 
 def test_tidy_check_names_every_file_that_a_reward_damaged(calm, tmp_path):
-    experiment_dir = tried(calm, tmp_path, *meddling_reward.FOUND)
+    experiment_dir = tried(calm, tmp_path, *meddling_reward.FOUND_BY_CHECK)
     assert result_hash(load(experiment_dir).history) == result_hash(load(calm).history), "the damage changed no record"
     checked = esper_ab("tidy", "--check", experiment_dir)
     assert checked.returncode == 5
-    for file in meddling_reward.FOUND:
+    for file in meddling_reward.FOUND_BY_CHECK:
         assert file in checked.stdout + checked.stderr
 
 
 def test_a_changed_copy_of_the_reward_code_stops_the_experiment_without_losses(calm, tmp_path):
     with pytest.raises(WorkerFailed, match=r"its copy in .*tried/rewards/.* was changed .*; put it back, then resume"):
-        tried(calm, tmp_path, *meddling_reward.STOPPED)
+        tried(calm, tmp_path, *meddling_reward.STOPS_THE_RUN)
     assert not [run for run in load(tmp_path / "tried").history.runs.values() if run.lost]
 
 
@@ -104,4 +104,4 @@ def test_a_file_whose_damage_costs_a_seed_is_named(file, calm, tmp_path):
     given_up = [entry.detail for entry in entries if entry.category == "dropped_pair"]
     assert given_up, entries
     assert all(f"tried/{file}" in detail for detail in given_up)
-    assert "given up after failures" in done("report", experiment_dir, "-v")
+    assert "given up after failures" in stdout_of("report", experiment_dir, "-v")

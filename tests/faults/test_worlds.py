@@ -2,7 +2,7 @@
 
 import pytest
 from support.coordinators.planted_death import Death
-from support.worlds.fault_world import LIVES, PLAN, described, live, make_world, peaceful
+from support.worlds.fault_world import LIVES, PLAN, description, live, make_world, peaceful
 
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.control import experiment_run
@@ -32,27 +32,27 @@ def undisturbed(tmp_path_factory):
 )
 def test_an_experiment_with_faults_has_the_result_of_one_without(rng_seed, undisturbed, tmp_path):
     outcome = live(make_world(rng_seed), tmp_path / "run", undisturbed)
-    assert not outcome.problem, described(outcome)
-    assert outcome.faults >= 2 or rng_seed not in RNG_SEEDS, described(outcome)
+    assert not outcome.problem, description(outcome)
+    assert outcome.faults >= 2 or rng_seed not in RNG_SEEDS, description(outcome)
     assert outcome.lives <= LIVES + len(outcome.blows)
 
 
 @pytest.mark.parametrize(
-    "how",
+    "cause",
     [
         "SIGSTOP",
         "interpreter locked",
-        *(pytest.param(how, marks=pytest.mark.slow) for how in ("busy loop", "deadlock")),
+        *(pytest.param(cause, marks=pytest.mark.slow) for cause in ("busy loop", "deadlock")),
     ],
 )
-def test_a_worker_that_hangs_while_writing_a_checkpoint_is_restarted(how, undisturbed, tmp_path):
-    death = Death(place="checkpoint write", n=3, moment="middle", how=how)
+def test_a_worker_that_hangs_while_writing_a_checkpoint_is_restarted(cause, undisturbed, tmp_path):
+    death = Death(place="checkpoint write", n=3, moment="middle", cause=cause)
     world = peaceful(floor_s=3.0)
     world.deaths["w01/1"] = death
     outcome = live(world, tmp_path / "run", undisturbed)
-    assert not outcome.problem, described(outcome)
+    assert not outcome.problem, description(outcome)
     assert outcome.planted == [("w01/1", death)]
     (hung,) = [event for event in read(tmp_path / "run" / JOURNAL_NAME) if isinstance(event, Incident)][:1]
     assert hung.category == "hung_worker"
     stacks = (tmp_path / "run" / "logs" / "w01.log").read_text()
-    assert ("in _die" in stacks) is (how != "SIGSTOP"), "a stopped process cannot write its stacks"
+    assert ("in _die" in stacks) is (cause != "SIGSTOP"), "a stopped process cannot write its stacks"

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from support.kernels.kernel_cases import everything
+from support.kernels.kernel_cases import all_tensors
 from support.worlds.tensor_world import BATCH, ENVS, crowded, env_path, orders
 
 from workers.kinds.growth.bank.bank import Bank
@@ -39,7 +39,7 @@ def test_an_epoch_and_a_validation_equal_those_of_the_cpu(task: Task, dtype: tor
     for device in (CPU, GPU):
         bank, table, split = crowded(task, device, SAMPLES, dtype)
         losses = [epoch(bank, table, split), bank.measure(table, ROWS, split, ablate=True).loss]
-        found.append(losses if dtype is torch.float32 else [*losses, *(one.cpu().numpy() for one in everything(bank))])
+        found.append(losses if dtype is torch.float32 else [*losses, *(one.cpu().numpy() for one in all_tensors(bank))])
     rtol, atol = (1e-3, 0.0) if dtype is torch.float32 else (1e-8, 1e-10)
     for theirs, mine in zip(*found, strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=rtol, atol=atol)

@@ -23,7 +23,7 @@ from unittest.mock import patch
 
 from click.testing import CliRunner
 from house.sources import PACKAGES, ROOT, SOURCES
-from support.goldens.golden_experiments import SEED, promised_and_seen
+from support.goldens.golden_experiments import SEED, plan_and_observations
 from support.goldens.golden_json import stored
 from support.worlds.tensor_world import make_session, quiet
 
@@ -129,7 +129,7 @@ def launching_a_file() -> Walk:
 
 def judging() -> Walk:
     """Judge the runs of a plan with one interim look."""
-    plan, seen = promised_and_seen(stored("plan_one_look"))
+    plan, seen = plan_and_observations(stored("plan_one_look"))
     return walk_of(lambda: judge(plan, seen, rng_seed=SEED))
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 from support.commands.in_process import esper_ab
-from support.coordinators.disturbed import THREADS, events_of, of, resume, run
+from support.coordinators.disturbed import THREADS, events_of, events_of_kind, resume, run
 from support.plans import fake_plans
 
 from esper_ab.analysis.analyse import analyse
@@ -89,7 +89,7 @@ def test_a_resume_with_nothing_to_train_allows_changed_code(tmp_path, edit):
     whole = run(tmp_path / "run", fake_plans.plan())
     experiment_dir = cut(tmp_path / "run", len(whole) - 1)
     edit()
-    assert len(of(ExperimentContinued, resume(experiment_dir))) == 1
+    assert len(events_of_kind(ExperimentContinued, resume(experiment_dir))) == 1
     assert "code" not in findings(experiment_dir)
 
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.commands.in_process import done, esper_ab
+from support.commands.in_process import esper_ab, stdout_of
 from support.commands.progress_lines import without_progress
 from support.processes.children import environment, python
 
@@ -71,7 +71,7 @@ def test_preflight_describes_the_machine_and_checks_user_rewards(warm_children):
 
 def test_a_dry_run_prints_the_plan_and_creates_no_files(tmp_path):
     asked = ("--groups=shaped,wait", "--devices", "cpu:0", "--placement=share", "--dry-run", "--json")
-    answer = json.loads(done("launch", *asked, folder=tmp_path))
+    answer = json.loads(stdout_of("launch", *asked, folder=tmp_path))
     assert [lane["name"] for lane in answer["plan"]["lanes"]] == ["cpu:0/0", "cpu:0/1"]
     assert answer["estimate"]["duration_s"] > 0
     assert answer["plan"]["step_s"] == answer["estimate"]["step_s"] > 0
@@ -84,7 +84,7 @@ def test_python_m_esper_ab_behaves_like_the_installed_command(tmp_path):
     asked = ("power", "--sd-run", "3.5", "--margin", "2")
     ended = python("-m", "esper_ab", *asked, folder=tmp_path)
     assert ended.returncode == 0, ended.stderr
-    assert ended.stdout == done(*asked, folder=tmp_path)
+    assert ended.stdout == stdout_of(*asked, folder=tmp_path)
 
 
 @pytest.mark.parametrize("args", [("--groups", "shapd,wait"), ("bad.toml",)])
@@ -103,7 +103,7 @@ def test_a_launch_killed_before_its_first_record_can_be_repeated(tmp_path):
     (left / JOURNAL_NAME).write_bytes(b'{"n":0,')
     (left / "experiment.toml").write_text("of the one that was killed")
     assert esper_ab("resume", left).returncode == 5  # as `tidy --check` says
-    done("launch", *TINY, "--name", "lab", folder=tmp_path)
+    stdout_of("launch", *TINY, "--name", "lab", folder=tmp_path)
     assert load(left).history.finished
     again = esper_ab("launch", *TINY, "--name", "lab", folder=tmp_path)
     assert again.returncode == 2

@@ -10,7 +10,17 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from support.coordinators.disturbed import THREADS, PressCtrlC, Watcher, events_of, of, records, resume, run, taken_up
+from support.coordinators.disturbed import (
+    THREADS,
+    PressCtrlC,
+    Watcher,
+    events_of,
+    events_of_kind,
+    records,
+    resume,
+    resume_points,
+    run,
+)
 from support.plans import fake_plans
 from support.workers import fake_worker
 from support.workers.fake_worker import FAULT_VARIABLE
@@ -49,12 +59,12 @@ def test_a_block_finishes_despite_resent_corrupt_and_chunked_messages(tmp_path, 
     }
     by_run = {name: outcome.outcome for name, outcome in outcomes(fold(events)).items()}
     assert by_run["b/0"] - by_run["a/0"] == pytest.approx(10.0)
-    assert max(len(event.record.seed_events) for event in of(EpisodeRecorded, events)) == 7_000
-    (slip,) = of(Incident, events)
+    assert max(len(event.record.seed_events) for event in events_of_kind(EpisodeRecorded, events)) == 7_000
+    (slip,) = events_of_kind(Incident, events)
     assert (slip.category, slip.run_name) == ("bad_message", "b/0")
-    assert [event for event in watcher.seen if not isinstance(event, Progress)] == events
-    assert {event.phase for event in of(Progress, watcher.seen)} == {"warm-up", "train", "evaluate"}
-    assert (len(failing.seen), len(caplog.records)) == (1, 1)
+    assert [event for event in watcher.events if not isinstance(event, Progress)] == events
+    assert {event.phase for event in events_of_kind(Progress, watcher.events)} == {"warm-up", "train", "evaluate"}
+    assert (len(failing.events), len(caplog.records)) == (1, 1)
     with pytest.raises(UsageError, match="choose another name"):
         run(tmp_path, plan)
 
@@ -92,13 +102,13 @@ def test_ctrl_c_finishes_the_barrier_and_prints_the_resume_command(tmp_path, mon
     assert str(caught.value).splitlines()[-1] == f"to go on: esper-ab resume {tmp_path} --launcher inline"
     events = events_of(tmp_path)
     assert events[-1].status == "interrupted"
-    assert [event.category for event in of(Incident, events)] == ["interrupted"]
-    per_run = Counter(event.record.run.name for event in of(EpisodeRecorded, events))
+    assert [event.category for event in events_of_kind(Incident, events)] == ["interrupted"]
+    per_run = Counter(event.record.run.name for event in events_of_kind(EpisodeRecorded, events))
     assert per_run["a/0"] == per_run["b/0"] < 40
     assert signal.getsignal(signal.SIGINT) is before
     resumed = resume(tmp_path)
     assert records(resumed) == records(run(tmp_path / "whole", plan))
-    assert taken_up(resumed)["a/0"] == [0, per_run["a/0"]], "nothing is run again"
+    assert resume_points(resumed)["a/0"] == [0, per_run["a/0"]], "nothing is run again"
 
 
 def test_a_slow_stop_names_the_worker_it_waits_for_and_a_second_ctrl_c_ends_it(tmp_path, monkeypatch):

@@ -8,7 +8,7 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
-from support.commands.in_process import done
+from support.commands.in_process import stdout_of
 from support.coordinators.disturbed import digests
 
 import esper_ab
@@ -34,7 +34,7 @@ def test_the_first_example_has_two_names_for_one_experiment():
 
 def test_a_dry_run_shows_the_configuration_and_creates_no_files(tmp_path):
     asked = ("--dry-run", "-v", "--output-dir", "results/exp1")
-    output = done("launch", BLOCKS / "my_experiment.py", *asked, folder=tmp_path)
+    output = stdout_of("launch", BLOCKS / "my_experiment.py", *asked, folder=tmp_path)
     assert "2 groups x 5 seeds = 10 runs" in output
     assert "ppo.lr  0.001      0.0001" in output
     assert list(tmp_path.iterdir()) == []
@@ -102,7 +102,7 @@ def test_the_output_has_the_structure_that_the_document_describes(executed):
 def test_the_config_file_of_a_run_reproduces_its_records(executed, tmp_path):
     experiment_dir, _ = executed
     config = experiment_dir / "runs" / "variant_b-1" / "config.toml"
-    done(
+    stdout_of(
         "launch",
         config,
         "--groups",
@@ -122,8 +122,8 @@ def test_the_config_file_of_a_run_reproduces_its_records(executed, tmp_path):
 
 def test_tidy_and_list_ignore_the_folders_of_runs(executed):
     experiment_dir, _ = executed
-    assert "no damage found" in done("tidy", "--check", experiment_dir)
-    listed = json.loads(done("list", experiment_dir.parent, "--json"))
+    assert "no damage found" in stdout_of("tidy", "--check", experiment_dir)
+    listed = json.loads(stdout_of("list", experiment_dir.parent, "--json"))
     assert [Path(entry["experiment_dir"]).name for entry in listed] == ["my_experiment"]
-    removable = json.loads(done("tidy", experiment_dir, "--check", "--json"))[0]["removable"]
+    removable = json.loads(stdout_of("tidy", experiment_dir, "--check", "--json"))[0]["removable"]
     assert not [name for name in removable if name.startswith("runs/")]

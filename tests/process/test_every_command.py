@@ -17,7 +17,7 @@ import pytest
 from support.commands.command_lines import check_command_line, examples_of, leaves
 from support.commands.in_process import esper_ab
 from support.outcomes.csv_outcomes import csv_text, rows, scales
-from support.processes.waiting import within
+from support.processes.waiting import time_limit
 
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands.cli import group
@@ -256,7 +256,7 @@ def test_no_command_blocks_on_a_pipe_in_an_experiment_directory(place, tmp_path,
             os.mkfifo(path)
     monkeypatch.chdir(tmp_path)
     settings = ("experiments/one/experiment.toml", "--dry-run", "--name", "x")
-    with within(60):
+    with time_limit(60):
         status = invoke(group, [*name.split(), *(settings if name == "launch" else arguments(name))], "esper-ab")
     output = "".join(capfd.readouterr())
     assert (status in (0, 2, 3, 5), output.count("error: ") <= 1) == (True, True), output

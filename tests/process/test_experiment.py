@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from support.commands.in_process import done
+from support.commands.in_process import stdout_of
 from support.journals.ready_journals import records_of
 from support.processes.children import python
 
@@ -73,7 +73,7 @@ def test_groups_with_the_same_settings_get_the_verdict_identical(same_twice):
 
 def test_name_order_other_groups_and_telemetry_change_no_record(same_twice, tmp_path):
     """The same settings as the third of three groups, renamed, in sequential threads, without telemetry."""
-    done(
+    stdout_of(
         "launch",
         *SMALL,
         "--output-dir",
@@ -96,7 +96,7 @@ def test_name_order_other_groups_and_telemetry_change_no_record(same_twice, tmp_
 
 def test_a_report_built_from_the_journal_alone_has_the_same_bytes(same_twice, tmp_path):
     (tmp_path / "events.jsonl").write_bytes((same_twice / "events.jsonl").read_bytes())
-    done("report", str(tmp_path))
+    stdout_of("report", str(tmp_path))
     for name in ("summary.txt", "verdict.json", "report.html"):  # whose commands name the directory
         assert (tmp_path / name).read_text().replace(str(tmp_path), str(same_twice)) == (same_twice / name).read_text()
 
@@ -104,7 +104,7 @@ def test_a_report_built_from_the_journal_alone_has_the_same_bytes(same_twice, tm
 def test_a_saved_policy_evaluates_to_the_recorded_outcomes(same_twice):
     policy = same_twice / "policies" / "a" / "0.pt"
     episodes = load(same_twice).history.runs["a/0"].evaluation.episodes
-    for row in json.loads(done("evaluate", policy, "--json")):
+    for row in json.loads(stdout_of("evaluate", policy, "--json")):
         recorded = [played.result.outcome for played in episodes if played.actions == row["actions"]]
         assert row["held_out_accuracy"] == pytest.approx(sum(recorded) / len(recorded))
 
@@ -116,8 +116,8 @@ def test_the_sql_query_of_the_original_plan_works(same_twice):
         FROM episodes
         GROUP BY group_id, reward_mode
     """
-    rows = json.loads(done("query", str(same_twice), sql, "--json"))
-    outcomes = json.loads(done("query", str(same_twice), sql.replace("final_accuracy", "outcome"), "--json"))
+    rows = json.loads(stdout_of("query", str(same_twice), sql, "--json"))
+    outcomes = json.loads(stdout_of("query", str(same_twice), sql.replace("final_accuracy", "outcome"), "--json"))
     by_group = {row["group_id"]: row["avg_acc"] for row in rows}
     assert by_group.keys() == {"a", "b"}
     assert by_group == {row["group_id"]: row["avg_acc"] for row in outcomes}

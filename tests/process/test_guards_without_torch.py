@@ -4,7 +4,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from support.commands.in_process import done
+from support.commands.in_process import stdout_of
 from support.processes.children import environment
 from support.workers import trainers
 
@@ -64,7 +64,7 @@ def history(tmp_path: Path, monkeypatch) -> History:
     monkeypatch.setenv("PYTHONPATH", environment()["PYTHONPATH"])
     command = trainers.command(tmp_path)
     (tmp_path / "train.py").write_text(SCRIPT)
-    done(
+    stdout_of(
         "launch",
         "--output-dir",
         tmp_path / "runs",

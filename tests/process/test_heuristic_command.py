@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from support.commands.in_process import done, esper_ab
+from support.commands.in_process import esper_ab, stdout_of
 from support.commands.progress_lines import without_progress
 
 from esper_ab.commands.growth import count_by_slot, count_several_slots, describe_answer, make_question
@@ -14,7 +14,7 @@ HEURISTIC = ("growth", "heuristic", "--json")
 
 
 def test_seed_modules_grow_in_several_slots_of_one_host():
-    answer = json.loads(done(*HEURISTIC, "--task", "digits", "--episodes", "1", "--slots", "early", "mid", "late"))
+    answer = json.loads(stdout_of(*HEURISTIC, "--task", "digits", "--episodes", "1", "--slots", "early", "mid", "late"))
     slots = [{seed["slot"] for seed in host["seeds"]} for host in answer["hosts"]]
     assert any(len(used) >= 2 for used in slots)
     assert answer["several_slots"] == sum(len(used) >= 2 for used in slots)
@@ -34,7 +34,7 @@ def test_seed_modules_grow_in_several_slots_of_one_host():
 def test_heuristic_hosts_equal_those_of_an_experiment(tmp_path):
     """The command uses the kernel that an experiment would choose, so accuracies are equal to the bit."""
     asked = ("--task", "synthetic", "--episodes", "1", "--steps", "12", "--n-envs", "2")
-    done(
+    stdout_of(
         "launch",
         "--groups",
         "heuristic,wait",
@@ -50,7 +50,7 @@ def test_heuristic_hosts_equal_those_of_an_experiment(tmp_path):
         "--quiet",
     )
     experiment = [host.result.outcome for host in load(tmp_path / "x").history.runs["heuristic/0"].evaluation.episodes]
-    answer = json.loads(done(*HEURISTIC, *asked))
+    answer = json.loads(stdout_of(*HEURISTIC, *asked))
     assert [host["held_out_accuracy"] for host in answer["hosts"]] == experiment
 
 

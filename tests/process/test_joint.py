@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 import pytest
-from support.commands.in_process import done
+from support.commands.in_process import stdout_of
 
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands._experiment_directory import ExperimentDirectory
@@ -42,7 +42,7 @@ TAKE_ALL = {"report", "resume", "status"}
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("several")
-    answer = done(*LAUNCH, "--task", "synthetic,digits", "--name", "both", "--json", folder=folder)
+    answer = stdout_of(*LAUNCH, "--task", "synthetic,digits", "--name", "both", "--json", folder=folder)
     assert json.loads(answer)["complete"]
     return folder
 
@@ -75,7 +75,7 @@ def test_resume_launches_a_missing_part_to_the_same_records(place, capsys):
     assert "digits: planned" in capsys.readouterr().out
     assert invoke(group, ["report", "experiments/both"], "esper-ab") == 0
     assert "INCOMPLETE. 2 of 4 runs" in capsys.readouterr().out
-    done("resume", "experiments/both", "--launcher", "inline", "--quiet")
+    stdout_of("resume", "experiments/both", "--launcher", "inline", "--quiet")
     assert _result(place, "digits") == before
     assert invoke(group, ["resume", "experiments/both"], "esper-ab") == 2
     assert "every part of the experiment is finished" in capsys.readouterr().err

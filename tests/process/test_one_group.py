@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from support.commands.in_process import done, esper_ab
+from support.commands.in_process import esper_ab, stdout_of
 
 from esper_ab import create_experiment
 
@@ -28,13 +28,13 @@ SMALL = (
 def test_one_group_trains_all_seeds_and_reports_no_comparison(seeds, tmp_path, warm_children):
     """With 16 seeds, a plan for two groups would look after 14; here nothing waits for a look."""
     asked = ("--groups", "wait", "--seeds", str(seeds), "--name", "one", *SMALL)
-    output = " ".join(done("launch", *asked, folder=tmp_path).split())
+    output = " ".join(stdout_of("launch", *asked, folder=tmp_path).split())
     assert f"mean of {seeds} runs. One group answers no question of which setting is better" in output
     verdict = json.loads((tmp_path / "experiments/one/verdict.json").read_text())
     assert (verdict["comparisons"], verdict["complete"], len(verdict["runs"])) == ([], True, seeds)
     assert "One group answers no question" in " ".join((tmp_path / "experiments/one/summary.txt").read_text().split())
-    assert f"{seeds} finished" in done("status", "experiments/one", folder=tmp_path)
-    assert "finished" in done("list", folder=tmp_path)
+    assert f"{seeds} finished" in stdout_of("status", "experiments/one", folder=tmp_path)
+    assert "finished" in stdout_of("list", folder=tmp_path)
     assert len(list((tmp_path / "experiments/one/policies/wait").iterdir())) == seeds
     assert (
         "one group has no verdict to extend"
@@ -44,7 +44,7 @@ def test_one_group_trains_all_seeds_and_reports_no_comparison(seeds, tmp_path, w
 
 def test_two_experiments_with_the_same_seeds_can_be_compared_later(tmp_path, warm_children):
     for name in ("wait", "random"):
-        done("launch", "--groups", name, "--seeds", "6", "--name", name, *SMALL, folder=tmp_path)
+        stdout_of("launch", "--groups", name, "--seeds", "6", "--name", name, *SMALL, folder=tmp_path)
     compared = esper_ab("compare", "experiments/wait", "experiments/random", folder=tmp_path)
     assert compared.stdout.startswith("EXPLORATORY.")
     assert "exploratory " in compared.stdout

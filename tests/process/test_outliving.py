@@ -9,7 +9,7 @@ from contextlib import suppress
 import pytest
 from support.coordinators import disturbed
 from support.coordinators.killed_processes import alive
-from support.coordinators.suspended_coordinator import coordinator, stood_still
+from support.coordinators.suspended_coordinator import coordinator, suspend_and_finish
 from support.plans import fake_plans
 from support.processes.children import environment
 from support.processes.waiting import eventually
@@ -184,5 +184,5 @@ def launcher(transport):
 @pytest.mark.parametrize("transport", ["ipc", "tcp"])
 def test_workers_survive_a_coordinator_that_is_paused_for_45_s(tmp_path, transport):
     run = tmp_path / "run"
-    events = stood_still(coordinator(run, "process.test_outliving", "PLAN", transport), run)
+    events = suspend_and_finish(coordinator(run, "process.test_outliving", "PLAN", transport), run)
     assert result_hash(fold(events)) == result_hash(fold(disturbed.run(tmp_path / "alone", PLAN)))

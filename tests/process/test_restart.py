@@ -6,7 +6,16 @@ The handling of deaths that a restart cannot fix is tested in tests/unit/esper_a
 import multiprocessing
 import os
 
-from support.coordinators.disturbed import Watcher, conclusions, counts, incidents, of, records, run, taken_up
+from support.coordinators.disturbed import (
+    Watcher,
+    conclusions,
+    counts,
+    events_of_kind,
+    incidents,
+    records,
+    resume_points,
+    run,
+)
 from support.plans import fake_plans
 from support.workers.fake_worker import FAULT_VARIABLE
 
@@ -46,9 +55,9 @@ def test_a_worker_that_fails_at_every_milestone_is_restarted_and_changes_no_reco
         "begin b/0 again",
         *(f"continue b/0 after episode {episode}" for episode in range(3)),
     ]
-    assert taken_up(events) == {"a/0": [0], "b/0": [0, 0, 1, 2, 3]}
-    assert [event.worker for event in of(WorkerStarted, events)][2:] == ["w01"] * 5
-    assert len(of(RunStarted, events)) == 2
+    assert resume_points(events) == {"a/0": [0], "b/0": [0, 0, 1, 2, 3]}
+    assert [event.worker for event in events_of_kind(WorkerStarted, events)][2:] == ["w01"] * 5
+    assert len(events_of_kind(RunStarted, events)) == 2
     output = capsys.readouterr().err
     assert "warning: worker w01/1 on cpu:1 reported an error: RuntimeError: the planted error" in output
     assert f"the end of {tmp_path / 'run' / 'logs' / 'w01.log'}:" in output
@@ -65,7 +74,7 @@ def test_a_killed_or_hung_worker_process_is_restarted_and_reaped(tmp_path, monke
     assert records(events) == records(before)
     assert counts(events) == {"worker_death": 4, "hung_worker": 1, "restart": 5}
     assert all("was killed by SIGKILL" in death.detail for death in incidents(events, "worker_death"))
-    (notice,) = [text for text in of(str, watcher.seen) if "gave no sign of life" in text]
+    (notice,) = [text for text in events_of_kind(str, watcher.events) if "gave no sign of life" in text]
     assert "in _hang" in notice
-    assert len({os.getpid(), *(event.pid for event in of(WorkerStarted, events))}) == 1 + 2 + 5
+    assert len({os.getpid(), *(event.pid for event in events_of_kind(WorkerStarted, events))}) == 1 + 2 + 5
     assert multiprocessing.active_children() == []

@@ -12,12 +12,12 @@ from support.coordinators.disturbed import (
     PressCtrlC,
     conclusions,
     counts,
+    events_of_kind,
     incidents,
-    of,
     records,
     resume,
+    resume_points,
     run,
-    taken_up,
 )
 from support.coordinators.killed_processes import alive, killed_at
 from support.journals.ready_journals import planted_effect, write
@@ -50,8 +50,8 @@ def test_a_journal_cut_after_a_line_is_resumed_to_the_same_records(tmp_path):
         assert records(events) == records(whole)
         assert conclusions(events) == conclusions(whole)
         assert events[:keep] == whole[:keep]
-        assert len(of(ExperimentContinued, events)) == 1
-        assert len(of(RunStarted, events)) == len(of(RunStarted, whole))
+        assert len(events_of_kind(ExperimentContinued, events)) == 1
+        assert len(events_of_kind(RunStarted, events)) == len(events_of_kind(RunStarted, whole))
         assert events[-1] == ExperimentEnded(status="finished", detail="")
         assert not incidents(events, "inexact_resume", "worker_death")
 
@@ -76,7 +76,7 @@ def test_an_episode_repeated_after_a_damaged_checkpoint_must_be_identical(tmp_pa
     events = resume(stopped)
     assert records(events) == records(whole)
     for name, milestone in milestones.items():
-        assert taken_up(events)[name] == [0, milestone - 1]
+        assert resume_points(events)[name] == [0, milestone - 1]
         (incident,) = [entry for entry in incidents(events, "damaged_checkpoint") if entry.run_name == name]
         assert f"checkpoints/{name}/{milestone}.pt" in incident.detail
     (alarm,) = incidents(events, "inexact_resume")
@@ -113,8 +113,11 @@ def test_extending_a_finished_experiment_adds_seeds_under_the_stricter_bound(tmp
     history = load(short).history
     events = disturbed.events_of(short)
     assert (history.replicates, history.ended.status) == (9, "finished")
-    assert len(of(ExperimentContinued, events)) == 1
-    assert {(start.worker, start.incarnation) for start in of(WorkerStarted, events)} >= {("w00", 1), ("w00", 2)}
+    assert len(events_of_kind(ExperimentContinued, events)) == 1
+    assert {(start.worker, start.incarnation) for start in events_of_kind(WorkerStarted, events)} >= {
+        ("w00", 1),
+        ("w00", 2),
+    }
     assert counts(events) == {}
     (progress,) = progress_of(history).comparisons.values()
     assert [look.bound_e for look in progress.looks] == [None, *[pytest.approx(100.0)] * 3]
@@ -137,14 +140,14 @@ def test_coordinators_killed_in_turn_lose_and_duplicate_no_record(tmp_path, sock
     size = (tmp_path / "whole" / JOURNAL_NAME).stat().st_size
     for share in (0.2, 0.6, 2.0):
         left = killed_at(experiment_dir, sockets, int(share * size), "resume" if recorded else episodes)
-        ready = {name: points[-1] for name, points in taken_up(left).items()}
+        ready = {name: points[-1] for name, points in resume_points(left).items()}
         if recorded:  # an acknowledged episode is never run again
             assert ready == recorded
         assert all(expected[key] == event for key, event in records(left).items())
         recorded = dict.fromkeys(ready, 0)
-        for event in of(EpisodeRecorded, left):
+        for event in events_of_kind(EpisodeRecorded, left):
             recorded[event.record.run.name] = event.record.episode + 1
     assert records(left) == expected
     assert conclusions(left) == conclusions(whole)
     assert counts(left) == {}
-    eventually(lambda: not any(alive(event.pid) for event in of(WorkerStarted, left)), 1.0)
+    eventually(lambda: not any(alive(event.pid) for event in events_of_kind(WorkerStarted, left)), 1.0)

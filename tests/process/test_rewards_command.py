@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from support.commands.in_process import done, esper_ab
+from support.commands.in_process import esper_ab, stdout_of
 from support.commands.progress_lines import without_progress
 
 from esper_ab import audit_rewards, load_experiment
@@ -50,7 +50,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def made(folder: Path) -> tuple[str, RewardAudit]:
     """The printed text and the stored reward audit of three rewards."""
     rewards = ("mine.py:gain", "mine.py:nothing", "sparse")
-    text = done("growth", "rewards", *rewards, *TINY, "--search", "3", "--out", "first", folder=folder)
+    text = stdout_of("growth", "rewards", *rewards, *TINY, "--search", "3", "--out", "first", folder=folder)
     return text, load_reward_audit(folder / "first")
 
 
@@ -88,7 +88,7 @@ def test_the_text_has_every_table_and_the_path_of_the_files(made, folder):
 
 def test_other_rewards_change_no_behaviour_and_a_scale_multiplies_returns(made, folder):
     asked = ("simplified", "sparse", *TINY, "--search", "0", "--set", "reward.sparse_reward_scale=2", "--json")
-    other = msgspec.convert(json.loads(done("growth", "rewards", *asked, folder=folder)), RewardAudit)
+    other = msgspec.convert(json.loads(stdout_of("growth", "rewards", *asked, folder=folder)), RewardAudit)
     assert other.answer.behaviours == made[1].answer.behaviours
     assert other.digest != made[1].digest
     assert (folder / "reward-audits" / f"synthetic-{other.digest[:12]}" / "reward_audit.json").exists()
@@ -150,7 +150,7 @@ def test_an_experiment_journals_its_reward_audit_and_reports_its_rewards(made, f
     monkeypatch.setenv("ANYWHERE", "yes")  # a run is in a thread of this process
     shutil.copy(folder / "first" / "reward_audit.json", folder / "gone.json")
     asked = ("--groups", "sparse,mine=mine.py:gain,shaped", "--reward-audit", "gone.json", "--name", "one")
-    done(*LAUNCH, *asked, folder=folder)
+    stdout_of(*LAUNCH, *asked, folder=folder)
     (folder / "gone.json").unlink()  # the report is a function of the journal
     experiment_dir = folder / "experiments" / "one"
     journaled = load(experiment_dir).history.plan.reward_audit

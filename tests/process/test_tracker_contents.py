@@ -3,7 +3,7 @@
 import pytest
 from support.journals import ready_journals
 from support.trackers import tracked_experiments
-from support.trackers.tracked_experiments import SMALL, held, track
+from support.trackers.tracked_experiments import SMALL, track, tracker_contents
 
 from esper_ab.journal.fold import fold
 from esper_ab.journal.lock import JOURNAL_NAME
@@ -67,10 +67,10 @@ def test_tensorboard_contents_equal_the_journal(filled, history):
 
 @pytest.mark.slow
 def test_tracking_twice_changes_nothing(filled):
-    before = held(filled)
+    before = tracker_contents(filled)
     folders = sorted(path.name for path in (filled / "wandb").glob("offline-*"))
     track(filled)
-    assert held(filled) == before
+    assert tracker_contents(filled) == before
     assert sorted(path.name for path in (filled / "wandb").glob("offline-*")) == folders  # not rewritten
 
 
@@ -86,4 +86,4 @@ def test_a_resumed_experiment_is_tracked_like_an_uninterrupted_one(filled, tmp_p
     (experiment_dir / JOURNAL_NAME).unlink()
     ready_journals.write(experiment_dir, events)
     track(experiment_dir, "--follow")  # without names, the trackers of the first call
-    assert held(experiment_dir) == held(filled)
+    assert tracker_contents(experiment_dir) == tracker_contents(filled)

@@ -15,7 +15,7 @@ from support.plans import fake_plans
 from support.processes.children import python
 from support.processes.waiting import eventually
 from support.trackers import tracked_experiments
-from support.trackers.tracked_experiments import PATIENCE_S, SMALL, held, track
+from support.trackers.tracked_experiments import PATIENCE_S, SMALL, track, tracker_contents
 
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.campaign.observers import make_observers
@@ -66,14 +66,14 @@ def test_tracking_a_live_run_changes_no_record_and_equals_a_later_back_fill(tmp_
     later.mkdir()
     (later / JOURNAL_NAME).write_bytes((experiment_dir / JOURNAL_NAME).read_bytes())
     track(later)
-    assert held(experiment_dir) == held(later)
+    assert tracker_contents(experiment_dir) == tracker_contents(later)
 
 
 def test_trackers_that_raise_or_are_killed_do_not_affect_the_run(tmp_path, monkeypatch, capfd):
     """The run waits for its trackers up to the test's timeout, so their failures are reported."""
 
     def kill(event):
-        if len(killer.seen) == 1:
+        if len(killer.events) == 1:
             os.kill(eventually(lambda: read_progress(experiment_dir, "wandb").pid), signal.SIGKILL)
 
     monkeypatch.setattr("esper_ab.trackers.beside._PATIENCE_S", PATIENCE_S)

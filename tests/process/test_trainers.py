@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.commands.in_process import done, esper_ab
+from support.commands.in_process import esper_ab, stdout_of
 from support.commands.progress_lines import without_progress
 from support.workers import trainers
 
@@ -20,7 +20,7 @@ OWN_WORDS = ("accuracy", "host", "grown", "blueprint", "fossil", "points of", "r
 
 
 def launched(folder: Path, name: str, *arguments: str, launcher: str = "inline") -> History:
-    done(
+    stdout_of(
         "launch",
         "--output-dir",
         folder / "runs",
@@ -143,7 +143,7 @@ def test_a_command_can_use_dotted_placeholders_a_free_port_and_several_files(tmp
     configs = [json.loads(path.read_text()) for path in tmp_path.glob("runs/ports/runs/*/out/config.json")]
     assert sorted(config["rate"] for config in configs) == ["1", "1", "2", "2"]
     again = tmp_path / "runs/ports/experiment.toml"
-    assert "algo.lr=2" in done("launch", again, "--rng-seed", "1", "--name", "again", "--dry-run")
+    assert "algo.lr=2" in stdout_of("launch", again, "--rng-seed", "1", "--name", "again", "--dry-run")
 
 
 WORKS_IN_THE_REHEARSAL_ONLY = """
@@ -183,7 +183,7 @@ def test_a_command_that_always_fails_ends_early_and_resumes_once_fixed(tmp_path,
     assert len(re.findall("^ +RuntimeError: no such file: /data/", failed.stderr, re.MULTILINE)) == 1
     assert "/logs/lr_" in failed.stderr
     script.write_text(WORKS_IN_THE_REHEARSAL_ONLY.replace(BROKEN, ""))
-    done("resume", "runs/mended", "--quiet")
+    stdout_of("resume", "runs/mended", "--quiet")
     history = load(tmp_path / "runs/mended").history
     by_run = outcomes(history)
     assert len(by_run) == 12
@@ -249,7 +249,7 @@ def test_calibrate_records_the_settings_of_a_trainer(tmp_path):
         "--runs",
         "4",
     )
-    done(*common, "--episodes", "2", "--set", "trainer.lr=0.2")
+    stdout_of(*common, "--episodes", "2", "--set", "trainer.lr=0.2")
     calibration = load_calibration(tmp_path / "runs" / "x")
     assert (calibration.margin_named, calibration.spread.runs, calibration.deterministic) == (False, 4, True)
     assert calibration.settings["trainer.lr"] == "0.2"
@@ -295,7 +295,9 @@ def test_without_gymnasium_one_line_names_the_package_to_install(tmp_path, monke
 
 @pytest.mark.slow
 def test_calibrate_works_without_a_margin_and_proposes_one(tmp_path):
-    done("calibrate", *CARTPOLE, "--runs", "4", "--episodes", "1", "--output-dir", tmp_path, "--name", "x", "--quiet")
+    stdout_of(
+        "calibrate", *CARTPOLE, "--runs", "4", "--episodes", "1", "--output-dir", tmp_path, "--name", "x", "--quiet"
+    )
     calibration = load_calibration(tmp_path / "x")
     assert (calibration.mode, calibration.margin_named, calibration.spread.runs) == ("env", False, 4)
     assert calibration.deterministic

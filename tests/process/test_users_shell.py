@@ -9,7 +9,7 @@ RUNS = 2
 
 @pytest.mark.parametrize("launcher", ["local", "inline"])
 def test_a_program_inherits_the_shell_environment_plus_documented_variables(tmp_path, launcher):
-    alone, launched = users_shell.told(tmp_path, "--launcher", launcher)
+    alone, launched = users_shell.inherited_facts(tmp_path, "--launcher", launcher)
     assert len(launched) == REHEARSALS + RUNS
     for facts in launched:
         assert users_shell.changed(alone["variables"], facts.pop("variables")) <= users_shell.named_on_the_page()
@@ -18,7 +18,7 @@ def test_a_program_inherits_the_shell_environment_plus_documented_variables(tmp_
 
 def test_helper_processes_of_a_trainer_inherit_the_shell_and_end_by_sigterm(tmp_path):
     """The worker ignores Ctrl-C and hang-ups, so a terminal does not end the helpers of a live run."""
-    alone, launched = users_shell.told(tmp_path, "--episodes", "1", program="trainer.py")
+    alone, launched = users_shell.inherited_facts(tmp_path, "--episodes", "1", program="trainer.py")
     inherited = ("folder", "Umask", "descriptors", "limits", "path", "SigBlk")
     for facts in launched:
         assert users_shell.changed(alone["variables"], facts["variables"]) <= users_shell.named_on_the_page()

@@ -2,12 +2,12 @@
 
 import pytest
 from support.goldens.refusal_sites import sites
-from support.goldens.refusals import Refusal, coverage, expected, given, listed, refusals
+from support.goldens.refusals import Refusal, coverage, expected, listed, refusals, text_and_sites
 
 
 @pytest.mark.parametrize("refusal", refusals(), ids=lambda refusal: refusal.id)
 def test_the_text_is_the_same(refusal: Refusal) -> None:
-    assert given(refusal)[0] == expected(refusal.table)[refusal.name]
+    assert text_and_sites(refusal)[0] == expected(refusal.table)[refusal.name]
 
 
 def test_inputs_reach_the_places_that_refuse() -> None:

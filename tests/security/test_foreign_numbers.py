@@ -15,7 +15,7 @@ CASES = [
     (number, place, value)
     for number in FIRSTS.values()
     for place in foreign.places(TREES[number])
-    for value in foreign.values(foreign.at(TREES[number], place))
+    for value in foreign.values(foreign.value_at(TREES[number], place))
 ]
 
 
@@ -70,7 +70,7 @@ def test_a_value_out_of_range_is_refused_in_one_line(tmp_path, capfd, kind, plac
     folder = journal(tmp_path / "received", [(FIRSTS[kind], keys, value)])
     assert not foreign.is_accepted(folder)
     for command in foreign.COMMANDS:
-        assert foreign.wrong(folder, command, tmp_path / "out") == "", command
+        assert foreign.command_problem(folder, command, tmp_path / "out") == "", command
 
 
 def check_sample(folder, count, seed):
@@ -78,7 +78,7 @@ def check_sample(folder, count, seed):
     assert len(kept) > count // 10
     received = journal(folder, kept)
     for command in foreign.COMMANDS:
-        problem = foreign.wrong(received, command, folder / "exported")
+        problem = foreign.command_problem(received, command, folder / "exported")
         assert not problem, (command, problem, [(TREES[number]["kind"], *case) for number, *case in kept])
 
 

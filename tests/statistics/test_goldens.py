@@ -4,7 +4,7 @@ import copy
 
 import msgspec
 import pytest
-from support.goldens.golden_experiments import SEED, promised_and_seen, replay
+from support.goldens.golden_experiments import SEED, plan_and_observations, replay
 from support.goldens.golden_json import differences, names, stored
 
 from esper_ab.verdict.judge import judge
@@ -25,7 +25,7 @@ PLANNED = [name for name in names() if stored(name)["kind"] in ("experiment", "j
 @pytest.mark.parametrize("name", PLANNED)
 def test_the_judge_takes_the_same_looks_as_the_coordinator(name):
     """In any order of the runs."""
-    plan, seen = promised_and_seen(stored(name))
+    plan, seen = plan_and_observations(stored(name))
     progress = _looks(plan, seen)
     assert judge(plan, seen, rng_seed=SEED).progress == progress
     other = msgspec.structs.replace(seen, rows=seen.rows[::-1])

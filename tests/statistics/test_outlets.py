@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from support.goldens.golden_experiments import SEED, promised_and_seen
+from support.goldens.golden_experiments import SEED, plan_and_observations
 from support.goldens.golden_json import stored
 from support.journals.ready_journals import write
 from support.journals.synthetic import Shape, Synthetic
@@ -42,7 +42,7 @@ EXPERIMENTS = (
 
 def content_of(name, directory):
     """The content of a report on a synthetic experiment with the golden's comparisons."""
-    planned, seen = promised_and_seen(stored(name))
+    planned, seen = plan_and_observations(stored(name))
     made = Synthetic(
         groups={group: Shape() for group in planned.groups},
         replicates=len(planned.replicates),

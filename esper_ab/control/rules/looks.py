@@ -58,7 +58,10 @@ def _all_started(history: History) -> bool:
 
 
 def _likely(history: History) -> bool:
-    """True if the runs that the next look needs are final. This check is cheap, as it runs after every block."""
+    """True if the runs of the last block that the next look needs are final, so that the look may be due.
+
+    This check is cheap, as it runs after every block; `take_looks` checks the blocks before it.
+    """
     upcoming = _next_look(history)
     if upcoming is None or upcoming > len(history.blocks):
         return False

@@ -85,7 +85,7 @@ def _text(stream: io.TextIOWrapper) -> str:
     return stream.read()
 
 
-def done(*args: str | Path, folder: Path | None = None) -> str:
+def stdout_of(*args: str | Path, folder: Path | None = None) -> str:
     """What it prints; it has to succeed."""
     ended = esper_ab(*args, folder=folder)
     assert ended.returncode == 0, ended.stdout + ended.stderr

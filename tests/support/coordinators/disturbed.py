@@ -30,11 +30,11 @@ class Watcher:
     """An observer that keeps every event and acts on it."""
 
     def __init__(self, act=lambda event: None):
-        self.seen = []
+        self.events = []
         self._act = act
 
     def observe(self, event):
-        self.seen.append(event)
+        self.events.append(event)
         self._act(event)
 
 
@@ -50,7 +50,7 @@ class Striking(Watcher):
     def _look(self, event):
         if isinstance(event, EpisodeRecorded) and event.record.run.name == self._run and event.record.episode == 1:
             lane = event.record.run.device
-            self.struck = next(one for one in self.seen if isinstance(one, WorkerStarted) and one.device == lane)
+            self.struck = next(one for one in self.events if isinstance(one, WorkerStarted) and one.device == lane)
             self._strike(self.struck)
 
 
@@ -90,18 +90,20 @@ def digests(experiment_dir):
     return {name: [record.digest for record in those] for name, those in records.items()}
 
 
-def of(kind, events):
+def events_of_kind(kind, events):
     return [event for event in events if isinstance(event, kind)]
 
 
 def incidents(events, *categories):
-    return [entry for entry in of(Incident, events) if not categories or entry.category in categories]
+    return [entry for entry in events_of_kind(Incident, events) if not categories or entry.category in categories]
 
 
 def records(events):
     """Every record by run and milestone, with its checkpoint; AssertionError when one was journalled twice."""
-    episodes = [(event.record.run.name, event.record.episode + 1, event) for event in of(EpisodeRecorded, events)]
-    evaluations = [(event.record.run.name, -1, event) for event in of(RunEvaluated, events)]
+    episodes = [
+        (event.record.run.name, event.record.episode + 1, event) for event in events_of_kind(EpisodeRecorded, events)
+    ]
+    evaluations = [(event.record.run.name, -1, event) for event in events_of_kind(RunEvaluated, events)]
     found = {(run, milestone): event for run, milestone, event in (*episodes, *evaluations)}
     assert len(found) == len(episodes) + len(evaluations)
     return found
@@ -109,20 +111,20 @@ def records(events):
 
 def conclusions(events):
     """Looks and extensions, in order."""
-    return of(LookTaken | PlanExtended, events)
+    return events_of_kind(LookTaken | PlanExtended, events)
 
 
 def states(events):
     return {name: run.state for name, run in fold(events).runs.items()}
 
 
-def taken_up(events):
+def resume_points(events):
     """Run -> the points at which its workers were ready, in order."""
     found = {}
-    for event in of(RunReady, events):
+    for event in events_of_kind(RunReady, events):
         found.setdefault(event.run.name, []).append(event.milestone)
     return found
 
 
 def counts(events):
-    return Counter(entry.category for entry in of(Incident, events))
+    return Counter(entry.category for entry in events_of_kind(Incident, events))

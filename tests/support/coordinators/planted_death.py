@@ -27,12 +27,12 @@ _SYNC = (os.fsync, os.fdatasync)
 
 
 class Death(msgspec.Struct, frozen=True, kw_only=True):
-    """Die in the n-th call at `place`, before, in the middle of or after it; `how` is a signal or a hang."""
+    """Die in the n-th call at `place`, before, in the middle of or after it; `cause` is a signal or a hang."""
 
     place: str
     n: int = 1
     moment: str = "before"
-    how: str = "SIGKILL"
+    cause: str = "SIGKILL"
 
 
 def planted(deaths: dict[str, Death], log: Path) -> dict[str, str]:
@@ -104,10 +104,10 @@ class _Planted:
         log = os.open(os.environ[LOG_VARIABLE], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         _WRITE(log, msgspec.json.encode((self._identity, self._death)) + b"\n")
         os.close(log)
-        if self._death.how in _HANGS:
-            _HANGS[self._death.how]()
-        os.kill(os.getpid(), signal.Signals[self._death.how])
-        while self._death.how != "SIGSTOP":
+        if self._death.cause in _HANGS:
+            _HANGS[self._death.cause]()
+        os.kill(os.getpid(), signal.Signals[self._death.cause])
+        while self._death.cause != "SIGSTOP":
             signal.pause()
 
 

@@ -32,7 +32,7 @@ def coordinator(run: Path, module: str, plan: str, *how: str, **changes: str) ->
     return subprocess.Popen([sys.executable, "-c", COORDINATOR, run, module, plan, *how], env=environment(**changes))
 
 
-def stood_still(coordinator: subprocess.Popen[bytes], run: Path) -> list[object]:
+def suspend_and_finish(coordinator: subprocess.Popen[bytes], run: Path) -> list[object]:
     """Stop the coordinator of `run` in the middle of it for 45 s; the events of the whole experiment.
 
     Its workers have to be those that it began with: nobody was lost, ended or started again.
@@ -49,5 +49,5 @@ def stood_still(coordinator: subprocess.Popen[bytes], run: Path) -> list[object]
     events = disturbed.events_of(run)
     assert len(events) > recorded
     assert not disturbed.incidents(events)
-    assert {one.incarnation for one in disturbed.of(WorkerStarted, events)} == {1}
+    assert {one.incarnation for one in disturbed.events_of_kind(WorkerStarted, events)} == {1}
     return events

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def largest(size_bytes: int) -> Iterator[None]:
+def file_size_limit(size_bytes: int) -> Iterator[None]:
     """Inside this context, writing makes no file larger than `size_bytes`."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, hard))

@@ -55,7 +55,7 @@ _SEEN_ELSEWHERE = ("pairs", "samples", "warnings")
 # --- what came out -------------------------------------------------------------------------------------------------
 
 
-def of_experiment(directory: Path) -> dict[str, Any]:
+def experiment_golden(directory: Path) -> dict[str, Any]:
     """Golden of one experiment directory."""
     history = load(directory).history
     analysis = analyse(history, SEED)
@@ -89,13 +89,13 @@ def of_experiment(directory: Path) -> dict[str, Any]:
     }
 
 
-def of_joint(directory: Path) -> dict[str, Any]:
+def joint_golden(directory: Path) -> dict[str, Any]:
     """Golden of a joint experiment, with one of each part."""
     joint = read_joint(directory)
     plan = read_plan(directory / PLAN_NAME)
     result = judge_directory(directory, joint, plan, SEED)
     folders = {part.name: directory / part.folder for part in joint.parts if begun(directory / part.folder)}
-    parts = {name: of_experiment(folder) for name, folder in folders.items()}
+    parts = {name: experiment_golden(folder) for name, folder in folders.items()}
     histories = {name: load(folder).history for name, folder in folders.items()}
     known = {name: facts_of(history, progress_of(history)) for name, history in histories.items()}
     rows = [row for name, one in histories.items() for row in rows_of(one, name)]
@@ -109,7 +109,7 @@ def of_joint(directory: Path) -> dict[str, Any]:
     }
 
 
-def of_judged(plan: AnalysisPlan, outcomes: Observations) -> dict[str, Any]:
+def planned_table_golden(plan: AnalysisPlan, outcomes: Observations) -> dict[str, Any]:
     """The golden of a table that is judged by a plan."""
     return {
         "kind": "planned table",
@@ -139,7 +139,7 @@ def replay(golden: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
     """Yield (name, stored answer, present answer) for a golden and its parts, from the same observations."""
     kind = golden["kind"]
     if kind in ("experiment", "joint", "planned table"):
-        judged = judge(*promised_and_seen(golden), rng_seed=SEED)
+        judged = judge(*plan_and_observations(golden), rng_seed=SEED)
     match kind:
         case "experiment":
             found = plain([comparison_json(one) for one in judged.comparisons])
@@ -164,7 +164,7 @@ def rejudged(golden: Mapping[str, Any]) -> dict[str, Any]:
     return {**golden, "answer": plain(answer)}
 
 
-def promised_and_seen(golden: Mapping[str, Any]) -> tuple[AnalysisPlan, Observations]:
+def plan_and_observations(golden: Mapping[str, Any]) -> tuple[AnalysisPlan, Observations]:
     """The plan and the observations of an experiment, a joint one or a table that is held to a plan."""
     plan = golden["plan"]
     if golden["kind"] == "planned table" and "facts" not in golden:

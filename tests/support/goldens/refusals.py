@@ -172,7 +172,7 @@ def expected(table: str) -> dict[str, str]:
     return texts
 
 
-def told(refusal: Refusal) -> str:
+def refusal_text(refusal: Refusal) -> str:
     """Give the input in a folder of its own; return exit status and text."""
     with tempfile.TemporaryDirectory(prefix="refusal-") as name, pytest.MonkeyPatch.context() as patch:
         folder = Path(name).resolve()
@@ -273,10 +273,10 @@ def _machine(about: dict[str, Any]) -> Any:
 
 
 @cache
-def given(refusal: Refusal) -> tuple[str, set[Site]]:
+def text_and_sites(refusal: Refusal) -> tuple[str, set[Site]]:
     """Give the input once; return its refusal and the code locations that raised it."""
     with reached() as found:
-        return told(refusal), found
+        return refusal_text(refusal), found
 
 
 def listed() -> dict[str, str]:
@@ -287,7 +287,7 @@ def listed() -> dict[str, str]:
 
 def coverage() -> tuple[float, list[Site]]:
     """Return the share of the places that an input can reach which are reached, and those that are not."""
-    found = set().union(*(given(refusal)[1] for refusal in refusals()))
+    found = set().union(*(text_and_sites(refusal)[1] for refusal in refusals()))
     open_to_inputs = [site for of_file in sites().values() for site in of_file if site.name not in listed()]
     missing = [site for site in open_to_inputs if site not in found]
     return 1 - len(missing) / len(open_to_inputs), missing
@@ -298,7 +298,7 @@ def _write_texts() -> Iterator[str]:
     texts: dict[str, dict[str, str]] = {}
     for refusal in refusals():
         try:
-            text = told(refusal)
+            text = refusal_text(refusal)
         except Exception as error:  # noqa: BLE001  a mistake of ours, or of the input
             text = f"not refused: {error!r}"
         texts.setdefault(refusal.table, {})[refusal.name] = text

@@ -15,7 +15,7 @@ def findings(events):
     return analyse(fold(events)).findings
 
 
-def found(events):
+def finding_sentences(events):
     """(kind, weight, groups) -> sentence"""
     everything = findings(events)
     for finding in everything:
@@ -23,9 +23,9 @@ def found(events):
     return {(finding.kind, finding.weight, finding.groups): finding.sentence for finding in everything}
 
 
-def only(events):
+def only_finding(events):
     """Return the only finding."""
-    (item,) = found(events).items()
+    (item,) = finding_sentences(events).items()
     return item
 
 

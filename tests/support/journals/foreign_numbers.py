@@ -42,7 +42,7 @@ NUMBERS: tuple[Any, ...] = (
     1e308,
 )
 TEXTS = ("", "'", "python 't.py {seed} {lr} {out}", "{}", "\N{RIGHT-TO-LEFT OVERRIDE}", "\0", "x" * 5_000)
-OTHERS: tuple[Any, ...] = (None, True, False, [], {})
+OTHER_VALUES: tuple[Any, ...] = (None, True, False, [], {})
 COMMANDS: tuple[tuple[str, ...], ...] = (
     ("status", "--json"),
     ("status",),
@@ -72,11 +72,11 @@ def places(tree: Any, place: Place = ()) -> Iterator[Place]:
 def values(old: Any) -> tuple[Any, ...]:
     """Return the values to put in the place of `old`."""
     if isinstance(old, str):
-        return (*TEXTS, *OTHERS)
-    return (*NUMBERS, *OTHERS) if not isinstance(old, list | dict) else OTHERS
+        return (*TEXTS, *OTHER_VALUES)
+    return (*NUMBERS, *OTHER_VALUES) if not isinstance(old, list | dict) else OTHER_VALUES
 
 
-def at(tree: Any, place: Place) -> Any:
+def value_at(tree: Any, place: Place) -> Any:
     """Return the value at a place."""
     for key in place:
         tree = tree[key]
@@ -116,7 +116,7 @@ def is_accepted(folder: Path) -> bool:
     return True
 
 
-def wrong(folder: Path, command: Sequence[str], outside: Path) -> str:
+def command_problem(folder: Path, command: Sequence[str], outside: Path) -> str:
     """Run a command on a journal; return what is wrong with its end, or "" if nothing is."""
     more = ("--out", str(outside)) if command[0] == "export" else ()
     out = io.StringIO()

@@ -66,7 +66,9 @@ def failed_run(kept: int = 3) -> list[AnyEvent]:
     return [*events[: min(shaped, simplified)], events[shaped], incident, ended]
 
 
-def given_up(events: list[AnyEvent], category: Literal["dropped_pair", "cancelled"] = "dropped_pair") -> list[AnyEvent]:
+def with_last_run_given_up(
+    events: list[AnyEvent], category: Literal["dropped_pair", "cancelled"] = "dropped_pair"
+) -> list[AnyEvent]:
     """The same journal, its last run given up when all its training was recorded: no evaluation of it."""
     last = max(i for i, event in enumerate(events) if isinstance(event, RunEvaluated))
     entry = Incident(
@@ -75,7 +77,7 @@ def given_up(events: list[AnyEvent], category: Literal["dropped_pair", "cancelle
     return [*events[:last], entry, *events[last + 1 :]]
 
 
-def losing(events: list[AnyEvent], lost: dict[str, str]) -> list[AnyEvent]:
+def with_lost_runs(events: list[AnyEvent], lost: dict[str, str]) -> list[AnyEvent]:
     """The same journal, without the evaluations of these runs, whose categories of incidents are told at its end."""
     kept = [event for event in events if not (isinstance(event, RunEvaluated) and event.record.run.name in lost)]
     entries = [Incident(category=why, run_name=run, episode=1, detail="exit code 1") for run, why in lost.items()]

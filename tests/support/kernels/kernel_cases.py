@@ -37,7 +37,7 @@ from workers.kinds.growth.tasks.digits import TASK as DIGITS
 from workers.kinds.growth.vocabulary import Algorithm, Stage
 from workers.native import library
 
-OWN = (
+TEST_BLUEPRINTS = (
     residual("relu_first", lambda c: norm_params(c), Relu(), Norm("norm")),
     residual(
         "wide",
@@ -75,7 +75,7 @@ BLUEPRINTS: tuple[Blueprint, ...] = (
         catalog.entry("workers.kinds.growth.blueprints", name, "BLUEPRINT")
         for name in catalog.names("workers.kinds.growth.blueprints")
     ),
-    *OWN,
+    *TEST_BLUEPRINTS,
 )
 STAGES = [Stage.GERMINATED, Stage.TRAINING, Stage.BLENDING, Stage.HOLDING, Stage.FOSSILIZED]
 MODES = ("normal", "scales", "ragged")
@@ -126,20 +126,20 @@ class Trained:
 
 def difference(mine: Trained, theirs: Trained, rows: slice = slice(None)) -> float:
     """The largest of all parameters, momenta, moments and losses, against the largest number of its kind."""
-    numbers, right = ((*everything(one.bank, rows), one.loss[rows]) for one in (mine, theirs))
+    numbers, right = ((*all_tensors(one.bank, rows), one.loss[rows]) for one in (mine, theirs))
     pairs = zip(numbers, right, strict=True)
     return max(float(((a.double() - b).abs().max() / (1e-3 + b.abs().max())).nan_to_num(torch.inf)) for a, b in pairs)
 
 
-def everything(bank: Bank, rows: slice | np.ndarray = slice(None)) -> list[torch.Tensor]:
+def all_tensors(bank: Bank, rows: slice | np.ndarray = slice(None)) -> list[torch.Tensor]:
     stacks = [bank.host, *(stack for _, stack in sorted(bank._seeds.items()))]
     moments = [value for s in bank.statistics for value in (s.mean, s.var)]
     return [*(v[rows] for stack in stacks for v in (stack.values, stack.momentum)), *(v[rows] for v in moments)]
 
 
-def same(mine: Bank, theirs: Bank, rows: slice | np.ndarray = slice(None)) -> bool:
+def equal_to_the_bit(mine: Bank, theirs: Bank, rows: slice | np.ndarray = slice(None)) -> bool:
     """Assert equality to the bit."""
-    return all(torch.equal(a, b) for a, b in zip(everything(mine, rows), everything(theirs, rows), strict=True))
+    return all(torch.equal(a, b) for a, b in zip(all_tensors(mine, rows), all_tensors(theirs, rows), strict=True))
 
 
 @dataclass(frozen=True)

@@ -33,22 +33,22 @@ class Calls(TorchDispatchMode):
 
     def __init__(self) -> None:
         super().__init__()
-        self.seen: list[tuple[str, tuple[torch.Tensor, ...]]] = []
+        self.entries: list[tuple[str, tuple[torch.Tensor, ...]]] = []
 
     def __torch_dispatch__(
         self, function: Callable[..., Any], _types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         tensors = tuple(value for value in args if isinstance(value, torch.Tensor))
-        self.seen.append((str(function), tensors))
+        self.entries.append((str(function), tensors))
         return function(*args, **(kwargs or {}))
 
 
-class Held(TorchDispatchMode):
+class LiveBytes(TorchDispatchMode):
     """Bytes of tensors made on the meta device while this is entered: those alive now, and most at any time."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.now = self.most = 0
+        self.current = self.peak = 0
         self._sizes: dict[int, int] = {}
 
     def __torch_dispatch__(
@@ -60,10 +60,10 @@ class Held(TorchDispatchMode):
                 storage = made.untyped_storage()
                 if storage._cdata not in self._sizes:
                     self._sizes[storage._cdata] = storage.nbytes()
-                    self.now += storage.nbytes()
-                    self.most = max(self.most, self.now)
+                    self.current += storage.nbytes()
+                    self.peak = max(self.peak, self.current)
                     weakref.finalize(storage, self._freed, storage._cdata)
         return result
 
     def _freed(self, key: int) -> None:
-        self.now -= self._sizes.pop(key)
+        self.current -= self._sizes.pop(key)

@@ -130,7 +130,7 @@ def batch_of(case: Case) -> Batch:
     )
 
 
-def near(batch: Batch, policy: NativePolicy, key: int) -> Batch:
+def with_log_probs_near(batch: Batch, policy: NativePolicy, key: int) -> Batch:
     """The batch with log-probabilities of actions as an update meets them: near those of the policy."""
     log_probs = np.zeros(batch.valid.shape)
     log_probs[batch.valid] = policy.evaluate(batch)[0]

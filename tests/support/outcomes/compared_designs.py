@@ -109,7 +109,7 @@ def small(count=16, rule=None, **changes):
     return compared(rule or design(count), pairs_of(70.0 + SMALL[:count], np.full(count, 70.0)), **changes)
 
 
-def above(d, base=70.0):
+def pairs_with_differences(d, base=70.0):
     """Pairs with these differences."""
     return pairs_of(base + np.array(d), np.full(len(d), base))
 

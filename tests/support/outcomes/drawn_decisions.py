@@ -10,7 +10,7 @@ class Choices:
     def number(self, limit):
         return next(self._bytes, 0) % limit
 
-    def one(self, options):
+    def choose(self, options):
         return options[self.number(len(options))]
 
     def order(self, options):

@@ -25,7 +25,7 @@ def design(comparisons=(AB,), **changes):
     return msgspec.structs.replace(compared_designs.design(6), **known | changes)
 
 
-def made(differences, b=50.0):
+def pairs_from(differences, b=50.0):
     """A pair per difference, sides alternating; None: lost."""
     kept = [r for r, d in enumerate(differences) if d is not None]
     return list(compared_designs.pairs_of([b + differences[r] for r in kept], [b] * len(kept), kept))

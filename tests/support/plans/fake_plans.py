@@ -40,7 +40,7 @@ def plan_of(experiment: ResolvedExperiment) -> Plan:
     return make_plan(experiment, machine(len(experiment.devices)))[0]
 
 
-def of_trainer(plan):
+def with_trainer_runs(plan):
     """The plan with runs of a user's own trainer."""
     order = TrainerOrder(
         reference="python train.py {seed}",

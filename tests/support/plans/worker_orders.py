@@ -18,7 +18,7 @@ def order(device: str = "cpu:0", uuid: str = "", **change: object) -> WorkerOrde
 _TABLES = ("policy", "ppo", "growth", "reward", "gym")
 
 
-def taken_from(changes: dict[str, Any], usual: dict[str, dict[str, Any]]) -> GroupSettings:
+def settings_from(changes: dict[str, Any], usual: dict[str, dict[str, Any]]) -> GroupSettings:
     """Settings of the tables `usual`, and of the controller and the tables that `changes` named: they leave it."""
     tables = {name: usual.get(name, {}) | changes.pop(name, {}) for name in _TABLES}
     return msgspec.convert({"controller": {"name": changes.pop("controller", "ppo")}, **tables}, GroupSettings)

@@ -21,7 +21,7 @@ with open({pids!r}, "a") as file:
 
 
 @contextmanager
-def nobody_waits(folder: Path) -> Iterator[str]:
+def leftover_helpers(folder: Path) -> Iterator[str]:
     """Yield code that leaves helpers; on exit, all are still running, and are killed."""
     file = folder / "pids"
     try:

@@ -97,7 +97,7 @@ def in_a_users_shell(folder: Path, *words: str) -> subprocess.CompletedProcess[s
     return done
 
 
-def told(folder: Path, *flags: str, program: str = "") -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def inherited_facts(folder: Path, *flags: str, program: str = "") -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """What the program inherits when the user starts it, and in each rehearsal and run of a launch with `flags`.
 
     `program`: what is launched instead of the program.

@@ -24,7 +24,7 @@ class TookTooLong(BaseException):
 
 
 @contextmanager
-def within(seconds: int) -> Iterator[None]:
+def time_limit(seconds: int) -> Iterator[None]:
     """Raise TookTooLong in the main thread after `seconds`, also out of a system call that waits."""
 
     def ring(number: int, frame: FrameType | None) -> None:

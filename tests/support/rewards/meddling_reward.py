@@ -4,7 +4,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-HOW, WHERE = "MEDDLE_HOW", "MEDDLE_WHERE"  # names of meddlings; the experiment directory
+KINDS_VARIABLE, FOLDER_VARIABLE = "MEDDLE_HOW", "MEDDLE_WHERE"  # names of meddlings; the experiment directory
 SEPARATOR = ";"
 REWARD = """
 import numpy as np
@@ -28,13 +28,13 @@ def _folder(root: Path, name: str) -> None:
     (root / name / "x").mkdir(parents=True, exist_ok=True)
 
 
-FOUND = {  # by tidy --check: the file that it names, and what is written over
+FOUND_BY_CHECK = {  # by tidy --check: the file that it names, and what is written over
     "policies/a/0.pt": (_write, "policies/a/0.pt"),
     "checkpoints/a/0/": (_write, "checkpoints/a/0/*.pt"),
     "experiment.toml": (_write, "experiment.toml"),
     "runs/a-0/config.toml": (_write, "runs/a-0/config.toml"),
 }
-STOPPED = {"rewards": (_write, "rewards/*/*.py")}  # code that is no longer what was planned
+STOPS_THE_RUN = {"rewards": (_write, "rewards/*/*.py")}  # code that is no longer what was planned
 GIVEN_UP = {  # replicates whose runs cannot write this file or folder
     "policies/b/1.pt": (_folder, "policies/b/1.pt"),
     "checkpoints/b/1/1.pt": (_folder, "checkpoints/b/1/1.pt"),
@@ -43,7 +43,7 @@ GIVEN_UP = {  # replicates whose runs cannot write this file or folder
 
 def meddle() -> None:
     """As the environment says; what a thread beside this one has done already is done."""
-    for how in filter(None, os.environ.get(HOW, "").split(SEPARATOR)):
+    for how in filter(None, os.environ.get(KINDS_VARIABLE, "").split(SEPARATOR)):
         with suppress(FileNotFoundError, FileExistsError):
-            act, name = (FOUND | STOPPED | GIVEN_UP)[how]
-            act(Path(os.environ[WHERE]), name)
+            act, name = (FOUND_BY_CHECK | STOPS_THE_RUN | GIVEN_UP)[how]
+            act(Path(os.environ[FOLDER_VARIABLE]), name)

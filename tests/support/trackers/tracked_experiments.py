@@ -120,6 +120,6 @@ def files_below(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def held(experiment_dir):
+def tracker_contents(experiment_dir):
     """All that the trackers hold."""
     return wandb_runs(experiment_dir), files_below(experiment_dir / "tensorboard")

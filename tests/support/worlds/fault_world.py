@@ -115,7 +115,7 @@ def make_world(rng_seed: int) -> World:
 
 def _of_coordinator(rng: random.Random) -> Death:
     place = rng.choice(("journal write", "journal write", "journal sync", "send"))
-    return Death(place=place, n=rng.randint(1, 45), moment=_moment(rng, place), how=rng.choice(_SIGNALS))
+    return Death(place=place, n=rng.randint(1, 45), moment=_moment(rng, place), cause=rng.choice(_SIGNALS))
 
 
 def _of_worker(rng: random.Random, incarnation: int, stops: bool) -> Death:
@@ -123,8 +123,8 @@ def _of_worker(rng: random.Random, incarnation: int, stops: bool) -> Death:
     place = rng.choice([place for place in PLACES if not place.startswith("journal")])
     calls = {"checkpoint sync": 2, "send": 8}.get(place, 1)  # for one milestone, at most
     least = 1 if incarnation % 2 else calls + 1
-    how = "SIGSTOP" if stops else rng.choice(_SIGNALS)
-    return Death(place=place, n=rng.randint(least, least + 2 * calls), moment=_moment(rng, place), how=how)
+    cause = "SIGSTOP" if stops else rng.choice(_SIGNALS)
+    return Death(place=place, n=rng.randint(least, least + 2 * calls), moment=_moment(rng, place), cause=cause)
 
 
 def _moment(rng: random.Random, place: str) -> str:
@@ -228,9 +228,9 @@ def peaceful(floor_s: float = 60.0) -> World:
     return World(rng_seed=-1, deaths={}, blows=(), large=False, floor_s=floor_s)
 
 
-def described(outcome: Outcome) -> str:
+def description(outcome: Outcome) -> str:
     """Describe the outcome for an assertion message."""
-    deaths = ", ".join(f"{who} {death.how} {death.moment} {death.place} {death.n}" for who, death in outcome.planted)
+    deaths = ", ".join(f"{who} {death.cause} {death.moment} {death.place} {death.n}" for who, death in outcome.planted)
     blows = ", ".join(f"{blow.victim} at {blow.at_bytes} bytes" for blow in outcome.blows)
     return f"world {outcome.world.rng_seed}: {deaths}; {blows}; {outcome.problem or 'as it must be'}"
 

@@ -8,11 +8,11 @@ import gymnasium
 import numpy as np
 
 from esper_ab.contracts.worker_order import RunSpec
-from support.plans.worker_orders import run_order, taken_from
+from support.plans.worker_orders import run_order, settings_from
 from workers.kinds.gymnasium.world import GymWorld
 from workers.run.session import Session
 
-OWN = """
+USER_CODE = """
 
 def make():
     return Walk()
@@ -92,13 +92,13 @@ def own_file(folder: Path, more: str = "") -> Path:
     """A file with an environment, rewards and an outcome, and `more` of them."""
     path = folder / "own.py"
     imports = "from __future__ import annotations\n\nimport gymnasium\nimport msgspec\nimport numpy as np\n\n\n"
-    path.write_text(imports + inspect.getsource(Walk).replace("Any", "object") + OWN + more)
+    path.write_text(imports + inspect.getsource(Walk).replace("Any", "object") + USER_CODE + more)
     return path
 
 
 def gym_spec(task: str, **changes: Any) -> RunSpec:
     """Orders of a run of three short rollouts; `gym`, `policy`, `ppo` and `reward` change tables of its settings."""
-    settings = taken_from(changes, {"policy": {"hidden": 8}, "reward": {"mode": "env"}})
+    settings = settings_from(changes, {"policy": {"hidden": 8}, "reward": {"mode": "env"}})
     fields = {"task": task, "n_envs": 3, "episodes": 3, "steps": 20, "eval_reward_modes": ("env",)}
     return run_order(settings, **fields | changes)
 

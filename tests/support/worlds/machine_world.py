@@ -39,9 +39,9 @@ class SimulatedWorker:
         self.order = order
         self.greeted = self.hung = False
         self.assign = None
-        self.at = None  # last milestone that it reported; None before Ready
+        self.milestone = None  # last milestone that it reported; None before Ready
         self.working = False
-        self.said = []  # reports of this run, newest last
+        self.reports = []  # reports of this run, newest last
 
     @property
     def identity(self):
@@ -52,28 +52,28 @@ class SimulatedWorker:
         return self.assign.spec.ref.name if self.assign else ""
 
     @property
-    def waits(self):
+    def is_waiting(self):
         """It has reported a point, and has not been told to go on."""
-        return self.assign is not None and self.at is not None and not self.working
+        return self.assign is not None and self.milestone is not None and not self.working
 
     @property
-    def next(self):
+    def next_report(self):
         """What it may report next."""
-        return self.run, 0 if self.at is None else self.at + 1
+        return self.run, 0 if self.milestone is None else self.milestone + 1
 
     def receive(self, message):
         match message:
             case Assign():
                 self.assign = message
-                self.at = None
+                self.milestone = None
                 self.working = True
-                self.said = []
-            case Release() if message.run_name == self.run and message.milestone == self.at and not self.working:
+                self.reports = []
+            case Release() if message.run_name == self.run and message.milestone == self.milestone and not self.working:
                 self.working = message.milestone <= self.assign.spec.episodes
                 if not self.working:
                     self.assign = None
             case Cancel() if message.run_name == self.run:
-                if self.working and self.at is not None:
+                if self.working and self.milestone is not None:
                     self.report()  # was on its way
                 self.assign = None
                 self.working = False
@@ -94,7 +94,7 @@ class SimulatedWorker:
 
     def progress(self):
         spec = self.assign.spec
-        (_, milestone) = self.next
+        (_, milestone) = self.next_report
         return Progress(run=spec.ref, milestone=milestone, step=1, phase=phase_of(spec, milestone))
 
     def starts(self):
@@ -102,21 +102,21 @@ class SimulatedWorker:
         return [one.milestone for one in self.assign.checkpoints] + [0]
 
     def ready(self, milestone):
-        self.at = milestone
+        self.milestone = milestone
         self.working = False
-        return self._say(Ready(run=self.assign.spec.ref, warm_up_s=0.0, milestone=milestone))
+        return self._add_report(Ready(run=self.assign.spec.ref, warm_up_s=0.0, milestone=milestone))
 
     def report(self):
         """The next piece of work, done."""
-        self.at = self.at + 1
+        self.milestone = self.milestone + 1
         self.working = False
         spec = self.assign.spec
-        milestone = self.at
+        milestone = self.milestone
         saved = checkpoint(self.run, milestone) if milestone <= spec.episodes else None
-        return self._say(report_of(spec, milestone, saved))
+        return self._add_report(report_of(spec, milestone, saved))
 
-    def _say(self, report):
-        self.said.append(report)
+    def _add_report(self, report):
+        self.reports.append(report)
         return report
 
     def failed(self, cause=""):
@@ -138,7 +138,7 @@ class World:
         self.now = 0.0
         self.limits = limits or limits_of()
         self.workers = {}  # by lane
-        self.gone = []  # earlier incarnations
+        self.ended_workers = []  # earlier incarnations
         self.delayed = []  # lanes whose workers could not be started
         self.waiting = set()  # lanes whose workers wait for their turn
         self.lacking = 0  # rounds until they can
@@ -198,7 +198,7 @@ class World:
                         if worker.identity == identity and not worker.hung:
                             worker.receive(message)
                 case commands.EndWorker(lane, reason, hung):
-                    self.gone.append(self.workers[lane])
+                    self.ended_workers.append(self.workers[lane])
                     self.waves.over(lane)
                     self.perform(self.machine.lost(lane, reason or "was killed", "", hung=hung))
                 case commands.RestartWorker(lane):
@@ -227,7 +227,7 @@ class World:
             assert run.recorded >= message.milestone, "what it is released from is not on the disk"
             assert not run.lost
             worker = self.workers[run.ref.device]
-            if worker.run == message.run_name and worker.at == message.milestone and not worker.working:
+            if worker.run == message.run_name and worker.milestone == message.milestone and not worker.working:
                 self.check_barrier(run, message.milestone)  # else it is the answer to a repeat, and changes nothing
         elif isinstance(message, Assign):
             run = self.recorded.runs[message.spec.ref.name]
@@ -250,7 +250,7 @@ class World:
             assert min(other.recorded for other in others) >= milestone
         if experiment.takes_turns and milestone <= run.spec.episodes:
             at_work = [worker for worker in self.workers.values() if worker.working and worker.run != run.ref.name]
-            assert not [worker for worker in at_work if worker.at is not None]
+            assert not [worker for worker in at_work if worker.milestone is not None]
 
     # --- what may happen ---
 
@@ -264,8 +264,8 @@ class World:
         if not worker.greeted:
             self.waves.over(worker.order.lane.name)
             self.hear(worker, worker.hello())
-        elif worker.working and worker.at is None:
-            self.hear(worker, worker.ready(choices.one(worker.starts())))
+        elif worker.working and worker.milestone is None:
+            self.hear(worker, worker.ready(choices.choose(worker.starts())))
         elif worker.working:
             self.hear(worker, worker.report())
 
@@ -273,13 +273,13 @@ class World:
         match action:
             case "progress" if worker.assign and not worker.hung:
                 self.hear(worker, worker.progress())
-            case "repeat" if worker.said and not worker.hung:
-                self.hear(worker, choices.one(worker.said))
+            case "repeat" if worker.reports and not worker.hung:
+                self.hear(worker, choices.choose(worker.reports))
             case "die" if not worker.hung:
                 worker.hung = True
                 self.machine.exited(worker.order.lane.name, self.now)
             case "fail" | "program" if not worker.hung:
-                self.hear(worker, worker.failed(choices.one(CAUSES) if action == "program" else ""))
+                self.hear(worker, worker.failed(choices.choose(CAUSES) if action == "program" else ""))
             case "hang":
                 worker.hung = True
             case "garbage":
@@ -287,25 +287,25 @@ class World:
                 self.perform(
                     self.machine.heard_garbage(worker.identity, "noise", known=True, new=True, cut_off=cut_off)
                 )
-            case "late word" if self.gone:
-                before = choices.one(self.gone)
-                if before.said:
-                    self.hear(before, before.said[-1])
+            case "late word" if self.ended_workers:
+                before = choices.choose(self.ended_workers)
+                if before.reports:
+                    self.hear(before, before.reports[-1])
             case _ if not worker.hung:
                 self.report_wrongly(action, worker, choices)
 
     def report_wrongly(self, action, worker, choices):
         """Misbehave: continue without a release, or report an unassigned run."""
-        if action == "ahead" and worker.waits:
+        if action == "ahead" and worker.is_waiting:
             self.hear(worker, worker.report())
         elif action == "out of turn":
             specs = [spec for block in self.recorded.blocks for spec in block.runs]
-            spec = choices.one(specs)
+            spec = choices.choose(specs)
             milestone = 1 + choices.number(self.plan.experiment.episodes + 1)
-            if (spec.ref.name, milestone) != worker.next:
+            if (spec.ref.name, milestone) != worker.next_report:
                 self.hear(worker, report_of(spec, milestone))
 
-    def round(self, seconds=ROUND_S[0]):
+    def finish_round(self, seconds=ROUND_S[0]):
         self.now += seconds
         self.lacking = max(0, self.lacking - 1)
         if not self.lacking:
@@ -320,7 +320,7 @@ class World:
                 self.start_due()
 
     @property
-    def over(self):
+    def is_over(self):
         return self.error is not None or not self.machine.in_progress
 
     def some_faults(self, choices):
@@ -330,28 +330,28 @@ class World:
         share = 1 + choices.number(8)
         for _ in range(choices.number(60)):
             for _ in range(1 + choices.number(4)):
-                worker = choices.one(list(self.workers.values()))
-                if self.over:
+                worker = choices.choose(list(self.workers.values()))
+                if self.is_over:
                     return
                 if choices.number(32) == share:
                     self.lacking = 1 + choices.number(4)
                 elif choices.number(16) < share and worker.order.lane.name not in (*self.delayed, *self.waiting):
-                    self.act(choices.one(FAULTS), worker, choices)
+                    self.act(choices.choose(FAULTS), worker, choices)
                 else:
                     self.go_on(worker, choices)
-            self.round(choices.one(ROUND_S))
+            self.finish_round(choices.choose(ROUND_S))
 
     def in_peace(self):
         for worker in list(self.workers.values()):
-            if not self.over:
+            if not self.is_over:
                 self.go_on(worker, Choices(b""))
-        if not self.over:
-            self.round()
+        if not self.is_over:
+            self.finish_round()
 
     def to_the_end(self):
         """Stop injecting faults; every command then completes."""
         for _ in range(MOST_ROUNDS):
-            if self.over:
+            if self.is_over:
                 self.error = self.error or self.machine.error_at_end()
                 return self
             self.in_peace()

@@ -8,7 +8,7 @@ import torch
 
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import GrowthSettings, HostKernel, RewardSettings
-from support.plans.worker_orders import run_order, taken_from
+from support.plans.worker_orders import run_order, settings_from
 from workers.environments import Stopwatch
 from workers.kinds.growth.bank.bank import Bank
 from workers.kinds.growth.datasets.task import Split, Task
@@ -102,7 +102,7 @@ def orders(n_envs: int, samples: int) -> np.ndarray:
 def make_session(**changes: Any) -> Session:
     """A run of two short episodes; keywords change RunSpec fields; `mode`, `controller` and tables of settings."""
     usual = {"reward": {"mode": changes.pop("mode", "shaped")}, "growth": {"batch_size": 64}}
-    settings = taken_from(changes, usual)
+    settings = settings_from(changes, usual)
     modes = ("shaped", "simplified", "sparse", "minimal")
     fields = {"task": "synthetic", "slots": TASK.slots, "eval_reward_modes": modes}
     spec = run_order(settings, **fields | changes)

@@ -7,9 +7,9 @@ import pytest
 from support.journals.audited_journals import (
     episodes,
     evaluations,
+    finding_sentences,
     findings,
-    found,
-    only,
+    only_finding,
     planned,
     played_again,
     replace,
@@ -31,9 +31,11 @@ from esper_ab.verdict.verdict import Verdict
 @pytest.mark.parametrize("events", [planted_effect, same_twice, one_replicate, three_groups])
 def test_a_clean_experiment_has_no_finding_at_its_end_and_at_most_unbalanced_positions_on_its_way(events):
     events = events()
-    assert found(events) == {}
+    assert finding_sentences(events) == {}
     for cut in range(1, len(events), 29):
-        assert {kind for kind, _, _ in found(events[:cut])} <= {"order"}  # balanced at the end of a cycle only
+        assert {kind for kind, _, _ in finding_sentences(events[:cut])} <= {
+            "order"
+        }  # balanced at the end of a cycle only
 
 
 def test_the_weightiest_finding_comes_first():
@@ -89,7 +91,7 @@ FREE = designed(adjusted=False, positions_matter=False)
     ],
 )
 def test_groups_that_keep_their_lane_cannot_be_told_from_it(change, weight, words):
-    (key, sentence) = only(planned(planted_effect(), lambda plan: as_fixed(change(plan))))
+    (key, sentence) = only_finding(planned(planted_effect(), lambda plan: as_fixed(change(plan))))
     assert key == ("aliased", weight, ("shaped", "simplified"))
     assert words in sentence
 
@@ -97,23 +99,23 @@ def test_groups_that_keep_their_lane_cannot_be_told_from_it(change, weight, word
 @pytest.mark.parametrize("replicates", [2, 5])
 def test_pairs_too_few_for_any_inference_are_not_called_aliased_beside_that(replicates: int):
     events = Synthetic(replicates=replicates, episodes=1, n_envs=1).events()
-    assert not any(kind == "aliased" for kind, _, _ in found(planned(events, as_fixed)))
+    assert not any(kind == "aliased" for kind, _, _ in finding_sentences(planned(events, as_fixed)))
 
 
 def test_seven_groups_on_six_replicates_are_not_blocked_where_their_positions_are_drawn():
     """Their pairs' positions are aliased, all 21 of them; in a square that was not drawn that blocks."""
     events = Synthetic(groups={name: Shape() for name in "abcdefg"}, replicates=6, episodes=1, n_envs=1).events()
-    assert not any(weight == "blocks" for _, weight, _ in found(events))
+    assert not any(weight == "blocks" for _, weight, _ in finding_sentences(events))
     not_drawn = planned(events, designed(positions_drawn=False))
-    assert sum(kind == "aliased" for kind, _, _ in found(not_drawn)) == 21
+    assert sum(kind == "aliased" for kind, _, _ in finding_sentences(not_drawn)) == 21
 
 
 def test_without_adjustment_unbalanced_positions_are_noted_where_they_can_matter():
     unadjusted, free = (planned(planted_effect(), change) for change in (designed(adjusted=False), FREE))
-    assert found(unadjusted) == {}
-    sentence = found([*unadjusted, lost("shaped/0")])["order", "notes", ("shaped", "simplified")]
+    assert finding_sentences(unadjusted) == {}
+    sentence = finding_sentences([*unadjusted, lost("shaped/0")])["order", "notes", ("shaped", "simplified")]
     assert "-1 at 1, +1 at 2" in sentence
-    assert not any(kind == "order" for kind, _, _ in found([*free, lost("shaped/0")]))
+    assert not any(kind == "order" for kind, _, _ in finding_sentences([*free, lost("shaped/0")]))
 
 
 # --- amounts ---
@@ -144,7 +146,7 @@ def fewer(record):
     ],
 )
 def test_unequal_work_blocks_and_a_failed_environment_does_not(events, found, words):
-    (key, sentence) = only(events)
+    (key, sentence) = only_finding(events)
     assert key == found
     assert words in sentence
 
@@ -165,7 +167,7 @@ def one_sided(replicates, *, until):
     ],
 )
 def test_lost_replicates_that_alias_positions_block_only_when_no_others_are_to_come(replicates, weight, words):
-    said = found(one_sided(replicates, until=14))["aliased", weight, ("shaped", "simplified")]
+    said = finding_sentences(one_sided(replicates, until=14))["aliased", weight, ("shaped", "simplified")]
     assert "In the 7 analysed seeds" in said
     assert words in said
 
@@ -181,7 +183,7 @@ def evaluated(events, change):
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_an_outcome_that_is_no_number_is_a_finding_and_no_error(value):
     events = evaluated(planted_effect(), lambda run, seen: value if run.name == "shaped/3" else seen)
-    sentence = found(events)["outcome", "blocks", ("shaped",)]
+    sentence = finding_sentences(events)["outcome", "blocks", ("shaped",)]
     assert sentence == "The outcome of shaped/3 is not a finite number: the record is damaged or foreign."
     history = fold(events)
     (result,) = analyse(history).comparisons

@@ -1,7 +1,15 @@
 """Findings on conditions of runs, on their conduct and on policy updates: each by a journal that has its cause."""
 
 import pytest
-from support.journals.audited_journals import episodes, found, only, planned, replace, updates, with_entry
+from support.journals.audited_journals import (
+    episodes,
+    finding_sentences,
+    only_finding,
+    planned,
+    replace,
+    updates,
+    with_entry,
+)
 from support.journals.ready_journals import failed_run, planted_effect
 from support.journals.synthetic import Shape, Synthetic
 from support.plans import fake_plans
@@ -154,7 +162,7 @@ def slower(events, factor, which=lambda record: True):
     ],
 )
 def test_a_condition_of_the_whole_experiment_is_found(events, kind, weight, words):
-    (key, sentence) = only(events)
+    (key, sentence) = only_finding(events)
     assert key == (kind, weight, ())
     assert words in sentence
 
@@ -225,7 +233,7 @@ def without_choice(head, which=lambda record: True):
     ],
 )
 def test_a_condition_of_one_group_is_found(events, kind, weight, words):
-    (key, sentence) = only(events)
+    (key, sentence) = only_finding(events)
     assert key == (kind, weight, ("simplified",))
     assert words in sentence
 
@@ -250,7 +258,7 @@ def test_a_condition_of_one_group_is_found(events, kind, weight, words):
     ],
 )
 def test_what_changes_nothing_is_no_finding(events):
-    assert found(events) == {}
+    assert finding_sentences(events) == {}
 
 
 def test_another_source_is_another_number(tmp_path):
@@ -281,7 +289,7 @@ def test_a_sitting_that_recorded_nothing_changes_nothing():
         if isinstance(event, WorkerStarted)
     ]
     whole = [replace(started, code=CODE), *events[:-1]]
-    assert found([*whole, ExperimentContinued(**OTHER), *workers, events[-1]]) == {}
+    assert finding_sentences([*whole, ExperimentContinued(**OTHER), *workers, events[-1]]) == {}
 
 
 @pytest.mark.parametrize(("sources", "taken_up"), [(("7c7c",), ("5a5a", "7c7c")), (("7c7c", "5a5a"), ("5a5a",))])
@@ -301,7 +309,9 @@ def test_a_run_that_other_code_took_up_is_of_both_if_that_got_anywhere(sources, 
 
 def test_different_hardware_caps_when_it_is_not_balanced():
     events = [*of_plan(on_two_kinds), *with_entry("dropped_pair", "simplified/0")[-1:]]
-    assert "+1 on CPU core, -1 on NVIDIA H200" in found(events)["hardware", "caps", ("shaped", "simplified")]
+    assert (
+        "+1 on CPU core, -1 on NVIDIA H200" in finding_sentences(events)["hardware", "caps", ("shaped", "simplified")]
+    )
 
 
 def test_the_planner_says_what_the_devices_are():
@@ -317,7 +327,7 @@ def test_the_planner_says_what_the_devices_are():
 def test_faults_outside_of_any_run_and_signals_are_noted():
     deaths = [with_entry("worker_death", "")[-1]] * 2
     events = [*planted_effect(), *deaths, with_entry("interrupted", "")[-1]]
-    assert found(events) == {
+    assert finding_sentences(events) == {
         ("faults", "notes", ()): "Outside any run: 2 worker deaths.",
         ("interrupted", "notes", ()): "The experiment was stopped by a signal once.",
     }
@@ -349,10 +359,13 @@ PATHOLOGIES = {
 @pytest.mark.parametrize(("kind", "change"), PATHOLOGIES.items())
 def test_pathologies_are_noted_and_cap_when_a_group_never_trained(kind, change):
     some = updates(planted_effect(), which=lambda record: record.episode == 3, **change)
-    assert only(some) == ((kind, "notes", ("simplified",)), f"simplified: {kind} in 6 of 48 updates, 6 of 6 runs.")
+    assert only_finding(some) == (
+        (kind, "notes", ("simplified",)),
+        f"simplified: {kind} in 6 of 48 updates, 6 of 6 runs.",
+    )
     most = updates(planted_effect(), which=lambda record: record.episode >= 3, **change)
-    (key, sentence) = only(most)
+    (key, sentence) = only_finding(most)
     assert key == (kind, "caps", ("simplified",))
     assert "(30 of 48 updates, 6 of 6 runs): it did not train." in sentence
     all_but_one_run = updates(planted_effect(), which=lambda record: record.run.replicate > 0, **change)
-    assert only(all_but_one_run)[0] == (kind, "notes", ("simplified",))
+    assert only_finding(all_but_one_run)[0] == (kind, "notes", ("simplified",))

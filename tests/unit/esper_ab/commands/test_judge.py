@@ -2,7 +2,7 @@ import json
 import shlex
 
 import pytest
-from support.commands.in_process import done, esper_ab
+from support.commands.in_process import esper_ab, stdout_of
 from support.journals.ready_journals import write
 from support.journals.synthetic import Shape, Synthetic
 from support.outcomes.csv_outcomes import csv_text, drawn, rows, scales
@@ -20,22 +20,22 @@ def files(tmp_path, monkeypatch):
     """A plan for ten seeds, and outcomes of all of them in which new is better."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "results.csv").write_text(csv_text(rows(*drawn(10, 8.0))))
-    done("design", "--groups", "new,old", "--seeds", "10", "--margin", "2")
+    stdout_of("design", "--groups", "new,old", "--seeds", "10", "--margin", "2")
     return tmp_path
 
 
 def test_a_plan_is_written_followed_and_required(files):
     judged = "judge", "plan.json", "results.csv"
-    assert "new is better than old" in done(*judged, "--fail-unless", "new better-than old")
+    assert "new is better than old" in stdout_of(*judged, "--fail-unless", "new better-than old")
     refused = esper_ab(*judged, "--fail-unless", "old better-than new")
     assert refused.returncode == 12
     assert refused.stderr.startswith('error: "old better-than new" does not hold')
-    assert json.loads(done(*judged, "--json"))["comparisons"][0]["verdict"] == "BETTER"
+    assert json.loads(stdout_of(*judged, "--json"))["comparisons"][0]["verdict"] == "BETTER"
 
 
 def test_a_condition_about_size_that_holds_says_what_it_cannot_see(files):
     new, old = drawn(16, 0.0)
-    done("design", "--groups", "new,old", "--seeds", "16", "--margin", "9", "--out", "level.json")
+    stdout_of("design", "--groups", "new,old", "--seeds", "16", "--margin", "9", "--out", "level.json")
     (files / "level.csv").write_text(csv_text(rows(new, old)))
     met = esper_ab("judge", "level.json", "level.csv", "--fail-unless", "new not-worse-than old")
     assert met.returncode == 0
@@ -45,7 +45,7 @@ def test_a_condition_about_size_that_holds_says_what_it_cannot_see(files):
 
 def test_seeds_are_run_in_the_order_told(files):
     design = "design --groups a,b --seeds 7,3,5,1,9,11 --margin 1 --out p.json --json"
-    assert json.loads(done(*design.split()))["looks"] == [6]
+    assert json.loads(stdout_of(*design.split()))["looks"] == [6]
     assert json.loads((files / "p.json").read_text())["plan"]["replicates"] == ["7", "3", "5", "1", "9", "11"]
 
 
@@ -53,7 +53,7 @@ def scored(folder, design, found):
     """What is said of these rows by a plan of that design."""
     (folder / "found.csv").write_text(csv_text(found, header="group,seed,outcome,task"))
     (folder / "plan.json").unlink()
-    done("design", "--groups", "new,old", "--margin", "2", *design.split())
+    stdout_of("design", "--groups", "new,old", "--margin", "2", *design.split())
     return esper_ab("judge", "plan.json", "found.csv", "--scores", "0..100").stdout
 
 
@@ -68,7 +68,7 @@ def test_scores_wait_until_every_task_has_a_run_and_for_the_cells_to_be_chosen(f
 
 
 def test_outcomes_without_a_plan_are_compared_and_called_exploratory(files):
-    out = done("judge", "results.csv", "--margin", "2", "--unit", "%")
+    out = stdout_of("judge", "results.csv", "--margin", "2", "--unit", "%")
     assert out.startswith("EXPLORATORY.")
     assert "points" in out
 
@@ -86,7 +86,7 @@ def test_of_a_joint_experiment_the_parts_are_named_as_they_can_be_judged(tmp_pat
     refused = esper_ab("judge", "both/plan.json", "both")
     assert refused.returncode == 2
     named = shlex.split(refused.stderr.rpartition("judge takes them by name: ")[2])
-    assert "new is better than old" in done("judge", "both/plan.json", *named)
+    assert "new is better than old" in stdout_of("judge", "both/plan.json", *named)
     with pytest.raises(UsageError, match="judge_outcomes takes them by name"):
         judge_outcomes(plan, "both")
 

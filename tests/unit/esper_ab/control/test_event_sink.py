@@ -3,7 +3,7 @@
 import queue
 
 import pytest
-from support.files.file_size import largest
+from support.files.file_size import file_size_limit
 from support.journals.ready_journals import planted_effect
 
 from esper_ab.contracts.errors import DiskFull, JournalError
@@ -52,7 +52,7 @@ def test_a_warning_is_told_at_once_and_an_event_when_it_is_written(sink, told):
 def test_what_never_came_into_the_journal_is_never_told_but_the_end_is(sink, told, tmp_path, ends):
     for event in (ENTRY, *ends):
         sink.record(event)
-    with largest((tmp_path / "events.jsonl").stat().st_size), pytest.raises(JournalError):
+    with file_size_limit((tmp_path / "events.jsonl").stat().st_size), pytest.raises(JournalError):
         sink.close()
     assert [told.get(timeout=PATIENCE_S) for _ in ends] == ends
     assert told.empty()

@@ -47,7 +47,7 @@ def test_a_preflight_that_hangs_is_told_of_with_what_it_was_doing(tmp_path):
 )
 def test_the_death_of_the_preflight_by_a_users_code_is_told_of_that_code(tmp_path, line, how):
     """Nobody waits for what the code has left before."""
-    with leftover_processes.nobody_waits(tmp_path) as leaves:
+    with leftover_processes.leftover_helpers(tmp_path) as leaves:
         questions = rewarding(tmp_path, leaves + line)
         with pytest.raises(UsageError) as raised:
             examine(questions)
@@ -81,7 +81,7 @@ def test_the_answer_is_whole_whatever_a_users_code_prints_and_however_much_was_a
 def test_nothing_waits_for_the_processes_and_threads_that_a_trainer_leaves(tmp_path):
     """Not the rehearsal, the preflight or this process, whose pipes they inherit; its code at exit runs."""
     path = Path(trainers.python_file(tmp_path))
-    with leftover_processes.nobody_waits(tmp_path) as leaves:
+    with leftover_processes.leftover_helpers(tmp_path) as leaves:
         at_exit = f"import atexit\natexit.register(pathlib.Path({str(tmp_path / 'left')!r}).touch)\n"
         path.write_text(f"{leaves}{at_exit}{path.read_text()}")
         questions = Questions(

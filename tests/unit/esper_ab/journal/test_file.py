@@ -9,7 +9,7 @@ import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from support.files.file_size import failing, largest
+from support.files.file_size import failing, file_size_limit
 from support.journals.short_journal import EVENTS, complete, fixed_clock
 
 from esper_ab.contracts.errors import DiskFull, JournalError, UsageError
@@ -73,7 +73,7 @@ def test_a_line_that_a_reader_has_seen_stays_when_the_disk_is_full(tmp_path, mon
     for milestone in range(30):
         journal.append(MilestoneReleased(replicate=0, milestone=milestone, runs=("a/0", "b/0")))
     monkeypatch.setattr(os, "write", lambda *what: (write_some(*what), seen.extend(following))[0])
-    with largest(path.stat().st_size + room), pytest.raises(JournalError) as error:
+    with file_size_limit(path.stat().st_size + room), pytest.raises(JournalError) as error:
         journal.close()
     assert list(read(path)) == seen
     assert f" its {counted(len(seen), 'line')} {'is' if len(seen) == 1 else 'are'} intact" in str(error.value)
@@ -181,7 +181,7 @@ def test_lines_in_doubt_are_written_anew_although_the_disk_is_full_meanwhile(beg
         for _ in range(2):
             with pytest.raises(JournalError, match="cannot write"):
                 journal.write()
-    with largest(committed + 30), pytest.raises(JournalError, match="its 1 line is intact"):
+    with file_size_limit(committed + 30), pytest.raises(JournalError, match="its 1 line is intact"):
         journal.commit()
     complete(journal, EVENTS[2:])
     assert list(read(path)) == EVENTS
@@ -189,7 +189,7 @@ def test_lines_in_doubt_are_written_anew_although_the_disk_is_full_meanwhile(beg
 
 def test_a_part_of_a_line_that_cannot_be_taken_back_is_cut_off_before_the_next(begun, monkeypatch):
     journal, path = begun
-    with monkeypatch.context() as patch, largest(20):
+    with monkeypatch.context() as patch, file_size_limit(20):
         patch.setattr(os, "ftruncate", failing(errno.EIO))
         with pytest.raises(JournalError):
             journal.write()

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from support.journals.ready_journals import given_up, planted_effect, records_of, without_evaluations
+from support.journals.ready_journals import planted_effect, records_of, with_last_run_given_up, without_evaluations
 from support.journals.synthetic import MODES, Shape, Synthetic
 
 from esper_ab.journal import outcomes as rules
@@ -38,7 +38,7 @@ def test_declared_outcomes_are_means_of_the_curve_or_of_its_end():
 @pytest.mark.parametrize("category", ["dropped_pair", "cancelled"])
 def test_a_run_that_was_given_up_has_no_outcome_although_its_curve_is_whole(outcome, category):
     whole = Synthetic(outcome_over=outcome).events()
-    history = fold(given_up(whole, category))
+    history = fold(with_last_run_given_up(whole, category))
     (lost,) = (run for run in history.runs.values() if run.lost)
     found = outcomes(history)
     assert found[lost.ref.name].outcome is None

@@ -2,7 +2,7 @@
 
 import pytest
 from msgspec.structs import replace
-from support.journals.ready_journals import given_up, planted_effect, records_of
+from support.journals.ready_journals import planted_effect, records_of, with_last_run_given_up
 from support.journals.synthetic import TIMING, Shape, Synthetic
 
 from esper_ab.journal.events import LookTaken, RunReady
@@ -32,7 +32,7 @@ def test_before_the_first_episode_a_group_has_no_number():
 
 def test_episodes_of_a_lost_run_count_neither_as_done_nor_as_planned():
     """Else a group that is done has more episodes than it has."""
-    events = given_up(planted_effect())
+    events = with_last_run_given_up(planted_effect())
     lost = next(run for run in fold(events).runs.values() if run.lost)
     now = group_now(fold(events), lost.ref.group_id)
     assert len(lost.columns) == 8

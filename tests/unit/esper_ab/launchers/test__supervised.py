@@ -85,7 +85,7 @@ class Striking(disturbed.Watcher):
     def _look(self, event):
         if not self.pid and isinstance(event, EpisodeRecorded) and event.record.run.name == "c/0":
             lane = event.record.run.device
-            self.pid = next(one.pid for one in self.seen if isinstance(one, WorkerStarted) and one.device == lane)
+            self.pid = next(one.pid for one in self.events if isinstance(one, WorkerStarted) and one.device == lane)
             stat = Path(f"/proc/{self.pid}/stat").read_text()
             os.kill(int(stat.rpartition(")")[2].split()[1]) if self._supervisor else self.pid, signal.SIGKILL)
 

@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from support.commands.in_process import done
+from support.commands.in_process import stdout_of
 from support.journals.ready_journals import planted_effect, write
 
 from esper_ab.contracts.answer_files import PAGE, VERDICT
@@ -47,7 +47,7 @@ def test_a_report_is_there_once_its_last_file_is(tmp_path):
 @pytest.mark.parametrize("command", FOLLOW)
 def test_a_follower_that_comes_before_the_report_waits_for_it(trained, monkeypatch, command):
     monkeypatch.setattr(following.time, "sleep", lambda _: build_report(trained))
-    assert "BETTER" in done(*command, trained)
+    assert "BETTER" in stdout_of(*command, trained)
 
 
 @pytest.mark.parametrize("command", FOLLOW)
@@ -56,8 +56,8 @@ def test_follow_does_not_wait_for_the_report_of_an_ended_process(trained, monkey
     with closing(Lock(trained)):
         pass
     monkeypatch.setattr(following.time, "sleep", lambda _: pytest.fail("waited"))
-    assert "BETTER" not in done(*command, trained)
-    assert "`esper-ab report" in done("status", trained)
+    assert "BETTER" not in stdout_of(*command, trained)
+    assert "`esper-ab report" in stdout_of("status", trained)
 
 
 @pytest.mark.parametrize("command", [("status",), ("list",)])
@@ -67,8 +67,8 @@ def test_follow_names_the_process_that_writes_the_report(trained, command, befor
         build_report(trained)
         text = (trained / VERDICT).read_text()
         (trained / VERDICT).write_text(text.replace('"replicates": 6', '"replicates": 5'))
-    told = done(*command, trained if command == ("status",) else trained.parent)
+    told = stdout_of(*command, trained if command == ("status",) else trained.parent)
     assert f"process {os.getpid()}, which ran the experiment, writes it" in told
     assert "esper-ab report" not in told
     (trained / LOCK_NAME).unlink()
-    assert "esper-ab report" in done(*command, trained if command == ("status",) else trained.parent)
+    assert "esper-ab report" in stdout_of(*command, trained if command == ("status",) else trained.parent)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 from click.testing import CliRunner
-from support.journals.ready_journals import losing, planted_effect, write
+from support.journals.ready_journals import planted_effect, with_lost_runs, write
 from support.journals.synthetic import Shape, Synthetic
 
 from esper_ab.commands.compare import command
@@ -143,7 +143,7 @@ def test_directories_with_one_group_between_them_are_refused_by_name():
 
 def test_a_run_that_one_directory_lost_counts_where_another_made_it():
     lost = {"shaped/3": "dropped_pair", "simplified/3": "cancelled"}
-    one = ("f", fold(losing(planted_effect(), lost)))
+    one = ("f", fold(with_lost_runs(planted_effect(), lost)))
     other = ("w", fold(planted_effect()))
     (alone, _) = observe_together([one])
     (both, _) = observe_together([one, other])

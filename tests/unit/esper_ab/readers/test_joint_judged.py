@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from support.journals.ready_journals import losing, write
+from support.journals.ready_journals import with_lost_runs, write
 from support.journals.synthetic import Shape, Synthetic
 from support.outcomes.csv_outcomes import scales
 
@@ -62,7 +62,7 @@ def test_what_a_part_has_beyond_the_plan_is_not_counted(tmp_path):
 
 
 def test_a_replicate_that_was_given_up_is_said_and_not_waited_for(tmp_path):
-    given_up = losing(WHOLE, {f"{name}/5": "dropped_pair" for name in GROUPS})
+    given_up = with_lost_runs(WHOLE, {f"{name}/5": "dropped_pair" for name in GROUPS})
     result = judge_directory(written(tmp_path, mixture=given_up), JOINT, PLAN)
     assert not result.complete
     assert "INCOMPLETE. 22 of 24 runs are evaluated; the seeds of the others were given up." in " ".join(
@@ -121,7 +121,7 @@ def test_runs_that_were_cancelled_with_a_failed_one_are_no_failures_of_their_gro
     events = Synthetic(groups=twins, replicates=20, episodes=2, settings={"looks": (20,)}).events()
     why = {"left": "dropped_pair", "right": "cancelled"}
     lost = {f"{group}/{replicate}": why[group] for group in twins for replicate in (3, 7)}
-    folder = write(tmp_path / "twins", losing(events, lost))
+    folder = write(tmp_path / "twins", with_lost_runs(events, lost))
     history = load(folder).history
     own = content(history).comparisons[0]
     seeds = tuple(map(str, range(20)))

@@ -9,9 +9,9 @@ from statistics import fmean
 import pytest
 from support.journals.ready_journals import (
     failed_run,
-    given_up,
     planted_effect,
     three_groups,
+    with_last_run_given_up,
     without_evaluations,
     write,
 )
@@ -93,7 +93,7 @@ def spoilt(events, how):
         case "evaluated and cancelled":
             return [*events[: last + 1], Incident(category="cancelled", run_name=run, episode=None, detail="")]
         case "dropped_pair" | "cancelled":
-            return given_up(events, how)
+            return with_last_run_given_up(events, how)
     return events
 
 

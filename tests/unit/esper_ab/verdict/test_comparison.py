@@ -4,13 +4,13 @@ import msgspec
 import numpy as np
 from support.outcomes.compared_designs import (
     SMALL,
-    above,
     compared,
     design,
     exploded,
     lost,
     one_sided,
     pairs_of,
+    pairs_with_differences,
     small,
 )
 
@@ -29,7 +29,7 @@ def test_without_an_adjusted_test_only_differences_without_spread_are_degenerate
 
 
 def test_the_declared_adjustment_decides_and_the_plain_test_stands_beside_it():
-    pairs = above(4.5 + 4.0 * (-1.0) ** SIDES + SMALL[:6])
+    pairs = pairs_with_differences(4.5 + 4.0 * (-1.0) ** SIDES + SMALL[:6])
     adjusted = compared(design(6, adjusted=True), pairs)
     plain = compared(design(6), pairs)
     assert (adjusted.verdict, plain.verdict) == (Verdict.BETTER, Verdict.INCONCLUSIVE)
@@ -52,17 +52,17 @@ def test_an_equivalence_prints_the_interval_that_it_rests_on():
 def test_inconclusive_says_whether_the_margin_was_within_reach():
     d = np.array([1.5, -1.4, 1.0, -0.9, 2.2, -0.2, 0.9, -1.6, 1.8, 0.4, 0.7, -1.1, 1.9, -0.7, 1.3, 0.6])
     d = 2.4 * (d - d.mean()) / d.std(ddof=1)
-    bounded = compared(design(16), above(1.1 + d))
-    wide = compared(design(16), above(0.6 + 3.0 * d))
+    bounded = compared(design(16), pairs_with_differences(1.1 + d))
+    wide = compared(design(16), pairs_with_differences(0.6 + 3.0 * d))
     assert (bounded.inconclusive, wide.inconclusive) == ("bounded", "uninformative")
     assert f"Bounded: the interval excludes differences beyond {bounded.high:.2f} points." in bounded.sentence
     assert bounded.smallest_resolvable <= 2.0 < min(bounded.high, wide.smallest_resolvable)
-    assert compared(design(10), above(d[:6])).inconclusive is None  # in progress
+    assert compared(design(10), pairs_with_differences(d[:6])).inconclusive is None  # in progress
     assert small(findings=(exploded(),)).inconclusive is None  # not for want of pairs
 
 
 def test_below_margin_rests_on_the_simultaneous_interval_and_prints_it():
-    result = compared(design(16, 3, margin=6.0), above(5.0 + SMALL))
+    result = compared(design(16, 3, margin=6.0), pairs_with_differences(5.0 + SMALL))
     low, high, level = result.simultaneous
     assert (low, high) == (result.last_look.simultaneous_low, result.last_look.simultaneous_high)
     assert f"smaller than the margin of 6 points ({level} {low:+.2f} to {high:+.2f})" in result.sentence
@@ -70,7 +70,7 @@ def test_below_margin_rests_on_the_simultaneous_interval_and_prints_it():
 
 
 def test_what_was_stopped_for_futility_says_so_everywhere_and_claims_nothing():
-    result = compared(design(10, futility=STOPS), above(SMALL[:6]))
+    result = compared(design(10, futility=STOPS), pairs_with_differences(SMALL[:6]))
     assert (result.verdict, result.inconclusive, result.progress.finished) == (Verdict.INCONCLUSIVE, "futile", True)
     low, high, level = result.futility
     assert max(-2.0, result.low) < low < high < min(2.0, result.high)
@@ -94,5 +94,5 @@ def test_a_finding_that_caps_equivalence_forbids_only_the_claim_of_a_small_diffe
         (noted, (Verdict.EQUIVALENT, Verdict.BETTER_BELOW_MARGIN)),
     ):
         level = small(findings=(finding,))
-        ahead = compared(design(16, margin=6.0), above(4.5 + SMALL), findings=(finding,))
+        ahead = compared(design(16, margin=6.0), pairs_with_differences(4.5 + SMALL), findings=(finding,))
         assert (level.verdict, ahead.verdict) == verdicts

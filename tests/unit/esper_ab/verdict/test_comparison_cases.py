@@ -7,7 +7,6 @@ from support.outcomes.compared_designs import (
     BETTER_A,
     BETTER_B,
     SMALL,
-    above,
     compared,
     design,
     exploded,
@@ -15,6 +14,7 @@ from support.outcomes.compared_designs import (
     one_sided,
     open_ended,
     pairs_of,
+    pairs_with_differences,
 )
 
 from esper_ab.design.design import Boundary, Futility, extended
@@ -39,8 +39,8 @@ def case(name, rule, pairs, verdict, *said, **changes):
 
 
 CASES = [
-    case("small and below 0", design(16, margin=6.0), above(-5.0 - SMALL), "WORSE, BELOW MARGIN"),
-    case("not within the margin", design(16, margin=5.0), above(5.0 + SMALL), "BETTER"),
+    case("small and below 0", design(16, margin=6.0), pairs_with_differences(-5.0 - SMALL), "WORSE, BELOW MARGIN"),
+    case("not within the margin", design(16, margin=5.0), pairs_with_differences(5.0 + SMALL), "BETTER"),
     case(
         "crossed before 15 pairs",
         design(6, margin=6.0),
@@ -52,15 +52,15 @@ CASES = [
     case(
         "small before 15 pairs",
         design(8),
-        above(SMALL[:8]),
+        pairs_with_differences(SMALL[:8]),
         "INCONCLUSIVE",
         "but calling the difference smaller than the margin takes 15 pairs.",
     ),
-    case("wider than the margin", design(16, margin=0.1), above(SMALL), "INCONCLUSIVE"),
+    case("wider than the margin", design(16, margin=0.1), pairs_with_differences(SMALL), "INCONCLUSIVE"),
     case(
         "constant",
         design(6),
-        above([2.0] * 6),
+        pairs_with_differences([2.0] * 6),
         "INCONCLUSIVE",
         "every pair differs by +2.00 points, so no test of a mean applies; this is the answer for these seeds.",
         "Not decided: every pair differs by +2.00 points, so no test of a mean applies; this is the answer for these",
@@ -108,7 +108,7 @@ CASES = [
     case(
         "after a look",
         design(10),
-        above([4.9, -1.8, 3.8, -1.3, 4.3, 4.0, 98.0]),
+        pairs_with_differences([4.9, -1.8, 3.8, -1.3, 4.3, 4.0, 98.0]),
         "INCONCLUSIVE",
         "At the last look, with 6 pairs: shaped - simplified = +2.32 points",
         "after 10 seeds (look 2 of 2)",
@@ -116,7 +116,7 @@ CASES = [
     case(
         "anytime and open",
         open_ended(),
-        above(WIDE),
+        pairs_with_differences(WIDE),
         "INCONCLUSIVE",
         "INCONCLUSIVE so far (6 pairs)",
         "It can be decided after every further pair",
@@ -133,7 +133,7 @@ CASES = [
     case(
         "equivalence withdrawn",
         extended(design(16, early_stop=False), 16),
-        above([*SMALL, 19.0, -18.0, 17.0, -19.0]),
+        pairs_with_differences([*SMALL, 19.0, -18.0, 17.0, -19.0]),
         "INCONCLUSIVE",
         "Equivalence was shown after 16 seeds (look 1 of 1), but the last look no longer shows",
         "but the last look does not confirm what an earlier one decided.",
@@ -141,7 +141,7 @@ CASES = [
     case(
         "crossing withdrawn",
         two_looks(),
-        above([8.0, 8.5, 7.5, 8.2, 7.8, 8.1, -24.0, -26.0, -25.0, -23.0]),
+        pairs_with_differences([8.0, 8.5, 7.5, 8.2, 7.8, 8.1, -24.0, -26.0, -25.0, -23.0]),
         "INCONCLUSIVE",
         "The boundary was crossed after 6 seeds (look 1 of 2), but the last look",
     ),
@@ -179,7 +179,7 @@ CASES = [
     case(
         "one pair after a calibration",
         design(1),
-        above([20.0]),
+        pairs_with_differences([20.0]),
         "NO INFERENCE",
         "standard deviation of about 3.10 points (calibration)",
         run_sd=3.1,
@@ -192,16 +192,28 @@ CASES = [
     case(
         "setting without an effect",
         design(6),
-        above([0.0] * 6),
+        pairs_with_differences([0.0] * 6),
         "IDENTICAL",
         "these runs never depended on the difference. Longer training may",
         same_records=True,
     ),
-    case("one equal pair", design(1), above([0.0]), "IDENTICAL", same_records=True),
-    case("one pair of equal outcomes", design(1), above([0.0]), "NO INFERENCE"),
-    case("one equal pair, capped", design(1), above([0.0]), "NO INFERENCE", same_records=True, findings=(exploded(),)),
+    case("one equal pair", design(1), pairs_with_differences([0.0]), "IDENTICAL", same_records=True),
+    case("one pair of equal outcomes", design(1), pairs_with_differences([0.0]), "NO INFERENCE"),
     case(
-        "equal records, capped", design(6), above([0.0] * 6), "INCONCLUSIVE", same_records=True, findings=(exploded(),)
+        "one equal pair, capped",
+        design(1),
+        pairs_with_differences([0.0]),
+        "NO INFERENCE",
+        same_records=True,
+        findings=(exploded(),),
+    ),
+    case(
+        "equal records, capped",
+        design(6),
+        pairs_with_differences([0.0] * 6),
+        "INCONCLUSIVE",
+        same_records=True,
+        findings=(exploded(),),
     ),
     case(
         "equal outcomes",
@@ -214,23 +226,30 @@ CASES = [
     case(
         "one outcome",
         design(6),
-        above([0.0] * 6),
+        pairs_with_differences([0.0] * 6),
         "INCONCLUSIVE",
         "Every outcome of shaped and simplified is 70.00 %, though their records differ",
         "saturated",
     ),
-    case("one outcome in two pairs", design(2), above([0.0] * 2), "NO INFERENCE", "is 70.00 %, though"),
+    case(
+        "one outcome in two pairs", design(2), pairs_with_differences([0.0] * 2), "NO INFERENCE", "is 70.00 %, though"
+    ),
     case(
         "all but one run alike",
         design(6),
-        above([0.0, 0.0, 0.0, 0.4, 0.0, 0.0]),
+        pairs_with_differences([0.0, 0.0, 0.0, 0.4, 0.0, 0.0]),
         "INCONCLUSIVE",
         "5 of 6 pairs differ by the same amount and fewer than 6 by another: there is no test, no interval",
         "11 of 12 runs have the outcome 70.00 %, which leaves too little spread",
     ),
     # Without a bug that each had once.
-    case("margin inside a wide interval", design(20), above(np.linspace(-1.9, 3.0, 20)), "EQUIVALENT"),
-    case("futile at a first look", design(10, futility=STOPS), above(np.linspace(-1.0, 1.0, 10)), "INCONCLUSIVE"),
+    case("margin inside a wide interval", design(20), pairs_with_differences(np.linspace(-1.9, 3.0, 20)), "EQUIVALENT"),
+    case(
+        "futile at a first look",
+        design(10, futility=STOPS),
+        pairs_with_differences(np.linspace(-1.0, 1.0, 10)),
+        "INCONCLUSIVE",
+    ),
 ]
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 from support.outcomes.compared_designs import pairs_of
-from support.outcomes.look_designs import AB, DULL, anytime, design, made, spread
+from support.outcomes.look_designs import AB, DULL, anytime, design, pairs_from, spread
 
 from esper_ab.design.design import Boundary, Futility
 from esper_ab.stats.anytime_t import log_evidence
@@ -29,17 +29,17 @@ SAME = {
 def test_degenerate_differences_have_one_rule(name, kind):
     """No test, no e-value, no interval and no decision, by any test."""
     rule = anytime(looks=()) if kind == "anytime" else design(looks=(20,))
-    progress = progress_after(rule, {AB: made(SAME[name])}, 20)[AB]
+    progress = progress_after(rule, {AB: pairs_from(SAME[name])}, 20)[AB]
     look = progress.looks[-1]
     assert progress.decision == "open"
     assert (look.p, look.e, look.low, look.equivalence_low) == (None,) * 4
     six_others = [0.0] * 14 + [1.1, 1.2, 1.3, 1.4, 1.5, 1.6]
-    assert progress_after(rule, {AB: made(six_others)}, 20)[AB].looks[-1].low is not None
+    assert progress_after(rule, {AB: pairs_from(six_others)}, 20)[AB].looks[-1].low is not None
 
 
 def test_a_look_without_its_own_boundary_decides_nothing():
     small = design(looks=(3,), boundaries=(), adjusted=False)
-    progress = progress_after(small, {AB: made([9.0, 9.1, 9.2])}, 3)[AB]
+    progress = progress_after(small, {AB: pairs_from([9.0, 9.1, 9.2])}, 3)[AB]
     (look,) = progress.looks
     p = pytest.approx(2 * stats.t.sf(9.1 / (0.1 / math.sqrt(3)), 2))
     assert (look.bound_p, look.p, look.crossed, look.equivalent) == (None, p, False, False)
@@ -49,14 +49,14 @@ def test_a_look_without_its_own_boundary_decides_nothing():
 def test_a_bound_of_zero_never_rejects():
     """It is that of a look which cannot tell groups from positions, though lost pairs may have changed that."""
     zero = design(looks=(380, 400), boundaries=(Boundary(open=1, alpha=0.05, nominal_p=(0.0, 0.05)),))
-    progress = progress_after(zero, {AB: made(spread(40, 1e6, 1e2) * 10)}, 400)[AB]
+    progress = progress_after(zero, {AB: pairs_from(spread(40, 1e6, 1e2) * 10)}, 400)[AB]
     assert progress.looks[0].p == 0.0
     assert (progress.looks[0].low, progress.decided_at) == (None, 400)
 
 
 def test_open_ended_looks_after_every_replicate():
     d = spread(30, 1.0)
-    progress = progress_after(anytime(early_stop=False), {AB: made(d)}, 30)[AB]
+    progress = progress_after(anytime(early_stop=False), {AB: pairs_from(d)}, 30)[AB]
     assert [look.replicates for look in progress.looks] == list(range(1, 31))
     assert {look.bound_p for look in progress.looks} == {None} == {look.p for look in progress.looks}
     look = progress.looks[11]
@@ -68,13 +68,13 @@ def test_open_ended_looks_after_every_replicate():
     first = next(look.replicates for look in progress.looks if look.crossed or look.equivalent)
     assert progress.decided_at == first >= 6
     assert all((look.low > 0.0) == (look.e >= 20.0) for look in progress.looks[5:])
-    assert not progress_after(anytime(), {AB: made(DULL[:20])}, 20)[AB].finished
+    assert not progress_after(anytime(), {AB: pairs_from(DULL[:20])}, 20)[AB].finished
 
 
 def test_an_enormous_e_value_is_a_float():
     n = 400
     d = (1e3 + 1e-1 * np.random.default_rng(1).standard_normal(n)).tolist()
-    look = progress_after(anytime(anytime_after=n - 1), {AB: made(d)}, n)[AB].looks[-1]
+    look = progress_after(anytime(anytime_after=n - 1), {AB: pairs_from(d)}, n)[AB].looks[-1]
     assert look.e == math.exp(700.0)
 
 

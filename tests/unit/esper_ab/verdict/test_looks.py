@@ -8,17 +8,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from support.outcomes.look_designs import AB, AC, BC, DULL, NOMINAL, anytime, design, made, situations, spread
+from support.outcomes.csv_outcomes import outcomes, rows, scales
+from support.outcomes.look_designs import AB, AC, BC, DULL, NOMINAL, anytime, design, pairs_from, situations, spread
 
 from esper_ab.design.design import Boundary, Futility, extended
+from esper_ab.readers.external_plan import make_external_plan
 from esper_ab.stats.anytime_t import anytime_interval
-from esper_ab.verdict.looks import progress_after
+from esper_ab.verdict.analysis_plan import Rule
+from esper_ab.verdict.looks import progress_after, take_looks
 
 LAST = {"looks": (20,)}
 STOPS = Futility(power=0.8, nominal_p=(0.02, 0.07, 0.14, 0.0))
 NEAR = [0.3, -0.3, 0.5, -0.5, 0.1, -0.1, 0.4, -0.4, 0.2, -0.2] * 2  # of 6 pairs the 96 % interval lies within 2 points
 LENIENT = (Boundary(open=1, alpha=0.05, nominal_p=(0.01, 0.01, 0.01, 0.04)),)
 EARLY = [3.0, 3.2, 2.9, 3.1, 3.05, 2.95, -6.0, -4.0, -7.0, -2.0]
+
+
+PLANNED = make_external_plan(("new", "old"), [str(seed) for seed in range(20)], scales(), Rule(looks=(10, 20)))
+AFTER_EVERY_PAIR = msgspec.structs.replace(
+    PLANNED, design=msgspec.structs.replace(PLANNED.design, looks=(), boundaries=(), anytime_after=0)
+)
 
 
 def without(d, replicate):
@@ -60,7 +69,7 @@ def without(d, replicate):
     ],
 )
 def test_what_looks_decide(rule, d, complete, decision, decided_at, taken):
-    progress = progress_after(rule, {AB: made(d)}, complete)[AB]
+    progress = progress_after(rule, {AB: pairs_from(d)}, complete)[AB]
     assert (progress.decision, progress.decided_at, len(progress.looks)) == (decision, decided_at, taken)
     assert progress.direction == (1 if decision == "crossed" else 0)
     over = complete == (rule.looks[-1] if rule.looks else None)
@@ -69,15 +78,15 @@ def test_what_looks_decide(rule, d, complete, decision, decided_at, taken):
 
 
 def test_the_numbers_of_a_look_that_crosses_and_of_one_that_is_futile():
-    (look,) = progress_after(design(), {AB: made(spread(20, 9.0))}, 20)[AB].looks
+    (look,) = progress_after(design(), {AB: pairs_from(spread(20, 9.0))}, 20)[AB].looks
     assert (look.replicates, look.pairs, look.bound_p, look.alpha) == (6, 6, NOMINAL[1][0], 0.05)
     assert look.p <= look.bound_p
     assert 0.0 < look.low < look.mean < look.high
-    progress = progress_after(design(futility=STOPS), {AB: made(NEAR)}, 20)[AB]
+    progress = progress_after(design(futility=STOPS), {AB: pairs_from(NEAR)}, 20)[AB]
     (look,) = progress.looks
     assert (progress.claimed, look.crossed, look.equivalent, look.futility_p) == (False, False, False, 0.02)
     assert max(-2.0, look.low) < look.futility_low < look.futility_high < min(2.0, look.high)
-    above = progress_after(design(looks=(16, 20), early_stop=False), {AB: made(spread(20, 1.0, 0.1))}, 20)[AB]
+    above = progress_after(design(looks=(16, 20), early_stop=False), {AB: pairs_from(spread(20, 1.0, 0.1))}, 20)[AB]
     assert [(look.crossed, look.small) for look in above.looks] == [(True, False), (True, True)]
 
 
@@ -98,7 +107,7 @@ def of_p(p, sign=1.0):
 @settings(max_examples=50)
 def test_at_a_single_look_only_differences_beyond_the_margin_pass_alpha_on(ps, margin):
     """Of a smaller one it may still be said that it is within the margin: its share is not free."""
-    data = {contrast: made(of_p(p)) for contrast, p in zip((AB, AC, BC), ps, strict=True)}
+    data = {contrast: pairs_from(of_p(p)) for contrast, p in zip((AB, AC, BC), ps, strict=True)}
     progress = progress_after(design((AB, AC, BC), **LAST, margin=margin), data, 20)
     shares = 3
     for p, contrast in sorted(zip(ps, (AB, AC, BC), strict=True), key=lambda item: item[0]):
@@ -114,7 +123,7 @@ def test_at_a_single_look_only_differences_beyond_the_margin_pass_alpha_on(ps, m
 
 
 def test_simultaneous_intervals_and_what_concerns_the_margin_stay_at_the_first_share():
-    data = {AB: made(spread(20, 30.0)), AC: made(of_p(0.03))}
+    data = {AB: pairs_from(spread(20, 30.0)), AC: pairs_from(of_p(0.03))}
     look = progress_after(design((AB, AC), **LAST), data, 20)[AC].looks[0]
     assert (look.alpha, look.bound_p) == (0.05, 0.05)
     half = stats.t.isf(0.025 / 2, 18) / math.sqrt(20)
@@ -126,13 +135,15 @@ def test_simultaneous_intervals_and_what_concerns_the_margin_stay_at_the_first_s
 
 
 def test_alpha_is_passed_on_to_later_looks():
-    data = {AB: made(spread(20, 30.0)), AC: made(DULL[:20])}
+    data = {AB: pairs_from(spread(20, 30.0)), AC: pairs_from(DULL[:20])}
     progress = progress_after(design((AB, AC)), data, 20)
     assert (progress[AB].decided_at, progress[AB].looks[0].bound_p) == (6, NOMINAL[2][0])
     assert [look.bound_p for look in progress[AC].looks] == list(NOMINAL[1])  # the first one was tested again
     going_on = progress_after(design((AB, AC), early_stop=False), data, 20)[AB]
     assert [look.bound_p for look in going_on.looks] == list(NOMINAL[2])  # its own share stays what it was
-    evidence = progress_after(anytime(comparisons=(AB, AC)), {AB: made(spread(30, 30.0)), AC: made(DULL[:30])}, 30)
+    evidence = progress_after(
+        anytime(comparisons=(AB, AC)), {AB: pairs_from(spread(30, 30.0)), AC: pairs_from(DULL[:30])}, 30
+    )
     assert evidence[AB].looks[-1].bound_e == 40.0
     assert [look.bound_e for look in evidence[AC].looks] == [40.0] * 5 + [20.0] * 25
 
@@ -146,7 +157,7 @@ def test_alpha_is_passed_on_to_later_looks():
     ],
 )
 def test_what_is_small_or_futile_passes_nothing_on(rule, first, decision):
-    progress = progress_after(rule, {AB: made(first), AC: made(DULL[: len(first)])}, len(first))
+    progress = progress_after(rule, {AB: pairs_from(first), AC: pairs_from(DULL[: len(first)])}, len(first))
     assert (progress[AB].decision, progress[AC].decision) == (decision, "open")
     assert {look.alpha for look in progress[AC].looks} == {0.025}
 
@@ -155,7 +166,7 @@ def test_equivalence_is_tested_at_the_first_share_whatever_was_passed_on():
     """Alpha freed by true differences is no license for equivalence: those hypotheses are another family."""
     half = stats.t.isf(0.05 / 3, 18) / math.sqrt(20)  # at alpha / 3, of an SD of 1
     assert half > 1.1 * stats.t.isf(0.05, 18) / math.sqrt(20)
-    far = {AB: made(spread(20, 50.0)), AC: made(spread(20, -50.0)), BC: made(known(0.0))}
+    far = {AB: pairs_from(spread(20, 50.0)), AC: pairs_from(spread(20, -50.0)), BC: pairs_from(known(0.0))}
     for margin, decision in ((half * 1.001, "equivalent"), (half * 0.999, "open")):
         found = progress_after(design((AB, AC, BC), **LAST, margin=margin), far, 20)
         assert [found[c].decision for c in (AB, AC, BC)] == ["crossed", "crossed", decision]
@@ -167,7 +178,7 @@ def test_equivalence_is_tested_at_the_first_share_whatever_was_passed_on():
 
 def test_equivalence_asks_for_the_first_evidence_too_when_looked_at_any_time():
     low, high = anytime_interval(0.0, 1.0 / math.sqrt(26), 24, 26.0, 60.0 / 2.0)
-    far = {AB: made(spread(26, 50.0)), AC: made(spread(26, -50.0)), BC: made(known(0.0, 26))}
+    far = {AB: pairs_from(spread(26, 50.0)), AC: pairs_from(spread(26, -50.0)), BC: pairs_from(known(0.0, 26))}
     for margin, decision in ((high * 1.001, "equivalent"), (high * 0.999, "open")):
         progress = progress_after(anytime(comparisons=(AB, AC, BC), anytime_after=25, margin=margin), far, 26)[BC]
         look = progress.looks[-1]
@@ -176,7 +187,9 @@ def test_equivalence_asks_for_the_first_evidence_too_when_looked_at_any_time():
 
 
 def test_an_extended_plan_asks_for_more():
-    planned, longer = (progress_after(rule, {AB: made(DULL)}, 40)[AB] for rule in (design(), extended(design(), 20)))
+    planned, longer = (
+        progress_after(rule, {AB: pairs_from(DULL)}, 40)[AB] for rule in (design(), extended(design(), 20))
+    )
     assert longer.looks[:4] == planned.looks
     assert [(look.replicates, look.bound_e) for look in longer.looks[4:]] == [(r, 100.0) for r in range(21, 41)]
 
@@ -185,13 +198,13 @@ def test_what_was_stopped_for_futility_stays_so_whatever_comes_later():
     """Pairs that exist because other groups go on, and an extension, change nothing."""
     later = [*NEAR[:6], *spread(34, 30.0)]
     for rule in (design((AB, AC), futility=STOPS), extended(design((AB, AC), futility=STOPS), 20)):
-        found = progress_after(rule, {AB: made(later), AC: made(DULL)}, 40)
+        found = progress_after(rule, {AB: pairs_from(later), AC: pairs_from(DULL)}, 40)
         assert (found[AB].decision, found[AB].decided_at, len(found[AB].looks)) == ("futile", 6, 1)
 
 
 def test_a_look_whose_pairs_all_stand_on_one_side_decides_nothing_and_a_later_one_does():
     """As when the replicates that were lost are those of the other side: what the lanes do could be all of it."""
-    pairs = [pair for pair in made(spread(20, 9.0)) if pair.replicate % 2 == 0 or pair.replicate > 13]
+    pairs = [pair for pair in pairs_from(spread(20, 9.0)) if pair.replicate % 2 == 0 or pair.replicate > 13]
     for adjusted in (True, False):
         rule = design(adjusted=adjusted)
         progress = progress_after(rule, {AB: pairs}, 14)[AB]
@@ -242,3 +255,37 @@ def test_stops_for_futility_never_make_a_claim_that_would_not_be_made_without_th
             last = progress.looks[-1]
             assert last.replicates < rule.looks[-1]
             assert -rule.margin < last.futility_low <= last.futility_high < rule.margin
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "planned", "after_every_pair"),
+    [
+        (0, 1, 0, 0),
+        (1, 1, 0, 1),
+        (9, 9, 0, 9),
+        (9, 10, 0, 9),
+        (10, 9, 0, 9),
+        (20, 9, 0, 9),
+        (10, 10, 10, 10),
+        (19, 20, 10, 19),
+        (20, 20, 20, 20),
+    ],
+)
+def test_a_look_waits_for_the_last_of_its_seeds_in_both_groups(new, old, planned, after_every_pair):
+    there = {"new": new, "old": old}
+    found = [row for row in rows(DULL[:20], [0.0] * 20) if row["seed"] < there[row["group"]]]
+    for plan, complete in ((PLANNED, planned), (AFTER_EVERY_PAIR, after_every_pair)):
+        progress = take_looks(plan, outcomes(found))
+        (comparison,) = progress.comparisons.values()
+        (pairing,) = progress.pairings.values()
+        assert progress.complete == complete
+        assert (comparison.last.replicates if comparison.last else 0) == complete
+        assert len(pairing.pairs) == min(new, old)
+
+
+@pytest.mark.parametrize(("outcome", "complete"), [(1.0, 10), ("", 10), (None, 0)])
+def test_a_look_waits_for_a_seed_in_a_gap_but_not_for_a_lost_run(outcome, complete):
+    """None: no such row."""
+    found = [row | {"outcome": outcome} if row["seed"] == 9 else row for row in rows(DULL[:12], [0.0] * 12)]
+    progress = take_looks(PLANNED, outcomes([row for row in found if row["outcome"] is not None]))
+    assert progress.complete == complete

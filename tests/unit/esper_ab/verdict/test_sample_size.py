@@ -6,12 +6,12 @@ from scipy import stats
 from support.outcomes.compared_designs import (
     BETTER_A,
     BETTER_B,
-    above,
     compared,
     design,
     lost,
     open_ended,
     pairs_of,
+    pairs_with_differences,
 )
 
 from esper_ab.design.pairs_needed import pairs_needed
@@ -23,7 +23,7 @@ WIDE = np.array([6.0, -5.0, 4.0, -6.0, 5.0, -3.0])
 
 
 def test_what_the_budget_cannot_resolve_is_said_from_the_spread_never_from_the_difference():
-    low, high = (compared(design(6), above(WIDE + shift)) for shift in (0.0, 2.0))
+    low, high = (compared(design(6), pairs_with_differences(WIDE + shift)) for shift in (0.0, 2.0))
     assert low.pairs_needed == high.pairs_needed
     for result in (low, high):
         needed = result.pairs_needed
@@ -40,8 +40,8 @@ def test_what_the_budget_cannot_resolve_is_said_from_the_spread_never_from_the_d
 
 
 def test_more_pairs_are_needed_when_it_is_looked_after_every_pair():
-    open_ = compared(open_ended(), above(WIDE))
-    planned = compared(design(6), above(WIDE))
+    open_ = compared(open_ended(), pairs_with_differences(WIDE))
+    planned = compared(design(6), pairs_with_differences(WIDE))
     assert open_.smallest_resolvable is None
     fixed = pairs_needed(float(np.std(WIDE, ddof=1)), 5, 2.0, 0.05)
     assert fixed.pairs < open_.pairs_needed.pairs < planned.pairs_needed.pairs
@@ -53,7 +53,9 @@ def test_more_pairs_are_needed_when_it_is_looked_after_every_pair():
 
 def test_what_a_look_closed_is_not_said_to_take_an_extension():
     """Crossed at the first look, withdrawn at the last: `resume --seeds` has nothing left to decide."""
-    result = compared(design(10, early_stop=False), above([3.0, 3.4, 2.8, 3.1, 3.3, 2.9, -6.0, -4.0, -7.0, -2.0]))
+    result = compared(
+        design(10, early_stop=False), pairs_with_differences([3.0, 3.4, 2.8, 3.1, 3.3, 2.9, -6.0, -4.0, -7.0, -2.0])
+    )
     assert (result.progress.decision, extendable(result.question, result.progress)) == ("crossed", False)
     assert "resume" not in result.sentence
     assert " more pairs" in result.sentence

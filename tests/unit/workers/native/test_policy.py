@@ -22,9 +22,9 @@ from support.kernels.native_policy import (
     Fixed,
     batch_of,
     cases,
-    near,
     needs_library,
     networks,
+    with_log_probs_near,
     write,
 )
 
@@ -72,7 +72,7 @@ def test_gradients_and_losses_of_a_minibatch(case: Case) -> None:
     wide, policy = networks(case.shape, case.key)
     some = np.random.default_rng(case.key).permutation(case.sequences)[: max(1, case.sequences // 2)]
     some = np.union1d(some, [0])
-    batch = near(batch_of(case), policy, case.key)
+    batch = with_log_probs_near(batch_of(case), policy, case.key)
     rule = replace(RULE, max_grad_norm=1e9, lr=0.0)
     expected = wide.learn(widened(batch), some, rule)
     found = policy.learn(batch, some, rule)
@@ -92,7 +92,7 @@ def test_parameters_after_two_updates(case: Case) -> None:
     """
     wide, policy = networks(case.shape, case.key)
     assert list(policy.weights) == list(policy.means) == list(policy.squares) == list(wide.weights)
-    batch = near(batch_of(case), policy, case.key)
+    batch = with_log_probs_near(batch_of(case), policy, case.key)
     every = np.arange(case.sequences)
     for step in (1, 2):
         before = {name: weight.astype(np.float64) for name, weight in policy.weights.items()}
@@ -185,7 +185,7 @@ def test_float64_functions_are_accurate_to_its_last_digits() -> None:
 def test_a_step_beyond_the_target_kl_or_with_a_gradient_not_finite_changes_nothing(memory: str) -> None:
     shape = Shape(observation_width=3, hidden=9, head_sizes=(4,), memory=memory)
     _, policy = networks(shape, 1)
-    batch = near(batch_of(Case(shape, 4, 3, memory=False, ragged=False, masked=False, key=1)), policy, 1)
+    batch = with_log_probs_near(batch_of(Case(shape, 4, 3, memory=False, ragged=False, masked=False, key=1)), policy, 1)
     before = policy._flat.tobytes()
     every = np.arange(3)
     beyond = policy.learn(batch, every, replace(RULE, target_kl=1e-9))
@@ -237,7 +237,7 @@ def test_a_row_has_the_same_bits_alone_and_in_a_batch(case: Case) -> None:
 @settings(max_examples=30)
 def test_what_comes_after_the_last_valid_step_is_not_looked_at(case: Case) -> None:
     (_, policy), (_, other) = (networks(case.shape, case.key) for _ in range(2))
-    batch = near(batch_of(replace(case, ragged=True)), policy, case.key)
+    batch = with_log_probs_near(batch_of(replace(case, ragged=True)), policy, case.key)
     poisoned = {name: array.copy() for name, array in vars(batch).items() if isinstance(array, np.ndarray)}
     for name in ("observations", "log_probs", "advantages", "returns"):
         poisoned[name][~batch.valid] = np.nan

@@ -82,7 +82,7 @@ def test_deaths_and_returns_never_release_too_early_and_never_deadlock(mode, cho
         alive = [run for run in RUNS if run not in world.dead]
         possible = [("arrive", run) for run in sorted(world.working)]
         possible += [("die", run) for run in alive] + [("rejoin", run) for run in sorted(world.dead)]
-        action, run = choices.one(possible)
+        action, run = choices.choose(possible)
         if action == "arrive":
             world.arrive(run)
         elif action == "die":
@@ -107,7 +107,7 @@ def test_a_barrier_that_is_restored_anywhere_goes_on_to_the_end(mode, choices):
     world = World(begin(mode))
     for _ in range(choices.number(20)):
         if world.working:
-            world.arrive(choices.one(sorted(world.working)))
+            world.arrive(choices.choose(sorted(world.working)))
     stood = {run: (at.arrived, at.released) for run, at in world.state.positions.items()}
     restored, commands = barrier.restore(begin(mode), stood)
     assert {run: (at.arrived, at.released) for run, at in restored.positions.items()} == stood
@@ -120,7 +120,7 @@ def test_a_barrier_that_is_restored_anywhere_goes_on_to_the_end(mode, choices):
         world.rejoin(run, max(-1, world.at[run] - choices.number(2)))
     while not world.state.done:
         assert world.working, "deadlock"
-        world.arrive(choices.one(sorted(world.working)))
+        world.arrive(choices.choose(sorted(world.working)))
     assert all(set(world.got[run]) == set(range(LAST + 1)) for run in RUNS)
 
 
@@ -136,7 +136,7 @@ def test_sequence_warms_all_up_and_then_takes_whole_runs_in_start_order(choices)
     world = World(begin("sequence"))
     order = []
     while not world.state.done:
-        run = choices.one(sorted(world.working))
+        run = choices.choose(sorted(world.working))
         if world.at[run] >= 0:
             order.append(run)
             assert min(world.at.values()) >= 0
@@ -149,7 +149,7 @@ def test_runs_that_alternate_take_turns_and_begin_in_turn(choices):
     world = World(begin("alternate"))
     order = []
     while not world.state.done:
-        run = choices.one(sorted(world.working))
+        run = choices.choose(sorted(world.working))
         if world.at[run] >= 0:
             order.append((world.at[run], run))
         world.arrive(run)
@@ -162,7 +162,7 @@ def test_lockstep_opens_every_milestone_once_for_all(choices):
     world = World(begin("lockstep"))
     releases = []
     while not world.state.done:
-        releases += world.arrive(choices.one(sorted(world.working)))
+        releases += world.arrive(choices.choose(sorted(world.working)))
     assert releases == [ReleaseRuns(milestone, RUNS) for milestone in range(LAST + 1)]
 
 

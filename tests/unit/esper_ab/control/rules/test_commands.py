@@ -19,7 +19,7 @@ NONE = Choices(b"")
 def at_work():
     """A world whose two workers train towards the first milestone."""
     world = World(PLAN)
-    while not all(worker.working and worker.at == 0 for worker in world.workers.values()):
+    while not all(worker.working and worker.milestone == 0 for worker in world.workers.values()):
         world.in_peace()
     return world, *world.workers.values()
 
@@ -146,7 +146,7 @@ def test_an_assignment_that_was_lost_is_sent_again_to_a_worker_that_says_hello_a
     world = World(PLAN)
     for worker in world.workers.values():
         world.hear(worker, worker.hello())
-    world.round()
+    world.finish_round()
     worker = next(iter(world.workers.values()))
 
     def answers():
@@ -165,14 +165,14 @@ def test_a_release_that_was_lost_is_sent_again_to_a_worker_that_repeats_its_repo
     world = World(PLAN)
     for worker in world.workers.values():
         world.hear(worker, worker.hello())
-    world.round()
+    world.finish_round()
     for worker in world.workers.values():
         world.hear(worker, worker.ready(0))
     worker = next(iter(world.workers.values()))
 
     def answers():
-        return sent(world.machine.heard(worker.identity, worker.said[0], world.now))
+        return sent(world.machine.heard(worker.identity, worker.reports[0], world.now))
 
     assert answers() == []  # it has not been released yet
-    world.round()
+    world.finish_round()
     assert answers() == [Release(run_name=worker.run, milestone=0)]

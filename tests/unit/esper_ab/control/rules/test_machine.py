@@ -27,7 +27,7 @@ PLANS = {
     "alternate": fake_plans.plan(seeds=2, cores=1, placement="alternate"),
     "sequence": fake_plans.plan(seeds=2, cores=1, placement="sequence"),
     "early stop": fake_plans.plan(seeds=9, groups=("a1", "a2", "b"), cores=6, episodes=1, unpaired=True, margin=0.001),
-    "trainer": fake_plans.of_trainer(fake_plans.plan(seeds=3, groups=("a", "b", "c"), cores=6)),
+    "trainer": fake_plans.with_trainer_runs(fake_plans.plan(seeds=3, groups=("a", "b", "c"), cores=6)),
     "open-ended": fake_plans.plan(seeds=2, episodes=1, unpaired=True, margin=0.001, open_ended=True),
 }
 EVERY_PLAN = pytest.mark.parametrize("name", PLANS)
@@ -126,7 +126,7 @@ def test_a_stop_ends_after_the_barrier_in_progress_and_is_resumed_to_the_same_re
     def in_every_world(choices):
         world = World(PLANS[name])
         world.some_faults(choices)
-        if world.over:
+        if world.is_over:
             return
         world.perform(world.machine.stop_requested("SIGTERM", world.now))
         reached = {name: max(run.recorded, run.released) for name, run in world.recorded.runs.items()}
@@ -198,7 +198,7 @@ def test_nothing_counts_that_a_worker_says_after_it_has_failed():
     world.hear(worker, worker.failed())
     kept = len(world.journal)
     world.go_on(worker, Choices(b""))
-    assert worker.said
+    assert worker.reports
     assert len(world.journal) == kept
 
 
@@ -244,10 +244,10 @@ def test_a_run_that_is_complete_when_its_seed_is_given_up_gets_no_release_and_it
     while world.recorded.runs["a/0"].evaluation is None:
         for worker in (one, other) if world.recorded.runs["b/0"].recorded < 2 else (one,):
             world.go_on(worker, Choices(b""))
-        world.round()
-    last = one.said[-1]
+        world.finish_round()
+    last = one.reports[-1]
     world.act("die", other, Choices(b""))
-    world.round()
+    world.finish_round()
     answers = sent(world.machine.heard(one.identity, last, world.now))
     assert not [message for message in answers if isinstance(message, Release)]
     world.to_the_end()
@@ -301,10 +301,10 @@ def test_a_seed_that_was_half_given_up_is_given_up_by_the_next_coordinator():
 
 def test_a_result_that_is_reported_twice_is_an_entry_only_where_it_differs():
     world, worker = in_the_midst(0)
-    while worker.at != 1:
+    while worker.milestone != 1:
         world.in_peace()
     kept = len(world.journal)
-    (ready, episode) = worker.said
+    (ready, episode) = worker.reports
     for said in (ready, episode):
         world.hear(worker, said)
     assert len(world.journal) == kept
@@ -319,10 +319,10 @@ def test_a_result_that_is_reported_twice_is_an_entry_only_where_it_differs():
 def dying(runs, plan):
     """A world at its end, while each worker of these runs fails after its first episode."""
     world = World(plan)
-    while not world.over:
+    while not world.is_over:
         world.in_peace()
         for worker in world.workers.values():
-            if worker.run in runs and worker.at == 1 and worker.working and not world.over:
+            if worker.run in runs and worker.milestone == 1 and worker.working and not world.is_over:
                 world.hear(worker, worker.failed())
     world.error = world.error or world.machine.error_at_end()
     return world
@@ -369,12 +369,12 @@ def test_as_many_blocks_are_begun_at_once_as_lanes_allow(cores, at_once):
 
 def test_independent_runs_do_not_wait_for_each_other():
     world = World(fake_plans.plan(seeds=1, sync="independent"))
-    while len(ready := [worker for worker in world.workers.values() if worker.working and worker.at == 0]) < 2:
+    while len(ready := [worker for worker in world.workers.values() if worker.working and worker.milestone == 0]) < 2:
         world.in_peace()
     ahead, behind = ready
     run = world.recorded.runs[ahead.run]
     while run.evaluation is None:
         world.go_on(ahead, Choices(b""))
-        world.round()
-    assert behind.at == 0
+        world.finish_round()
+    assert behind.milestone == 0
     assert all(len(event.runs) == 1 for event in world.journal if isinstance(event, MilestoneReleased))

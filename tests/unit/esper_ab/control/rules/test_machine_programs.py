@@ -2,7 +2,7 @@
 
 import pytest
 from support.plans import fake_plans
-from support.plans.fake_plans import of_trainer
+from support.plans.fake_plans import with_trainer_runs
 from support.worlds.machine_world import World, limits_of
 
 from esper_ab.journal.events import Incident
@@ -14,11 +14,11 @@ def states(world):
 
 def failing(runs, plan, cause="ValueError: #", deaths=3):
     """A world at its end, while the program fails in each of these runs."""
-    world = World(of_trainer(plan), limits=limits_of(deaths))
-    while not world.over:
+    world = World(with_trainer_runs(plan), limits=limits_of(deaths))
+    while not world.is_over:
         world.in_peace()
         for worker in world.workers.values():
-            if worker.run in runs and worker.at == 0 and worker.working and not world.over:
+            if worker.run in runs and worker.milestone == 0 and worker.working and not world.is_over:
                 world.hear(worker, worker.failed(cause=cause))
     world.error = world.error or world.machine.error_at_end()
     return world
@@ -73,10 +73,10 @@ def test_a_group_whose_program_fails_after_a_complete_seed_loses_its_seeds_and_e
 
 
 def test_programs_that_fail_for_different_reasons_or_were_killed_are_tried_again():
-    world = World(of_trainer(fake_plans.plan(seeds=1)))
-    while not all(worker.working and worker.at == 0 for worker in world.workers.values()):
+    world = World(with_trainer_runs(fake_plans.plan(seeds=1)))
+    while not all(worker.working and worker.milestone == 0 for worker in world.workers.values()):
         world.in_peace()
     for worker, cause in zip(list(world.workers.values()), ("KeyError: #", "ValueError: #"), strict=True):
         world.hear(worker, worker.failed(cause=cause))
-    world.round()
+    world.finish_round()
     assert world.to_the_end().error is None

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from support.kernels.kernel_cases import same
+from support.kernels.kernel_cases import equal_to_the_bit
 from support.worlds.tensor_world import ENVS, crowded, device_data, env_path, make_bank, make_env, orders, plant
 
 from esper_ab.contracts.rng import RngPath
@@ -57,7 +57,7 @@ def test_what_is_not_trained_does_not_change(kernel: HostKernel) -> None:
     trained = np.array([2, 6])
     for _ in range(3):
         bank.train_epoch(table, trained, split, orders(2, 53))
-    assert same(bank, before, np.delete(ROWS, trained))
+    assert equal_to_the_bit(bank, before, np.delete(ROWS, trained))
     for row in trained:
         seeds, old = (one._seeds[0, int(table.blueprint[row, 0])] for one in (bank, before))
         assert torch.equal(seeds.values[row], old.values[row])
@@ -97,7 +97,7 @@ def test_measuring_mutates_nothing_and_evaluates_in_evaluation_mode() -> None:
     (bank, table, split), (before, *_) = (crowded(TASK, CPU, 64, torch.float64) for _ in range(2))
     first, again = (bank.measure(table, ROWS, split, ablate=True) for _ in range(2))
     assert np.array_equal(first.accuracy, again.accuracy)
-    assert same(bank, before)
+    assert equal_to_the_bit(bank, before)
     # Evaluation mode: a sample's logits do not depend on its companions, so the loss of halves averages to the whole.
     halves = [DeviceSplit(split.x[cut], split.y[cut]) for cut in (slice(0, 32), slice(32, None))]
     one, other = (bank.measure(table, ROWS, part, ablate=False).loss for part in halves)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from support.kernels.compiler import IN_CI
-from support.kernels.kernel_cases import STAGES, Case, case, compared, drawn, everything, same
+from support.kernels.kernel_cases import STAGES, Case, all_tensors, case, compared, drawn, equal_to_the_bit
 from support.worlds.tensor_world import ENVS, crowded, orders
 
 from workers.kinds.growth.bank.bank import Bank
@@ -128,7 +128,7 @@ def test_widths_with_fused_arithmetic_give_equal_bits() -> None:
     if len(fused) < 2:
         pytest.skip("this processor runs one width")
     found = [banks(width) for width in fused]
-    assert same(found[0][0], found[1][0])
+    assert equal_to_the_bit(found[0][0], found[1][0])
     seen = [bank.measure(table, ROWS, split, ablate=True) for bank, table, split in found]
     assert np.array_equal(seen[0].loss, seen[1].loss)
     assert np.array_equal(seen[0].accuracy, seen[1].accuracy)
@@ -139,7 +139,7 @@ def test_every_width_computes_what_torch_does(width: str) -> None:
     """After eight steps, in some of which a near tie may go the other way; and validation of the same hosts."""
     (mine, table, split) = banks(width)
     (theirs, *_) = banks("torch")
-    pairs = list(zip(everything(mine), everything(theirs), strict=True))
+    pairs = list(zip(all_tensors(mine), all_tensors(theirs), strict=True))
     agree = [all(torch.allclose(a[row], b[row], rtol=1e-3, atol=2e-4) for a, b in pairs) for row in range(ENVS)]
     assert sum(agree) > ENVS - 4
     for to, of in pairs:
@@ -155,13 +155,13 @@ def test_neighbours_and_threads_leave_no_trace() -> None:
     """Rows trained together, in two threads, in two calls, or after another network used the same memory."""
     together, table, split = banks(WIDTHS[0])
     torch.set_num_threads(2)
-    assert same(together, banks(WIDTHS[0])[0])
+    assert equal_to_the_bit(together, banks(WIDTHS[0])[0])
     apart, *_ = crowded(DIGITS, CPU, 53, kernel=WIDTHS[0])
     order = orders(ENVS, 53)
     for rows in (np.array([14, 3]), np.delete(ROWS, [3, 14])):
         for _ in range(2):
             apart.train_epoch(table, rows, split, order[rows])
-    assert same(together, apart)
+    assert equal_to_the_bit(together, apart)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e30])
@@ -178,4 +178,4 @@ def test_what_is_not_finite_shows_and_touches_no_neighbour(value: float, part: s
     others = np.delete(ROWS, env)
     assert np.array_equal(good[others], bad[others])
     assert np.isfinite(seen[others]).all()
-    assert same(clean, broken, others)
+    assert equal_to_the_bit(clean, broken, others)

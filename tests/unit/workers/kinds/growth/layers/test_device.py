@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from support.kernels.kernel_cases import everything
-from support.kernels.meta_device import META, Calls, Held
+from support.kernels.kernel_cases import all_tensors
+from support.kernels.meta_device import META, Calls, LiveBytes
 from support.worlds.tensor_world import BATCH, ENVS, crowded, orders
 
 from esper_ab.plan import gpu_memory
@@ -34,7 +34,11 @@ def test_group_norms_off_the_cpu_are_given_the_layout_that_their_kernel_takes(ta
         bank.train_epoch(table, ROWS, split, orders(ENVS, 2 * BATCH))
         bank.measure(table, ROWS, split, ablate=True)
     images = [
-        tensor for name, tensors in calls.seen if "native_group_norm" in name for tensor in tensors if tensor.dim() == 4
+        tensor
+        for name, tensors in calls.entries
+        if "native_group_norm" in name
+        for tensor in tensors
+        if tensor.dim() == 4
     ]
     assert images
     assert all(image.is_contiguous() for image in images)
@@ -44,15 +48,15 @@ def test_group_norms_off_the_cpu_are_given_the_layout_that_their_kernel_takes(ta
 def test_a_gpu_needs_the_memory_that_plans_expect(task: Task) -> None:
     """Of a training step with every blueprint, and of a validation with all counterfactuals."""
     bank, table, split = crowded(task, META, 4096, batch_size=128)
-    with Held() as training:
+    with LiveBytes() as training:
         bank.train_epoch(table, ROWS, split, orders(ENVS, 256))
-    with Held() as validation:
+    with LiveBytes() as validation:
         bank.measure(table, ROWS, split, ablate=True)
     expected = gpu_memory.training_bytes(task_facts(task), ENVS, 128)
     spare = gpu_memory.FIXED_BYTES / 16  # small hosts have seeds that are larger than themselves
-    assert 0.4 * expected < training.most < expected + spare
+    assert 0.4 * expected < training.peak < expected + spare
     memory = _device.room(META) * _device.PIECE
-    assert 1 << 20 < validation.most < memory / gpu_memory.VALIDATION_SHARE
+    assert 1 << 20 < validation.peak < memory / gpu_memory.VALIDATION_SHARE
 
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
@@ -64,6 +68,6 @@ def test_the_ways_of_a_gpu_give_the_numbers_of_a_cpu(task: Task, monkeypatch: py
         bank, table, split = crowded(task, torch.device("cpu"), 2 * BATCH + 3, torch.float64)
         trained = bank.train_epoch(table, ROWS, split, orders(ENVS, 2 * BATCH + 3))
         measured = bank.measure(table, ROWS, split, ablate=True)
-        found.append([*trained, measured.accuracy, measured.loss, *(one.numpy() for one in everything(bank))])
+        found.append([*trained, measured.accuracy, measured.loss, *(one.numpy() for one in all_tensors(bank))])
     for mine, theirs in zip(*found, strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-12)
