@@ -95,12 +95,12 @@ def _separated(places: Places) -> bool:
 
 def _expected_replicates(history: History, contrast: Contrast) -> set[int]:
     """Return the replicates in which all runs of both groups are still expected to finish."""
-    coming = set()
+    expected = set()
     for block in history.blocks:
         runs = [history.runs[spec.ref.name] for spec in block.runs if spec.ref.group_id in contrast.groups]
         if runs and all(run.expected for run in runs):
-            coming.add(block.replicate)
-    return coming
+            expected.add(block.replicate)
+    return expected
 
 
 def _remedy(history: History, contrast: Contrast, places: Places) -> str:

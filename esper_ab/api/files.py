@@ -190,14 +190,14 @@ def _make(path: Path, symbol: str, value: Any) -> tuple[DeclaredExperiment, Aske
     where = _place(path, value)
     if inspect.iscoroutinefunction(value):
         raise UsageError(f"{where}: {symbol} is async, but is called without await; define it without async")
-    made = _run_guarded(path, value) if callable(value) else value
-    if isinstance(made, ExperimentBuilder):
+    experiment = _run_guarded(path, value) if callable(value) else value
+    if isinstance(experiment, ExperimentBuilder):
         raise UsageError(f"{where}: '{symbol}' is not built yet; end it with .build()")
-    if not isinstance(made, ABExperiment):
+    if not isinstance(experiment, ABExperiment):
         called = "()" if callable(value) else ""
-        raise UsageError(f"{where}: '{symbol}{called}' must be an ABExperiment, not {type(made).__name__}")
+        raise UsageError(f"{where}: '{symbol}{called}' must be an ABExperiment, not {type(experiment).__name__}")
     try:
-        declared = parse_declaration(made, path.parent)
+        declared = parse_declaration(experiment, path.parent)
         return declared, declared.asked
     except UsageError as error:
         raise UsageError(f"{where}: {symbol}: {error}") from None

@@ -21,10 +21,10 @@ def belonging(
     Raises UsageError if the audited hosts differ from those of `experiment`, or if none of the rewards was audited.
     """
     learning = [group for group in experiment.groups if group.settings.has_policy]
-    apart = _list_differences(reward_audit, experiment, learning)
-    if apart:
+    differences = _list_differences(reward_audit, experiment, learning)
+    if differences:
         raise UsageError(
-            f"the audit of --reward-audit used different hosts: {'; '.join(apart)}; audit again with "
+            f"the audit of --reward-audit used different hosts: {'; '.join(differences)}; audit again with "
             "`esper-ab growth rewards`"
         )
     codes = {user.reference: user.sha256 for user in machine.user_rewards}

@@ -36,13 +36,13 @@ class Preview:
 def preview(experiment_dir: Path, history: History, replicates: int) -> Preview:
     """Describe the extension to `replicates` seeds in all; raises as `extension` does."""
     added = extension(experiment_dir, history, replicates)
-    gone = {group for look in history.looks for group in look.leaving}
+    stopped = {group for look in history.looks for group in look.leaving}
     return Preview(
         experiment_dir=str(experiment_dir),
         more=len(added.blocks),
         replicates=replicates,
         rule=rule(added.design),
-        groups=tuple(group for group in history.groups if group not in gone),
+        groups=tuple(group for group in history.groups if group not in stopped),
     )
 
 

@@ -106,15 +106,15 @@ def describe_other_code(policies: Sequence[str]) -> list[str]:
 
     Policies outside their experiment directory, and those whose journal cannot be read, are skipped.
     """
-    here = provenance.code()
+    our_code = provenance.code()
     lines = []
     for experiment_dir, history, asked in _group_by_experiment(policies):
         trained_by = [state.code for state in code_states(history) if asked.keys() & set(state.runs)]
-        key = telling([here, *trained_by])
-        others = [named(code) for code in trained_by if code.get(key, "") != here.get(key, "")]
+        key = telling([our_code, *trained_by])
+        others = [named(code) for code in trained_by if code.get(key, "") != our_code.get(key, "")]
         if others:
             lines.append(
-                f"{experiment_dir.name}: trained by {' and by '.join(others)}, but the code here is {named(here)}: "
+                f"{experiment_dir.name}: trained by {' and by '.join(others)}, but the code here is {named(our_code)}: "
                 "outcomes may differ from those of the run"
             )
     return lines

@@ -150,17 +150,17 @@ def check_code(experiment_dir: Path, history: History, *, allowed: bool) -> None
 
     Runs done with two states of the code cannot be compared in pairs, so the audit would block the verdict.
     """
-    here = provenance.code()
+    code = provenance.code()
     for state in code_states(history):
-        key = telling([state.code, here])
-        if allowed or state.code.get(key, "") == here.get(key, ""):
+        key = telling([state.code, code])
+        if allowed or state.code.get(key, "") == code.get(key, ""):
             continue
         commit = state.code.get("commit", "")
-        elsewhere = commit not in ("", here.get("commit")) and state.code.get("dirty") != "yes"
+        elsewhere = commit not in ("", code.get("commit")) and state.code.get("dirty") != "yes"
         back = f"`git checkout {commit}`" if elsewhere else "restore the earlier code"
         raise UsageError(
             f"{experiment_dir}: the code has changed since the records were made, from {named(state.code)} to "
-            f"{named(here)}: {back}, or continue with --allow-changed-code, which blocks the verdict"
+            f"{named(code)}: {back}, or continue with --allow-changed-code, which blocks the verdict"
         )
 
 

@@ -155,22 +155,22 @@ class Fleet:
 
     def ended(self, now: float) -> list[WorkerHandle]:
         """Return the workers that have ended since the last call, including those that could not be killed."""
-        gone: list[WorkerHandle] = []
-        left: list[_Ending] = []
+        ended: list[WorkerHandle] = []
+        running: list[_Ending] = []
         for ending in self._endings:
             worker = ending.handle.worker
             if worker.join(0.0):
-                gone.append(ending.handle)
+                ended.append(ending.handle)
             elif now < ending.deadline:
-                left.append(ending)
+                running.append(ending)
             elif not ending.killed:
                 worker.kill()
-                left.append(replace(ending, killed=True, deadline=now + _KILL_S))
+                running.append(replace(ending, killed=True, deadline=now + _KILL_S))
             else:
                 self._stuck.append(worker)
-                gone.append(ending.handle)
-        self._endings = left
-        return gone
+                ended.append(ending.handle)
+        self._endings = running
+        return ended
 
     def restart(self, handle: WorkerHandle) -> None:
         """Queue the next incarnation of a worker that has ended; `start_due` starts it."""
@@ -199,8 +199,8 @@ class Fleet:
             if handle.delay is None or not delayed_before:
                 news.append(handle)
             elif now - handle.delay.since >= limit_s:
-                who = f"worker {handle.identity} on {lane}"
-                raise WorkerFailed(f"{who} could not be started within {limit_s:.0f} s: {handle.delay.lack}")
+                title = f"worker {handle.identity} on {lane}"
+                raise WorkerFailed(f"{title} could not be started within {limit_s:.0f} s: {handle.delay.lack}")
         return news
 
     def _start(self, handle: WorkerHandle, now: float) -> None:

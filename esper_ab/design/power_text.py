@@ -206,10 +206,10 @@ def design_power_line(design: Design, run_sd: float | None, known: KnownSD | Non
         sds = significant(sd_of_differences(smallest, 0.0))
         return f"Finds a difference of {sds} run-to-run SDs with 80 % power; your SD is unknown (esper-ab calibrate)."
     margin = design.margin / sd_of_differences(run_sd, 0.0)
-    once = 100 * _power(simulation, margin, margin)
-    twice = 100 * _power(simulation, 2.0 * margin, margin)
+    at_margin = 100 * _power(simulation, margin, margin)
+    at_double = 100 * _power(simulation, 2.0 * margin, margin)
     runs = with_unit(significant(run_sd, 3), design.outcome.apart)
-    return f"Run-to-run SD {runs}: power {once:.0f} % at the margin, {twice:.0f} % at twice the margin."
+    return f"Run-to-run SD {runs}: power {at_margin:.0f} % at the margin, {at_double:.0f} % at twice the margin."
 
 
 def _simulate(design: Design) -> Simulation:

@@ -146,25 +146,25 @@ class SettingsKind(Concern):
     def _check_group(self, name: str, settings: GroupSettings) -> None:
         reward = settings.reward
         controller = settings.controller
-        here = f"group {name!r}"
+        where = f"group {name!r}"
         if not is_user_reward(reward.mode):
-            refuse_unknown("reward mode", reward.mode, self.rewards, f"{here}: ")
-        refuse_unknown("controller", controller.name, ("ppo", *self.controllers), f"{here}: ")
+            refuse_unknown("reward mode", reward.mode, self.rewards, f"{where}: ")
+        refuse_unknown("controller", controller.name, ("ppo", *self.controllers), f"{where}: ")
         if name in self.rewards and reward.mode != name:
-            raise UsageError(f"{here} has a reward's name but uses {reward.mode!r}; rename the group")
+            raise UsageError(f"{where} has a reward's name but uses {reward.mode!r}; rename the group")
         if name in self.controllers and controller.name != name:
-            raise UsageError(f"{here} has a controller's name but uses {controller.name!r}; rename the group")
+            raise UsageError(f"{where} has a controller's name but uses {controller.name!r}; rename the group")
         if reward.family == "loss" and reward.mode != "shaped":
-            raise UsageError(f"{here}: reward.family=loss needs reward.mode=shaped, not {reward.mode!r}")
+            raise UsageError(f"{where}: reward.family=loss needs reward.mode=shaped, not {reward.mode!r}")
         if reward.mode == "shaped" and reward.gamma != 0.995:
-            raise UsageError(f"{here}: mode shaped needs reward.gamma=0.995, not {reward.gamma}")
+            raise UsageError(f"{where}: mode shaped needs reward.gamma=0.995, not {reward.gamma}")
         if controller.schedule and controller.name != "schedule":
             raise UsageError(
-                f"{here}: controller.schedule needs controller=schedule; {controller.name!r} does not read it"
+                f"{where}: controller.schedule needs controller=schedule; {controller.name!r} does not read it"
             )
         blueprints = settings.growth.blueprints
         if not blueprints or len(set(blueprints)) != len(blueprints):
-            raise UsageError(f"{here}: growth.blueprints must be a list of different names, not {list(blueprints)}")
+            raise UsageError(f"{where}: growth.blueprints must be a list of different names, not {list(blueprints)}")
 
 
 def _field(key: str) -> Field:

@@ -25,17 +25,17 @@ def departures(plan: AnalysisPlan, observations: Observations, progress: PlanPro
 def next_step(plan: AnalysisPlan, observations: Observations, progress: PlanProgress) -> str:
     """Say which runs the next look needs; "" if no look is left."""
     needed = [contrast for contrast, comparison in progress.comparisons.items() if not comparison.finished]
-    coming = [look for look in plan.design.looks if look > progress.complete]
-    if not needed or not coming:
+    looks = [look for look in plan.design.looks if look > progress.complete]
+    if not needed or not looks:
         return ""
     missing: dict[str, list[str]] = {}  # by a list of replicates: the groups, with their tasks, that lack these
     for task, group in product(plan.tasks, plan.groups):
         if any(group in contrast.groups and contrast.task in (task, MEAN) for contrast in needed):
-            wanted = plan.replicates[: coming[0]]
+            wanted = plan.replicates[: looks[0]]
             lacking = [replicate for replicate in wanted if (group, task, replicate) not in observations.cells]
             missing.setdefault(listed_short(lacking), []).append(f"{group}{_task_suffix(task)}")
     runs = "; ".join(f"{replicates} of {listed_short(groups)}" for replicates, groups in missing.items() if replicates)
-    return f"The next look is after {coming[0]} seeds: run {runs}."
+    return f"The next look is after {looks[0]} seeds: run {runs}."
 
 
 def _task_suffix(task: str) -> str:

@@ -141,17 +141,17 @@ def _forms_pairs(observations: Observations, contrasts: Sequence[Contrast]) -> b
     replicates: dict[tuple[str, str], set[str]] = {}  # by group and task
     for row in observations.rows:
         replicates.setdefault((row.group, row.task), set()).add(row.replicate)
-    sharing = False
-    apart = []
+    some_share = False
+    unmatched = []
     for contrast in contrasts:
         a = replicates.get((contrast.a, contrast.task), set())
         b = replicates.get((contrast.b, contrast.task), set())
         if a & b:
-            sharing = True
+            some_share = True
         elif a and b:
-            apart.append((contrast, len(a) + len(b)))
-    if sharing and apart:
-        contrast, rows = apart[0]
+            unmatched.append((contrast, len(a) + len(b)))
+    if some_share and unmatched:
+        contrast, rows = unmatched[0]
         raise UsageError(
             f"{observations.source}: {rows} of {rows} rows of {contrast.a} and {contrast.b} have no "
             f"partner with the same {observations.pair_column}: ",
@@ -160,7 +160,7 @@ def _forms_pairs(observations: Observations, contrasts: Sequence[Contrast]) -> b
             SettingName("unpaired"),
             " compares all runs without pairing",
         )
-    return sharing
+    return some_share
 
 
 def _check_positions(observations: Observations) -> None:

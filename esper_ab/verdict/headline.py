@@ -259,14 +259,14 @@ def _digits_that_hide_nothing(evidence: Evidence, digits: int) -> int:
     """Return at least `digits` digits: as many as keep the interval and a claim's estimate off 0 and the margin."""
     margin = evidence.design.margin
     marks = (-margin, 0.0, margin)
-    apart = list[tuple[tuple[float, ...], tuple[float, ...]]]()
+    to_distinguish = list[tuple[tuple[float, ...], tuple[float, ...]]]()
     if evidence.low is not None and evidence.high is not None:
         middle = (evidence.low + evidence.high) / 2.0
-        apart.append(((evidence.low, evidence.high), (*marks, middle)))
+        to_distinguish.append(((evidence.low, evidence.high), (*marks, middle)))
     if evidence.verdict in CLAIMS and evidence.estimate is not None:
-        apart.append(((evidence.estimate,), marks))
+        to_distinguish.append(((evidence.estimate,), marks))
     while True:
-        needed = max((digits_apart(numbers, off, digits) for numbers, off in apart), default=digits)
+        needed = max((digits_apart(numbers, off, digits) for numbers, off in to_distinguish), default=digits)
         if needed <= digits:
             return digits
         digits = needed  # digits that keep one number on its side may move another one across

@@ -50,7 +50,7 @@ def find_gpus(
     The GPUs in `asked` are tested and, if they fail, left out. The first GPU that works is also timed.
     """
     gpus = list[Device]()
-    tried = 0
+    n_tested = 0
     broken = list[str]()
     for index, (name, facts) in enumerate(seen):
         gpu = Device(
@@ -61,11 +61,11 @@ def find_gpus(
             capability=f"{facts.major}.{facts.minor}",
         )
         if gpu.name in asked or "cuda" in asked:
-            tried += 1
+            n_tested += 1
             try:
                 square = torch.ones(_TRIED_SIDE, _TRIED_SIDE, device=gpu.name)
                 (square @ square).sum().item()  # waits for the GPU
-                if tried == 1 + len(broken):
+                if n_tested == 1 + len(broken):
                     gpu = msgspec.structs.replace(gpu, step_s=step_s(gpu.name))
             except (RuntimeError, AssertionError) as error:  # AssertionError: a build without CUDA
                 broken.append(gpu.name + " (" + str(error).partition("\n")[0] + ")")
@@ -73,7 +73,7 @@ def find_gpus(
         gpus.append(gpu)
     if not broken:
         return gpus, ""
-    return gpus, f"GPUs requested: {tried}, usable: {tried - len(broken)}; not {', '.join(broken)}"
+    return gpus, f"GPUs requested: {n_tested}, usable: {n_tested - len(broken)}; not {', '.join(broken)}"
 
 
 def cpu_bf16(flags: Iterable[str]) -> Literal["", "avx512_bf16", "amx_bf16"]:

@@ -63,10 +63,10 @@ def load(what: str, place: str) -> UserCode:
     if not path.is_file():
         raise ValueError(f"{what}: no file {str(path)!r}")
     root = _root(path)
-    with _importable(root, instead_of=root) as beside:
+    with _importable(root, instead_of=root) as imported:
         module = _execute(what, path, root, path)
-    _keep(module, beside, [root])
-    files = {_file(neighbour) for neighbour in beside.values()} - {None, path}
+    _keep(module, imported, [root])
+    files = {_file(neighbour) for neighbour in imported.values()} - {None, path}
     return _make_user_code(module, root, [path, *sorted(filter(None, files))])
 
 
@@ -78,16 +78,16 @@ def load_copy(what: str, place: str, folder: Path, file: str) -> UserCode:
     original = Path(place)
     folder = folder.resolve()
     root = original.parents[len(Path(file).parts) - 1]
-    with _importable(folder, instead_of=root) as beside:
+    with _importable(folder, instead_of=root) as imported:
         module = _execute(what, folder / file, folder, original)
-    _keep(module, beside, [folder, root.resolve()])
+    _keep(module, imported, [folder, root.resolve()])
     return _make_user_code(module, folder, _copied(folder))
 
 
-def _keep(module: ModuleType, beside: dict[str, ModuleType], folders: Sequence[Path]) -> None:
+def _keep(module: ModuleType, imported: dict[str, ModuleType], folders: Sequence[Path]) -> None:
     """Remember the modules that were imported with `module`, for `known` and for imports while it runs."""
-    _BESIDE[module] = beside
-    late_imports.register(module, beside, folders)
+    _BESIDE[module] = imported
+    late_imports.register(module, imported, folders)
 
 
 def load_planned(what: str, code: RewardCode, experiment_dir: Path) -> ModuleType:
@@ -268,7 +268,7 @@ def _importable(root: Path, instead_of: Path) -> Iterator[dict[str, ModuleType]]
     installed and before the working directory. Modules in `instead_of` are hidden, including modules imported from
     there earlier.
     """
-    beside: dict[str, ModuleType] = {}
+    imported: dict[str, ModuleType] = {}
     with _LOADING:
         late_imports.forget()
         path = list(sys.path)
@@ -278,15 +278,15 @@ def _importable(root: Path, instead_of: Path) -> Iterator[dict[str, ModuleType]]
             del sys.modules[name]
         visible = [entry for entry in path if Path(entry).resolve() != instead_of]
         installed = without_working_directory(visible)
-        here = [entry for entry in visible if entry not in installed]
-        sys.path[:] = [*installed, str(root), *here]
+        working_directory = [entry for entry in visible if entry not in installed]
+        sys.path[:] = [*installed, str(root), *working_directory]
         sys.dont_write_bytecode = True  # keep the user's folder, or a hashed copy, unchanged
         importlib.invalidate_caches()
         try:
-            yield beside
+            yield imported
         finally:
             new = {name: module for name, module in list(sys.modules.items()) if before.get(name) is not module}
-            beside.update({name: sys.modules.pop(name) for name in _list_modules_below(root, new)})
+            imported.update({name: sys.modules.pop(name) for name in _list_modules_below(root, new)})
             sys.modules.update({name: module for name, module in before.items() if name not in sys.modules})
             sys.path[:] = path
             sys.dont_write_bytecode = bytecode

@@ -59,9 +59,9 @@ class Deaths:
 
         Numbers in reasons are ignored.
         """
-        alike = _mask_numbers(reason)
-        self._reasons[alike] += 1
-        return self._reasons[alike] >= DROPS
+        masked = _mask_numbers(reason)
+        self._reasons[masked] += 1
+        return self._reasons[masked] >= DROPS
 
 
 def _mask_numbers(text: str) -> str:

@@ -58,12 +58,12 @@ def _place(node: str, host: str, uuids: tuple[str, ...]) -> str:
 
 def other_code(hello: Hello, lane: str, history: History) -> str:
     """Return a warning if a worker imported code other than that with which the experiment began; else ""."""
-    here = (history.continued[-1] if history.continued else history.started).code.get("sources", "")
-    if not hello.sources or not here or hello.sources == here:
+    sources = (history.continued[-1] if history.continued else history.started).code.get("sources", "")
+    if not hello.sources or not sources or hello.sources == sources:
         return ""
     return (
         f"worker {hello.worker}/{hello.incarnation} on {lane} imported other code (sources {hello.sources}) than that "
-        f"with which the experiment began ({here}): the verdict is BLOCKED unless the same code makes all records"
+        f"with which the experiment began ({sources}): the verdict is BLOCKED unless the same code makes all records"
     )
 
 

@@ -124,11 +124,11 @@ def _taken(history: History, progress: PlanProgress) -> list[LookTaken]:
 
 def _leaving(history: History, still_open: list[Contrast], taken: list[LookTaken]) -> tuple[str, ...]:
     """Return the groups whose comparisons are all decided or stopped; untested groups stay while any is open."""
-    gone = {group for look in (*history.looks, *taken) for group in look.leaving}
+    left = {group for look in (*history.looks, *taken) for group in look.leaving}
     needed = {group for contrast in still_open for group in contrast.groups}
     if still_open:
         needed |= set(history.plan.experiment.untested)
-    return tuple(group for group in history.groups if group not in needed | gone)
+    return tuple(group for group in history.groups if group not in needed | left)
 
 
 def all_settled(progress: PlanProgress) -> bool:

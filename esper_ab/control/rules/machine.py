@@ -280,11 +280,11 @@ class ExperimentMachine:
         if run.lost:
             return  # sent before the run was given up
         milestone = milestone_of(report, run.spec, self._history.design.measures)
-        heard = self._blocks.arrival(run, milestone, report)
-        if heard == "repeat":
+        arrival = self._blocks.arrival(run, milestone, report)
+        if arrival == "repeat":
             return self._take_repeat(worker, run, milestone, report)
         self._deaths.reset_lane(worker.lane)
-        if heard == "new" or isinstance(report, messages.Ready):
+        if arrival == "new" or isinstance(report, messages.Ready):
             for event in incidents.reported(report, run):
                 self._out.record(event)
         elif not runs.same_record(run, milestone, report):

@@ -56,14 +56,14 @@ def _find_groups_near(
         outcomes = _outcomes(history, group, baseline)
         if not outcomes:
             continue
-        far = paired_difference(list(outcomes.values()), [baseline[replicate] for replicate in outcomes])
-        low = far.mean
-        high = far.mean
-        if far.low is not None and far.high is not None:  # None without a t
-            low = far.low
-            high = far.high
+        difference = paired_difference(list(outcomes.values()), [baseline[replicate] for replicate in outcomes])
+        low = difference.mean
+        high = difference.mean
+        if difference.low is not None and difference.high is not None:  # None without a t
+            low = difference.low
+            high = difference.high
         if low <= margin and high >= least:
-            near[group] = f"{group} {far.mean:+.2f} points, 95 % interval {low:+.2f} to {high:+.2f}"
+            near[group] = f"{group} {difference.mean:+.2f} points, 95 % interval {low:+.2f} to {high:+.2f}"
     if near:
         verb = "is" if len(near) == 1 else "are"
         sentence = (

@@ -41,10 +41,10 @@ class GymnasiumNotes(NotesKind):
 
 def _note_action_bounds(bounds: Sequence[tuple[float, float] | None]) -> Iterator[str]:
     misfits = []
-    for dimension, both in enumerate(bounds):
-        if both is None:
+    for dimension, limits in enumerate(bounds):
+        if limits is None:
             continue
-        low, high = both
+        low, high = limits
         if low > -1.0 or high < 1.0 or high - low > 2.0 * _WIDEST_ACTIONS:
             misfits.append(f"{dimension} ({low:g} to {high:g})")
     if misfits:

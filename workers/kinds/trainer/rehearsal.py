@@ -98,8 +98,12 @@ def behaviour(whole: Tried, again: Tried, resumed: Tried | None, alone: Tried) -
     repeats = (whole.points, whole.outcomes) == (again.points, again.outcomes)
     if resumed is None or not resumed.state_was_read:
         return repeats, "anew"
-    same = (resumed.points, resumed.outcomes, alone.outcomes) == (whole.points[1:], whole.outcomes, whole.outcomes)
-    if repeats and same:
+    continues_exactly = (resumed.points, resumed.outcomes, alone.outcomes) == (
+        whole.points[1:],
+        whole.outcomes,
+        whole.outcomes,
+    )
+    if repeats and continues_exactly:
         return repeats, "exactly"
     return repeats, "resumes"
 
