@@ -35,7 +35,7 @@ def recorded_by(run: RunHistory) -> tuple[Taken, ...]:
 
 
 def sittings_at_work(history: History) -> tuple[Sitting, ...]:
-    """Return the sittings in which something was recorded; the rest do not affect the runs."""
+    """Return the sittings in which something was recorded; the others do not affect the runs."""
     at_work: set[int] = set()
     for run in history.runs.values():
         at_work.update(taken.sitting for taken in recorded_by(run))

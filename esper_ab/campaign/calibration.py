@@ -51,9 +51,10 @@ def calibrate(
 
 
 def _start_or_resume(plan: CampaignPlan, options: RunOptions, resume_command: Callable[[Path], str]) -> CampaignPlan:
-    """Start a plan, or resume it if it is unfinished, and return it; its generated name may have been taken meanwhile.
+    """Start a plan, or resume it if it is unfinished, and return it.
 
-    Raises UsageError if the directory has a different experiment.
+    The returned plan has another generated name if its name was taken in the meantime. Raises
+    UsageError if the directory has a different experiment.
     """
     if not begun(plan.directory):
         with claim(plan) as claimed:

@@ -64,7 +64,7 @@ def guard(inherited: str, words: list[str]) -> int:
 
 
 def _become(inherited: str, words: list[str], parent: int) -> None:
-    """Replace this process, a forked child, by the program in a process group of its own."""
+    """Replace this process, a forked child, by the program, in a new process group."""
     try:
         end_with_parent(parent)
         os.setpgid(0, 0)

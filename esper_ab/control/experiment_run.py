@@ -119,7 +119,10 @@ def _continue(
 
 
 def _mended_trainer(experiment_dir: Path, history: History) -> list[events.AnyEvent]:
-    """Return the event of a trainer whose files have changed; nothing once a seed is complete, which is compared."""
+    """Return an event if the trainer's files have changed.
+
+    Returns [] once a replicate is complete, because its runs were already compared under the old files.
+    """
     facts = history.plan.trainer
     if facts is None or any_complete(history):
         return []

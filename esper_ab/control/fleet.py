@@ -81,7 +81,7 @@ class WorkerHandle:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Ending:
-    """A worker that was told to end."""
+    """A worker that was asked to exit."""
 
     handle: WorkerHandle
     deadline: float  # monotonic, s: first for the worker to end by itself, then for it to die after a kill

@@ -84,14 +84,14 @@ def _cost(plan: Plan, estimate: Estimate) -> str:
     if facts is not None:
         run_s = facts.point_s * plan.experiment.episodes + facts.evaluate_s
         basis = f"rehearsed: {duration(run_s).removeprefix('about ')} a run"
-    cost = f"{_takes(estimate)} ({basis})"
+    cost = f"{_describe_duration(estimate)} ({basis})"
     if estimate.on_cpu_s and estimate.duration_s >= _MUCH_LONGER * estimate.on_cpu_s:
         cost += f"; {duration(estimate.on_cpu_s)} with --devices cpu"
     return cost
 
 
-def _takes(estimate: Estimate) -> str:
-    """Return how long the plan takes: "about 2 min to 5 min"; once, if both ends are the same in words."""
+def _describe_duration(estimate: Estimate) -> str:
+    """Return how long the plan takes, "about 2 min to 5 min", or one duration if both limits read the same."""
     shortest = duration(estimate.duration_s)
     longest = duration(max(estimate.longest_s, estimate.duration_s))
     if longest == shortest:

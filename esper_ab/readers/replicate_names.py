@@ -13,7 +13,7 @@ _MOST_NAMED = 1  # seeds with several spellings that the note names
 
 
 def one_name_per_replicate(rows: Sequence[Observation], column: str) -> tuple[list[Observation], tuple[str, ...]]:
-    """Return the rows with one spelling per seed, and a note if a seed had several.
+    """Return the rows with one name per replicate, and a note if a seed was spelt in several ways.
 
     A seed with a single spelling keeps it, so that names such as 007 appear in the answer as the user wrote them.
     """

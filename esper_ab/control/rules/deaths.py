@@ -2,8 +2,8 @@
 
 If a run's worker dies three times without progress (`Limits.deaths`), a fourth start would hardly help: its replicate
 is given up in every group. If a worker dies three times in a row without a run, or three replicates are given up for
-the same reason before any is complete, the set-up itself is at fault. Then the experiment ends, because going on
-would only use up the plan.
+the same reason before any is complete, the set-up itself is at fault. Then the experiment ends, because
+continuing would only use up the plan.
 """
 
 from __future__ import annotations

@@ -134,7 +134,7 @@ def death(worker: WorkerState, run: RunHistory | None, line: str, log: str, *, h
 def program_failed(
     worker: WorkerState, run: RunHistory, failure: Failure, others: Collection[RunRef], times: int
 ) -> Incident:
-    """Return the incident of a failure of the user's program; what was told before is not repeated.
+    """Return the incident of a failure of the user's program; an exit repeated in the same way has no log.
 
     `others`: runs that failed in the same way before; `times`: how often this run has failed so.
     """

@@ -1,4 +1,4 @@
-"""Lost workers: what each loss means for the run and the experiment, and what the user is told.
+"""Lost workers: what each loss means for the run and the experiment, and the warning to the user.
 
 A loss counts as a death of the run only if the worker was at work on it and nothing else was to blame.
 """
@@ -47,7 +47,7 @@ class Loss:
 
     @property
     def account(self) -> str:
-        """What the user is told about it."""
+        """The message to the user: one line and, unless the fault says all, the last lines of the log."""
         if self.last_words and not self.fault.says_all:
             return f"{self.line}\n{self.last_words}"
         return self.line
@@ -112,7 +112,10 @@ class Losses:
         return loss.run.expected and not any_complete(self._history)
 
     def _warn(self, loss: Loss, *, ends: bool) -> None:
-        """Warn of the loss, briefly if the run's last one was alike; an error that `ends` the experiment says more."""
+        """Warn of the loss, unless it `ends` the experiment, whose error says more.
+
+        The warning is one line if the run's previous loss had the same account.
+        """
         is_repeated = False
         if loss.run is not None:
             account = f"{loss.how}\n{loss.fault.traceback or loss.log}"
@@ -152,7 +155,7 @@ class Losses:
     def _program_failed(self, loss: Loss, run: RunHistory, cause: str) -> Dropped | EsperError | None:
         """Handle the end of a worker by a failure of the user's program: retry, set aside, or end the experiment.
 
-        The failure is told once in full: with its first run, or at the end of the experiment.
+        The full message appears once: with its first run, or at the end of the experiment.
         """
         failure = Failure(cause=cause, how=loss.how, line=loss.line, log=loss.last_words, kind=loss.kind)
         others, times = self._failures.add(run.ref, cause)

@@ -38,9 +38,9 @@ def _relative_range(values: Sequence[float]) -> float:
 def is_in_doubt(seeds: Sequence[Numbers], repeats: Sequence[Numbers], outcome: str) -> bool:
     """Whether nothing in these runs shows that the seed matters.
 
-    `seeds`: runs of different seeds. `repeats`: runs of one seed. If one seed repeats to the bit, every difference
-    between seeds is the seed's doing. If outcomes differ by more than rounding, as with an unseeded evaluation, runs
-    are replicates even if one seed differs as much from itself.
+    `seeds`: runs of different seeds. `repeats`: runs of one seed. If one seed repeats to the bit, the seed
+    causes every difference between seeds. If outcomes differ by more than rounding, as with an unseeded evaluation,
+    runs are independent even if runs of one seed differ as much.
     """
     matters = any(
         relative_difference(seeds, name) > _BY_CHANCE * relative_difference(repeats, name) for name in seeds[0]
