@@ -128,7 +128,7 @@ class EpisodeRecord(Record, frozen=True, kw_only=True):
     run: RunRef
     episode: Index  # 0 … E-1
     envs: tuple[EnvEpisode, ...]
-    ppo: PPOUpdate | None  # None for a controller that does not learn
+    ppo: PPOUpdate | None  # None: the policy was not updated, as for a controller that does not learn
     seed_events: tuple[SeedEvent, ...]  # empty with telemetry off
     timing: Timing
     digest: str  # sha256 of everything that must not depend on group name, device, telemetry or time

@@ -72,6 +72,13 @@ def commonest(values: ArrayLike, within: float) -> tuple[int, float]:
     return int(sizes[at]), float(ordered[at])
 
 
+def rests_on_few(outcomes: ArrayLike) -> bool:
+    """True if more than half of the outcomes [runs] of two groups are equal and fewer than LEAST_PAIRS different."""
+    values = floats(outcomes)
+    most, _ = commonest(values, resolution(values))
+    return 2 * most > values.size and values.size - most < LEAST_PAIRS
+
+
 def degenerate(a: ArrayLike, b: ArrayLike) -> bool:
     """True if no test of the differences of a, b [pairs] is possible.
 

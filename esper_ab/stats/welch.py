@@ -17,8 +17,7 @@ import numpy as np
 from esper_ab.stats.adjusted_difference import AdjustedDifference
 from esper_ab.stats.distributions import t_sf
 from esper_ab.stats.floats import floats, norm
-from esper_ab.stats.least_pairs import LEAST_PAIRS
-from esper_ab.stats.rounding import commonest, resolution, steady
+from esper_ab.stats.rounding import rests_on_few, steady
 from esper_ab.stats.skewness import skewness
 
 _SKEWED = 0.5  # larger |skewness| of a group: its law may have a tail
@@ -48,7 +47,7 @@ def welch(a: Sequence[float], b: Sequence[float]) -> AdjustedDifference | None:
         information=0.0,
         positions=(),
     )
-    if none.pairs < 2 or _rests_on_few(a, b) or (steady(a, none.mean) and steady(b, none.mean)):
+    if none.pairs < 2 or rests_on_few([*a, *b]) or (steady(a, none.mean) and steady(b, none.mean)):
         return none
     n = len(a)
     m = len(b)
@@ -65,13 +64,6 @@ def welch(a: Sequence[float], b: Sequence[float]) -> AdjustedDifference | None:
         se = max(own, min(common, _least_se(n, se_a, m, se_b)))
     t = none.mean / se
     return msgspec.structs.replace(none, se=se, t=t, df=df, p=float(2.0 * t_sf(abs(t), df)))
-
-
-def _rests_on_few(a: Sequence[float], b: Sequence[float]) -> bool:
-    """True if more than half of all runs have the same outcome and fewer than LEAST_PAIRS a different one."""
-    outcomes = [*a, *b]
-    most, _ = commonest(outcomes, resolution(outcomes))
-    return 2 * most > len(outcomes) and len(outcomes) - most < LEAST_PAIRS
 
 
 def _skewed(outcomes: Sequence[float]) -> bool:

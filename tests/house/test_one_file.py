@@ -9,9 +9,14 @@ from house.sources import ROOT
 from support.processes import children
 
 LAUNCHER = """
-from esper_ab.launchers.inline import InlineLauncher
+from esper_ab.launchers._processes import ProcessLauncher
 
-LAUNCHER = InlineLauncher
+
+class ExtraLauncher(ProcessLauncher):
+    name = "extra"
+
+
+LAUNCHER = ExtraLauncher
 """
 STATISTIC = """
 from esper_ab.stats.statistic import Statistic
@@ -41,7 +46,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("copy")
     for package in ("esper_ab", "workers"):
         shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
-    (folder / "esper_ab" / "launchers" / "mine.py").write_text(LAUNCHER)
+    (folder / "esper_ab" / "launchers" / "extra.py").write_text(LAUNCHER)
     (folder / "esper_ab" / "stats" / "descriptive" / "largest.py").write_text(STATISTIC)
     return folder
 
@@ -51,12 +56,12 @@ def python(copy, *arguments):
 
 
 def test_a_launcher_file_is_found_by_its_name(copy):
-    assert "'inline', 'local', 'mine'" in python(copy, "-m", "esper_ab.launch", "--launcher", "nobody").stderr
+    assert "'extra', 'inline', 'local'" in python(copy, "-m", "esper_ab.launch", "--launcher", "nobody").stderr
     made = (
         "from esper_ab.campaign.launcher import make_launcher; from esper_ab.settings.launcher import AskedLauncher; "
-        "print(type(make_launcher(AskedLauncher(launcher='mine'))).__name__)"
+        "print(type(make_launcher(AskedLauncher(launcher='extra'))).__name__)"
     )
-    assert python(copy, "-c", made).stdout == "InlineLauncher\n"
+    assert python(copy, "-c", made).stdout == "ExtraLauncher\n"
 
 
 def test_a_statistic_file_is_computed_shown_and_exported(copy):

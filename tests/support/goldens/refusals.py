@@ -17,8 +17,8 @@ NAME.json holds what each input is told: exit status and standard error of a com
 
     PYTHONPATH=tests .venv/bin/python -m support.goldens.refusals
 
-writes the texts anew; look at the difference before you commit it. With `--sites` it prints which places in the code no
-input reaches.
+writes the texts anew; look at the difference before you commit it. Names of tables write only these (`csv launch`).
+With `--sites` it prints which places in the code no input reaches.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
@@ -293,10 +294,12 @@ def coverage() -> tuple[float, list[Site]]:
     return 1 - len(missing) / len(open_to_inputs), missing
 
 
-def _write_texts() -> Iterator[str]:
-    """Write the texts anew, and yield the inputs that are not refused."""
+def _write_texts(tables: Sequence[str]) -> Iterator[str]:
+    """Write the texts of the named tables anew, or of all, and yield the inputs that are not refused."""
     texts: dict[str, dict[str, str]] = {}
     for refusal in refusals():
+        if tables and refusal.table not in tables:
+            continue
         try:
             text = refusal_text(refusal)
         except Exception as error:  # noqa: BLE001  a mistake of ours, or of the input
@@ -312,13 +315,15 @@ def main() -> None:
     """Write the texts anew, or with `--sites` show what no input reaches."""
     with tempfile.TemporaryDirectory() as cache_folder:
         os.environ["XDG_CACHE_HOME"] = cache_folder
+        # Messages name `esper-ab` without its folder if it is on the path.
+        os.environ["PATH"] = f"{sysconfig.get_path('scripts')}{os.pathsep}{os.environ['PATH']}"
         if "--sites" in sys.argv:
             share, missing = coverage()
             for site in missing:
                 click.echo(f"{site.file}:{site.first}  {site.name}")
             click.echo(f"{share:.1%} of the places that an input can reach; {len(listed())} others are listed")
         else:
-            for name in _write_texts():
+            for name in _write_texts(sys.argv[1:]):
                 click.echo(f"not refused: {name}")
 
 

@@ -5,92 +5,21 @@ from contextlib import suppress
 from pathlib import Path
 from typing import get_args
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.plans import fake_plans
-from support.workers.fake_worker import report_of
+from support.goldens.messages import EXAMPLES, FILE
 
 from esper_ab.contracts.codec import ProtocolError, decode_from_coordinator, decode_from_worker, encode
 from esper_ab.contracts.messages import (
     PROTOCOL,
-    Assign,
-    Cancel,
     CoordinatorMessage,
-    Failed,
-    Hello,
-    Ping,
-    Pong,
-    Progress,
-    Release,
-    Stop,
     WorkerMessage,
 )
-from esper_ab.contracts.records import Checkpoint, HeadUse, PPOUpdate, SeedEvent
 
 ROOT = Path(__file__).parents[4]
-GOLDEN = json.loads((ROOT / "tests" / "golden" / "messages.json").read_text())
+GOLDEN = json.loads(FILE.read_text())
 
-SPEC = msgspec.structs.replace(fake_plans.plan().blocks[0].runs[0], experiment_digest="0" * 64)
-PPO = PPOUpdate(
-    policy_loss=-0.5,
-    value_loss=0.25,
-    entropy=2.5,
-    op_entropy=1.5,
-    approx_kl=0.0,
-    clip_fraction=0.125,
-    explained_variance=None,
-    grad_norm=1.0,
-    first_ratio_error=0.0,
-    ratio_max=1.0,
-    epochs_done=4,
-    stopped_by_kl=False,
-    advantage_std=1.0,
-    return_mean=3.0,
-    heads={"op": HeadUse(entropy=0.5, learnable=1.0), "slot": HeadUse(entropy=None, learnable=0.0)},
-)
-SEED_EVENT = SeedEvent(
-    env=0,
-    step=3,
-    slot="early",
-    event="fossilized",
-    seed_id="0-early-1",
-    blueprint="norm",
-    stage="FOSSILIZED",
-    alpha=1.0,
-    contribution=2.5,
-    params=16,
-)
-CHECKPOINT = Checkpoint(milestone=1, file="checkpoints/a/0/1.pt", sha256="0" * 64, size_bytes=4096)
-EPISODE = msgspec.structs.replace(report_of(SPEC, 1), checkpoint=CHECKPOINT)
-EXAMPLES = (
-    Hello(
-        worker="w00",
-        incarnation=1,
-        protocol=PROTOCOL,
-        pid=42,
-        uuids=("GPU-1", ""),
-        torch_version="2.13.0",
-        sources="5a5a",
-        host="node7",
-        titles=("NVIDIA H200", ""),
-        driver="NVRM version: 1",
-    ),
-    report_of(SPEC, 0),
-    Progress(run=SPEC.ref, milestone=1, step=7, phase="train"),
-    msgspec.structs.replace(
-        EPISODE, record=msgspec.structs.replace(EPISODE.record, ppo=PPO, seed_events=(SEED_EVENT,))
-    ),
-    report_of(SPEC, 3),
-    Failed(summary="ValueError: no", traceback="Traceback …"),
-    Assign(spec=SPEC, milestone=2, checkpoints=(CHECKPOINT,)),
-    Release(run_name="a/0", milestone=1),
-    Cancel(run_name="a/0", reason="its seed cannot be completed"),
-    Ping(),
-    Pong(),
-    Stop(reason="the experiment is finished"),
-)
 FROM_WORKER = get_args(WorkerMessage)
 
 
@@ -104,7 +33,7 @@ def test_a_message_is_the_bytes_it_was(message):
     golden = bytes.fromhex(GOLDEN["messages"][type(message).__name__])
     then = decode(golden, message)
     assert type(then) is type(message)
-    assert encode(then) == golden, "the wire has changed: bump PROTOCOL, then rewrite tests/golden/messages.json"
+    assert encode(then) == golden, "the wire has changed: bump PROTOCOL, then python -m support.goldens.messages"
     assert decode(encode(message), message) == message
 
 

@@ -1,0 +1,296 @@
+"""Differences on items: formulas written out, laws that hold for all scores, and data without a test."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from esper_ab.stats.item_difference import item_difference
+from esper_ab.stats.item_scores import own_items, shared_items
+from esper_ab.stats.paired_difference import paired_difference
+
+LEVELS = ("checkpoints", "trainings")
+
+
+@st.composite
+def scores(draw, runs=(3, 8), tasks=False):
+    """Scores of two groups on 8 to 40 items in clusters of 1 to 5, 0/1 or graded."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    sizes = draw(st.lists(st.integers(1, 5), min_size=8, max_size=16))
+    clusters = np.repeat(np.arange(len(sizes)), sizes)
+    paired = draw(st.booleans())
+    runs_a = draw(st.integers(*runs))
+    runs_b = runs_a if paired else draw(st.integers(*runs))
+    a = rng.normal(0.5, 0.2, (runs_a, 1)) + rng.random(clusters.size)
+    b = rng.normal(0.5, 0.2, (runs_b, 1)) + rng.random(clusters.size)
+    if draw(st.booleans()):
+        a = (rng.random(a.shape) < a).astype(float)
+        b = (rng.random(b.shape) < b).astype(float)
+    else:
+        a += rng.normal(0.0, 0.1, a.shape)
+        b += rng.normal(0.0, 0.1, b.shape)
+    task = clusters % 2 if tasks else None
+    return {"a": a, "b": b, "paired": paired, "clusters": clusters, "tasks": task}
+
+
+def numbers(found):
+    return (found.mean, found.se, found.df, found.t, found.p, found.v_items, found.v_runs, found.v_residual)
+
+
+def assert_close(found, expected):
+    for one, other in zip(found, expected, strict=True):
+        assert (one is None) == (other is None)
+        if one is not None:
+            assert one == pytest.approx(other, rel=1e-7, abs=1e-12)
+
+
+def test_components_by_definition():
+    """Seven runs each, items in four clusters of three: sums written out."""
+    rng = np.random.default_rng(1)
+    clusters = np.repeat(np.arange(4), 3)
+    a = rng.random((7, 12))
+    b = rng.random((7, 12))
+    found = item_difference(shared_items(a, b, paired=False, clusters=clusters), "trainings")
+    d = a.mean(0) - b.mean(0)
+    sums = [(d - d.mean())[clusters == c].sum() for c in range(4)]
+    v_items = 4 / 3 * np.sum(np.square(sums)) / 12**2
+    welch = stats.ttest_ind(a.mean(1), b.mean(1), equal_var=False)
+    v_runs = np.var(a.mean(1), ddof=1) / 7 + np.var(b.mean(1), ddof=1) / 7
+    v_residual = 0.0
+    for y in (a, b):
+        rest = y - y.mean(0) - y.mean(1, keepdims=True) + y.mean()
+        v_residual += np.sum(rest**2) / (len(y) - 1) / 11 / y.size
+    v = max(v_items + v_runs - v_residual, v_items, v_runs)
+    assert found.v_items == pytest.approx(v_items)
+    assert found.v_runs == pytest.approx(v_runs)
+    assert found.v_residual == pytest.approx(v_residual)
+    assert (found.df_items, found.df_runs) == (3.0, pytest.approx(welch.df))
+    assert found.t == pytest.approx(d.mean() / math.sqrt(v))
+    assert found.df == pytest.approx(v**2 / (v_items**2 / 3 + v_runs**2 / welch.df))
+    assert found.p == pytest.approx(2 * stats.t.sf(abs(found.t), found.df))
+
+
+@settings(deadline=None)
+@given(scores())
+def test_the_variance_of_clusters_is_that_of_the_differences_without_one(data):
+    found = item_difference(shared_items(**data), "checkpoints")
+    clusters = data["clusters"]
+    d = data["a"].mean(0) - data["b"].mean(0)
+    without = [d[clusters != c].mean() for c in np.unique(clusters)]
+    number = len(without)
+    jackknife = (number - 1) / number * np.sum((np.array(without) - d.mean()) ** 2)
+    sizes = np.bincount(clusters)
+    assert found.v_items == pytest.approx(jackknife, rel=1e-9)
+    assert found.effective_clusters == pytest.approx(d.size**2 / np.sum(sizes**2))
+    assert found.df_items == pytest.approx(found.effective_clusters - 1)
+
+
+@settings(deadline=None)
+@given(scores(tasks=True), st.sampled_from(LEVELS))
+def test_swapped_groups_change_the_sign_only(data, level):
+    there = item_difference(shared_items(**data), level)
+    back = item_difference(shared_items(**{**data, "a": data["b"], "b": data["a"]}), level)
+    mean, *rest = numbers(back)
+    assert_close([-mean, *rest], [*numbers(there)[:3], there.t and -there.t, *numbers(there)[4:]])
+
+
+@settings(deadline=None)
+@given(scores(tasks=True), st.sampled_from(LEVELS), st.sampled_from([-3.0, 0.25, 10.0]))
+def test_a_shift_of_one_group_moves_the_mean_only(data, level, shift):
+    there = item_difference(shared_items(**data), level)
+    moved = item_difference(shared_items(**{**data, "a": data["a"] + shift}), level)
+    assert moved.mean == pytest.approx(there.mean + shift)
+    assert_close([moved.se, moved.df, moved.v_items, moved.v_runs], [there.se, there.df, there.v_items, there.v_runs])
+
+
+@settings(deadline=None)
+@given(scores(tasks=True), st.sampled_from(LEVELS), st.sampled_from([0.01, 100.0]))
+def test_a_unit_scales_the_mean_and_its_error_and_leaves_the_test(data, level, unit):
+    there = item_difference(shared_items(**data), level)
+    scaled = item_difference(shared_items(**{**data, "a": unit * data["a"], "b": unit * data["b"]}), level)
+    assert_close([scaled.mean, scaled.t, scaled.df, scaled.p], [unit * there.mean, there.t, there.df, there.p])
+    if there.se is not None:
+        assert scaled.se == pytest.approx(unit * there.se)
+        low, high = there.interval(0.05)
+        assert scaled.interval(0.05) == pytest.approx((unit * low, unit * high))
+
+
+@settings(deadline=None)
+@given(scores(runs=(1, 1)))
+def test_one_run_each_without_clusters_is_the_paired_t_over_items(data):
+    found = item_difference(shared_items(data["a"], data["b"], paired=False), "checkpoints")
+    expected = paired_difference(data["a"][0], data["b"][0])
+    assert_close([found.mean, found.se, found.t, found.p], [expected.mean, expected.se, expected.t, expected.p])
+    assert found.t is None or found.df == expected.df
+    assert (found.v_runs, found.v_residual) == (None, None)
+
+
+@settings(deadline=None)
+@given(scores(), st.sampled_from(LEVELS))
+def test_one_item_per_cluster_is_no_cluster(data, level):
+    items = data["a"].shape[1]
+    alone = shared_items(**{**data, "clusters": np.arange(items)[::-1] * 7})
+    plain = shared_items(data["a"], data["b"], paired=data["paired"])
+    assert_close(numbers(item_difference(alone, level)), numbers(item_difference(plain, level)))
+
+
+@settings(deadline=None)
+@given(scores(tasks=True), st.sampled_from(LEVELS), st.randoms(use_true_random=False))
+def test_the_order_of_items_does_not_matter(data, level, random):
+    order = list(range(data["a"].shape[1]))
+    random.shuffle(order)
+    moved = {key: data[key][..., order] for key in ("a", "b", "clusters", "tasks")}
+    there = item_difference(shared_items(**data), level)
+    assert_close(numbers(item_difference(shared_items(paired=data["paired"], **moved), level)), numbers(there))
+
+
+@settings(deadline=None)
+@given(scores(tasks=True))
+def test_tasks_are_strata(data):
+    """The difference is the mean of the tasks' differences, and the variances of items add up."""
+    whole = item_difference(shared_items(**data), "checkpoints")
+    parts = []
+    for task in (0, 1):
+        of = data["tasks"] == task
+        part = shared_items(data["a"][:, of], data["b"][:, of], paired=data["paired"], clusters=data["clusters"][of])
+        parts.append(item_difference(part, "checkpoints"))
+    assert whole.mean == pytest.approx(sum(part.mean for part in parts) / 2)
+    assume(all(part.v_items is not None for part in parts) and whole.v_items)
+    assert whole.v_items == pytest.approx(sum(part.v_items for part in parts) / 4)
+    assert whole.df_items == pytest.approx(
+        whole.v_items**2 / sum((p.v_items / 4) ** 2 / p.df_items for p in parts if p.v_items)
+    )
+    assert whole.v_residual == pytest.approx(sum(part.v_residual for part in parts) / 4)
+
+
+@settings(deadline=None)
+@given(scores(), scores())
+def test_the_variances_of_groups_with_different_items_add_up(data, other):
+    a = data["a"]
+    b = other["b"]
+    numbers_b = other["clusters"] + 1000
+    found = item_difference(own_items(a, b, paired=False, clusters=(data["clusters"], numbers_b)), "trainings")
+    alone = []
+    for y, clusters in ((a, data["clusters"]), (b, numbers_b)):
+        nothing = shared_items(y, np.zeros_like(y), paired=False, clusters=clusters)
+        alone.append(item_difference(nothing, "checkpoints"))
+    assert found.v_items == pytest.approx(sum(one.v_items for one in alone))
+    squares = sum(one.v_items**2 / one.df_items for one in alone if one.v_items)
+    assert not squares or found.df_items == pytest.approx(found.v_items**2 / squares)
+    assert found.v_residual == pytest.approx(sum(one.v_residual for one in alone))
+    assert found.mean == pytest.approx(a.mean() - b.mean())
+
+
+def test_different_items_of_the_same_clusters_vary_together():
+    """An effect of a scene that both groups see cancels."""
+    rng = np.random.default_rng(2)
+    scene = np.repeat(np.arange(30), 4)
+    effect = rng.normal(0.0, 5.0, 30)[scene]
+    a = rng.random((1, 120)) + effect
+    b = rng.random((1, 120)) + effect
+    apart = item_difference(own_items(a, b, paired=False, clusters=(scene, scene + 30)), "checkpoints")
+    together = item_difference(own_items(a, b, paired=False, clusters=(scene, scene)), "checkpoints")
+    same = item_difference(shared_items(a, b, paired=False, clusters=scene), "checkpoints")
+    assert together.v_items == pytest.approx(same.v_items)
+    assert together.df == 29.0
+    assert apart.v_items > 100 * together.v_items
+
+
+def test_runs_with_the_same_seed_share_noise():
+    """Noise that both runs of a pair share is in no component of paired runs."""
+    rng = np.random.default_rng(3)
+    noise = rng.normal(0.0, 5.0, (8, 40))
+    a = rng.normal(0.0, 0.1, (8, 40)) + noise
+    b = rng.normal(0.0, 0.1, (8, 40)) + noise
+    paired = item_difference(shared_items(a, b, paired=True), "trainings")
+    apart = item_difference(shared_items(a, b, paired=False), "trainings")
+    assert paired.v_residual < apart.v_residual / 100
+    assert paired.se < apart.se / 5
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(
+    ("a", "b", "clusters"),
+    [
+        (np.full((6, 30), 0.7), np.full((6, 30), 0.2), None),  # nothing varies
+        (np.full((6, 1), 0.7), np.full((6, 1), 0.2), None),  # one item
+        (np.random.default_rng(4).random((6, 30)), np.random.default_rng(5).random((6, 30)), np.zeros(30)),
+        (np.full((6, 30), 0.1 + 0.2), np.full((6, 30), 0.3), None),  # only rounding
+    ],
+)
+def test_no_test_without_spread_or_with_one_cluster(level, a, b, clusters):
+    found = item_difference(shared_items(a, b, paired=False, clusters=clusters), level)
+    assert (found.se, found.t, found.p, found.df, found.interval(0.05)) == (None, None, None, 0.0, None)
+    assert not math.isnan(found.mean)
+    assert found.degenerate == (found.v_items is not None)
+    assert found.log_evidence() is None
+    assert found.anytime_interval(20.0) is None
+
+
+def test_no_test_if_few_clusters_differ():
+    """As in a paired t: a claim would depend on five of forty scenes."""
+    a = np.zeros((1, 80))
+    a[0, [0, 2, 4, 6, 8]] = 1.0
+    scores_of = shared_items(a, np.zeros((1, 80)), paired=False, clusters=np.arange(80) // 2)
+    assert item_difference(scores_of, "checkpoints").degenerate
+    a[0, 10] = 1.0
+    scores_of = shared_items(a, np.zeros((1, 80)), paired=False, clusters=np.arange(80) // 2)
+    assert item_difference(scores_of, "checkpoints").t is not None
+    apart = own_items(a[:, :12], np.zeros((1, 80)), paired=False)
+    assert item_difference(apart, "checkpoints").t is not None
+    a[0, 10] = 0.0
+    apart = own_items(a, np.zeros((1, 80)), paired=False)
+    assert item_difference(apart, "checkpoints").degenerate
+
+
+def test_no_test_if_a_task_has_a_constant_difference():
+    tasks = np.repeat([0, 1], 15)
+    a = np.where(tasks == 0, 0.3, 0.6)[None]
+    found = item_difference(shared_items(a, np.zeros((1, 30)), paired=False, tasks=tasks), "checkpoints")
+    assert found.mean == pytest.approx(0.45)
+    assert found.degenerate
+
+
+@pytest.mark.parametrize("runs", [1, 2])
+def test_trainings_need_three_runs_in_both_groups(runs):
+    rng = np.random.default_rng(6)
+    scores_of = shared_items(rng.random((9, 30)), rng.random((runs, 30)), paired=False)
+    found = item_difference(scores_of, "trainings")
+    assert (found.t, found.degenerate) == (None, False)
+    assert item_difference(scores_of, "checkpoints").t is not None
+
+
+def test_fewer_than_six_runs_get_fewer_degrees_of_freedom():
+    rng = np.random.default_rng(7)
+    a = rng.random((6, 50)) + rng.normal(0.0, 0.05, (6, 1))
+    b = rng.random((6, 50)) + rng.normal(0.0, 0.05, (6, 1))
+    five = item_difference(shared_items(a[:5], b[:5], paired=True), "trainings")
+    v = five.se**2
+    assert five.df == pytest.approx(v / (five.v_items / five.df_items + five.v_runs / five.df_runs))
+    six = item_difference(shared_items(a, b, paired=True), "trainings")
+    v = six.se**2
+    assert six.df == pytest.approx(v**2 / (six.v_items**2 / six.df_items + six.v_runs**2 / six.df_runs))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"b": [[1.0]]}, "one number per item"),
+        ({"a": [1.0, 2.0]}, "runs x items"),
+        ({"a": [[math.nan, 2.0]]}, "finite"),
+        ({"a": [[1.0, 2.0]] * 2, "paired": True}, "equally many"),
+        ({"clusters": [1]}, "one number per item"),
+    ],
+)
+def test_scores_that_do_not_fit_are_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        shared_items(**{"a": [[1.0, 2.0]], "b": [[1.0, 2.0]], "paired": False, **change})
+
+
+def test_groups_without_common_items_need_the_same_tasks():
+    rng = np.random.default_rng(8)
+    with pytest.raises(ValueError, match="same tasks"):
+        own_items(rng.random((2, 4)), rng.random((2, 4)), paired=False, tasks=([0, 0, 1, 1], [0, 0, 2, 2]))
