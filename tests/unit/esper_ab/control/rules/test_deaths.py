@@ -34,4 +34,4 @@ def test_an_account_is_the_same_whatever_its_numbers_and_only_within_one_run():
     deaths = Deaths(3)
     runs = ("a/0", "a/0", "b/0", "a/0", "a/0")
     accounts = ("w1/1: no", "w1/2: no", "w2/1: no", "w1/3: yes", "w1/4: no")
-    assert list(map(deaths.alike, runs, accounts)) == [False, True, False, False, False]
+    assert list(map(deaths.record_account, runs, accounts)) == [False, True, False, False, False]
