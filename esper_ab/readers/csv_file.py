@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import csv
-import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.regular_file import read_regular
-from esper_ab.readers.binary_files import refuse_binary
+from esper_ab.readers.csv_text import lines_of
 from esper_ab.readers.external_table import observations_of
 from esper_ab.verdict.observations import Observations
 
-_LARGEST_BYTES = 64 * 2**20
+_LONGEST_MARGIN = 4096  # characters in which JSON begins
 _MOST_COLUMNS = 1000
 _STARTS = {";": "semicolons", "\t": "tabs"}
 
@@ -23,10 +21,11 @@ def read_csv(file: Path, names: Mapping[str, str] | None = None, groups: Sequenc
 
     Rows are counted as in an editor: the header is row 1. `names` and `groups` are as in `observations_of`.
     """
-    text = _text(file)
-    if text.lstrip()[:1] in ("{", "["):
+    lines = lines_of(file)
+    if lines.read(_LONGEST_MARGIN).lstrip()[:1] in ("{", "["):
         raise UsageError(f"{file} is JSON; expected a CSV file with a header line such as group,seed,outcome")
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    lines.seek(0)
+    reader = csv.reader(lines, strict=True)
     numbers = []
     rows = []
     try:
@@ -49,17 +48,6 @@ def read_csv(file: Path, names: Mapping[str, str] | None = None, groups: Sequenc
         raise UsageError(f"{file}, row {reader.line_num}: invalid CSV: {error}") from None
     columns = {name: [row[place] for row in rows] for place, name in enumerate(header)}
     return observations_of(str(file), columns, numbers, names, groups)
-
-
-def _text(file: Path) -> str:
-    """Return the text of the file without its byte-order mark."""
-    content = read_regular(file, _LARGEST_BYTES)
-    refuse_binary(file, content)
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        row = content[: error.start].count(b"\n") + 1
-        raise UsageError(f"{file}, row {row}: byte {error.start} is not valid UTF-8") from None
 
 
 def _check_header(file: Path, header: list[str]) -> None:

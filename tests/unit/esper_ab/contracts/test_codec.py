@@ -1,4 +1,4 @@
-"""msgpack packs and unpacks messages, within the limits of their types, and the types are checked afterwards."""
+"""Messages are packed and unpacked by msgpack within the limits of their types; types are checked afterwards."""
 
 import tracemalloc
 
@@ -31,12 +31,12 @@ FAILED = limits_of(Failed)
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda message: type(message).__name__)
-def test_the_bytes_are_those_of_msgpack(message):
+def test_an_encoded_message_is_plain_msgpack(message):
     assert encode(message) == msgpack.packb(msgspec.to_builtins(message))
     assert decode_from_worker(encode(message)) == message
 
 
-def test_many_events_fit():
+def test_a_message_with_20000_events_can_be_decoded():
     long = EpisodeFinished(run=EPISODE.run, record=msgspec.structs.replace(EPISODE, seed_events=(SEED_EVENT,) * 20_000))
     assert decode_from_worker(encode(long)) == long
 
@@ -59,12 +59,12 @@ def test_many_events_fit():
         (["Failed"], "is not a map whose `kind`"),
     ],
 )
-def test_what_a_message_may_not_hold_is_refused(value, why):
+def test_an_invalid_message_is_refused(value, why):
     with pytest.raises(ProtocolError, match=why):
         decode_from_worker(msgpack.packb(value))
 
 
-def test_a_value_is_no_deeper_than_its_type():
+def test_a_value_nested_deeper_than_its_type_is_refused():
     deep = msgspec.to_builtins(MESSAGES[0])
     deep["record"]["envs"][0]["measures"] = {"loss": {"deeper": 1.0}}
     with pytest.raises(ProtocolError, match=r"got `object` - at `\$.record.envs\[0\].measures\[...\]`"):
@@ -73,14 +73,14 @@ def test_a_value_is_no_deeper_than_its_type():
         decode_from_worker(b"\x91" * 2000 + b"\xc0")
 
 
-def test_a_message_is_all_of_the_bytes():
+def test_truncated_and_extended_messages_are_refused():
     data = encode(Release(run_name="a/0", milestone=1))
     for wrong in (data[:-1], data + b"\xc0", b"", bytes(LARGEST_BYTES + 1)):
         with pytest.raises(ProtocolError):
             decode_from_coordinator(wrong)
 
 
-def test_a_type_is_not_converted_to_another():
+def test_a_string_is_not_converted_to_an_integer():
     hello = {
         "kind": "Hello",
         "worker": "w00",
@@ -99,7 +99,7 @@ def test_a_type_is_not_converted_to_another():
 
 
 @pytest.mark.parametrize("frame", BOMBS, ids=lambda frame: frame[:6].hex())
-def test_a_frame_takes_memory_in_proportion_to_its_length(frame):
+def test_decoding_takes_memory_in_proportion_to_the_length_of_the_frame(frame):
     tracemalloc.start()
     try:
         with pytest.raises(ProtocolError):

@@ -1,4 +1,4 @@
-"""Hosts of an evaluation by episode."""
+"""Sizes of the episodes of an evaluation."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,7 +7,7 @@ from esper_ab.contracts.evaluation import episode_sizes, greedy_episodes
 
 
 @given(st.integers(1, 500), st.integers(1, 64))
-def test_every_host_is_in_one_episode_and_only_the_last_is_ragged(eval_episodes, n_envs):
+def test_the_episode_sizes_sum_to_the_evaluation_and_only_the_last_is_smaller(eval_episodes, n_envs):
     sizes = episode_sizes(eval_episodes, n_envs)
     assert sum(sizes) == eval_episodes
     assert set(sizes[:-1]) <= {n_envs}

@@ -4,7 +4,7 @@ from esper_ab.contracts.failure_cause import cause_of_exception, cause_of_exit, 
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
         ("cannot open /data/5459/x for seed 1126779243", "cannot open /data/7/y for seed 3"),
         ("<Net object at 0x7f1712a4ca40>", "<Net object at 0x7f0000000000>"),
@@ -13,25 +13,25 @@ from esper_ab.contracts.failure_cause import cause_of_exception, cause_of_exit, 
         ("loss is -1.5e-3", "loss is 2"),
     ],
 )
-def test_texts_are_equal_but_for_what_differs_between_runs(one: str, other: str) -> None:
-    assert without_particulars(one) == without_particulars(other)
+def test_texts_that_differ_only_in_particulars_of_a_run_are_equal(first: str, second: str) -> None:
+    assert without_particulars(first) == without_particulars(second)
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
         ("no module named torch", "no module named jax"),
         ("KeyError: 'lr'", "KeyError: 'seed'"),
         ("ValueError: no", "TypeError: no"),
     ],
 )
-def test_different_faults_stay_different(one: str, other: str) -> None:
-    assert without_particulars(one) != without_particulars(other)
+def test_different_faults_stay_different(first: str, second: str) -> None:
+    assert without_particulars(first) != without_particulars(second)
 
 
 @pytest.mark.parametrize("long", ["A", "1", "1.", "ab/"])
-def test_a_text_of_megabytes_without_a_space_has_a_cause_like_any_other(long: str) -> None:
-    """As an exception with the bytes of a file, or a progress bar that is one line; it used to take hours."""
+def test_the_cause_of_a_text_of_megabytes_without_spaces_is_found_quickly(long: str) -> None:
+    """An exception may hold the bytes of a file, and a progress bar may be one line; this once took hours."""
     assert without_particulars(f"ValueError: {long * 2_000_000}").startswith("ValueError: ")
 
 
@@ -49,7 +49,7 @@ def test_a_text_of_megabytes_without_a_space_has_a_cause_like_any_other(long: st
         (139, ["core dumped"], "core dumped"),
     ],
 )
-def test_a_cause_is_the_exit_status_with_the_last_exception_or_the_last_line(
+def test_the_cause_of_an_exit_is_its_status_with_the_last_exception_or_line(
     status: int, lines: list[str], cause: str
 ) -> None:
     assert cause_of_exit(status, lines) == f"exit status {status}, {cause}"

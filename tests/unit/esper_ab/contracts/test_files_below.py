@@ -1,4 +1,4 @@
-"""Whatever bytes are damaged to, decoding them ends in UNREADABLE or in a value."""
+"""Files below a folder: links are not followed, nothing outside is touched, and writes are atomic."""
 
 import os
 from functools import partial
@@ -19,14 +19,11 @@ from esper_ab.contracts.files_below import (
 )
 from esper_ab.contracts.regular_file import NotRegular
 
-# below: whatever is asked for, nothing outside the folder is touched, and what is written is whole.
-
-
 APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND
 
 
 WRITES = (write_below, partial(write_below, synced=True))
-ACTS = {
+ACTIONS = {
     "append": partial(open_below, flags=APPEND),
     "write": partial(write_below, data=b"new"),
     "create": partial(create_below, data=b"new"),
@@ -46,13 +43,13 @@ def root(tmp_path):
     return tmp_path / "root"
 
 
-def precious(root):
-    """All that is outside, with what is in it."""
+def read_precious(root):
+    """Return the names and contents of the files outside the root."""
     folder = root.parent / "precious"
     return {str(path.relative_to(folder)): path.is_file() and path.read_bytes() for path in folder.rglob("*")}
 
 
-@pytest.mark.parametrize("act", ACTS.values(), ids=ACTS)
+@pytest.mark.parametrize("act", ACTIONS.values(), ids=ACTIONS)
 @pytest.mark.parametrize(
     "name",
     [
@@ -64,26 +61,26 @@ def precious(root):
         "/etc/x",
     ],
 )
-def test_nothing_behind_a_link_or_above_is_touched(root, act, name):
+def test_no_action_touches_files_behind_a_link_or_above_the_folder(root, act, name):
     (root / "a" / "b").symlink_to(root.parent / "precious" / "b")
     (root / "a" / "new").symlink_to(root.parent / "precious")
-    before = precious(root)
+    before = read_precious(root)
     with pytest.raises(NotRegular, match=r"is a symbolic link|is not below"):
         act(root, name)
-    assert precious(root) == before
+    assert read_precious(root) == before
 
 
 @pytest.mark.parametrize("write", WRITES)
-def test_a_link_that_is_the_file_is_replaced_and_not_followed(root, write):
+def test_a_link_in_place_of_the_file_is_replaced_and_not_followed(root, write):
     (root / "a" / "x").symlink_to(root.parent / "precious" / "b" / "thesis")
-    before = precious(root)
+    before = read_precious(root)
     write(root, "a/x", b"new")
     assert (root / "a" / "x").read_bytes() == b"new"
     assert not (root / "a" / "x").is_symlink()
-    assert precious(root) == before
+    assert read_precious(root) == before
 
 
-def test_a_link_and_a_pipe_are_not_opened(root):
+def test_links_pipes_and_folders_are_not_opened(root):
     (root / "link").symlink_to(root.parent / "precious" / "b" / "thesis")
     os.mkfifo(root / "pipe")
     for name, what in (("link", "is a symbolic link"), ("pipe", "is not a regular"), ("a", "is not a regular")):
@@ -98,21 +95,21 @@ def test_the_folder_itself_may_be_a_link(root, tmp_path):
 
 
 @pytest.mark.parametrize("write", WRITES)
-def test_what_cannot_be_written_leaves_what_was_there(root, write, monkeypatch):
+def test_a_failed_write_leaves_the_old_file(root, write, monkeypatch):
     write(root, "a/x", b"before")
     with monkeypatch.context() as limited:
 
-        def full(*_args, **_options):
+        def raise_disk_full(*_args, **_options):
             raise OSError(28, "No space left on device")
 
-        limited.setattr(os, "write", full)
+        limited.setattr(os, "write", raise_disk_full)
         with pytest.raises(OSError, match="No space left") as raised:
             write(root, "a/x", b"after")
     assert raised.value.filename == str(root / "a" / "x")
     assert {path.name: path.read_bytes() for path in (root / "a").iterdir()} == {"x": b"before"}
 
 
-def test_a_file_that_is_created_replaces_nothing(root):
+def test_creating_a_file_replaces_no_file_and_follows_no_link(root):
     create_below(root, "a/x", b"first")
     with pytest.raises(FileExistsError):
         create_below(root, "a/x", b"second")
@@ -123,7 +120,7 @@ def test_a_file_that_is_created_replaces_nothing(root):
     assert not (root / "nowhere").exists()
 
 
-def test_a_folder_with_something_in_it_stays(root):
+def test_only_an_empty_folder_is_removed(root):
     write_below(root, "a/b/c", b"")
     assert not remove_empty_below(root, "a/b")
     remove_below(root, "a/b/c")
@@ -131,7 +128,7 @@ def test_a_folder_with_something_in_it_stays(root):
     assert not (root / "a" / "b").exists()
 
 
-def test_a_folder_is_removed_with_all_in_it_and_nothing_behind_its_links(root, tmp_path):
+def test_removing_a_folder_tree_removes_nothing_behind_its_links(root, tmp_path):
     (tmp_path / "kept").mkdir()
     (tmp_path / "kept" / "file").touch()
     write_below(root, "c/d/file", b"x")
@@ -142,7 +139,7 @@ def test_a_folder_is_removed_with_all_in_it_and_nothing_behind_its_links(root, t
     assert (tmp_path / "kept" / "file").exists()
 
 
-def test_links_are_found_however_deep(root):
+def test_links_are_found_at_any_depth(root):
     (root / "a" / "b").mkdir()
     check_no_links(root, ("a", "missing"))
     (root / "a" / "b" / "c").symlink_to(root)
@@ -152,8 +149,8 @@ def test_links_are_found_however_deep(root):
     check_no_links(root, ("missing",))
 
 
-def synced(make, monkeypatch):
-    """The folders that were forced to disk while `make` was called."""
+def record_synced_folders(make, monkeypatch):
+    """Call `make`; return the paths that were synced to the disk meanwhile."""
     folders = []
     real = os.fsync
 
@@ -167,9 +164,9 @@ def synced(make, monkeypatch):
     return folders
 
 
-def test_every_new_name_above_a_new_folder_is_on_the_disk(root, monkeypatch):
-    """Law: a power cut right after keeps the folder, with the names of all the parents that were made with it."""
-    folders = synced(lambda: make_folder(root / "x" / "y" / "z", exist_ok=False), monkeypatch)
+def test_making_a_folder_syncs_every_new_parent(root, monkeypatch):
+    """A power cut right after keeps the folder and all parents that were made with it."""
+    folders = record_synced_folders(lambda: make_folder(root / "x" / "y" / "z", exist_ok=False), monkeypatch)
     assert folders == [str(root), str(root / "x"), str(root / "x" / "y")]
     assert (root / "x" / "y" / "z").is_dir()
     with pytest.raises(FileExistsError):
@@ -177,8 +174,8 @@ def test_every_new_name_above_a_new_folder_is_on_the_disk(root, monkeypatch):
     make_folder(root / "x")
 
 
-def test_a_synced_file_is_on_the_disk_with_its_folders(root, monkeypatch):
-    folders = synced(lambda: write_below(root, "x/y/file", b"new", synced=True), monkeypatch)
+def test_a_synced_write_syncs_the_file_and_its_new_folders(root, monkeypatch):
+    folders = record_synced_folders(lambda: write_below(root, "x/y/file", b"new", synced=True), monkeypatch)
     assert [folder.partition("/.")[0] for folder in folders] == [
         str(root),
         str(root / "x"),

@@ -1,11 +1,11 @@
-"""The name of a GPU that a worker gets, from torch and the environment. MIG has not been tried on a real GPU."""
+"""Names of a worker's GPUs, from torch and the environment. MIG has not been tested on a real GPU."""
 
 import pytest
 
 from esper_ab.contracts.gpu_names import gpu_names, is_beyond_one_instance
 
 UUID = "0a1b2c3d-1111-2222-3333-444455556666"
-OLDER = f"MIG-GPU-{UUID}/3/0"  # as drivers before 470 call an instance
+OLDER = f"MIG-GPU-{UUID}/3/0"  # the name of an instance in drivers before 470
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ OLDER = f"MIG-GPU-{UUID}/3/0"  # as drivers before 470 call an instance
         ([UUID], f" MIG-{UUID} ", [f"MIG-{UUID}"]),
     ],
 )
-def test_a_gpu_is_called_by_its_uuid_and_an_instance_as_the_environment_calls_it(
+def test_a_gpu_is_named_by_its_uuid_and_a_mig_instance_by_the_environment(
     uuids: list[str], visible: str | None, names: list[str]
 ) -> None:
     assert gpu_names(uuids, visible) == names
@@ -39,5 +39,5 @@ def test_a_gpu_is_called_by_its_uuid_and_an_instance_as_the_environment_calls_it
         ("MIG-a, 0", True),
     ],
 )
-def test_an_instance_stands_alone(visible: str | None, beyond: bool) -> None:
+def test_a_mig_instance_beside_other_devices_is_detected(visible: str | None, beyond: bool) -> None:
     assert is_beyond_one_instance(visible) == beyond

@@ -1,4 +1,4 @@
-"""A guard and the program that it runs."""
+"""A guard ends with the program that it runs, and the program with its guard."""
 
 import os
 import select
@@ -52,7 +52,7 @@ kill(root, signal.SIGKILL)
 """
 
 
-def start(*words: str) -> subprocess.Popen[bytes]:
+def start_guard(*words: str) -> subprocess.Popen[bytes]:
     guarded = isolated_command(guard.__file__, users_shell.of_this_process().for_guard(), *words)
     return subprocess.Popen(guarded, stdin=subprocess.PIPE, start_new_session=True)
 
@@ -65,25 +65,25 @@ def status_of(guarded: subprocess.Popen[bytes]) -> int:
     return status
 
 
-def ended(pid: int) -> bool:
-    """Wait until a process that is not ours has ended."""
+def has_ended(pid: int) -> bool:
+    """Wait at most 30 s for the end of a process that is not our child; True if it has ended."""
     try:
         descriptor = os.pidfd_open(pid)
     except ProcessLookupError:
         return True
     end = select.poll()
     end.register(descriptor, select.POLLIN)
-    found = bool(end.poll(30_000))
+    exited = bool(end.poll(30_000))
     os.close(descriptor)
-    return found
+    return exited
 
 
-def started(tmp_path: Path) -> tuple[subprocess.Popen[bytes], list[int]]:
-    """A guard whose program has children, some in a group or session of their own, and the ids of all."""
+def start_guarded_tree(tmp_path: Path) -> tuple[subprocess.Popen[bytes], list[int]]:
+    """Start a guard whose program has children in several groups and sessions; return it and their ids."""
     pids = tmp_path / "pids"
     os.mkfifo(pids)
     program = _TREE.replace("os.replace(sys.argv[1], sys.argv[2])", "import signal; signal.pause()")
-    guarded = start(sys.executable, "-c", program, str(pids))
+    guarded = start_guard(sys.executable, "-c", program, str(pids))
     return guarded, [int(word) for word in pids.read_text().split()]
 
 
@@ -95,45 +95,45 @@ def started(tmp_path: Path) -> tuple[subprocess.Popen[bytes], list[int]]:
         ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", 128 + signal.SIGKILL),
     ],
 )
-def test_its_status_is_the_programs(ends: str, status: int) -> None:
-    assert status_of(start(sys.executable, "-c", ends)) == status
+def test_a_guard_exits_with_the_status_of_the_program(ends: str, status: int) -> None:
+    assert status_of(start_guard(sys.executable, "-c", ends)) == status
 
 
-def test_a_program_that_is_not_there_is_named(capfd: pytest.CaptureFixture[str]) -> None:
-    assert status_of(start("no-such-program")) == 127
+def test_a_missing_program_is_reported_by_name(capfd: pytest.CaptureFixture[str]) -> None:
+    assert status_of(start_guard("no-such-program")) == 127
     assert "no-such-program: No such file or directory" in capfd.readouterr().err
 
 
-def test_nothing_is_left_when_the_other_end_of_its_stdin_closes(tmp_path: Path) -> None:
-    guarded, pids = started(tmp_path)
+def test_closing_the_stdin_of_a_guard_kills_all_descendants(tmp_path: Path) -> None:
+    guarded, pids = start_guarded_tree(tmp_path)
     assert guarded.stdin is not None
     guarded.stdin.close()
     assert guarded.wait() == 128 + signal.SIGKILL
-    assert all(ended(pid) for pid in pids)
+    assert all(has_ended(pid) for pid in pids)
 
 
-def test_the_program_ends_with_a_guard_that_is_killed(tmp_path: Path) -> None:
-    guarded, (program, *children) = started(tmp_path)
+def test_the_program_ends_with_its_killed_guard(tmp_path: Path) -> None:
+    guarded, (program, *children) = start_guarded_tree(tmp_path)
     guarded.kill()
     assert status_of(guarded) == -signal.SIGKILL
-    assert ended(program)
-    for child in children:  # of a program that is killed with its guard children may be left
+    assert has_ended(program)
+    for child in children:  # the children of a program that is killed with its guard may survive
         os.kill(child, signal.SIGKILL)
 
 
-def test_an_orphan_that_ends_does_not_stay_until_the_program_does() -> None:
-    assert status_of(start(sys.executable, "-c", _ORPHAN_ENDS)) == 0
+def test_a_guard_reaps_orphans_while_the_program_runs() -> None:
+    assert status_of(start_guard(sys.executable, "-c", _ORPHAN_ENDS)) == 0
 
 
-def test_what_a_program_leaves_behind_ends_with_it(tmp_path: Path) -> None:
+def test_processes_left_by_a_program_are_killed_at_its_end(tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     program = _TREE
-    guarded = start(sys.executable, "-c", program, str(tmp_path / "writing"), str(pids))
+    guarded = start_guard(sys.executable, "-c", program, str(tmp_path / "writing"), str(pids))
     assert status_of(guarded) == 0
-    assert all(ended(int(word)) for word in pids.read_text().split())
+    assert all(has_ended(int(word)) for word in pids.read_text().split())
 
 
-def test_a_process_of_another_user_is_left_and_its_siblings_are_killed() -> None:
-    """As with `sudo`: the kernel refuses the signal. The exit status stays that of the program."""
+def test_a_process_of_another_user_survives_and_its_siblings_are_killed() -> None:
+    """The kernel refuses the signal to a process of `sudo`. The exit status stays that of the program."""
     done = subprocess.run([sys.executable, "-c", _ANOTHER_USERS], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "True False\n", "")

@@ -11,12 +11,12 @@ from esper_ab.settings.kind import SettingsKind
     ("kind", "tasks"),
     [
         (GROWTH, ("digits", "cifar10", "growth")),
-        # also the functions of modules that are called like a kind
+        # also functions of modules that have the name of a kind
         (GYMNASIUM, ("gym:CartPole-v1", "/a/env.py:make", "a.b:make", "growth:make", "gymnasium:make", "kinds:make")),
         (TRAINER, ("trainer:mine",)),
     ],
 )
-def test_the_kind_of_a_task_is_in_its_name(kind: str, tasks: tuple[str, ...]) -> None:
+def test_the_name_of_a_task_determines_its_kind(kind: str, tasks: tuple[str, ...]) -> None:
     assert [kind_of_task(task) for task in tasks] == [kind] * len(tasks)
 
 
@@ -29,7 +29,7 @@ def test_every_kind_has_rules_for_settings(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "another", "../settings", "growth.settings", "__pycache__"])
-def test_a_kind_that_is_not_here_has_the_defaults(name: str) -> None:
-    """As in the journal of an installation with more kinds."""
+def test_an_unknown_kind_has_the_default_rules(name: str) -> None:
+    """A journal may come from an installation with more kinds."""
     assert type(of_kind(name, NotesKind)) is NotesKind
     assert type(of_kind(name, EstimateKind)) is EstimateKind

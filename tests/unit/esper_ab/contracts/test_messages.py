@@ -1,4 +1,4 @@
-"""One message of every type as bytes, as they were when PROTOCOL got its number. Another form: another number."""
+"""One message of every type has the stored bytes of this PROTOCOL; a change of the bytes needs a new number."""
 
 import json
 from contextlib import suppress
@@ -28,22 +28,22 @@ def decode(data, like):
 
 
 @pytest.mark.parametrize("message", EXAMPLES, ids=lambda message: type(message).__name__)
-def test_a_message_is_the_bytes_it_was(message):
-    """Fields, their order and their form; a default that was tuned since does not change the wire."""
+def test_a_message_has_its_golden_bytes(message):
+    """The bytes fix fields, their order and their form; a changed default does not change the wire."""
     golden = bytes.fromhex(GOLDEN["messages"][type(message).__name__])
-    then = decode(golden, message)
-    assert type(then) is type(message)
-    assert encode(then) == golden, "the wire has changed: bump PROTOCOL, then python -m support.goldens.messages"
+    decoded = decode(golden, message)
+    assert type(decoded) is type(message)
+    assert encode(decoded) == golden, "the wire has changed: bump PROTOCOL, then python -m support.goldens.messages"
     assert decode(encode(message), message) == message
 
 
-def test_the_golden_bytes_are_those_of_this_protocol_and_of_every_message():
+def test_every_message_of_this_protocol_has_golden_bytes():
     assert GOLDEN["protocol"] == PROTOCOL
     kinds = {kind.__name__ for kind in (*FROM_WORKER, *get_args(CoordinatorMessage))}
     assert set(GOLDEN["messages"]) == {type(message).__name__ for message in EXAMPLES} == kinds
 
 
-def test_every_message_is_explained():
+def test_the_protocol_page_describes_every_message():
     text = (ROOT / "docs" / "internals" / "protocol.md").read_text(encoding="utf-8")
     for kind in GOLDEN["messages"]:
         assert f"`{kind}`" in text
@@ -51,27 +51,27 @@ def test_every_message_is_explained():
 
 
 @given(st.binary(max_size=300))
-def test_any_bytes_are_a_message_or_a_protocol_error(data):
+def test_any_bytes_decode_to_a_message_or_raise_a_protocol_error(data):
     for decoder, kinds in ((decode_from_worker, FROM_WORKER), (decode_from_coordinator, get_args(CoordinatorMessage))):
         with suppress(ProtocolError):
             assert isinstance(decoder(data), kinds)
 
 
 @given(st.sampled_from(EXAMPLES), st.data())
-def test_a_damaged_message_is_a_message_or_a_protocol_error(message, data):
+def test_a_damaged_message_decodes_to_a_message_or_raises_a_protocol_error(message, data):
     damaged = bytearray(encode(message))
-    at = data.draw(st.integers(0, len(damaged) - 1))
-    damaged[at] = data.draw(st.integers(0, 255))
+    offset = data.draw(st.integers(0, len(damaged) - 1))
+    damaged[offset] = data.draw(st.integers(0, 255))
     with suppress(ProtocolError):
-        found = decode(bytes(damaged[: data.draw(st.integers(0, len(damaged)))]), message)
-        assert isinstance(found, (*FROM_WORKER, *get_args(CoordinatorMessage)))
+        decoded = decode(bytes(damaged[: data.draw(st.integers(0, len(damaged)))]), message)
+        assert isinstance(decoded, (*FROM_WORKER, *get_args(CoordinatorMessage)))
 
 
 @pytest.mark.parametrize("message", EXAMPLES, ids=lambda message: type(message).__name__)
-def test_nobody_may_say_the_other_sides_words(message):
-    wrong = decode_from_coordinator if isinstance(message, FROM_WORKER) else decode_from_worker
+def test_messages_of_the_other_side_are_refused(message):
+    decode_as_other_side = decode_from_coordinator if isinstance(message, FROM_WORKER) else decode_from_worker
     with pytest.raises(ProtocolError):
-        wrong(encode(message))
+        decode_as_other_side(encode(message))
 
 
 @pytest.mark.parametrize("hostile", [b"\x81" * 5000, b"\x91" * 40, b"\xdf\xff\xff\xff\xff", b"\xc7\x01\x05x"])

@@ -7,7 +7,7 @@ import pytest
 
 
 @pytest.mark.parametrize(
-    ("ended", "status", "words"),
+    ("exception", "status", "words"),
     [
         ("None", 0, ""),
         ("SystemExit()", 0, ""),
@@ -17,8 +17,8 @@ import pytest
         ("ValueError('wrong')", 1, "ValueError: wrong"),
     ],
 )
-def test_a_child_exits_with_the_status_that_its_end_means(ended, status, words):
-    code = f"from esper_ab.contracts.own_packages import _leave; _leave({ended})"
+def test_a_child_exits_with_the_status_of_its_exception(exception, status, words):
+    code = f"from esper_ab.contracts.own_packages import _leave; _leave({exception})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == status
     assert words in done.stderr

@@ -1,4 +1,4 @@
-"""Which text is a number, for CSV files and for results of commands."""
+"""Text that is a number in CSV files and in results of commands."""
 
 import math
 
@@ -10,31 +10,31 @@ from esper_ab.contracts.plain_number import number_or_boolean, plain_number
 
 
 @given(st.floats())
-def test_every_number_that_python_writes_is_read_back(value: float) -> None:
+def test_every_float_that_python_prints_is_read_back(value: float) -> None:
     assert math.isnan(value) or plain_number(repr(value)) == value
 
 
 @pytest.mark.parametrize("text", ["1", " 1.0 ", "+1.", "1e0", "10E-1", ".1e1"])
-def test_forms_of_one_are_one(text: str) -> None:
+def test_all_spellings_of_one_are_read_as_one(text: str) -> None:
     assert plain_number(text) == 1.0
 
 
 @pytest.mark.parametrize("text", ["", "1_0", "\u0661", "\uff11", "0x1", "1,5", "1 0", "e1", "1e", ".", "nano", "1\n2"])
-def test_all_else_is_no_number(text: str) -> None:
+def test_other_text_is_not_a_number(text: str) -> None:
     with pytest.raises(ValueError, match="not a number"):
         plain_number(text)
 
 
 @pytest.mark.parametrize(("text", "value"), [("true", 1.0), (" False\n", 0.0), ("TRUE", 1.0), ("1e1", 10.0)])
-def test_booleans_are_outcomes_but_no_numbers(text: str, value: float) -> None:
+def test_booleans_are_read_as_outcomes(text: str, value: float) -> None:
     assert number_or_boolean(text) == value
-    for other in ("yes", "t", ""):
+    for wrong_text in ("yes", "t", ""):
         with pytest.raises(ValueError, match="not a number"):
-            number_or_boolean(other)
+            number_or_boolean(wrong_text)
 
 
 @given(st.text())
-def test_what_is_read_is_what_python_reads(text: str) -> None:
+def test_accepted_text_has_the_value_that_python_reads(text: str) -> None:
     try:
         value = plain_number(text)
     except ValueError:

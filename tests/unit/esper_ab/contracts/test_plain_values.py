@@ -1,4 +1,4 @@
-"""Numbers of any length: which of them a message carries, and how the others are refused."""
+"""Numbers that fit into a message, and descriptions of those that do not."""
 
 import math
 from fractions import Fraction
@@ -25,11 +25,11 @@ from esper_ab.contracts.plain_values import LARGEST, as_float, describe_value, e
         ("ten", None),
     ],
 )
-def test_digits_are_a_number_where_a_message_carries_it(text: str, number: int | None) -> None:
+def test_digits_are_a_number_if_it_fits_into_a_message(text: str, number: int | None) -> None:
     assert whole_number(text) == number
 
 
-def test_a_number_that_python_does_not_write_is_told_by_its_size() -> None:
+def test_a_huge_number_is_described_by_its_number_of_bits() -> None:
     assert expected_instead(1 << 20_000)
     assert describe_value(1 << 20_000) == "one of 20001 bits"
     assert describe_value(-3) == "-3"

@@ -11,18 +11,18 @@ import pytest
 from esper_ab.contracts import private_folder as module
 from esper_ab.contracts.private_folder import private_folder, remove_private, scratch_folder
 
-# The folder of sockets and keys is nobody else's, and its name is short enough for sockets.
+# The folder of sockets and keys is private, and its path is short enough for sockets.
 
 
-def test_only_its_owner_may_enter(monkeypatch: pytest.MonkeyPatch) -> None:
-    with tempfile.TemporaryDirectory(prefix="t", dir="/tmp") as place:
-        monkeypatch.setattr(tempfile, "tempdir", place)
+def test_only_its_owner_may_enter_a_private_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    with tempfile.TemporaryDirectory(prefix="t", dir="/tmp") as parent:
+        monkeypatch.setattr(tempfile, "tempdir", parent)
         folder = private_folder()
-        assert folder.parent == Path(place)
+        assert folder.parent == Path(parent)
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
-def test_a_socket_fits_whatever_the_temporary_place_is_called(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_socket_path_fits_despite_a_long_temporary_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     deep = tmp_path / ("x" * 100)
     deep.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(deep))
@@ -35,7 +35,7 @@ def test_a_socket_fits_whatever_the_temporary_place_is_called(monkeypatch: pytes
         shutil.rmtree(folder)
 
 
-# A folder outlives an owner that was killed, but not the next one.
+# The next owner removes the folder of an owner that was killed.
 
 
 OWNER = """
@@ -48,20 +48,20 @@ with scratch_folder() as folder:
 """
 
 
-def owner() -> tuple[subprocess.Popen[str], Path]:
-    """A process with a folder, which waits to be killed."""
+def start_owner() -> tuple[subprocess.Popen[str], Path]:
+    """Start a process with a scratch folder, which waits for a signal; return it and the folder."""
     process = subprocess.Popen([sys.executable, "-c", OWNER], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     return process, Path(process.stdout.readline().strip())
 
 
-def test_a_folder_whose_owner_was_killed_is_removed_by_the_next_owner_and_no_other_folder_is(
+def test_the_next_owner_removes_only_the_old_folder_of_a_killed_owner(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    (dead, left) = owner()
-    (alive, used) = owner()
+    (dead, abandoned) = start_owner()
+    (alive, used) = start_owner()
     dead.kill()
     dead.communicate()
     mine = tmp_path / "mine"
@@ -69,18 +69,18 @@ def test_a_folder_whose_owner_was_killed_is_removed_by_the_next_owner_and_no_oth
     mine.mkdir()
     link.symlink_to(mine)
     with scratch_folder():
-        young = left.exists()
+        young = abandoned.exists()
     monkeypatch.setattr(module, "_YOUNG_S", -1.0)
     with scratch_folder() as folder:
-        there = {path.name for path in tmp_path.iterdir()}
+        remaining = {path.name for path in tmp_path.iterdir()}
     alive.kill()
     alive.communicate()
     assert young, "its owner may not have locked it yet"
-    assert there == {folder.name, used.name, "mine", link.name}
+    assert remaining == {folder.name, used.name, "mine", link.name}
     assert not folder.exists()
 
 
-def test_a_folder_is_removed_by_its_owner() -> None:
+def test_an_owner_removes_its_folder() -> None:
     folder = private_folder()
     (folder / "written").touch()
     remove_private(folder)

@@ -1,4 +1,4 @@
-"""Open files that others may have replaced, for example by a link, a named pipe or a device."""
+"""Open files that others may have replaced by a link, a named pipe or a device: a read never blocks."""
 
 import errno
 import os
@@ -8,10 +8,8 @@ import pytest
 
 from esper_ab.contracts.regular_file import NotRegular, open_to_read, read_regular
 
-# regular_file: a read never waits, always ends, and tells what stands in the place of the file.
 
-
-def test_a_file_is_read_also_behind_a_link_unless_it_is_too_large(tmp_path: Path) -> None:
+def test_a_file_is_read_through_a_link_unless_it_is_too_large(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"content")
     (tmp_path / "link").symlink_to("file")
     assert read_regular(tmp_path / "link") == read_regular(tmp_path / "file", 7) == b"content"
@@ -22,7 +20,7 @@ def test_a_file_is_read_also_behind_a_link_unless_it_is_too_large(tmp_path: Path
     assert raised.value.errno == errno.EFBIG
 
 
-def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
+def test_pipes_devices_folders_and_link_loops_are_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "zeros").symlink_to("/dev/zero")
     for name in ("pipe", "zeros"):

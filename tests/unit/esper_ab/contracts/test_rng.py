@@ -1,4 +1,4 @@
-"""Random numbers by address: the generator is Philox with the address's key, whatever way the key takes into it."""
+"""Random numbers by address: the generator is Philox with the address's key."""
 
 import numpy as np
 from hypothesis import given
@@ -10,20 +10,20 @@ parts = st.lists(st.one_of(st.integers(), st.text(max_size=8)), max_size=6)
 
 
 @given(st.integers(), parts)
-def test_a_generator_is_philox_with_the_key_of_its_address(rng_seed: int, path: list[int | str]) -> None:
+def test_the_generator_of_an_address_equals_philox_with_its_key(rng_seed: int, path: list[int | str]) -> None:
     address = RngPath(rng_seed, tuple(path))
-    found = address.generator()
+    generator = address.generator()
     expected = np.random.Generator(np.random.Philox(key=address.key()))
-    assert found.random(5).tolist() == expected.random(5).tolist()
-    assert found.permutation(7).tolist() == expected.permutation(7).tolist()
+    assert generator.random(5).tolist() == expected.random(5).tolist()
+    assert generator.permutation(7).tolist() == expected.permutation(7).tolist()
 
 
-def test_numbers_of_an_address_never_change() -> None:
-    """Records of old experiments can be computed again only as long as this holds."""
+def test_the_numbers_of_an_address_never_change() -> None:
+    """Otherwise records of old experiments could not be reproduced."""
     address = RngPath(0) / "replicate" / 0 / "train" / 3 / "env" / 2 / "step" / 7 / "action"
     assert address.generator().random(3).tolist() == [0.36074453798605133, 0.5116367864986392, 0.2497790796440289]
 
 
-def test_every_replicate_and_unpaired_group_has_randomness_of_its_own() -> None:
+def test_every_replicate_and_unpaired_group_has_its_own_random_numbers() -> None:
     roots = [run_path(seed, replicate, label) for seed in (0, 1) for replicate in (0, 1) for label in ("", "a", "b")]
     assert len({root.generator().random() for root in roots}) == len(roots)

@@ -1,4 +1,4 @@
-"""Commands on the screen: `esper-ab` where a shell finds this installation's, else what was typed to start it."""
+"""Printed commands begin with `esper-ab` if a shell finds this installation, otherwise with the words typed."""
 
 import ast
 import re
@@ -16,15 +16,15 @@ NOTHING = "/nonexistent"
 
 @pytest.fixture
 def started_as(monkeypatch):
-    def start(path, *argv):
+    def set_command_line(path, *argv):
         monkeypatch.setenv("PATH", str(path))
         monkeypatch.setattr("sys.orig_argv", list(argv))
         monkeypatch.setattr("sys.argv", [next(word for word in argv if "python" not in word), "status"])
 
-    return start
+    return set_command_line
 
 
-def script(path: Path) -> Path:
+def write_script(path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("#!/bin/sh\n")
     path.chmod(0o755)
@@ -41,13 +41,13 @@ def script(path: Path) -> Path:
         (("/env/bin/python", "/my env/bin/esper-ab"), "'/my env/bin/esper-ab'"),
     ],
 )
-def test_what_the_user_typed_is_printed_where_esper_ab_is_not_on_the_path(started_as, argv, program):
+def test_printed_commands_begin_as_typed_if_esper_ab_is_not_on_the_path(started_as, argv, program):
     started_as(NOTHING, *argv)
     assert typeable("`esper-ab report x` writes it\nesper-ab list") == f"`{program} report x` writes it\n{program} list"
 
 
-def test_the_short_name_is_printed_where_a_shell_finds_this_installation(started_as, tmp_path):
-    link = tmp_path / "bin" / "esper-ab"  # as pipx makes one
+def test_printed_commands_use_the_short_name_if_a_shell_finds_this_installation(started_as, tmp_path):
+    link = tmp_path / "bin" / "esper-ab"  # like those of pipx
     link.parent.mkdir()
     link.symlink_to(Path(sys.executable).with_name("esper-ab"))
     for path in (Path(sys.executable).parent, link.parent):
@@ -56,23 +56,23 @@ def test_the_short_name_is_printed_where_a_shell_finds_this_installation(started
 
 
 def test_another_installation_on_the_path_is_not_suggested(started_as, tmp_path):
-    started_as(script(tmp_path / "other" / "esper-ab").parent, "python", "-m", "esper_ab")
+    started_as(write_script(tmp_path / "other" / "esper-ab").parent, "python", "-m", "esper_ab")
     assert typeable("esper-ab report x") == "python -m esper_ab report x"
 
 
-def test_paths_packages_and_prose_are_left_alone_and_a_text_may_be_shown_twice(started_as):
+def test_paths_packages_and_prose_are_unchanged_and_a_second_pass_changes_nothing(started_as):
     started_as(NOTHING, "python", "bin/esper-ab")
     for text in ("pip install 'esper-ab[ray]'", "esper-ab's package", "/bin/esper-ab list", "--no-binary=esper-ab x"):
         assert typeable(text) == text
     assert typeable(typeable("esper-ab list")) == "bin/esper-ab list"
 
 
-def test_every_text_of_the_packages_in_which_the_name_looks_like_a_command_names_one():
+def test_every_text_with_esper_ab_and_a_word_names_a_command():
     """Otherwise `typeable` would change prose, as in "esper-ab is"."""
-    known = rf"esper-ab (?:(?:{'|'.join(TABLE)})\b|--help|\Z)"
+    command_pattern = rf"esper-ab (?:(?:{'|'.join(TABLE)})\b|--help|\Z)"
     root = Path(esper_ab.__file__).parents[1]
     for path in (*(root / "esper_ab").rglob("*.py"), *(root / "workers").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 for start in re.finditer(r"(?<![\w./=-])esper-ab (?=[a-z\[-]|\Z)", node.value):
-                    assert re.match(known, node.value[start.start() :]), (path, node.value)
+                    assert re.match(command_pattern, node.value[start.start() :]), (path, node.value)

@@ -18,7 +18,7 @@ from esper_ab.contracts import supervisor
 from esper_ab.contracts.own_packages import isolated_command
 from esper_ab.contracts.supervisor import NOT_STARTED, ORPHANED, Supervisor
 
-GREETED = ["sh", "-c", "read order; echo key; read go; echo $order $go >&2; exit 3"]
+ECHO_ORDER = ["sh", "-c", "read order; echo key; read go; echo $order $go >&2; exit 3"]
 PAUSES = ["sh", "-c", "trap 'echo dumped >&2' USR1; echo ready; while :; do sleep 0.02; done"]
 DUMP = int(signal.SIGUSR1)
 KILL = int(signal.SIGKILL)
@@ -30,44 +30,48 @@ supervisor.supervise()
 """
 
 
-Said = queue.SimpleQueue[bytes]
+Output = queue.SimpleQueue[bytes]
 
 
 @pytest.fixture
-def said() -> Said:
+def output() -> Output:
     return queue.SimpleQueue()
 
 
 @pytest.fixture
-def made(tmp_path: Path, said: Said) -> Supervisor:
-    return Supervisor(str(tmp_path), said.put)
+def in_process(tmp_path: Path, output: Output) -> Supervisor:
+    return Supervisor(str(tmp_path), output.put)
 
 
-def test_lines_go_in_and_out_and_the_end_says_all(made: Supervisor, said: Said) -> None:
-    made.do(["begin", "w00/1", GREETED, "order\n"])
-    assert json.loads(said.get()) == ["said", "w00/1", "key"]
-    made.do(["write", "w00/1", "go\n"])
-    assert json.loads(said.get()) == ["ended", "w00/1", 3, "order go\n"]
-    made.do(["write", "w00/1", "more\n"])
-    made.do(["signal", "w00/1", DUMP])
+def test_a_worker_exchanges_lines_and_its_end_is_reported_with_its_stderr(
+    in_process: Supervisor, output: Output
+) -> None:
+    in_process.do(["begin", "w00/1", ECHO_ORDER, "order\n"])
+    assert json.loads(output.get()) == ["said", "w00/1", "key"]
+    in_process.do(["write", "w00/1", "go\n"])
+    assert json.loads(output.get()) == ["ended", "w00/1", 3, "order go\n"]
+    in_process.do(["write", "w00/1", "more\n"])
+    in_process.do(["signal", "w00/1", DUMP])
 
 
-def test_a_signal_ends_a_worker_though_a_child_of_it_keeps_its_output_open(made: Supervisor, said: Said) -> None:
-    made.do(["begin", "w00/1", ["sh", "-c", "sleep 600 & echo $!; wait"], ""])
-    _, _, child = json.loads(said.get())
+def test_a_killed_worker_is_reported_while_its_child_keeps_the_output_open(
+    in_process: Supervisor, output: Output
+) -> None:
+    in_process.do(["begin", "w00/1", ["sh", "-c", "sleep 600 & echo $!; wait"], ""])
+    _, _, child = json.loads(output.get())
     try:
-        made.do(["signal", "w00/1", KILL])
-        assert json.loads(said.get()) == ["ended", "w00/1", -KILL, ""]
+        in_process.do(["signal", "w00/1", KILL])
+        assert json.loads(output.get()) == ["ended", "w00/1", -KILL, ""]
     finally:
         os.kill(int(child), KILL)
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """The supervisor's working directory, in which it starts workers."""
-    made = tmp_path / "work"
-    made.mkdir()
-    return made
+    """Make the supervisor's working directory, in which it starts workers."""
+    work = tmp_path / "work"
+    work.mkdir()
+    return work
 
 
 @pytest.fixture
@@ -79,29 +83,29 @@ def node(folder: Path, request: pytest.FixtureRequest) -> Iterator[subprocess.Po
         process.kill()
 
 
-def tell(node: subprocess.Popen[bytes], *messages: list[object]) -> None:
+def send(node: subprocess.Popen[bytes], *messages: list[object]) -> None:
     assert node.stdin is not None
     node.stdin.write(b"".join(json.dumps(message).encode() + b"\n" for message in messages))
     node.stdin.flush()
 
 
-def hear(node: subprocess.Popen[bytes]) -> Any:
+def receive(node: subprocess.Popen[bytes]) -> Any:
     assert node.stdout is not None
     return json.loads(node.stdout.readline())
 
 
 @pytest.mark.parametrize("order", [("write", "go\n"), ("signal", DUMP), ("signal", KILL)])
-def test_an_order_about_a_worker_that_is_not_there_is_none(
+def test_an_order_to_a_worker_that_does_not_run_is_ignored(
     node: subprocess.Popen[bytes], folder: Path, order: tuple[str, object]
 ) -> None:
-    """It is over, it could not be started, or nobody has heard of it."""
-    what, more = order
-    tell(node, [what, "w09/1", more], ["begin", "w00/1", ["true"], ""])
-    assert hear(node) == ["said", "w00/1", ""]
-    assert hear(node) == ["ended", "w00/1", 0, ""]
+    """The worker has ended, could not be started, or is unknown."""
+    action, argument = order
+    send(node, [action, "w09/1", argument], ["begin", "w00/1", ["true"], ""])
+    assert receive(node) == ["said", "w00/1", ""]
+    assert receive(node) == ["ended", "w00/1", 0, ""]
     shutil.rmtree(folder)
-    tell(node, [what, "w00/1", more], ["begin", "w01/1", GREETED, ""], [what, "w01/1", more])
-    _, name, status, why = hear(node)
+    send(node, [action, "w00/1", argument], ["begin", "w01/1", ECHO_ORDER, ""], [action, "w01/1", argument])
+    _, name, status, why = receive(node)
     assert (name, status) == ("w01/1", NOT_STARTED)
     assert why == f"[Errno 2] No such file or directory: '{folder}'"
     assert node.stdin is not None
@@ -110,15 +114,15 @@ def test_an_order_about_a_worker_that_is_not_there_is_none(
 
 
 @pytest.mark.parametrize("node", [[sys.executable, "-c", IMPATIENT]], indirect=True)
-def test_stacks_that_were_asked_for_before_a_standstill_are_not_dumped(node: subprocess.Popen[bytes]) -> None:
-    tell(node, ["begin", "w00/1", PAUSES, ""])
-    assert hear(node) == ["said", "w00/1", "ready"]
+def test_a_dump_requested_during_a_standstill_is_skipped(node: subprocess.Popen[bytes]) -> None:
+    send(node, ["begin", "w00/1", PAUSES, ""])
+    assert receive(node) == ["said", "w00/1", "ready"]
     node.send_signal(signal.SIGSTOP)
     threading.Event().wait(1.5 * GAP_S)
-    tell(node, ["signal", "w00/1", DUMP])
+    send(node, ["signal", "w00/1", DUMP])
     node.send_signal(signal.SIGCONT)
     threading.Event().wait(2 * GAP_S)
-    tell(node, ["signal", "w00/1", DUMP])
+    send(node, ["signal", "w00/1", DUMP])
     threading.Event().wait(0.5 * GAP_S)
-    tell(node, ["signal", "w00/1", KILL])
-    assert hear(node) == ["ended", "w00/1", -KILL, "dumped\n"]
+    send(node, ["signal", "w00/1", KILL])
+    assert receive(node) == ["ended", "w00/1", -KILL, "dumped\n"]

@@ -1,4 +1,4 @@
-"""Where a command leaves its outcome, as people write it, and what they call a trainer."""
+"""Sources of a command's outcome, and names of trainers."""
 
 import pytest
 from hypothesis import given
@@ -20,7 +20,7 @@ from esper_ab.contracts.trainer import OutcomeSource, called, is_command, read_s
         ("a..b.json:x", OutcomeSource("a..b.json", "x")),
     ],
 )
-def test_a_source_is_a_name_a_file_with_a_name_or_wandb(text: str, source: OutcomeSource) -> None:
+def test_a_source_is_a_name_or_a_file_with_a_name_or_wandb(text: str, source: OutcomeSource) -> None:
     assert read_source(text) == source
 
 
@@ -41,7 +41,7 @@ def test_a_source_is_a_name_a_file_with_a_name_or_wandb(text: str, source: Outco
         "charts:return",
     ],
 )
-def test_anything_else_is_refused_with_the_forms(text: str) -> None:
+def test_an_invalid_source_is_refused_with_the_valid_forms(text: str) -> None:
     with pytest.raises(ValueError, match=r"expected NAME, FILE:NAME with a \.json or \.csv file below \{out\}, or"):
         read_source(text)
 
@@ -70,5 +70,5 @@ def test_a_source_has_a_key_and_never_leaves_its_folder(text: str) -> None:
         ("python 'my train.py' {seed}", True, "my train.py"),
     ],
 )
-def test_a_trainer_is_a_file_or_a_command_and_is_called_by_its_script(reference: str, command: bool, name: str) -> None:
+def test_a_trainer_is_a_file_or_a_command_and_is_named_by_its_script(reference: str, command: bool, name: str) -> None:
     assert (is_command(reference), called(reference)) == (command, name)

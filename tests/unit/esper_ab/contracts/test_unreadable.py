@@ -1,4 +1,4 @@
-"""Errors of msgspec for bytes that were damaged; there are several, and all must be caught."""
+"""Errors of msgspec for damaged bytes; there are several, and all must be caught."""
 
 import msgspec
 from hypothesis import example, given
@@ -9,9 +9,9 @@ from esper_ab.contracts.unreadable import UNREADABLE
 
 @given(st.binary())
 @example(b"\xf6")
-def test_damage_has_one_name(data):
+def test_decoding_damaged_bytes_returns_a_value_or_raises_an_unreadable_error(data):
     try:
-        found = msgspec.json.decode(b'{"name":"' + data + b'"}', type=dict[str, str])
+        decoded = msgspec.json.decode(b'{"name":"' + data + b'"}', type=dict[str, str])
     except UNREADABLE:
         return
-    assert isinstance(found, dict)
+    assert isinstance(decoded, dict)

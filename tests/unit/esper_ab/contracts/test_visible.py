@@ -9,11 +9,9 @@ from support.files.hostile_text import acts
 
 from esper_ab.contracts.visible import visible, visible_json, visible_line
 
-# Text that others chose is shown, and obeyed by no terminal.
-
 
 @given(st.text())
-def test_visible_text_obeys_nothing_and_keeps_what_is_plain(text):
+def test_visible_text_has_no_control_sequences_and_plain_text_is_unchanged(text):
     assert not acts(visible(text))
     assert not set(visible_line(text)) & set("\n\t\r")
     if not acts(text) and text.isascii():
@@ -21,16 +19,16 @@ def test_visible_text_obeys_nothing_and_keeps_what_is_plain(text):
     assert len(visible_line(text, 10)) <= 11
 
 
-def test_escapes_say_what_was_there():
+def test_control_characters_are_replaced_by_their_escapes():
     assert visible("a\x1b[31mb\x9b\u202e\ud800") == r"a\x1b[31mb\x9b\u202e\ud800"
     assert visible_line("a\n\tb") == r"a\n\tb"
     assert re.fullmatch(r"x{9}\\…", visible_line("x" * 9 + "\n" * 20, 10))
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])), st.text(st.characters(exclude_categories=["Cs"])))
-def test_json_for_a_terminal_is_printable_and_means_the_same(key, value):
+def test_visible_json_is_printable_and_has_the_same_value(key, value):
     tree = {key: [value, "\N{RIGHT-TO-LEFT OVERRIDE}\x9b\x7f\u2028é日\U000e0001"]}
-    shown = visible_json(json.dumps(tree, ensure_ascii=False, indent=2).encode())
-    assert shown.replace("\n", "").isprintable()
-    assert "é日" in shown
-    assert json.loads(shown) == tree
+    text = visible_json(json.dumps(tree, ensure_ascii=False, indent=2).encode())
+    assert text.replace("\n", "").isprintable()
+    assert "é日" in text
+    assert json.loads(text) == tree

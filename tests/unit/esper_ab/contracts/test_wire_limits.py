@@ -18,7 +18,7 @@ class Point(msgspec.Struct, array_like=True):
 
 
 class Small(msgspec.Struct, tag="Small"):
-    """Two fields and the tag."""
+    """A message with two fields and the tag."""
 
     word: Annotated[str, Meta(max_length=7)]
     kind: Literal["a", "absent"] | None = None
@@ -29,18 +29,18 @@ class Large(msgspec.Struct, tag="Large"):
     by_name: Annotated[dict[Annotated[str, Meta(max_length=5)], int | bool], Meta(max_length=9)]
 
 
-def test_the_largest_of_each_kind_counts():
+def test_the_limits_of_a_union_are_the_largest_of_its_members():
     assert limits_of(Small) == WireLimits(entries=0, keys=3, text_bytes=4 * 7)
     assert limits_of(Small | Large) == WireLimits(entries=3, keys=9, text_bytes=4 * 7)
 
 
 @pytest.mark.parametrize("kind", [bytes, object, set[int], msgspec.Raw])
-def test_a_kind_of_value_without_a_limit_is_no_message(kind):
+def test_a_type_without_a_limit_is_refused(kind):
     with pytest.raises(TypeError, match="has no limit"):
         limits_of(msgspec.defstruct("Other", [("field", kind)]))
 
 
-def test_all_messages_have_limits():
+def test_the_messages_of_both_sides_have_limits():
     assert limits_of(WorkerMessage).keys == MOST_KEYS
     for side in (WorkerMessage, CoordinatorMessage):
         limits = limits_of(side)
@@ -55,7 +55,7 @@ def numbers_in(kind):
         yield from numbers_in(inner)
 
 
-def test_every_number_from_a_worker_has_bounds_so_that_decoding_refuses_one_that_is_not_finite():
+def test_every_number_in_a_worker_message_has_bounds():
     numbers = list(numbers_in(inspect.type_info(WorkerMessage)))
     assert len(numbers) > 20
     assert all(number.ge is not None and number.le is not None for number in numbers)

@@ -11,7 +11,7 @@ from esper_ab.contracts.wording import counted, did_you_mean, n_pairs, named, si
 MANY = tuple(f"g{number}" for number in range(40))
 
 
-def test_one_is_singular_and_all_other_counts_are_plural():
+def test_counts_other_than_one_are_plural():
     assert [counted(count, "run") for count in (0, 1, 2)] == ["0 runs", "1 run", "2 runs"]
     assert n_pairs(1) == "1 pair"
 
@@ -23,20 +23,17 @@ def test_sizes_are_written_without_a_power_of_ten(value, digits):
     assert abs(Fraction(text) / Fraction(value) - 1) <= Fraction(51, 100 * 10 ** (digits - 1))
 
 
-def test_pairs_are_named_by_what_they_have_in_common():
+def test_pairs_are_named_by_their_common_groups():
     assert named([("a", "b")]) == "a and b"
     assert named([("a", "b"), ("a", "c"), ("b", "c")]) == "any two of a, b, c"
     assert named([("b", "a"), ("c", "a")]) == "a and each of b, c"
     assert named([("a", "b"), ("c", "d")]) == "a and b, c and d"
 
 
-def test_what_is_close_is_proposed_and_else_all_is_listed() -> None:
+def test_did_you_mean_suggests_a_close_name_or_lists_all() -> None:
     assert did_you_mean("shapd", ("shaped", "sparse")) == "did you mean shaped?"
     assert did_you_mean("x", MANY) == f"known: {', '.join(MANY)}"
     assert did_you_mean("x", ()) == "known: none"
-
-
-# The end of any process has words, whatever ended it.
 
 
 @pytest.mark.parametrize("number", range(1, signal.NSIG))

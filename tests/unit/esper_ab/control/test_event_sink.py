@@ -1,4 +1,4 @@
-"""What observers are told of is in the journal; a warning does not wait for that, nor workers for ever for room."""
+"""Observers get events after they are written and warnings at once; waits for disk space are limited."""
 
 import queue
 
@@ -16,78 +16,86 @@ from esper_ab.journal.events import ExperimentEnded, Incident, RunEvaluated
 from esper_ab.journal.file import Journal
 from esper_ab.journal.fold import begin
 
-PATIENCE_S = 60.0  # with another thread
+PATIENCE_S = 60.0  # for another thread
 ENTRY = Incident(category="restart", run_name="", episode=None, detail="w0 was started")
 
 
 @pytest.fixture
-def told():
+def observed():
     return queue.SimpleQueue()
 
 
 @pytest.fixture
-def sink(tmp_path, told):
+def sink(tmp_path, observed):
     class Observer:
         def observe(self, event):
-            told.put(event)
+            observed.put(event)
 
     first = planted_effect()[0]
     sink = EventSink(Journal(tmp_path), begin(first), [Observer()])
     sink.record(first)
     sink.commit()
-    assert told.get(timeout=PATIENCE_S) == first
+    assert observed.get(timeout=PATIENCE_S) == first
     return sink
 
 
-def test_a_warning_is_told_at_once_and_an_event_when_it_is_written(sink, told):
+def test_observers_get_warnings_at_once_and_events_once_written(sink, observed):
     sink.record(ENTRY)
     sink.warn("no space")
-    assert told.get(timeout=PATIENCE_S) == "no space"
+    assert observed.get(timeout=PATIENCE_S) == "no space"
     sink.flush()
-    assert told.get(timeout=PATIENCE_S) == ENTRY
+    assert observed.get(timeout=PATIENCE_S) == ENTRY
     sink.close()
 
 
 @pytest.mark.parametrize("ends", [[], [ExperimentEnded(status="failed", detail="no space")]])
-def test_what_never_came_into_the_journal_is_never_told_but_the_end_is(sink, told, tmp_path, ends):
+def test_observers_get_no_unwritten_event_except_the_end(sink, observed, tmp_path, ends):
     for event in (ENTRY, *ends):
         sink.record(event)
     with file_size_limit((tmp_path / "events.jsonl").stat().st_size), pytest.raises(JournalError):
         sink.close()
-    assert [told.get(timeout=PATIENCE_S) for _ in ends] == ends
-    assert told.empty()
+    assert [observed.get(timeout=PATIENCE_S) for _ in ends] == ends
+    assert observed.empty()
 
 
-def texts(said):
-    return [text.partition(" on the disk")[0] for text in said if isinstance(text, str)]
+def texts_without_paths(received):
+    return [text.partition(" on the disk")[0] for text in received if isinstance(text, str)]
 
 
-def test_a_run_that_is_evaluated_waits_no_more_for_room(sink, told):
-    """It says nothing else after its policy has found room; a later lack is a new one."""
+def test_an_evaluated_run_no_longer_waits_for_disk_space(sink, observed):
+    """The run sends no other sign after its policy is saved; a later wait is a new one."""
     evaluated = next(event for event in planted_effect() if isinstance(event, RunEvaluated))
     waiting = Progress(run=evaluated.record.run, milestone=1, step=0, phase=PHASE)
     sink.show(waiting)
     sink.append(evaluated)
     sink.show(waiting)
     sink.close()
-    said = [told.get() for _ in range(told.qsize())]
-    assert texts(said) == ["no space", "the disk has space for checkpoints again: continuing", "no space"]
+    received = [observed.get() for _ in range(observed.qsize())]
+    assert texts_without_paths(received) == [
+        "no space",
+        "the disk has space for checkpoints again: continuing",
+        "no space",
+    ]
 
 
 @pytest.mark.parametrize("category", ["worker_death", "hung_worker", "dropped_pair", "cancelled"])
-def test_a_run_that_is_over_or_begins_again_waits_no_more_for_room(sink, told, category):
-    """Else no later lack of room would be told, because one is assumed to last."""
-    over = next(event for event in planted_effect() if isinstance(event, RunEvaluated)).record.run
-    waiting = Progress(run=over, milestone=1, step=0, phase=PHASE)
+def test_a_lost_or_restarted_run_no_longer_waits_for_disk_space(sink, observed, category):
+    """Otherwise no later wait would be reported, because the first one is assumed to last."""
+    ended_run = next(event for event in planted_effect() if isinstance(event, RunEvaluated)).record.run
+    waiting = Progress(run=ended_run, milestone=1, step=0, phase=PHASE)
     sink.show(waiting)
-    sink.append(Incident(category=category, run_name=over.name, detail="its worker died"))
+    sink.append(Incident(category=category, run_name=ended_run.name, detail="its worker died"))
     sink.show(waiting)
     sink.close()
-    said = [told.get() for _ in range(told.qsize())]
-    assert texts(said) == ["no space", "the disk has space for checkpoints again: continuing", "no space"]
+    received = [observed.get() for _ in range(observed.qsize())]
+    assert texts_without_paths(received) == [
+        "no space",
+        "the disk has space for checkpoints again: continuing",
+        "no space",
+    ]
 
 
-# Waiting for room on the disk: for the journal, and for workers that have none for a checkpoint.
+# Waits for disk space: of the journal, and of workers that cannot write a checkpoint.
 
 
 def progress(run="a/0", phase=PHASE):
@@ -96,38 +104,38 @@ def progress(run="a/0", phase=PHASE):
 
 
 @pytest.fixture
-def warned():
+def warnings():
     return []
 
 
 @pytest.fixture
-def room(tmp_path, warned):
-    found = DiskSpaceWait(tmp_path, warned.append)
-    assert found.retry_until_room(lambda: None) is None  # the first line of this process
-    return found
+def space_wait(tmp_path, warnings):
+    wait = DiskSpaceWait(tmp_path, warnings.append)
+    assert wait.retry_until_room(lambda: None) is None  # writes the first line of this process
+    return wait
 
 
-def with_limit(room, seconds):
-    with CaughtSignals() as signals, room.heeding(signals, seconds):
-        return room
+def with_limit(space_wait, seconds):
+    with CaughtSignals() as signals, space_wait.heeding(signals, seconds):
+        return space_wait
 
 
-def test_it_is_said_once_that_workers_wait_and_once_that_the_last_goes_on(room, warned):
+def test_one_warning_begins_and_one_ends_a_wait_of_several_workers(space_wait, warnings):
     signs = (progress(), progress(), progress("b/0"), progress(), progress(phase="train"))
-    entries = [entry for sign in signs if (entry := room.note(sign))]
-    assert texts(warned) == ["no space"]
-    entries.append(room.note(progress("b/0", phase="train")))
-    assert room.note(progress("b/0", phase="train")) is None
+    entries = [entry for sign in signs if (entry := space_wait.note(sign))]
+    assert texts_without_paths(warnings) == ["no space"]
+    entries.append(space_wait.note(progress("b/0", phase="train")))
+    assert space_wait.note(progress("b/0", phase="train")) is None
     assert [(entry.category, entry.run_name) for entry in entries] == [("disk_full", "a/0"), ("disk_full", "b/0")]
-    assert warned[1:] == ["the disk has space for checkpoints again: continuing"]
+    assert warnings[1:] == ["the disk has space for checkpoints again: continuing"]
 
 
-def test_a_worker_that_has_waited_for_too_long_ends_the_experiment(room, tmp_path):
+def test_a_wait_beyond_the_limit_ends_the_experiment(space_wait, tmp_path):
     with pytest.raises(DiskFull, match=rf"then `esper-ab resume {tmp_path}`$"):
-        with_limit(room, 0.0).note(progress())
+        with_limit(space_wait, 0.0).note(progress())
 
 
-def test_what_was_given_up_is_tried_once_more_and_not_waited_for(room):
+def test_a_write_after_a_timed_out_wait_is_tried_once_without_waiting(space_wait):
     tries = []
 
     def write():
@@ -136,13 +144,13 @@ def test_what_was_given_up_is_tried_once_more_and_not_waited_for(room):
 
     for _ in range(2):
         with pytest.raises(DiskFull):
-            with_limit(room, 0.0).retry_until_room(write)
+            with_limit(space_wait, 0.0).retry_until_room(write)
     assert len(tries) == 2
 
 
-def test_without_a_line_there_is_nothing_to_resume(tmp_path):
-    def full():
+def test_the_error_advises_a_new_launch_if_nothing_is_recorded(tmp_path):
+    def raise_disk_full():
         raise DiskFull("no space")
 
     with pytest.raises(DiskFull, match=r"free some space, then run the command again$"):
-        with_limit(DiskSpaceWait(tmp_path, print), 0.0).retry_until_room(full)
+        with_limit(DiskSpaceWait(tmp_path, print), 0.0).retry_until_room(raise_disk_full)

@@ -1,4 +1,4 @@
-"""What the last lines of an error say, by what is left of the experiment."""
+"""The last lines of an error say how to continue."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ CODE = RewardCode(reference="mine.py:reward", folder="rewards/1", file="mine.py"
 RESUME = "to go on: esper-ab resume experiments/late"
 
 
-def told(error, **of_every_run):
+def advice_after(error, **of_every_run):
     plan = fake_plans.plan()
     runs = tuple(replace(spec, **of_every_run) for spec in plan.blocks[0].runs)
     plan = replace(plan, blocks=(replace(plan.blocks[0], runs=runs),))
@@ -25,14 +25,14 @@ def told(error, **of_every_run):
 
 
 @pytest.mark.parametrize("installed", [False, True])
-def test_who_mends_a_reward_is_told_that_a_copy_is_used(installed):
+def test_the_error_of_a_reward_says_that_a_copy_is_used(installed):
     code = replace(CODE, folder="", file="") if installed else CODE
-    said = told(WorkerFailed("reward 'mine.py:reward' failed"), reward_code=(code,))
-    assert said[-1] == RESUME, "whoever reads the last line can paste it"
-    assert [line for line in said if "a copy of your code" in line] == ([] if installed else said[1:2])
-    assert len(said) == (2 if installed else 3)
+    lines = advice_after(WorkerFailed("reward 'mine.py:reward' failed"), reward_code=(code,))
+    assert lines[-1] == RESUME, "the last line can be pasted"
+    assert [line for line in lines if "a copy of your code" in line] == ([] if installed else lines[1:2])
+    assert len(lines) == (2 if installed else 3)
 
 
-def test_nobody_else_is_told_of_copies():
-    assert told(WorkerFailed("out of memory")) == ["out of memory", RESUME]
-    assert told(Interrupted("stopped", in_order=True), reward_code=(CODE,))[1:] == [RESUME]
+def test_other_errors_do_not_mention_copies():
+    assert advice_after(WorkerFailed("out of memory")) == ["out of memory", RESUME]
+    assert advice_after(Interrupted("stopped", in_order=True), reward_code=(CODE,))[1:] == [RESUME]

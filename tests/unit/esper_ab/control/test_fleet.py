@@ -1,4 +1,4 @@
-"""Workers that start so many at a time, or later; those that are to end are killed in time, and told of once."""
+"""Workers start a limited number at a time; ending workers are killed in time and reported once."""
 
 import errno
 import os
@@ -16,11 +16,11 @@ from esper_ab.control.rules import waves
 from esper_ab.launchers import Launcher
 
 GRACE_S = 10.0
-LONG_S = 100.0  # longer than anything here is waited for
+LONG_S = 100.0  # longer than any wait in these tests
 
 
 class StuckWorker:
-    """It leaves when it is killed, or not even then."""
+    """A worker that ends when it is killed, or not even then."""
 
     pid = 1
     keys = None
@@ -38,7 +38,7 @@ class StuckWorker:
             self.exitcode = -9
 
     def dump_stacks(self):
-        """It has none."""
+        """Write nothing."""
 
     def join(self, timeout_s):
         self.waited_s.append(timeout_s)
@@ -56,7 +56,7 @@ class StuckWorkers(Launcher):
     descriptors = 3
 
     def __init__(self, obey, lacking=0):
-        """`lacking`: so many starts find no descriptor."""
+        """The first `lacking` starts fail for lack of a descriptor."""
         super().__init__()
         self._obey = obey
         self._lacking = lacking
@@ -71,7 +71,7 @@ class StuckWorkers(Launcher):
 
 
 @contextmanager
-def started(folder, launcher, plan=fake_plans.plan(cores=2)):  # noqa: B008 frozen
+def started_fleet(folder, launcher, plan=fake_plans.plan(cores=2)):  # noqa: B008 frozen
     with closing(Hub()) as hub:
         fleet = Fleet(folder, hub)
         fleet.start(plan, launcher, {})
@@ -81,9 +81,9 @@ def started(folder, launcher, plan=fake_plans.plan(cores=2)):  # noqa: B008 froz
 
 
 @pytest.mark.parametrize("obeys", [True, False])
-def test_nobody_waits_for_workers_that_are_to_end(tmp_path, obeys):
+def test_the_fleet_does_not_block_on_ending_workers(tmp_path, obeys):
     launcher = StuckWorkers(obeys)
-    with started(tmp_path, launcher) as fleet:
+    with started_fleet(tmp_path, launcher) as fleet:
         handles = list(fleet)
         now = time.monotonic()
         for handle in handles:
@@ -97,8 +97,8 @@ def test_nobody_waits_for_workers_that_are_to_end(tmp_path, obeys):
         assert {timeout for worker in launcher.started for timeout in worker.waited_s} == {0.0}
 
 
-def test_a_worker_that_leaves_by_itself_is_told_of_at_once(tmp_path):
-    with started(tmp_path, StuckWorkers(obey=True)) as fleet:
+def test_a_worker_that_exits_by_itself_is_reported_at_once(tmp_path):
+    with started_fleet(tmp_path, StuckWorkers(obey=True)) as fleet:
         first, second = fleet
         for handle in (first, second):
             fleet.end(handle, GRACE_S)
@@ -107,11 +107,11 @@ def test_a_worker_that_leaves_by_itself_is_told_of_at_once(tmp_path):
         assert fleet.any_ending
 
 
-def test_so_many_workers_start_at_a_time(tmp_path, monkeypatch):
+def test_a_limited_number_of_workers_start_at_a_time(tmp_path, monkeypatch):
     monkeypatch.setattr(waves, "AT_ONCE", 2)
     launcher = StuckWorkers(obey=True)
     now = time.monotonic()
-    with started(tmp_path, launcher, fake_plans.plan(cores=4, groups=tuple("abcd"))) as fleet:
+    with started_fleet(tmp_path, launcher, fake_plans.plan(cores=4, groups=tuple("abcd"))) as fleet:
         assert [worker.name for worker in launcher.started] == ["w00/1", "w01/1"]
         fleet.greeted("w01/0")  # which was replaced
         assert fleet.start_due(now, LONG_S) == []
@@ -121,24 +121,24 @@ def test_so_many_workers_start_at_a_time(tmp_path, monkeypatch):
         assert [handle.identity for handle in fleet.start_due(now, LONG_S)] == ["w03/1"]
 
 
-def test_a_start_that_finds_no_descriptor_is_tried_again_for_a_limited_time(tmp_path):
+def test_a_start_without_a_free_descriptor_is_retried_for_a_limited_time(tmp_path):
     soon = StuckWorkers(obey=True, lacking=2)
     never = StuckWorkers(obey=True, lacking=1000)
     now = time.monotonic()
-    with started(tmp_path, soon) as fleet:
+    with started_fleet(tmp_path, soon) as fleet:
         assert soon.started == []
         assert len(fleet.start_due(now + GRACE_S, LONG_S)) == len(soon.started) == 2
-    with started(tmp_path, never) as fleet:
+    with started_fleet(tmp_path, never) as fleet:
         assert fleet.start_due(now + GRACE_S, LONG_S) == []
         with pytest.raises(WorkerFailed, match=r"^worker w00/1 on cpu:0 could not be started within 100 s: no file"):
             fleet.start_due(now + 2 * LONG_S, LONG_S)
 
 
-def test_a_log_that_cannot_be_looked_at_is_no_reason_to_end(tmp_path, monkeypatch):
+def test_an_unreadable_log_raises_no_error(tmp_path, monkeypatch):
     def refuse(file):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(file))
 
-    with started(tmp_path, StuckWorkers(obey=True)) as fleet:
+    with started_fleet(tmp_path, StuckWorkers(obey=True)) as fleet:
         handle = fleet.on_lane("cpu:0")
         log = tmp_path / handle.order.log_file
         log.parent.mkdir()
@@ -149,8 +149,8 @@ def test_a_log_that_cannot_be_looked_at_is_no_reason_to_end(tmp_path, monkeypatc
         assert fleet.log_end(handle, 1, "run.log") == f"cannot read {tmp_path / 'run.log'}: Permission denied"
 
 
-def test_of_two_logs_the_one_written_last_is_told(tmp_path):
-    with started(tmp_path, StuckWorkers(obey=True)) as fleet:
+def test_the_log_written_last_is_quoted(tmp_path):
+    with started_fleet(tmp_path, StuckWorkers(obey=True)) as fleet:
         handle = fleet.on_lane("cpu:0")
         log = tmp_path / handle.order.log_file
         run_log = tmp_path / "run.log"

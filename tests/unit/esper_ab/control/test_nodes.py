@@ -1,4 +1,4 @@
-"""The preflight of every node on which a launcher starts workers, and the devices of all nodes as one pool."""
+"""The preflight of every node of a launcher, and the devices of all nodes as one pool."""
 
 import re
 from contextlib import AbstractContextManager
@@ -16,34 +16,32 @@ from esper_ab.control.nodes import check_alike, examine_nodes, offered, pool
 from esper_ab.launchers import Launcher, Node
 from esper_ab.launchers.local import LocalLauncher
 
-# The devices of all nodes as one pool, and which nodes are no pool: each is named, with what is wrong.
-
 
 def machine(cores=2, gpus=0, **facts):
-    made = fake_plans.machine(cores)
+    plain = fake_plans.machine(cores)
     names = [f"cuda:{i}" for i in range(gpus)]
     cards = [Device(name=name, title="H200", uuid=name, memory_bytes=1, capability="9.0") for name in names]
-    return msgspec.structs.replace(made, devices=(*cards, *made.devices), **facts)
+    return msgspec.structs.replace(plain, devices=(*cards, *plain.devices), **facts)
 
 
 SEEN_AND_OFFERED = st.tuples(st.integers(0, 4), st.integers(1, 4), st.none() | st.integers(0, 4), st.integers(1, 4))
 
 
 @given(st.lists(SEEN_AND_OFFERED, min_size=1, max_size=5))
-def test_every_device_that_is_offered_has_one_place_numbered_node_after_node(sizes):
+def test_the_pool_numbers_the_offered_devices_node_by_node(sizes):
     nodes = [Node(name=f"n{i}", cores=cores, gpus=gpus) for i, (*_, gpus, cores) in enumerate(sizes)]
-    there = [machine(cores, gpus) for gpus, cores, *_ in sizes]
-    found = pool(nodes, [offered(node, one) for node, one in zip(nodes, there, strict=True)])
-    assert len({device.name for device in found}) == len(found)
+    machines = [machine(cores, gpus) for gpus, cores, *_ in sizes]
+    devices = pool(nodes, [offered(node, facts) for node, facts in zip(nodes, machines, strict=True)])
+    assert len({device.name for device in devices}) == len(devices)
     gpus = [seen if own is None else min(seen, own) for seen, _, own, _ in sizes]
     for kind, counts in (("cuda", gpus), ("cpu", [min(seen, own) for _, seen, _, own in sizes])):
-        of_kind = [device for device in found if device.name.startswith(kind)]
+        of_kind = [device for device in devices if device.name.startswith(kind)]
         assert [device.name for device in of_kind] == [f"{kind}:{i}" for i in range(sum(counts))]
         assert [device.node for device in of_kind] == [f"n{i}" for i, count in enumerate(counts) for _ in range(count)]
 
 
 @pytest.mark.parametrize(
-    ("other", "said"),
+    ("other", "text"),
     [
         (machine(torch_version="2.7"), "torch is 2.7 on node n2 but none on n1"),
         (machine(sources="b"), "the state of esper_ab's code is b on node n2 but none on n1"),
@@ -51,35 +49,35 @@ def test_every_device_that_is_offered_has_one_place_numbered_node_after_node(siz
         (machine(gpus=1), r"node n2 has H200 \(9.0\), n1 has no GPU: an experiment trains on one kind of GPU"),
     ],
 )
-def test_a_node_that_would_compute_otherwise_is_named(other, said):
-    with pytest.raises(UsageError, match=said):
+def test_a_node_with_other_software_or_gpus_is_refused_by_name(other, text):
+    with pytest.raises(UsageError, match=text):
         check_alike({"n1": machine(), "n2": other})
     check_alike({"n1": other, "n2": other, "n3": other})
 
 
-def test_without_nodes_the_machine_is_the_pool(tmp_path):
+def test_this_machine_is_the_pool_of_a_launcher_without_nodes(tmp_path):
     alone = machine()
     questions = Questions(task="digits", data_dir="", user_rewards=())
     assert examine_nodes(alone, questions, LocalLauncher(), tmp_path) is alone
     assert list(tmp_path.iterdir()) == []
 
 
-class Answering(AbstractContextManager):
-    """An errand of a stand-in node, which has run."""
+class FinishedErrand(AbstractContextManager):
+    """A finished errand of a stand-in node."""
 
     returncode = 0
 
-    def __init__(self, there):
-        self._there = there
+    def __init__(self, facts):
+        self._facts = facts
 
     def communicate(self, *, timeout):
-        return msgspec.json.encode(self._there), b""
+        return msgspec.json.encode(self._facts), b""
 
     def __exit__(self, *_): ...
 
 
-class OfNodes(Launcher):
-    """A launcher of stand-in nodes, which see the files of this machine but for those of `blind`."""
+class NodeLauncher(Launcher):
+    """A launcher of stand-in nodes; all but `blind` see the files of this machine."""
 
     name = "nodes"
     nodes = tuple(Node(name=f"n{i}", cores=2) for i in (1, 2, 3))
@@ -90,24 +88,24 @@ class OfNodes(Launcher):
         self.asked = {}
 
     def begin(self, node, module, line):
-        self.asked[node] = asked = msgspec.json.decode(line, type=Questions)
-        seen = node != self._blind and Path(asked.shared_file).is_file()
-        return Answering(machine(sees_shared_file=seen))
+        self.asked[node] = questions = msgspec.json.decode(line, type=Questions)
+        seen = node != self._blind and Path(questions.shared_file).is_file()
+        return FinishedErrand(machine(sees_shared_file=seen))
 
 
-@pytest.mark.parametrize("made", [True, False])
-def test_a_node_that_does_not_see_the_folder_is_named_with_it(tmp_path, made):
-    """Where the experiment's directory is not made yet, the nearest folder above it that is there has to be seen."""
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_node_that_does_not_see_the_folder_is_refused_by_name(tmp_path, exists):
+    """Without an experiment directory, the nodes must see its nearest existing parent."""
     folder = tmp_path / "experiments" / "mine"
-    if made:
+    if exists:
         folder.mkdir(parents=True)
-    seen = folder if made else tmp_path
+    checked = folder if exists else tmp_path
     questions = Questions(task="digits", data_dir="", user_rewards=("own.py:reward",))
-    line = f"node n2: it does not see {seen}: all nodes must see this folder at the same path"
+    line = f"node n2: it does not see {checked}: all nodes must see this folder at the same path"
     with pytest.raises(UsageError, match=f"^{re.escape(line)}$"):
-        examine_nodes(machine(), questions, OfNodes(blind="n2"), folder)
-    all_see = OfNodes()
+        examine_nodes(machine(), questions, NodeLauncher(blind="n2"), folder)
+    all_see = NodeLauncher()
     pooled = examine_nodes(machine(), questions, all_see, folder)
     assert [device.node for device in pooled.devices] == ["n1", "n1", "n2", "n2", "n3", "n3"]
     assert {asked.user_rewards for asked in all_see.asked.values()} == {questions.user_rewards}
-    assert list(seen.iterdir()) == [], "nothing is left of the question"
+    assert list(checked.iterdir()) == [], "the check leaves no file"

@@ -1,4 +1,4 @@
-"""The preflight as a process: what it waits for is named, and what is lacking for a moment is waited for."""
+"""The preflight as a process: hangs and deaths in user code are reported by name."""
 
 import os
 from pathlib import Path
@@ -18,22 +18,22 @@ from esper_ab.control.preflight import examine
 REWARD = "\n\ndef reward(facts, settings):\n    return facts.best_val_acc\n"
 
 
-def rewarding(folder, line):
+def question_with_reward(folder, line):
     (folder / "mine.py").write_text(line + REWARD)
     return Questions(task="synthetic", data_dir="", user_rewards=(f"{folder}/mine.py:reward",))
 
 
-def test_a_preflight_that_hangs_is_told_of_with_what_it_was_doing(tmp_path):
-    """And as what it is: nothing of ours has failed, and its status is that of a worker that hangs."""
+def test_a_hanging_preflight_is_reported_with_its_current_work(tmp_path):
+    """Its exit status is that of a hung worker, not of an internal error."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    questions = rewarding(tmp_path, f"import time\nopen({str(pipe)!r}, 'w').write('!')\ntime.sleep(1e6)")
+    questions = question_with_reward(tmp_path, f"import time\nopen({str(pipe)!r}, 'w').write('!')\ntime.sleep(1e6)")
 
-    def until_it_hangs():
+    def wait_until_it_hangs():
         assert pipe.read_text() == "!"
 
     with pytest.raises(WorkerHung, match=r"gave no answer within \d+ s; it was still rehearsing") as raised:
-        examine(questions, until_it_hangs, limit_s=0.1)
+        examine(questions, wait_until_it_hangs, limit_s=0.1)
     assert questions.user_rewards[0] in str(raised.value)
     assert raised.value.exit_code == 11
 
@@ -45,10 +45,10 @@ def test_a_preflight_that_hangs_is_told_of_with_what_it_was_doing(tmp_path):
         ("print('why', flush=True); import os; os._exit(7)", "ended with exit status 7; its last line: why"),
     ],
 )
-def test_the_death_of_the_preflight_by_a_users_code_is_told_of_that_code(tmp_path, line, how):
-    """Nobody waits for what the code has left before."""
+def test_a_preflight_killed_by_user_code_is_reported_with_that_code(tmp_path, line, how):
+    """The preflight does not wait for processes that the code left."""
     with leftover_processes.leftover_helpers(tmp_path) as leaves:
-        questions = rewarding(tmp_path, leaves + line)
+        questions = question_with_reward(tmp_path, leaves + line)
         with pytest.raises(UsageError) as raised:
             examine(questions)
     doing = f"which was rehearsing {questions.user_rewards[0]}"
@@ -64,22 +64,24 @@ atexit.register(os._exit, 3)
 DRAWS = "import numpy as np\ndraw = np.random.default_rng().normal\n"
 
 
-def test_the_answer_is_whole_whatever_a_users_code_prints_and_however_much_was_asked(tmp_path):
-    """Half a line, bytes that are no text, by any descriptor; more questions than the system takes as an argument."""
+def test_the_answer_is_complete_despite_output_of_user_code_and_many_questions(tmp_path):
+    """User code writes half a line and invalid UTF-8; the questions exceed the length limit of an argument."""
     (tmp_path / "prints.py").write_text(PRINTS + REWARD)
     (tmp_path / "draws.py").write_text(DRAWS + REWARD.replace("return ", "return draw() + "))
     settings = ControllerSettings(name="wait")
-    asked = tuple(ControllerQuestion(group=f"{n:0250}", settings=settings, blueprints=("norm",)) for n in range(600))
+    controllers = tuple(
+        ControllerQuestion(group=f"{n:0250}", settings=settings, blueprints=("norm",)) for n in range(600)
+    )
     rewards = tuple(f"{tmp_path}/{name}.py:reward" for name in ("prints", "draws"))
-    questions = Questions(task="synthetic", data_dir="", user_rewards=rewards, controllers=asked)
+    questions = Questions(task="synthetic", data_dir="", user_rewards=rewards, controllers=controllers)
     assert len(msgspec.json.encode(questions)) > 1 << 17
-    found = examine(questions)
-    assert [(one.problem, one.repeats) for one in found.user_rewards] == [("", True), ("", False)]
-    assert found.controller_problems == {}
+    facts = examine(questions)
+    assert [(reward.problem, reward.repeats) for reward in facts.user_rewards] == [("", True), ("", False)]
+    assert facts.controller_problems == {}
 
 
-def test_nothing_waits_for_the_processes_and_threads_that_a_trainer_leaves(tmp_path):
-    """Not the rehearsal, the preflight or this process, whose pipes they inherit; its code at exit runs."""
+def test_the_preflight_does_not_wait_for_processes_of_a_trainer(tmp_path):
+    """The processes inherit the pipes of rehearsal, preflight and this process; code at exit runs."""
     path = Path(trainers.python_file(tmp_path))
     with leftover_processes.leftover_helpers(tmp_path) as leaves:
         at_exit = f"import atexit\natexit.register(pathlib.Path({str(tmp_path / 'left')!r}).touch)\n"
@@ -91,7 +93,7 @@ def test_nothing_waits_for_the_processes_and_threads_that_a_trainer_leaves(tmp_p
             trainer=trainers.question(str(path), tmp_path),
             trainer_outcome=Measure(name="outcome", label="score", better="higher"),
         )
-        found = examine(questions).trainer
-    assert found is not None
-    assert (found.problem, found.resumption) == ("", "exactly")
+        facts = examine(questions).trainer
+    assert facts is not None
+    assert (facts.problem, facts.resumption) == ("", "exactly")
     assert (tmp_path / "left").exists()

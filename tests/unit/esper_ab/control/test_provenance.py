@@ -1,4 +1,4 @@
-"""Whose commit is recorded as ours: that of a repository which tracks this package."""
+"""The recorded commit is that of a repository that tracks this package."""
 
 import subprocess
 
@@ -9,7 +9,7 @@ from esper_ab.control import provenance
 
 @pytest.fixture
 def repository(tmp_path, monkeypatch):
-    """A user's own, with this package installed somewhere below it."""
+    """Make a user's repository with this package installed below it."""
     for name, value in (("GIT_CONFIG_GLOBAL", "/dev/null"), ("GIT_CONFIG_SYSTEM", "/dev/null")):
         monkeypatch.setenv(name, value)
     installed = tmp_path / ".venv" / "esper_ab" / "control" / "provenance.py"
@@ -32,7 +32,7 @@ def commit(folder, name):
     git(folder, "-c", "core.hooksPath=/dev/null", "commit", "--quiet", "--message", name)
 
 
-def test_the_commit_of_a_users_repository_is_not_ours_and_that_of_a_checkout_is(repository):
+def test_the_commit_is_recorded_only_for_a_repository_that_tracks_the_package(repository):
     assert provenance.code().keys() == {"sources"}
     commit(repository, ".venv/esper_ab/control/provenance.py")
     code = provenance.code()

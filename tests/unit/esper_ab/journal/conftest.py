@@ -13,6 +13,6 @@ def journal_bytes(tmp_path_factory):
 
 @pytest.fixture
 def path(tmp_path, journal_bytes):
-    """The short journal, in a directory of this test."""
+    """Write the short journal to a directory of this test."""
     (tmp_path / JOURNAL_NAME).write_bytes(journal_bytes)
     return tmp_path / JOURNAL_NAME

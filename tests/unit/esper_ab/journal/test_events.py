@@ -1,4 +1,4 @@
-"""Lines of a journal: their bytes are fixed, and whatever is changed in one is noticed."""
+"""Lines of a journal have fixed bytes, and every change of a byte is detected."""
 
 from datetime import UTC, timedelta, timezone
 
@@ -24,7 +24,7 @@ from esper_ab.journal.line import (
     wrong_tail,
 )
 
-# What is on disk already must be read by every later version that has the same schema.
+# Every later version with the same schema must read the lines that are on disk today.
 FIXED = (
     b'{"n":7,"prev":"00000000","t":"2026-01-31T10:15:00.123+00:00","event":{"kind":"released","replicate":0,'
     b'"milestone":0,"runs":["a/0","b/0"]},"crc":"1536c111"}\n'
@@ -39,57 +39,57 @@ LINES = st.builds(
 )
 
 
-def test_a_line_is_written_as_journals_on_disk_have_it():
+def test_the_bytes_of_a_line_never_change():
     assert written(7, FIRST_PREV, fixed_clock(), EVENTS[0]) == (FIXED, "1536c111")
     assert decode(FIXED) == Line(7, FIRST_PREV, fixed_clock(), EVENTS[0], "1536c111")
 
 
 @given(LINES)
-def test_a_line_is_read_as_it_was_written(made):
-    data, crc = made
+def test_reading_a_line_inverts_writing_it(written_line):
+    data, crc = written_line
     assert wrong_tail(data) == ""
     assert not lost_newline(data)
     line = decode(data)
     assert line.crc == crc
-    assert written(line.n, line.prev, line.t, line.event) == made
+    assert written(line.n, line.prev, line.t, line.event) == written_line
     assert event_of(data) == line.event
     assert is_episode(data) == isinstance(line.event, EpisodeRecorded)
 
 
 @given(LINES, st.data())
-def test_a_changed_byte_is_noticed(made, data):
-    line = bytearray(made[0])
-    at = data.draw(st.integers(0, len(line) - 1))
-    line[at] ^= data.draw(st.integers(1, 255))
-    in_tail = len(line) - at <= len(',"crc":"00000000"}\n')
-    in_digits = 3 < len(line) - at <= 11
-    wanted = "it does not end with a CRC" if in_tail and not in_digits else "its CRC does not match its contents"
-    if not in_digits or line[at] < 128:
-        assert wrong_tail(bytes(line)) == wanted
+def test_a_changed_byte_is_detected(written_line, data):
+    line = bytearray(written_line[0])
+    offset = data.draw(st.integers(0, len(line) - 1))
+    line[offset] ^= data.draw(st.integers(1, 255))
+    in_tail = len(line) - offset <= len(',"crc":"00000000"}\n')
+    in_digits = 3 < len(line) - offset <= 11
+    expected = "it does not end with a CRC" if in_tail and not in_digits else "its CRC does not match its contents"
+    if not in_digits or line[offset] < 128:
+        assert wrong_tail(bytes(line)) == expected
     assert wrong_tail(bytes(line)) != ""
     assert event_of(bytes(line)) is None
-    assert lost_newline(bytes(line)) == (at == len(line) - 1)
+    assert lost_newline(bytes(line)) == (offset == len(line) - 1)
 
 
-def of_schema(schema, **versions):
+def schema_line(schema, **versions):
     return written(0, FIRST_PREV, fixed_clock(), replace(one_replicate()[0], schema=schema, versions=versions))[0]
 
 
 @pytest.mark.parametrize("schema", [0, SCHEMA - 1, SCHEMA + 1])
-def test_another_schema_is_refused_and_its_writer_named(schema):
+def test_a_line_of_another_schema_is_refused_by_the_name_of_its_writer(schema):
     with pytest.raises(msgspec.ValidationError, match=f"its schema is {schema}, not {SCHEMA}"):
-        decode(of_schema(schema))
-    assert event_of(of_schema(schema)) is None
-    assert other_writer(of_schema(schema, esper_ab="9.1")) == "esper_ab 9.1"
-    assert other_writer(of_schema(schema)) == "esper_ab of another version"
+        decode(schema_line(schema))
+    assert event_of(schema_line(schema)) is None
+    assert other_writer(schema_line(schema, esper_ab="9.1")) == "esper_ab 9.1"
+    assert other_writer(schema_line(schema)) == "esper_ab of another version"
 
 
 def test_only_a_first_line_of_another_schema_names_its_writer():
-    assert {other_writer(line) for line in (of_schema(SCHEMA, esper_ab="9.1"), FIXED, b"no line", b"\xff")} == {""}
+    assert {other_writer(line) for line in (schema_line(SCHEMA, esper_ab="9.1"), FIXED, b"no line", b"\xff")} == {""}
 
 
 @pytest.mark.parametrize(
-    ("decided", "futile", "told"),
+    ("decided", "futile", "text"),
     [
         (("ab", "ac"), ("bc",), "decided a - b, a - c; stopped for futility: b - c"),
         (("ab", "ac"), (), "decided a - b, a - c"),
@@ -97,6 +97,6 @@ def test_only_a_first_line_of_another_schema_names_its_writer():
         ((), (), "decided nothing"),
     ],
 )
-def test_a_look_is_described_in_words(decided, futile, told):
+def test_a_look_is_described_in_words(decided, futile, text):
     decided, futile = (tuple(Contrast(a=a, b=b) for a, b in pairs) for pairs in (decided, futile))
-    assert LookTaken(replicates=6, decided=decided, leaving=(), futile=futile).outcome == told
+    assert LookTaken(replicates=6, decided=decided, leaving=(), futile=futile).outcome == text

@@ -1,6 +1,6 @@
-"""The journal on disk: what is written is read, whatever is cut off.
+"""The journal on disk: written lines are read back, wherever the file is cut off.
 
-What cannot be written, synced or kept is told, and what was written stays as it is.
+Errors of writing, syncing and saving are reported, and leave the lines that were written intact.
 """
 
 import errno
@@ -22,7 +22,7 @@ from esper_ab.journal.reading import read
 from esper_ab.journal.tail import follow
 
 
-def test_no_line_is_written_that_readers_refuse(tmp_path, monkeypatch):
+def test_a_line_too_long_for_readers_is_not_written(tmp_path, monkeypatch):
     monkeypatch.setattr(file_module, "LONGEST_LINE_BYTES", 50)
     journal = Journal(tmp_path, fixed_clock)
     with pytest.raises(UsageError, match=r"line 1 of .* would have 0 MiB, but readers accept at most 0 MiB"):
@@ -32,8 +32,8 @@ def test_no_line_is_written_that_readers_refuse(tmp_path, monkeypatch):
 
 
 def test_a_journal_cut_at_any_byte_continues_and_saves_the_torn_tail(path, journal_bytes):
-    whole_lines = [at for at, byte in enumerate(journal_bytes, 1) if byte == ord("\n")]
-    for cut in {*range(0, len(journal_bytes), 11), *(at + by for at in whole_lines for by in (-1, 0, 1))}:
+    whole_lines = [end for end, byte in enumerate(journal_bytes, 1) if byte == ord("\n")]
+    for cut in {*range(0, len(journal_bytes), 11), *(end + shift for end in whole_lines for shift in (-1, 0, 1))}:
         path.write_bytes(journal_bytes[:cut])
         torn = journal_bytes[journal_bytes[:cut].rfind(b"\n") + 1 : cut]
         whole = journal_bytes[:cut].count(b"\n")
@@ -44,13 +44,13 @@ def test_a_journal_cut_at_any_byte_continues_and_saves_the_torn_tail(path, journ
         assert events == EVENTS[:whole]
         complete(journal, EVENTS[whole:])
         assert path.read_bytes() == journal_bytes
-        kept = [*path.parent.glob(f"{JOURNAL_NAME}.torn-*")]
-        assert [one.read_bytes() for one in kept] == ([torn] if torn else [])
-        for one in kept:
-            one.unlink()
+        tails = [*path.parent.glob(f"{JOURNAL_NAME}.torn-*")]
+        assert [tail.read_bytes() for tail in tails] == ([torn] if torn else [])
+        for tail in tails:
+            tail.unlink()
 
 
-def test_a_damaged_journal_is_not_reopened_and_not_kept_locked(path):
+def test_a_damaged_journal_is_refused_and_its_lock_released(path):
     damaged = path.read_bytes().replace(b"bad_message", b"bad_massage")
     path.write_bytes(damaged)
     for _ in range(2):
@@ -61,8 +61,8 @@ def test_a_damaged_journal_is_not_reopened_and_not_kept_locked(path):
 
 
 @pytest.mark.parametrize("room", [0, 1, 150, 600, 2_000])
-def test_a_line_that_a_reader_has_seen_stays_when_the_disk_is_full(tmp_path, monkeypatch, room):
-    """Whoever follows the journal goes on where he was, when another process has taken it up."""
+def test_a_full_disk_removes_no_line_that_a_reader_has_seen(tmp_path, monkeypatch, room):
+    """A reader that follows the journal continues after another process has reopened it."""
     journal = Journal(tmp_path)
     path = tmp_path / JOURNAL_NAME
     journal.append(EVENTS[0])
@@ -72,44 +72,44 @@ def test_a_line_that_a_reader_has_seen_stays_when_the_disk_is_full(tmp_path, mon
     seen = list(following)
     for milestone in range(30):
         journal.append(MilestoneReleased(replicate=0, milestone=milestone, runs=("a/0", "b/0")))
-    monkeypatch.setattr(os, "write", lambda *what: (write_some(*what), seen.extend(following))[0])
+    monkeypatch.setattr(os, "write", lambda *arguments: (write_some(*arguments), seen.extend(following))[0])
     with file_size_limit(path.stat().st_size + room), pytest.raises(JournalError) as error:
         journal.close()
     assert list(read(path)) == seen
     assert f" its {counted(len(seen), 'line')} {'is' if len(seen) == 1 else 'are'} intact" in str(error.value)
     assert "is as large as a file may be" in str(error.value)
     assert error.value.exit_code == 2  # no damage
-    again, past = Journal.take_up(tmp_path, list, fixed_clock)
-    complete(again)
-    assert [*seen, *following] == [*past, *EVENTS]
+    reopened, past_events = Journal.take_up(tmp_path, list, fixed_clock)
+    complete(reopened)
+    assert [*seen, *following] == [*past_events, *EVENTS]
 
 
 @pytest.mark.parametrize(
     ("number", "kind", "words"),
     [
-        (errno.ENOSPC, DiskFull, "its 2 lines are intact: free some space, then `esper-ab resume {there}`"),
+        (errno.ENOSPC, DiskFull, "its 2 lines are intact: free some space, then `esper-ab resume {folder}`"),
         (errno.EIO, JournalError, "its 2 lines are intact"),
     ],
 )
-def test_a_torn_tail_that_cannot_be_kept_does_not_belittle_the_lines_before_it(path, monkeypatch, number, kind, words):
+def test_an_error_on_saving_a_torn_tail_counts_the_intact_lines(path, monkeypatch, number, kind, words):
     lines = path.read_bytes().splitlines(keepends=True)
     torn = b"".join(lines[:2]) + lines[2][:10]
     path.write_bytes(torn)
     monkeypatch.setattr(os, "write", failing(number))
-    with pytest.raises(kind, match=f"{re.escape(words.format(there=path.parent))}$"):
+    with pytest.raises(kind, match=f"{re.escape(words.format(folder=path.parent))}$"):
         Journal.take_up(path.parent, list)
     assert path.read_bytes() == torn
-    assert {one.name for one in path.parent.iterdir()} == {".lock", JOURNAL_NAME}
+    assert {file.name for file in path.parent.iterdir()} == {".lock", JOURNAL_NAME}
 
 
 def test_lines_are_stamped_by_the_clock_of_the_machine(tmp_path):
-    before = datetime.now(UTC)
+    started = datetime.now(UTC)
     complete(Journal(tmp_path), EVENTS[:1])
     reading = read(tmp_path / JOURNAL_NAME)
     assert reading.wall_time == ""
     assert list(reading) == EVENTS[:1]
     stamp = datetime.fromisoformat(reading.wall_time)
-    assert before - timedelta(milliseconds=1) <= stamp <= datetime.now(UTC)
+    assert started - timedelta(milliseconds=1) <= stamp <= datetime.now(UTC)
 
 
 @pytest.mark.parametrize(
@@ -123,14 +123,14 @@ def test_lines_are_stamped_by_the_clock_of_the_machine(tmp_path):
         (errno.EIO, JournalError, "cannot write {path}: Input/output error; its 0 lines are intact"),
     ],
 )
-def test_a_journal_that_cannot_be_created_holds_nothing(tmp_path, monkeypatch, number, kind, words):
+def test_a_journal_that_cannot_be_created_holds_no_lock(tmp_path, monkeypatch, number, kind, words):
     monkeypatch.setattr(file_module, "sync_folder", failing(number, times=1))
     with pytest.raises(kind, match=f"^{re.escape(words.format(path=tmp_path / JOURNAL_NAME))}$"):
         Journal(tmp_path)
     Lock(tmp_path).close()
 
 
-def test_every_commit_is_forced_to_the_disk_once(tmp_path, monkeypatch):
+def test_every_commit_syncs_the_file_once(tmp_path, monkeypatch):
     journal = Journal(tmp_path)
     synced = []
     sync = os.fdatasync
@@ -146,7 +146,7 @@ def test_every_commit_is_forced_to_the_disk_once(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("call", ["fdatasync", "fsync"])
-def test_whichever_sync_the_system_has_is_told_of_when_it_fails(tmp_path, monkeypatch, call):
+def test_a_failed_sync_is_reported_with_and_without_fdatasync(tmp_path, monkeypatch, call):
     journal = Journal(tmp_path)
     if call == "fsync":
         monkeypatch.delattr(os, "fdatasync")
@@ -159,16 +159,16 @@ def test_whichever_sync_the_system_has_is_told_of_when_it_fails(tmp_path, monkey
 
 
 @pytest.fixture
-def begun(tmp_path):
-    """A journal to which the first event was told, and which has written nothing."""
+def unwritten(tmp_path):
+    """Return a journal with one appended event that is not yet written, and its path."""
     journal = Journal(tmp_path, fixed_clock)
     journal.append(EVENTS[0])
     return journal, tmp_path / JOURNAL_NAME
 
 
-def test_lines_in_doubt_are_written_anew_although_the_disk_is_full_meanwhile(begun, monkeypatch):
-    """A sync failed, so nothing is known of what it was to write; then there is no room to write it again."""
-    journal, path = begun
+def test_lines_after_a_failed_sync_are_rewritten_once_the_disk_has_room(unwritten, monkeypatch):
+    """After the failed sync the disk is also full for a while."""
+    journal, path = unwritten
     journal.commit()
     committed = path.stat().st_size
     journal.append(EVENTS[1])
@@ -187,8 +187,8 @@ def test_lines_in_doubt_are_written_anew_although_the_disk_is_full_meanwhile(beg
     assert list(read(path)) == EVENTS
 
 
-def test_a_part_of_a_line_that_cannot_be_taken_back_is_cut_off_before_the_next(begun, monkeypatch):
-    journal, path = begun
+def test_a_partial_line_is_truncated_before_the_next_write(unwritten, monkeypatch):
+    journal, path = unwritten
     with monkeypatch.context() as patch, file_size_limit(20):
         patch.setattr(os, "ftruncate", failing(errno.EIO))
         with pytest.raises(JournalError):
@@ -198,16 +198,16 @@ def test_a_part_of_a_line_that_cannot_be_taken_back_is_cut_off_before_the_next(b
     assert list(read(path)) == EVENTS
 
 
-def test_a_journal_changed_by_another_process_is_not_written_to(begun):
-    journal, path = begun
+def test_a_journal_changed_by_other_code_is_not_written_to(unwritten):
+    journal, path = unwritten
     journal.write()
     whole = path.read_bytes()
     path.write_bytes(whole + b"more")
     journal.append(EVENTS[1])
-    who = f"{path} was changed by other code, perhaps a reward function: the file"
+    cause = f"{path} was changed by other code, perhaps a reward function: the file"
     check = f"`esper-ab tidy {path.parent} --check` shows what can be recovered"
-    told = f"{who} has {len(whole) + 4} bytes instead of {len(whole)}; {check}"
-    with pytest.raises(JournalError, match=f"^{re.escape(told)}$"):
+    message = f"{cause} has {len(whole) + 4} bytes instead of {len(whole)}; {check}"
+    with pytest.raises(JournalError, match=f"^{re.escape(message)}$"):
         journal.write()
     assert path.read_bytes() == whole + b"more"
     path.unlink()

@@ -1,4 +1,4 @@
-"""The fold of a journal: what it says of runs in every state, however it is cut, and which journals it refuses."""
+"""The fold of a journal: states of runs and experiment, and journals that it refuses."""
 
 import pytest
 from msgspec import UNSET
@@ -30,33 +30,33 @@ from esper_ab.plan.plan import Block
 
 
 def test_states_follow_the_events_of_one_run():
-    """What is recorded is -1, then 0 once it is warm, then an episode at a time, then one more for the evaluation."""
+    """`recorded` is -1, then 0 after warm-up, then grows by 1 with each episode and with the evaluation."""
     events = one_replicate()
     history = begin(events[0])
-    seen = []
+    states = []
     run = history.runs["shaped/0"]
     recorded = 0
     for event in events[1:]:
         history.add(event)
-        seen += [run.state] if run.state not in seen[-1:] else []
-        about = getattr(event, "run", None) or getattr(getattr(event, "record", None), "run", None)
-        recorded += about == run.ref and not isinstance(event, RunStarted)
+        states += [run.state] if run.state not in states[-1:] else []
+        ref = getattr(event, "run", None) or getattr(getattr(event, "record", None), "run", None)
+        recorded += ref == run.ref and not isinstance(event, RunStarted)
         assert run.recorded == recorded - 1
         assert run.expected == (run.evaluation is None)
-    assert seen == ["planned", "warming up", "training", "evaluating", "finished"]
+    assert states == ["planned", "warming up", "training", "evaluating", "finished"]
     assert run.recorded == run.released == Synthetic().episodes + 1
     assert history.ended.status == "finished"
 
 
-def test_a_release_is_not_taken_back():
-    """A worker that was started again is told of an earlier milestone; what was permitted stays permitted."""
+def test_a_later_release_of_an_earlier_milestone_revokes_nothing():
+    """A restarted worker gets the release of an earlier milestone again; the later one stays valid."""
     history = fold(one_replicate())
     history.add(MilestoneReleased(replicate=0, milestone=1, runs=("shaped/0",)))
     assert history.runs["shaped/0"].released == Synthetic().episodes + 1
 
 
-def test_numbers_alone_are_enough_for_states_and_outcomes():
-    """What a coordinator, a viewer and a tracker fold: they keep no record of a training episode."""
+def test_a_fold_without_records_has_the_same_states_and_outcomes():
+    """Coordinators, viewers and trackers fold without keeping records of training episodes."""
     whole = fold(failed_run())
     numbers = fold(failed_run(), keeps_records=False)
     assert [run.state for run in numbers.runs.values()] == [run.state for run in whole.runs.values()]
@@ -68,12 +68,12 @@ def test_numbers_alone_are_enough_for_states_and_outcomes():
 
 def test_a_repeated_record_counts_once():
     events = one_replicate()
-    twice = [copy for event in events for copy in ([event] * 2 if isinstance(event, EpisodeRecorded) else [event])]
-    assert fold(twice) == fold(events)
+    doubled = [copy for event in events for copy in ([event] * 2 if isinstance(event, EpisodeRecorded) else [event])]
+    assert fold(doubled) == fold(events)
 
 
 @pytest.mark.parametrize(("status", "finished"), [("finished", True), ("failed", False), ("interrupted", False)])
-def test_an_experiment_is_finished_when_its_end_says_so_and_goes_on_by_what_follows(status, finished):
+def test_an_experiment_is_finished_by_its_end_and_continued_by_a_later_event(status, finished):
     events = one_replicate()[:-1]
     history = fold(events[:-1])
     assert not history.finished
@@ -84,7 +84,7 @@ def test_an_experiment_is_finished_when_its_end_says_so_and_goes_on_by_what_foll
     assert history.ended is None
 
 
-def test_a_look_leaves_out_what_its_groups_have_not_started():
+def test_a_look_skips_the_unstarted_runs_of_leaving_groups():
     history = begin(three_groups()[0])
     history.add(RunStarted(run=history.runs["shaped/1"].ref, worker="w0", incarnation=1))
     history.add(LookTaken(replicates=6, decided=(), leaving=("shaped",)))
@@ -94,7 +94,7 @@ def test_a_look_leaves_out_what_its_groups_have_not_started():
     assert history.runs["wait/3"].expected
 
 
-def test_an_extension_adds_runs_and_replaces_the_rule_and_those_who_left_stay_away():
+def test_an_extension_adds_runs_and_replaces_the_design_but_skips_groups_that_left():
     history = begin(planted_effect()[0])
     history.add(LookTaken(replicates=6, decided=(), leaving=("shaped",)))
     history.add(PlanExtended(extension=extend(history.plan, history.design, 6, 2)))
@@ -103,12 +103,12 @@ def test_an_extension_adds_runs_and_replaces_the_rule_and_those_who_left_stay_aw
     assert (history.runs["shaped/7"].state, history.runs["simplified/7"].state) == ("left out", "planned")
 
 
-def test_a_run_is_taken_by_the_worker_that_is_on_its_device():
-    """The time of its first warm-up is kept: a later worker only takes the run up again."""
+def test_a_run_is_assigned_to_the_worker_on_its_device():
+    """A later worker on the device continues the run; its first warm-up time is kept."""
     history = begin(one_replicate()[0])
     run = history.runs["shaped/0"]
-    other = history.runs["simplified/0"]
-    assert (run.ref.device, other.ref.device) == ("cpu:0", "cpu:1")
+    other_run = history.runs["simplified/0"]
+    assert (run.ref.device, other_run.ref.device) == ("cpu:0", "cpu:1")
     first, second, elsewhere = (
         WorkerStarted(worker=name, incarnation=0, device=device, pid=1, uuids=("",), torch_version="2.13")
         for name, device in (("w0", "cpu:0"), ("w2", "cpu:0"), ("w1", "cpu:1"))
@@ -118,7 +118,7 @@ def test_a_run_is_taken_by_the_worker_that_is_on_its_device():
         first,
         RunStarted(run=run.ref, worker="w0", incarnation=0),
         RunReady(run=run.ref, warm_up_s=0.5),
-        RunReady(run=other.ref, warm_up_s=0.1),
+        RunReady(run=other_run.ref, warm_up_s=0.1),
         continued,
         elsewhere,
         second,
@@ -126,21 +126,21 @@ def test_a_run_is_taken_by_the_worker_that_is_on_its_device():
     ):
         history.add(event)
     assert run.taken == [Taken(milestone=0, sitting=0, worker=first), Taken(milestone=3, sitting=1, worker=second)]
-    assert other.taken == [Taken(milestone=0, sitting=0, worker=None)]
+    assert other_run.taken == [Taken(milestone=0, sitting=0, worker=None)]
     assert run.warm_up_s == 0.5
     assert (history.workers, history.continued) == ([first, elsewhere, second], [continued])
     assert history.present == {"cpu:0": second, "cpu:1": elsewhere}
 
 
-def test_checkpoints_are_kept_as_they_come():
+def test_checkpoints_are_kept_in_the_order_of_their_events():
     history = fold(one_replicate())
     run = history.runs["shaped/0"]
-    other = history.runs["simplified/0"]
+    other_run = history.runs["simplified/0"]
     (*_, record) = records_of(run)
     checkpoints = [Checkpoint(milestone=n, file=f"c/{n}.pt", sha256="0" * 64, size_bytes=9) for n in (2, 1)]
     for checkpoint in (*checkpoints, None):
         history.add(EpisodeRecorded(record=record, checkpoint=checkpoint))
-    assert (run.checkpoints, other.checkpoints) == (checkpoints, [])
+    assert (run.checkpoints, other_run.checkpoints) == (checkpoints, [])
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,9 @@ def test_an_incident_changes_the_state_of_its_run(category, lost, failed):
     assert (run.lost, run.failed, run.expected, run.state == "lost") == (lost, failed, not lost, lost)
     assert run.confounders == {"collapsed entropy"}
     assert len(history.incidents) == 3
-    assert not any(other.confounders or other.lost for other in history.runs.values() if other is not run)
+    assert not any(
+        other_run.confounders or other_run.lost for other_run in history.runs.values() if other_run is not run
+    )
 
 
 def test_pauses_for_a_full_disk_are_counted_separately():
@@ -176,14 +178,14 @@ def test_pauses_for_a_full_disk_are_counted_separately():
     assert history.pauses == ("the journal waited 3 s", "shaped/1: waited 4 s")
 
 
-def test_runs_of_a_group_are_in_the_order_of_replicates_wherever_their_blocks_stand():
+def test_runs_of_a_group_are_ordered_by_replicate_in_any_order_of_blocks():
     start = planted_effect()[0]
     blocks = tuple(reversed(start.plan.blocks))
     history = begin(replace(start, plan=replace(start.plan, blocks=blocks)))
     assert [run.ref.name for run in history.of_group("shaped")] == [f"shaped/{replicate}" for replicate in range(6)]
 
 
-# Journals whose lines are intact and which no version of esper_ab writes: each is refused by a text.
+# Journals with intact lines that no version of esper_ab writes: each is refused with a reason.
 
 
 EVENTS = one_replicate()
@@ -193,64 +195,70 @@ REF = PLAN.blocks[0].runs[0].ref
 
 
 def with_ref(part, **change):
-    """The plan or extension, where the reference of its first run is another."""
+    """Return the plan or extension with a changed reference of its first run."""
     block, *blocks = part.blocks
     spec, *specs = block.runs
     changed = replace(block, runs=(replace(spec, ref=replace(spec.ref, **change)), *specs))
     return replace(part, blocks=(changed, *blocks))
 
 
-def comparing(part, a, b):
+def with_contrast(part, a, b):
     return replace(part, design=replace(part.design, comparisons=(Contrast(a=a, b=b),)))
 
 
-# What makes a plan, and just so an extension of it, one that cannot be.
+# Changes that make a plan or an extension impossible, and the refusals.
 WRONG_PLANS = [
     (lambda part: replace(part, blocks=()), "the plan trains no group"),
     (lambda part: replace(part, blocks=(Block(replicate=1, runs=()),)), "the plan trains no group"),
-    (lambda part: comparing(part, "sparse", "shaped"), "the plan compares 'sparse', which is not one of its groups"),
-    (lambda part: comparing(part, "shaped", "sparse"), "the plan compares 'sparse', which is not one of its groups"),
+    (
+        lambda part: with_contrast(part, "sparse", "shaped"),
+        "the plan compares 'sparse', which is not one of its groups",
+    ),
+    (
+        lambda part: with_contrast(part, "shaped", "sparse"),
+        "the plan compares 'sparse', which is not one of its groups",
+    ),
     (lambda part: with_ref(part, group_id="sparse"), "the plan trains 'sparse', which is not one of its groups"),
     (lambda part: with_ref(part, device="cpu:9"), "the plan trains on 'cpu:9', which is not one of its devices"),
 ]
 
 
-def evaluated(run=REF, **change):
-    """An evaluation whose last environment is another."""
+def evaluation_event(run=REF, **change):
+    """Return an evaluation with changes in its last environment."""
     record = next(event.record for event in EVENTS if isinstance(event, RunEvaluated))
-    *others, last = record.episodes
+    *first_episodes, last = record.episodes
     changed = replace(last, result=replace(last.result, **change))
-    return RunEvaluated(record=replace(record, run=run, episodes=(*others, changed)))
+    return RunEvaluated(record=replace(record, run=run, episodes=(*first_episodes, changed)))
 
 
-def recorded(run=REF, **change):
+def episode_event(run=REF, **change):
     record = next(event.record for event in EVENTS if isinstance(event, EpisodeRecorded))
-    *others, last = record.envs
-    return EpisodeRecorded(record=replace(record, run=run, envs=(*others, replace(last, **change))))
+    *first_envs, last = record.envs
+    return EpisodeRecorded(record=replace(record, run=run, envs=(*first_envs, replace(last, **change))))
 
 
-def of_run(name, category="restart"):
+def incident_of(name, category="restart"):
     return Incident(category=category, run_name=name, detail="")
 
 
 NOBODY = replace(REF, name="shaped/99")
 UNPLANNED = "run 'shaped/99' is not in the plan"
 NONE = "run '' is not in the plan"
-REVERSED = dict(reversed(evaluated().record.episodes[0].result.measures.items()))
+REVERSED = dict(reversed(evaluation_event().record.episodes[0].result.measures.items()))
 OTHER_MEASURES = "of shaped/0 has other measures than its plan"
 AFTER_THE_START = [
     (EVENTS[0], "the experiment starts a second time"),
     (RunStarted(run=NOBODY, worker="w0", incarnation=0), UNPLANNED),
     (RunReady(run=NOBODY, warm_up_s=0.1), UNPLANNED),
-    (recorded(NOBODY), UNPLANNED),
-    (evaluated(NOBODY), UNPLANNED),
+    (episode_event(NOBODY), UNPLANNED),
+    (evaluation_event(NOBODY), UNPLANNED),
     (MilestoneReleased(replicate=0, milestone=0, runs=("shaped/0", "shaped/99")), UNPLANNED),
-    (of_run("shaped/99"), UNPLANNED),
-    *((of_run("", why), NONE) for why in ("ppo_pathology", "dropped_pair", "cancelled")),
-    (recorded(measures={"speed": 1.0}), f"episode 0 {OTHER_MEASURES}"),
-    (recorded(measures=REVERSED), f"episode 0 {OTHER_MEASURES}"),
-    (evaluated(measures=REVERSED), f"the evaluation {OTHER_MEASURES}"),
-    (evaluated(outcome=None), "the evaluation of shaped/0 has an environment without an outcome"),
+    (incident_of("shaped/99"), UNPLANNED),
+    *((incident_of("", why), NONE) for why in ("ppo_pathology", "dropped_pair", "cancelled")),
+    (episode_event(measures={"speed": 1.0}), f"episode 0 {OTHER_MEASURES}"),
+    (episode_event(measures=REVERSED), f"episode 0 {OTHER_MEASURES}"),
+    (evaluation_event(measures=REVERSED), f"the evaluation {OTHER_MEASURES}"),
+    (evaluation_event(outcome=None), "the evaluation of shaped/0 has an environment without an outcome"),
     *((PlanExtended(extension=change(EXTENSION)), text) for change, text in WRONG_PLANS),
 ]
 REFUSED = [
@@ -261,13 +269,13 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("events", "text"), REFUSED)
-def test_a_journal_that_cannot_be_is_refused(events, text):
+def test_a_journal_with_an_impossible_event_is_refused(events, text):
     with pytest.raises(Inconsistent) as refused:
         fold(events)
     assert str(refused.value) == text
 
 
-def test_the_line_that_does_not_fit_is_named(tmp_path):
+def test_an_error_names_the_line_of_the_impossible_event(tmp_path):
     event, text = AFTER_THE_START[0]
     with pytest.raises(JournalError) as refused:
         load(write(tmp_path / "run", [*EVENTS[:5], event, *EVENTS[5:]]))

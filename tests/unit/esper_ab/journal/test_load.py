@@ -1,4 +1,4 @@
-"""Loading and following a journal: its records stay in the file."""
+"""A loaded journal leaves its records in the file."""
 
 import pytest
 from support.journals.ready_journals import failed_run, one_replicate, records_of, three_groups, write
@@ -11,7 +11,7 @@ from esper_ab.journal.lock import JOURNAL_NAME
 
 
 @pytest.mark.parametrize("events", [one_replicate, three_groups, failed_run])
-def test_what_is_loaded_is_the_fold_of_the_events_and_its_records_are_in_the_file(tmp_path, events):
+def test_loading_equals_folding_the_events(tmp_path, events):
     loaded = load(write(tmp_path / "run", events()))
     folded = fold(events())
     assert (loaded.lines, loaded.torn_bytes) == (len(events()), 0)
@@ -24,7 +24,7 @@ def test_what_is_loaded_is_the_fold_of_the_events_and_its_records_are_in_the_fil
         assert records_of(loaded.history.runs[name]) == records_of(run)
 
 
-def test_a_torn_tail_is_counted_and_excuses_no_damage_before_it(tmp_path):
+def test_a_torn_tail_is_counted_and_hides_no_earlier_damage(tmp_path):
     experiment_dir = write(tmp_path / "run", one_replicate())
     path = experiment_dir / JOURNAL_NAME
     data = path.read_bytes()
@@ -33,9 +33,9 @@ def test_a_torn_tail_is_counted_and_excuses_no_damage_before_it(tmp_path):
     loaded = load(experiment_dir)
     assert (loaded.lines, loaded.torn_bytes) == (len(whole), len(last) - 5)
     assert loaded.history == fold(one_replicate()[:-1])
-    at = data.rindex(b'"kind":"episode"', 0, data.rindex(b'"kind":"episode"'))
-    path.write_bytes(data[:at] + b'"kind":"Episode"' + data[at + 16 : -50])
-    number = data[:at].count(b"\n") + 1
+    offset = data.rindex(b'"kind":"episode"', 0, data.rindex(b'"kind":"episode"'))
+    path.write_bytes(data[:offset] + b'"kind":"Episode"' + data[offset + 16 : -50])
+    number = data[:offset].count(b"\n") + 1
     with pytest.raises(JournalError, match=f"line {number}: its CRC does not match its contents"):
         load(experiment_dir)
 

@@ -1,6 +1,6 @@
-"""Who writes to an experiment directory: one holder, who is named; nobody else gets in, and nobody is locked out.
+"""The lock of an experiment directory: one named holder; no second writer gets in, and no reader locks it out.
 
-What else keeps a writer out, and what does not: locks on any part of the journal, links, and foreign systems.
+Locks of other programs on the journal keep a writer out; links and systems without some locks are handled, too.
 """
 
 import errno
@@ -34,7 +34,7 @@ def take_up(folder):
 
 
 def is_held_here(folder):
-    """This process is named as its holder, and nobody else gets in."""
+    """Check that this process is named as the holder and that a second lock is refused."""
     assert holder(folder).pid == os.getpid()
     with pytest.raises(UsageError, match=rf"in use by process {os.getpid()} on \S+ since \S+;"):
         Lock(folder)
@@ -42,24 +42,24 @@ def is_held_here(folder):
 
 
 def test_a_second_coordinator_is_refused_before_it_writes(path, journal_bytes):
-    """The tail that it would cut off is what the first one is writing."""
+    """It must not cut off a line that the first coordinator is writing."""
     path.write_bytes(journal_bytes[:-10])
     lock = Lock(path.parent)
     with pytest.raises(UsageError, match=rf"in use by process {os.getpid()} on \S+ since \S+;"):
         take_up(path.parent)
     lock.close()
     assert path.read_bytes() == journal_bytes[:-10]
-    assert sorted(one.name for one in path.parent.iterdir()) == [".lock", JOURNAL_NAME]
+    assert sorted(file.name for file in path.parent.iterdir()) == [".lock", JOURNAL_NAME]
 
 
-def test_no_flipped_bit_of_a_held_lock_lets_anybody_in_or_names_another_process(tmp_path):
-    """`stop` sends a signal to the process that is named, if it has the start time that is named."""
+def test_a_flipped_bit_in_a_held_lock_admits_no_writer_and_names_no_process(tmp_path):
+    """`stop` signals the named process if its start time matches, so a damaged line must name none."""
     journal = Journal(tmp_path)
     path = tmp_path / LOCK_NAME
     whole = path.read_bytes()
-    for at in range(8 * len(whole)):
+    for bit in range(8 * len(whole)):
         flipped = bytearray(whole)
-        flipped[at // 8] ^= 1 << at % 8
+        flipped[bit // 8] ^= 1 << bit % 8
         path.write_bytes(flipped)
         assert str(holder(tmp_path)) == "another process"
     with pytest.raises(UsageError, match="in use by"):
@@ -71,7 +71,7 @@ WITHOUT_NAME = r"is in use by another process, whose \.lock was removed; wait fo
 
 
 def test_a_removed_lock_file_does_not_release_the_lock(tmp_path):
-    """Whoever tidies up during a run, or believes that the file is stale, locks another file of that name."""
+    """A user who removes a file that looks stale makes the next process lock a new file of that name."""
     journal = Journal(tmp_path, fixed_clock)
     journal.append(EVENTS[0])
     journal.commit()
@@ -84,16 +84,16 @@ def test_a_removed_lock_file_does_not_release_the_lock(tmp_path):
         assert str(holder(tmp_path)) == "another process"
     complete(journal, EVENTS[1:])
     assert holder(tmp_path) is None
-    again, events = take_up(tmp_path)
+    reopened, events = take_up(tmp_path)
     assert events == EVENTS
     (tmp_path / LOCK_NAME).unlink()
     with pytest.raises(UsageError, match=WITHOUT_NAME):
         take_up(tmp_path)
-    again.close()
+    reopened.close()
 
 
-def test_a_lock_file_that_is_removed_while_it_is_being_locked_is_no_lock(tmp_path, monkeypatch):
-    """Two may each hold the lock of a file of that name; only one of these is still called so."""
+def test_a_lock_file_removed_while_being_locked_is_locked_anew(tmp_path, monkeypatch):
+    """Two processes may lock two files of this name, of which only one is still in the directory."""
     flock = fcntl.flock
     removed = []
 
@@ -126,8 +126,8 @@ def test_a_user_with_read_access_cannot_lock_the_writer_out(path):
 LINE = '{{"pid":{pid},"host":"{host}","started":{started},"since":"2026-01-01T00:00:00+00:00"}}\n'
 
 
-def locked_by_a_reader(folder, mode, **named):
-    """A `.lock` of that mode, naming a process, locked by somebody who may only read it."""
+def lock_as_a_reader(folder, mode, **named):
+    """Write a `.lock` with this mode that names a process, and lock it through a read-only descriptor."""
     path = folder / LOCK_NAME
     own = LINE.format(**{"host": socket.gethostname(), "pid": 2**22 + 7, "started": 1, **named}).encode().rstrip(b"\n")
     path.write_bytes(b"%b %08x\n" % (own, zlib.crc32(own)))
@@ -138,8 +138,8 @@ def locked_by_a_reader(folder, mode, **named):
 
 
 def test_a_reader_of_an_old_lock_file_cannot_lock_the_owner_out(path):
-    """As a directory that was copied or unpacked has it: its `.lock` names a process that is long gone."""
-    with locked_by_a_reader(path.parent, 0o644) as reader:
+    """The `.lock` of a copied or unpacked directory names a process that has exited."""
+    with lock_as_a_reader(path.parent, 0o644) as reader:
         assert holder(path.parent) is None, "nobody carries it out"
         journal, events = take_up(path.parent)
         assert events == EVENTS
@@ -158,15 +158,15 @@ def test_a_reader_of_an_old_lock_file_cannot_lock_the_owner_out(path):
     ],
     ids=["only ours", "elsewhere", "alive"],
 )
-def test_a_lock_that_may_be_a_holders_counts(path, mode, named, words):
-    with locked_by_a_reader(path.parent, mode, **named), pytest.raises(UsageError, match=f"in use by .*{words}"):
+def test_a_lock_that_may_belong_to_a_holder_is_respected(path, mode, named, words):
+    with lock_as_a_reader(path.parent, mode, **named), pytest.raises(UsageError, match=f"in use by .*{words}"):
         Lock(path.parent)
     Lock(path.parent).close()
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
 def test_another_user_sees_that_an_experiment_is_running():
-    """Without being able to open .lock, which says by whom."""
+    """That user cannot open .lock, so the holder is not named."""
     ask = (
         "import os, sys, pathlib; from esper_ab.journal.lock import holder\n"
         "os.setgid(65534), os.setuid(65534); print(holder(pathlib.Path(sys.argv[1])))"
@@ -174,13 +174,13 @@ def test_another_user_sees_that_an_experiment_is_running():
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         Path(folder).chmod(0o755)
 
-        def asked():
+        def ask_as_nobody():
             return subprocess.check_output([sys.executable, "-c", ask, folder], text=True).strip()
 
         journal = Journal(Path(folder), fixed_clock)
-        assert asked() == "another process"
+        assert ask_as_nobody() == "another process"
         journal.close()
-        assert asked() == "None"
+        assert ask_as_nobody() == "None"
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_another_user_sees_that_an_experiment_is_running():
         ("fcntl", errno.ENOLCK, UsageError, "events.jsonl: No locks available"),
     ],
 )
-def test_what_cannot_be_locked_is_named(tmp_path, monkeypatch, call, number, kind, words):
+def test_an_error_names_the_file_that_cannot_be_locked(tmp_path, monkeypatch, call, number, kind, words):
     monkeypatch.setattr(os if call == "pwrite" else fcntl, call, failing(number))
     with pytest.raises(kind) as refused:
         Journal(tmp_path)
@@ -207,13 +207,13 @@ def test_a_file_system_without_locks_reports_no_holder(path, monkeypatch):
 
 
 def write_lock(start, length):
-    """Of these bytes; 0: to the end of the file, wherever that will be."""
+    """Pack a write lock of these bytes; length 0 means to the end of the file, however it grows."""
     return struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, start, length, 0)
 
 
 @pytest.mark.parametrize(("start", "length"), [(0, 0), (0, 1), (1, 1), (1, 0), (40, 5), (1 << 20, 1), (1 << 20, 0)])
-def test_whoever_writes_to_any_part_of_the_journal_keeps_others_out(path, start, length):
-    """Another program, also behind its present end, where the next line comes."""
+def test_a_write_lock_on_any_part_of_the_journal_keeps_other_writers_out(path, start, length):
+    """The locked part may be behind the end of the file, where the next line goes."""
     with path.open("r+b") as file:
         fcntl.fcntl(file, fcntl.F_OFD_SETLK, write_lock(start, length))
         assert holder(path.parent) == UNNAMED
@@ -224,16 +224,16 @@ def test_whoever_writes_to_any_part_of_the_journal_keeps_others_out(path, start,
 
 
 def test_the_holder_locks_the_whole_journal(tmp_path):
-    """So that another program that asks for a part of it finds it taken."""
+    """Another program that asks for a lock on a part of it is refused."""
     journal = Journal(tmp_path)
     with (tmp_path / JOURNAL_NAME).open("r+b") as file:
         for start, length in ((0, 1), (1, 1), (1 << 20, 1), (1 << 20, 0)):
-            found = struct.unpack("hhqqi4x", fcntl.fcntl(file, fcntl.F_OFD_GETLK, write_lock(start, length)))
-            assert found[:4] == (fcntl.F_WRLCK, os.SEEK_SET, 0, 0)
+            conflicting = struct.unpack("hhqqi4x", fcntl.fcntl(file, fcntl.F_OFD_GETLK, write_lock(start, length)))
+            assert conflicting[:4] == (fcntl.F_WRLCK, os.SEEK_SET, 0, 0)
     journal.close()
 
 
-def descriptors():
+def count_descriptors():
     return len([*Path("/proc/self/fd").iterdir()])
 
 
@@ -244,20 +244,20 @@ def descriptors():
         (JOURNAL_NAME, "replace it with the journal itself; nothing is written through links"),
     ],
 )
-def test_a_symbolic_link_is_not_written_through(path, tmp_path_factory, name, remedy):
+def test_nothing_is_written_through_a_symbolic_link(path, tmp_path_factory, name, remedy):
     folder = path.parent
     elsewhere = tmp_path_factory.mktemp("elsewhere") / name
     (folder / name).touch()
     (folder / name).rename(elsewhere)
     (folder / name).symlink_to(elsewhere)
-    before = descriptors()
-    there = elsewhere.read_bytes()
+    open_before = count_descriptors()
+    contents = elsewhere.read_bytes()
     for take in (Lock, take_up):
         with pytest.raises(UsageError) as refused:
             take(folder)
         assert str(refused.value) == f"{folder / name} is a symbolic link: {remedy}"
-    assert elsewhere.read_bytes() == there
-    assert descriptors() == before
+    assert elsewhere.read_bytes() == contents
+    assert count_descriptors() == open_before
     assert holder(folder) is None, "nobody has it"
 
 
@@ -269,21 +269,21 @@ def test_a_folder_at_the_path_of_the_journal_is_reported(tmp_path):
 
 
 def test_no_descriptor_is_left_open(tmp_path, journal_bytes):
-    """Not by a journal that was closed, nor by one that was refused, nor by asking."""
+    """Closed journals, refused journals and `holder` leave none open."""
     used = tmp_path / "used"
     free = tmp_path / "free"
     damaged = tmp_path / "damaged"
     for folder in (used, free, damaged):
         folder.mkdir()
     (damaged / JOURNAL_NAME).write_bytes(b"x" + journal_bytes[1:])
-    before = descriptors()
+    open_before = count_descriptors()
     journal = Journal(used)
-    assert descriptors() == before + 3
+    assert count_descriptors() == open_before + 3
     for take in (Lock, Journal, take_up):
         with pytest.raises(UsageError, match="in use by"):
             take(used)
     assert holder(used) is not None
-    assert descriptors() == before + 3
+    assert count_descriptors() == open_before + 3
     journal.close()
     assert holder(used) is None
     with pytest.raises(UsageError, match="choose another name"):
@@ -292,34 +292,34 @@ def test_no_descriptor_is_left_open(tmp_path, journal_bytes):
         take_up(damaged)
     for _ in range(2):
         Lock(free).close()
-    assert descriptors() == before
+    assert count_descriptors() == open_before
 
 
-def test_closing_again_changes_nothing(tmp_path):
+def test_closing_a_lock_twice_releases_no_later_lock(tmp_path):
     lock = Lock(tmp_path)
     lock.close()
-    other = Lock(tmp_path)
+    second = Lock(tmp_path)
     lock.close()
     assert is_held_here(tmp_path)
-    other.close()
+    second.close()
 
 
-def test_the_line_of_a_holder_says_who_it_is(tmp_path, monkeypatch):
+def test_the_lock_file_names_process_host_and_cluster_job(tmp_path, monkeypatch):
     monkeypatch.setenv("SLURM_JOB_ID", "4711")
     monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", json.dumps({"metadata": {"job_submission_id": "raysubmit_7"}}))
     (tmp_path / LOCK_NAME).write_bytes(b"x" * 1000)  # an older and longer line
     lock = Lock(tmp_path)
-    found = holder(tmp_path)
+    named = holder(tmp_path)
     lock.close()
-    assert (found.host, found.started) == (socket.gethostname(), process_started(os.getpid()))
-    assert (found.slurm_job, found.ray_job) == ("4711", "raysubmit_7")
-    assert str(found) == f"process {os.getpid()} on {socket.gethostname()} since {found.since}"
+    assert (named.host, named.started) == (socket.gethostname(), process_started(os.getpid()))
+    assert (named.slurm_job, named.ray_job) == ("4711", "raysubmit_7")
+    assert str(named) == f"process {os.getpid()} on {socket.gethostname()} since {named.since}"
     assert str(UNNAMED) == "another process"
     assert len((tmp_path / LOCK_NAME).read_bytes().splitlines()) == 1
 
 
 @pytest.mark.parametrize(
-    ("told", "job"),
+    ("config", "job"),
     [
         ('{"metadata": {"job_submission_id": "raysubmit_7"}}', "raysubmit_7"),
         ('{"metadata": {}}', ""),
@@ -331,8 +331,8 @@ def test_the_line_of_a_holder_says_who_it_is(tmp_path, monkeypatch):
         ("\udcff", ""),
     ],
 )
-def test_what_ray_tells_of_a_job_is_its_number_or_nothing(told, job):
-    assert ray_job(told) == job
+def test_the_ray_job_is_its_submission_id_or_empty(config, job):
+    assert ray_job(config) == job
 
 
 @pytest.mark.parametrize(
@@ -347,8 +347,8 @@ def test_what_ray_tells_of_a_job_is_its_number_or_nothing(told, job):
         *(b"%b %08x\n" % (own, zlib.crc32(own)) for own in (b"{}", b"\xff", b'{"pid":"1"}', b"")),
     ],
 )
-def test_a_line_that_names_nobody_names_nobody(tmp_path, line):
-    """Its holder has not written it yet, or something has damaged it."""
+def test_a_lock_without_a_readable_holder_is_refused_without_a_name(tmp_path, line):
+    """The holder has not written its line yet, or the line is damaged."""
     lock = Lock(tmp_path)
     (tmp_path / LOCK_NAME).write_bytes(line)
     assert holder(tmp_path) is None, "without a journal nobody is seen behind a lock that names nobody"
@@ -357,7 +357,7 @@ def test_a_line_that_names_nobody_names_nobody(tmp_path, line):
     lock.close()
 
 
-def test_a_system_without_such_locks_has_the_other_one(tmp_path, monkeypatch):
+def test_the_lock_works_without_open_file_description_locks(tmp_path, monkeypatch):
     monkeypatch.delattr(fcntl, "F_OFD_SETLK")
     monkeypatch.delattr(fcntl, "F_OFD_GETLK")
     journal = Journal(tmp_path)

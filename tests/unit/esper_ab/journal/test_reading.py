@@ -1,4 +1,4 @@
-"""Nothing damaged is ever read as an event; an error names the line, and what is intact."""
+"""A damaged line is never read as an event; the error names the line and the number of intact ones."""
 
 import json
 import zlib
@@ -17,28 +17,28 @@ from esper_ab.journal.reading import OtherVersion, Reading, read
 from esper_ab.journal.tail import follow
 
 
-def test_an_intact_line_of_another_journal_is_not_read_in_its_place(path, tmp_path_factory):
-    """Its number and its CRC are right, and what it says comes after another line."""
+def test_an_intact_line_of_another_journal_is_refused(path, tmp_path_factory):
+    """Its number and CRC are right, but it follows another line."""
     released = MilestoneReleased(replicate=1, milestone=0, runs=("a/1",))
-    other = write(tmp_path_factory.mktemp("other"), [released, *EVENTS[1:]])
-    first, *rest = other.read_bytes().splitlines(keepends=True)
-    path.write_bytes(path.read_bytes().splitlines(keepends=True)[0] + b"".join(rest))
+    other_journal = write(tmp_path_factory.mktemp("other"), [released, *EVENTS[1:]])
+    first, *later_lines = other_journal.read_bytes().splitlines(keepends=True)
+    path.write_bytes(path.read_bytes().splitlines(keepends=True)[0] + b"".join(later_lines))
     reading = read(path)
     assert next(reading) == EVENTS[0]
     with pytest.raises(JournalError, match=f"line 2: it is line n=1 after {json.loads(first)['crc']}; expected n=1"):
         next(reading)
 
 
-def test_a_journal_of_zero_bytes_is_damaged_and_not_empty(path):
-    """As a power cut may leave it: of its old length."""
+def test_a_journal_of_zero_bytes_is_damaged(path):
+    """A power cut may leave a file of the old length filled with zeros."""
     path.write_bytes(b"\0" * path.stat().st_size)
     with pytest.raises(JournalError, match="line 1: it contains zero bytes, as after a power cut"):
         next(read(path))
 
 
 @pytest.mark.parametrize("reader", [read, follow])
-def test_a_line_without_end_is_damage_and_is_not_read_to_its_end(path, monkeypatch, reader):
-    """As in a sparse file, which may be longer than the memory, and takes no room in an archive."""
+def test_an_endless_line_is_damage_and_is_not_read_to_its_end(path, monkeypatch, reader):
+    """A sparse file may be larger than the memory and small in an archive."""
     longest = max(map(len, path.read_bytes().splitlines(keepends=True)))
     for module in (reading_module, tail_module):
         monkeypatch.setattr(module, "LONGEST_LINE_BYTES", longest)
@@ -50,17 +50,17 @@ def test_a_line_without_end_is_damage_and_is_not_read_to_its_end(path, monkeypat
 
 
 def test_a_flipped_bit_is_never_read_as_an_event(path, journal_bytes):
-    """Not even in the last newline: all of its line is there."""
-    for at in range(len(journal_bytes)):
+    """Nor is one in the last newline, before which the line is whole."""
+    for offset in range(len(journal_bytes)):
         damaged = bytearray(journal_bytes)
-        damaged[at] ^= 1 << (at % 8)
+        damaged[offset] ^= 1 << (offset % 8)
         path.write_bytes(damaged)
-        with pytest.raises(JournalError, match=f"line {1 + journal_bytes[:at].count(10)}:"):
+        with pytest.raises(JournalError, match=f"line {1 + journal_bytes[:offset].count(10)}:"):
             list(read(path))
 
 
 @given(st.lists(st.integers(0, len(EVENTS) - 1), min_size=1, max_size=len(EVENTS) + 2))
-def test_lines_moved_removed_or_repeated_are_noticed(tmp_path_factory, chosen):
+def test_moved_removed_and_repeated_lines_are_refused(tmp_path_factory, chosen):
     path = write(tmp_path_factory.mktemp("moved"))
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[i] for i in chosen))
@@ -71,7 +71,7 @@ def test_lines_moved_removed_or_repeated_are_noticed(tmp_path_factory, chosen):
             list(read(path))
 
 
-def test_a_reading_tells_how_far_it_is(path, journal_bytes):
+def test_a_reading_counts_lines_and_intact_and_torn_bytes(path, journal_bytes):
     path.write_bytes(journal_bytes + b"torn")
     reading = read(path)
     lines = journal_bytes.splitlines(keepends=True)
@@ -90,9 +90,9 @@ def test_damage_is_reported_with_the_number_of_intact_lines(path, damaged):
     lines = path.read_bytes().splitlines(keepends=True)
     lines[damaged] = lines[damaged].replace(b'"event":', b'"event" :')
     path.write_bytes(b"".join(lines))
-    with pytest.raises(JournalError) as told:
+    with pytest.raises(JournalError) as error:
         list(read(path))
-    assert str(told.value) == (
+    assert str(error.value) == (
         f"{path}, line {damaged + 1}: its CRC does not match its contents; the {damaged} before it are intact; "
         f"`esper-ab tidy {path.parent} --check` shows what can be recovered"
     )
@@ -112,6 +112,6 @@ def test_damage_is_reported_with_the_number_of_intact_lines(path, damaged):
 def test_an_unknown_event_is_refused_in_one_line(tmp_path, event, words):
     body = b'{"n":0,"prev":"00000000","t":"2026-01-31T10:15:00.123+00:00","event":%b' % event
     line = b'%b,"crc":"%08x"}\n' % (body, zlib.crc32(body))
-    with pytest.raises(OtherVersion, match=words) as told:
+    with pytest.raises(OtherVersion, match=words) as error:
         next(Reading(tmp_path / JOURNAL_NAME, iter([line])))
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(error.value)

@@ -1,4 +1,4 @@
-"""Follow a journal that is being written: first the events in it, and later those that are appended."""
+"""A followed journal yields its events, and later those that are appended."""
 
 import pytest
 from hypothesis import given
@@ -12,26 +12,26 @@ from esper_ab.journal.tail import follow
 
 
 @given(data=st.data())
-def test_a_followed_journal_is_the_same_however_it_grows(tmp_path_factory, journal_bytes, data):
-    """Cut anywhere, also within a line, and completed or taken back and written again, as its writer may."""
+def test_following_a_growing_journal_yields_every_event_once(tmp_path_factory, journal_bytes, data):
+    """A write may end within a line, and the writer may complete it or take it back and write it again."""
     path = tmp_path_factory.mktemp("journal") / JOURNAL_NAME
-    seen = []
+    events = []
     path.write_bytes(b"")
     cuts = sorted(data.draw(st.lists(st.integers(0, len(journal_bytes)), max_size=6)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(load_module, "_CHUNK_BYTES", data.draw(st.sampled_from([1, 7, 100, 1 << 20])))
         following = follow(path)
         for cut in [*cuts, len(journal_bytes)]:
-            there = journal_bytes[:cut]
-            intact = there.rfind(b"\n") + 1
-            lines = there.count(b"\n")
-            if data.draw(st.booleans()):  # a write that failed half-way, seen and then taken back
-                path.write_bytes(there[:intact] + b'{"n":0,"half')
-                seen.extend(following)
-            path.write_bytes(there)
-            seen.extend(following)
-            assert (len(seen), following.lines, following.intact_bytes) == (lines, lines, intact)
-    assert seen == EVENTS
+            written = journal_bytes[:cut]
+            intact = written.rfind(b"\n") + 1
+            lines = written.count(b"\n")
+            if data.draw(st.booleans()):  # a reader sees a write that failed half-way and was then taken back
+                path.write_bytes(written[:intact] + b'{"n":0,"half')
+                events.extend(following)
+            path.write_bytes(written)
+            events.extend(following)
+            assert (len(events), following.lines, following.intact_bytes) == (lines, lines, intact)
+    assert events == EVENTS
     assert list(following) == []
 
 

@@ -1,4 +1,4 @@
-"""An unfinished end of a journal is kept in a file of its own before the journal is cut off."""
+"""An unfinished end of a journal is saved in a file before the journal is truncated."""
 
 import os
 from pathlib import Path
@@ -13,26 +13,26 @@ def test_a_torn_tail_is_saved_before_the_journal_is_truncated(path, monkeypatch,
     synced = []
     folder = path.parent
 
-    def note(descriptor: int) -> None:
+    def record_sync(descriptor: int) -> None:
         sync(descriptor)
         synced.append((Path(f"/proc/self/fd/{descriptor}").resolve(), path.stat().st_size))
 
-    monkeypatch.setattr(os, "fsync", note)
+    monkeypatch.setattr(os, "fsync", record_sync)
     monkeypatch.setattr(torn_tail, "sync_folder", lambda folder: synced.append((folder, path.stat().st_size)))
-    kept = cut_off(folder, 100, 0)
+    saved = cut_off(folder, 100, 0)
     whole = len(journal_bytes)
-    assert synced == [(kept, whole), (folder, whole), (path, 100)]
-    assert (path.read_bytes(), kept.read_bytes()) == (journal_bytes[:100], journal_bytes[100:])
+    assert synced == [(saved, whole), (folder, whole), (path, 100)]
+    assert (path.read_bytes(), saved.read_bytes()) == (journal_bytes[:100], journal_bytes[100:])
 
 
-def test_every_tail_that_is_cut_off_has_a_file_of_its_own(path, monkeypatch, journal_bytes):
+def test_every_torn_tail_is_saved_in_its_own_file(path, monkeypatch, journal_bytes):
     monkeypatch.setattr(torn_tail, "_COPY_BYTES", 7)
-    kept = [cut_off(path.parent, at, lines) for at, lines in ((300, 1), (200, 0), (100, 0), (50, 0))]
-    assert [one.name.removeprefix(JOURNAL_NAME) for one in kept] == [".torn-1", ".torn-0", ".torn-0.1", ".torn-0.2"]
-    assert [one.read_bytes() for one in kept] == [
+    saved = [cut_off(path.parent, offset, lines) for offset, lines in ((300, 1), (200, 0), (100, 0), (50, 0))]
+    assert [file.name.removeprefix(JOURNAL_NAME) for file in saved] == [".torn-1", ".torn-0", ".torn-0.1", ".torn-0.2"]
+    assert [file.read_bytes() for file in saved] == [
         journal_bytes[300:],
         journal_bytes[200:300],
         journal_bytes[100:200],
         journal_bytes[50:100],
     ]
-    assert {one.stat().st_mode & 0o133 for one in kept} == {0}
+    assert {file.stat().st_mode & 0o133 for file in saved} == {0}

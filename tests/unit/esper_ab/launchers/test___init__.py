@@ -1,4 +1,4 @@
-"""A lane stands for devices that are there now, of the kind that was planned, on one node; anything else is refused."""
+"""A lane is bound to devices of this machine, of the planned kind and on one node; anything else is refused."""
 
 import pytest
 from support.plans.worker_orders import order
@@ -16,37 +16,37 @@ def lane(*devices):
 
 
 def launcher(kind, title, *nodes):
-    """Of one device of that kind on each of these nodes."""
-    made = LocalLauncher()
-    made.use(
+    """Return a local launcher that uses one device of this kind on each of these nodes."""
+    local_launcher = LocalLauncher()
+    local_launcher.use(
         [
             Device(name=f"{kind}:{place}", title=title, uuid=f"GPU-now-{place}", memory_bytes=1, node=node)
             for place, node in enumerate(nodes)
         ]
     )
-    return made
+    return local_launcher
 
 
-def test_a_lane_is_bound_to_the_devices_that_are_there_now():
-    made = launcher("cuda", "H200", "n1", "n2", "n2")
-    made.check_lanes([lane("cuda:0"), lane("cuda:1", "cuda:2")])
-    bound = made.bound(order(lane=lane("cuda:1", "cuda:2")))
+def test_a_lane_is_bound_to_the_devices_of_this_machine():
+    local_launcher = launcher("cuda", "H200", "n1", "n2", "n2")
+    local_launcher.check_lanes([lane("cuda:0"), lane("cuda:1", "cuda:2")])
+    bound = local_launcher.bound(order(lane=lane("cuda:1", "cuda:2")))
     assert (bound.node, bound.lane.uuids) == ("n2", ("GPU-now-1", "GPU-now-2"))
     assert bound.lane.name == "cuda:1+cuda:2"
 
 
-def test_without_devices_a_lane_is_what_its_plan_says():
-    made = LocalLauncher()
-    made.check_lanes([lane("cuda:7")])
-    assert made.bound(order(lane=lane("cuda:7"))) == order(lane=lane("cuda:7"))
+def test_a_launcher_without_devices_keeps_the_lane_of_the_plan():
+    local_launcher = LocalLauncher()
+    local_launcher.check_lanes([lane("cuda:7")])
+    assert local_launcher.bound(order(lane=lane("cuda:7"))) == order(lane=lane("cuda:7"))
 
 
-def test_lanes_on_the_cpu_may_be_more_than_the_cores_of_one_machine_and_not_than_those_of_nodes():
-    made = launcher("cpu", "", "n1", "n2")
+def test_cpu_lanes_may_exceed_the_cores_of_one_machine_but_not_those_of_nodes():
+    local_launcher = launcher("cpu", "", "n1", "n2")
     three = [lane(f"cpu:{place}") for place in range(3)]
-    made.check_lanes(three)
-    made.nodes = (Node(name="n1", cores=1), Node(name="n2", cores=1))
+    local_launcher.check_lanes(three)
+    local_launcher.nodes = (Node(name="n1", cores=1), Node(name="n2", cores=1))
     with pytest.raises(UsageError, match=r"on cpu:2: there is no cpu:2 now, only cpu:0 to cpu:1; use as many"):
-        made.check_lanes(three)
+        local_launcher.check_lanes(three)
     with pytest.raises(UsageError, match=r"on cuda:0: there is no cuda:0 now, nor any other of its kind"):
-        made.check_lanes([lane("cuda:0")])
+        local_launcher.check_lanes([lane("cuda:0")])

@@ -1,4 +1,4 @@
-"""What lanes take of a Ray cluster, and the GPUs that Ray deals out; with a cluster: tests/cluster/test_ray.py."""
+"""Resources that lanes request from Ray, and GPUs that Ray assigns; tests/cluster/test_ray.py uses a cluster."""
 
 import pytest
 from hypothesis import given
@@ -13,13 +13,13 @@ def lane(*devices, place=None):
     return Lane(name=name, devices=devices, uuids=("",) * len(devices))
 
 
-def test_a_lane_takes_its_cores_or_its_gpus_and_a_core():
+def test_a_lane_requests_its_cores_or_its_gpus_and_a_core():
     two = [lane("cpu:0", "cpu:1"), lane("cuda:0", "cuda:3")]
     assert bundles(two) == [{"CPU": 2}, {"GPU": 2, "CPU": 1}]
     assert parts(two) == {"cpu:0+cpu:1": (0, {"CPU": 2}), "cuda:0+cuda:3": (1, {"GPU": 2, "CPU": 1})}
 
 
-def test_lanes_on_the_same_devices_are_parts_of_one_bundle():
+def test_lanes_on_the_same_devices_share_one_bundle():
     lanes = [lane(device, place=place) for device in ("cuda:0", "cuda:1") for place in range(2)]
     assert bundles(lanes) == [{"GPU": 1, "CPU": 2}] * 2
     assert parts(lanes) == {
@@ -34,19 +34,19 @@ def test_lanes_on_the_same_devices_are_parts_of_one_bundle():
 
 
 @given(st.integers(1, 64), st.integers(1, 8), st.sampled_from(("cuda", "cpu")))
-def test_the_parts_of_a_bundle_are_what_ray_takes_and_no_more_than_the_bundle(count, devices, kind):
-    """Ray counts in ten thousandths, and takes no other numbers than whole ones above 1."""
+def test_the_parts_of_a_bundle_are_valid_ray_amounts_within_the_bundle(count, devices, kind):
+    """Ray counts in ten thousandths, and accepts only whole numbers above 1."""
     devices = devices if kind == "cpu" else 1
     lanes = [lane(*(f"{kind}:{number}" for number in range(devices)), place=place) for place in range(count)]
     (bundle,) = bundles(lanes)
-    for resource, there in bundle.items():
-        taken = [part[resource] for _, part in parts(lanes).values()]
-        assert sum(round(part * 10_000) for part in taken) <= there * 10_000
-        assert all(part == int(part) if part > 1 else part > 0 for part in taken)
+    for resource, available in bundle.items():
+        amounts = [part[resource] for _, part in parts(lanes).values()]
+        assert sum(round(part * 10_000) for part in amounts) <= available * 10_000
+        assert all(part == int(part) if part > 1 else part > 0 for part in amounts)
 
 
 @pytest.mark.parametrize(
-    ("dealt", "visible", "found"),
+    ("assigned", "visible", "uuids"),
     [
         (["1"], None, ["GPU-b"]),  # by their number among the node's
         (["2"], "2,3", ["GPU-a"]),  # by their number in what the node offers
@@ -56,10 +56,10 @@ def test_the_parts_of_a_bundle_are_what_ray_takes_and_no_more_than_the_bundle(co
         (["GPU-b"], None, ["GPU-b"]),
     ],
 )
-def test_gpus_that_ray_deals_out_are_found_among_those_of_the_preflight(dealt, visible, found):
-    assert uuids_of(dealt, visible, ["GPU-a", "GPU-b"]) == found
+def test_gpus_assigned_by_ray_are_matched_with_those_of_the_preflight(assigned, visible, uuids):
+    assert uuids_of(assigned, visible, ["GPU-a", "GPU-b"]) == uuids
 
 
-@pytest.mark.parametrize(("dealt", "visible"), [(["2"], None), (["4"], "2,3,4"), (["GPU-c"], None), (["0"], "2,3")])
-def test_gpus_that_the_preflight_has_not_found_are_none_of_them(dealt, visible):
-    assert uuids_of(dealt, visible, ["GPU-a", "GPU-b"]) == []
+@pytest.mark.parametrize(("assigned", "visible"), [(["2"], None), (["4"], "2,3,4"), (["GPU-c"], None), (["0"], "2,3")])
+def test_gpus_unknown_to_the_preflight_are_not_matched(assigned, visible):
+    assert uuids_of(assigned, visible, ["GPU-a", "GPU-b"]) == []

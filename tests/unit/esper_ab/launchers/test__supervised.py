@@ -1,4 +1,4 @@
-"""Workers beside supervisors of whole nodes, on this machine without Slurm: ends, and supervisors that are lost."""
+"""Workers below one supervisor per node, on this machine without Slurm: deaths of workers and of supervisors."""
 
 import errno
 import os
@@ -29,10 +29,10 @@ NODES = ("n0", "n1")
 PATIENCE_S = 60.0
 
 
-class Beside(Launcher):
-    """Three workers beside each of two supervisors, which are processes of this machine."""
+class SupervisedLauncher(Launcher):
+    """Launch three workers below each of two supervisors, which are processes of this machine."""
 
-    name = "beside"
+    name = "supervised"
     transport = "tcp"
     descriptors = 1
     nodes = tuple(Node(name=name, cores=3) for name in NODES)
@@ -42,40 +42,40 @@ class Beside(Launcher):
         super().__init__()
         self._entry = entry
         self.supervisors = {}
-        self.before = []
+        self._replaced = []
 
     def start(self, order):
         node = NODES[int(order.worker.removeprefix("w")) % 2]
-        there = self.supervisors.get(node)
-        if there is None or not there.is_reliable:
-            self.before += [] if there is None else [there]
+        current = self.supervisors.get(node)
+        if current is None or not current.is_reliable:
+            self._replaced += [] if current is None else [current]
             self.supervisors[node] = NodeSupervisor(
                 node, partial(PipedSupervisor, isolated_command(supervisors.__file__))
             )
         return self.supervisors[node].start(order, self._entry)
 
     def release(self):
-        for supervisor in (*self.supervisors.values(), *self.before):
+        for supervisor in (*self.supervisors.values(), *self._replaced):
             supervisor.dismiss()
             supervisor.leave()
         self.supervisors = {}
-        self.before = []
+        self._replaced = []
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _workers_find_what_tests_share():
+def _let_workers_import_test_support():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", environment()["PYTHONPATH"])
         yield
 
 
 @pytest.fixture(scope="module")
-def on_threads(tmp_path_factory):
+def hash_with_threads(tmp_path_factory):
     return result_hash(fold(disturbed.run(tmp_path_factory.mktemp("run"), PLAN)))
 
 
-class Striking(disturbed.Watcher):
-    """Kills the worker of run c/0 or its supervisor, once, when the run has recorded its second episode."""
+class KillOnce(disturbed.Watcher):
+    """Kill the worker of run c/0 or its supervisor once, when the run has recorded its second episode."""
 
     def __init__(self, *, supervisor):
         super().__init__(self._look)
@@ -85,25 +85,27 @@ class Striking(disturbed.Watcher):
     def _look(self, event):
         if not self.pid and isinstance(event, EpisodeRecorded) and event.record.run.name == "c/0":
             lane = event.record.run.device
-            self.pid = next(one.pid for one in self.events if isinstance(one, WorkerStarted) and one.device == lane)
+            self.pid = next(
+                start.pid for start in self.events if isinstance(start, WorkerStarted) and start.device == lane
+            )
             stat = Path(f"/proc/{self.pid}/stat").read_text()
             os.kill(int(stat.rpartition(")")[2].split()[1]) if self._supervisor else self.pid, signal.SIGKILL)
 
 
 @pytest.mark.parametrize(("supervisor", "deaths"), [(False, 1), (True, 3)])
-def test_a_worker_alone_or_all_of_a_supervisor_are_followed_by_others(tmp_path, on_threads, supervisor, deaths):
-    watcher = Striking(supervisor=supervisor)
-    events = disturbed.run(tmp_path / "run", PLAN, watcher, launcher=Beside())
+def test_killed_workers_and_those_of_a_killed_supervisor_are_restarted(tmp_path, hash_with_threads, supervisor, deaths):
+    watcher = KillOnce(supervisor=supervisor)
+    events = disturbed.run(tmp_path / "run", PLAN, watcher, launcher=SupervisedLauncher())
     assert disturbed.counts(events) == {"worker_death": deaths, "restart": deaths}
-    assert result_hash(fold(events)) == on_threads
+    assert result_hash(fold(events)) == hash_with_threads
     assert not alive(watcher.pid)
-    said = disturbed.incidents(events, "worker_death")
-    assert {"was lost with its supervisor on n" in one.detail for one in said} == {supervisor}
+    deaths_recorded = disturbed.incidents(events, "worker_death")
+    assert {"was lost with its supervisor on n" in incident.detail for incident in deaths_recorded} == {supervisor}
 
 
 @contextmanager
-def begun(*command):
-    """A supervisor that is started by this command."""
+def started_supervisor(*command):
+    """Start a supervisor by this command; kill and reap it at the end."""
     supervisor = NodeSupervisor("n9", partial(PipedSupervisor, command))
     try:
         yield supervisor
@@ -114,22 +116,24 @@ def begun(*command):
         supervisor.leave()
 
 
-def ordered(folder, worker="w00"):
+def order_for(folder, worker="w00"):
     return order(worker=worker, experiment_dir=str(folder), log_file="logs/w00.log")
 
 
-def test_output_of_a_process_that_is_no_supervisor_is_refused(tmp_path):
-    """It says bytes that are no text; its workers are lost, and say so."""
-    with begun(sys.executable, "-c", "import os, time; os.write(1, b'\\xff{}\\n'); time.sleep(600)") as supervisor:
-        worker = supervisor.start(ordered(tmp_path), "")
+def test_a_supervisor_with_invalid_output_is_lost_with_its_workers(tmp_path):
+    """The process writes bytes that are not UTF-8."""
+    with started_supervisor(
+        sys.executable, "-c", "import os, time; os.write(1, b'\\xff{}\\n'); time.sleep(600)"
+    ) as supervisor:
+        worker = supervisor.start(order_for(tmp_path), "")
         assert worker.join(PATIENCE_S)
         assert worker.exitcode == -signal.SIGKILL
         assert worker.ended_how == "was lost with its supervisor on n9"
         assert not supervisor.is_reliable
 
 
-class Unheard:
-    """A supervisor that runs, but whose lines cannot be read."""
+class UnreadableSupervisor:
+    """A running supervisor whose output cannot be read."""
 
     pid = 1
 
@@ -141,22 +145,22 @@ class Unheard:
         yield
 
     def write(self, line):
-        """It takes every line."""
+        """Accept every line."""
 
     def kill(self):
         self.killed = True
 
     def dismiss(self):
-        """It is killed already."""
+        """Do nothing: the supervisor is killed already."""
 
     def wait(self):
-        """It has ended."""
+        """Return at once: the supervisor has exited."""
 
 
-def test_a_supervisor_that_cannot_be_heard_any_more_is_lost_with_its_workers(tmp_path):
-    carrier = Unheard()
+def test_a_supervisor_with_unreadable_output_is_lost_with_its_workers(tmp_path):
+    carrier = UnreadableSupervisor()
     supervisor = NodeSupervisor("n9", lambda: carrier)
-    worker = supervisor.start(ordered(tmp_path), "")
+    worker = supervisor.start(order_for(tmp_path), "")
     assert worker.join(PATIENCE_S)
     assert worker.ended_how == "was lost with its supervisor on n9: [Errno 5] the store is full"
     assert carrier.killed
@@ -165,10 +169,10 @@ def test_a_supervisor_that_cannot_be_heard_any_more_is_lost_with_its_workers(tmp
     supervisor.leave()
 
 
-def test_a_supervisor_that_does_not_end_a_worker_is_not_relied_on(tmp_path):
-    """It stands still: whoever is told to end there counts as there, until the supervisor is given up."""
-    with begun("sleep", "600") as supervisor:
-        worker = supervisor.start(ordered(tmp_path), "")
+def test_a_supervisor_that_does_not_kill_a_worker_is_unreliable(tmp_path):
+    """It hangs: a killed worker counts as running until the supervisor is given up."""
+    with started_supervisor("sleep", "600") as supervisor:
+        worker = supervisor.start(order_for(tmp_path), "")
         assert supervisor.is_reliable
         worker.kill()
         assert not worker.join(0.0)
@@ -178,8 +182,8 @@ def test_a_supervisor_that_does_not_end_a_worker_is_not_relied_on(tmp_path):
         assert worker.ended_how.startswith("was lost with its supervisor on n9")
 
 
-def test_a_lost_supervisor_is_not_waited_for(tmp_path):
-    """A child of it keeps its standard error open. The coordinator, which has one thread, goes on meanwhile."""
+def test_the_coordinator_does_not_wait_for_a_lost_supervisor(tmp_path):
+    """A child keeps the supervisor's standard error open; the coordinator has one thread and must not block on it."""
     count = 16
     waited_s = []
 
@@ -190,13 +194,13 @@ def test_a_lost_supervisor_is_not_waited_for(tmp_path):
         waited_s.append(time.monotonic() - began)
 
     script = f"for i in $(seq {count}); do read -r order; done; sleep 600 >&- & echo no more room >&2"
-    with begun("sh", "-c", script) as supervisor:
-        workers = [supervisor.start(ordered(tmp_path, f"w{number:02}"), "") for number in range(count)]
+    with started_supervisor("sh", "-c", script) as supervisor:
+        workers = [supervisor.start(order_for(tmp_path, f"w{number:02}"), "") for number in range(count)]
         while workers[0].exitcode is None:
             with timed():
                 workers[0].join(0.01)
         with timed():
-            workers.append(supervisor.start(ordered(tmp_path, "w99"), ""))
+            workers.append(supervisor.start(order_for(tmp_path, "w99"), ""))
         assert max(waited_s) < 0.8
         assert {worker.exitcode for worker in workers} == {-signal.SIGKILL}
         assert {worker.ended_how for worker in workers} == {"was lost with its supervisor on n9: no more room"}

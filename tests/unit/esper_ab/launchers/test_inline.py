@@ -1,4 +1,4 @@
-"""A thread cannot be ended: the process that has given one up ends without tearing its libraries down."""
+"""A thread cannot be killed: a process with an abandoned thread exits without running exit handlers."""
 
 import os
 import resource
@@ -22,23 +22,23 @@ sys.exit(main())
 
 
 @pytest.mark.parametrize(
-    ("arguments", "status", "out"),
+    ("arguments", "status", "output"),
     [
         (("--version",), 0, "esper-ab"),
         (("status", "nowhere"), 2, ""),
     ],
 )
-def test_a_command_leaves_at_once_with_its_status_and_its_words(tmp_path, arguments, status, out):
+def test_a_command_exits_with_its_status_and_output_despite_an_abandoned_thread(tmp_path, arguments, status, output):
     done = python("-c", GIVEN_UP, tmp_path, *arguments)
     assert done.returncode == status, done.stderr
-    assert done.stdout.startswith(out)
+    assert done.stdout.startswith(output)
     assert "torn down" not in done.stdout
     assert bool(done.stderr) == bool(status)
 
 
 @pytest.fixture
 def two_descriptors_free():
-    """One for the end of the worker, and one too few for the exchange of its key."""
+    """Leave two descriptors free: one for the end of the worker, and one too few for the exchange of its key."""
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     free = [os.open(os.devnull, os.O_RDONLY) for _ in range(2)]
     for descriptor in free:
@@ -48,7 +48,7 @@ def two_descriptors_free():
     resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
-def test_a_worker_that_finds_too_few_descriptors_keeps_none(two_descriptors_free):
+def test_a_failed_start_without_descriptors_releases_the_ones_it_opened(two_descriptors_free):
     with pytest.raises(OSError, match="Too many open files"):
         InlineLauncher("support.workers.hanging_worker:main", "tcp").start(order(server_key="a key"))
     for descriptor in two_descriptors_free:
@@ -57,7 +57,7 @@ def test_a_worker_that_finds_too_few_descriptors_keeps_none(two_descriptors_free
         os.close(descriptor)
 
 
-def test_stacks_that_cannot_be_written_raise_no_error(tmp_path):
+def test_dump_stacks_raises_no_error_if_the_log_cannot_be_written(tmp_path):
     worker = InlineLauncher("builtins:repr").start(order(experiment_dir=str(tmp_path / "removed"), log_file="w00.log"))
     worker.dump_stacks()
     assert worker.join(10.0)

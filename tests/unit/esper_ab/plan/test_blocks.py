@@ -1,4 +1,4 @@
-"""The planner: each block has each group once, positions are balanced, no group's orders depend on another group."""
+"""The planner: each block has each group once, positions are balanced, no run depends on another group."""
 
 import re
 from collections import Counter
@@ -20,7 +20,7 @@ from esper_ab.plan.plan import Plan
 from esper_ab.settings.experiment import AskedArithmetic
 from esper_ab.settings.resolve import resolve
 
-LOOSE = AskedArithmetic(deterministic=False)  # with it device and start order could matter on cores, too
+LOOSE = AskedArithmetic(deterministic=False)  # device and start order could then matter on cores, too
 shapes = st.tuples(
     st.integers(2, 5),  # groups
     st.integers(1, 12),  # replicates
@@ -31,16 +31,16 @@ shapes = st.tuples(
 
 
 @given(shapes)
-def test_every_plan_is_whole_and_balanced(shape: tuple[int, int, int, int, str]) -> None:
+def test_every_block_has_each_group_once_and_positions_are_balanced(shape: tuple[int, int, int, int, str]) -> None:
     n, replicates, gpus, per_run, placement = shape
     names = tuple("abcde"[:n])
     asked = experiment(names, seeds=replicates, devices_per_run=per_run, placement=placement)
-    there = machine(gpus=gpus)
+    this_machine = machine(gpus=gpus)
     if gpus < per_run * (n if placement == "spread" else 1):
         with pytest.raises(UsageError):
-            planned(asked, there)
+            planned(asked, this_machine)
         return
-    plan = planned(asked, there)
+    plan = planned(asked, this_machine)
     assert [block.replicate for block in plan.blocks] == list(range(replicates))
     lanes = {lane.name: lane for lane in plan.lanes}
     assert len(lanes) == len(plan.lanes)
@@ -58,21 +58,21 @@ def test_every_plan_is_whole_and_balanced(shape: tuple[int, int, int, int, str])
             counts = Counter(run.env_devices)
             assert set(counts) == set(lanes[run.ref.device].devices)
             assert max(counts.values()) - min(counts.values()) <= 1
-    assert not any(one & other for one in by_set for other in by_set if one != other)
+    assert not any(first & second for first in by_set for second in by_set if first != second)
     for orders in by_set.values():
         for lane in range(n):
-            seen = Counter(groups[lane] for groups in orders)
-            assert max(seen.values()) - min(seen[name] for name in names) <= 2
+            counts = Counter(groups[lane] for groups in orders)
+            assert max(counts.values()) - min(counts[name] for name in names) <= 2
         if replicates >= 6:
             assert estimable_orders([tuple(names.index(name) for name in groups) for groups in orders])
 
 
 @pytest.mark.parametrize(("n", "replicates"), [(7, 6), (7, 10), (12, 10), (50, 6)])
 @pytest.mark.parametrize("sets", [1, 2])
-def test_more_groups_than_a_look_has_pairs_stand_where_the_lot_puts_them(n: int, replicates: int, sets: int) -> None:
+def test_positions_are_drawn_if_there_are_more_groups_than_pairs_per_look(n: int, replicates: int, sets: int) -> None:
     names = tuple(f"g{i}" for i in range(n))
     asked = experiment(names, seeds=replicates, control="g0")
-    plan, other = (planned(replace(asked, rng_seed=seed), machine(gpus=sets * n)) for seed in (1, 2))
+    plan, other_plan = (planned(replace(asked, rng_seed=seed), machine(gpus=sets * n)) for seed in (1, 2))
     assert plan.design.positions_drawn
     assert any("are drawn at random" in note for note in plan.notes)
     by_lane: dict[str, Counter[str]] = {}
@@ -80,26 +80,31 @@ def test_more_groups_than_a_look_has_pairs_stand_where_the_lot_puts_them(n: int,
         for run in block.runs:
             by_lane.setdefault(run.ref.device, Counter())[run.ref.group_id] += 1
     assert max(max(counts.values()) for counts in by_lane.values()) <= -(-replicates // n)
-    first, second = ([run.ref.group_id for run in one.blocks[0].runs] for one in (plan, other))
+    first, second = ([run.ref.group_id for run in drawn.blocks[0].runs] for drawn in (plan, other_plan))
     assert first != second
 
 
 @settings(max_examples=20)
 @given(st.integers(2, 6), st.sampled_from([6, 10, 20]), st.integers(1, 24), st.sampled_from(["spread", "share"]))
-def test_every_comparison_is_told_from_lanes_at_every_look(n: int, replicates: int, gpus: int, placement: str) -> None:
-    """On several sets of lanes, too: with six groups on twelve devices two sets had three blocks each."""
+def test_every_comparison_can_be_separated_from_lanes_at_every_look(
+    n: int, replicates: int, gpus: int, placement: str
+) -> None:
+    """Six groups on twelve devices once had two sets of lanes with three blocks each, which was too few."""
     assume(placement == "share" or gpus >= n)
     plan = planned(experiment(tuple("abcdef"[:n]), seeds=replicates, placement=placement), machine(gpus=gpus))
     for look in plan.design.looks:
-        for one in plan.design.comparisons:
+        for contrast in plan.design.comparisons:
             places = [
-                tuple(next(run.ref.device for run in block.runs if run.ref.group_id == name) for name in (one.a, one.b))
+                tuple(
+                    next(run.ref.device for run in block.runs if run.ref.group_id == name)
+                    for name in (contrast.a, contrast.b)
+                )
                 for block in plan.blocks[:look]
             ]
             assert identified([{"a": (first,), "b": (second,)} for first, second in places])
 
 
-def test_start_order_turns_with_the_lanes() -> None:
+def test_the_start_order_rotates_with_the_lanes() -> None:
     plan = planned(experiment(seeds=2), machine())
     assert [[(run.ref.group_id, run.ref.device) for run in block.runs] for block in plan.blocks] == [
         [("a", "cpu:0"), ("b", "cpu:1")],
@@ -107,7 +112,7 @@ def test_start_order_turns_with_the_lanes() -> None:
     ]
 
 
-def test_fixed_order_aliases_group_and_lane_and_is_not_adjusted_for() -> None:
+def test_a_fixed_order_confounds_group_and_lane_without_adjustment() -> None:
     plan = planned(experiment(seeds=6, order="fixed", arithmetic=LOOSE), machine())
     assert {tuple(run.ref.group_id for run in block.runs) for block in plan.blocks} == {("a", "b")}
     assert not plan.design.adjusted
@@ -115,18 +120,18 @@ def test_fixed_order_aliases_group_and_lane_and_is_not_adjusted_for() -> None:
     assert any("confounded" in note for note in plan.notes)
 
 
-def test_shuffled_order_is_drawn_from_the_rng_seed_and_has_no_favourite() -> None:
-    def firsts(rng_seed: int) -> str:
+def test_a_shuffled_order_follows_the_rng_seed_and_favours_no_group() -> None:
+    def first_groups(rng_seed: int) -> str:
         plan = planned(experiment(seeds=200, order="shuffled", rng_seed=rng_seed, looks=(200,)), machine())
         return "".join(block.runs[0].ref.group_id for block in plan.blocks)
 
-    assert firsts(1).startswith("ababbabbabbaabaababa")
-    assert firsts(1) != firsts(2)
-    assert 70 <= firsts(1).count("a") <= 130  # outside with a chance of 2e-5
-    assert firsts(1)[::2] != firsts(1)[0] * 100
+    assert first_groups(1).startswith("ababbabbabbaabaababa")
+    assert first_groups(1) != first_groups(2)
+    assert 70 <= first_groups(1).count("a") <= 130  # outside with a chance of 2e-5
+    assert first_groups(1)[::2] != first_groups(1)[0] * 100
 
 
-def test_several_blocks_at_once_and_the_rest_idle() -> None:
+def test_surplus_devices_run_several_blocks_at_once_or_stay_idle() -> None:
     plan = planned(experiment(seeds=6), machine(gpus=7))
     assert [{run.ref.device for run in block.runs} for block in plan.blocks[:3]] == [
         {"cuda:0", "cuda:1"},
@@ -138,7 +143,7 @@ def test_several_blocks_at_once_and_the_rest_idle() -> None:
     assert plan.lanes[1].uuids == ("GPU-1",)
 
 
-def test_environments_go_round_the_devices_of_a_run() -> None:
+def test_environments_are_distributed_over_the_devices_of_a_run() -> None:
     plan = planned(experiment(devices_per_run=2, n_envs=4), machine(gpus=4))
     assert plan.blocks[0].runs[0].env_devices == ("cuda:0", "cuda:1", "cuda:0", "cuda:1")
     assert plan.blocks[0].runs[0].ref.device == "cuda:0+cuda:1"
@@ -157,8 +162,8 @@ def test_environments_go_round_the_devices_of_a_run() -> None:
         (1, "alternate", 2),
     ],
 )
-def test_no_more_runs_train_at_the_same_time_than_allowed(most: int, placement: str, lanes: int) -> None:
-    """If runs take turns, only one of a block's lanes is at work."""
+def test_max_parallel_limits_the_runs_that_train_at_a_time(most: int, placement: str, lanes: int) -> None:
+    """If runs take turns, only one lane of a block works at a time."""
     plan = planned(experiment(seeds=40, max_parallel=most, placement=placement), machine(0, gpus=8))
     assert len(plan.lanes) == lanes
     busy = len(plan.lanes) // (2 if placement in ("alternate", "sequence") else 1)
@@ -179,19 +184,19 @@ TRAINED = {"task": "trainer:mine", "trainer": "mine.py", "margin": 1.0, "outcome
         (64, 32, {"devices": ("cpu",)}, 2, r"there are 2 devices \(cpu:0, cpu:1\)"),
     ],
 )
-def test_as_many_runs_of_a_users_trainer_train_on_the_cpu_as_are_allowed_or_the_plan_says_why_not(
+def test_runs_of_a_trainer_use_max_parallel_lanes_or_a_note_explains_why_not(
     seeds: int, most: int, changes: dict[str, object], lanes: int, why: str
 ) -> None:
-    """It may wait for something else than a core."""
+    """More lanes than cores are useful because a trainer may wait for something else than a core."""
     asked = replace(experiment(("slow", "fast"), seeds=seeds, max_parallel=most), **TRAINED, **changes)
     plan = planned(asked, rehearsed())
     assert len(plan.lanes) == lanes
-    shown = [note for note in plan.notes[: plan.limits] if note.startswith("--max-parallel")]
-    assert len(shown) == bool(why)
-    assert not why or re.search(f"{most}: {lanes} runs train at a time, because .*{why}", shown[0])
+    limiting_notes = [note for note in plan.notes[: plan.limits] if note.startswith("--max-parallel")]
+    assert len(limiting_notes) == bool(why)
+    assert not why or re.search(f"{most}: {lanes} runs train at a time, because .*{why}", limiting_notes[0])
 
 
-def test_a_task_that_computes_gets_no_more_lanes_than_cores_and_the_plan_says_so() -> None:
+def test_growth_runs_get_no_more_lanes_than_cores_and_a_note_says_so() -> None:
     plan = planned(experiment(seeds=40, max_parallel=32), machine(4))
     assert len(plan.lanes) == 4
     assert any("32: 4 runs train at a time, because there are 4 devices" in note for note in plan.notes[: plan.limits])
@@ -199,106 +204,106 @@ def test_a_task_that_computes_gets_no_more_lanes_than_cores_and_the_plan_says_so
     assert any("2 runs train at a time, because there are 2 runs" in note for note in few.notes)
 
 
-def test_runs_that_may_not_fit_their_gpu_are_named() -> None:
-    """Those who share it count together; of several devices of a run each has its part; a CPU's is not meant."""
+def test_a_note_warns_of_runs_that_may_exceed_gpu_memory() -> None:
+    """Runs that share a GPU are summed up; the environments of a run are split over its devices; CPUs do not count."""
     large = replace(TASK, host_values=16_384)
 
-    def warned(gpu_gib: float, **changes: object) -> bool:
+    def has_warning(gpu_gib: float, **changes: object) -> bool:
         gpus = [Device(name=f"cuda:{i}", title="", uuid=f"GPU-{i}", memory_bytes=int(gpu_gib * 2**30)) for i in (0, 1)]
         cores = [Device(name="cpu:0", title="", uuid="", memory_bytes=1)]
-        there = machine(gpus=2, devices=(*gpus, *cores), tasks=(large,))
-        notes = planned(experiment(n_envs=64, **changes), there).notes
+        this_machine = machine(gpus=2, devices=(*gpus, *cores), tasks=(large,))
+        notes = planned(experiment(n_envs=64, **changes), this_machine).notes
         return any("may need about" in note and note.startswith("cuda:0 has ") for note in notes)
 
-    assert warned(4)
-    assert not warned(8)
-    assert warned(8, devices=("cuda:0",), placement="share")
-    assert not warned(8, devices=("cuda:0", "cuda:1"), placement="share", devices_per_run=2)
-    assert not warned(4, devices=("cpu:0",), placement="share")
+    assert has_warning(4)
+    assert not has_warning(8)
+    assert has_warning(8, devices=("cuda:0",), placement="share")
+    assert not has_warning(8, devices=("cuda:0", "cuda:1"), placement="share", devices_per_run=2)
+    assert not has_warning(4, devices=("cpu:0",), placement="share")
 
 
-def test_more_cpu_lanes_than_cores_are_time_sliced_aloud() -> None:
+def test_a_note_says_that_more_cpu_lanes_than_cores_share_cores() -> None:
     plan = planned(experiment(("a", "b", "c")), machine(cores=2))
     assert [lane.name for lane in plan.lanes] == ["cpu:0", "cpu:1", "cpu:2"]
     assert any("3 threads share 2 cores" in note for note in plan.notes)
     assert any(note.startswith("No GPU: 3 workers on the CPU, 1 thread each") for note in plan.notes)
 
 
-def test_a_gpu_that_torch_cannot_use_does_not_hinder_an_asked_cpu_run() -> None:
-    there = machine(gpu_problem="torch is a build without CUDA")
-    assert planned(experiment(devices=("cpu",)), there).experiment.devices == ("cpu:0", "cpu:1")
+def test_a_cpu_run_is_planned_despite_an_unusable_gpu() -> None:
+    this_machine = machine(gpu_problem="torch is a build without CUDA")
+    assert planned(experiment(devices=("cpu",)), this_machine).experiment.devices == ("cpu:0", "cpu:1")
 
 
-def test_a_plan_has_all_that_was_known_when_it_was_made() -> None:
-    there = machine()
-    plain = planned(experiment(), there)
-    plan = make_plan(plain.experiment, there, remarks=("first.", "second."), run_sd=3.5)[0]
+def test_a_plan_contains_remarks_run_sd_and_estimated_step_time() -> None:
+    this_machine = machine()
+    plain = planned(experiment(), this_machine)
+    plan = make_plan(plain.experiment, this_machine, remarks=("first.", "second."), run_sd=3.5)[0]
     assert plan.notes == (*plain.notes, "first.", "second.")
     assert (plan.run_sd, plain.run_sd) == (3.5, None)
-    assert plan.step_s == plain.step_s == estimate(plan.experiment, plan.lanes, there).step_s > 0.0
+    assert plan.step_s == plain.step_s == estimate(plan.experiment, plan.lanes, this_machine).step_s > 0.0
     assert replace(plan, notes=plain.notes, run_sd=None) == plain
 
 
-# --- no group's orders depend on another group ----------------------------------------------------------------------
+# --- no run depends on another group -------------------------------------------------------------------------------
 
 
-def orders(plan: Plan, name: str, called: str = "") -> list[RunSpec]:
-    """The group's RunSpecs without what may differ: lane and digest; renamed back when it is `called` otherwise."""
-    found = [run for block in plan.blocks for run in block.runs if run.ref.group_id == (called or name)]
+def comparable_specs(plan: Plan, name: str, renamed: str = "") -> list[RunSpec]:
+    """Return the group's RunSpecs without lane and digest; `renamed` is its name in the plan if it has another."""
+    specs = [run for block in plan.blocks for run in block.runs if run.ref.group_id == (renamed or name)]
     return [
         replace(
             run,
             experiment_digest="",
             env_devices=(),
             ref=replace(run.ref, device="", group_id=name, name=f"{name}/{run.ref.replicate}"),
-            policy_file=run.policy_file.replace(f"/{called or name}/", f"/{name}/"),
-            log_file=run.log_file.replace(f"/{called or name}-", f"/{name}-"),
+            policy_file=run.policy_file.replace(f"/{renamed or name}/", f"/{name}/"),
+            log_file=run.log_file.replace(f"/{renamed or name}-", f"/{name}-"),
         )
-        for run in found
+        for run in specs
     ]
 
 
 @given(st.permutations(["a", "b", "c"]), st.integers(1, 7))
-def test_reordering_or_adding_groups_changes_nothing_of_the_others(names: list[str], replicates: int) -> None:
-    there = machine(cores=3)
+def test_reordering_or_adding_groups_changes_no_other_run(names: list[str], replicates: int) -> None:
+    this_machine = machine(cores=3)
 
     def plan_of(*chosen: str) -> Plan:
-        return planned(experiment(chosen, seeds=replicates, devices=("cpu:0", "cpu:1", "cpu:2")), there)
+        return planned(experiment(chosen, seeds=replicates, devices=("cpu:0", "cpu:1", "cpu:2")), this_machine)
 
     plain = plan_of("a", "b")
     reordered = plan_of(*names)
     added = plan_of("a", "b", "d")
     for name in ("a", "b"):
-        assert orders(plain, name) == orders(reordered, name) == orders(added, name)
+        assert comparable_specs(plain, name) == comparable_specs(reordered, name) == comparable_specs(added, name)
     assert plan_of(*names).digest == plan_of("a", "b", "c").digest
 
 
 def test_renaming_a_group_changes_only_its_name() -> None:
     a, b = experiment().groups
-    before, renamed = (planned(experiment(groups=(a, one)), machine()) for one in (b, replace(b, name="z")))
-    assert orders(before, "a") == orders(renamed, "a")
-    assert orders(before, "b") == orders(renamed, "b", called="z")
+    original, renamed = (planned(experiment(groups=(a, second)), machine()) for second in (b, replace(b, name="z")))
+    assert comparable_specs(original, "a") == comparable_specs(renamed, "a")
+    assert comparable_specs(original, "b") == comparable_specs(renamed, "b", renamed="z")
 
 
-def test_digest_is_of_the_settings_not_of_the_name() -> None:
-    there = machine()
-    digest = planned(experiment(), there).digest
-    assert planned(experiment(name="other"), there).digest == digest
-    assert planned(experiment(rng_seed=1), there).digest != digest
+def test_the_digest_depends_on_the_settings_but_not_on_the_name() -> None:
+    this_machine = machine()
+    digest = planned(experiment(), this_machine).digest
+    assert planned(experiment(name="other"), this_machine).digest == digest
+    assert planned(experiment(rng_seed=1), this_machine).digest != digest
     edited = machine(user_rewards=(UserReward(reference="f.py:r", sha256="1", problem=""),))
-    assert make_plan(resolve(experiment(), there, "x", 16), edited)[0].digest != digest
+    assert make_plan(resolve(experiment(), this_machine, "x", 16), edited)[0].digest != digest
 
 
-def test_unpaired_labels_the_randomness() -> None:
+def test_unpaired_runs_have_the_group_in_their_rng_path() -> None:
     runs = planned(experiment(unpaired=True), machine()).blocks[0].runs
     assert [run.rng_label for run in runs] == ["a", "b"]
     assert {run.rng_label for run in planned(experiment(), machine()).blocks[0].runs} == {""}
 
 
-# --- what is said about it ------------------------------------------------------------------------------------------
+# --- notes ----------------------------------------------------------------------------------------------------------
 
 
-def test_differences_and_notes() -> None:
+def test_a_plan_lists_differences_and_notes() -> None:
     groups = (
         group("shaped"),
         group("same"),
@@ -307,7 +312,7 @@ def test_differences_and_notes() -> None:
     )
     plan = planned(experiment(groups=groups, seeds=3, arithmetic=LOOSE), machine(cores=4))
     assert plan.chance == 10.0
-    assert {one.key: one.values["two"] for one in plan.differences} == {
+    assert {difference.key: difference.values["two"] for difference in plan.differences} == {
         "controller.name": "ppo",
         "ppo.lr": "0.5",
         "reward.mode": "sparse",
@@ -324,7 +329,7 @@ def test_differences_and_notes() -> None:
 ZEROS = {name: 0.0 for name in PolicySettings.__struct_fields__ if name.startswith("bias_")}
 
 
-def test_the_start_of_the_policies_is_said_and_can_be_the_treatment() -> None:
+def test_notes_describe_initial_biases_and_their_differences_are_listed() -> None:
     fixed = group("wait", controller=ControllerSettings(name="wait"))
     groups = (group("a"), group("b", policy=PolicySettings(**ZEROS)), fixed)
     plan = planned(experiment(groups=groups), machine(cores=3))
@@ -332,14 +337,14 @@ def test_the_start_of_the_policies_is_said_and_can_be_the_treatment() -> None:
     assert "the op head of a starts with the bias germinate +1, set_alpha_target -3, prune -3, advance +1" in text
     assert "wait starts" not in text
     assert "b starts" not in text
-    assert {one.key for one in plan.differences} >= {"policy.bias_prune", "policy.bias_set_alpha_target"}
+    assert {difference.key for difference in plan.differences} >= {"policy.bias_prune", "policy.bias_set_alpha_target"}
     assert "their effects cannot be told apart" in text
 
 
-def test_one_group_has_a_plan_where_device_and_order_could_matter():
-    """As on GPUs, or with a trainer: there is no other group whose effect could be mixed up with a lane's."""
-    there = machine(gpus=2)
-    plan = planned(experiment(groups=(group("a"),), margin=2.0), there)
+def test_one_group_can_be_planned_if_device_and_order_could_matter():
+    """No other group exists whose effect could be confounded with a lane's on GPUs or with a trainer."""
+    this_machine = machine(gpus=2)
+    plan = planned(experiment(groups=(group("a"),), margin=2.0), this_machine)
     assert plan.design.positions_matter
     assert [lane.devices for lane in plan.lanes] == [("cuda:0",), ("cuda:1",)]
     assert (plan.design.comparisons, plan.design.looks) == ((), ())

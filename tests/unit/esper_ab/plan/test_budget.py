@@ -1,4 +1,4 @@
-"""What was measured on digits is used only for plans that it was measured for, and equals the page that has it."""
+"""Measurements on digits are used only for plans like the measured ones, and equal the page of evidence."""
 
 import re
 from pathlib import Path
@@ -12,14 +12,14 @@ from esper_ab.plan.budget import ENOUGH_EPISODES, EVIDENCE, enough_episodes, kno
 PAGE = Path(__file__).parents[4] / EVIDENCE
 
 
-def rewards(*modes, **settings):
+def groups_with_rewards(*modes, **settings):
     return tuple(group(mode.partition(":")[0], reward=RewardSettings(mode=mode), **settings) for mode in modes)
 
 
 @pytest.mark.parametrize(("budget", "episodes"), [("12 x 8", 12), ("60 x 16", 120)])
-def test_the_spread_of_pairs_is_the_one_of_the_page(budget, episodes):
+def test_the_known_sd_of_pairs_equals_that_of_the_evidence_page(budget, episodes):
     (row,) = re.findall(rf"^\| {budget} \| shaped - simplified \| 12 \| [^|]+\| ([\d.]+) ", PAGE.read_text(), re.M)
-    asked = experiment(groups=rewards("shaped", "simplified"), n_envs=8, episodes=episodes)
+    asked = experiment(groups=groups_with_rewards("shaped", "simplified"), n_envs=8, episodes=episodes)
     plan = planned(asked, machine()).experiment
     assert known_sd_of_pairs(plan) == float(row)
     assert enough_episodes(plan) == (None if episodes == ENOUGH_EPISODES // 8 else 120)
@@ -30,9 +30,9 @@ def test_the_spread_of_pairs_is_the_one_of_the_page(budget, episodes):
     [
         {"groups": (group("a"), group("b", ppo=PPOSettings(lr=1e-4)))},
         {"groups": (group("a"), group("b"))},
-        {"groups": rewards("shaped", "sparse", ppo=PPOSettings(lr=0.0))},
+        {"groups": groups_with_rewards("shaped", "sparse", ppo=PPOSettings(lr=0.0))},
     ],
 )
-def test_nothing_is_known_of_other_differences_than_rewards_that_teach(changes):
+def test_plans_that_differ_in_more_than_rewards_have_no_known_sd(changes):
     plan = planned(experiment(**changes), machine()).experiment
     assert (enough_episodes(plan), known_sd_of_pairs(plan)) == (None, None)

@@ -1,4 +1,4 @@
-"""What a plan says of its devices is true for every kind of task, placement and machine."""
+"""Descriptions of a plan's devices, for every kind of task, placement and machine."""
 
 import pytest
 from support.plans import requests
@@ -14,13 +14,15 @@ RETURN = TaskMeasures(outcome=Measure(name="return", label="return", unit="", be
 CARTPOLE = TaskFacts(name="gym:CartPole-v1", title="", kind="gymnasium", measures=RETURN, step_s=1e-5, episode_steps=9)
 
 
-def growth(there: Machine, groups: str = "ab", **changes: object) -> Plan:
-    return requests.planned(requests.experiment(tuple(groups), **{"margin": 2.0} | changes), there)
+def growth_plan(this_machine: Machine, groups: str = "ab", **changes: object) -> Plan:
+    return requests.planned(requests.experiment(tuple(groups), **{"margin": 2.0} | changes), this_machine)
 
 
-def said(plan: Plan, there: Machine) -> str:
-    """The devices of a plan, as on its first screen."""
-    return "; ".join(filter(None, (f"{runs_at_once(plan)} {where(plan, there)}", unused_gpus(plan, there))))
+def describe_devices(plan: Plan, this_machine: Machine) -> str:
+    """Return the devices of a plan as on its first screen."""
+    return "; ".join(
+        filter(None, (f"{runs_at_once(plan)} {where(plan, this_machine)}", unused_gpus(plan, this_machine)))
+    )
 
 
 @pytest.mark.parametrize(
@@ -63,27 +65,30 @@ def said(plan: Plan, there: Machine) -> str:
         (8, {"max_parallel": 2}, "2 on cuda:0 and cuda:1; 6 GPUs unused", "cuda:0: 4 environments, cuda:1: 4"),
     ],
 )
-def test_devices_and_environments_per_device_of_growing_networks(
+def test_a_growth_plan_lists_devices_and_environments_per_device(
     gpus: int, changes: dict[str, object], devices: str, environments: str
 ) -> None:
-    there = requests.machine(gpus=gpus)
-    plan = growth(there, **changes)  # type: ignore[arg-type]
-    assert said(plan, there) == devices
+    this_machine = requests.machine(gpus=gpus)
+    plan = growth_plan(this_machine, **changes)  # type: ignore[arg-type]
+    assert describe_devices(plan, this_machine) == devices
     assert environments_per_device(plan) == environments
 
 
-def test_gpus_of_no_use_to_gymnasium_are_counted_without_a_flag_that_would_be_refused() -> None:
-    there = requests.machine(gpus=2, tasks=(CARTPOLE,), rewards=("env",))
+def test_gpus_unused_by_gymnasium_are_counted_without_suggesting_a_flag() -> None:
+    this_machine = requests.machine(gpus=2, tasks=(CARTPOLE,), rewards=("env",))
     groups = tuple(
         Group(name=name, settings=GroupSettings(reward=RewardSettings(mode="env"))) for name in ("env", "same")
     )
-    plan = requests.planned(requests.experiment(groups=groups, task=CARTPOLE.name, n_envs=8, margin=2.0), there)
-    assert said(plan, there) == "2 on 2 CPU cores; 2 GPUs unused (Gymnasium environments run on the CPU)"
+    plan = requests.planned(requests.experiment(groups=groups, task=CARTPOLE.name, n_envs=8, margin=2.0), this_machine)
+    assert (
+        describe_devices(plan, this_machine)
+        == "2 on 2 CPU cores; 2 GPUs unused (Gymnasium environments run on the CPU)"
+    )
     assert environments_per_device(plan) == "cpu:0: 8 environments, cpu:1: 8"
 
 
 @pytest.mark.parametrize(
-    ("gpus", "devices", "shown"),
+    ("gpus", "devices", "description"),
     [
         (0, (), "2 on 2 CPU cores"),
         (2, (), "2 on cuda:0 and cuda:1"),
@@ -91,15 +96,15 @@ def test_gpus_of_no_use_to_gymnasium_are_counted_without_a_flag_that_would_be_re
         (2, ("cpu",), "2 on 2 CPU cores; 2 GPUs unused (--devices cuda)"),
     ],
 )
-def test_a_trainer_has_devices_but_no_environments_that_are_known(
-    gpus: int, devices: tuple[str, ...], shown: str
+def test_a_plan_of_a_trainer_lists_devices_but_no_environments(
+    gpus: int, devices: tuple[str, ...], description: str
 ) -> None:
     rehearsed = requests.rehearsed()
-    there = requests.machine(gpus=gpus, tasks=rehearsed.tasks, trainer=rehearsed.trainer)
+    this_machine = requests.machine(gpus=gpus, tasks=rehearsed.tasks, trainer=rehearsed.trainer)
     groups = ("slow:trainer.lr=0.1", "fast:trainer.lr=0.2")
     asked = requests.asked(
         group=groups, trainer="mine.py", outcome="error", outcome_better="lower", margin=0.5, devices=devices
     )
-    plan = requests.planned(asked, there)
-    assert said(plan, there) == shown
+    plan = requests.planned(asked, this_machine)
+    assert describe_devices(plan, this_machine) == description
     assert environments_per_device(plan) == ""

@@ -1,4 +1,4 @@
-"""What a plan is said to cost: against measured episodes, and how it grows."""
+"""Estimated costs of a plan: compared with measured episodes, and their growth."""
 
 import json
 from pathlib import Path
@@ -39,31 +39,31 @@ def facts(name: str, train: int, validation: int) -> TaskFacts:
     )
 
 
-def cost_of(asked: AskedExperiment, there: Machine) -> Estimate:
-    plan = planned(asked, there)
-    return estimate(plan.experiment, plan.lanes, there)
+def cost_of(asked: AskedExperiment, this_machine: Machine) -> Estimate:
+    plan = planned(asked, this_machine)
+    return estimate(plan.experiment, plan.lanes, this_machine)
 
 
-def title(one: dict) -> str:
-    return f"{one['case']['task']}-{one['case']['n_envs']}-{one['kernel']}"
+def title(episode: dict) -> str:
+    return f"{episode['case']['task']}-{episode['case']['n_envs']}-{episode['kernel']}"
 
 
 @pytest.mark.parametrize("measured", HOSTS["episode"], ids=title)
-def test_an_episode_of_this_length_was_measured(measured: dict) -> None:
-    """Within a factor of two: what is not, is to be fitted again (`scripts/bench tables`)."""
+def test_the_estimate_of_an_episode_is_within_a_factor_of_two_of_the_measurement(measured: dict) -> None:
+    """Refit the rates if it is not (`scripts/bench tables`)."""
     name = measured["case"]["task"]
     task = facts(name, measured["train_samples"], measured["validation_samples"])
     rates = TORCH if measured["kernel"] == "torch" else NATIVE
-    said = measured["steps"] * epoch_s(task, measured["case"]["n_envs"], BATCHES[name], SPEED, rates)
-    assert 0.5 < said / measured["seconds"]["median"] < 2.0
+    estimated_s = measured["steps"] * epoch_s(task, measured["case"]["n_envs"], BATCHES[name], SPEED, rates)
+    assert 0.5 < estimated_s / measured["seconds"]["median"] < 2.0
 
 
-def test_it_grows_with_what_is_asked() -> None:
-    """Twice the replicates, episodes with their evaluation or steps take twice as long."""
+def test_the_duration_is_proportional_to_episodes_and_steps() -> None:
+    """Twice the episodes with their evaluation, or twice the steps, take twice as long."""
 
     def duration(**changes: object) -> float:
-        there = machine(cores=12, tasks=(facts("digits", 1024, 384),))
-        return cost_of(experiment(**changes), there).duration_s
+        this_machine = machine(cores=12, tasks=(facts("digits", 1024, 384),))
+        return cost_of(experiment(**changes), this_machine).duration_s
 
     once = duration(eval_episodes=8, episodes=2, steps=10, seeds=6, n_envs=8)
     assert duration(eval_episodes=24, episodes=4, steps=10, seeds=6, n_envs=8) == pytest.approx(2 * once)
@@ -71,19 +71,21 @@ def test_it_grows_with_what_is_asked() -> None:
     assert duration(eval_episodes=16, episodes=2, steps=10, seeds=6, n_envs=16) > 1.5 * once
 
 
-def test_several_devices_of_a_run_are_not_said_to_save_time() -> None:
-    """One interpreter launches the kernels of all GPUs; on a CPU they take turns."""
+def test_several_devices_per_run_save_no_time() -> None:
+    """One interpreter launches the kernels of all GPUs, and CPU devices take turns."""
 
-    def slower_by(there: Machine) -> float:
-        asks = (experiment(devices_per_run=k, n_envs=64, seeds=1) for k in (1, 2))
-        one, two = (cost_of(asked, there).duration_s for asked in asks)
-        return two / one
+    def slowdown(this_machine: Machine) -> float:
+        experiments = (experiment(devices_per_run=k, n_envs=64, seeds=1) for k in (1, 2))
+        one_device_s, two_devices_s = (cost_of(asked, this_machine).duration_s for asked in experiments)
+        return two_devices_s / one_device_s
 
-    assert slower_by(machine(gpus=4)) == pytest.approx(2)  # as long as it is measured with as many environments
-    assert slower_by(machine(cores=4)) > 1
+    assert slowdown(machine(gpus=4)) == pytest.approx(
+        2
+    )  # twice as long, because there are no measurements with fewer environments
+    assert slowdown(machine(cores=4)) > 1
 
 
-def test_more_lanes_than_cores_wait_for_one_another() -> None:
+def test_two_lanes_on_one_core_take_twice_as_long() -> None:
     slow, fast = (cost_of(experiment(), machine(cores)).duration_s for cores in (1, 2))
     assert slow == pytest.approx(2 * fast)
 
@@ -99,7 +101,7 @@ def test_memory_has_a_part_per_worker_and_a_part_per_environment() -> None:
 def cost_of_environments(
     *controllers: str, width: int = 0, limit: int = 100, seen: int = 0, **changes: object
 ) -> tuple[Estimate, int]:
-    """Return the estimate, and how many workers there are, for environments that show so many numbers."""
+    """Return the estimate and the number of workers; observations have `width` numbers."""
     name = "gym:CartPole-v1"
     returns = TaskMeasures(outcome=Measure(name="env_return", label="return", better="higher"))
     task = TaskFacts(
@@ -112,47 +114,47 @@ def cost_of_environments(
         observation_width=width,
         seen_steps=seen,
     )
-    there = machine(rewards=("env",), controllers=("random",), tasks=(task,))
+    this_machine = machine(rewards=("env",), controllers=("random",), tasks=(task,))
     asks = asked(*controllers, task=name, n_envs=8, steps=1000, margin=5.0, **changes)
-    return cost_of(asks, there), len(planned(asks, there).lanes)
+    return cost_of(asks, this_machine), len(planned(asks, this_machine).lanes)
 
 
-def memory_of_environments(*controllers: str, **how: object) -> float:
-    cost, workers = cost_of_environments(*controllers, **how)  # type: ignore[arg-type]
+def memory_of_environments(*controllers: str, **options: object) -> float:
+    cost, workers = cost_of_environments(*controllers, **options)  # type: ignore[arg-type]
     return cost.memory_bytes / workers
 
 
-def test_an_environment_takes_as_long_as_the_episode_that_the_preflight_has_seen_end() -> None:
+def test_the_duration_follows_the_length_of_the_episode_seen_in_the_preflight() -> None:
     def seconds(seen: int, *sets: str) -> tuple[float, str]:
         cost, _ = cost_of_environments("env", "random", limit=1000, seen=seen, sets=sets)
         return cost.duration_s - cost.start_up_s, cost.basis
 
-    longest, said = seconds(0)
-    assert "assuming episodes of 1000 steps; shorter" in said
-    short, said = seconds(50)
+    longest, basis = seconds(0)
+    assert "assuming episodes of 1000 steps; shorter" in basis
+    short, basis = seconds(50)
     assert longest == pytest.approx(20 * short)
-    assert "assuming episodes of 50 steps, as with random actions; up to 20 times as long if policies last" in said
-    assert seconds(50, "gym.rollout=resets")[0] == pytest.approx(longest)  # its rollouts are as long as they are
+    assert "assuming episodes of 50 steps, as with random actions; up to 20 times as long if policies last" in basis
+    assert seconds(50, "gym.rollout=resets")[0] == pytest.approx(longest)  # rollouts have a fixed length
 
 
-def test_what_learners_of_environments_keep_of_observations_is_part_of_their_memory(tmp_path: Path) -> None:
-    """Seven copies of what a rollout shows (tests/unit/workers/kinds/gymnasium/test_world.py)."""
+def test_the_memory_of_learners_includes_their_copies_of_observations(tmp_path: Path) -> None:
+    """A rollout is kept in seven copies (tests/unit/workers/kinds/gymnasium/test_world.py)."""
     base = 400 << 20
     width = 210 * 160 * 3
     policy = 13 * 12 * 64**2 * 4
     assert memory_of_environments("random", "alike=random", width=width) == base
-    for copies, how in (
+    for copies, options in (
         (7, {}),
         (7, {"outcome": "info:score"}),
         (8, {"outcome": f"{tmp_path}/own.py:outcome"}),
         (10 * 7, {"limit": 0}),
         (10 * 7, {"sets": ("gym.rollout=resets",)}),
     ):
-        found = memory_of_environments("env", "random", width=width, **how)
-        assert found == base + policy + copies * 100 * 8 * width * 4, how
+        memory = memory_of_environments("env", "random", width=width, **options)
+        assert memory == base + policy + copies * 100 * 8 * width * 4, options
 
 
-def test_the_largest_policy_that_learns_is_part_of_the_memory_of_a_worker() -> None:
+def test_the_memory_of_a_worker_includes_the_largest_learning_policy() -> None:
     def memory(*sets: str) -> int:
         return cost_of(asked("shaped", "simplified", sets=sets), machine()).memory_bytes
 
@@ -164,12 +166,12 @@ def test_the_largest_policy_that_learns_is_part_of_the_memory_of_a_worker() -> N
     assert memory("policy.hidden=1000000") > 2**49
 
 
-def test_a_gpu_takes_what_was_measured_on_it_and_a_cpu_what_was_measured_there() -> None:
+def test_the_step_time_is_that_measured_on_the_kind_of_device() -> None:
     def step_s(devices: tuple[str, ...], **measured: float) -> float:
-        there = machine(gpus=2, multiply_adds_per_s=1e9 * measured.get("cpu", 1.0))
-        timed = (replace(device, step_s=device.step_s * measured.get("gpu", 1.0)) for device in there.devices)
-        there = replace(there, devices=tuple(timed))
-        return cost_of(experiment(devices=devices), there).step_s
+        this_machine = machine(gpus=2, multiply_adds_per_s=1e9 * measured.get("cpu", 1.0))
+        timed = (replace(device, step_s=device.step_s * measured.get("gpu", 1.0)) for device in this_machine.devices)
+        this_machine = replace(this_machine, devices=tuple(timed))
+        return cost_of(experiment(devices=devices), this_machine).step_s
 
     on_gpus = step_s(("cuda",))
     on_cores = step_s(("cpu",))
@@ -178,20 +180,20 @@ def test_a_gpu_takes_what_was_measured_on_it_and_a_cpu_what_was_measured_there()
     assert step_s(("cpu",), gpu=3.0) == on_cores > step_s(("cpu",), cpu=9.0)
 
 
-def test_workers_that_start_are_counted() -> None:
-    """All load torch at the same time on the cores that there are."""
+def test_the_start_up_time_grows_with_workers_per_core() -> None:
+    """All workers load torch at the same time."""
 
-    def found(cores: int, start_s: float) -> Estimate:
+    def estimate_with(cores: int, start_s: float) -> Estimate:
         plan = planned(experiment(devices=("cpu:0", "cpu:1")), machine())
         return estimate(plan.experiment, plan.lanes, machine(cores=cores, start_s=start_s))
 
-    assert found(2, 5.0).start_up_s == pytest.approx(5.0)
-    assert found(1, 5.0).start_up_s == pytest.approx(10.0)
-    assert found(2, 5.0).duration_s == pytest.approx(found(2, 0.0).duration_s + 5.0)
+    assert estimate_with(2, 5.0).start_up_s == pytest.approx(5.0)
+    assert estimate_with(1, 5.0).start_up_s == pytest.approx(10.0)
+    assert estimate_with(2, 5.0).duration_s == pytest.approx(estimate_with(2, 0.0).duration_s + 5.0)
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"),
+    ("seconds", "duration"),
     [
         (0.0, "under 10 s"),
         (9.9, "under 10 s"),
@@ -200,8 +202,8 @@ def test_workers_that_start_are_counted() -> None:
         (600.0, "about 10 min"),
     ],
 )
-def test_nothing_takes_no_time(seconds: float, said: str) -> None:
+def test_short_durations_are_printed_as_under_10_s(seconds: float, duration: str) -> None:
     plan = planned(experiment(), machine())
     cost = cost_of(experiment(), machine())
     text = plan_text(plan, machine(), replace(cost, duration_s=seconds), Path("runs/x"), 200)
-    assert f"estimate: {said} including the start of the workers, " in text
+    assert f"estimate: {duration} including the start of the workers, " in text

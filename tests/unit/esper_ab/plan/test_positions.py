@@ -1,4 +1,4 @@
-"""Device and start order can matter unless records are a function of rng paths; the plan follows from that."""
+"""Device and start order can matter unless records are a function of rng paths; plans depend on it."""
 
 import msgspec
 import pytest
@@ -21,7 +21,7 @@ from esper_ab.settings.resolve import resolve
         ("curve-mean", "in held-out accuracy, averaged over all training episodes, between two groups"),
     ],
 )
-def test_the_estimand_is_that_of_the_outcome(outcome: str, words: str) -> None:
+def test_the_estimand_names_the_declared_outcome(outcome: str, words: str) -> None:
     estimand = planned(experiment(outcome_over=outcome), machine()).estimand
     assert words in estimand
     assert ("trained policy" in estimand) == (outcome == "evaluation")
@@ -31,7 +31,7 @@ GYM = "gym:Reach-v0"
 
 
 def notes_on(bounds: tuple[tuple[float, float] | None, ...], controller: str = "ppo") -> str:
-    """The notes of a plan on environments whose actions have these bounds."""
+    """Return the notes of a plan with environments whose actions have these bounds."""
     outcome = Measure(name="env_return", label="return", better="higher")
     task = TaskFacts(
         name=GYM,
@@ -41,12 +41,12 @@ def notes_on(bounds: tuple[tuple[float, float] | None, ...], controller: str = "
         action_bounds=bounds,
         step_s=1e-4,
     )
-    there = machine(tasks=(task,), rewards=("env",), controllers=("random",))
+    this_machine = machine(tasks=(task,), rewards=("env",), controllers=("random",))
     groups = tuple(
         group(name, reward=RewardSettings(mode="env"), controller=ControllerSettings(name=controller))
         for name in ("a", "b")
     )
-    return " ".join(planned(experiment(task=GYM, groups=groups, margin=1.0), there).notes)
+    return " ".join(planned(experiment(task=GYM, groups=groups, margin=1.0), this_machine).notes)
 
 
 @pytest.mark.parametrize(
@@ -60,30 +60,30 @@ def notes_on(bounds: tuple[tuple[float, float] | None, ...], controller: str = "
         (((0.0, 1.0),) * 5, "0 (0 to 1), 1 (0 to 1), 2 (0 to 1), 3 (0 to 1) and 1 more do not"),
     ],
 )
-def test_bounds_of_actions_that_a_policy_does_not_begin_within_are_named_with_what_to_do(
+def test_a_note_names_action_bounds_that_do_not_fit_the_initial_policy_with_a_remedy(
     bounds: tuple[tuple[float, float] | None, ...], words: str
 ) -> None:
-    found = notes_on(bounds)
-    assert f"Action bounds: {words} fit" in found
-    assert "gymnasium.wrappers.RescaleAction" in found
+    notes = notes_on(bounds)
+    assert f"Action bounds: {words} fit" in notes
+    assert "gymnasium.wrappers.RescaleAction" in notes
     assert "Action bounds" not in notes_on(bounds, controller="random")
 
 
 @pytest.mark.parametrize("bounds", [(), (None,), ((-1.0, 1.0), (-2.0, 2.0)), ((-10.0, 10.0),), ((-1.0, 3.0),)])
-def test_nothing_is_said_of_bounds_that_fit(bounds: tuple[tuple[float, float] | None, ...]) -> None:
+def test_action_bounds_that_fit_cause_no_note(bounds: tuple[tuple[float, float] | None, ...]) -> None:
     assert "Action bounds" not in notes_on(bounds)
 
 
-def beside_a(**settings: object) -> dict[str, object]:
+def groups_a_and_b(**settings: object) -> dict[str, object]:
     return {"groups": (group("a"), group("b", **settings))}
 
 
-def discounted(**reward: object) -> dict[str, object]:
-    return beside_a(ppo=PPOSettings(gamma=0.9), reward=RewardSettings(**reward))  # type: ignore[arg-type]
+def with_unequal_discounts(**reward: object) -> dict[str, object]:
+    return groups_a_and_b(ppo=PPOSettings(gamma=0.9), reward=RewardSettings(**reward))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    ("words", "said", "changes"),
+    ("words", "appears", "changes"),
     [
         ("cannot show that there is none", True, {"seeds": 6}),
         ("cannot show that there is none", True, {"seeds": 14}),
@@ -92,34 +92,34 @@ def discounted(**reward: object) -> dict[str, object]:
         ("cannot show that there is none", False, {"seeds": 6, "open_ended": True}),
         ("early learning of a, b", True, {"episodes": 1}),
         ("early learning", False, {"episodes": ENOUGH_EPISODES // 4}),
-        ("early learning", False, {"episodes": 1} | beside_a(controller=ControllerSettings(name="wait"))),
-        ("early learning", False, {"episodes": 1} | beside_a(ppo=PPOSettings(lr=0.0))),  # it is not to learn
+        ("early learning", False, {"episodes": 1} | groups_a_and_b(controller=ControllerSettings(name="wait"))),
+        ("early learning", False, {"episodes": 1} | groups_a_and_b(ppo=PPOSettings(lr=0.0))),  # it must not learn
         # unequal discounts matter to every reward with a potential
-        ("b: ppo.gamma=0.9 differs from reward.gamma=0.995", True, discounted(mode="shaped")),
-        ("b: ppo.gamma=0.9 differs from reward.gamma=0.995", True, discounted(mode="simplified")),
-        ("differs from reward.gamma", False, discounted(mode="sparse")),
-        ("differs from reward.gamma", False, discounted(mode="simplified", disable_pbrs=True)),
-        ("differs from reward.gamma", False, discounted(mode="shaped", pbrs_weight=0.0)),
+        ("b: ppo.gamma=0.9 differs from reward.gamma=0.995", True, with_unequal_discounts(mode="shaped")),
+        ("b: ppo.gamma=0.9 differs from reward.gamma=0.995", True, with_unequal_discounts(mode="simplified")),
+        ("differs from reward.gamma", False, with_unequal_discounts(mode="sparse")),
+        ("differs from reward.gamma", False, with_unequal_discounts(mode="simplified", disable_pbrs=True)),
+        ("differs from reward.gamma", False, with_unequal_discounts(mode="shaped", pbrs_weight=0.0)),
         (
             "differs from reward.gamma",
             False,
-            discounted(mode="shaped", family="loss"),
-        ),  # its stage term never was neutral
+            with_unequal_discounts(mode="shaped", family="loss"),
+        ),  # its stage term is never neutral
     ],
 )
-def test_a_note_is_of_the_plans_that_it_concerns_alone(words: str, said: bool, changes: dict[str, object]) -> None:
-    assert (words in "\n".join(planned(experiment(n_envs=4, **changes), machine()).notes)) is said
+def test_a_note_appears_only_in_plans_that_it_concerns(words: str, appears: bool, changes: dict[str, object]) -> None:
+    assert (words in "\n".join(planned(experiment(n_envs=4, **changes), machine()).notes)) is appears
 
 
 MINE = "mine.py:reward"
 USER = UserReward(reference=MINE, sha256="0" * 64, problem="")
 UNEQUAL = msgspec.structs.replace(
-    machine(), devices=tuple(msgspec.structs.replace(one, title=one.name) for one in machine().devices)
+    machine(), devices=tuple(msgspec.structs.replace(device, title=device.name) for device in machine().devices)
 )
 
 
 @pytest.mark.parametrize(
-    ("changes", "there", "because"),
+    ("changes", "this_machine", "because"),
     [
         ({}, machine(), ""),
         (
@@ -134,17 +134,17 @@ UNEQUAL = msgspec.structs.replace(
         ({"arithmetic": AskedArithmetic(deterministic=False)}, machine(), "the arithmetic is not deterministic"),
     ],
 )
-def test_what_can_make_a_record_depend_on_its_place(changes, there, because):
+def test_positions_matter_with_users_code_gpus_unequal_cores_or_nondeterminism(changes, this_machine, because):
     asked = experiment(**{"seeds": 10} | changes)
-    assert positions_could_matter_by(resolve(asked, there, "x", 16), there) == because
-    plan = planned(asked, there)
+    assert positions_could_matter_by(resolve(asked, this_machine, "x", 16), this_machine) == because
+    plan = planned(asked, this_machine)
     assert plan.design.positions_matter is bool(because)
     assert plan.design.adjusted is bool(because)
     assert any("scheduling cannot affect results" in note for note in plan.notes) is not bool(because)
 
 
-def test_where_no_position_can_matter_none_is_refused_nor_called_unbalanced():
-    """Every draw of orders will do, and as many sets of lanes as there are."""
+def test_any_order_is_accepted_if_positions_cannot_matter():
+    """Any draw of orders is accepted, and all sets of lanes are used."""
     for rng_seed in range(12):
         shuffled = experiment(tuple("abcde"), seeds=6, order="shuffled", rng_seed=rng_seed)
         assert not planned(shuffled, machine(5)).design.adjusted

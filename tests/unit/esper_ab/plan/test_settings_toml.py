@@ -1,4 +1,4 @@
-"""experiment.toml is read again as the same experiment; names and places are checked before anything is written."""
+"""experiment.toml is read back as the same experiment, and plan.txt describes it."""
 
 import tomllib
 from pathlib import Path
@@ -25,7 +25,7 @@ from esper_ab.settings.request import request
 from esper_ab.settings.settings_file import read_toml
 
 asdict = msgspec.structs.asdict
-ASKED_ALONE = {"total_timesteps": 0}  # a plan has it as episodes
+NOT_IN_PLANS = {"total_timesteps": 0}  # a plan has episodes instead
 MACHINE = requests.machine(
     controllers=catalog.names("workers.kinds.growth.controllers"),
     native_blueprints=catalog.names("workers.kinds.growth.blueprints"),
@@ -37,14 +37,14 @@ def planned(*groups: str, **asked: object) -> Plan:
     return requests.planned(requests.asked(*groups, **asked), MACHINE)  # type: ignore[arg-type]
 
 
-def read_again(plan: Plan, folder: Path) -> AskedExperiment:
+def write_and_read(plan: Plan, folder: Path) -> AskedExperiment:
     path = folder / "experiment.toml"
     path.write_text(experiment_toml(plan, MACHINE), encoding="utf-8")
     return parse(request(read_toml(path)))
 
 
-def on_this_machine(asked: AskedExperiment) -> dict[str, Any]:
-    """Fields of what was read, with the arithmetic that it comes to."""
+def resolved_fields(asked: AskedExperiment) -> dict[str, Any]:
+    """Return the fields of an experiment with the arithmetic resolved on this machine."""
     return asdict(asked) | {"arithmetic": resolve_kernel(asked.arithmetic, MACHINE)}
 
 
@@ -54,15 +54,17 @@ def on_this_machine(asked: AskedExperiment) -> dict[str, Any]:
     st.floats(1e-9, 1e3),
     st.integers(0, 2**63 - 1),
 )
-def test_experiment_toml_is_the_experiment(
+def test_experiment_toml_is_read_back_as_the_same_experiment(
     tmp_path_factory: pytest.TempPathFactory, names: list[str], lr: float, rng_seed: int
 ) -> None:
     group = (*(f"{name}:reward=sparse" for name in names), f"{names[0]}:ppo.lr={lr!r}")
     plan = planned(group=group, rng_seed=rng_seed)
-    assert on_this_machine(read_again(plan, tmp_path_factory.mktemp("run"))) == ASKED_ALONE | asdict(plan.experiment)
+    assert resolved_fields(write_and_read(plan, tmp_path_factory.mktemp("run"))) == NOT_IN_PLANS | asdict(
+        plan.experiment
+    )
 
 
-def test_settings_that_are_not_those_of_the_record_are_refused(tmp_path: Path) -> None:
+def test_edited_settings_that_contradict_the_record_are_refused(tmp_path: Path) -> None:
     plan = planned("shaped", "wait", episodes=12)
     path = tmp_path / "experiment.toml"
     spec = plan.blocks[0].runs[0]
@@ -74,9 +76,9 @@ def test_settings_that_are_not_those_of_the_record_are_refused(tmp_path: Path) -
         assert parse(request(read_toml(path), groups=("shaped", "wait"))).episodes == 13
 
 
-def test_experiment_toml_keeps_lists_and_says_what_was_there(tmp_path: Path) -> None:
+def test_experiment_toml_keeps_lists_and_records_versions_and_devices(tmp_path: Path) -> None:
     plan = planned("shaped", group=("p:controller=schedule,controller.schedule=[\"1:germinate:early:style='x'\"]",))
-    assert on_this_machine(read_again(plan, tmp_path)) == ASKED_ALONE | asdict(plan.experiment)
+    assert resolved_fields(write_and_read(plan, tmp_path)) == NOT_IN_PLANS | asdict(plan.experiment)
     record = tomllib.loads(experiment_toml(plan, MACHINE))["record"]
     assert record["digest"] == plan.digest
     assert record["versions"]["torch"] == "2.13"
@@ -84,7 +86,7 @@ def test_experiment_toml_keeps_lists_and_says_what_was_there(tmp_path: Path) -> 
     assert set(record["devices"]) == {"cpu:0", "cpu:1"}
 
 
-def test_plan_text_says_what_will_happen_and_fits_a_terminal_but_for_columns() -> None:
+def test_the_plan_text_describes_the_runs_and_fits_the_width() -> None:
     plan = planned("shaped", "wait", seeds=20, sets=("ppo.lr=0.5",))
     cost = estimate(plan.experiment, plan.lanes, MACHINE)
     text = plan_text(plan, MACHINE, cost, Path("runs/x"))
@@ -115,5 +117,5 @@ def test_plan_text_says_what_will_happen_and_fits_a_terminal_but_for_columns() -
         ("--groups a,b", "--groups a,b"),
     ],
 )
-def test_lists_may_be_words_or_commas(args: str, gathered: str) -> None:
+def test_lists_may_be_separated_by_spaces_or_commas(args: str, gathered: str) -> None:
     assert gather_lists(args.split()) == gathered.split()

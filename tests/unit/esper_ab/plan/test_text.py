@@ -1,4 +1,4 @@
-"""A plan in a few lines: question, runs, when it decides, where it goes, and only notes that limit the answer."""
+"""A plan in a few lines: question, runs, time of the decision, directory, and only notes that limit the answer."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,26 +17,32 @@ from esper_ab.settings.experiment import AskedArithmetic
 FOLDER = Path("a folder/x")
 
 
-def short(plan: Plan, there: Machine, power: str = "", width: int = 1000) -> list[str]:
-    return short_text(plan, there, estimate(plan.experiment, plan.lanes, there), FOLDER, power, width).splitlines()
+def short_lines(plan: Plan, this_machine: Machine, power: str = "", width: int = 1000) -> list[str]:
+    return short_text(
+        plan, this_machine, estimate(plan.experiment, plan.lanes, this_machine), FOLDER, power, width
+    ).splitlines()
 
 
-def lines(groups: Sequence[str] = ("a", "b"), *, cores: int = 4, power: str = "", **changes: object) -> list[str]:
-    """The lines of a plan of groups that differ in one setting."""
-    there = requests.machine(cores)
-    return short(requests.planned(requests.experiment(tuple(groups), **{"margin": 2.0} | changes), there), there, power)
+def plan_lines(groups: Sequence[str] = ("a", "b"), *, cores: int = 4, power: str = "", **changes: object) -> list[str]:
+    """Return the lines of a plan of groups that differ in one setting."""
+    this_machine = requests.machine(cores)
+    return short_lines(
+        requests.planned(requests.experiment(tuple(groups), **{"margin": 2.0} | changes), this_machine),
+        this_machine,
+        power,
+    )
 
 
-def trained(trainer: str = "mine.py", episodes: int = 4, **facts: object) -> tuple[Plan, Machine]:
-    """A plan of groups slow and fast of a trainer, of which a rehearsal found `facts`."""
-    said = {"trainer": trainer, "outcome": "error", "outcome_better": "lower", "margin": 0.5, "episodes": episodes}
+def trainer_plan(trainer: str = "mine.py", episodes: int = 4, **facts: object) -> tuple[Plan, Machine]:
+    """Return a plan of groups slow and fast of a trainer with these facts of its rehearsal, and the machine."""
+    settings = {"trainer": trainer, "outcome": "error", "outcome_better": "lower", "margin": 0.5, "episodes": episodes}
     groups = ("slow:trainer.lr=0.1", "fast:trainer.lr=0.2")
-    there = requests.rehearsed(**facts)
-    return requests.planned(requests.asked(group=groups, **said), there), there
+    this_machine = requests.rehearsed(**facts)
+    return requests.planned(requests.asked(group=groups, **settings), this_machine), this_machine
 
 
-def test_a_plan_is_six_lines() -> None:
-    assert lines(power="Finds much.") == [
+def test_a_short_plan_has_six_lines() -> None:
+    assert plan_lines(power="Finds much.") == [
         "Is the held-out accuracy on digits higher with a than with b?",
         "12 runs (2 groups x 6 seeds), 4 at a time on 4 CPU cores, about 2 min (a rough estimate)",
         "Decides once, after 6 seeds, at 5 %; margin 2 points. EQUIVALENT would need 15 seeds.",
@@ -46,9 +52,9 @@ def test_a_plan_is_six_lines() -> None:
     ]
 
 
-def test_what_no_one_can_say_of_a_plan_is_no_line() -> None:
-    assert len(lines()) == 5
-    assert "" not in lines()
+def test_a_plan_with_unknown_power_has_five_lines() -> None:
+    assert len(plan_lines()) == 5
+    assert "" not in plan_lines()
 
 
 @pytest.mark.parametrize(
@@ -77,14 +83,14 @@ def test_what_no_one_can_say_of_a_plan_is_no_line() -> None:
         ({"open_ended": True}, "Can decide after any seed from the 6th on, at 5 % in all; margin 2 points."),
     ],
 )
-def test_when_a_plan_decides_at_which_error_rate(changes: dict[str, object], line: str) -> None:
-    """Looks are put into a plan of one look, whose bounds are found at once."""
+def test_a_plan_says_when_it_decides_and_at_which_error_rate(changes: dict[str, object], line: str) -> None:
+    """Looks are inserted into a plan of one look, whose bounds are computed quickly."""
     looks = changes.pop("looks", ())
-    there = requests.machine()
+    this_machine = requests.machine()
     asked = {"looks": (changes["seeds"],)} if looks else {}
-    plan = requests.planned(requests.experiment(margin=2.0, **asked | changes), there)
+    plan = requests.planned(requests.experiment(margin=2.0, **asked | changes), this_machine)
     design = msgspec.structs.replace(plan.design, looks=looks or plan.design.looks)
-    assert short(msgspec.structs.replace(plan, design=design), there)[2] == line
+    assert short_lines(msgspec.structs.replace(plan, design=design), this_machine)[2] == line
 
 
 @pytest.mark.parametrize(
@@ -103,12 +109,12 @@ def test_when_a_plan_decides_at_which_error_rate(changes: dict[str, object], lin
         ({"open_ended": True}, "At first 12 runs (2 groups x 6 seeds), 4 at a time on 4 CPU cores, "),
     ],
 )
-def test_what_a_plan_takes(changes: dict[str, object], start: str) -> None:
-    assert lines(**changes)[1].startswith(start)  # type: ignore[arg-type]
+def test_a_plan_lists_its_runs_and_devices(changes: dict[str, object], start: str) -> None:
+    assert plan_lines(**changes)[1].startswith(start)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    ("groups", "changes", "asked"),
+    ("groups", "changes", "expected"),
     [
         ("ab", {}, "Is the held-out accuracy on digits higher with a than with b?"),
         ("ab", {"control": "a"}, "Is the held-out accuracy on digits higher with b than with a?"),
@@ -117,24 +123,22 @@ def test_what_a_plan_takes(changes: dict[str, object], start: str) -> None:
         ("abc", {"untested": ("c",)}, "Is the held-out accuracy on digits higher with a than with b?"),
     ],
 )
-def test_the_question_names_groups_task_and_direction(groups: str, changes: dict[str, object], asked: str) -> None:
-    assert lines(groups, **changes)[0] == asked
+def test_the_question_names_groups_task_and_direction(groups: str, changes: dict[str, object], expected: str) -> None:
+    assert plan_lines(groups, **changes)[0] == expected
 
 
-@pytest.mark.parametrize(("episodes", "said"), [(3, True), (239, True), (240, False)])
-def test_a_comparison_of_rewards_with_too_little_training_says_how_much_is_enough_and_what_it_takes(
-    episodes: int, said: bool
-) -> None:
-    """On the first screen, which stays at eight lines of a terminal."""
-    there = requests.machine()
+@pytest.mark.parametrize(("episodes", "needs_more"), [(3, True), (239, True), (240, False)])
+def test_a_plan_of_rewards_with_too_few_episodes_says_how_many_are_enough(episodes: int, needs_more: bool) -> None:
+    """The first screen then has at most eight lines."""
+    this_machine = requests.machine()
     rewards = tuple(requests.group(mode, reward=RewardSettings(mode=mode)) for mode in ("shaped", "simplified"))
-    plan = requests.planned(requests.experiment(groups=rewards, margin=2.0, episodes=episodes, n_envs=4), there)
-    shown = short(plan, there, "Finds much.", 100)
-    assert len(shown) == (8 if said else 6)
-    words = " ".join(line.strip() for line in shown)
+    plan = requests.planned(requests.experiment(groups=rewards, margin=2.0, episodes=episodes, n_envs=4), this_machine)
+    printed = short_lines(plan, this_machine, "Finds much.", 100)
+    assert len(printed) == (8 if needs_more else 6)
+    words = " ".join(line.strip() for line in printed)
     longer = msgspec.structs.replace(plan.experiment, episodes=240)
-    takes = duration(estimate(longer, plan.lanes, there).duration_s)
-    assert (f"rewards differ from about 960 on: --episodes 240, {takes} here." in words) is said
+    takes = duration(estimate(longer, plan.lanes, this_machine).duration_s)
+    assert (f"rewards differ from about 960 on: --episodes 240, {takes} here." in words) is needs_more
 
 
 @pytest.mark.parametrize(
@@ -145,29 +149,29 @@ def test_a_comparison_of_rewards_with_too_little_training_says_how_much_is_enoug
         (60.0, "about 2 min (a rough estimate); about 60 s with --devices cpu"),
     ],
 )
-def test_a_cpu_that_is_twice_as_fast_as_the_gpus_chosen_by_default_is_in_the_line_with_its_flag(
-    on_cpu_s: float, end: str
-) -> None:
-    """In plan.txt, where there is room, the CPU's time is given whether it is shorter or not."""
-    there = requests.machine(gpus=2)
-    plan = requests.planned(requests.experiment(margin=2.0), there)
-    cost = msgspec.structs.replace(estimate(plan.experiment, plan.lanes, there), duration_s=120.0, on_cpu_s=on_cpu_s)
-    line = short_text(plan, there, cost, FOLDER, "", 1000).splitlines()[1]
+def test_a_plan_on_gpus_suggests_a_cpu_that_is_twice_as_fast(on_cpu_s: float, end: str) -> None:
+    """plan.txt has the CPU's time even if it is longer."""
+    this_machine = requests.machine(gpus=2)
+    plan = requests.planned(requests.experiment(margin=2.0), this_machine)
+    cost = msgspec.structs.replace(
+        estimate(plan.experiment, plan.lanes, this_machine), duration_s=120.0, on_cpu_s=on_cpu_s
+    )
+    line = short_text(plan, this_machine, cost, FOLDER, "", 1000).splitlines()[1]
     assert line == f"12 runs (2 groups x 6 seeds), 2 at a time on cuda:0 and cuda:1, {end}"
-    whole = plan_text(plan, there, cost, FOLDER, 1000)
+    whole = plan_text(plan, this_machine, cost, FOLDER, 1000)
     time = f"; about {on_cpu_s:.0f} s with --devices cpu" if on_cpu_s else ""
     assert f"\ndevices: 2 at a time on cuda:0 and cuda:1{time}\n" in whole
     assert "\nenvironments per device: cuda:0: 4 environments, cuda:1: 4\n" in whole
 
 
-def test_unused_gpus_are_in_the_line() -> None:
-    there = requests.machine(gpus=2)
-    plan = requests.planned(requests.experiment(margin=2.0, devices=("cpu",)), there)
-    assert " at a time on 2 CPU cores; 2 GPUs unused (--devices cuda); about " in short(plan, there)[1]
+def test_unused_gpus_are_listed_with_the_devices() -> None:
+    this_machine = requests.machine(gpus=2)
+    plan = requests.planned(requests.experiment(margin=2.0, devices=("cpu",)), this_machine)
+    assert " at a time on 2 CPU cores; 2 GPUs unused (--devices cuda); about " in short_lines(plan, this_machine)[1]
 
 
 @pytest.mark.parametrize(
-    ("trainer", "named"),
+    ("trainer", "name"),
     [
         ("mine.py", "mine.py"),
         ("python -m run {lr} {seed} {out}", "run"),
@@ -175,18 +179,18 @@ def test_unused_gpus_are_in_the_line() -> None:
         ("python3 src/run.py --lr {lr} {seed} {out}", "run.py"),
     ],
 )
-def test_a_trainer_is_called_as_people_call_it(trainer: str, named: str) -> None:
-    plan, _ = trained(trainer, episodes=1)
-    assert question(plan) == f"Is error of {named} lower with slow than with fast?"
+def test_a_trainer_is_called_by_its_script(trainer: str, name: str) -> None:
+    plan, _ = trainer_plan(trainer, episodes=1)
+    assert question(plan) == f"Is error of {name} lower with slow than with fast?"
 
 
-def test_the_cost_of_a_trainer_is_that_of_its_rehearsal() -> None:
-    plan, there = trained(point_s=40.0, evaluate_s=20.0)  # 4 points
-    assert short(plan, there)[1].endswith(" (rehearsed: 3 min a run)")
+def test_the_cost_of_a_trainer_follows_from_its_rehearsal() -> None:
+    plan, this_machine = trainer_plan(point_s=40.0, evaluate_s=20.0)  # 4 points
+    assert short_lines(plan, this_machine)[1].endswith(" (rehearsed: 3 min a run)")
 
 
 @pytest.mark.parametrize(
-    ("shortest_s", "longest_s", "said"),
+    ("shortest_s", "longest_s", "text"),
     [
         (3.0, 8.0, "under 10 s"),
         (3.0, 60.0, "under 10 s to 60 s"),
@@ -195,18 +199,16 @@ def test_the_cost_of_a_trainer_is_that_of_its_rehearsal() -> None:
         (20.0, 0.0, "about 20 s"),
     ],
 )
-def test_a_range_of_durations_that_reads_the_same_at_both_ends_is_said_once(
-    shortest_s: float, longest_s: float, said: str
-) -> None:
-    there = requests.machine()
-    plan = requests.planned(requests.experiment(margin=2.0), there)
-    cost = estimate(plan.experiment, plan.lanes, there)
+def test_a_range_of_durations_with_equal_ends_is_printed_as_one(shortest_s: float, longest_s: float, text: str) -> None:
+    this_machine = requests.machine()
+    plan = requests.planned(requests.experiment(margin=2.0), this_machine)
+    cost = estimate(plan.experiment, plan.lanes, this_machine)
     cost = msgspec.structs.replace(cost, duration_s=shortest_s, longest_s=longest_s)
-    assert f" CPU cores, {said} (a rough" in short_text(plan, there, cost, FOLDER, "")
+    assert f" CPU cores, {text} (a rough" in short_text(plan, this_machine, cost, FOLDER, "")
 
 
-def test_what_limits_the_answer_is_shown_and_other_notes_are_not() -> None:
-    there = requests.machine()
+def test_only_notes_that_limit_the_answer_are_shown() -> None:
+    this_machine = requests.machine()
     same = msgspec.structs.replace(
         requests.experiment(margin=2.0, unpaired=True),
         groups=(
@@ -214,27 +216,29 @@ def test_what_limits_the_answer_is_shown_and_other_notes_are_not() -> None:
             requests.group("b"),
         ),
     )
-    plan = requests.planned(same, there)
-    said = [line.removeprefix("note: ") for line in short(plan, there) if line.startswith("note: ")]
-    assert [note.split(":")[0] for note in said] == [
+    plan = requests.planned(same, this_machine)
+    notes = [line.removeprefix("note: ") for line in short_lines(plan, this_machine) if line.startswith("note: ")]
+    assert [note.split(":")[0] for note in notes] == [
         "unpaired",
         "a and b do not differ in any setting that they use (A/A)",
     ]
-    assert tuple(said) == plan.notes[: plan.limits]
+    assert tuple(notes) == plan.notes[: plan.limits]
     assert any(note.startswith("No GPU") for note in plan.notes[plan.limits :])
 
 
 @pytest.mark.parametrize(("changes", "limits"), [({}, 0), ({"repeats": False}, 1), ({"evaluates_alike": False}, 1)])
-def test_a_rehearsal_limits_the_answer_only_where_it_found_something(changes: dict[str, bool], limits: int) -> None:
-    plan, there = trained(**changes)
+def test_a_rehearsal_limits_the_answer_only_if_it_found_a_problem(changes: dict[str, bool], limits: int) -> None:
+    plan, this_machine = trainer_plan(**changes)
     assert plan.limits == limits
-    assert sum(line.startswith("note: ") for line in short(plan, there)) == limits
-    assert sum(note.startswith("The trainer, as rehearsed: ") for note in plan.notes) == 1  # said once, here or there
+    assert sum(line.startswith("note: ") for line in short_lines(plan, this_machine)) == limits
+    assert (
+        sum(note.startswith("The trainer, as rehearsed: ") for note in plan.notes) == 1
+    )  # among the limits or the other notes, but not in both
 
 
 @pytest.mark.parametrize("width", [48, 100])
 def test_lines_fit_a_terminal(width: int) -> None:
-    plan, there = trained(repeats=False)
-    narrow = short(plan, there, "Finds a difference " * 9, width)
+    plan, this_machine = trainer_plan(repeats=False)
+    narrow = short_lines(plan, this_machine, "Finds a difference " * 9, width)
     assert max(map(len, narrow)) <= width
-    assert " ".join(narrow).split() == " ".join(short(plan, there, "Finds a difference " * 9)).split()
+    assert " ".join(narrow).split() == " ".join(short_lines(plan, this_machine, "Finds a difference " * 9)).split()

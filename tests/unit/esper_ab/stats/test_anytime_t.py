@@ -1,4 +1,4 @@
-"""The anytime-valid t: its formula against the integral it comes from, its interval, its error under any stopping."""
+"""The anytime-valid t: its formula against the integral that defines it, and its interval."""
 
 import math
 
@@ -16,7 +16,7 @@ counts = st.integers(2, 60)
 @pytest.mark.parametrize(
     ("t", "df", "information", "g"), [(0.0, 4, 6.0, 1.0), (2.5, 7, 9.0, 1.0), (-4.0, 8, 9.5, 0.25)]
 )
-def test_is_the_bayes_factor_of_t(t, df, information, g):
+def test_the_evidence_is_the_bayes_factor_of_t(t, df, information, g):
     """Noncentral t density averaged over effects drawn from N(0, 1/g), over the central one."""
 
     def weighted(effect):
@@ -27,7 +27,7 @@ def test_is_the_bayes_factor_of_t(t, df, information, g):
 
 
 @given(st.floats(-30, 30), st.floats(0.01, 10), counts, st.floats(1.5, 1e4))
-def test_the_interval_holds_what_the_evidence_does_not_reject(mean, se, n, evidence):
+def test_the_interval_ends_where_the_evidence_reaches_the_bound(mean, se, n, evidence):
     interval = anytime_interval(mean, se, n - 1, float(n), evidence)
     if interval is None:  # the supremum of the e-value over t stays below
         assert log_evidence(1e9, n - 1, float(n)) <= math.log(evidence) + 1e-6
@@ -40,11 +40,11 @@ def test_the_interval_holds_what_the_evidence_does_not_reject(mean, se, n, evide
 
 
 @pytest.mark.parametrize("df", [2, 4, 8])
-def test_evidence_that_the_e_value_only_approaches_rules_nothing_out(df):
+def test_a_bound_that_the_e_value_only_approaches_gives_no_interval(df):
     """The supremum over t is r ** (-df / 2), here for r = 1/2, and no t reaches it."""
     assert anytime_interval(0.0, 1.0, df, 1.0, 2.0 ** (df / 2)) is None
     assert anytime_interval(0.0, 1.0, df, 1.0, 2.0 ** (df / 2) - 1e-3) is not None
 
 
-def test_two_pairs_rule_nothing_out():
+def test_two_pairs_have_no_interval():
     assert anytime_interval(1.0, 0.1, 1, 2.0, 20.0) is None

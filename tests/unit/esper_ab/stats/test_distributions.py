@@ -14,34 +14,34 @@ X = st.floats(-1e6, 1e6)
 DF = st.integers(1, 10_000)
 
 
-def same(found: object, expected: object) -> bool:
-    return bool(np.array_equal(np.asarray(found), np.asarray(expected), equal_nan=True))
+def are_equal(actual: object, expected: object) -> bool:
+    return bool(np.array_equal(np.asarray(actual), np.asarray(expected), equal_nan=True))
 
 
-@given(x=X | st.sampled_from([np.inf, -np.inf, np.nan]), p=P, df=DF, below=DF)
-def test_distributions_are_scipys_to_the_bit(x: float, p: float, df: int, below: int) -> None:
-    assert same(distributions.t_cdf(x, df), stats.t.cdf(x, df))
-    assert same(distributions.t_sf(x, df), stats.t.sf(x, df))
-    assert same(distributions.t_isf(p, df), stats.t.isf(p, df))
-    assert same(distributions.norm_sf(x), stats.norm.sf(x))
-    assert same(distributions.norm_isf(p), stats.norm.isf(p))
-    assert same(distributions.chi2_isf(p, df), stats.chi2.isf(p, df))
-    assert same(distributions.chi2_ppf(p, df), stats.chi2.ppf(p, df))
-    assert same(distributions.f_ppf(p, df, below), stats.f.ppf(p, df, below))
+@given(x=X | st.sampled_from([np.inf, -np.inf, np.nan]), p=P, df=DF, df_below=DF)
+def test_distributions_equal_scipy_to_the_bit(x: float, p: float, df: int, df_below: int) -> None:
+    assert are_equal(distributions.t_cdf(x, df), stats.t.cdf(x, df))
+    assert are_equal(distributions.t_sf(x, df), stats.t.sf(x, df))
+    assert are_equal(distributions.t_isf(p, df), stats.t.isf(p, df))
+    assert are_equal(distributions.norm_sf(x), stats.norm.sf(x))
+    assert are_equal(distributions.norm_isf(p), stats.norm.isf(p))
+    assert are_equal(distributions.chi2_isf(p, df), stats.chi2.isf(p, df))
+    assert are_equal(distributions.chi2_ppf(p, df), stats.chi2.ppf(p, df))
+    assert are_equal(distributions.f_ppf(p, df, df_below), stats.f.ppf(p, df, df_below))
 
 
 @given(p=st.floats(1e-8, 0.5), df=DF, shift=st.floats(0.0, 100.0))
-def test_noncentral_student_is_scipys(p: float, df: int, shift: float) -> None:
+def test_the_noncentral_t_equals_scipy(p: float, df: int, shift: float) -> None:
     bound = stats.t.isf(p, df)
     assert distributions.nct_sf(bound, df, shift) == pytest.approx(stats.nct.sf(bound, df, shift), abs=1e-12)
 
 
 def test_running_an_experiment_imports_no_scipy() -> None:
-    """It is a second of every launch; `load` then imports scipy.special alone."""
+    """Importing scipy would add a second to every launch; `load` imports only scipy.special."""
     script = (
         "import sys\nfrom esper_ab.control import experiment_run\nfrom esper_ab.stats import distributions\n"
         "print([name for name in sys.modules if name.startswith('scipy')])\ndistributions.load()\n"
         "print('scipy.special' in sys.modules, 'scipy.stats' in sys.modules)\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], check=True, timeout=120, capture_output=True, text=True)
-    assert done.stdout.splitlines() == ["[]", "True False"]
+    completed = subprocess.run([sys.executable, "-c", script], check=True, timeout=120, capture_output=True, text=True)
+    assert completed.stdout.splitlines() == ["[]", "True False"]

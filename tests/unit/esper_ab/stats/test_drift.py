@@ -9,20 +9,20 @@ from support.outcomes.look_designs import pairs_from
 from esper_ab.stats.drift import drift
 
 
-def test_without_positions_the_slope_is_that_of_linear_regression_and_the_autocorrelation_is_tested_by_its_moments():
+def test_the_slope_equals_linear_regression_and_the_autocorrelation_is_tested_by_its_moments():
     d = np.random.default_rng(1).standard_normal(12) + 0.2 * np.arange(12)
-    found = drift(pairs_from(d), 1)
-    known = stats.linregress(np.arange(12), d)
-    assert (found.slope, found.slope_p) == (pytest.approx(known.slope), pytest.approx(known.pvalue))
+    result = drift(pairs_from(d), 1)
+    regression = stats.linregress(np.arange(12), d)
+    assert (result.slope, result.slope_p) == (pytest.approx(regression.slope), pytest.approx(regression.pvalue))
     rest = d - d.mean()
     lag = (rest[1:] @ rest[:-1]) / (rest @ rest)
     z = (lag + 1 / 12) / (10 / (12 * 11**0.5))  # Moran 1948: mean -1/n, variance (n-2)^2 / (n^2 (n-1))
-    assert (found.autocorrelation, found.autocorrelation_p) == pytest.approx((lag, stats.norm.sf(z)))
+    assert (result.autocorrelation, result.autocorrelation_p) == pytest.approx((lag, stats.norm.sf(z)))
     plain, added = (msgspec.structs.astuple(drift(pairs_from(x), 2)) for x in (d, d + np.array([5.0, -5.0] * 6)))
-    assert added == pytest.approx(plain)  # what a position adds is no drift
+    assert added == pytest.approx(plain)  # a position effect is not drift
     shuffled = pairs_from(d)
     np.random.default_rng(2).shuffle(shuffled)
-    assert drift(shuffled, 1) == found
+    assert drift(shuffled, 1) == result
 
 
 @pytest.mark.parametrize("d", [np.arange(5.0), np.full(10, 3.0), np.zeros(8), [0.0] * 9 + [1.0]])

@@ -1,4 +1,4 @@
-"""The simulated error rates: found again at their own places, simulated anew, and unbiased for false claims."""
+"""The table of simulated error rates: its own entries, a new simulation, and false claims without bias."""
 
 import numpy as np
 import pytest
@@ -11,38 +11,38 @@ from esper_ab.stats.skewness import skewness
 ONE_OF_10 = LookPlan(looks="one look", first=10, comparisons=1)
 
 
-def tail(count=1, pairs=20, depth=25.0):
+def make_tail(count=1, pairs=20, depth=25.0):
     return Tail(count=count, pairs=pairs, mean=-depth, others=0.0, sd=1.0)
 
 
-def of_skewness(wanted, pairs, mean=0.7):
-    """Differences with this skewness against the claim, and this mean in SDs."""
+def make_differences(wanted, pairs, mean=0.7):
+    """Return differences with this skewness against the claim, and this mean in SDs."""
     low = 0.0
     high = 30.0
-    spots = np.linspace(0.01, 0.99, pairs)
+    quantiles = np.linspace(0.01, 0.99, pairs)
     for _ in range(60):
         power = (low + high) / 2.0
-        d = -(spots**power)
+        d = -(quantiles**power)
         low, high = (power, high) if -skewness(d) < wanted else (low, power)
     return (d - d.mean()) / d.std(ddof=1) + mean
 
 
-def test_at_the_places_of_the_table_the_rates_are_its_own():
-    at = table.PAIRS.index(10)
-    law = table.SKEWNESS.index(3.5)
-    d = of_skewness(table.SAMPLE[at][law], 10)
-    assert rate_of_skewness(d, ONE_OF_10) == pytest.approx(table.SKEWED[at][0][law] / 100.0, rel=1e-6)
-    rare = tail(count=2)
+def test_the_rates_at_entries_of_the_table_equal_those_entries():
+    pairs_index = table.PAIRS.index(10)
+    law_index = table.SKEWNESS.index(3.5)
+    d = make_differences(table.SAMPLE[pairs_index][law_index], 10)
+    assert rate_of_skewness(d, ONE_OF_10) == pytest.approx(table.SKEWED[pairs_index][0][law_index] / 100.0, rel=1e-6)
+    rare = make_tail(count=2)
     several = LookPlan(looks="several looks", first=14, comparisons=8)
-    own = table.COLLAPSES[len(table.PAIRS) + table.PAIRS.index(14)][table.COMPARISONS.index(8)]
-    share = table.SHARES.index(0.1)
-    depth = table.DEPTHS.index(25.0)
-    assert rate_of_tail(rare, several) == pytest.approx(own[share][depth] / 100.0)
+    rates = table.COLLAPSES[len(table.PAIRS) + table.PAIRS.index(14)][table.COMPARISONS.index(8)]
+    share_index = table.SHARES.index(0.1)
+    depth_index = table.DEPTHS.index(25.0)
+    assert rate_of_tail(rare, several) == pytest.approx(rates[share_index][depth_index] / 100.0)
     always = LookPlan(looks="after every pair", first=6, comparisons=1)
-    assert rate_of_tail(rare, always) == pytest.approx(table.COLLAPSES[-1][0][share][depth] / 100.0)
+    assert rate_of_tail(rare, always) == pytest.approx(table.COLLAPSES[-1][0][share_index][depth_index] / 100.0)
 
 
-def skewed(rng, size, skew):
+def draw_skewed(rng, size, skew):
     shape = 4.0 / skew**2
     return (shape - rng.gamma(shape, size=size)) / shape**0.5
 
@@ -56,18 +56,18 @@ def skewed(rng, size, skew):
     ],
 )
 @pytest.mark.parametrize("comparisons", [1, 4])
-def test_the_rates_come_out_again_for_plans_that_the_package_makes(looks, kind, comparisons):
-    """Followed by tests/simulation, with alpha passed on; the table has looks at other shares of the pairs."""
+def test_the_rates_agree_with_simulations_of_plans_that_the_package_makes(looks, kind, comparisons):
+    """Simulated by tests/simulation, with alpha passed on; the table has looks at other shares of the pairs."""
     rule = procedure.Rule(looks, paths=100_000)
     rng = np.random.default_rng(7)
     plan = LookPlan(looks=kind, first=looks[0], comparisons=comparisons)
     for law in (1, 2, 3):
-        d = skewed(rng, (4_000, comparisons, looks[-1]), table.SKEWNESS[law])
-        found = (procedure.follow(d, rule, 2.0).crossed != 0).any(1).mean()
-        of_law = [sample[law] for sample in table.SAMPLE]
-        observed = float(np.interp(np.log(looks[0]), np.log(table.PAIRS), of_law))
-        said = rate_of_skewness(of_skewness(observed, looks[0]), plan)
-        assert said is None or found == pytest.approx(said, abs=0.02 + 0.1 * said)
+        d = draw_skewed(rng, (4_000, comparisons, looks[-1]), table.SKEWNESS[law])
+        observed_rate = (procedure.follow(d, rule, 2.0).crossed != 0).any(1).mean()
+        sample_skewnesses = [sample[law] for sample in table.SAMPLE]
+        observed_skewness = float(np.interp(np.log(looks[0]), np.log(table.PAIRS), sample_skewnesses))
+        stated_rate = rate_of_skewness(make_differences(observed_skewness, looks[0]), plan)
+        assert stated_rate is None or observed_rate == pytest.approx(stated_rate, abs=0.02 + 0.1 * stated_rate)
 
 
 @pytest.mark.parametrize(
@@ -78,41 +78,41 @@ def test_the_rates_come_out_again_for_plans_that_the_package_makes(looks, kind, 
         (0.05, (20,), 0.36),
     ],
 )
-def test_rare_collapses_have_the_rates_of_the_review(share, looks, rate):
+def test_rare_collapses_have_the_known_error_rates(share, looks, rate):
     plan = LookPlan(looks="one look" if len(looks) == 1 else "several looks", first=looks[0], comparisons=1)
-    rare = tail(count=round(100 * share), pairs=100, depth=45.0)
+    rare = make_tail(count=round(100 * share), pairs=100, depth=45.0)
     assert rate_of_tail(rare, plan) == pytest.approx(rate, abs=0.03)
 
 
-def test_more_comparisons_err_more_often_and_more_pairs_less():
+def test_the_rate_rises_with_comparisons_and_falls_with_pairs():
     plans = [LookPlan(looks="one look", first=10, comparisons=count) for count in (1, 2, 3, 8, 40)]
-    rates = [rate_of_skewness(of_skewness(1.0, 10), plan) for plan in plans]
+    rates = [rate_of_skewness(make_differences(1.0, 10), plan) for plan in plans]
     assert rates == sorted(rates)
-    rates = [rate_of_tail(tail(), LookPlan(looks="one look", first=n, comparisons=1)) for n in (10, 11, 30, 90)]
+    rates = [rate_of_tail(make_tail(), LookPlan(looks="one look", first=n, comparisons=1)) for n in (10, 11, 30, 90)]
     assert rates == sorted(rates, reverse=True)
 
 
 @pytest.mark.parametrize("law", [2, 3, 4])
-def test_about_half_of_the_false_claims_are_told_at_least_the_rate_of_their_law(law):
+def test_the_stated_rate_is_at_least_the_true_one_for_half_of_the_false_claims(law):
     rng = np.random.default_rng(law)
     n = 10
-    d = skewed(rng, (20_000, n), table.SKEWNESS[law])
+    d = draw_skewed(rng, (20_000, n), table.SKEWNESS[law])
     t = d.mean(1) / d.std(1, ddof=1) * n**0.5
     claimed = d[t > 2.262]
-    told = [rate_of_skewness(one, ONE_OF_10) or 0.05 for one in claimed]
+    stated = [rate_of_skewness(differences, ONE_OF_10) or 0.05 for differences in claimed]
     true = table.SKEWED[table.PAIRS.index(n)][0][law] / 100.0
-    assert np.mean(np.array(told) >= true) == pytest.approx(0.5, abs=0.1)
+    assert np.mean(np.array(stated) >= true) == pytest.approx(0.5, abs=0.1)
 
 
-def test_nothing_is_said_of_most_normal_differences():
+def test_most_normal_differences_have_no_stated_rate():
     d = np.random.default_rng(3).standard_normal((2_000, 10))
-    said = [rate_of_skewness(one, ONE_OF_10) is not None for one in d]
-    assert np.mean(said) == pytest.approx(0.2, abs=0.03)
+    have_rate = [rate_of_skewness(differences, ONE_OF_10) is not None for differences in d]
+    assert np.mean(have_rate) == pytest.approx(0.2, abs=0.03)
 
 
-def test_nothing_is_said_of_claims_larger_than_nearly_all_false_ones():
-    assert rate_of_skewness(of_skewness(2.0, 10, mean=1.0), ONE_OF_10) > 0.2
-    assert rate_of_skewness(of_skewness(2.0, 10, mean=20.0), ONE_OF_10) is None
+def test_a_claim_larger_than_nearly_all_false_ones_has_no_stated_rate():
+    assert rate_of_skewness(make_differences(2.0, 10, mean=1.0), ONE_OF_10) > 0.2
+    assert rate_of_skewness(make_differences(2.0, 10, mean=20.0), ONE_OF_10) is None
 
 
 @pytest.mark.parametrize(
@@ -121,11 +121,11 @@ def test_nothing_is_said_of_claims_larger_than_nearly_all_false_ones():
         ([1.0, 1.1, 0.9, 1.2, 1.0, -19.0], 1),
         ([1.0, 1.1, 0.9, 1.2, 1.0, 19.0], None),  # on the side of the claim
         ([1.0, 1.1, 0.9, 1.2, -19.0, -20.0], 2),
-        ([1.0, 1.1, 0.9, -18.0, -19.0, -20.0], None),  # as many as not: not rare
+        ([1.0, 1.1, 0.9, -18.0, -19.0, -20.0], None),  # half of the differences: not rare
         ([1.0, 2.0, 3.0, 4.0, 5.0, -2.0], None),
         ([1.0, 1.0, 1.0, 1.0, 1.0, -19.0], None),
     ],
 )
-def test_a_far_tail_lies_further_from_the_others_than_these_from_one_another(differences, count):
-    found = far_tail(np.array(differences))
-    assert (found and found.count) == count
+def test_a_far_tail_is_further_from_the_other_differences_than_they_are_from_each_other(differences, count):
+    far = far_tail(np.array(differences))
+    assert (far and far.count) == count

@@ -23,14 +23,14 @@ def test_no_other_number_of_whole_episodes_is_better(ratio, training, step, grid
 
 
 @given(trainings)
-def test_without_policy_variance_the_most_hosts_come_within_a_quarter_of_infinitely_many(training):
-    """The product falls towards 1, of which a limit in episodes keeps it away by a quarter, and by the rounding."""
+def test_without_policy_variance_the_most_episodes_come_within_a_quarter_of_infinitely_many(training):
+    """The product falls towards 1; the limit on episodes keeps it up to a quarter above, plus the rounding."""
     eval_episodes = best_eval_episodes(0.0, training, 1)
     assert eval_episodes == most_eval_episodes(training, 1)
     assert variance_times_cost(eval_episodes, 0.0, training) <= 1.25 + 1 / eval_episodes
 
 
-def test_the_formula():
+def test_the_best_number_of_episodes_equals_a_value_worked_by_hand():
     """96 training episodes and policies that vary an eighth as much as episodes: sqrt(96 * 8) = 27.7."""
     assert best_eval_episodes(1 / 8, 96.0, 1) == 28
     assert best_eval_episodes(1 / 8, 96.0, 8) in (24, 32)

@@ -17,7 +17,7 @@ def test_unequal_lists_and_infinity_are_refused(a: list[float], b: list[float]) 
 
 
 @given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=20), st.integers(-1000, 900), st.randoms())
-def test_a_root_of_squares_depends_on_no_scale_and_no_order(
+def test_the_norm_scales_with_its_values_and_ignores_their_order(
     values: list[float], power: int, random: random.Random
 ) -> None:
     assert norm(floats(values)) == pytest.approx(math.hypot(*values))

@@ -15,14 +15,14 @@ SCALES = st.integers(-30, 30).map(lambda power: 10.0**power)
 
 @given(SCALES)
 def test_no_unit_is_too_small_or_too_large_for_a_test(scale):
-    """Losses of order 1e-7 are told apart like percentages."""
+    """Losses around 1e-7 are distinguished like percentages."""
     a = A * scale
     b = B * scale
     assert alike(a, b) == alike(A, B) == 1
     assert commonest(np.concatenate((a, b)), resolution(a, b))[0] == commonest(np.concatenate((A, B)), 1e-9)[0]
-    found = adjusted_difference(a, b, [(0, 1)] * 7, 1)
+    adjusted = adjusted_difference(a, b, [(0, 1)] * 7, 1)
     plain = paired_difference(a, b)
-    assert (found.t, plain.t) == pytest.approx((paired_difference(A, B).t,) * 2, rel=1e-6)
+    assert (adjusted.t, plain.t) == pytest.approx((paired_difference(A, B).t,) * 2, rel=1e-6)
 
 
 @given(SCALES, st.floats(-5.0, 5.0))
@@ -34,13 +34,13 @@ def test_rounding_is_no_spread(scale, shift):
     assert adjusted_difference(a, b, [(0, 1)] * 7, 1).sd == 0.0
 
 
-def test_outcomes_of_zero_are_one():
+def test_outcomes_of_zero_have_no_resolution_and_are_alike():
     assert resolution([0.0, 0.0], [0.0, 0.0]) == 0.0
     assert alike([0.0, 0.0], [0.0, 0.0]) == 2
 
 
 @given(st.integers(1, 5), st.integers(9, 40).map(lambda power: 10.0**power), st.sampled_from(["a", "b", "both"]))
-def test_however_large_outcomes_of_most_pairs_never_make_other_differences_equal(pairs, penalty, side):
+def test_huge_outcomes_of_some_pairs_never_make_other_differences_equal(pairs, penalty, side):
     a = A.copy()
     b = B.copy()
     for outcomes in {"a": [a], "b": [b], "both": [a, b]}[side]:
@@ -52,9 +52,9 @@ def test_however_large_outcomes_of_most_pairs_never_make_other_differences_equal
 
 
 @given(st.floats(1e9, 1e40), st.integers(0, 6))
-def test_one_large_run_never_makes_other_runs_equal(penalty, at):
+def test_one_large_run_never_makes_other_runs_equal(penalty, index):
     a = A.copy()
-    a[at] = penalty
+    a[index] = penalty
     runs = np.concatenate((a, B + 0.01))
     assert commonest(runs, resolution(runs))[0] == 1
     assert welch(a.tolist(), B.tolist()).t is not None
@@ -85,18 +85,18 @@ def test_rounding_of_32_bit_floats_is_no_spread(scale, shift, sign):
     a = (A * scale).astype(np.float32)
     b = (a + np.float32(sign * shift * scale)).astype(np.float32)
     assert (alike(a, b), degenerate(a, b)) == (7, True)
-    found = paired_difference(a, b)
-    assert (found.sd, found.t) == (0.0, None)
-    assert found.mean == pytest.approx(-sign * shift * scale, rel=1e-4)
+    result = paired_difference(a, b)
+    assert (result.sd, result.t) == (0.0, None)
+    assert result.mean == pytest.approx(-sign * shift * scale, rel=1e-4)
 
 
 @given(SCALES, st.integers(7, 14))
 def test_near_copies_keep_their_spread(scale, digits):
-    """Their differences are as small as rounding, which says nothing about the differences."""
+    """The groups differ by as little as rounding, but these differences still vary."""
     noise = 10.0**-digits * np.array([1.0, -0.4, 0.3, 0.8, -0.2, 0.5, 0.1])
     a = A * scale
     b = A * (1.0 + 100.0 * noise) * scale
-    assert alike(a, b) < 7 or digits > 11  # at which the 64-bit resolution begins
+    assert alike(a, b) < 7 or digits > 11  # 12 digits reach the 64-bit resolution
     assert digits > 11 or paired_difference(a, b).t is not None
 
 
@@ -108,14 +108,14 @@ def test_a_small_spread_that_32_bit_floats_hold_is_a_spread(spread):
     assert paired_difference(A, b).t is not None
 
 
-def test_one_large_pair_never_makes_another_difference_the_same():
+def test_one_large_pair_never_makes_its_own_difference_equal_to_the_others():
     a = np.append(A, 1e10 + 5000.0)
     b = np.append(A - 4.0, 1e10)
     assert alike(a, b) == 7
 
 
 def test_groups_that_differ_between_seeds_only_by_rounding_have_no_test():
-    """One number per group, with the noise of sums in another order."""
+    """Each group repeats one number, up to the noise of sums in another order."""
     jitter = 1e-6 * np.array([1.0, -2.0, 3.0, 0.0, -1.0, 2.0, 1.0])
     a = 71.25 + jitter
     b = 69.0 - jitter[::-1]

@@ -13,20 +13,20 @@ VALUES = st.integers(-40, 40).map(lambda eighths: eighths / 8)  # exact, and few
 PAIRS = st.lists(st.tuples(VALUES, VALUES), min_size=1, max_size=7).map(lambda rows: np.array(rows).T)
 
 
-def brute_force(scores: np.ndarray, outcomes: np.ndarray, n: int) -> float:
-    """Mean over all subsets of size n of the mean outcome of those with the highest score."""
-    found = []
+def average_over_subsets(scores: np.ndarray, outcomes: np.ndarray, n: int) -> float:
+    """Return the mean, over all subsets of size n, of the mean outcome of those with the highest score."""
+    means = []
     for chosen in combinations(range(len(scores)), n):
         own = scores[list(chosen)]
         top = outcomes[list(chosen)]
-        found.append(top[own == own.max()].mean())
-    return float(np.mean(found))
+        means.append(top[own == own.max()].mean())
+    return float(np.mean(means))
 
 
 @given(PAIRS)
 def test_best_of_n_is_the_mean_over_all_subsets(pair: np.ndarray) -> None:
     scores, outcomes = pair
-    expected = [brute_force(scores, outcomes, n) for n in range(1, len(scores) + 1)]
+    expected = [average_over_subsets(scores, outcomes, n) for n in range(1, len(scores) + 1)]
     assert best_of_n(scores, outcomes) == pytest.approx(expected, abs=1e-9)
 
 
@@ -50,7 +50,7 @@ def test_a_positive_multiple_and_a_constant_change_nothing(pair: np.ndarray, fac
 
 
 def test_the_sign_of_a_score_matters() -> None:
-    """What must not be invariant: the opposite of the outcome is as far from it as a score can be."""
+    """The opposite of the outcome is as far from it as a score can be."""
     outcomes = [1.0, 2.0, 4.0]
     assert regret(outcomes, outcomes) == 0
     opposite = [-value for value in outcomes]
@@ -62,14 +62,14 @@ def test_the_sign_of_a_score_matters() -> None:
 @given(PAIRS)
 def test_worst_pairs_are_in_the_wrong_order_and_the_first_bounds_every_choice(pair: np.ndarray) -> None:
     scores, outcomes = pair
-    found = worst_pairs(scores, outcomes, 9)
-    taken = [place for one in found for place in (one.preferred, one.better)]
+    wrong_pairs = worst_pairs(scores, outcomes, 9)
+    taken = [index for wrong in wrong_pairs for index in (wrong.preferred, wrong.better)]
     assert len(taken) == len(set(taken))
-    assert [one.loss for one in found] == sorted((one.loss for one in found), reverse=True)
-    for one in found:
-        assert scores[one.preferred] > scores[one.better]
-        assert one.loss == outcomes[one.better] - outcomes[one.preferred] > 0
-    places = permutations(range(len(scores)), 2)
-    worst = max([0.0, *(outcomes[j] - outcomes[i] for i, j in places if scores[i] > scores[j])])
-    assert (found[0].loss if found else 0.0) == worst
+    assert [wrong.loss for wrong in wrong_pairs] == sorted((wrong.loss for wrong in wrong_pairs), reverse=True)
+    for wrong in wrong_pairs:
+        assert scores[wrong.preferred] > scores[wrong.better]
+        assert wrong.loss == outcomes[wrong.better] - outcomes[wrong.preferred] > 0
+    index_pairs = permutations(range(len(scores)), 2)
+    worst = max([0.0, *(outcomes[j] - outcomes[i] for i, j in index_pairs if scores[i] > scores[j])])
+    assert (wrong_pairs[0].loss if wrong_pairs else 0.0) == worst
     assert worst <= 2 * linear_distance(scores, outcomes) + 1e-7

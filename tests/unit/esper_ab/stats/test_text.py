@@ -7,9 +7,9 @@ from esper_ab.stats.text import digits_apart, p_beside, percent
 
 @given(st.floats(1e-12, 0.5))
 def test_an_uncertain_share_is_never_shown_as_100_percent(alpha):
-    said = float(percent(1.0 - alpha).removesuffix(" %"))
-    assert said < 100.0
-    assert (100.0 - said) == pytest.approx(100.0 * alpha, rel=0.06, abs=0.051)
+    printed = float(percent(1.0 - alpha).removesuffix(" %"))
+    assert printed < 100.0
+    assert (100.0 - printed) == pytest.approx(100.0 * alpha, rel=0.06, abs=0.051)
 
 
 @pytest.mark.parametrize(("level", "text"), [(0.95, "95 %"), (0.99952, "99.952 %"), (1.0, "100 %"), (0.05, "5 %")])
@@ -20,16 +20,16 @@ def test_a_probability_is_a_percentage(level, text):
 @given(st.floats(1e-8, 1.0), st.floats(1e-8, 0.5))
 @example(1.0000000000000002e-08, 1e-08)
 @example(0.5, 0.49999999999999994)
-def test_p_stands_on_its_side_of_the_bound(p, bound):
-    text, asked = p_beside(p, bound)
-    shown = float(text.split()[1])
-    limit = float(asked)
-    assert (shown > limit) == (p > bound)
-    assert (shown < limit) == (p < bound)
+def test_p_is_printed_on_its_own_side_of_the_bound(p, bound):
+    text, bound_text = p_beside(p, bound)
+    printed = float(text.split()[1])
+    printed_bound = float(bound_text)
+    assert (printed > printed_bound) == (p > bound)
+    assert (printed < printed_bound) == (p < bound)
 
 
 @pytest.mark.parametrize(
-    ("p", "bound", "said"),
+    ("p", "bound", "texts"),
     [
         (0.0503, 0.05, ("= 0.0503", "0.05")),
         (0.0497, 0.05, ("= 0.0497", "0.05")),
@@ -39,12 +39,12 @@ def test_p_stands_on_its_side_of_the_bound(p, bound):
         (8e-5, 5e-5, ("= 8e-05", "5e-05")),
     ],
 )
-def test_p_has_as_many_digits_as_tell_it_from_its_bound(p, bound, said):
-    assert p_beside(p, bound) == said
+def test_p_has_enough_digits_to_differ_from_its_bound(p, bound, texts):
+    assert p_beside(p, bound) == texts
 
 
 @given(st.floats(-1e-6, 1e-6), st.sampled_from((1e-7, 1e-8, 1e-10)))
-def test_small_units_have_digits_enough(value, margin):
+def test_small_values_have_enough_digits_to_differ_from_the_margin(value, margin):
     least = 12
     digits = digits_apart((value,), (-margin, 0.0, margin), least)
     if all(abs(value - mark) > 1e-15 for mark in (-margin, 0.0, margin)):

@@ -1,4 +1,4 @@
-"""Welch's t against scipy's, its error rate among groups of unequal number, and where there is no test."""
+"""Welch's t against scipy's, its error rate with groups of unequal size, and samples without a test."""
 
 import numpy as np
 import pytest
@@ -14,56 +14,58 @@ runs = st.lists(st.integers(-999, 999).map(lambda value: value / 10.0), min_size
 @pytest.mark.filterwarnings("ignore:Precision loss")
 @settings(deadline=None)
 @given(runs, runs, st.floats(1e-5, 0.5))
-def test_agrees_with_scipy(a, b, p):
-    found = welch(a, b)
-    assume(found.t is not None)
+def test_welchs_t_agrees_with_scipy(a, b, p):
+    result = welch(a, b)
+    assume(result.t is not None)
     expected, pooled = (stats.ttest_ind(a, b, equal_var=equal) for equal in (False, True))
     few, many = sorted((a, b), key=len)
     skewed = any(len(set(side)) > 1 and abs(stats.skew(side)) > 0.5 for side in (a, b))
-    least = found.mean / np.std(many, ddof=1) / np.sqrt(4 / 9 / len(few) + 1 / len(many)) if np.std(many) else np.inf
+    least = result.mean / np.std(many, ddof=1) / np.sqrt(4 / 9 / len(few) + 1 / len(many)) if np.std(many) else np.inf
     floor = pooled.statistic if skewed or len(a) == len(b) else max(pooled.statistic, least, key=abs)
     t = min(expected.statistic, floor, key=abs)
-    assert (found.t, found.df) == pytest.approx((t, expected.df), rel=1e-8)
-    assert found.p == pytest.approx(2.0 * stats.t.sf(abs(t), expected.df), rel=1e-8)
+    assert (result.t, result.df) == pytest.approx((t, expected.df), rel=1e-8)
+    assert result.p == pytest.approx(2.0 * stats.t.sf(abs(t), expected.df), rel=1e-8)
     if t == expected.statistic:
-        assert found.interval(p) == pytest.approx(tuple(expected.confidence_interval(1.0 - p)), rel=1e-8, abs=1e-9)
+        assert result.interval(p) == pytest.approx(tuple(expected.confidence_interval(1.0 - p)), rel=1e-8, abs=1e-9)
 
 
 @pytest.mark.parametrize("runs", [(6, 40), (10, 40), (10, 200), (20, 100)])
-def test_few_runs_of_a_law_with_collapses_do_not_differ_from_many_of_it(runs):
-    """None of the few may have collapsed, and then they seem to vary little; Welch's t alone errs in up to 36 %."""
+def test_few_and_many_runs_of_one_law_with_collapses_rarely_differ(runs):
+    """If none of the few happens to collapse, they seem to vary little; Welch's t alone errs in up to 36 %."""
     rng = np.random.default_rng(5)
     for law in (
         lambda n: rng.normal(50.0, 1.0, n) - 20.0 * (rng.random(n) < 0.05),
         lambda n: rng.normal(50.0, 1.0, n) - 20.0 * (rng.random(n) < 0.15),
         lambda n: rng.lognormal(size=n),
     ):
-        found = [welch(*(law(n).tolist() for n in runs)).p for _ in range(400)]
-        assert sum(p is not None and p <= 0.05 for p in found) <= 20
+        p_values = [welch(*(law(n).tolist() for n in runs)).p for _ in range(400)]
+        assert sum(p is not None and p <= 0.05 for p in p_values) <= 20
 
 
 @pytest.mark.parametrize("runs", [(6, 40), (10, 40), (10, 200), (20, 100)])
-def test_few_runs_of_a_law_with_collapses_do_not_differ_from_many_without(runs):
+def test_few_runs_with_collapses_rarely_differ_from_many_without(runs):
     """Only the few can collapse; their law has the mean and SD of the many. Welch's t alone errs in up to 35 %."""
     rng = np.random.default_rng(7)
     for rate, depth in ((0.05, 20.0), (0.15, 6.0), (0.04, 10.0)):
         sd = np.sqrt(1.0 + rate * (1.0 - rate) * depth**2)
-        found = []
+        p_values = []
         for _ in range(400):
             few = rng.normal(rate * depth, 1.0, runs[0]) - depth * (rng.random(runs[0]) < rate)
-            found.append(welch(few.tolist(), rng.normal(0.0, sd, runs[1]).tolist()).p)
-        assert sum(p <= 0.05 for p in found) <= 28  # 7 %
+            p_values.append(welch(few.tolist(), rng.normal(0.0, sd, runs[1]).tolist()).p)
+        assert sum(p <= 0.05 for p in p_values) <= 28  # 7 %
 
 
 @pytest.mark.parametrize(("runs", "sd", "least"), [((10, 100), 1.5, 215), ((10, 100), 2.0, 120), ((6, 40), 1.5, 94)])
 def test_a_wide_larger_group_costs_only_a_part_of_the_power_if_no_group_is_skewed(runs, sd, least):
     """Normal runs, one SD of the smaller group apart: 61, 40 and 29 %; with a common spread 46, 19 and 19 %."""
     rng = np.random.default_rng(6)
-    found = [welch(rng.normal(1.0, 1.0, runs[0]).tolist(), rng.normal(0.0, sd, runs[1]).tolist()).p for _ in range(400)]
-    assert sum(p <= 0.05 for p in found) > least
+    p_values = [
+        welch(rng.normal(1.0, 1.0, runs[0]).tolist(), rng.normal(0.0, sd, runs[1]).tolist()).p for _ in range(400)
+    ]
+    assert sum(p <= 0.05 for p in p_values) > least
 
 
-def test_groups_of_equal_number_have_welch_s_own_error():
+def test_groups_of_equal_size_have_welchs_own_standard_error():
     few = [1.0, 1.1, 0.9, 1.0, 1.05, 0.95]
     many = [10.0, -3.0, 4.0, 22.0, 7.0, -60.0]
     assert welch(few, many).t == pytest.approx(stats.ttest_ind(few, many, equal_var=False).statistic)
@@ -73,16 +75,16 @@ def test_groups_of_equal_number_have_welch_s_own_error():
     ("a", "b"),
     [
         ([70.0] * 8, [72.0] * 9),  # neither varies
-        ([100.0] * 9 + [60.0], [100.0] * 9 + [61.0]),  # all rests on two
+        ([100.0] * 9 + [60.0], [100.0] * 9 + [61.0]),  # one run of each group varies
         ([70.0], [72.0, 71.0, 73.0]),  # one run has no spread
     ],
 )
-def test_no_test_of_what_is_no_sample(a, b):
-    found = welch(a, b)
-    assert (found.t, found.p, found.interval(0.05), found.degenerate) == (None, None, None, True)
+def test_samples_without_spread_have_no_test(a, b):
+    result = welch(a, b)
+    assert (result.t, result.p, result.interval(0.05), result.degenerate) == (None, None, None, True)
     assert welch([], b) is None
 
 
 def test_one_group_may_be_constant():
-    found = welch([70.0] * 8, [72.0, 71.5, 73.0, 70.5, 72.5, 71.0, 74.0])
-    assert (found.df, found.mean) == (pytest.approx(6.0), pytest.approx(70.0 - 504.5 / 7))
+    result = welch([70.0] * 8, [72.0, 71.5, 73.0, 70.5, 72.5, 71.0, 74.0])
+    assert (result.df, result.mean) == (pytest.approx(6.0), pytest.approx(70.0 - 504.5 / 7))

@@ -1,11 +1,11 @@
-"""The plan of runs done elsewhere: its stops for futility."""
+"""The analysis plan of external runs: its stops for futility."""
 
 from esper_ab.design.design import futility_of
 from esper_ab.verdict.analysis_plan import Rule, design_over
 from esper_ab.verdict.scale import OF_MEAN
 
 
-def test_a_declared_power_gives_stops_of_the_test_without_position_effects():
+def test_a_declared_power_gives_futility_stops_without_position_effects():
     looks = (8, 12)
     plain, stopping = (design_over(("a", "b"), 12, (OF_MEAN,), Rule(looks=looks, futility=p)) for p in (0.0, 0.8))
     assert plain.futility is None

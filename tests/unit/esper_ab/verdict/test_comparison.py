@@ -1,4 +1,4 @@
-"""A verdict's test, interval and level, and what an INCONCLUSIVE says of the margin."""
+"""A verdict's test, interval and level, and what an INCONCLUSIVE says about the margin."""
 
 import msgspec
 import numpy as np
@@ -28,7 +28,7 @@ def test_without_an_adjusted_test_only_differences_without_spread_are_degenerate
     assert [(result.effect, result.degenerate) for result in results] == [(None, True), (None, False)]
 
 
-def test_the_declared_adjustment_decides_and_the_plain_test_stands_beside_it():
+def test_the_declared_adjustment_decides_and_the_plain_test_is_shown_beside_it():
     pairs = pairs_with_differences(4.5 + 4.0 * (-1.0) ** SIDES + SMALL[:6])
     adjusted = compared(design(6, adjusted=True), pairs)
     plain = compared(design(6), pairs)
@@ -69,7 +69,7 @@ def test_below_margin_rests_on_the_simultaneous_interval_and_prints_it():
     assert str(level) == "95 % simultaneous interval"
 
 
-def test_what_was_stopped_for_futility_says_so_everywhere_and_claims_nothing():
+def test_a_comparison_stopped_for_futility_says_so_and_claims_nothing():
     result = compared(design(10, futility=STOPS), pairs_with_differences(SMALL[:6]))
     assert (result.verdict, result.inconclusive, result.progress.finished) == (Verdict.INCONCLUSIVE, "futile", True)
     low, high, level = result.futility
@@ -78,12 +78,12 @@ def test_what_was_stopped_for_futility_says_so_everywhere_and_claims_nothing():
     assert str(level) == "80.4 % futility interval"
     assert "more pairs" not in result.sentence
     assert (result.unseen, result.imputed) == (None, None)
-    gone = lost((0, None, 60.0))
+    losses = lost((0, None, 60.0))
     rule = design(10, looks=(8, 10), futility=STOPS)
     pairs = pairs_of(70.0 + SMALL[1:10], BASE[:9], range(1, 10))
-    result = compared(rule, pairs, lost=gone, complete=8)
+    result = compared(rule, pairs, lost=losses, complete=8)
     assert (result.inconclusive, result.imputed, result.used) == ("futile", None, 7)
-    assert compared(rule, pairs, lost=gone, complete=8, findings=(exploded(),)).inconclusive is None
+    assert compared(rule, pairs, lost=losses, complete=8, findings=(exploded(),)).inconclusive is None
 
 
 def test_a_finding_that_caps_equivalence_forbids_only_the_claim_of_a_small_difference():

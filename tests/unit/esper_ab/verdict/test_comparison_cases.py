@@ -1,4 +1,4 @@
-"""Verdicts case by case: what an outcome allows to be said, and no more, where no golden experiment or table has it."""
+"""Verdicts and their phrases, case by case, for cases that no golden experiment or table covers."""
 
 import numpy as np
 import pytest
@@ -29,13 +29,13 @@ SIDES = np.arange(6) % 2
 
 
 def two_looks(**changes):
-    """Lenient bounds, and no early stop."""
+    """Return a design with lenient bounds and without early stop."""
     nominal = (Boundary(open=1, alpha=0.05, nominal_p=(0.0455, 0.0455)),)
     return design(20, looks=(6, 10), boundaries=nominal, early_stop=False, **changes)
 
 
-def case(name, rule, pairs, verdict, *said, **changes):
-    return pytest.param(rule, pairs, changes, verdict, said, id=name)
+def case(name, rule, pairs, verdict, *phrases, **changes):
+    return pytest.param(rule, pairs, changes, verdict, phrases, id=name)
 
 
 CASES = [
@@ -188,7 +188,7 @@ CASES = [
     # The audit.
     case("blocked without a pair", design(6), (), "BLOCKED", findings=(ALIASED,)),
     case("finding on another group", design(6), CLEAR, "BETTER", findings=(exploded("other"),)),
-    # Equal records, and equal outcomes of records that differ.
+    # Equal records, and different records with equal outcomes.
     case(
         "setting without an effect",
         design(6),
@@ -242,7 +242,7 @@ CASES = [
         "5 of 6 pairs differ by the same amount and fewer than 6 by another: there is no test, no interval",
         "11 of 12 runs have the outcome 70.00 %, which leaves too little spread",
     ),
-    # Without a bug that each had once.
+    # Regression tests.
     case("margin inside a wide interval", design(20), pairs_with_differences(np.linspace(-1.9, 3.0, 20)), "EQUIVALENT"),
     case(
         "futile at a first look",
@@ -253,10 +253,10 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "pairs", "changes", "verdict", "said"), CASES)
-def test_the_verdict_and_what_is_said_with_it(rule, pairs, changes, verdict, said):
+@pytest.mark.parametrize(("rule", "pairs", "changes", "verdict", "phrases"), CASES)
+def test_each_case_has_its_verdict_and_phrases(rule, pairs, changes, verdict, phrases):
     result = compared(rule, pairs, **changes)
     assert str(result.verdict) == verdict
     text = " ".join((result.sentence, str(result.level), result.headline, *result.caveats))
-    assert [words for words in said if words not in text] == []
+    assert [phrase for phrase in phrases if phrase not in text] == []
     assert list(contradictions(result)) == []

@@ -41,7 +41,7 @@ MIRRORED = {
 }
 
 
-def swapped(pair: Pair | HalfPair) -> Pair | HalfPair:
+def swap(pair: Pair | HalfPair) -> Pair | HalfPair:
     return msgspec.structs.replace(
         pair,
         a=pair.b,
@@ -54,38 +54,38 @@ def swapped(pair: Pair | HalfPair) -> Pair | HalfPair:
 
 @settings(max_examples=60)
 @given(rows, st.one_of(rules, st.just(open_ended())), st.one_of(st.none(), outcomes))
-def test_swapping_the_groups_flips_every_sign_every_verdict_and_the_words(found, rule, survivor):
-    pairs = pairs_of(*zip(*found, strict=True))
-    gone = lost() if survivor is None else lost((len(pairs), None, survivor))
-    there = compared(rule, pairs, lost=gone)
-    turned_losses = Lost(replicates=tuple(map(swapped, gone.replicates)))
-    back = compared(rule, tuple(map(swapped, pairs)), lost=turned_losses, a="simplified", b="shaped")
-    assert back.verdict is MIRRORED.get(there.verdict, there.verdict)
-    assert back.estimate == pytest.approx(-there.estimate, abs=1e-9)
-    assert (back.low is None) == (there.low is None)
-    if there.low is not None:
-        assert (back.low, back.high) == pytest.approx((-there.high, -there.low), rel=1e-9, abs=1e-9)
-    assert there.headline.count(". ") == 0  # one sentence
-    assert str(there.verdict) not in there.headline
-    if there.verdict in DIFFERENT:
+def test_swapping_the_groups_flips_every_sign_every_verdict_and_the_words(outcome_pairs, rule, survivor):
+    pairs = pairs_of(*zip(*outcome_pairs, strict=True))
+    losses = lost() if survivor is None else lost((len(pairs), None, survivor))
+    forward = compared(rule, pairs, lost=losses)
+    mirrored_losses = Lost(replicates=tuple(map(swap, losses.replicates)))
+    mirrored = compared(rule, tuple(map(swap, pairs)), lost=mirrored_losses, a="simplified", b="shaped")
+    assert mirrored.verdict is MIRRORED.get(forward.verdict, forward.verdict)
+    assert mirrored.estimate == pytest.approx(-forward.estimate, abs=1e-9)
+    assert (mirrored.low is None) == (forward.low is None)
+    if forward.low is not None:
+        assert (mirrored.low, mirrored.high) == pytest.approx((-forward.high, -forward.low), rel=1e-9, abs=1e-9)
+    assert forward.headline.count(". ") == 0  # one sentence
+    assert str(forward.verdict) not in forward.headline
+    if forward.verdict in DIFFERENT:
         words = {"shaped": "simplified", "simplified": "shaped", "better": "worse", "worse": "better"}
-        assert re.sub("|".join(words), lambda found: words[found.group()], there.headline) == back.headline
-    assert (back.imputed is None) == (there.imputed is None)
-    if there.imputed is not None:
-        assert back.imputed.survives == there.imputed.survives
-    if (iqm := there.descriptive["iqm"]) is not None:
-        turned = back.descriptive["iqm"]
-        assert (turned.low, turned.high) == pytest.approx((-iqm.high, -iqm.low), abs=1e-9)
+        assert re.sub("|".join(words), lambda match: words[match.group()], forward.headline) == mirrored.headline
+    assert (mirrored.imputed is None) == (forward.imputed is None)
+    if forward.imputed is not None:
+        assert mirrored.imputed.survives == forward.imputed.survives
+    if (iqm := forward.descriptive["iqm"]) is not None:
+        mirrored_iqm = mirrored.descriptive["iqm"]
+        assert (mirrored_iqm.low, mirrored_iqm.high) == pytest.approx((-iqm.high, -iqm.low), abs=1e-9)
 
 
 @settings(max_examples=60)
 @given(rows, rules, st.randoms(use_true_random=False))
-def test_order_never_matters_no_claim_below_six_pairs_and_an_audit_never_makes_a_verdict_stronger(found, rule, random):
-    listed = list(pairs_of(*zip(*found, strict=True)))
+def test_verdicts_ignore_order_need_six_pairs_and_are_never_strengthened_by_an_audit(outcome_pairs, rule, random):
+    listed = list(pairs_of(*zip(*outcome_pairs, strict=True)))
     result = compared(rule, tuple(listed))
     random.shuffle(listed)
     assert compared(rule, tuple(listed)) == result
-    if len(found) < LEAST_PAIRS:
+    if len(outcome_pairs) < LEAST_PAIRS:
         assert result.verdict not in CLAIMS
     if result.verdict in (Verdict.BETTER, Verdict.WORSE) and result.used == result.progress.decided_at:
         assert result.last_look.p <= result.last_look.bound_p

@@ -1,4 +1,4 @@
-"""Copies in tables of unknown origin, and equal outcomes that are none."""
+"""Copies in tables of unknown origin, and equal outcomes that are not copies."""
 
 import numpy as np
 import pytest
@@ -6,33 +6,33 @@ import pytest
 from esper_ab.verdict.copies import ASKED, copies, equal_groups, near_copies
 
 
-def _normal(count, digits, seed, sd=4.0):
+def _draw_normal(count, digits, seed, sd=4.0):
     return [float(value) for value in np.round(np.random.default_rng(seed).normal(60.0, sd, count), digits)]
 
 
-def _share(values, chance=ASKED):
-    """Share of the outcomes of a group that are copies, beside an ordinary group."""
-    found = copies({"a": values, "b": _normal(20, 2, 99)}, chance)
-    return sum(found["a"].values()) / len(values) if "a" in found else 0.0
+def _find_copied_share(values, chance=ASKED):
+    """Return the share of a group's outcomes that are copies, beside an ordinary group."""
+    copied = copies({"a": values, "b": _draw_normal(20, 2, 99)}, chance)
+    return sum(copied["a"].values()) / len(values) if "a" in copied else 0.0
 
 
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize(("runs", "times"), [(3, 2), (5, 2), (10, 2), (4, 3), (5, 4), (5, 6)])
 def test_pasted_runs_are_copies(runs, times, seed):
-    """But for those that end in a zero, which have fewer than four significant digits."""
-    values = _normal(runs, 3, seed)
-    assert _share(values * times) == sum(len(f"{value:g}") >= 5 for value in values) / runs >= 0.5
+    """Except for outcomes that end in zeros and so have fewer than four significant digits."""
+    values = _draw_normal(runs, 3, seed)
+    assert _find_copied_share(values * times) == sum(len(f"{value:g}") >= 5 for value in values) / runs >= 0.5
 
 
 def test_one_pair_of_equal_long_numbers_is_named():
-    found = copies({"a": [*_normal(9, 12, 1), 60.123456, 60.123456], "b": _normal(9, 12, 2)})
-    assert {group: dict(values) for group, values in found.items()} == {"a": {60.123456: 2}}
+    copied = copies({"a": [*_draw_normal(9, 12, 1), 60.123456, 60.123456], "b": _draw_normal(9, 12, 2)})
+    assert {group: dict(values) for group, values in copied.items()} == {"a": {60.123456: 2}}
 
 
 def test_two_equal_outcomes_of_two_decimals_are_not_named():
     """Chance makes two of ten outcomes equal in 6 % of files if they have two decimals and an SD of 2."""
-    values = [*_normal(8, 2, 1), 59.56, 59.56]
-    assert not copies({"a": values, "b": _normal(10, 2, 2)})
+    values = [*_draw_normal(8, 2, 1), 59.56, 59.56]
+    assert not copies({"a": values, "b": _draw_normal(10, 2, 2)})
 
 
 NO_COPIES = {
@@ -50,22 +50,22 @@ NO_COPIES = {
 
 
 @pytest.mark.parametrize("law", NO_COPIES)
-def test_a_cap_a_floor_and_a_grid_are_no_copies(law):
+def test_equal_outcomes_from_a_cap_a_floor_or_a_grid_are_not_copies(law):
     """In 200 files with such outcomes, no question is asked, and at most one file in a hundred has copies named."""
     rng = np.random.default_rng(7)
     files = [{"a": NO_COPIES[law](rng), "b": NO_COPIES[law](rng)} for _ in range(200)]
     asked = [
         file
         for file in files
-        for group, found in copies(file, ASKED).items()
-        if 2 * sum(found.values()) >= len(file[group])
+        for group, copied in copies(file, ASKED).items()
+        if 2 * sum(copied.values()) >= len(file[group])
     ]
     assert len(asked) == 0
     assert sum(bool(copies(file)) for file in files) <= 2
 
 
-def test_a_group_that_equals_another_in_every_pair_is_a_copy_unless_outcomes_are_coarse():
-    a = _normal(8, 3, 1)
+def test_a_group_equal_to_another_in_every_pair_is_a_copy_unless_outcomes_are_coarse():
+    a = _draw_normal(8, 3, 1)
     assert equal_groups(a, list(a))
     assert not equal_groups(a, [*a[:7], a[7] + 0.001])
     assert not equal_groups([0.0, 1.0, 1.0, 0.0], [0.0, 1.0, 1.0, 0.0])
@@ -88,5 +88,5 @@ def test_near_copies_vary_little_within_both_groups(a, b, near):
     assert near_copies(a, b) == near_copies(b, a) == near
 
 
-def test_no_outcomes_are_no_copies():
+def test_empty_groups_have_no_copies():
     assert copies({"a": [], "b": []}) == {}

@@ -14,9 +14,9 @@ from esper_ab.verdict.descriptive import describe
         ([0.0, 1.0, 1.0, 1.0], [0.0, 0.0, 1.0], False),
     ],
 )
-def test_mann_whitney_is_beside_every_comparison(a, b, paired):
+def test_every_comparison_has_a_mann_whitney_test(a, b, paired):
     binary = {*a, *b} <= {0.0, 1.0}
-    found = describe(a, b, 0, paired=paired, binary=binary)
-    assert found["mann_whitney"].u == sum((x > y) + 0.5 * (x == y) for x in a for y in b)
-    assert (found["signed_rank"] is not None) == (paired and not binary)
-    assert (found["permutation"] is not None) == (not paired and not binary)
+    statistics = describe(a, b, 0, paired=paired, binary=binary)
+    assert statistics["mann_whitney"].u == sum((x > y) + 0.5 * (x == y) for x in a for y in b)
+    assert (statistics["signed_rank"] is not None) == (paired and not binary)
+    assert (statistics["permutation"] is not None) == (not paired and not binary)

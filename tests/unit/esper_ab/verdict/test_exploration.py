@@ -16,69 +16,69 @@ from esper_ab.verdict.exploration import explore
 from esper_ab.verdict.scale import MEAN
 
 
-def _found(rows_, these=None, *, paired=None, named="runs", **rule):
-    return explore(outcomes(rows_), these or scales(), Rule(**rule), paired=paired, rows=named)
+def _explore(rows_, task_scales=None, *, paired=None, named="runs", **rule):
+    return explore(outcomes(rows_), task_scales or scales(), Rule(**rule), paired=paired, rows=named)
 
 
-def _refused(*args, **asked):
+def _expect_refusal(*args, **options):
     with pytest.raises(UsageError) as raised:
-        _found(*args, **asked)
+        _explore(*args, **options)
     assert "\n" not in str(raised.value)
     return str(raised.value)
 
 
-def _said(result):
-    (one,) = result.comparisons
-    return " ".join((one.headline, one.sentence, *one.caveats))
+def _join_sentences(result):
+    (comparison,) = result.comparisons
+    return " ".join((comparison.headline, comparison.sentence, *comparison.caveats))
 
 
-def unpaired(a, b):
-    """Rows of runs that have names, and no seeds."""
+def make_unpaired_rows(a, b):
+    """Return rows of runs that have names and no seeds."""
     return [
-        {"group": group, "run": f"{group}{place}", "outcome": value}
+        {"group": group, "run": f"{group}{index}", "outcome": value}
         for group, values in (("new", a), ("old", b))
-        for place, value in enumerate(values)
+        for index, value in enumerate(values)
     ]
 
 
-def _words(result):
-    return [(str(one.verdict), one.question.task) for one in result.comparisons]
+def _list_verdicts(result):
+    return [(str(comparison.verdict), comparison.question.task) for comparison in result.comparisons]
 
 
-def _numbers(result):
-    return [(one.estimate, one.low, one.high) for one in result.comparisons]
+def _list_estimates(result):
+    return [(comparison.estimate, comparison.low, comparison.high) for comparison in result.comparisons]
 
 
 @settings(max_examples=20, deadline=None)
 @given(st.randoms(), st.sampled_from(["s{}", "{}", ""]), st.booleans())
 def test_the_order_of_rows_changes_no_number(random, seed, paired):
     a, b = drawn(11, 1.0)
-    table = [row | {"seed": seed.format(row["seed"])} for row in rows(a, b)] if seed else unpaired(a, b[:7])
+    table = [row | {"seed": seed.format(row["seed"])} for row in rows(a, b)] if seed else make_unpaired_rows(a, b[:7])
     paired = paired and seed != ""
     mixed = random.sample(table, len(table))
-    (one,), (other,) = (_found(found, paired=paired, control="old").comparisons for found in (table, mixed))
-    assert one == other
+    (ordered,), (shuffled,) = (_explore(listed, paired=paired, control="old").comparisons for listed in (table, mixed))
+    assert ordered == shuffled
 
 
-def test_a_zero_has_no_sign():
+def test_negative_zero_equals_zero():
     a, b = drawn(11, 1.0)
-    (one,), (other,) = (_found(rows([zero, *a], [*b, zero])).comparisons for zero in ("-0.0", 0))
-    assert one.descriptive == other.descriptive
+    (negative,), (positive,) = (_explore(rows([zero, *a], [*b, zero])).comparisons for zero in ("-0.0", 0))
+    assert negative.descriptive == positive.descriptive
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(-1000, 120), st.booleans(), st.sampled_from([5.0, 1.0, 0.0]), st.booleans())
 def test_no_unit_of_outcomes_is_too_small_or_too_large_for_a_verdict(power, paired, effect, drifts):
-    """Squares and fourth powers of spreads underflow long before the spreads do. Below 1e-30 no margin is in reach."""
+    """Squares and fourth powers of spreads underflow long before the spreads do. Below 1e-30 no margin is reached."""
     near = 2.0 if power > -100 else 0.0
     a, b = drawn(20, effect)
-    a = [value + place * drifts for place, value in enumerate(a)]
+    a = [value + index * drifts for index, value in enumerate(a)]
     (plain,), (scaled,) = (
-        _found(rows(*(np.ldexp(side, exponent).tolist() for side in (a, b))), these, paired=paired).comparisons
-        for exponent, these in ((0, scales(near or 1e40)), (power, scales(math.ldexp(near, power) or 1e40)))
+        _explore(rows(*(np.ldexp(side, exponent).tolist() for side in (a, b))), task_scales, paired=paired).comparisons
+        for exponent, task_scales in ((0, scales(near or 1e40)), (power, scales(math.ldexp(near, power) or 1e40)))
     )
     assert (scaled.verdict, scaled.effect.df) == (plain.verdict, pytest.approx(plain.effect.df))
-    assert [one.kind for one in scaled.findings] == [one.kind for one in plain.findings]
+    assert [finding.kind for finding in scaled.findings] == [finding.kind for finding in plain.findings]
     assert scaled.effect.p == pytest.approx(plain.effect.p, rel=1e-6)
     assert np.ldexp(scaled.effect.se, -power) == pytest.approx(plain.effect.se, rel=1e-6)
     if paired:
@@ -88,61 +88,67 @@ def test_no_unit_of_outcomes_is_too_small_or_too_large_for_a_verdict(power, pair
 @settings(max_examples=20, deadline=None)
 @given(st.integers(1, 4), st.integers(6, 12))
 def test_copies_in_one_cluster_change_nothing(copies, pairs):
-    """Whatever shares a cluster is one: repeating a pair there can make no verdict surer."""
-    found = rows(*drawn(pairs, 2.0))
+    """Rows that share a cluster count as one, so repeating a pair there makes no verdict surer."""
+    table = rows(*drawn(pairs, 2.0))
     repeated = [
         row | {"seed": 100 * copy + int(row["seed"]), "cluster": f"c{row['seed']}"}
         for copy in range(copies)
-        for row in found
+        for row in table
     ]
-    once = _found(found)
-    often = _found(repeated)
-    assert _words(once) == _words(often)
-    assert _numbers(often)[0] == pytest.approx(_numbers(once)[0])
+    single = _explore(table)
+    multiple = _explore(repeated)
+    assert _list_verdicts(single) == _list_verdicts(multiple)
+    assert _list_estimates(multiple)[0] == pytest.approx(_list_estimates(single)[0])
 
 
-def test_no_sentence_speaks_of_records_or_of_an_extension():
-    for found in (rows([1.0] * 9, [1.0] * 9), rows(*drawn(7, 0.1)), rows([1.0], [2.0])):
-        one = _found(found).comparisons[0]
-        said = " ".join((one.headline, one.sentence, one.rule, *one.caveats))
-        assert not [word for word in ("records", "resume", "--seeds", "audit", "lane") if word in said], said
+def test_no_sentence_mentions_records_or_an_extension():
+    for table in (rows([1.0] * 9, [1.0] * 9), rows(*drawn(7, 0.1)), rows([1.0], [2.0])):
+        comparison = _explore(table).comparisons[0]
+        text = " ".join((comparison.headline, comparison.sentence, comparison.rule, *comparison.caveats))
+        assert not [word for word in ("records", "resume", "--seeds", "audit", "lane") if word in text], text
 
 
-def test_only_pairs_that_exist_are_counted_on():
+def test_only_existing_pairs_count_towards_the_resolvable_difference():
     """Neither rows of one cluster nor runs without a partner make a difference resolvable."""
-    found = rows(*drawn(30, 0.5))
-    clustered = _found([row | {"cluster": f"c{int(str(row['seed'])) % 6}"} for row in found], scales(1.0))
-    partners = [row for row in found if row["group"] == "new" or int(str(row["seed"])) < 7]
-    partners = _found(partners, scales(1.0), paired=True)
+    table = rows(*drawn(30, 0.5))
+    clustered = _explore([row | {"cluster": f"c{int(str(row['seed'])) % 6}"} for row in table], scales(1.0))
+    partners = [row for row in table if row["group"] == "new" or int(str(row["seed"])) < 7]
+    partners = _explore(partners, scales(1.0), paired=True)
     for result, pairs in ((clustered, 6), (partners, 7)):
-        one = result.comparisons[0]
-        assert (len(one.pairs), one.most_pairs, one.inconclusive) == (pairs, pairs, "uninformative")
+        comparison = result.comparisons[0]
+        assert (len(comparison.pairs), comparison.most_pairs, comparison.inconclusive) == (
+            pairs,
+            pairs,
+            "uninformative",
+        )
 
 
-def test_more_rows_than_anybody_trains_may_be_items():
-    """Prompts of one checkpoint are no training runs, and nothing but the user knows which these are."""
-    assert "group new has 31 rows" in _refused(rows(*drawn(31, 1.0), task="one"), scales(2.0, ("one",)), named=None)
-    assert _words(_found(rows(*drawn(30, 5.0)), named=None)) == [("BETTER", "")]
+def test_more_than_30_unnamed_rows_per_group_are_refused_as_possible_items():
+    """Prompts of one checkpoint are not training runs, and only the user knows which of the two the rows are."""
+    assert "group new has 31 rows" in _expect_refusal(
+        rows(*drawn(31, 1.0), task="one"), scales(2.0, ("one",)), named=None
+    )
+    assert _list_verdicts(_explore(rows(*drawn(30, 5.0)), named=None)) == [("BETTER", "")]
     named = [row | {"run": f"{row['group']}{row['seed']}"} for row in rows(*drawn(31, 5.0))]
-    assert _words(_found(named, named=None)) == [("BETTER", "")]
+    assert _list_verdicts(_explore(named, named=None)) == [("BETTER", "")]
 
 
-def test_seeds_say_whether_runs_form_pairs():
-    """No seed in common: no pairs; else a seed without a row in one group is a lost run, whatever the share."""
+def test_common_seeds_decide_whether_runs_form_pairs():
+    """Without a common seed there are no pairs; otherwise a seed without a row in one group is a lost run."""
     a, b = drawn(20, 5.0)
-    found = rows(a, b)
-    foreign = [row if row["group"] == "new" else row | {"seed": row["seed"] + 100} for row in found]
-    assert "(20 and 20 runs)" in _said(_found(foreign))
-    written = [row if row["group"] == "new" else row | {"seed": f"{row['seed']:02}"} for row in found]
-    assert "(20 pairs)" in _said(_found(written))
-    some = [row for row in found if row["group"] == "new" or row["seed"] < 15]
-    assert "no run of new and 5 runs of old were lost" in _said(_found(some)).lower()
-    assert "(15 pairs)" in _said(_found(some, paired=True))
-    assert "(20 and 15 runs)" in _said(_found(some, paired=False))
+    table = rows(a, b)
+    other_seeds = [row if row["group"] == "new" else row | {"seed": row["seed"] + 100} for row in table]
+    assert "(20 and 20 runs)" in _join_sentences(_explore(other_seeds))
+    padded_seeds = [row if row["group"] == "new" else row | {"seed": f"{row['seed']:02}"} for row in table]
+    assert "(20 pairs)" in _join_sentences(_explore(padded_seeds))
+    incomplete = [row for row in table if row["group"] == "new" or row["seed"] < 15]
+    assert "no run of new and 5 runs of old were lost" in _join_sentences(_explore(incomplete)).lower()
+    assert "(15 pairs)" in _join_sentences(_explore(incomplete, paired=True))
+    assert "(20 and 15 runs)" in _join_sentences(_explore(incomplete, paired=False))
 
 
 @pytest.mark.parametrize(
-    ("group", "absent", "word"),
+    ("group", "absent", "verdict"),
     [
         ("new", 1, "INCONCLUSIVE"),
         ("new", 2, "INCONCLUSIVE"),
@@ -151,80 +157,87 @@ def test_seeds_say_whether_runs_form_pairs():
         ("old", 2, "BETTER"),
     ],
 )
-def test_a_seed_without_a_row_is_a_lost_run(group, absent, word):
-    """Most programs write no row for a run that crashed. A loss of the group that looks worse weakens no claim."""
-    found = [row for row in rows(*drawn(20, 5.0)) if row["group"] != group or row["seed"] < 20 - absent]
-    result = _found(found)
-    assert _words(result) == [(word, "")]
-    assert f"{absent} run{'s' * (absent > 1)} of {group}" in _said(result)
+def test_a_seed_without_a_row_is_a_lost_run(group, absent, verdict):
+    """Most programs write no row for a run that crashed. A loss in the group that looks worse weakens no claim."""
+    present = [row for row in rows(*drawn(20, 5.0)) if row["group"] != group or row["seed"] < 20 - absent]
+    result = _explore(present)
+    assert _list_verdicts(result) == [(verdict, "")]
+    assert f"{absent} run{'s' * (absent > 1)} of {group}" in _join_sentences(result)
     counts = "has no row, so it counts as lost" if absent == 1 else "have no row, so they count as lost"
-    assert counts in _said(result)
-    empty = [row if row in found else row | {"outcome": ""} for row in rows(*drawn(20, 5.0))]
-    assert _words(_found(empty)) == [(word, "")]
-    left_out = _found(found, paired=True)
-    assert _words(left_out) == [("BETTER", "")]
-    assert "no run of the other group" in _said(left_out)
+    assert counts in _join_sentences(result)
+    empty = [row if row in present else row | {"outcome": ""} for row in rows(*drawn(20, 5.0))]
+    assert _list_verdicts(_explore(empty)) == [(verdict, "")]
+    left_out = _explore(present, paired=True)
+    assert _list_verdicts(left_out) == [("BETTER", "")]
+    assert "no run of the other group" in _join_sentences(left_out)
     assert "lost" not in left_out.comparisons[0].headline
 
 
 def test_a_run_without_a_row_in_one_task_is_lost_in_the_mean():
-    """A seed of which no group has a run in a task was not meant to have one there."""
+    """A seed without a run of any group in a task was not planned there."""
     far = rows(*drawn(12, 5.0), task="far")
     time = rows(*drawn(12, 5.0, rng_seed=2), task="time")
-    found = [*far, *(row for row in time if row["seed"] < 10 and (row["group"], row["seed"]) != ("new", 3))]
-    result = _found(found, scales(2.0, ("far", "time")))
-    lost = {one.question.task: (len(one.pairs), one.lost.a, one.lost.b) for one in result.comparisons}
+    table = [*far, *(row for row in time if row["seed"] < 10 and (row["group"], row["seed"]) != ("new", 3))]
+    result = _explore(table, scales(2.0, ("far", "time")))
+    lost = {
+        comparison.question.task: (len(comparison.pairs), comparison.lost.a, comparison.lost.b)
+        for comparison in result.comparisons
+    }
     assert lost == {"far": (12, 0, 0), "time": (9, 1, 0), MEAN: (9, 1, 0)}
 
 
 def test_lists_of_unequal_length_form_no_pairs():
     with pytest.raises(UsageError, match="new has 7 outcomes and old 6, so positions do not tell"):
         explore(read_data({"new": [1.0] * 7, "old": [2.0] * 6}), scales(), Rule())
-    assert _words(explore(read_data({"new": [1.0] * 7, "old": [2.0] * 6}), scales(), Rule(), paired=False))
+    assert _list_verdicts(explore(read_data({"new": [1.0] * 7, "old": [2.0] * 6}), scales(), Rule(), paired=False))
 
 
-@pytest.mark.parametrize(("runs", "said"), [((12, 15), True), ((15, 12), True), ((15, 15), False)])
-def test_unpaired_groups_of_unequal_number_may_lack_runs(runs, said):
+@pytest.mark.parametrize(("runs", "expected"), [((12, 15), True), ((15, 12), True), ((15, 15), False)])
+def test_unpaired_groups_of_unequal_size_get_a_caveat_about_missing_runs(runs, expected):
     a, b = drawn(20, 8.0)
-    result = _found(unpaired(a[: runs[0]], b[: runs[1]]))
+    result = _explore(make_unpaired_rows(a[: runs[0]], b[: runs[1]]))
     fewer = "new" if runs[0] < runs[1] else "old"
-    assert (f"if runs of {fewer} failed and left no row, this compares survivors" in _said(result)) == said
-    lost = _found(unpaired([*a[:12], *[""] * 3], b[:15]))
-    assert "left no row" not in _said(lost)
+    assert (
+        f"if runs of {fewer} failed and left no row, this compares survivors" in _join_sentences(result)
+    ) == expected
+    lost = _explore(make_unpaired_rows([*a[:12], *[""] * 3], b[:15]))
+    assert "left no row" not in _join_sentences(lost)
 
 
-@pytest.mark.parametrize(("runs", "words"), [((6, 40), "BETTER"), ((1, 9), "NO INFERENCE")])
-def test_runs_that_form_no_pairs_are_never_called_pairs(runs, words):
+@pytest.mark.parametrize(("runs", "verdict"), [((6, 40), "BETTER"), ((1, 9), "NO INFERENCE")])
+def test_no_table_calls_unpaired_runs_pairs(runs, verdict):
     a, b = drawn(40, 8.0)
-    result = _found(unpaired(a[: runs[0]], b[: runs[1]]))
-    assert _words(result) == [(words, "")]
+    result = _explore(make_unpaired_rows(a[: runs[0]], b[: runs[1]]))
+    assert _list_verdicts(result) == [(verdict, "")]
     for table in tables(result):
         assert not re.search(r"\bpairs?\b", f"{table.title} {table.columns} {table.rows} {table.note}"), table
 
 
 @pytest.mark.parametrize("failed", ["a", "c"])
-def test_a_group_without_an_outcome_is_compared_with_nothing(failed):
-    rows_ = unpaired(*drawn(8, 8.0))
-    rows_ += [{"group": failed, "run": f"{failed}{place}", "outcome": ""} for place in range(8)]
-    result = _found(rows_)
-    verdicts = {(one.question.a, one.question.b): str(one.verdict) for one in result.comparisons}
+def test_comparisons_with_a_group_without_outcomes_have_no_inference(failed):
+    rows_ = make_unpaired_rows(*drawn(8, 8.0))
+    rows_ += [{"group": failed, "run": f"{failed}{index}", "outcome": ""} for index in range(8)]
+    result = _explore(rows_)
+    verdicts = {
+        (comparison.question.a, comparison.question.b): str(comparison.verdict) for comparison in result.comparisons
+    }
     assert {verdict for pair, verdict in verdicts.items() if failed in pair} == {"NO INFERENCE"}
     assert verdicts["new", "old"] == "BETTER"
 
 
-def test_lost_runs_that_form_no_pairs_count_against_the_claim():
+def test_lost_unpaired_runs_count_against_the_claim():
     a, b = drawn(20, 8.0)
-    found = unpaired([*a, "", ""], b)
-    for worst, word in (("", "INCONCLUSIVE"), (60.0, "BETTER"), (-400.0, "INCONCLUSIVE")):
-        result = _found(found, scales_of(("",), 2.0, worst=worst))
-        assert _words(result) == [(word, "")]
-        assert "2 runs of new and no run of old were lost." in _said(result)
-        assert "partner" not in _said(result)
+    table = make_unpaired_rows([*a, "", ""], b)
+    for worst, verdict in (("", "INCONCLUSIVE"), (60.0, "BETTER"), (-400.0, "INCONCLUSIVE")):
+        result = _explore(table, scales_of(("",), 2.0, worst=worst))
+        assert _list_verdicts(result) == [(verdict, "")]
+        assert "2 runs of new and no run of old were lost." in _join_sentences(result)
+        assert "partner" not in _join_sentences(result)
 
 
 @pytest.mark.parametrize("paired", [True, False])
 @pytest.mark.parametrize(
-    ("a", "b", "word"),
+    ("a", "b", "verdict"),
     [
         (48, 47, "INCONCLUSIVE"),
         (48, 10, "BETTER"),
@@ -232,17 +245,17 @@ def test_lost_runs_that_form_no_pairs_count_against_the_claim():
         (50, 50, "EQUIVALENT"),
     ],
 )
-def test_runs_that_are_0_or_1_get_an_interval_and_an_exact_test(a, b, word, paired):
-    mixed = np.random.default_rng(3)  # in no order, which would be a drift
-    found = rows(*(mixed.permutation([1] * count + [0] * (50 - count)).tolist() for count in (a, b)))
-    result = _found(found, scales(0.1), paired=paired)
-    one = result.comparisons[0]
-    assert _words(result) == [(word, "")]
-    assert one.low < one.estimate < one.high
-    assert ("exact McNemar test" if paired else "Boschloo's exact test") in one.sentence
-    assert "an exact test and Newcombe's interval decide" in _said(result)
-    percent = _found(
-        [row | {"outcome": 100 * row["outcome"]} for row in found], scales_of(("",), 10.0, unit="%"), paired=paired
+def test_outcomes_of_0_or_1_get_an_interval_and_an_exact_test(a, b, verdict, paired):
+    rng = np.random.default_rng(3)  # shuffles, because an order would be a drift
+    table = rows(*(rng.permutation([1] * count + [0] * (50 - count)).tolist() for count in (a, b)))
+    result = _explore(table, scales(0.1), paired=paired)
+    comparison = result.comparisons[0]
+    assert _list_verdicts(result) == [(verdict, "")]
+    assert comparison.low < comparison.estimate < comparison.high
+    assert ("exact McNemar test" if paired else "Boschloo's exact test") in comparison.sentence
+    assert "an exact test and Newcombe's interval decide" in _join_sentences(result)
+    percent = _explore(
+        [row | {"outcome": 100 * row["outcome"]} for row in table], scales_of(("",), 10.0, unit="%"), paired=paired
     )
-    assert _words(percent) == [(word, "")]
-    assert percent.comparisons[0].low == pytest.approx(100.0 * one.low)
+    assert _list_verdicts(percent) == [(verdict, "")]
+    assert percent.comparisons[0].low == pytest.approx(100.0 * comparison.low)

@@ -11,7 +11,7 @@ from esper_ab.verdict.verdict import Verdict
 
 OPEN = Grounds(pairs=20, identical=False, standing="open", direction=0.0, small=False)
 
-# What is added to the grounds in turn, and the verdict that then applies: an earlier verdict overrules all later ones.
+# Each step changes the grounds further and names the verdict that then applies.
 STEPS = [
     (Verdict.INCONCLUSIVE, {}),
     (Verdict.EQUIVALENT, {"standing": "equivalent"}),
@@ -28,14 +28,14 @@ STEPS = [
 def test_the_first_verdict_that_applies_is_reached() -> None:
     assert [verdict for verdict, _ in reversed(STEPS)] == list(Verdict)
     grounds = OPEN
-    for verdict, more in STEPS:
-        grounds = msgspec.structs.replace(grounds, **more)
+    for verdict, changes in STEPS:
+        grounds = msgspec.structs.replace(grounds, **changes)
         assert decide(grounds) is verdict
 
 
-@pytest.mark.parametrize("more", [more for _, more in STEPS[:7]])
-def test_a_capped_comparison_is_inconclusive_whatever_its_looks_show(more: dict[str, object]) -> None:
-    capped = msgspec.structs.replace(OPEN, capped=True, **more)
+@pytest.mark.parametrize("changes", [changes for _, changes in STEPS[:7]])
+def test_a_capped_comparison_is_inconclusive_whatever_its_looks_show(changes: dict[str, object]) -> None:
+    capped = msgspec.structs.replace(OPEN, capped=True, **changes)
     assert decide(capped) is Verdict.INCONCLUSIVE
     assert decide_unaudited(capped) is decide(msgspec.structs.replace(capped, capped=False))
 

@@ -1,4 +1,4 @@
-"""The first sentence on a comparison: it never says more than the verdict, and many that say the same are folded."""
+"""The headline of a comparison: it never says more than the verdict, and equal headlines are folded into one."""
 
 from dataclasses import replace
 
@@ -144,9 +144,9 @@ HEADLINES = [
             (LOW * 4)[:20],
             {"complete": 20},
             "shaped and simplified are equivalent within 2 points: shaped and simplified are level (90 % interval 0.05 "
-            f"worse to 0.05 better{said}.",
+            f"worse to 0.05 better{ending}.",
         )
-        for worst, said in (
+        for worst, ending in (
             (60.0, "), and a difference of 2 points or more is ruled out"),
             (50.0, ", within the margin)"),
         )
@@ -194,30 +194,32 @@ HEADLINES = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "a", "b", "changes", "said"), HEADLINES)
-def test_what_a_colleague_reads_first(rule, a, b, changes, said):
-    assert compared(rule, pairs_of(a, b), **({"complete": 6} | changes)).headline == said
+@pytest.mark.parametrize(("rule", "a", "b", "changes", "headline"), HEADLINES)
+def test_each_comparison_has_its_headline(rule, a, b, changes, headline):
+    assert compared(rule, pairs_of(a, b), **({"complete": 6} | changes)).headline == headline
 
 
-def test_an_exact_test_that_was_not_declared_is_said_and_decides_nothing():
+def test_an_undeclared_exact_test_is_mentioned_and_decides_nothing():
     result, mixed = (compared(SIX, pairs_of(WIDE, b)) for b in (LOW, (71.5, *LOW[1:])))
     assert result.verdict is mixed.verdict is Verdict.INCONCLUSIVE
-    said = [any("not the declared test" in caveat for caveat in one.caveats) for one in (result, mixed)]
-    assert said == [True, False]
+    mentioned = [
+        any("not the declared test" in caveat for caveat in comparison.caveats) for comparison in (result, mixed)
+    ]
+    assert mentioned == [True, False]
 
 
-def test_many_comparisons_that_say_the_same_are_one_sentence():
+def test_many_comparisons_with_equal_headlines_share_one_sentence():
     events = Synthetic(groups={name: Shape() for name in "abcdef"}, replicates=6, episodes=2, n_envs=1).events()
-    found = content(fold(events))
-    text = " ".join(render_text(experiment_report(found)).split())
-    shown = text[: text.index("Scope: ")]
-    assert len(found.comparisons) == 15
-    assert "Not decided for any two of a, b, c, d, e, f: the intervals include 0." in shown
-    assert shown.count("INCONCLUSIVE") == 1
+    report_content = content(fold(events))
+    text = " ".join(render_text(experiment_report(report_content)).split())
+    first_screen = text[: text.index("Scope: ")]
+    assert len(report_content.comparisons) == 15
+    assert "Not decided for any two of a, b, c, d, e, f: the intervals include 0." in first_screen
+    assert first_screen.count("INCONCLUSIVE") == 1
 
 
 @pytest.mark.parametrize(("a", "b"), [(HIGH, LOW), (LOW, HIGH), (WIDE, LOW), (LOW, WIDE)])
-def test_the_first_sentence_is_the_same_of_mirrored_outcomes_where_lower_is_better(a, b):
+def test_mirrored_outcomes_get_the_same_headline_if_lower_is_better(a, b):
     outcome = msgspec.structs.replace(SIX.outcome, better="lower")
     lower = msgspec.structs.replace(SIX, measures=msgspec.structs.replace(SIX.measures, outcome=outcome))
     mirrored = compared(lower, pairs_of(*(160.0 - np.array(side) for side in (a, b))))
@@ -225,6 +227,6 @@ def test_the_first_sentence_is_the_same_of_mirrored_outcomes_where_lower_is_bett
 
 
 @pytest.mark.parametrize("unknown", [{"low": None}, {"high": None}, {"low": None, "high": None}])
-def test_an_interval_is_printed_only_with_both_of_its_ends(unknown):
+def test_an_interval_is_printed_only_if_both_ends_exist(unknown):
     result = replace(compared(SIX, pairs_of(HIGH, LOW)), **unknown)
     assert result.headline == "shaped is better than simplified by 4.5 points, in 6 of 6 pairs."

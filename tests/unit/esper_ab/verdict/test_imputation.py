@@ -1,4 +1,4 @@
-"""What could overturn a claim: lost runs replaced by the declared worst, a collapse that no run showed, a drift."""
+"""What could overturn a claim: lost runs with the declared worst outcome, and a collapse that no run showed."""
 
 import msgspec
 import numpy as np
@@ -18,20 +18,27 @@ from esper_ab.verdict.verdict import Verdict
 from workers.kinds.growth.measures import MEASURES
 
 
-def half(replicate, a, b, failed="ab"):
-    """A replicate that was given up; the runs without outcome failed, if `failed` names them."""
-    (one,) = lost((replicate, a, b)).replicates
-    return msgspec.structs.replace(one, failed_a=a is None and "a" in failed, failed_b=b is None and "b" in failed)
+def make_half_pair(replicate, a, b, failed="ab"):
+    """Return a replicate that was given up; runs without outcome failed if `failed` names them."""
+    (half_pair,) = lost((replicate, a, b)).replicates
+    return msgspec.structs.replace(
+        half_pair, failed_a=a is None and "a" in failed, failed_b=b is None and "b" in failed
+    )
 
 
-def progress_of(rule, pairs, complete):
+def find_progress(rule, pairs, complete):
     return progress_after(rule, {rule.comparisons[0]: pairs}, complete)[rule.comparisons[0]]
 
 
-def test_what_failed_gets_the_declared_worst_or_the_best_seen_and_what_was_cancelled_the_mean_of_its_own():
+def test_failed_runs_get_the_worst_or_best_outcome_and_cancelled_runs_the_mean_of_their_group():
     rule = design(6, worst=10.0)
     pairs = pairs_of([70.0, 72.0], [66.0, 70.0])
-    halves = (half(2, None, 80.0), half(3, 60.0, None), half(4, None, None, failed="a"), half(5, None, None, failed=""))
+    halves = (
+        make_half_pair(2, None, 80.0),
+        make_half_pair(3, 60.0, None),
+        make_half_pair(4, None, None, failed="a"),
+        make_half_pair(5, None, None, failed=""),
+    )
     full, worst, best = completed(rule, pairs, halves, against_a=True)
     assert (worst, best) == (10.0, 80.0)
     assert full[:2] == pairs
@@ -44,51 +51,53 @@ def test_what_failed_gets_the_declared_worst_or_the_best_seen_and_what_was_cance
     assert [(pair.a, pair.b) for pair in full[2:]] == [(80.0, 80.0), (60.0, 10.0), (80.0, 72.0)]
     assert completed(rule, pairs_of([5.0], [66.0]), (), against_a=True)[1] == 5.0  # worse than what was declared
     with pytest.raises(ValueError, match="empty"):
-        completed(rule, (), (half(0, None, None),), against_a=True)
+        completed(rule, (), (make_half_pair(0, None, None),), against_a=True)
     with pytest.raises(ValueError, match="no worst outcome is declared"):
         completed(design(6), pairs, halves, against_a=True)
 
 
-def test_where_lower_is_better_the_worst_is_high_and_the_best_low():
+def test_if_lower_is_better_the_worst_outcome_is_high_and_the_best_is_low():
     outcome = msgspec.structs.replace(MEASURES.outcome, better="lower")
     rule = design(6, worst=99.0, measures=msgspec.structs.replace(MEASURES, outcome=outcome))
-    full, _, _ = completed(rule, pairs_of([70.0], [66.0]), (half(1, None, None, failed="ab"),), against_a=True)
+    full, _, _ = completed(
+        rule, pairs_of([70.0], [66.0]), (make_half_pair(1, None, None, failed="ab"),), against_a=True
+    )
     assert (full[1].a, full[1].b) == (99.0, 66.0)
 
 
 @pytest.mark.parametrize(
     ("halves", "expected"),
     [
-        ((half(0, None, 1.0),), None),
-        ((half(0, None, 1.0), half(1, None, 1.0)), "x"),
-        ((half(0, 1.0, None), half(1, 1.0, None)), "y"),
-        ((half(0, None, 1.0), half(1, None, 1.0), half(2, 1.0, None)), None),
-        ((half(0, None, None, failed="a"), half(1, None, None, failed="a")), "x"),
-        ((half(0, None, None, failed=""), half(1, None, None, failed="")), None),
+        ((make_half_pair(0, None, 1.0),), None),
+        ((make_half_pair(0, None, 1.0), make_half_pair(1, None, 1.0)), "x"),
+        ((make_half_pair(0, 1.0, None), make_half_pair(1, 1.0, None)), "y"),
+        ((make_half_pair(0, None, 1.0), make_half_pair(1, None, 1.0), make_half_pair(2, 1.0, None)), None),
+        ((make_half_pair(0, None, None, failed="a"), make_half_pair(1, None, None, failed="a")), "x"),
+        ((make_half_pair(0, None, None, failed=""), make_half_pair(1, None, None, failed="")), None),
     ],
 )
-def test_losses_recur_from_two_in_one_group_and_none_in_the_other(halves, expected):
+def test_two_losses_in_one_group_and_none_in_the_other_are_recurring(halves, expected):
     assert recurs_in("x", "y", Lost(replicates=halves)) == expected
 
 
 @pytest.mark.parametrize(("early_stop", "looks"), [(True, [6]), (False, [6, 10])])
-def test_losses_after_the_last_look_that_is_taken_do_not_count(early_stop, looks):
-    """The numbers and the verdict are those of that look, and so are the losses that could overturn them."""
+def test_losses_after_the_last_look_do_not_count(early_stop, looks):
+    """The verdict belongs to that look, so only losses before it could overturn the verdict."""
     rule = design(10, early_stop=early_stop, worst=0.0)
     pairs = pairs_of(75.0 + np.arange(7) * 0.1, 70.0 + np.arange(7) * 0.2)
-    progress = progress_of(rule, pairs, 10)
+    progress = find_progress(rule, pairs, 10)
     assert (progress.decided_at, [look.replicates for look in progress.looks]) == (6, looks)
-    again = imputed(rule, pairs, progress, lost(*((r, None, 75.0) for r in (7, 8, 9))))
-    assert (again and (again.pairs, again.survives)) == (None if early_stop else (10, False))
+    retest = imputed(rule, pairs, progress, lost(*((r, None, 75.0) for r in (7, 8, 9))))
+    assert (retest and (retest.pairs, retest.survives)) == (None if early_stop else (10, False))
 
 
-def test_it_is_asked_with_the_bound_that_decided():
+def test_imputed_pairs_are_tested_at_the_bound_that_decided():
     """The same lost run leaves a decision at 0.05 and overturns one at 0.0076."""
     pairs = pairs_of(BETTER_A, BETTER_B)
     at_once = design(8, worst=70.0)
     strict = msgspec.structs.replace(at_once, boundaries=(Boundary(open=1, alpha=0.05, nominal_p=(0.0076,)),))
     lenient, stern = (
-        imputed(rule, pairs, progress_of(rule, pairs, 8), lost((6, None, 73.0))) for rule in (at_once, strict)
+        imputed(rule, pairs, find_progress(rule, pairs, 8), lost((6, None, 73.0))) for rule in (at_once, strict)
     )
     assert lenient.p == stern.p
     assert 0.0076 < lenient.p < 0.05
@@ -101,62 +110,69 @@ def test_it_is_asked_with_the_bound_that_decided():
     st.sampled_from([5.0, -5.0]),
 )
 def test_imputation_never_favours_the_claim_it_tests(noise, survivors, effect):
-    """Whichever group lost its runs, and as many in both: no value it may have had speaks more against the claim."""
+    """No possible outcome of the lost runs speaks more against the claim, whichever group lost them."""
     rule = design(8, looks=(9,), worst=50.0)
     pairs = pairs_of(np.full(6, 70.0 + effect), 70.0 + np.array(noise))
-    progress = progress_of(rule, pairs, 9)
-    gone = lost(
+    progress = find_progress(rule, pairs, 9)
+    losses = lost(
         *((6 + i, None, seen) if failed == "a" else (6 + i, seen, None) for i, (seen, failed) in enumerate(survivors))
     )
-    again = imputed(rule, pairs, progress, gone)
+    retest = imputed(rule, pairs, progress, losses)
     if progress.decision == "open":
-        assert again is None
+        assert retest is None
         return
-    assert (again.pairs, again.lost_a + again.lost_b) == (6 + len(survivors), len(survivors))
+    assert (retest.pairs, retest.lost_a + retest.lost_b) == (6 + len(survivors), len(survivors))
     total = sum(pair.a - pair.b for pair in pairs)
     for value in (50.0, *(value for pair in pairs for value in (pair.a, pair.b)), *(seen for seen, _ in survivors)):
         lower, higher = (sum(value - seen for seen, failed in survivors if failed == side) for side in "ab")
-        assert progress.direction * again.mean <= progress.direction * (total + lower - higher) / again.pairs + 1e-9
+        assert progress.direction * retest.mean <= progress.direction * (total + lower - higher) / retest.pairs + 1e-9
 
 
-def equal(worst, halves):
+def impute_equivalent(worst, halves):
+    """Return the retest, the limits with losses and the progress of an equivalence."""
     base = 70.0 + 3.0 * np.sin(np.arange(16))  # runs differ by more than the groups do
     rule = design(20, worst=worst)
     pairs = pairs_of(base + NOISE, base)
-    gone = Lost(replicates=halves)
-    progress = progress_of(rule, pairs, 20)
+    losses = Lost(replicates=halves)
+    progress = find_progress(rule, pairs, 20)
     assert progress.decision == "equivalent"
-    return imputed(rule, pairs, progress, gone), limits_with_losses(rule, pairs, progress, gone), progress
+    return imputed(rule, pairs, progress, losses), limits_with_losses(rule, pairs, progress, losses), progress
 
 
 @pytest.mark.parametrize(
     ("worst", "halves", "survives"),
     [
-        (66.0, (half(16, None, None),), True),  # one replicate in which both failed
-        (66.0, (half(16, None, 70.0), half(17, 70.0, None)), True),
-        (30.0, (half(16, None, 70.0), half(17, 70.0, None)), False),
-        (66.0, (half(16, None, 70.0),), False),  # in one group only
-        (66.0, tuple(half(r, None, None) for r in (16, 17)), False),  # two in each
-        (None, (half(16, None, None),), False),
+        (66.0, (make_half_pair(16, None, None),), True),  # one replicate in which both failed
+        (66.0, (make_half_pair(16, None, 70.0), make_half_pair(17, 70.0, None)), True),
+        (30.0, (make_half_pair(16, None, 70.0), make_half_pair(17, 70.0, None)), False),
+        (66.0, (make_half_pair(16, None, 70.0),), False),  # in one group only
+        (66.0, tuple(make_half_pair(r, None, None) for r in (16, 17)), False),  # two in each
+        (None, (make_half_pair(16, None, None),), False),
     ],
 )
-def test_a_small_difference_survives_equal_losses_of_one_run_in_both_directions(worst, halves, survives):
-    again, limits, _ = equal(worst, halves)
-    assert (again.survives, again.small) == (survives, survives)
+def test_a_small_difference_survives_only_equal_losses_of_one_run(worst, halves, survives):
+    retest, limits, _ = impute_equivalent(worst, halves)
+    assert (retest.survives, retest.small) == (survives, survives)
     assert (limits[0] is not None and -2.0 < limits[0] <= limits[1] < 2.0) == survives
 
 
 @pytest.mark.parametrize(
-    "halves", [(half(16, None, 73.0), half(17, 70.0, None)), (half(16, None, 70.0), half(17, 73.0, None))]
+    "halves",
+    [
+        (make_half_pair(16, None, 73.0), make_half_pair(17, 70.0, None)),
+        (make_half_pair(16, None, 70.0), make_half_pair(17, 73.0, None)),
+    ],
 )
-def test_the_group_whose_loss_speaks_more_against_a_small_difference_is_asked(halves):
-    assert [equal(worst, halves)[0].survives for worst in (66.0, 61.0)] == [True, False]
+def test_the_more_harmful_loss_decides_whether_a_small_difference_survives(halves):
+    assert [impute_equivalent(worst, halves)[0].survives for worst in (66.0, 61.0)] == [True, False]
 
 
-def test_of_runs_that_form_no_pairs_only_the_lost_ones_are_filled_in():
+def test_only_lost_runs_are_imputed_if_runs_form_no_pairs():
     rule = design(8, test="welch", positions=1, worst=10.0)
     runs = Samples(a=(70.0, 72.0), b=(66.0,))
-    full, worst, best = completed(rule, runs, (half(2, None, 80.0), half(3, 60.0, None)), against_a=True)
+    full, worst, best = completed(
+        rule, runs, (make_half_pair(2, None, 80.0), make_half_pair(3, 60.0, None)), against_a=True
+    )
     assert (full, worst, best) == (Samples(a=(70.0, 72.0, 10.0), b=(66.0, 80.0)), 10.0, 80.0)
 
 
@@ -166,65 +182,65 @@ def test_of_runs_that_form_no_pairs_only_the_lost_ones_are_filled_in():
 WAVES = np.random.default_rng(5).standard_normal(20)
 
 
-def of(shift, n=20, depth=0.0, **changes):
-    """n pairs of a that is better by `shift`; one run of b ends `depth` lower, and one of a with it."""
+def compare_shifted(shift, n=20, depth=0.0, **changes):
+    """Compare n pairs in which a is better by `shift`; in one pair, both runs end `depth` lower."""
     b = 70.0 + 0.0 * WAVES[:n]
     b[3] -= depth
     return compared(design(n, **changes), pairs_of(b + shift + WAVES[:n], b))
 
 
 @pytest.mark.parametrize(("n", "rate"), [(6, 0.393), (8, 0.312), (20, 0.139)])
-def test_the_rate_is_what_n_runs_miss_with_a_chance_of_five_percent(n, rate):
-    result = of(20.0, n)
+def test_n_runs_miss_the_unseen_rate_with_a_probability_of_5_percent(n, rate):
+    result = compare_shifted(20.0, n)
     assert result.unseen.rate == pytest.approx(rate, abs=5e-4)
     assert (1.0 - result.unseen.rate) ** n == pytest.approx(0.05)
     assert any(f"up to {100 * rate:.0f} % of a group's runs" in caveat for caveat in result.caveats)
 
 
 def test_a_large_effect_survives_a_collapse_and_a_small_one_does_not():
-    sure = of(20.0, worst=65.0)
-    close = of(0.8, worst=50.0, margin=0.5)
+    sure = compare_shifted(20.0, worst=65.0)
+    close = compare_shifted(0.8, worst=50.0, margin=0.5)
     assert (sure.verdict, sure.unseen.survives) == (Verdict.BETTER, True)
     assert (close.verdict, close.unseen.survives) == (Verdict.BETTER, False)
     assert close.unseen.worst == 50.0
     assert any("The verdict would not survive one more pair" in caveat for caveat in close.caveats)
     assert any("at the worst outcome declared (50.00" in caveat for caveat in close.caveats)
-    beyond = of(0.8, depth=30.0, worst=50.0, margin=0.5)
+    beyond = compare_shifted(0.8, depth=30.0, worst=50.0, margin=0.5)
     assert beyond.unseen.worst == 40.0
     assert any("at the worst outcome seen (40.00" in caveat for caveat in beyond.caveats)
 
 
 @pytest.mark.parametrize("shift", [0.8, 20.0])
-def test_nothing_reassures_where_no_worst_outcome_is_declared(shift):
-    """Where no run collapsed, the worst outcome seen is an ordinary one, which any claim survives."""
-    claim = of(shift, margin=0.5)
+def test_a_claim_is_not_called_safe_without_a_declared_worst_outcome(shift):
+    """If no run collapsed, the worst outcome seen is an ordinary one, which any claim survives."""
+    claim = compare_shifted(shift, margin=0.5)
     assert (claim.verdict, claim.unseen.worst, claim.unseen.survives) == (Verdict.BETTER, None, None)
-    (said,) = [caveat for caveat in claim.caveats if "14 %" in caveat]
-    assert said.endswith("its effect is unknown, because no worst outcome is declared (--outcome-range).")
+    (rate_caveat,) = [caveat for caveat in claim.caveats if "14 %" in caveat]
+    assert rate_caveat.endswith("its effect is unknown, because no worst outcome is declared (--outcome-range).")
     assert "survive" not in " ".join(claim.caveats)
-    assert said not in routine(claim)
+    assert rate_caveat not in routine(claim)
 
 
-def test_it_is_the_same_from_either_side_and_asked_in_both_directions_of_an_equivalence():
+def test_the_unseen_collapse_of_an_equivalence_is_tested_in_both_directions():
     a = 70.0 + 0.3 * WAVES
     b = 70.0 + 0.0 * WAVES
     rule = design(20, worst=40.0)
-    there = compared(rule, pairs_of(a, b))
-    back = compared(rule, pairs_of(b, a))
-    assert (there.verdict, back.verdict) == (Verdict.EQUIVALENT, Verdict.EQUIVALENT)
-    assert there.unseen == back.unseen
-    assert there.unseen.survives is False
+    forward = compared(rule, pairs_of(a, b))
+    swapped = compared(rule, pairs_of(b, a))
+    assert (forward.verdict, swapped.verdict) == (Verdict.EQUIVALENT, Verdict.EQUIVALENT)
+    assert forward.unseen == swapped.unseen
+    assert forward.unseen.survives is False
 
 
-def test_without_losses_the_limits_are_those_of_the_look_and_without_any_pair_there_are_none():
-    again, limits, progress = equal(None, ())
-    assert again is None
+def test_without_losses_the_limits_equal_those_of_the_look_and_without_pairs_there_are_none():
+    retest, limits, progress = impute_equivalent(None, ())
+    assert retest is None
     assert limits == (progress.looks[-1].low, progress.looks[-1].high)
     rule = design(20, worst=0.0)
-    gone = lost((0, None, None))
-    assert limits_with_losses(rule, (), progress_of(rule, (), 20), gone) == (None, None)
+    losses = lost((0, None, None))
+    assert limits_with_losses(rule, (), find_progress(rule, (), 20), losses) == (None, None)
 
 
-def test_where_nothing_is_claimed_nothing_was_leant_on():
-    assert of(0.4, margin=0.5).unseen is None
+def test_a_comparison_without_a_claim_has_no_unseen_collapse():
+    assert compare_shifted(0.4, margin=0.5).unseen is None
     assert compared(design(20), pairs_of([70.0] * 3, [69.0, 68.0, 71.0])).unseen is None

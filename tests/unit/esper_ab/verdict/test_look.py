@@ -1,4 +1,4 @@
-"""One look: its evidence, what has no test, and what may not be claimed whatever the test says."""
+"""One look: its evidence, differences without a test, and claims that need more than the test."""
 
 import math
 
@@ -26,7 +26,7 @@ SAME = {
 
 @pytest.mark.parametrize("kind", ["t", "anytime"])
 @pytest.mark.parametrize("name", SAME)
-def test_degenerate_differences_have_one_rule(name, kind):
+def test_degenerate_differences_have_no_test_interval_or_decision(name, kind):
     """No test, no e-value, no interval and no decision, by any test."""
     rule = anytime(looks=()) if kind == "anytime" else design(looks=(20,))
     progress = progress_after(rule, {AB: pairs_from(SAME[name])}, 20)[AB]
@@ -47,14 +47,14 @@ def test_a_look_without_its_own_boundary_decides_nothing():
 
 
 def test_a_bound_of_zero_never_rejects():
-    """It is that of a look which cannot tell groups from positions, though lost pairs may have changed that."""
+    """A look that cannot separate groups from positions has this bound, though lost pairs may have changed that."""
     zero = design(looks=(380, 400), boundaries=(Boundary(open=1, alpha=0.05, nominal_p=(0.0, 0.05)),))
     progress = progress_after(zero, {AB: pairs_from(spread(40, 1e6, 1e2) * 10)}, 400)[AB]
     assert progress.looks[0].p == 0.0
     assert (progress.looks[0].low, progress.decided_at) == (None, 400)
 
 
-def test_open_ended_looks_after_every_replicate():
+def test_an_open_ended_rule_looks_after_every_replicate():
     d = spread(30, 1.0)
     progress = progress_after(anytime(early_stop=False), {AB: pairs_from(d)}, 30)[AB]
     assert [look.replicates for look in progress.looks] == list(range(1, 31))
@@ -78,28 +78,30 @@ def test_an_enormous_e_value_is_a_float():
     assert look.e == math.exp(700.0)
 
 
-def binary(*counts, one=100.0):
-    """Pairs of which both came to `one`, a alone, b alone, neither."""
-    return pairs_of(*(np.repeat(ends, counts) for ends in ((one, one, 0.0, 0.0), (one, 0.0, one, 0.0))))
+def make_binary_pairs(*counts, success=100.0):
+    """Return pairs in which both, only a, only b and neither succeeded, by their counts."""
+    return pairs_of(*(np.repeat(ends, counts) for ends in ((success, success, 0.0, 0.0), (success, 0.0, success, 0.0))))
 
 
 @pytest.mark.parametrize(("counts", "crossed"), [((2, 12, 1, 5), True), ((2, 6, 1, 11), False), ((2, 1, 12, 5), True)])
 def test_outcomes_that_are_0_or_1_need_the_exact_test_and_the_interval(counts, crossed):
     rule = design(looks=(20,), futility=Futility(power=0.8, nominal_p=(0.1,)))
-    (look,) = progress_after(rule, {AB: binary(*counts)}, 20)[AB].looks
-    _, more, fewer, _ = counts
-    assert look.p == pytest.approx(stats.binomtest(more, more + fewer).pvalue)
-    assert (look.crossed, look.mean) == (crossed, pytest.approx(5.0 * (more - fewer)))
-    found = proportions(*zip(*((pair.a, pair.b) for pair in binary(*counts)), strict=True), 100.0, paired=True)
+    (look,) = progress_after(rule, {AB: make_binary_pairs(*counts)}, 20)[AB].looks
+    _, only_a, only_b, _ = counts
+    assert look.p == pytest.approx(stats.binomtest(only_a, only_a + only_b).pvalue)
+    assert (look.crossed, look.mean) == (crossed, pytest.approx(5.0 * (only_a - only_b)))
+    exact = proportions(
+        *zip(*((pair.a, pair.b) for pair in make_binary_pairs(*counts)), strict=True), 100.0, paired=True
+    )
     for interval in ((look.low, look.high), (look.equivalence_low, look.equivalence_high)):
-        assert interval == pytest.approx(found.interval(look.bound_p))
-    assert (look.futility_low, look.futility_high) == pytest.approx(found.interval(0.1))
+        assert interval == pytest.approx(exact.interval(look.bound_p))
+    assert (look.futility_low, look.futility_high) == pytest.approx(exact.interval(0.1))
 
 
 @pytest.mark.parametrize(("margin", "exact"), [(50.0, True), (100.0, False)])
-def test_a_margin_of_a_success_shows_that_outcomes_are_no_successes_even_if_all_are_0_or_1(margin, exact):
-    """As counts may be, and a mean over tasks, of which none but 0 and 1 was seen."""
-    (look,) = progress_after(design(looks=(20,), margin=margin), {AB: binary(0, 18, 0, 2)}, 20)[AB].looks
+def test_a_margin_as_large_as_a_success_rules_out_the_exact_test(margin, exact):
+    """Counts, and means over tasks, may happen to be all 0 or 1."""
+    (look,) = progress_after(design(looks=(20,), margin=margin), {AB: make_binary_pairs(0, 18, 0, 2)}, 20)[AB].looks
     assert (look.p == pytest.approx(stats.binomtest(18, 18).pvalue)) == exact
 
 
@@ -111,43 +113,43 @@ def test_a_margin_of_a_success_shows_that_outcomes_are_no_successes_even_if_all_
         ((10, 7, 0, 13), 40.0, False),
     ],
 )
-def test_proportions_are_close_only_if_the_pairs_that_disagree_alone_show_it(counts, margin, small):
+def test_proportions_are_close_only_if_the_disagreeing_pairs_alone_show_it(counts, margin, small):
     """Even if one group is 10 points better, all of 20 pairs agree in 12 % of experiments."""
     size = sum(counts)
-    (look,) = progress_after(design(looks=(size,), margin=margin), {AB: binary(*counts)}, size)[AB].looks
+    (look,) = progress_after(design(looks=(size,), margin=margin), {AB: make_binary_pairs(*counts)}, size)[AB].looks
     assert (look.equivalent or look.small) == small
     assert (max(-look.simultaneous_low, look.simultaneous_high) < margin) == small
     assert look.crossed == (counts[1] > 0)
 
 
-def test_after_every_pair_the_pairs_that_disagree_are_the_evidence():
-    """Twelve for a and none for b: the Beta(1/2, 1/2) mixture against 1/2; an interval even where no pair disagrees."""
-    progress = progress_after(anytime(early_stop=False), {AB: binary(0, 12, 0, 8)}, 20)[AB]
+def test_under_the_anytime_rule_the_disagreeing_pairs_are_the_evidence():
+    """Twelve for a and none for b: the Beta(1/2, 1/2) mixture against 1/2; an interval even if no pair disagrees."""
+    progress = progress_after(anytime(early_stop=False), {AB: make_binary_pairs(0, 12, 0, 8)}, 20)[AB]
     twelfth = progress.looks[11]
     last = progress.looks[-1]
     expected = special.beta(12.5, 0.5) / special.beta(0.5, 0.5) * 2.0**12
     assert (twelfth.e, last.e) == pytest.approx((expected, expected))
     assert progress.decision == "crossed"
     assert last.crossed == (last.low > 0.0)
-    alike = progress_after(anytime(margin=10.0), {AB: binary(20, 0, 0, 0)}, 20)[AB].looks[-1]
+    alike = progress_after(anytime(margin=10.0), {AB: make_binary_pairs(20, 0, 0, 0)}, 20)[AB].looks[-1]
     assert alike.low < -10.0 < 10.0 < alike.high
     assert (alike.p, alike.e, alike.small, alike.equivalent) == (None, pytest.approx(1.0), False, False)
     assert (alike.equivalence_low, alike.equivalence_high) == (alike.simultaneous_low, alike.simultaneous_high)
 
 
 @pytest.mark.parametrize("change", [{"a": 50.0}, {"a": 1.0}])
-def test_one_other_outcome_makes_it_a_t(change):
-    pairs = binary(2, 12, 1, 5)
+def test_a_single_non_binary_outcome_leads_to_the_t_test(change):
+    pairs = make_binary_pairs(2, 12, 1, 5)
     changed = [msgspec.structs.replace(pairs[0], **change), *pairs[1:]]
     (look,) = progress_after(design(looks=(20,)), {AB: changed}, 20)[AB].looks
     assert look.p != pytest.approx(stats.binomtest(12, 13).pvalue)
 
 
-# With 7 or 8 pairs, each run of which learns or does not, the t alone claims in up to 12.5 % of experiments.
+# If runs either learn or do not, the t-test alone makes a claim in up to 12.5 % of experiments with 7 or 8 pairs.
 
 
-def learned(ahead, n, *, effect=0.0, positions=0.0, alpha=0.05, **changes):
-    """One look at n pairs: in `ahead` of them only a learned, in the others only b; with an effect of the position."""
+def look_at_learned(ahead, n, *, effect=0.0, positions=0.0, alpha=0.05, **changes):
+    """Look at n pairs: in `ahead` of them only a learned, in the others only b; plus a position effect."""
     spread_out = np.linspace(0.1, -0.1, n)  # so that the odd pair has the largest difference
     d = np.where(np.arange(n) < ahead, 80.0, -80.0) + spread_out + effect
     d += positions * (1.0 - 2.0 * (np.arange(n) % 2))
@@ -173,34 +175,36 @@ def learned(ahead, n, *, effect=0.0, positions=0.0, alpha=0.05, **changes):
         (15, 21, True),
     ],
 )
-def test_where_the_t_alone_errs_too_often_a_claim_also_needs_the_sign_flip_test(ahead, n, crossed):
-    look = learned(ahead, n, adjusted=False)
+def test_a_claim_also_needs_the_sign_flip_test_if_the_t_alone_errs_too_often(ahead, n, crossed):
+    look = look_at_learned(ahead, n, adjusted=False)
     assert look.p <= look.bound_p
     assert look.crossed == crossed
 
 
 @pytest.mark.parametrize("n", [6, 7, 8, *range(9, 21)])
-def test_pairs_of_which_exactly_one_run_learns_rarely_give_a_false_claim(n):
-    """Exactly, over all numbers of pairs in which the first learned; the t alone claims in 9.2 % with 13 pairs."""
-    claims = [stats.binom.pmf(ahead, n, 0.5) * learned(ahead, n, adjusted=False).crossed for ahead in range(n + 1)]
+def test_pairs_in_which_exactly_one_run_learns_rarely_give_a_false_claim(n):
+    """Exact, over all numbers of pairs in which the first learned; the t alone claims in 9.2 % with 13 pairs."""
+    claims = [
+        stats.binom.pmf(ahead, n, 0.5) * look_at_learned(ahead, n, adjusted=False).crossed for ahead in range(n + 1)
+    ]
     assert sum(claims) <= 0.055
 
 
-def test_the_sign_flip_test_is_not_required_where_so_few_pairs_cannot_reach_the_share():
-    assert learned(7, 7, alpha=0.01, adjusted=False).crossed  # the smallest p is 2 / 2^7 = 0.016
+def test_the_sign_flip_test_is_not_required_if_so_few_pairs_cannot_reach_its_bound():
+    assert look_at_learned(7, 7, alpha=0.01, adjusted=False).crossed  # the smallest p is 2 / 2^7 = 0.016
 
 
-def test_an_effect_of_the_position_that_the_design_removes_does_not_count_against_the_signs():
-    look = learned(8, 8, effect=-70.0, positions=30.0, positions_matter=True, adjusted=True)
+def test_a_position_effect_that_the_design_removes_does_not_affect_the_sign_flip_test():
+    look = look_at_learned(8, 8, effect=-70.0, positions=30.0, positions_matter=True, adjusted=True)
     assert look.crossed
-    assert not learned(8, 8, effect=-70.0, positions=30.0, adjusted=False).crossed
+    assert not look_at_learned(8, 8, effect=-70.0, positions=30.0, adjusted=False).crossed
 
 
-def test_in_percent_without_a_declared_range_a_success_may_also_be_1():
+def test_a_success_may_be_1_in_percent_without_a_declared_range():
     plain = design(looks=(20,), margin=0.5)
     outcome = msgspec.structs.replace(plain.outcome, high=None)
     unlimited = msgspec.structs.replace(plain, measures=msgspec.structs.replace(plain.measures, outcome=outcome))
     assert outcome.unit == "%"
-    for rule, exact in ((unlimited, True), (plain, False)):  # of at most 100, 1 is no success
-        (look,) = progress_after(rule, {AB: binary(2, 12, 1, 5, one=1.0)}, 20)[AB].looks
+    for rule, exact in ((unlimited, True), (plain, False)):  # with a range up to 100, 1 is no success
+        (look,) = progress_after(rule, {AB: make_binary_pairs(2, 12, 1, 5, success=1.0)}, 20)[AB].looks
         assert (look.p == pytest.approx(stats.binomtest(12, 13).pvalue)) == exact

@@ -30,8 +30,8 @@ AFTER_EVERY_PAIR = msgspec.structs.replace(
 )
 
 
-def without(d, replicate):
-    """The same with one replicate lost."""
+def drop_replicate(d, replicate):
+    """Return the differences with one replicate lost."""
     return [None if r == replicate else x for r, x in enumerate(d)]
 
 
@@ -40,7 +40,7 @@ def without(d, replicate):
     [
         (design(), spread(20, 9.0), 5, "open", None, 0),
         (design(), spread(20, 9.0), 20, "crossed", 6, 1),
-        (design(), spread(20, 1.0, 0.1), 20, "crossed", 6, 1),  # also where it is smaller than the margin
+        (design(), spread(20, 1.0, 0.1), 20, "crossed", 6, 1),  # also if it is smaller than the margin
         (design(early_stop=False), [*spread(6, 9.0), *[-40.0, 30.0] * 7], 20, "crossed", 6, 4),
         (design(), DULL[:20], 20, "open", None, 4),
         (design(), DULL[:14], 14, "open", None, 3),
@@ -52,32 +52,32 @@ def without(d, replicate):
         (design(boundaries=LENIENT), spread(20, 0.0, 0.01), 20, "equivalent", 20, 4),
         # Six pairs for a difference, fifteen for equivalence, whatever was lost.
         (design(looks=(15,)), spread(20, 0.0, 1e-3), 15, "equivalent", 15, 1),
-        (design(looks=(15,)), without(spread(20, 0.0, 1e-3), 1), 15, "open", None, 1),
+        (design(looks=(15,)), drop_replicate(spread(20, 0.0, 1e-3), 1), 15, "open", None, 1),
         (design(looks=(6,)), spread(20, 1e3, 1e-3), 6, "crossed", 6, 1),
-        (design(looks=(6,)), without(spread(20, 1e3, 1e-3), 1), 6, "open", None, 1),
+        (design(looks=(6,)), drop_replicate(spread(20, 1e3, 1e-3), 1), 6, "open", None, 1),
         (anytime(), spread(40, 0.0, 1e-3), 40, "equivalent", 25, 25),
-        (anytime(), without(spread(40, 0.0, 1e-3), 2), 40, "equivalent", 26, 26),
+        (anytime(), drop_replicate(spread(40, 0.0, 1e-3), 2), 40, "equivalent", 26, 26),
         (anytime(), spread(40, 1.0, 1e-3), 40, "crossed", 6, 6),
-        (anytime(), without(spread(40, 1.0, 1e-3), 2), 40, "crossed", 7, 7),
+        (anytime(), drop_replicate(spread(40, 1.0, 1e-3), 2), 40, "crossed", 7, 7),
         # Stops for futility, which claim nothing; without them the same pairs end equivalent.
         (design(futility=STOPS), NEAR, 20, "futile", 6, 1),
         (design(), NEAR, 20, "equivalent", 20, 4),
-        (design(futility=STOPS), without(NEAR, 0), 10, "futile", 10, 2),
+        (design(futility=STOPS), drop_replicate(NEAR, 0), 10, "futile", 10, 2),
         # Without early stop pairs to come may take a decision out of the last look, or bring it back.
         (design(early_stop=False, adjusted=False), EARLY, 10, "crossed", 6, 2),
         (design(early_stop=False, adjusted=False), EARLY * 2, 20, "crossed", 6, 4),
     ],
 )
-def test_what_looks_decide(rule, d, complete, decision, decided_at, taken):
+def test_each_rule_reaches_its_decision(rule, d, complete, decision, decided_at, taken):
     progress = progress_after(rule, {AB: pairs_from(d)}, complete)[AB]
     assert (progress.decision, progress.decided_at, len(progress.looks)) == (decision, decided_at, taken)
     assert progress.direction == (1 if decision == "crossed" else 0)
-    over = complete == (rule.looks[-1] if rule.looks else None)
-    assert progress.finished == (over or (decision != "open" and rule.early_stop))
+    at_last_look = complete == (rule.looks[-1] if rule.looks else None)
+    assert progress.finished == (at_last_look or (decision != "open" and rule.early_stop))
     assert progress.standing == ("open" if d[:6] == EARLY[:6] or -40.0 in d else decision)
 
 
-def test_the_numbers_of_a_look_that_crosses_and_of_one_that_is_futile():
+def test_a_crossing_look_and_a_futile_look_have_their_bounds_and_limits():
     (look,) = progress_after(design(), {AB: pairs_from(spread(20, 9.0))}, 20)[AB].looks
     assert (look.replicates, look.pairs, look.bound_p, look.alpha) == (6, 6, NOMINAL[1][0], 0.05)
     assert look.p <= look.bound_p
@@ -90,24 +90,24 @@ def test_the_numbers_of_a_look_that_crosses_and_of_one_that_is_futile():
     assert [(look.crossed, look.small) for look in above.looks] == [(True, False), (True, True)]
 
 
-def known(mean, n=20):
-    """n differences of this mean and of residual SD 1 beside the sides, so that their intervals are known."""
+def make_differences(mean, n=20):
+    """Return n differences with this mean and a residual SD of 1, so that their intervals are known."""
     d = np.array(spread(n, 0.0))
     side = np.array([1.0, -1.0] * (n // 2))
     d = d - d.mean() - side * (d @ side) / n
     return (mean + d / math.sqrt(float(d @ d) / (n - 2))).tolist()
 
 
-def of_p(p, sign=1.0):
-    """Twenty differences whose adjusted t has just this p."""
-    return known(sign * stats.t.isf(p / 2, 18) / math.sqrt(20))
+def make_differences_with_p(p, sign=1.0):
+    """Return twenty differences whose adjusted t has exactly this p."""
+    return make_differences(sign * stats.t.isf(p / 2, 18) / math.sqrt(20))
 
 
 @given(st.lists(st.floats(1e-9, 0.2), min_size=3, max_size=3), st.sampled_from([0.001, 0.3, 1.0]))
 @settings(max_examples=50)
 def test_at_a_single_look_only_differences_beyond_the_margin_pass_alpha_on(ps, margin):
-    """Of a smaller one it may still be said that it is within the margin: its share is not free."""
-    data = {contrast: pairs_from(of_p(p)) for contrast, p in zip((AB, AC, BC), ps, strict=True)}
+    """A smaller difference may still be called smaller than the margin, so its share is not free."""
+    data = {contrast: pairs_from(make_differences_with_p(p)) for contrast, p in zip((AB, AC, BC), ps, strict=True)}
     progress = progress_after(design((AB, AC, BC), **LAST, margin=margin), data, 20)
     shares = 3
     for p, contrast in sorted(zip(ps, (AB, AC, BC), strict=True), key=lambda item: item[0]):
@@ -122,8 +122,8 @@ def test_at_a_single_look_only_differences_beyond_the_margin_pass_alpha_on(ps, m
             assert p > 0.99999 * 0.05 / shares
 
 
-def test_simultaneous_intervals_and_what_concerns_the_margin_stay_at_the_first_share():
-    data = {AB: pairs_from(spread(20, 30.0)), AC: pairs_from(of_p(0.03))}
+def test_simultaneous_intervals_and_claims_about_the_margin_stay_at_the_first_share():
+    data = {AB: pairs_from(spread(20, 30.0)), AC: pairs_from(make_differences_with_p(0.03))}
     look = progress_after(design((AB, AC), **LAST), data, 20)[AC].looks[0]
     assert (look.alpha, look.bound_p) == (0.05, 0.05)
     half = stats.t.isf(0.025 / 2, 18) / math.sqrt(20)
@@ -139,8 +139,8 @@ def test_alpha_is_passed_on_to_later_looks():
     progress = progress_after(design((AB, AC)), data, 20)
     assert (progress[AB].decided_at, progress[AB].looks[0].bound_p) == (6, NOMINAL[2][0])
     assert [look.bound_p for look in progress[AC].looks] == list(NOMINAL[1])  # the first one was tested again
-    going_on = progress_after(design((AB, AC), early_stop=False), data, 20)[AB]
-    assert [look.bound_p for look in going_on.looks] == list(NOMINAL[2])  # its own share stays what it was
+    without_stop = progress_after(design((AB, AC), early_stop=False), data, 20)[AB]
+    assert [look.bound_p for look in without_stop.looks] == list(NOMINAL[2])  # its own share stays what it was
     evidence = progress_after(
         anytime(comparisons=(AB, AC)), {AB: pairs_from(spread(30, 30.0)), AC: pairs_from(DULL[:30])}, 30
     )
@@ -156,7 +156,7 @@ def test_alpha_is_passed_on_to_later_looks():
         (design((AB, AC), futility=STOPS), NEAR, "futile"),
     ],
 )
-def test_what_is_small_or_futile_passes_nothing_on(rule, first, decision):
+def test_a_small_or_futile_comparison_passes_no_alpha_on(rule, first, decision):
     progress = progress_after(rule, {AB: pairs_from(first), AC: pairs_from(DULL[: len(first)])}, len(first))
     assert (progress[AB].decision, progress[AC].decision) == (decision, "open")
     assert {look.alpha for look in progress[AC].looks} == {0.025}
@@ -164,21 +164,26 @@ def test_what_is_small_or_futile_passes_nothing_on(rule, first, decision):
 
 def test_equivalence_is_tested_at_the_first_share_whatever_was_passed_on():
     """Alpha freed by true differences is no license for equivalence: those hypotheses are another family."""
-    half = stats.t.isf(0.05 / 3, 18) / math.sqrt(20)  # at alpha / 3, of an SD of 1
+    half = stats.t.isf(0.05 / 3, 18) / math.sqrt(20)  # at alpha / 3, with an SD of 1
     assert half > 1.1 * stats.t.isf(0.05, 18) / math.sqrt(20)
-    far = {AB: pairs_from(spread(20, 50.0)), AC: pairs_from(spread(20, -50.0)), BC: pairs_from(known(0.0))}
+    far = {AB: pairs_from(spread(20, 50.0)), AC: pairs_from(spread(20, -50.0)), BC: pairs_from(make_differences(0.0))}
     for margin, decision in ((half * 1.001, "equivalent"), (half * 0.999, "open")):
-        found = progress_after(design((AB, AC, BC), **LAST, margin=margin), far, 20)
-        assert [found[c].decision for c in (AB, AC, BC)] == ["crossed", "crossed", decision]
-        (look,) = found[BC].looks
+        progress = progress_after(design((AB, AC, BC), **LAST, margin=margin), far, 20)
+        assert [progress[c].decision for c in (AB, AC, BC)] == ["crossed", "crossed", decision]
+        (look,) = progress[BC].looks
         assert (look.bound_p, look.equivalence_p) == (0.05, 0.05 / 3)
         assert (look.equivalence_low, look.equivalence_high) == pytest.approx((-half, half))
-        assert look.high == pytest.approx(stats.t.isf(0.025, 18) / math.sqrt(20))  # that has grown with its share
+        # The plain interval uses the larger share.
+        assert look.high == pytest.approx(stats.t.isf(0.025, 18) / math.sqrt(20))
 
 
-def test_equivalence_asks_for_the_first_evidence_too_when_looked_at_any_time():
+def test_equivalence_needs_the_first_evidence_under_the_anytime_rule():
     low, high = anytime_interval(0.0, 1.0 / math.sqrt(26), 24, 26.0, 60.0 / 2.0)
-    far = {AB: pairs_from(spread(26, 50.0)), AC: pairs_from(spread(26, -50.0)), BC: pairs_from(known(0.0, 26))}
+    far = {
+        AB: pairs_from(spread(26, 50.0)),
+        AC: pairs_from(spread(26, -50.0)),
+        BC: pairs_from(make_differences(0.0, 26)),
+    }
     for margin, decision in ((high * 1.001, "equivalent"), (high * 0.999, "open")):
         progress = progress_after(anytime(comparisons=(AB, AC, BC), anytime_after=25, margin=margin), far, 26)[BC]
         look = progress.looks[-1]
@@ -186,7 +191,7 @@ def test_equivalence_asks_for_the_first_evidence_too_when_looked_at_any_time():
         assert (look.equivalence_low, look.equivalence_high) == pytest.approx((low, high))
 
 
-def test_an_extended_plan_asks_for_more():
+def test_an_extended_plan_requires_more_evidence():
     planned, longer = (
         progress_after(rule, {AB: pairs_from(DULL)}, 40)[AB] for rule in (design(), extended(design(), 20))
     )
@@ -194,16 +199,16 @@ def test_an_extended_plan_asks_for_more():
     assert [(look.replicates, look.bound_e) for look in longer.looks[4:]] == [(r, 100.0) for r in range(21, 41)]
 
 
-def test_what_was_stopped_for_futility_stays_so_whatever_comes_later():
+def test_a_comparison_stopped_for_futility_stays_stopped():
     """Pairs that exist because other groups go on, and an extension, change nothing."""
     later = [*NEAR[:6], *spread(34, 30.0)]
     for rule in (design((AB, AC), futility=STOPS), extended(design((AB, AC), futility=STOPS), 20)):
-        found = progress_after(rule, {AB: pairs_from(later), AC: pairs_from(DULL)}, 40)
-        assert (found[AB].decision, found[AB].decided_at, len(found[AB].looks)) == ("futile", 6, 1)
+        progress = progress_after(rule, {AB: pairs_from(later), AC: pairs_from(DULL)}, 40)
+        assert (progress[AB].decision, progress[AB].decided_at, len(progress[AB].looks)) == ("futile", 6, 1)
 
 
-def test_a_look_whose_pairs_all_stand_on_one_side_decides_nothing_and_a_later_one_does():
-    """As when the replicates that were lost are those of the other side: what the lanes do could be all of it."""
+def test_a_look_with_all_pairs_on_one_side_decides_nothing_and_a_later_one_does():
+    """All replicates of the other side were lost, so the lanes could explain the whole difference."""
     pairs = [pair for pair in pairs_from(spread(20, 9.0)) if pair.replicate % 2 == 0 or pair.replicate > 13]
     for adjusted in (True, False):
         rule = design(adjusted=adjusted)
@@ -239,7 +244,7 @@ def test_neither_the_order_of_pairs_nor_what_comes_later_changes_a_look(situatio
 @settings(max_examples=80, deadline=None)
 @given(situations())
 def test_stops_for_futility_never_make_a_claim_that_would_not_be_made_without_them(situation):
-    """Non-binding: each claim is one of the same rule without stops, at the same look and bound; some are not made."""
+    """Stops do not bind: each claim is also one of the rule without stops, at the same look and bound."""
     rule, pairs, complete = situation
     if len(rule.looks) < 2 or not rule.early_stop:
         return
@@ -247,10 +252,14 @@ def test_stops_for_futility_never_make_a_claim_that_would_not_be_made_without_th
     plain = progress_after(rule, pairs, complete)
     stopped = progress_after(stopping, pairs, complete)
     for contrast, progress in stopped.items():
-        for look, same in zip(progress.looks, plain[contrast].looks, strict=False):
-            assert look.alpha <= same.alpha  # what stopped cannot pass its share on
-            if look.alpha == same.alpha:
-                assert (look.crossed, look.equivalent, look.low) == (same.crossed, same.equivalent, same.low)
+        for look, plain_look in zip(progress.looks, plain[contrast].looks, strict=False):
+            assert look.alpha <= plain_look.alpha  # a stopped comparison passes no share on
+            if look.alpha == plain_look.alpha:
+                assert (look.crossed, look.equivalent, look.low) == (
+                    plain_look.crossed,
+                    plain_look.equivalent,
+                    plain_look.low,
+                )
         if progress.decision == "futile":
             last = progress.looks[-1]
             assert last.replicates < rule.looks[-1]
@@ -272,10 +281,10 @@ def test_stops_for_futility_never_make_a_claim_that_would_not_be_made_without_th
     ],
 )
 def test_a_look_waits_for_the_last_of_its_seeds_in_both_groups(new, old, planned, after_every_pair):
-    there = {"new": new, "old": old}
-    found = [row for row in rows(DULL[:20], [0.0] * 20) if row["seed"] < there[row["group"]]]
+    present = {"new": new, "old": old}
+    table = [row for row in rows(DULL[:20], [0.0] * 20) if row["seed"] < present[row["group"]]]
     for plan, complete in ((PLANNED, planned), (AFTER_EVERY_PAIR, after_every_pair)):
-        progress = take_looks(plan, outcomes(found))
+        progress = take_looks(plan, outcomes(table))
         (comparison,) = progress.comparisons.values()
         (pairing,) = progress.pairings.values()
         assert progress.complete == complete
@@ -285,7 +294,7 @@ def test_a_look_waits_for_the_last_of_its_seeds_in_both_groups(new, old, planned
 
 @pytest.mark.parametrize(("outcome", "complete"), [(1.0, 10), ("", 10), (None, 0)])
 def test_a_look_waits_for_a_seed_in_a_gap_but_not_for_a_lost_run(outcome, complete):
-    """None: no such row."""
-    found = [row | {"outcome": outcome} if row["seed"] == 9 else row for row in rows(DULL[:12], [0.0] * 12)]
-    progress = take_looks(PLANNED, outcomes([row for row in found if row["outcome"] is not None]))
+    """An outcome of None stands for a missing row."""
+    table = [row | {"outcome": outcome} if row["seed"] == 9 else row for row in rows(DULL[:12], [0.0] * 12)]
+    progress = take_looks(PLANNED, outcomes([row for row in table if row["outcome"] is not None]))
     assert progress.complete == complete

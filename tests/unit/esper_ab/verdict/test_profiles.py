@@ -8,9 +8,9 @@ from esper_ab.verdict.judge import judge
 from esper_ab.verdict.profiles import profiles_of
 
 
-def test_a_profile_is_the_share_of_runs_above_and_tasks_weigh_alike():
-    found = [*rows([0.0, 1.0], [1.0, 1.0], task="few"), *rows([10.0] * 8, [20.0] * 8, task="many")]
-    new, old = profiles_of(outcomes(found), ("new", "old"), {"few": (0.0, 2.0), "many": (0.0, 20.0)})
+def test_a_profile_is_the_share_of_runs_above_each_threshold_with_equal_weights_of_tasks():
+    table = [*rows([0.0, 1.0], [1.0, 1.0], task="few"), *rows([10.0] * 8, [20.0] * 8, task="many")]
+    new, old = profiles_of(outcomes(table), ("new", "old"), {"few": (0.0, 2.0), "many": (0.0, 20.0)})
     shares = dict(zip(new.thresholds, new.above, strict=True))
     assert shares[0.0] == pytest.approx((1 / 2 + 1.0) / 2.0)
     assert shares[0.5] == 0.0  # above, not at
@@ -20,29 +20,29 @@ def test_a_profile_is_the_share_of_runs_above_and_tasks_weigh_alike():
 
 
 def test_lower_may_be_better_and_lost_runs_have_no_score():
-    found = rows([10.0, "", 0.0], [20.0, 20.0, 20.0])
-    new, old = profiles_of(outcomes(found), ("new", "old"), {"": (20.0, 0.0)})
+    table = rows([10.0, "", 0.0], [20.0, 20.0, 20.0])
+    new, old = profiles_of(outcomes(table), ("new", "old"), {"": (20.0, 0.0)})
     assert (new.interquartile_mean.value, old.optimality_gap.value, new.runs) == (0.75, 1.0, 2)
 
 
 def test_no_number_depends_on_the_order_of_rows():
-    found = [*rows(*drawn(12, 1.0), task="one"), *rows(*drawn(12, 2.0, rng_seed=2), task="two")]
+    table = [*rows(*drawn(12, 1.0), task="one"), *rows(*drawn(12, 2.0, rng_seed=2), task="two")]
     ranges = {"one": (0.0, 100.0), "two": (0.0, 100.0)}
-    orders = [found, found[::-1], sorted(found, key=lambda row: str(row["outcome"]))]
+    orders = [table, table[::-1], sorted(table, key=lambda row: str(row["outcome"]))]
     assert len({repr(profiles_of(outcomes(rows), ("new", "old"), ranges)) for rows in orders}) == 1
 
 
-def test_while_a_task_has_no_score_there_is_no_profile():
+def test_a_task_without_scores_prevents_profiles():
     assert profiles_of(outcomes(rows([1.0], [2.0])), ("new", "old"), {"other": (0.0, 1.0)}) == ()
 
 
-def test_profiles_are_of_the_groups_and_runs_of_the_plan_and_of_nothing_without_ranges():
+def test_profiles_cover_the_groups_and_runs_of_the_plan_and_need_ranges():
     plan = make_external_plan(("new", "old"), tuple(map(str, range(8))), scales(), Rule(control="new"))
-    found = rows(*drawn(8, 1.0))
+    planned = rows(*drawn(8, 1.0))
     ranges = {"": (0.0, 100.0)}
     unknown = [*rows([90.0], [1.0], first=8), {"group": "third", "seed": 0, "outcome": 90.0}]
-    with_others, alone = (judge(plan, outcomes(these)) for these in ([*found, *unknown], found))
+    with_others, alone = (judge(plan, outcomes(table)) for table in ([*planned, *unknown], planned))
     profiles = with_profiles(alone, ranges).profiles
-    assert [(one.group, one.runs) for one in profiles] == [("old", 8), ("new", 8)]
+    assert [(profile.group, profile.runs) for profile in profiles] == [("old", 8), ("new", 8)]
     assert with_profiles(with_others, ranges).profiles == profiles
     assert with_profiles(alone, {}).profiles == ()

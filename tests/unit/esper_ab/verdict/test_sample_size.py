@@ -1,4 +1,4 @@
-"""How many more pairs a comparison is said to need."""
+"""The number of further pairs that a comparison needs."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ CLEAR = pairs_of(BETTER_A, BETTER_B)
 WIDE = np.array([6.0, -5.0, 4.0, -6.0, 5.0, -3.0])
 
 
-def test_what_the_budget_cannot_resolve_is_said_from_the_spread_never_from_the_difference():
+def test_the_pairs_needed_depend_on_the_spread_and_never_on_the_difference():
     low, high = (compared(design(6), pairs_with_differences(WIDE + shift)) for shift in (0.0, 2.0))
     assert low.pairs_needed == high.pairs_needed
     for result in (low, high):
@@ -35,23 +35,23 @@ def test_what_the_budget_cannot_resolve_is_said_from_the_spread_never_from_the_d
         assert least in result.sentence
     assert low.smallest_resolvable == pytest.approx(high.smallest_resolvable)
     assert (low.pairs_anew.alpha, low.most_pairs) == (0.05, 6)
-    gone = lost((6, None, 70.0), (7, None, 70.0))
-    assert compared(design(16), CLEAR, lost=gone).most_pairs == 14
+    losses = lost((6, None, 70.0), (7, None, 70.0))
+    assert compared(design(16), CLEAR, lost=losses).most_pairs == 14
 
 
-def test_more_pairs_are_needed_when_it_is_looked_after_every_pair():
+def test_looks_after_every_pair_need_more_pairs():
     open_ = compared(open_ended(), pairs_with_differences(WIDE))
     planned = compared(design(6), pairs_with_differences(WIDE))
     assert open_.smallest_resolvable is None
     fixed = pairs_needed(float(np.std(WIDE, ddof=1)), 5, 2.0, 0.05)
     assert fixed.pairs < open_.pairs_needed.pairs < planned.pairs_needed.pairs
-    for found, evidence in ((open_, 20.0), (planned, 100.0)):  # an extension asks for five times as much
-        pairs = found.pairs_needed.pairs
-        t = stats.t.isf(found.pairs_needed.alpha / 2.0, pairs - 1)
+    for result, evidence in ((open_, 20.0), (planned, 100.0)):  # an extension requires five times as much
+        pairs = result.pairs_needed.pairs
+        t = stats.t.isf(result.pairs_needed.alpha / 2.0, pairs - 1)
         assert log_evidence(t, pairs - 1, pairs) == pytest.approx(np.log(evidence))
 
 
-def test_what_a_look_closed_is_not_said_to_take_an_extension():
+def test_a_comparison_closed_by_a_look_is_offered_no_extension():
     """Crossed at the first look, withdrawn at the last: `resume --seeds` has nothing left to decide."""
     result = compared(
         design(10, early_stop=False), pairs_with_differences([3.0, 3.4, 2.8, 3.1, 3.3, 2.9, -6.0, -4.0, -7.0, -2.0])

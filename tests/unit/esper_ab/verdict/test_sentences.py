@@ -1,4 +1,4 @@
-"""What is said of lost runs and of what is still to come; tests/statistics/test_sentences.py has what always holds."""
+"""Sentences about lost runs and looks to come; tests/statistics/test_sentences.py has the rules that always hold."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ EQUAL = pairs_of(70.0 + SMALL, np.full(16, 70.0))
 
 
 @pytest.mark.parametrize(
-    ("looks", "said"),
+    ("looks", "sentence"),
     [
         ((6,), "It can be decided after 6 seeds (look 1 of 1), not before."),
         ((6, 10), "It can be decided after 6 seeds (look 1 of 2), not before."),
@@ -25,14 +25,14 @@ EQUAL = pairs_of(70.0 + SMALL, np.full(16, 70.0))
         ((5,), ""),  # no look can decide
     ],
 )
-def test_a_comparison_in_progress_names_the_look_that_it_waits_for(looks, said):
+def test_a_comparison_in_progress_names_the_look_that_it_waits_for(looks, sentence):
     text = compared(msgspec.structs.replace(design(6), looks=looks), PAIRS[:3]).sentence
-    assert said in text
-    assert bool(said) == ("It can be decided" in text)
+    assert sentence in text
+    assert bool(sentence) == ("It can be decided" in text)
 
 
 @pytest.mark.parametrize(
-    ("pairs", "high", "said"),
+    ("pairs", "high", "phrase"),
     [
         (100, MOST_NAMED, "takes about 94 more pairs (80 % range 2 to 9994)"),
         (100, MOST_NAMED + 1, "takes about 94 more pairs (80 % range 2 to more than 10000)"),
@@ -40,31 +40,31 @@ def test_a_comparison_in_progress_names_the_look_that_it_waits_for(looks, said):
         (MOST_NAMED + 1, MOST_NAMED + 1, "takes more than 10000 more pairs."),
     ],
 )
-def test_pairs_beyond_ten_thousand_are_not_counted(pairs, high, said):
+def test_pairs_beyond_ten_thousand_are_not_counted(pairs, high, phrase):
     wide = compared(design(6), pairs_of((71.0, 90.0, 70.5, 70.1, 71.8, 95.0), BETTER_B))
     needed = msgspec.structs.replace(wide.pairs_needed, pairs=pairs, low=8, high=high)
-    assert said in replace(wide, pairs_needed=needed, pairs_anew=None).sentence
+    assert phrase in replace(wide, pairs_needed=needed, pairs_anew=None).sentence
 
 
 def test_as_many_positions_as_pairs_leave_nothing_to_test():
-    turned = [msgspec.structs.replace(pair, position_a=n, position_b=(n + 1) % 6) for n, pair in enumerate(PAIRS)]
-    result = compared(design(6, adjusted=True, positions=6), turned)
-    said = "shaped - simplified = +4.48 points, no adjusted paired t; at this bound 6 pairs give no interval."
-    assert said in result.sentence
+    rotated = [msgspec.structs.replace(pair, position_a=n, position_b=(n + 1) % 6) for n, pair in enumerate(PAIRS)]
+    result = compared(design(6, adjusted=True, positions=6), rotated)
+    sentence = "shaped - simplified = +4.48 points, no adjusted paired t; at this bound 6 pairs give no interval."
+    assert sentence in result.sentence
     assert result.verdict is Verdict.INCONCLUSIVE
 
 
 @pytest.mark.parametrize(("comparisons", "never"), [(1, False), (6, False), (8, True)])
-def test_the_rule_says_where_so_few_pairs_can_never_pass_the_sign_flip_test(comparisons, never):
+def test_the_rule_says_if_so_few_pairs_can_never_pass_the_sign_flip_test(comparisons, never):
     """The smallest p of 8 pairs is 0.0078; each of 8 comparisons has 0.00625 of alpha, and is decided without it."""
-    said = rule_sentence(design(8, comparisons))
-    assert "with 7, 8 or 11 to 20 pairs, the exact sign-flip test agrees" in said
-    assert (", unless so few pairs can never reach" in said) == never
+    sentence = rule_sentence(design(8, comparisons))
+    assert "with 7, 8 or 11 to 20 pairs, the exact sign-flip test agrees" in sentence
+    assert (", unless so few pairs can never reach" in sentence) == never
 
 
 ALL_B = tuple((r, 70.0, None) for r in range(8))
-# What a group that lost a run may not be called, and why: tests/golden/experiments.
-LOSSES = [  # rule, pairs, lost, verdict, what stood in the place of lost runs, words
+# tests/golden/experiments has the claims that a lost run forbids, and why.
+LOSSES = [  # rule, pairs, lost, verdict, imputed outcomes, phrases
     (
         design(8),
         (),
@@ -120,17 +120,17 @@ LOSSES = [  # rule, pairs, lost, verdict, what stood in the place of lost runs, 
 ]
 
 
-@pytest.mark.parametrize(("rule", "pairs", "gone", "verdict", "given", "said"), LOSSES)
-def test_lost_runs_are_counted_and_speak_against_the_claim(rule, pairs, gone, verdict, given, said):
-    result = compared(rule, pairs, lost=lost(*gone), complete=max(rule.looks, default=7))
+@pytest.mark.parametrize(("rule", "pairs", "losses", "verdict", "given", "phrases"), LOSSES)
+def test_lost_runs_are_counted_and_speak_against_the_claim(rule, pairs, losses, verdict, given, phrases):
+    result = compared(rule, pairs, lost=lost(*losses), complete=max(rule.looks, default=7))
     assert str(result.verdict) == verdict
     assert (result.imputed and (result.imputed.given_a, result.imputed.given_b)) == given
     text = " ".join((result.sentence, *result.caveats))
-    assert [words for words in said if words not in text] == []
+    assert [phrase for phrase in phrases if phrase not in text] == []
     assert list(contradictions(result)) == []
 
 
-def test_under_the_anytime_rule_the_evidence_is_asked_again():
+def test_the_anytime_rule_tests_the_evidence_with_imputed_runs():
     pairs = pairs_of(BETTER_A, BETTER_B, replicates=range(1, 7))
     calm, other = (compared(open_ended(worst=70.0), pairs, lost=lost((0, None, b))) for b in (70.0, 76.0))
     assert (calm.verdict, other.verdict) == (Verdict.BETTER, Verdict.INCONCLUSIVE)
@@ -138,7 +138,7 @@ def test_under_the_anytime_rule_the_evidence_is_asked_again():
 
 
 @pytest.mark.parametrize("unknown", [{"low": None}, {"high": None}, {"low": None, "high": None}])
-def test_what_an_interval_excludes_is_said_only_with_both_of_its_ends(unknown):
+def test_excluded_differences_are_stated_only_if_both_ends_of_the_interval_exist(unknown):
     wide = compared(design(6), pairs_of((71.0, 90.0, 70.5, 70.1, 71.8, 95.0), BETTER_B))
     reach = "Uninformative: this plan could not have shown a difference of 2 points"
     assert f"{reach}; the interval excludes differences beyond" in wide.sentence

@@ -12,48 +12,48 @@ from esper_ab.verdict.task_improvement import task_improvements
 TASKS = ("reach", "push", "open")
 
 
-def scale(task, better="higher"):
+def make_scale(task, better="higher"):
     measure = Measure(name="outcome", label="outcome", better=better)
     return Scale(task=task, outcome=measure, margin=1.0)
 
 
-def drawn(better="higher"):
+def draw_outcomes(better="higher"):
     rng = np.random.default_rng(5)
     sign = 1.0 if better == "higher" else -1.0
     runs = {
-        (group, task): np.round(rng.normal(up + place, 1.0, 12), 1)
-        for place, task in enumerate(TASKS)
+        (group, task): np.round(rng.normal(up + index, 1.0, 12), 1)
+        for index, task in enumerate(TASKS)
         for group, up in (("new", 0.8), ("old", 0.0))
     }
     rows = tuple(
-        Observation(group=group, task=task, replicate=str(at), value=sign * float(value))
+        Observation(group=group, task=task, replicate=str(seed), value=sign * float(value))
         for (group, task), values in runs.items()
-        for at, value in enumerate(values)
+        for seed, value in enumerate(values)
     )
     return runs, Observations(source="runs.csv", pair_column="seed", rows=rows)
 
 
 @pytest.mark.parametrize("better", ["higher", "lower"])
-def test_it_is_the_mean_over_tasks_and_its_interval_that_of_a_stratified_bootstrap(better):
-    runs, observations = drawn(better)
+def test_the_probability_is_the_mean_over_tasks_with_a_stratified_bootstrap_interval(better):
+    runs, observations = draw_outcomes(better)
     compared = [("new", "old")] * 4  # in each task, and in their mean
-    (found,) = task_improvements(observations, [scale(task, better) for task in TASKS], compared, 3)
-    each = [stats.mannwhitneyu(runs["new", task], runs["old", task]).statistic / 144 for task in TASKS]
-    assert (found.a, found.b, found.tasks, found.runs) == ("new", "old", 3, 12)
-    assert found.probability == pytest.approx(np.mean(each))
+    (improvement,) = task_improvements(observations, [make_scale(task, better) for task in TASKS], compared, 3)
+    per_task = [stats.mannwhitneyu(runs["new", task], runs["old", task]).statistic / 144 for task in TASKS]
+    assert (improvement.a, improvement.b, improvement.tasks, improvement.runs) == ("new", "old", 3, 12)
+    assert improvement.probability == pytest.approx(np.mean(per_task))
     rng = np.random.default_rng(6)
     resampled = []
     for _ in range(4_000):
-        one = []
+        resample = []
         for task in TASKS:
             a, b = (runs[group, task][rng.integers(0, 12, 12)] for group in ("new", "old"))
-            one.append(np.mean((a[:, None] > b) + 0.5 * (a[:, None] == b)))
-        resampled.append(np.mean(one))
+            resample.append(np.mean((a[:, None] > b) + 0.5 * (a[:, None] == b)))
+        resampled.append(np.mean(resample))
     low, high = np.quantile(resampled, (0.025, 0.975))
-    assert (found.low, found.high) == pytest.approx((low, high), abs=0.01)
+    assert (improvement.low, improvement.high) == pytest.approx((low, high), abs=0.01)
 
 
-def test_one_task_or_a_task_without_runs_has_none():
-    _, observations = drawn()
-    assert task_improvements(observations, [scale("reach")], [("new", "old")], 3) == ()
-    assert task_improvements(observations, [scale("reach"), scale("lift")], [("new", "old")], 3) == ()
+def test_one_task_or_a_task_without_runs_gives_no_improvement_over_tasks():
+    _, observations = draw_outcomes()
+    assert task_improvements(observations, [make_scale("reach")], [("new", "old")], 3) == ()
+    assert task_improvements(observations, [make_scale("reach"), make_scale("lift")], [("new", "old")], 3) == ()

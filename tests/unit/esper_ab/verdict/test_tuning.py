@@ -13,44 +13,44 @@ PLAN = make_external_plan(("new", "old"), SEEDS, scales(), Rule(), cells=CELLS, 
 CHOOSE = [*rows([70.0, 72.0], [60.0, 61.0], task="slow"), *rows([71.0, 70.0], [65.0, 64.0], task="fast")]
 
 
-def test_every_group_is_given_the_cell_that_is_best_for_it():
-    found = tune(outcomes(CHOOSE), PLAN)
-    assert [(one.group, one.cell) for one in found.choices] == [("new", "slow"), ("old", "fast")]
+def test_every_group_gets_its_best_cell():
+    tuned = tune(outcomes(CHOOSE), PLAN)
+    assert [(choice.group, choice.cell) for choice in tuned.choices] == [("new", "slow"), ("old", "fast")]
     lower = make_external_plan(PLAN.groups, SEEDS, scales(better="lower"), Rule(), cells=CELLS, choosing=2)
-    assert [one.cell for one in tune(outcomes(CHOOSE), lower).choices] == ["fast", "slow"]
+    assert [choice.cell for choice in tune(outcomes(CHOOSE), lower).choices] == ["fast", "slow"]
 
 
-def test_a_lost_run_speaks_against_its_cell():
+def test_a_lost_run_counts_against_its_cell():
     lost = [row | ({"outcome": ""} if row["outcome"] == 72.0 else {}) for row in CHOOSE]
-    found = tune(outcomes(lost), PLAN)
-    assert found.choices[0].cell == "fast"
-    assert found.choices[0].means["slow"] == (70.0 + 60.0) / 2.0
+    tuned = tune(outcomes(lost), PLAN)
+    assert tuned.choices[0].cell == "fast"
+    assert tuned.choices[0].means["slow"] == (70.0 + 60.0) / 2.0
 
 
-def test_after_it_the_other_seeds_are_judged_where_it_fell():
+def test_the_other_seeds_are_judged_at_the_chosen_cells():
     first = judge(PLAN, outcomes(CHOOSE))
     assert first.next_step.endswith("after 6 seeds: run 2, 3, 4, 5, 6, 7 of new, old; new at slow, old at fast.")
     a, b = drawn(6, 8.0)
     judged = [*rows(a, [0.0] * 6, task="slow", first=2), *rows([0.0] * 6, b, task="fast", first=2)]
     result = judge(PLAN, outcomes([*CHOOSE, *judged]))
-    (one,) = result.comparisons
-    assert [(pair.a, pair.b) for pair in one.pairs] == list(zip(a, b, strict=True))
-    assert one.question.scope.endswith("each group at its best of slow, fast (new at slow, old at fast)")
-    assert any(said.startswith("Not used, because other cells were chosen") for said in result.departures)
+    (comparison,) = result.comparisons
+    assert [(pair.a, pair.b) for pair in comparison.pairs] == list(zip(a, b, strict=True))
+    assert comparison.question.scope.endswith("each group at its best of slow, fast (new at slow, old at fast)")
+    assert any(departure.startswith("Not used, because other cells were chosen") for departure in result.departures)
 
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.floats(-50.0, 50.0), min_size=24, max_size=24))
-def test_no_judged_run_moves_the_choice_and_no_choosing_run_is_judged(values):
-    """What makes the judgement independent of the choice."""
+def test_no_judged_run_changes_the_choice_and_no_choosing_run_is_judged(values):
+    """This makes the judgement independent of the choice."""
     cells = zip(CELLS, (values[:12], values[12:]), strict=True)
-    judged = [row for cell, of in cells for row in rows(of[:6], of[6:], task=cell, first=2)]
-    found = tune(outcomes([*CHOOSE, *judged]), PLAN)
-    assert found.choices == tune(outcomes(CHOOSE), PLAN).choices
-    assert not {row.replicate for row in found.observations.rows} & set(PLAN.choosing)
+    judged = [row for cell, cell_values in cells for row in rows(cell_values[:6], cell_values[6:], task=cell, first=2)]
+    tuned = tune(outcomes([*CHOOSE, *judged]), PLAN)
+    assert tuned.choices == tune(outcomes(CHOOSE), PLAN).choices
+    assert not {row.replicate for row in tuned.observations.rows} & set(PLAN.choosing)
 
 
-def test_where_every_run_that_chooses_was_lost_nothing_more_is_asked_for():
+def test_no_more_runs_are_asked_for_if_every_choosing_run_was_lost():
     lost = [row | {"outcome": ""} for row in CHOOSE]
     result = judge(PLAN, outcomes(lost))
     assert result.next_step == "Nothing can be judged: every run on the seeds for choosing a cell was lost."

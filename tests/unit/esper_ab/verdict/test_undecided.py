@@ -1,4 +1,4 @@
-"""What stands beside INCONCLUSIVE although the test of the mean does not decide, and where nothing does."""
+"""Caveats beside INCONCLUSIVE that point to other tests, and comparisons that get none."""
 
 import numpy as np
 import pytest
@@ -12,23 +12,23 @@ ONE_FALLS = np.eye(16)[2] * 50.0
 OTHER_FALLS = np.eye(16)[9] * 50.0
 
 
-def said(rule, a, b, **changes):
-    found = compared(rule, pairs_of(a, b), **changes)
-    assert str(found.verdict) == "INCONCLUSIVE"
-    sentences = list(undecided_caveats(found))
-    assert set(sentences) <= set(found.warnings)
+def join_caveats(rule, a, b, **changes):
+    comparison = compared(rule, pairs_of(a, b), **changes)
+    assert str(comparison.verdict) == "INCONCLUSIVE"
+    sentences = list(undecided_caveats(comparison))
+    assert set(sentences) <= set(comparison.warnings)
     return " ".join(sentences)
 
 
-def test_pairs_that_all_agree_have_their_exact_p_and_a_constant_ratio_the_advice_of_logarithms():
+def test_pairs_that_all_agree_get_an_exact_p_and_a_constant_ratio_gets_advice_on_logarithms():
     noise = 1.0 + 0.01 * np.sin(np.arange(10))
-    found = said(design(10), 2.0 * LEVELS * noise, LEVELS)
-    assert "shaped is better in all 10 pairs (exact sign test p = 0.002)" in found
-    assert "The outcome of shaped is 2.00 times that of simplified (1.98 to 2.02 in all pairs)" in found
-    assert "logarithms" in found
-    turned = said(design(10), LEVELS, 2.0 * LEVELS * noise)
-    assert "simplified is better in all 10 pairs" in turned
-    assert "The outcome of shaped is 0.50 times that of simplified" in turned
+    text = join_caveats(design(10), 2.0 * LEVELS * noise, LEVELS)
+    assert "shaped is better in all 10 pairs (exact sign test p = 0.002)" in text
+    assert "The outcome of shaped is 2.00 times that of simplified (1.98 to 2.02 in all pairs)" in text
+    assert "logarithms" in text
+    swapped_text = join_caveats(design(10), LEVELS, 2.0 * LEVELS * noise)
+    assert "simplified is better in all 10 pairs" in swapped_text
+    assert "The outcome of shaped is 0.50 times that of simplified" in swapped_text
 
 
 @pytest.mark.parametrize(
@@ -39,16 +39,16 @@ def test_pairs_that_all_agree_have_their_exact_p_and_a_constant_ratio_the_advice
     ],
 )
 def test_no_logarithm_is_advised_without_a_constant_ratio_of_positive_outcomes(a, b):
-    found = said(design(10), a, b)
-    assert "shaped is better in all 10 pairs" in found
-    assert "logarithm" not in found
+    text = join_caveats(design(10), a, b)
+    assert "shaped is better in all 10 pairs" in text
+    assert "logarithm" not in text
 
 
 def test_one_collapse_in_each_group_gets_the_interquartile_mean():
-    found = said(design(16), BASE + 3.0 + SMALL - ONE_FALLS, BASE - OTHER_FALLS)
-    assert found.startswith("2 of 16 pairs lie far from the others (by more than three interquartile ranges), 1 below")
-    assert "the interquartile means, which leave out a quarter of the runs at either end, is +" in found
-    assert found.endswith("it decides nothing.")
+    text = join_caveats(design(16), BASE + 3.0 + SMALL - ONE_FALLS, BASE - OTHER_FALLS)
+    assert text.startswith("2 of 16 pairs lie far from the others (by more than three interquartile ranges), 1 below")
+    assert "the interquartile means, which leave out a quarter of the runs at either end, is +" in text
+    assert text.endswith("it decides nothing.")
 
 
 WIDE = 12.0 * np.sin(1.7 * np.arange(16.0))
@@ -64,10 +64,10 @@ WIDE = 12.0 * np.sin(1.7 * np.arange(16.0))
         (BASE + 3.0, BASE, {}),  # a constant difference is its own answer
     ],
 )
-def test_nothing_stands_beside_other_open_comparisons(a, b, changes):
-    assert said(design(16), a, b, **changes) == ""
+def test_other_open_comparisons_get_no_such_caveat(a, b, changes):
+    assert join_caveats(design(16), a, b, **changes) == ""
 
 
-def test_nothing_is_said_before_the_last_look():
+def test_undecided_comparisons_get_no_such_caveat_before_the_last_look():
     noise = 1.0 + 0.01 * np.sin(np.arange(6))
-    assert said(design(10), 2.0 * LEVELS[:6] * noise, LEVELS[:6]) == ""
+    assert join_caveats(design(10), 2.0 * LEVELS[:6] * noise, LEVELS[:6]) == ""

@@ -1,4 +1,4 @@
-"""The barrier over any interleaving of arrivals, repeats, deaths and returns."""
+"""The barrier under any interleaving of arrivals, repeats, deaths and rejoins."""
 
 import pytest
 from hypothesis import given
@@ -21,11 +21,11 @@ def begin(mode):
 
 
 class World:
-    """Workers as the barrier sees them: each does the next piece of work it has been released to do."""
+    """Workers as the barrier sees them: each works towards the next milestone after its release."""
 
     def __init__(self, state):
         self.state = state
-        # last milestone that the present worker has reached; of the records for nobody
+        # last milestone that the run's worker has reached; without a worker, the last recorded one
         self.at = dict.fromkeys(RUNS, -1)
         self.recorded = dict.fromkeys(RUNS, -1)
         self.working = set(RUNS)
@@ -76,7 +76,7 @@ class World:
 
 @pytest.mark.parametrize("mode", MODES)
 @given(choices=CHOICES)
-def test_deaths_and_returns_never_release_too_early_and_never_deadlock(mode, choices):
+def test_deaths_and_rejoins_cause_no_early_release_and_no_deadlock(mode, choices):
     world = World(begin(mode))
     for _ in range(choices.number(50)):
         alive = [run for run in RUNS if run not in world.dead]
@@ -102,15 +102,15 @@ def test_deaths_and_returns_never_release_too_early_and_never_deadlock(mode, cho
 
 @pytest.mark.parametrize("mode", MODES)
 @given(choices=CHOICES)
-def test_a_barrier_that_is_restored_anywhere_goes_on_to_the_end(mode, choices):
-    """What was arrived at is recorded; what was released may not have been, and releases of the end are recorded."""
+def test_a_restored_barrier_continues_to_the_end(mode, choices):
+    """Arrivals and releases of the last milestone are recorded; other releases may not be."""
     world = World(begin(mode))
     for _ in range(choices.number(20)):
         if world.working:
             world.arrive(choices.choose(sorted(world.working)))
-    stood = {run: (at.arrived, at.released) for run, at in world.state.positions.items()}
-    restored, commands = barrier.restore(begin(mode), stood)
-    assert {run: (at.arrived, at.released) for run, at in restored.positions.items()} == stood
+    positions = {run: (position.arrived, position.released) for run, position in world.state.positions.items()}
+    restored, commands = barrier.restore(begin(mode), positions)
+    assert {run: (position.arrived, position.released) for run, position in restored.positions.items()} == positions
     assert commands == ()  # everything due had been released
     world.state = restored
     world.working = set()
@@ -124,15 +124,15 @@ def test_a_barrier_that_is_restored_anywhere_goes_on_to_the_end(mode, choices):
     assert all(set(world.got[run]) == set(range(LAST + 1)) for run in RUNS)
 
 
-def test_a_block_that_was_complete_but_for_its_release_is_released_at_once():
-    stood = {"a/0": (LAST, LAST - 1), "b/0": (LAST, LAST - 1)}
-    state, commands = barrier.restore(barrier.begin("lockstep", ("a/0", "b/0"), LAST), stood)
+def test_a_restored_block_whose_runs_have_all_arrived_is_released_at_once():
+    positions = {"a/0": (LAST, LAST - 1), "b/0": (LAST, LAST - 1)}
+    state, commands = barrier.restore(barrier.begin("lockstep", ("a/0", "b/0"), LAST), positions)
     assert commands == (ReleaseRuns(LAST, ("a/0", "b/0")),)
     assert state.done
 
 
 @given(choices=CHOICES)
-def test_sequence_warms_all_up_and_then_takes_whole_runs_in_start_order(choices):
+def test_sequence_warms_up_all_runs_and_then_trains_them_in_start_order(choices):
     world = World(begin("sequence"))
     order = []
     while not world.state.done:
@@ -145,7 +145,7 @@ def test_sequence_warms_all_up_and_then_takes_whole_runs_in_start_order(choices)
 
 
 @given(choices=CHOICES)
-def test_runs_that_alternate_take_turns_and_begin_in_turn(choices):
+def test_alternating_runs_take_turns_in_alternating_order(choices):
     world = World(begin("alternate"))
     order = []
     while not world.state.done:
@@ -158,7 +158,7 @@ def test_runs_that_alternate_take_turns_and_begin_in_turn(choices):
 
 
 @given(choices=CHOICES)
-def test_lockstep_opens_every_milestone_once_for_all(choices):
+def test_lockstep_releases_every_milestone_once_for_all_runs(choices):
     world = World(begin("lockstep"))
     releases = []
     while not world.state.done:
@@ -166,21 +166,21 @@ def test_lockstep_opens_every_milestone_once_for_all(choices):
     assert releases == [ReleaseRuns(milestone, RUNS) for milestone in range(LAST + 1)]
 
 
-STANDS = st.integers(-1, LAST)
+MILESTONES = st.integers(-1, LAST)
 
 
 @pytest.mark.parametrize("mode", MODES)
-@given(st.lists(st.tuples(st.sampled_from(RUNS), STANDS, STANDS, st.booleans()), max_size=6), st.data())
-def test_a_report_of_something_that_is_recorded_changes_nothing(mode, deaths, data):
-    """Whatever the records say that a worker got to which is gone, and wherever another one has taken it up."""
+@given(st.lists(st.tuples(st.sampled_from(RUNS), MILESTONES, MILESTONES, st.booleans()), max_size=6), st.data())
+def test_a_repeated_arrival_changes_nothing(mode, deaths, data):
+    """It changes nothing after any deaths, and wherever other workers have rejoined."""
     state = begin(mode)
     for run, recorded, released, rejoins in deaths:
         state, _ = barrier.died(state, run, recorded, released)
         if rejoins:
             milestone = data.draw(st.integers(-1, state.positions[run].arrived))
             state, _ = barrier.rejoined(state, run, milestone)
-    for run, at in state.positions.items():
-        for milestone in range(-1, at.arrived + 1):
+    for run, position in state.positions.items():
+        for milestone in range(-1, position.arrived + 1):
             assert barrier.arrived(state, run, milestone) == (state, ())
 
 
@@ -191,7 +191,7 @@ def test_a_report_of_something_that_is_recorded_changes_nothing(mode, deaths, da
         (barrier.rejoined, 3, "cannot return to milestone 3"),
     ],
 )
-def test_nobody_is_where_it_cannot_be(event, milestone, why):
+def test_an_impossible_arrival_or_rejoin_raises(event, milestone, why):
     state, _ = barrier.arrived(barrier.begin("lockstep", RUNS, LAST), "a/0", 0)
     with pytest.raises(ValueError, match=why):
         event(state, "a/0", milestone)

@@ -1,4 +1,4 @@
-"""Which decided releases the end of a round records."""
+"""Releases of blocks that are recorded at the end of a round."""
 
 import pytest
 from support.journals.synthetic import started
@@ -19,7 +19,7 @@ PLAN = fake_plans.plan(episodes=2)
         (3, True, True),
     ],
 )
-def test_a_stop_holds_back_what_begins_work_and_nothing_else(milestone, stopping, released):
+def test_a_stop_withholds_only_releases_that_begin_work(milestone, stopping, released):
     history = begin(started(PLAN))
     blocks = BlocksInProgress()
     (block,) = history.blocks
@@ -29,6 +29,8 @@ def test_a_stop_holds_back_what_begins_work_and_nothing_else(milestone, stopping
         for run in runs:
             blocks.arrived(run, point)
         due = blocks.take_due(stopping=stopping and point == milestone)
-    assert [(index, one.milestone) for index, one in due] == ([(block.replicate, milestone)] if released else [])
+    assert [(index, release.milestone) for index, release in due] == (
+        [(block.replicate, milestone)] if released else []
+    )
     assert all(blocks.may_pass(run, milestone) == released for run in runs)
     assert not blocks.anything_due

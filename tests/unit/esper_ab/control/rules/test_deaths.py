@@ -1,4 +1,4 @@
-"""What follows the death of a worker: restart it, give the replicate up, or end the experiment."""
+"""After the death of a worker: restart it, give the replicate up, or end the experiment."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,13 +7,13 @@ from esper_ab.control.rules.deaths import Deaths
 
 
 @given(milestones=st.lists(st.integers(0, 3), max_size=20).map(sorted), most=st.integers(1, 4))
-def test_a_run_is_given_up_at_the_last_death_without_progress_and_not_before(milestones, most):
+def test_a_run_is_given_up_after_the_maximum_number_of_deaths_without_progress(milestones, most):
     deaths = Deaths(most)
     for n, milestone in enumerate(milestones):
         assert deaths.count_in_run("a/0", milestone) == (milestones[: n + 1].count(milestone) >= most)
 
 
-def test_deaths_without_a_run_count_until_the_worker_gets_somewhere():
+def test_deaths_without_a_run_count_until_the_lane_makes_progress():
     deaths = Deaths(3)
     assert [
         deaths.count_outside_run("cpu:0"),
@@ -24,13 +24,13 @@ def test_deaths_without_a_run_count_until_the_worker_gets_somewhere():
     assert [deaths.count_outside_run("cpu:0") for _ in range(3)] == [False, False, True]
 
 
-def test_three_replicates_given_up_for_one_reason_whatever_its_numbers():
+def test_three_losses_for_the_same_reason_but_for_numbers_end_the_experiment():
     deaths = Deaths(3)
     reasons = ("no sign of life for 61 s", "was killed", "no sign of life for 75 s", "no sign of life for 103 s")
     assert [deaths.count_given_up(reason) for reason in reasons] == [False, False, False, True]
 
 
-def test_an_account_is_the_same_whatever_its_numbers_and_only_within_one_run():
+def test_accounts_are_alike_if_they_differ_only_in_numbers_within_one_run():
     deaths = Deaths(3)
     runs = ("a/0", "a/0", "b/0", "a/0", "a/0")
     accounts = ("w1/1: no", "w1/2: no", "w2/1: no", "w1/3: yes", "w1/4: no")

@@ -1,4 +1,4 @@
-"""What the list of incidents and the warnings say of workers and their runs."""
+"""Incidents and warnings about workers and their runs."""
 
 import pytest
 from msgspec.structs import replace
@@ -25,7 +25,7 @@ TRAINS = Sign(phase="train", run_name="a/0", step=7)
 
 
 def history_of(began="", *continued):
-    """A history that began, and was continued, with these sources."""
+    """Return a history that was started and continued with these sources."""
     history = begin(started(PLAN))
     history.started.code.update(sources=began)
     for sources in continued:
@@ -33,13 +33,13 @@ def history_of(began="", *continued):
     return history
 
 
-def run():
+def first_run():
     return history_of().runs[SPEC.ref.name]
 
 
-def hello(**about):
-    said = {"worker": "w00", "incarnation": 1, "protocol": PROTOCOL, "pid": 1, "uuids": ("",), "torch_version": ""}
-    return Hello(**{**said, "sources": "", **about})
+def hello(**changes):
+    fields = {"worker": "w00", "incarnation": 1, "protocol": PROTOCOL, "pid": 1, "uuids": ("",), "torch_version": ""}
+    return Hello(**{**fields, "sources": "", **changes})
 
 
 @pytest.mark.parametrize(
@@ -49,11 +49,11 @@ def hello(**about):
         ("x", (), "y", True),
         ("x", ("y",), "y", False),
         ("x", ("y",), "x", True),
-        ("x", (), "", False),  # a worker that cannot tell
-        ("", (), "y", False),  # a coordinator that could not tell
+        ("x", (), "", False),  # a worker without known sources
+        ("", (), "y", False),  # a coordinator without known sources
     ],
 )
-def test_a_worker_that_runs_other_code_than_its_coordinator_is_a_warning(began, continued, worker, warns):
+def test_a_worker_with_other_code_than_its_coordinator_causes_a_warning(began, continued, worker, warns):
     warning = incidents.other_code(hello(sources=worker), "cpu:0", history_of(began, *continued))
     assert bool(warning) == warns
     expected = f"(sources {worker}) than that with which the experiment began ({continued[-1] if continued else began})"
@@ -73,13 +73,13 @@ def test_a_worker_that_runs_other_code_than_its_coordinator_is_a_warning(began, 
         (True, True, 2, TRAINS, "in evaluation of run a/0 (last sign: train, step 7)"),
     ],
 )
-def test_where_a_worker_was(greeted, has_run, stands, sign, where):
+def test_the_whereabouts_of_a_worker_name_its_phase_and_run(greeted, has_run, stands, sign, where):
     worker = WorkerState(order=ORDER, greeted=greeted)
-    assert incidents.whereabouts(worker, run() if has_run else None, stands, sign) == where
+    assert incidents.whereabouts(worker, first_run() if has_run else None, stands, sign) == where
 
 
 @pytest.mark.parametrize(
-    ("silence", "said"),
+    ("silence", "ending"),
     [
         (None, "waited at the barrier after episode 0: Ctrl-C stops at once"),
         (
@@ -88,34 +88,36 @@ def test_where_a_worker_was(greeted, has_run, stands, sign, where):
         ),
     ],
 )
-def test_a_stop_names_the_worker_that_it_waits_for(silence, said):
-    text = incidents.stop_waits(WorkerState(order=ORDER, greeted=True), run(), 1, silence)
+def test_a_stopping_message_names_the_awaited_worker(silence, ending):
+    text = incidents.stop_waits(WorkerState(order=ORDER, greeted=True), first_run(), 1, silence)
     assert text.startswith(f"stopping; waiting for worker {ORDER.identity} on cpu:0, ")
-    assert text.endswith(said)
+    assert text.endswith(ending)
 
 
 @pytest.mark.parametrize(
-    ("records", "said"), [(None, ""), (0, " to begin a/0 again"), (1, " to continue a/0 after episode 0")]
+    ("records", "ending"), [(None, ""), (0, " to begin a/0 again"), (1, " to continue a/0 after episode 0")]
 )
-def test_a_worker_that_is_started_again_says_where_its_run_goes_on(records, said):
+def test_a_restart_incident_names_the_episode_from_which_the_run_continues(records, ending):
     history = history_of()
     history.add(RunReady(run=SPEC.ref, warm_up_s=0.0, milestone=0))
     if records:
         history.add(EpisodeRecorded(record=replace(EPISODE, run=SPEC.ref, episode=0)))
     entry = incidents.restart(WorkerState(order=ORDER), None if records is None else history.runs["a/0"])
     assert (entry.category, entry.run_name) == ("restart", "" if records is None else "a/0")
-    assert entry.detail == f"worker {ORDER.identity} on cpu:0 was started{said}"
+    assert entry.detail == f"worker {ORDER.identity} on cpu:0 was started{ending}"
 
 
-def test_every_damaged_checkpoint_that_a_worker_passed_over_is_an_entry():
+def test_every_damaged_checkpoint_is_an_incident():
     ready = Ready(run=SPEC.ref, warm_up_s=0.0, damaged=("checkpoint 2 is empty", "checkpoint 1 is empty"))
-    event, *entries = incidents.reported(ready, run())
+    event, *entries = incidents.reported(ready, first_run())
     assert isinstance(event, RunReady)
-    assert entries == [Incident(category="damaged_checkpoint", run_name="a/0", detail=what) for what in ready.damaged]
+    assert entries == [
+        Incident(category="damaged_checkpoint", run_name="a/0", detail=damage) for damage in ready.damaged
+    ]
 
 
 @pytest.mark.parametrize(
-    ("before", "now", "said"),
+    ("old_device", "new_device", "detail"),
     [
         (None, ("n1", "GPU-1"), ""),
         (("n1", "GPU-1"), ("n1", "GPU-1"), ""),
@@ -126,16 +128,18 @@ def test_every_damaged_checkpoint_that_a_worker_passed_over_is_an_entry():
     ],
 )
 @pytest.mark.parametrize("spec", [None, SPEC])
-def test_a_lane_that_stands_for_another_device_than_before_is_an_entry(before, now, said, spec):
+def test_a_lane_that_moved_to_another_device_is_an_incident(old_device, new_device, detail, spec):
     history = history_of()
-    if before:
-        history.add(incidents.worker_started(hello(host=before[0], uuids=before[1:]), ORDER))
-    entry = incidents.moved(hello(host=now[0], uuids=now[1:]), WorkerState(order=ORDER, run=spec), history)
-    assert (entry.detail if entry else "") == said
+    if old_device:
+        history.add(incidents.worker_started(hello(host=old_device[0], uuids=old_device[1:]), ORDER))
+    entry = incidents.moved(
+        hello(host=new_device[0], uuids=new_device[1:]), WorkerState(order=ORDER, run=spec), history
+    )
+    assert (entry.detail if entry else "") == detail
     assert entry is None or (entry.category, entry.run_name) == ("moved", "a/0" if spec else "")
 
 
-# Which records enter the list of incidents, and as what.
+# Incidents that follow from records.
 
 
 EPISODE = next(e.record for e in planted_effect() if isinstance(e, EpisodeRecorded) and e.record.ppo is not None)
@@ -147,9 +151,9 @@ def test_failed_environments_are_counted_and_named():
     (entry,) = confounders(replace(EPISODE, envs=envs))
     assert (entry.category, entry.run_name, entry.episode) == ("non_finite", EPISODE.run.name, EPISODE.episode)
     assert f"1 of {len(envs)} environments failed (environments 1)" in entry.detail
-    first, *others = EVALUATION.episodes
+    first, *later_episodes = EVALUATION.episodes
     broken = replace(first, result=replace(first.result, failed=True))
-    (entry,) = confounders(replace(EVALUATION, episodes=(broken, *others)))
+    (entry,) = confounders(replace(EVALUATION, episodes=(broken, *later_episodes)))
     assert entry.episode is None
     assert "evaluation episodes failed" in entry.detail
 
@@ -176,32 +180,32 @@ def test_failed_environments_are_counted_and_named():
         ({}, ""),
     ],
 )
-def test_pathologies_of_an_update(change, words):
-    entries = list(confounders(later(**change)))
+def test_a_pathological_update_is_an_incident_with_the_reason(change, words):
+    entries = list(confounders(with_update(**change)))
     assert len(entries) == bool(words)
     for entry in entries:
         assert (entry.category, entry.run_name, entry.episode) == ("ppo_pathology", EPISODE.run.name, UNTRAINED_UPDATES)
         assert words in entry.detail
 
 
-def later(number=UNTRAINED_UPDATES, **change):
-    """Another episode of the same run, with some numbers of its update replaced."""
+def with_update(number=UNTRAINED_UPDATES, **change):
+    """Return another episode of the same run with changed numbers of its update."""
     return replace(EPISODE, episode=number, ppo=replace(EPISODE.ppo, **change))
 
 
-def test_a_critic_that_has_hardly_learnt_is_not_judged():
-    assert not list(confounders(later(UNTRAINED_UPDATES - 1, explained_variance=-0.5, value_loss=0.8)))
+def test_the_critic_is_not_judged_during_the_first_updates():
+    assert not list(confounders(with_update(UNTRAINED_UPDATES - 1, explained_variance=-0.5, value_loss=0.8)))
 
 
-def test_the_incidents_has_one_entry_per_run_and_kind():
-    run = [later(number, ratio_max=12.0, entropy=0.0 if number > 2 else 1.0) for number in range(1, 6)]
-    assert entered(run) == [(1, "ratio explosion"), (3, "entropy collapse")]
+def test_a_run_has_one_incident_per_confounder():
+    run = [with_update(number, ratio_max=12.0, entropy=0.0 if number > 2 else 1.0) for number in range(1, 6)]
+    assert confounders_in_turn(run) == [(1, "ratio explosion"), (3, "entropy collapse")]
     envs = tuple(replace(env, failed=True) for env in EPISODE.envs)
-    assert entered([replace(later(number), envs=envs) for number in range(4)]) == [(0, FAILED)]
+    assert confounders_in_turn([replace(with_update(number), envs=envs) for number in range(4)]) == [(0, FAILED)]
 
 
-def entered(run):
-    """Episode and confounder of each entry, of one episode after the other."""
+def confounders_in_turn(run):
+    """Return episode and confounder of each incident of these episodes in turn."""
     entries = []
     known = set()
     for record in run:
@@ -211,9 +215,9 @@ def entered(run):
     return entries
 
 
-def test_what_was_entered_before_a_resume_is_not_entered_again():
-    history = fold([*planted_effect(), *confounders(later(1, ratio_max=12.0))], keeps_records=False)
-    record = later(2, ratio_max=12.0, entropy=0.0)
+def test_a_resumed_run_repeats_no_incident():
+    history = fold([*planted_effect(), *confounders(with_update(1, ratio_max=12.0))], keeps_records=False)
+    record = with_update(2, ratio_max=12.0, entropy=0.0)
     event, entry = reported(EpisodeFinished(run=record.run, record=record), history.runs[record.run.name])
     assert event == EpisodeRecorded(record=record)
     assert entry.confounder == "entropy collapse"

@@ -1,7 +1,6 @@
-"""Which blocks wait for a look, and what follows from one.
+"""Blocks that wait for a look, and the consequences of a look.
 
-Unpaired fake groups differ by 10 points per letter of the alphabet, with noise of one milestone: `b` beats `a` at any
-look, `a1` and `a2` are an A/A.
+Unpaired fake groups differ by 10 points per letter: `b` beats `a` at any look, `a1` and `a2` are an A/A.
 """
 
 import pytest
@@ -17,7 +16,7 @@ from esper_ab.journal.fold import begin
 
 
 @pytest.mark.parametrize(("early_stop", "first_to_wait"), [(True, 14), (False, 20)])
-def test_a_block_waits_for_a_look_before_it_only_where_that_look_may_stop(early_stop, first_to_wait):
+def test_a_block_waits_for_an_earlier_look_only_if_that_look_may_stop(early_stop, first_to_wait):
     history = begin(started(fake_plans.plan(seeds=20, early_stop=early_stop)))
     assert history.design.looks == (14, 20)
     assert [may_start(history, block) for block in history.blocks] == [n < first_to_wait for n in range(20)]
@@ -26,8 +25,8 @@ def test_a_block_waits_for_a_look_before_it_only_where_that_look_may_stop(early_
 SMALL = {"n_envs": 1, "episodes": 1, "unpaired": True, "margin": 0.001}  # an A/A is never equivalent
 
 
-def at_its_end(**settings):
-    """The history of such an experiment, whose looks and extensions are all those that its records give."""
+def history_at_end(**settings):
+    """Return the history of such an experiment; check that its looks and extensions follow from its records."""
     first, *events = World(fake_plans.plan(**(SMALL | settings))).to_the_end().journal
     history = begin(first)
     for event in events:
@@ -40,61 +39,66 @@ def at_its_end(**settings):
     return history
 
 
-def evaluated(history, group):
+def evaluated_seeds(history, group):
     return {run.ref.replicate for run in history.of_group(group) if run.evaluation is not None}
 
 
 def test_a_clear_difference_ends_at_the_first_look():
-    history = at_its_end(groups=("a", "b"), seeds=10, looks=(6, 8, 10))
+    history = history_at_end(groups=("a", "b"), seeds=10, looks=(6, 8, 10))
     (look,) = history.looks
     assert (look.replicates, look.decided) == (6, (Contrast(a="a", b="b"),))
     assert set(look.leaving) == {"a", "b"}
     assert [run.state for run in history.of_group("a")] == ["finished"] * 6 + ["left out"] * 4
-    assert evaluated(history, "b") == set(range(6))
+    assert evaluated_seeds(history, "b") == set(range(6))
     (progress,) = progress_of(history).comparisons.values()
     assert (progress.decision, progress.decided_at, progress.direction) == ("crossed", 6, -1)
 
 
-def test_without_early_stop_a_decided_comparison_goes_on():
-    history = at_its_end(groups=("a", "b"), seeds=10, looks=(6, 10), early_stop=False)
+def test_a_decided_comparison_continues_without_early_stop():
+    history = history_at_end(groups=("a", "b"), seeds=10, looks=(6, 10), early_stop=False)
     assert [(look.replicates, look.leaving) for look in history.looks] == [(6, ()), (10, ())]
-    assert evaluated(history, "b") == set(range(10))
+    assert evaluated_seeds(history, "b") == set(range(10))
     (progress,) = progress_of(history).comparisons.values()
     assert (progress.decided_at, len(progress.looks)) == (6, 2)
 
 
 def test_a_group_whose_comparisons_are_decided_leaves_later_blocks():
     groups = {"groups": ("a1", "a2", "b", "w"), "control": "a1", "untested": ("w",)}
-    history = at_its_end(**groups, cores=4, seeds=10, looks=(6, 10))
+    history = history_at_end(**groups, cores=4, seeds=10, looks=(6, 10))
     first, last = history.looks
     assert (first.decided, first.leaving) == ((Contrast(a="b", b="a1"),), ("b",))
-    assert evaluated(history, "b") == set(range(6))
-    assert evaluated(history, "a1") == evaluated(history, "a2") == evaluated(history, "w") == set(range(10))
+    assert evaluated_seeds(history, "b") == set(range(6))
+    assert (
+        evaluated_seeds(history, "a1")
+        == evaluated_seeds(history, "a2")
+        == evaluated_seeds(history, "w")
+        == set(range(10))
+    )
     assert last.replicates == 10
 
 
-def test_an_open_ended_plan_adds_blocks_until_it_is_decided():
-    history = at_its_end(groups=("a", "b"), seeds=2, open_ended=True)
+def test_an_open_ended_plan_adds_blocks_until_its_comparison_is_decided():
+    history = history_at_end(groups=("a", "b"), seeds=2, open_ended=True)
     assert history.replicates >= 6
     assert history.looks[-1].decided == (Contrast(a="a", b="b"),)
     (progress,) = progress_of(history).comparisons.values()
     assert progress.decided_at >= 6
     assert progress.looks[-1].e >= 20.0
-    twice = at_its_end(groups=("a1", "a2"), seeds=6, open_ended=True, unpaired=False)
-    assert twice.replicates == 6, "one computation twice ends by itself"
+    identical = history_at_end(groups=("a1", "a2"), seeds=6, open_ended=True, unpaired=False)
+    assert identical.replicates == 6, "a comparison of identical computations ends"
 
 
-def test_a_stop_for_futility_is_recorded_like_any_decision_and_ends_what_nobody_needs():
-    history = at_its_end(groups=("a1", "a2"), seeds=10, looks=(6, 10), margin=8.0, futility=0.8)
+def test_a_stop_for_futility_is_recorded_and_ends_its_groups():
+    history = history_at_end(groups=("a1", "a2"), seeds=10, looks=(6, 10), margin=8.0, futility=0.8)
     (look,) = history.looks
-    one = Contrast(a="a1", b="a2")
-    assert (look.replicates, look.decided, look.futile, set(look.leaving)) == (6, (), (one,), {"a1", "a2"})
+    contrast = Contrast(a="a1", b="a2")
+    assert (look.replicates, look.decided, look.futile, set(look.leaving)) == (6, (), (contrast,), {"a1", "a2"})
     assert look.outcome == "decided nothing; stopped for futility: a1 - a2"
     assert [run.state for run in history.of_group("a1")] == ["finished"] * 6 + ["left out"] * 4
     (progress,) = progress_of(history).comparisons.values()
     assert (progress.decision, progress.decided_at) == ("futile", 6)
 
 
-def test_a_single_seed_is_looked_at():
+def test_an_experiment_of_one_seed_has_a_look():
     world = World(fake_plans.plan(seeds=1)).to_the_end()
     assert [event.replicates for event in world.journal if isinstance(event, LookTaken)] == [1]

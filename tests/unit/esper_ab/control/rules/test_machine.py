@@ -1,4 +1,4 @@
-"""The experiment as a machine, through worlds of faults: no socket, no process, no file, no clock."""
+"""The experiment as a state machine in worlds of faults, without sockets, processes, files or clocks."""
 
 import sys
 from functools import cache
@@ -37,35 +37,35 @@ WORLDS = st.binary(min_size=600, max_size=600).map(Choices)
 
 
 def records(events):
-    """Every record, by run and milestone; AssertionError for one that was recorded twice or out of order."""
-    found = {}
+    """Return the records of each run; AssertionError if one was recorded twice or out of order."""
+    by_run = {}
     for event in events:
         if isinstance(event, EpisodeRecorded | RunEvaluated):
             ref = event.record.run
-            history = len(found.setdefault(event.record.run.name, []))
+            history = len(by_run.setdefault(event.record.run.name, []))
             if isinstance(event, EpisodeRecorded):
                 assert event.record.episode == history, f"{ref.name}: {event.record.episode} after {history - 1}"
-            found[ref.name].append(event)
-    return found
+            by_run[ref.name].append(event)
+    return by_run
 
 
 def check_blocks(history):
-    """A given-up replicate takes its block with it: no run of it is still to come, and one is to blame."""
+    """Check that a lost replicate has no expected and no evaluated lost run."""
     for block in history.blocks:
-        there = [run for spec in block.runs if not (run := history.runs[spec.ref.name]).left_out]
-        if any(run.lost for run in there):
-            assert not any(run.expected for run in there)
-            assert not any(run.lost and run.evaluation is not None for run in there)
+        runs = [run for spec in block.runs if not (run := history.runs[spec.ref.name]).left_out]
+        if any(run.lost for run in runs):
+            assert not any(run.expected for run in runs)
+            assert not any(run.lost and run.evaluation is not None for run in runs)
 
 
 def check_end(world):
     history = world.recorded
     assert history == fold(world.journal)
-    found = records(world.journal)
+    by_run = records(world.journal)
     check_blocks(history)
     for name, run in history.runs.items():
         if run.evaluation is not None:
-            assert len(found[name]) == run.spec.episodes + 1
+            assert len(by_run[name]) == run.spec.episodes + 1
             given_up = any(history.runs[spec.ref.name].lost for spec in history.blocks[run.ref.replicate].runs)
             assert given_up or world.error or run.released == run.spec.episodes + 1
     if world.error is None:
@@ -73,33 +73,33 @@ def check_end(world):
         assert not nothing_left(history)
     else:
         assert isinstance(world.error, WorkerFailed | WorkerHung)
-    return found
+    return by_run
 
 
 @cache
-def in_peace(name):
-    """What the experiment comes to without faults."""
+def faultless_world(name):
+    """Return the end of this experiment without faults."""
     world = World(PLANS[name]).to_the_end()
     assert world.error is None
     return world
 
 
-def entered(world):
+def incidents_of(world):
     return [event for event in world.journal if isinstance(event, Incident)]
 
 
 @EVERY_PLAN
-def test_an_experiment_without_faults_comes_to_its_end(name):
-    world = in_peace(name)
-    found = check_end(world)
-    assert found
-    assert {event.category for event in entered(world)} <= {"interrupted"}
-    assert len([event for event in world.journal if isinstance(event, RunReady)]) == len(found)
+def test_an_experiment_without_faults_finishes(name):
+    world = faultless_world(name)
+    by_run = check_end(world)
+    assert by_run
+    assert {event.category for event in incidents_of(world)} <= {"interrupted"}
+    assert len([event for event in world.journal if isinstance(event, RunReady)]) == len(by_run)
 
 
 @EVERY_PLAN
-def test_whatever_happens_every_record_is_there_once_and_the_experiment_ends(name):
-    """Also where other coordinators take over, from anywhere in the journal."""
+def test_every_record_is_written_once_and_the_experiment_ends_despite_faults(name):
+    """Other coordinators may take over at any line of the journal."""
 
     @settings(max_examples=EXAMPLES.get(name, 75), phases=PHASES)
     @given(choices=WORLDS)
@@ -111,16 +111,16 @@ def test_whatever_happens_every_record_is_there_once_and_the_experiment_ends(nam
             world = world.resumed(1 + choices.number(len(world.journal)))
             world.some_faults(choices)
         world.to_the_end()
-        found = check_end(world)
+        by_run = check_end(world)
         if world.error is None and not any(run.lost for run in world.recorded.runs.values()):
-            assert found == records(in_peace(name).journal), "a fault has changed what is computed"
-            assert result_hash(world.recorded) == result_hash(in_peace(name).recorded)
+            assert by_run == records(faultless_world(name).journal), "a fault has changed a result"
+            assert result_hash(world.recorded) == result_hash(faultless_world(name).recorded)
 
     in_every_world()
 
 
 @EVERY_PLAN
-def test_a_stop_ends_after_the_barrier_in_progress_and_is_resumed_to_the_same_records(name):
+def test_a_stop_ends_at_the_next_barrier_and_resumes_to_the_same_records(name):
     @settings(max_examples=EXAMPLES.get(name, 30), phases=PHASES)
     @given(choices=WORLDS)
     def in_every_world(choices):
@@ -133,15 +133,15 @@ def test_a_stop_ends_after_the_barrier_in_progress_and_is_resumed_to_the_same_re
         world.to_the_end()
         assert not isinstance(world.error, Interrupted) or world.error.in_order
         assert all(run.recorded <= reached.get(name, -1) + 1 for name, run in world.recorded.runs.items())
-        again = world.resumed(len(world.journal)).to_the_end()
-        found = check_end(again)
-        if not any(run.lost for run in again.recorded.runs.values()):
-            assert found == records(in_peace(name).journal)
+        resumed = world.resumed(len(world.journal)).to_the_end()
+        by_run = check_end(resumed)
+        if not any(run.lost for run in resumed.recorded.runs.values()):
+            assert by_run == records(faultless_world(name).journal)
 
     in_every_world()
 
 
-def test_what_a_block_costs_does_not_depend_on_how_many_there_are():
+def test_the_cost_per_block_does_not_grow_with_the_number_of_blocks():
     calls = {}
     for replicates in (12, 48):
         world = World(fake_plans.plan(seeds=replicates, episodes=1, cores=6, groups=("a", "b", "c")))
@@ -156,54 +156,54 @@ def test_what_a_block_costs_does_not_depend_on_how_many_there_are():
                 world.in_peace()
             finally:
                 sys.setprofile(None)
-    assert calls[48] < 6 * calls[12]  # 4.7 for a sum over blocks, 12 and more for one over all of them in each
+    assert calls[48] < 6 * calls[12]  # 4.7 if linear in the number of blocks, 12 and more if quadratic
 
 
-def in_the_midst(rounds, plan=PLANS["lockstep"], **how):
-    """A world after some rounds in peace, and its first worker."""
-    world = World(plan, **how)
+def world_after(rounds, plan=PLANS["lockstep"], **options):
+    """Return a world after some rounds without faults, and its first worker."""
+    world = World(plan, **options)
     for _ in range(rounds):
         world.in_peace()
     return world, next(iter(world.workers.values()))
 
 
 def test_a_second_ctrl_c_stops_at_once_and_a_second_sigterm_does_not():
-    world, _ = in_the_midst(4)
-    for by in ("SIGTERM", "SIGTERM"):
-        world.perform(world.machine.stop_requested(by, world.now))
+    world, _ = world_after(4)
+    for signal in ("SIGTERM", "SIGTERM"):
+        world.perform(world.machine.stop_requested(signal, world.now))
     assert world.error is None
     world.perform(world.machine.stop_requested(CTRL_C, world.now))
     assert isinstance(world.error, Interrupted)
     assert not world.error.in_order
-    assert [event.category for event in entered(world)] == ["interrupted"]
+    assert [event.category for event in incidents_of(world)] == ["interrupted"]
 
 
 @pytest.mark.parametrize("name", ["lockstep", "alternate", "early stop"])
-def test_a_stop_in_the_last_barrier_of_all_ends_a_finished_experiment_with_its_look(name):
-    """Nothing is left that a resumed experiment could do."""
+def test_a_stop_at_the_last_barrier_finishes_the_experiment_with_its_look(name):
+    """A resumed experiment would have nothing left to do."""
     world = World(PLANS[name])
-    last = len(in_peace(name).journal)
+    last = len(faultless_world(name).journal)
     while any(run.expected and run.released < run.spec.episodes for run in world.recorded.runs.values()):
         world.in_peace()
     assert len(world.journal) < last
     world.perform(world.machine.stop_requested(CTRL_C, world.now))
     world.to_the_end()
     assert world.error is None
-    assert records(world.journal) == records(in_peace(name).journal)
-    assert world.recorded.looks == in_peace(name).recorded.looks
+    assert records(world.journal) == records(faultless_world(name).journal)
+    assert world.recorded.looks == faultless_world(name).recorded.looks
 
 
-def test_nothing_counts_that_a_worker_says_after_it_has_failed():
-    world, worker = in_the_midst(3)
+def test_messages_of_a_failed_worker_are_ignored():
+    world, worker = world_after(3)
     world.hear(worker, worker.failed())
-    kept = len(world.journal)
+    events_before = len(world.journal)
     world.go_on(worker, Choices(b""))
     assert worker.reports
-    assert len(world.journal) == kept
+    assert len(world.journal) == events_before
 
 
-def ended_by(complete, summary, traceback="", **more):
-    """A world at its end, one of whose workers has failed so: in the first seed, or after one that is complete."""
+def world_ended_by(complete, summary, traceback="", **more):
+    """Return the end of a world with this failure of a worker, in the first seed or after a complete one."""
     world = World(PLANS["lockstep"])
     while any_complete(world.recorded) != complete or not all(worker.working for worker in world.workers.values()):
         world.in_peace()
@@ -213,49 +213,49 @@ def ended_by(complete, summary, traceback="", **more):
 
 
 @pytest.mark.parametrize("complete", [False, True], ids=["the first seed", "a later one"])
-def test_what_has_to_fail_again_is_not_started_again(complete):
-    """Before anything is complete nothing is given up, so that whoever mends it can resume; later one replicate is."""
-    world = ended_by(complete, "OutOfMemory: 15.1 GiB of 16", "…")
+def test_a_permanent_failure_is_not_retried(complete):
+    """Before a seed is complete none is given up, so that the user can fix the fault and resume; later one is."""
+    world = world_ended_by(complete, "OutOfMemory: 15.1 GiB of 16", "…")
     assert {run.ref.replicate for run in world.recorded.runs.values() if run.lost} == ({1} if complete else set())
-    assert [event.category for event in entered(world)].count("worker_death") == 1
-    blamed = [event.detail for event in entered(world) if event.category == "dropped_pair"]
+    assert [event.category for event in incidents_of(world)].count("worker_death") == 1
+    blamed = [event.detail for event in incidents_of(world) if event.category == "dropped_pair"]
     assert [" died once " in detail for detail in blamed] == [True] * complete
     assert (world.error is None) == complete
     assert complete or "OutOfMemory: 15.1 GiB of 16" in str(world.error)
 
 
-def test_code_that_changed_stops_the_experiment_and_costs_no_seed():
-    world = ended_by(True, "train.py changed; put it back", stops=True)
+def test_changed_code_stops_the_experiment_and_costs_no_seed():
+    world = world_ended_by(True, "train.py changed; put it back", stops=True)
     assert not [run for run in world.recorded.runs.values() if run.lost]
     assert str(world.error).count("train.py changed; put it back") == 1
 
 
-def test_a_copy_of_a_users_code_that_fails_leaves_nothing_to_resume_and_is_told_once():
-    world = ended_by(False, "reward mode 'mine.py:r' failed")
+def test_a_failing_copy_of_user_code_leaves_nothing_to_resume_and_is_reported_once():
+    world = world_ended_by(False, "reward mode 'mine.py:r' failed")
     assert nothing_left(world.recorded)
-    told = [event.detail for event in entered(world) if "'mine.py:r'" in event.detail]
-    assert (len(told), str(world.error).count("'mine.py:r'")) == (1, 1)
+    details = [event.detail for event in incidents_of(world) if "'mine.py:r'" in event.detail]
+    assert (len(details), str(world.error).count("'mine.py:r'")) == (1, 1)
 
 
-def test_a_run_that_is_complete_when_its_seed_is_given_up_gets_no_release_and_its_lane_goes_on():
-    """The worker of b/0 dies and takes the replicate with it; that of a/0 repeats its last report."""
+def test_a_complete_run_of_a_lost_seed_gets_no_release_and_its_lane_continues():
+    """The worker of b/0 dies, so the replicate is lost; the worker of a/0 repeats its last report."""
     world = World(fake_plans.plan(seeds=2), limits=limits_of(deaths=1))
-    one, other = world.workers.values()
+    worker_a, worker_b = world.workers.values()
     while world.recorded.runs["a/0"].evaluation is None:
-        for worker in (one, other) if world.recorded.runs["b/0"].recorded < 2 else (one,):
+        for worker in (worker_a, worker_b) if world.recorded.runs["b/0"].recorded < 2 else (worker_a,):
             world.go_on(worker, Choices(b""))
         world.finish_round()
-    last = one.reports[-1]
-    world.act("die", other, Choices(b""))
+    last = worker_a.reports[-1]
+    world.act("die", worker_b, Choices(b""))
     world.finish_round()
-    answers = sent(world.machine.heard(one.identity, last, world.now))
+    answers = sent_messages(world.machine.heard(worker_a.identity, last, world.now))
     assert not [message for message in answers if isinstance(message, Release)]
     world.to_the_end()
     assert states(world) == {"a/0": "finished", "b/0": "lost", "a/1": "finished", "b/1": "finished"}
 
 
-def sent(wanted):
-    return [command.message for command in wanted if isinstance(command, commands.Send)]
+def sent_messages(issued):
+    return [command.message for command in issued if isinstance(command, commands.Send)]
 
 
 def states(world):
@@ -263,25 +263,25 @@ def states(world):
 
 
 @pytest.mark.parametrize("blameless", [True, False])
-def test_a_death_that_no_run_is_to_blame_for_costs_none_and_three_in_a_row_end_the_experiment(blameless):
-    world, worker = in_the_midst(3, PLANS["two blocks at once"], limits=limits_of(deaths=1))
+def test_a_blameless_death_costs_no_run_and_three_in_a_row_end_the_experiment(blameless):
+    world, worker = world_after(3, PLANS["two blocks at once"], limits=limits_of(deaths=1))
 
-    def end():
+    def lose_worker():
         world.perform(world.machine.lost(worker.order.lane.name, "was lost", "", hung=False, blameless=blameless))
 
-    end()
+    lose_worker()
     assert any(run.lost for run in world.recorded.runs.values()) != blameless
     if blameless:
-        end()
+        lose_worker()
         assert world.error is None
-        end()
+        lose_worker()
         assert isinstance(world.error, WorkerFailed)
         assert "third time in a row" in str(world.error)
         assert not any(run.lost for run in world.recorded.runs.values())
 
 
-def test_an_experiment_whose_every_seed_was_given_up_has_nothing_to_compare():
-    world = in_peace("lockstep")
+def test_an_experiment_that_lost_every_seed_has_nothing_to_compare():
+    world = faultless_world("lockstep")
     assert world.machine.error_at_end() is None
     lost = [Incident(category="dropped_pair", run_name=name, detail="") for name in world.recorded.runs]
     given_up = World(PLANS["lockstep"], [world.journal[0], *lost])
@@ -290,34 +290,34 @@ def test_an_experiment_whose_every_seed_was_given_up_has_nothing_to_compare():
     assert "every seed was given up" in str(given_up.machine.error_at_end())
 
 
-def test_a_seed_that_was_half_given_up_is_given_up_by_the_next_coordinator():
-    world, _ = in_the_midst(4)
+def test_a_partly_cancelled_seed_is_cancelled_by_the_next_coordinator():
+    world, _ = world_after(4)
     lost = Incident(category="dropped_pair", run_name="a/0", detail="")
-    again = World(PLANS["lockstep"], [*world.journal, lost])
-    assert [event.run_name for event in entered(again) if event.category == "cancelled"] == ["b/0", "c/0"]
-    again.to_the_end()
-    assert states(again) == {name: "lost" if name.endswith("/0") else "finished" for name in again.recorded.runs}
+    resumed = World(PLANS["lockstep"], [*world.journal, lost])
+    assert [event.run_name for event in incidents_of(resumed) if event.category == "cancelled"] == ["b/0", "c/0"]
+    resumed.to_the_end()
+    assert states(resumed) == {name: "lost" if name.endswith("/0") else "finished" for name in resumed.recorded.runs}
 
 
-def test_a_result_that_is_reported_twice_is_an_entry_only_where_it_differs():
-    world, worker = in_the_midst(0)
+def test_a_repeated_result_is_an_incident_only_if_it_differs():
+    world, worker = world_after(0)
     while worker.milestone != 1:
         world.in_peace()
-    kept = len(world.journal)
+    events_before = len(world.journal)
     (ready, episode) = worker.reports
-    for said in (ready, episode):
-        world.hear(worker, said)
-    assert len(world.journal) == kept
+    for report in (ready, episode):
+        world.hear(worker, report)
+    assert len(world.journal) == events_before
     world.hear(worker, replace(episode, record=replace(episode.record, digest="another")))
-    (entry,) = world.journal[kept:]
+    (entry,) = world.journal[events_before:]
     assert (entry.category, entry.run_name, entry.episode) == ("inexact_resume", worker.run, 0)
 
 
-# When deaths give a seed up, and with it its block; when they end the experiment; what goes on side by side.
+# Deaths that cost a seed and its block, deaths that end the experiment, and runs side by side.
 
 
-def dying(runs, plan):
-    """A world at its end, while each worker of these runs fails after its first episode."""
+def world_with_deaths(runs, plan):
+    """Return the end of a world in which each worker of these runs fails after its first episode."""
     world = World(plan)
     while not world.is_over:
         world.in_peace()
@@ -328,20 +328,20 @@ def dying(runs, plan):
     return world
 
 
-def test_three_deaths_at_one_point_give_the_seed_up_in_every_group_and_no_other():
-    world = dying({"b/1"}, PLANS["lockstep"])
+def test_three_deaths_at_one_point_cost_only_this_seed_in_every_group():
+    world = world_with_deaths({"b/1"}, PLANS["lockstep"])
     assert states(world) == {name: "lost" if name.endswith("/1") else "finished" for name in world.recorded.runs}
-    first, *others = [event for event in entered(world) if event.category in ("dropped_pair", "cancelled")]
+    first, *cancelled = [event for event in incidents_of(world) if event.category in ("dropped_pair", "cancelled")]
     assert (first.category, first.run_name) == ("dropped_pair", "b/1")
-    assert {entry.category for entry in others} == {"cancelled"}
+    assert {entry.category for entry in cancelled} == {"cancelled"}
     why = "seed 1 was given up: b/1 died 3 times after episode 0: reported an error: RuntimeError: the planted error"
-    assert {entry.detail for entry in (first, *others)} == {why}
-    assert [event.category for event in entered(world)].count("worker_death") == 3
+    assert {entry.detail for entry in (first, *cancelled)} == {why}
+    assert [event.category for event in incidents_of(world)].count("worker_death") == 3
     assert world.error is None
 
 
-def test_one_fault_in_every_seed_ends_the_experiment_and_what_is_left_can_be_resumed():
-    world = dying({f"b/{seed}" for seed in range(6)}, fake_plans.plan(seeds=6))
+def test_the_same_fault_in_every_seed_ends_the_experiment_and_a_resume_finishes_the_rest():
+    world = world_with_deaths({f"b/{seed}" for seed in range(6)}, fake_plans.plan(seeds=6))
     assert isinstance(world.error, WorkerFailed)
     assert "the planted error" in str(world.error)
     assert "several seeds were given up for the same reason and none was completed" in str(world.error)
@@ -350,21 +350,23 @@ def test_one_fault_in_every_seed_ends_the_experiment_and_what_is_left_can_be_res
     assert [states(mended)[f"a/{seed}"] for seed in range(6)] == ["lost"] * 3 + ["finished"] * 3
 
 
-def test_a_fault_that_comes_after_a_complete_seed_ends_nothing():
-    world = dying({f"b/{seed}" for seed in range(1, 5)}, fake_plans.plan(seeds=6))
+def test_a_fault_after_a_complete_seed_does_not_end_the_experiment():
+    world = world_with_deaths({f"b/{seed}" for seed in range(1, 5)}, fake_plans.plan(seeds=6))
     assert world.error is None
     assert [states(world)[f"b/{seed}"] for seed in range(6)] == ["finished", *["lost"] * 4, "finished"]
 
 
 @pytest.mark.parametrize(("cores", "at_once"), [(2, {0}), (4, {0, 1})])
-def test_as_many_blocks_are_begun_at_once_as_lanes_allow(cores, at_once):
+def test_as_many_blocks_run_at_once_as_lanes_allow(cores, at_once):
     world = World(fake_plans.plan(seeds=4, cores=cores))
     while not any_complete(world.recorded):
         world.in_peace()
     journal = world.journal
-    first_done = next(n for n, one in enumerate(journal) if isinstance(one, MilestoneReleased) and one.milestone == 3)
-    begun = {event.run.replicate for event in journal[:first_done] if isinstance(event, RunStarted)}
-    assert begun == at_once
+    first_done = next(
+        n for n, event in enumerate(journal) if isinstance(event, MilestoneReleased) and event.milestone == 3
+    )
+    started = {event.run.replicate for event in journal[:first_done] if isinstance(event, RunStarted)}
+    assert started == at_once
 
 
 def test_independent_runs_do_not_wait_for_each_other():

@@ -1,4 +1,4 @@
-"""When a failure of the user's own program costs a seed, and when it ends the experiment."""
+"""A failure of the user's own program costs a seed or ends the experiment."""
 
 import pytest
 from support.plans import fake_plans
@@ -12,8 +12,8 @@ def states(world):
     return {name: run.state for name, run in world.recorded.runs.items()}
 
 
-def failing(runs, plan, cause="ValueError: #", deaths=3):
-    """A world at its end, while the program fails in each of these runs."""
+def world_with_failures(runs, plan, cause="ValueError: #", deaths=3):
+    """Return the end of a world in which the program fails in each of these runs."""
     world = World(with_trainer_runs(plan), limits=limits_of(deaths))
     while not world.is_over:
         world.in_peace()
@@ -36,8 +36,8 @@ def deaths_of(world):
         ("b", ["b/0", "b/0", "b/1"]),  # every run of one group: the first is tried again, then comes the next seed
     ],
 )
-def test_a_program_that_fails_alike_in_a_second_run_ends_the_experiment_and_costs_no_seed(broken, died):
-    world = failing({f"{group}/{seed}" for group in broken for seed in range(6)}, fake_plans.plan(seeds=6))
+def test_the_same_failure_in_a_second_run_ends_the_experiment_and_costs_no_seed(broken, died):
+    world = world_with_failures({f"{group}/{seed}" for group in broken for seed in range(6)}, fake_plans.plan(seeds=6))
     assert deaths_of(world) == died
     assert not [name for name, run in world.recorded.runs.items() if run.lost]
     first, *_ = str(world.error).splitlines()
@@ -49,30 +49,30 @@ def test_a_program_that_fails_alike_in_a_second_run_ends_the_experiment_and_cost
     assert set(states(mended).values()) == {"finished"}
 
 
-def test_a_program_that_fails_in_one_run_costs_its_seed_when_another_seed_is_complete():
-    """It is the first seed, which is set aside meanwhile."""
-    world = failing({"b/0"}, fake_plans.plan(seeds=6))
+def test_a_failure_in_one_run_costs_its_seed_once_another_seed_is_complete():
+    """The first seed is set aside until then."""
+    world = world_with_failures({"b/0"}, fake_plans.plan(seeds=6))
     assert world.error is None
     assert {name for name, state in states(world).items() if state == "lost"} == {"a/0", "b/0"}
     assert deaths_of(world) == ["b/0", "b/0"]
 
 
-def test_a_program_that_fails_in_the_only_seed_ends_the_experiment():
-    world = failing({"b/0"}, fake_plans.plan(seeds=1))
+def test_a_failure_in_the_only_seed_ends_the_experiment():
+    world = world_with_failures({"b/0"}, fake_plans.plan(seeds=1))
     assert "every seed was given up, so there is nothing to compare" in str(world.error)
 
 
-def test_a_group_whose_program_fails_after_a_complete_seed_loses_its_seeds_and_ends_nothing():
-    """It may be what its setting does; but what fails in several groups is no setting's doing."""
-    world = failing({f"b/{seed}" for seed in range(1, 5)}, fake_plans.plan(seeds=6))
+def test_failures_of_one_group_after_a_complete_seed_cost_only_these_seeds():
+    """The group's setting may be the cause; a failure in several groups has another cause and ends the experiment."""
+    world = world_with_failures({f"b/{seed}" for seed in range(1, 5)}, fake_plans.plan(seeds=6))
     assert world.error is None
     assert [states(world)[f"b/{seed}"] for seed in range(6)] == ["finished", *["lost"] * 4, "finished"]
-    world = failing({f"{group}/{seed}" for group in "ab" for seed in range(1, 5)}, fake_plans.plan(seeds=6))
+    world = world_with_failures({f"{group}/{seed}" for group in "ab" for seed in range(1, 5)}, fake_plans.plan(seeds=6))
     assert " and ".join(deaths_of(world)) + " failed in the same way" in str(world.error)
     assert "lost" not in states(world).values()
 
 
-def test_programs_that_fail_for_different_reasons_or_were_killed_are_tried_again():
+def test_failures_for_different_reasons_are_retried():
     world = World(with_trainer_runs(fake_plans.plan(seeds=1)))
     while not all(worker.working and worker.milestone == 0 for worker in world.workers.values()):
         world.in_peace()

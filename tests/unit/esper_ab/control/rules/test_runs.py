@@ -1,4 +1,4 @@
-"""When a death means another start, when the end of a replicate, when the end of the experiment."""
+"""Reports of a run: their order, repeats, and assignments with checkpoints."""
 
 import msgspec
 import pytest
@@ -29,12 +29,12 @@ def recorded_up_to(milestone):
         (2, 1, 3, "reports evaluation of a/0, but episode 1 comes next"),
     ],
 )
-def test_nobody_reports_a_point_out_of_turn(recorded, stands, milestone, why):
+def test_a_report_out_of_turn_is_rejected(recorded, stands, milestone, why):
     with pytest.raises(Rejected, match=why):
         arrival(recorded_up_to(recorded), stands, milestone, report_of(SPEC, milestone))
 
 
-def test_nobody_is_ready_beyond_what_is_recorded_or_twice():
+def test_a_worker_is_not_ready_beyond_the_records_or_twice():
     ready = report_of(SPEC, 0)
     with pytest.raises(Rejected, match="says it is ready after 2 episodes of a/0, but the records end after 1"):
         arrival(recorded_up_to(1), NOWHERE, 2, ready)
@@ -44,16 +44,16 @@ def test_nobody_is_ready_beyond_what_is_recorded_or_twice():
 
 
 @pytest.mark.parametrize("milestone", range(4))
-def test_a_repeat_agrees_with_the_record_if_its_digest_does_and_a_ready_always(milestone):
+def test_a_repeated_report_equals_the_record_if_its_digest_does(milestone):
     report = report_of(SPEC, milestone)
     run = recorded_up_to(3)
     assert same_record(run, milestone, report)
     if milestone:
-        other = msgspec.structs.replace(report, record=msgspec.structs.replace(report.record, digest="another"))
-        assert not same_record(run, milestone, other)
+        different = msgspec.structs.replace(report, record=msgspec.structs.replace(report.record, digest="another"))
+        assert not same_record(run, milestone, different)
 
 
-def test_an_order_offers_the_newest_checkpoints_first():
+def test_an_assignment_offers_the_newest_checkpoints_first():
     run = fold(planted_effect()).runs["shaped/0"]
     assert assignment(run, None).milestone == run.spec.episodes + 1
     fresh = recorded_up_to(NOWHERE)

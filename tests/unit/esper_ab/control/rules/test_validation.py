@@ -1,4 +1,4 @@
-"""What the coordinator believes of a report."""
+"""The coordinator's checks of reports."""
 
 import math
 
@@ -25,13 +25,13 @@ EPISODES = tuple(played for played in report_of(SPEC, 3).record.episodes if play
 EPISODE, EVALUATION = a_record_of_each_kind()
 
 
-def changed(report, **fields):
+def with_record(report, **fields):
     return replace(report, record=replace(report.record, **fields))
 
 
 def with_env(report, **fields):
-    first, *others = report.record.envs
-    return changed(report, envs=(replace(first, **fields), *others))
+    first, *later_envs = report.record.envs
+    return with_record(report, envs=(replace(first, **fields), *later_envs))
 
 
 def with_checkpoint(file, milestone=2):
@@ -40,55 +40,64 @@ def with_checkpoint(file, milestone=2):
 
 
 @pytest.mark.parametrize("file", [file_of(SPEC.ref, 2), file_of(SPEC.ref, 2, writer=3)])
-def test_a_checkpoint_lies_where_its_run_keeps_its_milestone(file):
+def test_a_checkpoint_outside_the_path_of_its_run_and_milestone_is_rejected(file):
     assert milestone_of(with_checkpoint(file), SPEC, fake_plans.OPEN) == 2
     folder = file.rpartition("/")[0]
-    wrong = (file_of(OTHER.ref, 2), file_of(SPEC.ref, 1), f"{folder}/deep/2.pt", f"{folder}/2.txt", f"{folder}/2.x.pt")
-    for other in wrong:
+    wrong_files = (
+        file_of(OTHER.ref, 2),
+        file_of(SPEC.ref, 1),
+        f"{folder}/deep/2.pt",
+        f"{folder}/2.txt",
+        f"{folder}/2.x.pt",
+    )
+    for wrong_file in wrong_files:
         with pytest.raises(Rejected, match="sent a checkpoint after episode 1 as "):
-            milestone_of(with_checkpoint(other), SPEC, fake_plans.OPEN)
+            milestone_of(with_checkpoint(wrong_file), SPEC, fake_plans.OPEN)
     with pytest.raises(Rejected, match="sent a checkpoint after episode 0 as "):
         milestone_of(with_checkpoint(file, milestone=1), SPEC, fake_plans.OPEN)
 
 
 @pytest.mark.parametrize("milestone", range(4))
-def test_a_right_report_arrives_at_its_point(milestone):
+def test_a_valid_report_has_its_milestone(milestone):
     assert milestone_of(report_of(SPEC, milestone), SPEC, fake_plans.OPEN) == milestone
 
 
-def evaluated(*episodes):
-    return changed(report_of(SPEC, 3), episodes=episodes)
+def evaluation_report(*episodes):
+    return with_record(report_of(SPEC, 3), episodes=episodes)
 
 
-NOT_EACH = "did not evaluate each of the 2 planned"
-ELSE = replace(EPISODES[0], actions="greedy", episode=9)
-WITHOUT = replace(EPISODES[0].result, outcome=None)
+NOT_EACH_ONCE = "did not evaluate each of the 2 planned"
+UNPLANNED_EPISODE = replace(EPISODES[0], actions="greedy", episode=9)
+WITHOUT_OUTCOME = replace(EPISODES[0].result, outcome=None)
 
 
 @pytest.mark.parametrize(
     ("report", "why"),
     [
         (report_of(OTHER, 1), "but was assigned"),
-        (changed(report_of(SPEC, 1), run=OTHER.ref), "sent a record of"),
-        (changed(report_of(SPEC, 1), episode=2), "sent episode 2 of 2"),
-        (changed(report_of(SPEC, 1), episode=-1), "sent episode -1 of 2"),
-        (changed(report_of(SPEC, 1), envs=()), r"environments \[\] instead of 0 to 1, each exactly once"),
-        (changed(report_of(SPEC, 1), envs=(*report_of(SPEC, 1).record.envs,) * 2), "0 to 1, each exactly once"),
-        (evaluated(*EPISODES[:-1]), NOT_EACH),
-        (evaluated(*EPISODES, EPISODES[0]), NOT_EACH),
-        (evaluated(*EPISODES, ELSE), NOT_EACH),
-        (evaluated(replace(EPISODES[0], result=WITHOUT), *EPISODES[1:]), "evaluated environment 0 without an outcome"),
+        (with_record(report_of(SPEC, 1), run=OTHER.ref), "sent a record of"),
+        (with_record(report_of(SPEC, 1), episode=2), "sent episode 2 of 2"),
+        (with_record(report_of(SPEC, 1), episode=-1), "sent episode -1 of 2"),
+        (with_record(report_of(SPEC, 1), envs=()), r"environments \[\] instead of 0 to 1, each exactly once"),
+        (with_record(report_of(SPEC, 1), envs=(*report_of(SPEC, 1).record.envs,) * 2), "0 to 1, each exactly once"),
+        (evaluation_report(*EPISODES[:-1]), NOT_EACH_ONCE),
+        (evaluation_report(*EPISODES, EPISODES[0]), NOT_EACH_ONCE),
+        (evaluation_report(*EPISODES, UNPLANNED_EPISODE), NOT_EACH_ONCE),
+        (
+            evaluation_report(replace(EPISODES[0], result=WITHOUT_OUTCOME), *EPISODES[1:]),
+            "evaluated environment 0 without an outcome",
+        ),
         (with_env(report_of(SPEC, 1), measures={"speed": 1.0}), "measured speed instead of val_accuracy, "),
     ],
 )
-def test_a_report_that_cannot_be_right_is_rejected(report, why):
+def test_an_invalid_report_is_rejected(report, why):
     with pytest.raises(Rejected, match=why):
         milestone_of(report, SPEC, fake_plans.OPEN)
 
 
-def test_an_outcome_is_within_its_range_and_may_be_missing_in_a_rollout():
-    for right in (99.0, None):
-        assert milestone_of(with_env(report_of(SPEC, 1), outcome=right), SPEC, MEASURES) == 1
+def test_an_outcome_is_within_its_range_or_missing_in_a_rollout():
+    for valid in (99.0, None):
+        assert milestone_of(with_env(report_of(SPEC, 1), outcome=valid), SPEC, MEASURES) == 1
     with pytest.raises(Rejected, match=r"sent held-out accuracy 300, outside the range 0\.0 to 100\.0"):
         milestone_of(with_env(report_of(SPEC, 1), outcome=300.0), SPEC, MEASURES)
 
@@ -101,29 +110,29 @@ def test_an_outcome_is_within_its_range_and_may_be_missing_in_a_rollout():
         ({"uuids": ("GPU-2",)}, "has devices"),
     ],
 )
-def test_a_worker_that_is_not_the_one_ordered_is_rejected(change, why):
+def test_a_hello_that_contradicts_the_order_is_rejected(change, why):
     check_hello(HELLO, ORDER)
     with pytest.raises(Rejected, match=why):
         check_hello(replace(HELLO, **change), ORDER)
 
 
-def spoilt(value, number):
-    """Every copy of `value` in which one float is `number`."""
+def spoilt_copies(value, number):
+    """Yield every copy of `value` with one float replaced by `number`."""
     if isinstance(value, float):
         yield number
     elif isinstance(value, dict | list):
         for key, child in value.items() if isinstance(value, dict) else enumerate(value):
-            for changed in spoilt(child, number):
+            for changed_child in spoilt_copies(child, number):
                 copy = value.copy()
-                copy[key] = changed
+                copy[key] = changed_child
                 yield copy
 
 
-def test_no_number_escapes():
-    """Decoding refuses every number that JSON cannot hold or that is beyond the range of a record."""
+def test_decoding_refuses_non_finite_and_huge_numbers_in_every_field():
+    """JSON cannot hold the former, and records have a range."""
     for record in (EPISODE, EVALUATION):
         plain = msgspec.msgpack.decode(msgspec.msgpack.encode(record))
-        copies = [copy for number in (math.nan, -math.inf, 1e101) for copy in spoilt(plain, number)]
+        copies = [copy for number in (math.nan, -math.inf, 1e101) for copy in spoilt_copies(plain, number)]
         assert len(copies) > 75
         for copy in copies:
             with pytest.raises(msgspec.ValidationError, match=r"Expected `float` [<>]= "):

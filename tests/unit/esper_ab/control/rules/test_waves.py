@@ -1,18 +1,15 @@
-"""Start workers in waves: only a limited number are starting at a time, and the others wait for their turn."""
+"""Start workers in waves: a limited number start at a time, and the others wait in a queue."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from esper_ab.control.rules.waves import Waves
 
-# Waves: never more at once than allowed, everybody has a turn, in order, whatever ends in between.
-
-
 LANES = st.integers(0, 9).map("cpu:{}".format)
 
 
 @given(at_once=st.integers(1, 4), acts=st.lists(st.tuples(st.sampled_from(["ask", "over", "turns"]), LANES)))
-def test_no_more_are_starting_than_may_and_every_turn_was_asked_for(at_once, acts):
+def test_a_limited_number_of_workers_start_at_once_in_the_order_of_requests(at_once, acts):
     waves = Waves(at_once)
     waiting = []
     starting = set()
@@ -23,7 +20,7 @@ def test_no_more_are_starting_than_may_and_every_turn_was_asked_for(at_once, act
             waiting = waiting[len(turns) :]
             starting |= set(turns)
             assert len(starting) <= at_once
-            assert not waiting or len(starting) == at_once, "nobody waits for nothing"
+            assert not waiting or len(starting) == at_once, "no worker waits without need"
         elif act == "ask":
             waves.ask(lane)
             starting.discard(lane)

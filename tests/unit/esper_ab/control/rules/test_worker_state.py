@@ -1,4 +1,4 @@
-"""What the next incarnation of a lane's worker takes over from the one before."""
+"""State that the next incarnation of a lane's worker inherits."""
 
 from support.plans import fake_plans
 from support.plans.worker_orders import order
@@ -9,26 +9,26 @@ from esper_ab.control.rules.worker_state import Fault, Workers
 SPEC = fake_plans.plan().blocks[0].runs[0]
 
 
-def test_a_start_counts_as_a_restart_if_any_earlier_start_on_its_lane_was_tried():
+def test_a_start_is_a_restart_if_an_earlier_start_on_its_lane_was_tried():
     workers = Workers()
     starts = [(0, False), (0, True), (1, False), (1, True), (2, False)]
-    again = [workers.ordered(order(incarnation=number), tried=tried).again for number, tried in starts]
-    assert again == [False, False, True, True, True]
+    restarts = [workers.ordered(order(incarnation=number), tried=was_tried).again for number, was_tried in starts]
+    assert restarts == [False, False, True, True, True]
 
 
-def test_the_next_incarnation_takes_over_the_run_and_nothing_else_counts():
+def test_the_next_incarnation_inherits_only_the_run():
     workers = Workers()
-    before = workers.ordered(order(incarnation=0), tried=True)
-    before.run = SPEC
-    before.fault = Fault(text="died")
-    before.greeted = True
-    after = workers.ordered(order(), tried=True)
-    assert (after.run, after.fault, after.greeted) == (SPEC, None, False)
-    assert workers.of(before.identity) is None
-    assert workers.of(after.identity) is workers.on_lane("cpu:0") is after
+    previous = workers.ordered(order(incarnation=0), tried=True)
+    previous.run = SPEC
+    previous.fault = Fault(text="died")
+    previous.greeted = True
+    successor = workers.ordered(order(), tried=True)
+    assert (successor.run, successor.fault, successor.greeted) == (SPEC, None, False)
+    assert workers.of(previous.identity) is None
+    assert workers.of(successor.identity) is workers.on_lane("cpu:0") is successor
 
 
-def test_what_a_worker_reported_stays_known_when_its_later_messages_make_no_sense():
+def test_a_reported_failure_is_kept_after_invalid_messages():
     worker = Workers().ordered(order(), tried=True)
     worker.failed(Failed(summary="no GPU", traceback="at line 1", again=False, stops=True))
     worker.reject("keeps sending invalid messages")

@@ -21,7 +21,7 @@ def test_cohens_d_is_the_difference_in_pooled_standard_deviations(a, b):
     assert d == pytest.approx((np.mean(a) - np.mean(b)) / pooled, rel=1e-9, abs=1e-12)
 
 
-def test_by_hand():
+def test_cohens_d_equals_a_value_worked_by_hand():
     """Means 4 and 2, variances 4 and 1: the pooled SD is the root of 2.5."""
     assert cohens_d([2.0, 4.0, 6.0], [1.0, 2.0, 3.0]) == pytest.approx(2.0 / math.sqrt(2.5))
 

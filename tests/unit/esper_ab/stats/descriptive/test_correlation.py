@@ -25,16 +25,16 @@ def test_pair_correlation_equals_scipy(rows):
     assert result == pair_correlation(b, a)
 
 
-def test_pair_correlation_where_there_is_none():
+def test_constant_or_too_few_pairs_have_no_correlation_or_no_limits():
     assert pair_correlation([1.0, 2.0], [2.0, 3.0]) is None
     assert pair_correlation([1.0, 2.0, 3.0], [5.0, 5.0, 5.0]) is None
-    three = pair_correlation([1.0, 2.0, 4.0], [1.0, 3.0, 2.0])
-    assert three.low is three.high is None
-    same = pair_correlation([1.0, 2.0, 4.0, 5.0], [2.0, 3.0, 5.0, 6.0])
-    assert (same.r, same.low, same.worth) == (1.0, None, None)
+    three_pairs = pair_correlation([1.0, 2.0, 4.0], [1.0, 3.0, 2.0])
+    assert three_pairs.low is three_pairs.high is None
+    collinear = pair_correlation([1.0, 2.0, 4.0, 5.0], [2.0, 3.0, 5.0, 6.0])
+    assert (collinear.r, collinear.low, collinear.worth) == (1.0, None, None)
 
 
-@pytest.mark.parametrize(("worth", "said"), [(0.98, "0.98"), (12.3, "12"), (8e19, "over 1000")])
-def test_the_worth_of_a_pair_is_as_precise_as_it_is_known(worth, said):
-    found = msgspec.structs.replace(pair_correlation([1.0, 2.0, 4.0], [1.0, 3.0, 2.0]), worth=worth)
-    assert STATISTIC.show(found, None).endswith(f"; a pair is worth {said} unpaired ones")
+@pytest.mark.parametrize(("worth", "text"), [(0.98, "0.98"), (12.3, "12"), (8e19, "over 1000")])
+def test_the_worth_of_a_pair_is_shown_with_two_digits_up_to_1000(worth, text):
+    correlation = msgspec.structs.replace(pair_correlation([1.0, 2.0, 4.0], [1.0, 3.0, 2.0]), worth=worth)
+    assert STATISTIC.show(correlation, None).endswith(f"; a pair is worth {text} unpaired ones")

@@ -1,4 +1,4 @@
-"""Wins, A12 and Cliff's delta by their definitions; the interval covers with few runs, and where groups separate."""
+"""Wins, A12 and Cliff's delta by their definitions; the coverage of the interval with few runs and separated groups."""
 
 import math
 
@@ -12,49 +12,53 @@ from esper_ab.stats.descriptive.improvement import in_words, probability_of_impr
 from esper_ab.stats.descriptive.improvement_interval import improvement_interval
 
 
-def test_improvement_in_words():
+def test_improvement_is_described_as_wins_and_ties():
     result = probability_of_improvement([3.0, 1.0, 2.0], [1.0, 2.0, 2.0])
     assert in_words("x", "y", result) == "x beats y in 1 of 3 pairs, 1 tied"
 
 
 @given(paired)
-def test_it_is_counted_and_cliffs_delta_is_by_its_definition(rows):
+def test_wins_ties_a12_and_cliffs_delta_equal_their_definitions(rows):
     a, b = columns(rows)
-    found = probability_of_improvement(a, b)
-    apart = np.subtract(a, b)
-    assert (found.wins, found.ties, found.losses) == ((apart > 0).sum(), (apart == 0).sum(), (apart < 0).sum())
+    improvement = probability_of_improvement(a, b)
+    differences = np.subtract(a, b)
+    assert (improvement.wins, improvement.ties, improvement.losses) == (
+        (differences > 0).sum(),
+        (differences == 0).sum(),
+        (differences < 0).sum(),
+    )
     above, below = (np.mean(op(np.subtract.outer(a, b), 0.0)) for op in (np.greater, np.less))
-    assert found.cliffs_delta == pytest.approx(above - below, abs=1e-12)
-    assert found.a12 == pytest.approx(stats.mannwhitneyu(a, b).statistic / len(rows) ** 2, abs=1e-12)
+    assert improvement.cliffs_delta == pytest.approx(above - below, abs=1e-12)
+    assert improvement.a12 == pytest.approx(stats.mannwhitneyu(a, b).statistic / len(rows) ** 2, abs=1e-12)
 
 
 def test_many_pairs_need_no_matrix_of_all_combinations():
-    """A matrix of 300,000 x 300,000 would have 720 GB."""
+    """A matrix of 300,000 x 300,000 would take 720 GB."""
     a = np.arange(300_000.0)
-    found = probability_of_improvement(a, a[::-1])
-    assert found.a12 == 0.5
+    improvement = probability_of_improvement(a, a[::-1])
+    assert improvement.a12 == 0.5
     assert probability_of_improvement(a + 1.0, a).a12 == pytest.approx(0.5 + 1 / 300_000 - 0.5 / 300_000**2, abs=1e-15)
 
 
 @given(paired)
-def test_limits_are_where_the_largest_variance_puts_them(rows):
-    found = improvement_interval(*columns(rows))
+def test_the_limits_are_score_limits_with_the_largest_variance(rows):
+    improvement = improvement_interval(*columns(rows))
     z = stats.norm.isf(0.025)
-    assert 0.0 <= found.low <= found.a12 <= found.high <= 1.0
-    for limit in (found.low, found.high):
+    assert 0.0 <= improvement.low <= improvement.a12 <= improvement.high <= 1.0
+    for limit in (improvement.low, improvement.high):
         if 0.0 < limit < 1.0:
             half = z * math.sqrt(limit * (1.0 - limit) / len(rows))
-            assert abs(limit - found.a12) == pytest.approx(half, abs=1e-9)
+            assert abs(limit - improvement.a12) == pytest.approx(half, abs=1e-9)
 
 
 @pytest.mark.parametrize("n", [6, 10, 20])
 @pytest.mark.parametrize("rho", [0.0, 0.9])
 @pytest.mark.parametrize("shift", [0.0, 2.0, 3.0])  # in SDs: P(improvement) 0.5, 0.92, 0.98
-def test_the_interval_covers(n, rho, shift):
+def test_the_interval_covers_the_true_probability(n, rho, shift):
     rng = np.random.default_rng(n)
     common = rng.standard_normal((1_000, n))
     own = rng.standard_normal((2, 1_000, n))
     a, b = math.sqrt(rho) * common + math.sqrt(1.0 - rho) * own
     true = stats.norm.cdf(shift / math.sqrt(2.0))
-    found = [improvement_interval(x + shift, y) for x, y in zip(a, b, strict=True)]
-    assert np.mean([one.low <= true <= one.high for one in found]) >= 0.95 - 0.03
+    intervals = [improvement_interval(x + shift, y) for x, y in zip(a, b, strict=True)]
+    assert np.mean([interval.low <= true <= interval.high for interval in intervals]) >= 0.95 - 0.03

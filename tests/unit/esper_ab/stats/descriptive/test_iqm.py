@@ -51,7 +51,7 @@ def test_a_bootstrap_of_few_runs_says_that_it_is_not_honest():
 
 
 def test_the_interval_does_not_depend_on_how_many_resamples_are_drawn_at_once(monkeypatch):
-    """They are drawn in pieces, because 300,000 pairs times 10,000 resamples would have 24 GB."""
+    """Resamples are drawn in pieces, because 300,000 pairs times 10,000 resamples would take 24 GB."""
     rng = np.random.default_rng(3)
     a, b = rng.normal(70, 3, (2, 57))
     whole = iqm_difference(a, b, np.random.default_rng(4))

@@ -10,14 +10,17 @@ from esper_ab.stats.descriptive.iqm_groups import iqm_groups
 
 def draw(*sizes):
     rng = np.random.default_rng(8)
-    return [rng.normal(70.0 + 4.0 * which, 3.0, n) for which, n in enumerate(sizes)]
+    return [rng.normal(70.0 + 4.0 * index, 3.0, n) for index, n in enumerate(sizes)]
 
 
 @pytest.mark.parametrize("sizes", [(14, 14), (12, 31)])
 def test_means_and_limits_equal_scipy_up_to_resampling(sizes):
     a, b = draw(*sizes)
-    found = iqm_groups(a, b, np.random.default_rng(10))
-    for runs, mean, limits in ((a, found.a, (found.low_a, found.high_a)), (b, found.b, (found.low_b, found.high_b))):
+    result = iqm_groups(a, b, np.random.default_rng(10))
+    for runs, mean, limits in (
+        (a, result.a, (result.low_a, result.high_a)),
+        (b, result.b, (result.low_b, result.high_b)),
+    ):
         assert mean == pytest.approx(stats.trim_mean(runs, 0.25))
         expected = stats.bootstrap(
             (runs,),
@@ -30,7 +33,7 @@ def test_means_and_limits_equal_scipy_up_to_resampling(sizes):
         assert limits == pytest.approx((expected.low, expected.high), abs=0.06 * (expected.high - expected.low))
 
 
-def test_few_runs_of_either_group_are_said_not_to_be_enough():
+def test_few_runs_in_either_group_make_the_interval_not_honest():
     a, b = draw(10, 9)
     assert iqm_groups(a, a, np.random.default_rng(1)).honest
     assert not iqm_groups(a, b, np.random.default_rng(1)).honest

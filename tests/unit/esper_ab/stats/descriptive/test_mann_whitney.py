@@ -14,21 +14,21 @@ runs = st.lists(accuracies, min_size=1, max_size=12)
 coarse = st.lists(st.integers(0, 4).map(float), min_size=2, max_size=12)
 
 
-def context(**changes):
+def make_context(**changes):
     facts = {"a": "new", "b": "old", "pairs": 6, "alpha": 0.05, "bound": 0.05, "claimed": False, "undecided": True}
     return ComparisonContext(**(facts | changes))
 
 
 @settings(deadline=None)
 @given(st.one_of(runs, coarse), st.one_of(runs, coarse))
-def test_numbers_are_those_of_scipy(a, b):
-    found = mann_whitney(a, b)
+def test_u_p_and_effect_equal_scipy(a, b):
+    result = mann_whitney(a, b)
     ties = len({*a, *b}) < len(a) + len(b)
-    assert (found.ties, found.exact) == (ties, not ties)
+    assert (result.ties, result.exact) == (ties, not ties)
     expected = stats.mannwhitneyu(a, b, method="asymptotic" if ties else "exact")
-    assert found.u == expected.statistic
-    assert found.p == pytest.approx(1.0 if len({*a, *b}) == 1 else expected.pvalue, rel=1e-12)
-    assert found.effect == expected.statistic / (len(a) * len(b))
+    assert result.u == expected.statistic
+    assert result.p == pytest.approx(1.0 if len({*a, *b}) == 1 else expected.pvalue, rel=1e-12)
+    assert result.effect == expected.statistic / (len(a) * len(b))
 
 
 @pytest.mark.parametrize(("n", "m", "exact"), [(100, 100, True), (101, 100, False), (6, 1_000, True), (300, 50, False)])
@@ -36,9 +36,9 @@ def test_many_runs_are_exact_up_to_ten_thousand_combinations(n, m, exact):
     rng = np.random.default_rng(3)
     a = rng.normal(0.2, 1.0, n)
     b = rng.normal(0.0, 1.0, m)
-    found = mann_whitney(a, b)
-    assert found.exact is exact
-    assert found.p == pytest.approx(stats.mannwhitneyu(a, b, method="exact").pvalue, abs=1e-12 if exact else 1e-3)
+    result = mann_whitney(a, b)
+    assert result.exact is exact
+    assert result.p == pytest.approx(stats.mannwhitneyu(a, b, method="exact").pvalue, abs=1e-12 if exact else 1e-3)
 
 
 @pytest.mark.parametrize(
@@ -50,13 +50,13 @@ def test_many_runs_are_exact_up_to_ten_thousand_combinations(n, m, exact):
     ],
 )
 def test_the_line_names_the_kind_of_p(a, b, kind):
-    assert kind in STATISTIC.show(STATISTIC.of(list(a), list(b), 0), context())
+    assert kind in STATISTIC.show(STATISTIC.of(list(a), list(b), 0), make_context())
 
 
-def test_the_line_says_what_the_test_ignores_and_for_which_runs_it_is_made():
-    found = mann_whitney([1.0, 2.0, 5.0], [3.0, 4.0, 6.0])
-    assert STATISTIC.show(found, context()) == (
+def test_the_line_says_that_the_test_ignores_pairs_and_is_made_for_unpaired_runs():
+    result = mann_whitney([1.0, 2.0, 5.0], [3.0, 4.0, 6.0])
+    assert STATISTIC.show(result, make_context()) == (
         "U = 2, p = 0.40 (exact); new is higher than old in 22 % of combinations of runs; it ignores the pairs; made "
         "for unpaired runs (--unpaired)"
     )
-    assert "; the usual rank test of unpaired runs (--unpaired)" in STATISTIC.show(found, context(paired=False))
+    assert "; the usual rank test of unpaired runs (--unpaired)" in STATISTIC.show(result, make_context(paired=False))

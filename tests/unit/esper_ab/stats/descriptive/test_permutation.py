@@ -14,7 +14,7 @@ from esper_ab.stats.descriptive.permutation import permutation
 runs = st.lists(accuracies, min_size=2, max_size=5)
 
 
-def of_scipy(a, b, resamples):
+def compute_scipy_p(a, b, resamples):
     def difference(x, y, axis):
         return np.mean(x, axis=axis) - np.mean(y, axis=axis)
 
@@ -32,32 +32,32 @@ def of_scipy(a, b, resamples):
 @settings(deadline=None, max_examples=50)
 @given(runs, runs)
 def test_few_runs_are_enumerated(a, b):
-    found = permutation(a, b, np.random.default_rng(1))
-    differences = [abs(np.mean(one) - np.mean(other)) for one, other in splits([*a, *b], len(a))]
-    assert found.exact
-    assert found.assignments == len(differences)
-    assert found.p == pytest.approx(np.mean(np.array(differences) >= abs(np.mean(a) - np.mean(b)) - 1e-10))
+    result = permutation(a, b, np.random.default_rng(1))
+    differences = [abs(np.mean(first) - np.mean(second)) for first, second in split_in_all_ways([*a, *b], len(a))]
+    assert result.exact
+    assert result.assignments == len(differences)
+    assert result.p == pytest.approx(np.mean(np.array(differences) >= abs(np.mean(a) - np.mean(b)) - 1e-10))
 
 
-def splits(values, size):
-    everything = set(range(len(values)))
-    for chosen in combinations(everything, size):
-        yield [values[i] for i in chosen], [values[i] for i in everything - set(chosen)]
+def split_in_all_ways(values, size):
+    indices = set(range(len(values)))
+    for chosen in combinations(indices, size):
+        yield [values[i] for i in chosen], [values[i] for i in indices - set(chosen)]
 
 
 @pytest.mark.parametrize(("n", "m", "exact"), [(7, 8, True), (3, 60, True), (15, 18, False)])
-def test_p_is_that_of_scipy(n, m, exact):
+def test_p_equals_scipy(n, m, exact):
     rng = np.random.default_rng(6)
     a = rng.normal(70.0, 3.0, n)
     b = rng.normal(68.0, 3.0, m)
-    found = permutation(a, b, np.random.default_rng(1))
-    assert found.exact is exact
-    expected = of_scipy(a, b, np.inf if exact else 9_999)
+    result = permutation(a, b, np.random.default_rng(1))
+    assert result.exact is exact
+    expected = compute_scipy_p(a, b, np.inf if exact else 9_999)
     # scipy doubles the smaller tail, which is the same for groups of equal number only.
-    assert found.p == pytest.approx(expected, abs=0.03)
+    assert result.p == pytest.approx(expected, abs=0.03)
 
 
-def test_more_than_a_thousand_runs_have_none():
+def test_more_than_a_thousand_runs_have_no_permutation_test():
     a, b = np.random.default_rng(5).normal(0.0, 1.0, (2, 501))
     assert permutation(a, b, np.random.default_rng(1)) is None
     assert permutation(a[1:], b[1:], np.random.default_rng(1)) is not None

@@ -13,7 +13,7 @@ from esper_ab.stats.descriptive.sign_flip import sign_flip, smallest_p
 
 
 @given(paired, st.randoms(use_true_random=False))
-def test_sign_flip_knows_no_side_and_no_order(rows, random):
+def test_the_p_does_not_depend_on_sides_or_order(rows, random):
     a, b = columns(rows)
     assert sign_flip(a, b) == sign_flip(b, a)
     random.shuffle(rows)
@@ -36,15 +36,15 @@ def test_sign_flip_equals_plain_enumeration(rows):
     assert result.p >= result.smallest_p
 
 
-def test_sign_flip_stops_at_what_it_can_enumerate():
+def test_sign_flip_has_no_p_beyond_20_pairs():
     a = np.arange(21.0)
     assert sign_flip(a[:20], np.zeros(20)).exact
-    beyond = sign_flip(a, np.zeros(21))
-    assert beyond.p is None
-    assert not beyond.exact
+    too_many = sign_flip(a, np.zeros(21))
+    assert too_many.p is None
+    assert not too_many.exact
 
 
 @pytest.mark.parametrize(("pairs", "p"), [(1, 1.0), (3, 0.25), (4, 0.125), (5, 0.0625), (6, 0.03125), (8, 0.0078125)])
-def test_smallest_p(pairs, p):
+def test_the_smallest_p_is_reached_if_all_signs_agree(pairs, p):
     assert smallest_p(pairs) == p
     assert sign_flip(np.arange(1.0, pairs + 1), np.zeros(pairs)).p == p

@@ -16,42 +16,42 @@ coarse = st.lists(st.tuples(st.integers(0, 4).map(float), st.integers(0, 4).map(
 
 @settings(deadline=None)
 @given(paired)
-def test_without_ties_numbers_are_those_of_scipy(rows):
+def test_without_ties_w_and_p_equal_scipy(rows):
     a, b = columns(rows)
     sizes = np.sort(np.abs(np.subtract(a, b)))
     assume(sizes[0] > 1e-6 and (np.diff(sizes) > 1e-6).all())
     expected = stats.wilcoxon(a, b, method="exact")
-    found = signed_rank(a, b)
-    assert (found.w, found.p) == (expected.statistic, pytest.approx(expected.pvalue, rel=1e-12))
-    assert found.exact
+    result = signed_rank(a, b)
+    assert (result.w, result.p) == (expected.statistic, pytest.approx(expected.pvalue, rel=1e-12))
+    assert result.exact
 
 
 @given(coarse)
-def test_with_ties_and_zeros_p_is_that_of_plain_enumeration(rows):
+def test_with_ties_and_zeros_p_equals_plain_enumeration(rows):
     a, b = columns(rows)
     d = np.subtract(a, b)
     kept = d[d != 0.0]
     ranks = stats.rankdata(np.abs(kept))
     w = min(ranks[kept > 0.0].sum(), ranks[kept < 0.0].sum())
     sums = [ranks[np.array(signs, dtype=bool)].sum() for signs in product((0, 1), repeat=kept.size)]
-    found = signed_rank(a, b)
-    assert (found.w, found.pairs, found.exact) == (w, kept.size, True)
-    assert found.p == pytest.approx(min(1.0, 2.0 * np.mean(np.array(sums) <= w)), rel=1e-12)
+    result = signed_rank(a, b)
+    assert (result.w, result.pairs, result.exact) == (w, kept.size, True)
+    assert result.p == pytest.approx(min(1.0, 2.0 * np.mean(np.array(sums) <= w)), rel=1e-12)
 
 
 @pytest.mark.parametrize("decimals", [1, 12])
 def test_p_of_many_pairs_equals_scipys_normal_approximation(decimals):
     a, b = np.round(np.add(np.random.default_rng(4).normal(0.0, 1.0, (2, 150)), [[0.2], [0.0]]), decimals)
     kept = np.round(a - b, 9)
-    found = signed_rank(a, b)
+    result = signed_rank(a, b)
     expected = stats.wilcoxon(kept[kept != 0.0], method="asymptotic")
-    assert not found.exact
-    assert (found.w, found.p) == (expected.statistic, pytest.approx(expected.pvalue, rel=1e-9))
+    assert not result.exact
+    assert (result.w, result.p) == (expected.statistic, pytest.approx(expected.pvalue, rel=1e-9))
 
 
 def test_differences_that_differ_by_rounding_are_ties():
-    found = signed_rank([0.3, 0.3, 0.7, 0.9], [0.1, 0.5, 0.5, 0.7])
-    assert (found.w, found.pairs) == (2.5, 4)
+    result = signed_rank([0.3, 0.3, 0.7, 0.9], [0.1, 0.5, 0.5, 0.7])
+    assert (result.w, result.pairs) == (2.5, 4)
 
 
 @given(paired)
@@ -62,7 +62,7 @@ def test_the_estimate_is_the_median_of_the_walsh_averages(rows):
     assert signed_rank(a, b).estimate == pytest.approx(np.median(averages), abs=1e-12)
 
 
-def test_walsh_averages_of_more_than_two_thousand_pairs_are_not_taken():
+def test_more_than_two_thousand_pairs_have_no_hodges_lehmann_estimate():
     a, b = np.random.default_rng(5).normal(0.0, 1.0, (2, 2_001))
     assert signed_rank(a, b).estimate is None
     assert signed_rank(a[1:], b[1:]).estimate is not None

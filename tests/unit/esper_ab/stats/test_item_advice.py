@@ -1,0 +1,103 @@
+"""What to buy next: forecasts against new scores, and the cheapest plan against all plans."""
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from esper_ab.stats.item_advice import item_advice
+from esper_ab.stats.item_difference import ItemDifference, item_difference
+from esper_ab.stats.item_scores import shared_items
+
+TODAY = ItemDifference(
+    level="trainings",
+    name="t over runs and items",
+    mean=1.0,
+    se=4.0**0.5,
+    df=50.0,
+    t=0.5,
+    p=0.6,
+    items=200,
+    clusters=200,
+    effective_clusters=200.0,
+    runs_a=10,
+    runs_b=10,
+    v_items=2.0,
+    v_runs=2.5,
+    v_residual=0.5,
+    df_items=199.0,
+    df_runs=18.0,
+)
+
+
+def draw(rng, runs, items, of_runs=0.02, of_items=0.2, of_scores=0.3):
+    """Graded scores of two groups; three standard deviations, the second of each item's difference."""
+    shape = (2, runs, items)
+    y = rng.normal(0.0, of_runs, (2, runs, 1)) + rng.normal(0.0, of_items / 2**0.5, (2, 1, items))
+    return shared_items(*(y + rng.normal(0.0, of_scores, shape)), paired=False)
+
+
+def width(found):
+    low, high = found.interval(0.05)
+    return (high - low) / 2
+
+
+@pytest.mark.parametrize("level", ["checkpoints", "trainings"])
+def test_the_forecast_width_is_that_of_new_scores(level):
+    """The median over a hundred plans with the advised numbers."""
+    rng = np.random.default_rng(1)
+    sizes = {}
+    for _ in range(60):
+        now = item_difference(draw(rng, 12, 150), level)
+        advice = item_advice(now, 0.05, factor=0.7, run_cost=100.0)
+        assert advice.goal == pytest.approx(0.7 * width(now))
+        plans = {"items": (12, advice.items_needed)}
+        if level == "trainings":
+            plans["both"] = (advice.cheapest.runs, advice.cheapest.items)
+        for name, (runs, items) in plans.items():
+            if items is not None and items < 5_000:
+                reached = width(item_difference(draw(rng, runs, items), level)) / advice.goal
+                sizes.setdefault(name, []).append(reached)
+    for reached in sizes.values():
+        assert len(reached) > 30
+        assert np.median(reached) == pytest.approx(1.0, abs=0.08)
+
+
+def test_four_times_the_items_halve_the_interval_of_checkpoints():
+    found = msgspec.structs.replace(TODAY, level="checkpoints", se=2.0**0.5, df=199.0)
+    advice = item_advice(found, 0.05)
+    assert 785 < advice.items_needed <= 800
+    assert (advice.runs_needed, advice.cheapest) == (None, None)
+
+
+def test_no_number_of_runs_makes_up_for_few_items():
+    advice = item_advice(TODAY, 0.05)
+    assert advice.runs_needed is None  # 1.5 of 4 comes from items alone
+    assert advice.items_needed is None
+    assert item_advice(TODAY, 0.05, factor=0.8).runs_needed == 22
+    assert item_advice(TODAY, 0.05, factor=0.8).items_needed < 1_000
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.floats(1.0, 5_000.0), st.floats(0.4, 0.9), st.floats(0.1, 3.0), st.floats(0.1, 3.0), st.floats(0.0, 0.1))
+def test_no_plan_is_cheaper(run_cost, factor, v_runs, v_items, v_residual):
+    se = (v_runs + v_items - v_residual) ** 0.5
+    found = msgspec.structs.replace(TODAY, v_runs=v_runs, v_items=v_items, v_residual=v_residual, se=se)
+    advice = item_advice(found, 0.05, factor=factor, run_cost=run_cost)
+    alone = [(advice.runs_needed, 200), (10, advice.items_needed)]
+    costs = [2 * runs * (run_cost + items) for runs, items in alone if runs is not None and items is not None]
+    assert all(advice.cheapest.cost <= cost * (1 + 1e-12) for cost in costs)
+    assert advice.cheapest.cost == 2 * advice.cheapest.runs * (run_cost + advice.cheapest.items)
+
+
+def test_dear_runs_are_replaced_by_items_and_cheap_ones_are_not():
+    cheap = item_advice(TODAY, 0.05, run_cost=1.0).cheapest
+    dear = item_advice(TODAY, 0.05, run_cost=1e5).cheapest
+    assert cheap.runs > 1.4 * dear.runs
+    assert cheap.items < dear.items / 1.4
+
+
+def test_no_advice_without_a_test():
+    constant = item_difference(shared_items(np.ones((6, 20)), np.zeros((6, 20)), paired=False), "trainings")
+    assert item_advice(constant, 0.05) is None
