@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 NAME = "a CSV file"
 MOST_COLUMNS = 1000
 _LONGEST_MARGIN = 4096  # characters in which JSON begins
-_SEPARATORS = (",", ";", "\t")
+SEPARATORS = (",", ";", "\t")
 _SAMPLE_ROWS = 20  # from which the separator is found
 _ROWS_AT_ONCE = 500  # turned into columns: as many as stay in the processor's cache
 _MOST_DIFFERENT = 0.5  # of the cells of a column; with more, equal ones are not worth finding
@@ -70,7 +70,7 @@ def _separator(lines: TextIO) -> str:
     sample = list(islice(lines, _SAMPLE_ROWS))
     best = ","
     most = 1
-    for separator in _SEPARATORS:
+    for separator in SEPARATORS:
         try:
             widths = {len(cells) for cells in csv.reader(sample, delimiter=separator) if cells}
         except csv.Error:
