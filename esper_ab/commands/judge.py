@@ -78,24 +78,24 @@ def command(
     if groups:
         wide = tuple(name.strip() for name in groups.split(","))
     table = TableShape(columns_of(columns), wide)
-    shown = {name: options.pop(name) for name in ("figure", "json", "verbose")}
+    output = {name: options.pop(name) for name in ("figure", "json", "verbose")}
     if len(words) == 1:
         if requirements:
             raise UsageError("--fail-unless needs a plan, because results without a plan are exploratory")
         explored = _explore(Path(words[0]), table, options)
-        click.echo(printed(explored, **shown), nl=False)
+        click.echo(printed(explored, **output), nl=False)
         return status_of(explored.comparisons)
     _refuse_tables(words)
-    told = [name for name in _RULE if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
-    if told:
-        raise UsageError(f"--{told[0]} is only for a CSV file without a plan; a plan already contains this setting")
+    given = [name for name in _RULE if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
+    if given:
+        raise UsageError(f"--{given[0]} is only for a CSV file without a plan; a plan already contains this setting")
     plan = read_plan(Path(words[0]))
     asked = [parse_requirement(text, plan.groups, plan.design.comparisons) for text in requirements]
-    found = judged(plan, _read(words[1:], table, plan.scales), read_by_task(options["scores"]))
-    click.echo(printed(found, **shown), nl=False)
-    for note in require(asked, found.comparisons):
+    verdicts = judged(plan, _read(words[1:], table, plan.scales), read_by_task(options["scores"]))
+    click.echo(printed(verdicts, **output), nl=False)
+    for note in require(asked, verdicts.comparisons):
         click.echo(typeable(f"note: {visible_line(note)}"), err=True)
-    return status_of(found.comparisons)
+    return status_of(verdicts.comparisons)
 
 
 def _refuse_tables(words: Sequence[str]) -> None:

@@ -53,4 +53,4 @@ def read_file(file: Path, *, items: bool = False) -> list[SourceTable]:
 def _formats() -> tuple[Format, ...]:
     """Return all formats, the general ones last."""
     known: list[Format] = [entry(__name__, name, "FORMAT") for name in names(__name__)]
-    return tuple(sorted(known, key=lambda one: one.general))
+    return tuple(sorted(known, key=lambda known_format: known_format.general))

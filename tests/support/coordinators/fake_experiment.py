@@ -1,9 +1,9 @@
-"""A coordinator in a process of its own, with worker processes that have no torch: something to kill.
+"""A coordinator process with worker processes that do not import torch, for tests that kill them.
 
     python -m support.coordinators.fake_experiment RUN_DIR EPISODES [--live]
     python -m support.coordinators.fake_experiment RUN_DIR resume
 
---live: as `launch`, with what outlives the terminal.
+--live: with the live view; the experiment outlives the terminal, as under `launch`.
 """
 
 import sys
@@ -23,14 +23,14 @@ from support.plans import fake_plans
 
 @click.command()
 @click.argument("experiment_dir", type=click.Path(path_type=Path))
-@click.argument("what")
+@click.argument("episodes_or_resume")
 @click.option("--live", is_flag=True)
-def command(experiment_dir: Path, what: str, live: bool) -> None:
+def command(experiment_dir: Path, episodes_or_resume: str, live: bool) -> None:
     launcher = LocalLauncher("support.workers.fake_worker:main")
-    if what == "resume":
+    if episodes_or_resume == "resume":
         experiment_run.resume(experiment_dir, launcher, ())
         return
-    plan = fake_plans.plan(episodes=int(what))
+    plan = fake_plans.plan(episodes=int(episodes_or_resume))
     experiment_dir.mkdir(exist_ok=True)
     if not live:
         experiment_run.run(plan, experiment_dir, launcher, ())
