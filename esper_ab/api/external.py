@@ -154,8 +154,8 @@ def explored(observations: Observations, asked: Asked) -> OutcomeVerdicts:
     )
     if questions:
         raise Unanswered(observations.source, questions)
-    found = explore(observations, scales, rule, paired=paired, rows=rows)
-    return with_scores(found, scores)
+    answer = explore(observations, scales, rule, paired=paired, rows=rows)
+    return with_scores(answer, scores)
 
 
 def design_comparison(
@@ -237,10 +237,10 @@ def judged(plan: AnalysisPlan, observations: Observations, scores: ByTask) -> Ou
     return with_scores(judge(plan, observations), scores)
 
 
-def with_scores(found: Answer, scores: ByTask) -> OutcomeVerdicts:
-    """Return `found` with the performance profiles that `scores` requests."""
-    ranges = ranges_of([scale.task for scale in found.scales], scores)
-    return OutcomeVerdicts(**vars(with_profiles(found, ranges)))
+def with_scores(answer: Answer, scores: ByTask) -> OutcomeVerdicts:
+    """Return `answer` with the performance profiles that `scores` requests."""
+    ranges = ranges_of([scale.task for scale in answer.scales], scores)
+    return OutcomeVerdicts(**vars(with_profiles(answer, ranges)))
 
 
 @contextmanager
@@ -257,9 +257,9 @@ def _folders(data: Any) -> list[tuple[str, Path]]:
     """Return the task and path of each experiment directory given as `data`; [] if `data` has other outcomes."""
     if isinstance(data, (str, os.PathLike)):
         return [("", Path(data))] if is_experiment(Path(data)) else []
-    if not isinstance(data, Mapping) or not all(isinstance(one, (str, os.PathLike)) for one in data.values()):
+    if not isinstance(data, Mapping) or not all(isinstance(path, (str, os.PathLike)) for path in data.values()):
         return []
-    return [(task, Path(one)) for task, one in data.items()]
+    return [(task, Path(path)) for task, path in data.items()]
 
 
 def _outcomes(data: Any, columns: Mapping[str, str] | None, groups: Sequence[str], asked: Asked) -> Outcomes:
@@ -292,17 +292,17 @@ def _paths(data: Any) -> list[Path]:
 
 
 def _scales(tasks: Sequence[str], asked: Asked) -> tuple[Scale, ...]:
-    told = {key: asked[key] for key in ("margin", "better", "unit", "label", "worst") if key in asked}
-    return scales_of(tasks, **told)
+    options = {key: asked[key] for key in ("margin", "better", "unit", "label", "worst") if key in asked}
+    return scales_of(tasks, **options)
 
 
 def _rule(asked: Asked) -> Rule:
-    told = {key: value for key, value in asked.items() if key in Rule.__struct_fields__}
-    return Rule(**told | {"looks": tuple(asked.get("looks", ()))})
+    options = {key: value for key, value in asked.items() if key in Rule.__struct_fields__}
+    return Rule(**options | {"looks": tuple(asked.get("looks", ()))})
 
 
-def _seeds(told: Any, choose: int) -> tuple[str, ...]:
+def _seeds(seeds: Any, choose: int) -> tuple[str, ...]:
     """Return the names of the seeds as they appear in a table of outcomes; `choose` is added to a number."""
-    if isinstance(plain(told), int):
-        return tuple(map(str, range(choose + told)))
-    return tuple(map(cell_text, typed("seeds", told, tuple[Any, ...])))
+    if isinstance(plain(seeds), int):
+        return tuple(map(str, range(choose + seeds)))
+    return tuple(map(cell_text, typed("seeds", seeds, tuple[Any, ...])))

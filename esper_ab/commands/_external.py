@@ -101,15 +101,15 @@ def columns_of(text: str) -> dict[str, str]:
     """
     if not text:
         return {}
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for part in text.split(","):
         ours, equals, theirs = (piece.strip() for piece in part.partition("="))
         if not (equals and ours and theirs):
             raise UsageError(f"--columns {text}: expected OURS=THEIRS, as in group=algorithm,outcome=return")
-        if ours in found:
+        if ours in names:
             raise UsageError(f"--columns {text}: {ours} is named twice")
-        found[ours] = theirs
-    return found
+        names[ours] = theirs
+    return names
 
 
 def as_in_python(flags: Flags) -> dict[str, Any]:
@@ -135,7 +135,7 @@ def status_of(comparisons: Iterable[Comparison]) -> int:
     return 0
 
 
-def printed(found: OutcomeVerdicts, *, figure: Path | None, json: bool, verbose: bool) -> str:
+def printed(verdicts: OutcomeVerdicts, *, figure: Path | None, json: bool, verbose: bool) -> str:
     """Draw the figure if one is requested, and return the verdicts as JSON, or as text for the screen.
 
     Unless `verbose`, the text is limited to one screen.
@@ -147,7 +147,7 @@ def printed(found: OutcomeVerdicts, *, figure: Path | None, json: bool, verbose:
     if figure is not None:
         from esper_ab.report.figures.external import external_figure, write_figure  # as above
 
-        write_figure(external_figure(found), figure)
+        write_figure(external_figure(verdicts), figure)
     if json:
-        return external_json(found) + "\n"
-    return typeable(render_text(external_report(found), whole=verbose))
+        return external_json(verdicts) + "\n"
+    return typeable(render_text(external_report(verdicts), whole=verbose))

@@ -75,25 +75,25 @@ def command(
     from esper_ab.verdict.requirement import parse_requirement, require
 
     reading = {name: options.pop(name) for name in ("columns", "groups", "runs", "at", "mean_last")}
-    shown = {name: options.pop(name) for name in ("figure", "json", "verbose")}
+    output = {name: options.pop(name) for name in ("figure", "json", "verbose")}
     if not _begins_with_plan(words, margin=options["margin"]):
         if requirements:
             raise UsageError("--fail-unless needs a plan, because results without a plan are exploratory")
         explored = _explore(words, reading, options)
-        click.echo(printed(explored, **shown), nl=False)
+        click.echo(printed(explored, **output), nl=False)
         return status_of(explored.comparisons)
-    told = [name for name in _RULE if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
-    if told:
-        raise UsageError(f"--{told[0]} is only for outcomes without a plan; a plan already contains this setting")
+    given = [name for name in _RULE if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
+    if given:
+        raise UsageError(f"--{given[0]} is only for outcomes without a plan; a plan already contains this setting")
     plan = read_plan(Path(words[0]))
     if len(words) == 1:
         raise UsageError(f"judge {words[0]}: name the outcomes as well, as in `esper-ab judge plan.json results.csv`")
     asked = [parse_requirement(text, plan.groups, plan.design.comparisons) for text in requirements]
-    found = judged(plan, _read(words[1:], reading, plan.scales), read_by_task(options["scores"]))
-    click.echo(printed(found, **shown), nl=False)
-    for note in require(asked, found.comparisons):
+    verdicts = judged(plan, _read(words[1:], reading, plan.scales), read_by_task(options["scores"]))
+    click.echo(printed(verdicts, **output), nl=False)
+    for note in require(asked, verdicts.comparisons):
         click.echo(typeable(f"note: {visible_line(note)}"), err=True)
-    return status_of(found.comparisons)
+    return status_of(verdicts.comparisons)
 
 
 def _begins_with_plan(words: Sequence[str], margin: str | None) -> bool:

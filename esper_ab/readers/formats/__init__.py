@@ -59,4 +59,4 @@ def format_words() -> str:
 def _formats() -> tuple[Format, ...]:
     """Return all formats, the general ones last."""
     known: list[Format] = [entry(__name__, name, "FORMAT") for name in names(__name__)]
-    return tuple(sorted(known, key=lambda one: one.general))
+    return tuple(sorted(known, key=lambda known_format: known_format.general))
