@@ -17,8 +17,8 @@ from esper_ab.readers.cells import NOTHING, cell_text, outcome_of
 from esper_ab.readers.group_columns import check_groups
 from esper_ab.readers.item_layout import ItemLayout, item_layout, many_rows_per_run
 from esper_ab.readers.item_rows import item_table
+from esper_ab.readers.replicate_names import one_name_per_replicate
 from esper_ab.readers.run_states import without_crashed
-from esper_ab.readers.seed_names import one_name_per_seed
 from esper_ab.readers.table_columns import PAIR_COLUMNS, choose_columns, meaning
 from esper_ab.readers.wide_table import long_of
 from esper_ab.verdict.observations import Observation, Observations, is_integer, names_items
@@ -112,7 +112,7 @@ def _of_runs(
     elif "run" in used:
         _check_unique(source, rows, [row.run for row in rows], used["run"])
     if pair_column:
-        rows, notes = one_name_per_seed(rows, pair_column)
+        rows, notes = one_name_per_replicate(rows, pair_column)
         _check_unique(source, rows, [row.replicate for row in rows], used[pair_column])
     return Observations(
         source=source,

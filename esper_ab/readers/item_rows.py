@@ -12,7 +12,7 @@ from esper_ab.readers.item_layout import ItemLayout
 from esper_ab.stats.floats import Floats
 from esper_ab.stats.item_scores import Ints
 from esper_ab.verdict.item_table import ItemTable
-from esper_ab.verdict.observations import seed_key
+from esper_ab.verdict.observations import replicate_key
 
 Where = Callable[[int, str], str]  # the beginning of a message about a row and one of our columns
 ReadName = Callable[[object, str, int], str]  # the name in a cell, from our column and the row
@@ -82,7 +82,7 @@ def _scores(cells: Sequence[object], where: Callable[[int], str]) -> Floats:
 
 def _one_name_per_run(run: Ints, runs: tuple[str, ...]) -> tuple[Ints, tuple[str, ...]]:
     """Return the runs with one spelling of each: 7, 07 and 7.0 are one seed."""
-    keys = [seed_key(name) for name in runs]
+    keys = [replicate_key(name) for name in runs]
     if len(set(keys)) == len(keys):
         return run, runs
     names = dict.fromkeys(keys)
