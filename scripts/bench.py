@@ -27,22 +27,22 @@ DOCS = ROOT / "docs" / "evidence" / "benchmarks"
 PARTS = ("hosts", "coordination", "fleet", "startup", "records", "ppo")
 
 
-def _arguments(words: list[str]) -> argparse.Namespace:
+def _arguments(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("part", choices=[*PARTS, "gpu", "tables", "all"])
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--quick", action="store_true", help="3 repeats; results are written only with --out")
     parser.add_argument("--sb3", default="", metavar="PYTHON", help="interpreter with stable-baselines3 installed")
     parser.add_argument("--out", type=Path, help="folder for the records (default docs/evidence/benchmarks)")
-    return parser.parse_args(words)
+    return parser.parse_args(arguments)
 
 
-def measure(part: str, about: dict[str, Any], options: argparse.Namespace, words: list[str]) -> None:
+def measure(part: str, machine: dict[str, Any], options: argparse.Namespace, arguments: list[str]) -> None:
     """Run a part; write its record and, if it has one, its page."""
     module = importlib.import_module(f"benchmarks.{part}")
-    others = {"sb3": options.sb3} if part == "ppo" else {}
-    found = module.measure(3 if options.quick else options.repeats, **others)
-    record = {"machine": about, "command": " ".join(["scripts/bench", *words]), **found}
+    options_of_part = {"sb3": options.sb3} if part == "ppo" else {}
+    measured = module.measure(3 if options.quick else options.repeats, **options_of_part)
+    record = {"machine": machine, "command": " ".join(["scripts/bench", *arguments]), **measured}
     if options.quick and options.out is None:
         print(page(part, module, record) if hasattr(module, "render") else json.dumps(record, indent=1))
         return
@@ -56,27 +56,28 @@ def measure(part: str, about: dict[str, Any], options: argparse.Namespace, words
 
 def page(part: str, module: ModuleType, record: dict[str, Any]) -> str:
     """Return the page: title, machine and the module's tables."""
-    about = record["machine"]
-    where = (
-        f"Written by `scripts/bench {part}`. {about['processor']} (family {about['family']}, model {about['model']}), "
-        f"{about['cores']} cores, torch {about['torch']}. Load average at the start {about['load_average']:.1f}."
+    machine = record["machine"]
+    description = (
+        f"Written by `scripts/bench {part}`. {machine['processor']} (family {machine['family']}, "
+        f"model {machine['model']}), {machine['cores']} cores, torch {machine['torch']}. "
+        f"Load average at the start {machine['load_average']:.1f}."
     )
     title = (module.__doc__ or part).splitlines()[0].rstrip(".")
-    return "\n".join([f"# {title}", "", where, "", *module.render(record)]) + "\n"
+    return "\n".join([f"# {title}", "", description, "", *module.render(record)]) + "\n"
 
 
-def every_part(words: list[str]) -> None:
+def every_part(arguments: list[str]) -> None:
     """Run all parts one after another; stop at the first failure."""
-    rest = [word for word in words if word != "all"]
+    rest = [word for word in arguments if word != "all"]
     for part in PARTS:
         subprocess.run([sys.executable, __file__, part, *rest], check=True)
 
 
-def main(words: list[str]) -> None:
+def main(arguments: list[str]) -> None:
     """Run one part and write its record and table."""
-    options = _arguments(words)
+    options = _arguments(arguments)
     if options.part == "all":
-        every_part(words)
+        every_part(arguments)
         return
     if options.part == "tables":
         from benchmarks import pages  # with the packages whose rates it fits
@@ -90,7 +91,7 @@ def main(words: list[str]) -> None:
 
     torch.set_num_threads(1)
     keep_freed_memory()  # as a worker does; the loop gets it for nothing
-    measure(options.part, machine.describe(), options, words)
+    measure(options.part, machine.describe(), options, arguments)
 
 
 if __name__ == "__main__":

@@ -41,15 +41,15 @@ PLANS = {
 }
 STRICTER = 100.0  # the bound after 10 of 20 pairs is divided by this in one row
 TASKS = (1, 2, 4, 8)
-SHOWN = 1_000  # false claims of which the sentence is counted
+COUNTED_CLAIMS = 1_000  # false claims of which the sentence is counted
 
 
 def write() -> None:
     """Write all tables between the marks of the page."""
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    after = rest.partition(END)[2]
-    tables = "\n".join([*_looks(), *_tasks(), *_beside(), *_bimodal()])
-    PAGE.write_text(f"{before}{BEGIN}{tables}\n{END}{after}", encoding="utf-8")
+    head, _, old_section = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    tail = old_section.partition(END)[2]
+    tables = "\n".join([*_looks(), *_tasks(), *_true_effects(), *_bimodal()])
+    PAGE.write_text(f"{head}{BEGIN}{tables}\n{END}{tail}", encoding="utf-8")
 
 
 def _drawn(law: Law, pairs: int, number: int) -> Floats:
@@ -73,7 +73,7 @@ def _looks() -> Iterable[str]:
         "**Looks between groups of unequal shape**: false claims, all means equal, by the law of the differences, and "
         "the price: power and mean pairs at a difference of one SD of a run, by the correlation within pairs. The row "
         f'"stricter" divides the bound after 10 pairs by {STRICTER:.0f}.',
-        before="",
+        separator="",
     )
     yield from _head(["pairs", "looks", *names, "power, 0", "pairs, 0", "power, 0.5", "pairs, 0.5"])
     rows = [*((name, looks, 1.0) for name, looks in PLANS.items()), ("20 stricter", (10, 14, 20), STRICTER)]
@@ -83,9 +83,11 @@ def _looks() -> Iterable[str]:
     for name, looks, stricter in rows:
         rule = Rule(looks, paths=PATHS)
         false = [100 * _claims(t, rule, stricter=stricter)[0].any(0).mean() for t in drawn]
-        both = [_claims(t, rule, stricter=stricter) for t in price]
-        cost = [one for claims, used in both for one in (100 * claims.any(0).mean(), used.mean())]
-        yield _row([name, ", ".join(map(str, looks)), *(f"{one:.1f}" for one in (*false, *cost))])
+        claims_and_used = [_claims(t, rule, stricter=stricter) for t in price]
+        cost = [
+            percentage for claims, used in claims_and_used for percentage in (100 * claims.any(0).mean(), used.mean())
+        ]
+        yield _row([name, ", ".join(map(str, looks)), *(f"{percentage:.1f}" for percentage in (*false, *cost))])
 
 
 def _tasks() -> Iterable[str]:
@@ -104,12 +106,12 @@ def _tasks() -> Iterable[str]:
                 share = ALPHA / (count + 1 if count > 1 else 1)
                 d = np.stack([LAWS[name](rng, (EXPERIMENTS // 2, looks[-1])) for _ in range(count)])
                 whole = [*d, d.mean(0)] if count > 1 else d
-                any_ = np.any([_claims(t_values(one), rule, share)[0].any(0) for one in whole], axis=0)
-                rates.append(f"{100 * any_.mean():.1f}")
+                any_claim = np.any([_claims(t_values(values), rule, share)[0].any(0) for values in whole], axis=0)
+                rates.append(f"{100 * any_claim.mean():.1f}")
             yield _row([name, str(looks[-1]), *rates])
 
 
-def _beside() -> Iterable[str]:
+def _true_effects() -> Iterable[str]:
     yield _paragraph(
         "**What stands beside a claim**: the true rate of false claims; of those in favour of the skewed or "
         "collapsing group, the share beside which an error rate of 8 % or more is said, and the median of what is said "
@@ -121,30 +123,30 @@ def _beside() -> Iterable[str]:
     true = {"normal": lambda z: z, "lognormal": np.exp, "learns or not": lambda z: 10.0 * (z > 0) + 0.3 * z}
     for number, (name, law) in enumerate(LAWS.items()):
         for looks in ((10,), (14, 20)):
-            yield _row([name, str(looks[-1]), *_said(_drawn(law, looks[-1], number), looks)])
-    for name, of in true.items():
+            yield _row([name, str(looks[-1]), *_rates_of_sentences(_drawn(law, looks[-1], number), looks)])
+    for name, effects in true.items():
         for looks in ((10,), (14, 20)):
             z = np.random.default_rng([RNG_SEED, 3]).standard_normal((2, EXPERIMENTS, looks[-1]))
-            d = of(z[0]) - of(z[1])
-            yield _row([f"{name}, true", str(looks[-1]), "–", *_said(d + d.std(), looks)[1:]])
+            d = effects(z[0]) - effects(z[1])
+            yield _row([f"{name}, true", str(looks[-1]), "–", *_rates_of_sentences(d + d.std(), looks)[1:]])
 
 
-def _said(d: Floats, looks: Sequence[int]) -> list[str]:
+def _rates_of_sentences(d: Floats, looks: Sequence[int]) -> list[str]:
     rule = Rule(tuple(looks), paths=PATHS)
     t = t_values(d)
     claims, used = _claims(t, rule)
-    up = claims.any(0) & (t[used - 1, np.arange(len(d))] > 0.0)
+    claimed_better = claims.any(0) & (t[used - 1, np.arange(len(d))] > 0.0)
     plan = LookPlan(looks="one look" if len(looks) == 1 else "several looks", first=looks[0], comparisons=1)
-    told = []
-    for which in np.flatnonzero(up)[:SHOWN]:
-        one = d[which, : used[which]]
-        tail = far_tail(one)
+    rates = []
+    for which in np.flatnonzero(claimed_better)[:COUNTED_CLAIMS]:
+        differences = d[which, : used[which]]
+        tail = far_tail(differences)
         threatens = tail is not None and tail.least_mean <= 0.0
-        rate = rate_of_tail(tail, plan) if tail and threatens else rate_of_skewness(one, plan)
-        told.append(rate or 0.0)
-    said = [rate for rate in told if rate >= SAID_FROM]
-    median = f"{100 * float(np.median(said)):.0f}" if said else "–"
-    return [f"{100 * claims.any(0).mean():.1f}", f"{100 * len(said) / len(told):.0f}", median]
+        rate = rate_of_tail(tail, plan) if tail and threatens else rate_of_skewness(differences, plan)
+        rates.append(rate or 0.0)
+    stated = [rate for rate in rates if rate >= SAID_FROM]
+    median = f"{100 * float(np.median(stated)):.0f}" if stated else "–"
+    return [f"{100 * claims.any(0).mean():.1f}", f"{100 * len(stated) / len(rates):.0f}", median]
 
 
 def _bimodal() -> Iterable[str]:
@@ -159,13 +161,13 @@ def _bimodal() -> Iterable[str]:
         rng = np.random.default_rng([RNG_SEED, 4, pairs])
         cells = []
         for opposite in (1.0, 0.95, 0.5):
-            first = rng.random((EXPERIMENTS, pairs)) < 0.5
-            other = np.where(rng.random(first.shape) < opposite, ~first, first)
-            d = 80.0 * (first * 1.0 - other) + rng.standard_normal(first.shape)
-            cells += [f"{100 * one:.1f}" for one in _with_signs(d)]
+            first_signs = rng.random((EXPERIMENTS, pairs)) < 0.5
+            second_signs = np.where(rng.random(first_signs.shape) < opposite, ~first_signs, first_signs)
+            d = 80.0 * (first_signs * 1.0 - second_signs) + rng.standard_normal(first_signs.shape)
+            cells += [f"{100 * percentage:.1f}" for percentage in _with_signs(d)]
         for effect in (1.0, 2.0):
-            alone, both = _with_signs(effect + rng.standard_normal((EXPERIMENTS, pairs)))
-            cells.append(f"{100 * both:.0f} ({100 * alone:.0f})")
+            without_sign_test, with_sign_test = _with_signs(effect + rng.standard_normal((EXPERIMENTS, pairs)))
+            cells.append(f"{100 * with_sign_test:.0f} ({100 * without_sign_test:.0f})")
         yield _row([str(pairs), *cells])
 
 
@@ -173,13 +175,13 @@ def _with_signs(d: Floats) -> tuple[float, float]:
     """Return the share of experiments d [experiments, pairs] that the t claims, and that the rule claims."""
     pairs = d.shape[1]
     claims = np.abs(t_values(d)[-1]) >= stats.t.isf(ALPHA / 2, pairs - 1)
-    same = np.abs(d - np.median(d, 1)[:, None]) < 1e-9
-    claims &= ~same.all(1)
+    is_median = np.abs(d - np.median(d, 1)[:, None]) < 1e-9
+    claims &= ~is_median.all(1)
     return float(claims.mean()), float(signed(claims, d, None, np.array(ALPHA)).mean())
 
 
-def _paragraph(text: str, before: str = "\n") -> str:
-    return f"{before}{textwrap.fill(text, 120)}\n"
+def _paragraph(text: str, separator: str = "\n") -> str:
+    return f"{separator}{textwrap.fill(text, 120)}\n"
 
 
 def _head(cells: Sequence[str]) -> list[str]:

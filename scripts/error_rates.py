@@ -36,7 +36,7 @@ NORMAL, FALSE = 0.8, 0.99  # quantiles: of the skewness of normal differences, o
 EXPERIMENTS = 20_000
 PATHS = 200_000
 RNG_SEED = 58
-MOST = round(1.4 * PAIRS[-1])
+MOST_PAIRS = round(1.4 * PAIRS[-1])
 
 Law = Callable[[np.random.Generator, tuple[int, int]], Floats]
 
@@ -56,9 +56,9 @@ def collapsing(share: float, depth: float) -> Law:
 
 def rules() -> list[Rule]:
     """Return the rules by which the table is indexed: one look, several looks, and a look after every pair."""
-    one = [Rule((pairs,), paths=PATHS) for pairs in PAIRS]
+    single_looks = [Rule((pairs,), paths=PATHS) for pairs in PAIRS]
     several = [Rule((pairs, round(1.4 * pairs)), paths=PATHS) for pairs in PAIRS]
-    return [*one, *several, anytime(40)]
+    return [*single_looks, *several, anytime(40)]
 
 
 def t_values(d: Floats) -> Floats:
@@ -79,8 +79,8 @@ def crossings(t: Floats, rule: Rule, comparisons: int) -> Floats:
 
 def error(t: Floats, rule: Rule, comparisons: int) -> float:
     """Return the share of experiments, in percent, that falsely claim any of as many independent differences."""
-    alone = (crossings(t, rule, comparisons) != 0.0).any(axis=0).mean()
-    return float(100.0 * (1.0 - (1.0 - alone) ** comparisons))
+    single_rate = (crossings(t, rule, comparisons) != 0.0).any(axis=0).mean()
+    return float(100.0 * (1.0 - (1.0 - single_rate) ** comparisons))
 
 
 def skewness_against(d: Floats) -> Floats:
@@ -117,17 +117,17 @@ def samples() -> tuple[list[list[float]], list[float], list[float]]:
 
 def rates(laws: dict[tuple[float, ...], Law]) -> dict[tuple[float, ...], list[list[float]]]:
     """Return by law the error rates [rules, comparisons] in percent."""
-    found = {}
+    rate_by_shape = {}
     for number, (key, law) in enumerate(laws.items()):
-        t = t_values(law(np.random.default_rng([RNG_SEED, number]), (EXPERIMENTS, MOST)))
-        found[key] = [[round(error(t, rule, count), 1) for count in COMPARISONS] for rule in rules()]
-    return found
+        t = t_values(law(np.random.default_rng([RNG_SEED, number]), (EXPERIMENTS, MOST_PAIRS)))
+        rate_by_shape[key] = [[round(error(t, rule, count), 1) for count in COMPARISONS] for rule in rules()]
+    return rate_by_shape
 
 
 def write_table() -> None:
     """Write the module of rates."""
     medians, usual, largest = samples()
-    of_skew = rates({(one,): skewed(one) for one in SKEWNESS})
+    of_skew = rates({(skewness,): skewed(skewness) for skewness in SKEWNESS})
     of_collapse = rates({(share, depth): collapsing(share, depth) for share in SHARES for depth in DEPTHS})
     plans = range(len(rules()))
     skew = [[[of_skew[(law,)][plan][m] for law in SKEWNESS] for m in range(len(COMPARISONS))] for plan in plans]
@@ -170,8 +170,8 @@ COLLAPSES = {_lines(collapse)}
 
 def _lines(values: list[object]) -> str:
     """Write nested lists as tuples, each entry of the outermost list on lines of its own."""
-    each = (f"{_tuples(one)}," for one in values)
-    wide = [textwrap.fill(one, 118, initial_indent="    ", subsequent_indent="     ") for one in each]
+    rows = (f"{_tuples(row)}," for row in values)
+    wide = [textwrap.fill(row, 118, initial_indent="    ", subsequent_indent="     ") for row in rows]
     return "(\n" + "\n".join(wide) + "\n)"
 
 

@@ -37,9 +37,9 @@ def main() -> int:
     parser.add_argument("--frames", type=int, default=1_000_000, metavar="N", help="frames for the decoder")
     parser.add_argument("--on-the-wire", type=int, default=10_000, metavar="N", help="frames per running coordinator")
     parser.add_argument("--rng-seed", type=int, default=0, metavar="N")
-    asked = parser.parse_args()
-    decode_many(random.Random(asked.rng_seed), asked.frames)
-    return 0 if attack_many(random.Random(asked.rng_seed + 1), asked.on_the_wire) else 1
+    options = parser.parse_args()
+    decode_many(random.Random(options.rng_seed), options.frames)
+    return 0 if attack_many(random.Random(options.rng_seed + 1), options.on_the_wire) else 1
 
 
 def decode_many(rng: random.Random, count: int) -> None:
@@ -47,21 +47,21 @@ def decode_many(rng: random.Random, count: int) -> None:
     outcomes: Counter[str] = Counter()
     seconds = 0.0
     longest = 0.0
-    done = 0
-    before = 0
-    while done < count:
-        frames = list(hostile_peers.frames(rng, min(_BATCH, count - done)))
+    decoded = 0
+    peak_before = 0
+    while decoded < count:
+        frames = list(hostile_peers.frames(rng, min(_BATCH, count - decoded)))
         for frame in frames:
             began = time.perf_counter()
             outcomes[outcome(frame)] += 1
             took = time.perf_counter() - began
             seconds = seconds + took
             longest = max(longest, took)
-        done += len(frames)
-        if not before and done >= _WARM * count:
-            before = peak_bytes()
-    grown = (peak_bytes() - before) / 1e6
-    print(f"{done:,} frames decoded, {done / seconds:,.0f} a second, the longest took {1000 * longest:.0f} ms")
+        decoded += len(frames)
+        if not peak_before and decoded >= _WARM * count:
+            peak_before = peak_bytes()
+    grown = (peak_bytes() - peak_before) / 1e6
+    print(f"{decoded:,} frames decoded, {decoded / seconds:,.0f} a second, the longest took {1000 * longest:.0f} ms")
     print(f"  refused {outcomes['refused']:,}, accepted {outcomes['accepted']:,}; peak memory grew by {grown:.1f} MB")
 
 
@@ -87,19 +87,19 @@ def attack_many(rng: random.Random, count: int) -> bool:
         "a worker over TCP": hostile_peers.rubbish_first(frames, "tcp"),
         "a stranger over ipc": hostile_peers.HostileFirst(in_background(frames)),
     }
-    same = True
-    for who, launcher in attacks.items():
+    all_equal = True
+    for name, launcher in attacks.items():
         began = time.perf_counter()
         history = carry_out(launcher)
         took = time.perf_counter() - began
         equal = result_hash(history) == result_hash(calm)
-        same = same and equal
+        all_equal = all_equal and equal
         entries = [entry for entry in history.incidents if entry.category == "bad_message"]
         print(
-            f"{len(frames):,} frames from {who}: {took:.1f} s, records {'the same' if equal else 'OTHERS'}, "
+            f"{len(frames):,} frames from {name}: {took:.1f} s, records {'the same' if equal else 'OTHERS'}, "
             f"{len(entries)} incidents, the last: {entries[-1].detail}"
         )
-    return same
+    return all_equal
 
 
 def in_background(frames: list[bytes]) -> Callable[[WorkerOrder], None]:

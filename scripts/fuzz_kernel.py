@@ -27,24 +27,28 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, metavar="S", help="time per mode, instead of a number of cases")
     parser.add_argument("--first", type=int, default=0, metavar="N", help="number of the first case")
     parser.add_argument("--kernel", choices=usable, default=usable[0])
-    asked = parser.parse_args()
+    options = parser.parse_args()
     torch.set_num_threads(1)
-    return max(fuzz(mode, asked) for mode in asked.modes)
+    return max(fuzz(mode, options) for mode in options.modes)
 
 
-def fuzz(mode: str, asked: argparse.Namespace) -> int:
+def fuzz(mode: str, options: argparse.Namespace) -> int:
     """Run all cases of a mode; return 1 if one is unexplained."""
     counts = dict.fromkeys(kernel_cases.KINDS, 0)
     began = time.monotonic()
-    for number in itertools.count(asked.first):
-        if number - asked.first >= asked.cases if asked.seconds is None else time.monotonic() - began > asked.seconds:
+    for number in itertools.count(options.first):
+        if (
+            number - options.first >= options.cases
+            if options.seconds is None
+            else time.monotonic() - began > options.seconds
+        ):
             break
-        for found in kernel_cases.compared(kernel_cases.drawn(mode, number), asked.kernel):
-            counts[found.kind] += 1
-            if found.kind != "near":
-                print(f"{mode} {number}: {found}", flush=True)
-    said = ", ".join(f"{count} {kind}" for kind, count in counts.items())
-    print(f"{mode}: networks of {number - asked.first} cases by {asked.kernel}: {said}", flush=True)
+        for comparison in kernel_cases.compared(kernel_cases.drawn(mode, number), options.kernel):
+            counts[comparison.kind] += 1
+            if comparison.kind != "near":
+                print(f"{mode} {number}: {comparison}", flush=True)
+    summary = ", ".join(f"{count} {kind}" for kind, count in counts.items())
+    print(f"{mode}: networks of {number - options.first} cases by {options.kernel}: {summary}", flush=True)
     return min(1, counts["UNEXPLAINED"])
 
 

@@ -62,11 +62,11 @@ _LAUNCHER = InlineLauncher("support.workers.fake_worker:main_in_thread")
 # --- by the command line -------------------------------------------------------------------------------------------
 
 
-def _command(*words: str, statuses: tuple[int, ...] = (0,)) -> int:
+def _command(*arguments: str, statuses: tuple[int, ...] = (0,)) -> int:
     """Run a command; return its exit status, which must be one of `statuses`."""
-    ended = esper_ab(*words)
+    ended = esper_ab(*arguments)
     if ended.returncode not in statuses:
-        raise SystemExit(f"{' '.join(words)}: exit status {ended.returncode}\n{ended.stdout}{ended.stderr}")
+        raise SystemExit(f"{' '.join(arguments)}: exit status {ended.returncode}\n{ended.stdout}{ended.stderr}")
     return ended.returncode
 
 
@@ -79,13 +79,13 @@ def _launched(*flags: str, statuses: tuple[int, ...] = (0,), joint: bool = False
     return make
 
 
-def _growth(groups: str, *flags: str, seeds: int = 6, **more: Any) -> Make:
-    return _launched("--groups", groups, "--seeds", str(seeds), *_TINY, *(flags or ()), *_ONE_CORE, **more)
+def _growth(groups: str, *flags: str, seeds: int = 6, **settings: Any) -> Make:
+    return _launched("--groups", groups, "--seeds", str(seeds), *_TINY, *(flags or ()), *_ONE_CORE, **settings)
 
 
-def _trained(*flags: str, seeds: int = 8, **more: Any) -> Make:
+def _trained(*flags: str, seeds: int = 8, **settings: Any) -> Make:
     groups = () if "--groups" in flags else ("--groups", "a,b")
-    return _launched(*_TRAINER, *groups, "--seeds", str(seeds), *flags, *_ONE_CORE, **more)
+    return _launched(*_TRAINER, *groups, "--seeds", str(seeds), *flags, *_ONE_CORE, **settings)
 
 
 def _audited() -> dict[str, Any]:
@@ -139,8 +139,8 @@ def _killed() -> dict[str, Any]:
 def _begun() -> dict[str, Any]:
     """Make a joint experiment with one part never begun and another in progress."""
     _trained("--group", "a:trainer.shift=4", "--grid", "trainer.sd=0.5,2,4", joint=True)()
-    first, second, _ = sorted(path.parent for path in _FOLDER.glob(f"*/{JOURNAL_NAME}"))
-    shutil.rmtree(first)
+    first_folder, second, _ = sorted(path.parent for path in _FOLDER.glob(f"*/{JOURNAL_NAME}"))
+    shutil.rmtree(first_folder)
     lines = (second / JOURNAL_NAME).read_bytes().splitlines(keepends=True)
     (second / JOURNAL_NAME).write_bytes(b"".join(lines[: len(lines) // 2]))
     return golden_experiments.joint_golden(_FOLDER)
@@ -163,22 +163,22 @@ def _judged_directory() -> dict[str, Any]:
 @contextmanager
 def _drawing(means: Mapping[str, float], sd: float, drift: float, faults: str) -> Iterator[None]:
     """Make workers report means + shared noise + own noise + drift x replicate (first group), and fail as planned."""
-    first = next(iter(means))
+    first_group = next(iter(means))
 
     def drawn(spec: Any, episode: int, env: int) -> float:
         path = run_path(spec.rng_seed, spec.ref.replicate, spec.rng_label) / "fake" / episode / env
         shared = random.Random(path.key()).gauss(0.0, 3.0)
-        own = random.Random(f"{path.key()} {spec.ref.group_id[0]}").gauss(0.0, sd) if sd else 0.0
-        moved = drift * spec.ref.replicate if spec.ref.group_id == first else 0.0
-        return 50.0 + means[spec.ref.group_id] + shared + own + moved
+        noise = random.Random(f"{path.key()} {spec.ref.group_id[0]}").gauss(0.0, sd) if sd else 0.0
+        moved = drift * spec.ref.replicate if spec.ref.group_id == first_group else 0.0
+        return 50.0 + means[spec.ref.group_id] + shared + noise + moved
 
-    kept = fake_worker.accuracy
+    original_accuracy = fake_worker.accuracy
     fake_worker.accuracy = drawn
     os.environ[fake_worker.FAULT_VARIABLE] = faults
     try:
         yield
     finally:
-        fake_worker.accuracy = kept
+        fake_worker.accuracy = original_accuracy
         del os.environ[fake_worker.FAULT_VARIABLE]
 
 

@@ -23,7 +23,9 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-HERE = Path(tempfile.gettempdir()).resolve() / "esper_ab_goldens"  # always the same: records name a user's reward by it
+FOLDER = (
+    Path(tempfile.gettempdir()).resolve() / "esper_ab_goldens"
+)  # always the same: records name a user's reward by it
 sys.path.insert(0, str(ROOT / "tests"))
 
 import golden_runs  # noqa: E402
@@ -35,46 +37,48 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="store the results")
     parser.add_argument("--only", nargs="+", default=[""], metavar="NAME", help="goldens whose names start with NAME")
     parser.add_argument("--without-records", action="store_true", help="do not compare digests of records")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     names = sorted({*golden_runs.GOLDENS, *golden_json.names()})
-    chosen = [name for name in names if name.startswith(tuple(asked.only))]
+    chosen = [name for name in names if name.startswith(tuple(options.only))]
     differ = 0
     for name in chosen:
         began = time.perf_counter()
         path = golden_json.FOLDER / f"{name}.json"
         stored = golden_json.stored(name) if path.is_file() else {}
-        made = _made(name) if name in golden_runs.GOLDENS else golden_experiments.rejudged(stored)
-        if asked.write:
+        present = _golden_made(name) if name in golden_runs.GOLDENS else golden_experiments.rejudged(stored)
+        if options.write:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(golden_json.encoded(made), encoding="utf-8")
-        found = list(golden_json.differences(*(_compared(one, asked.without_records) for one in (stored, made))))
-        differ += bool(found)
-        said = "the same" if not found else "DIFFERS" if stored else "not stored yet"
-        print(f"{name}: {time.perf_counter() - began:.1f} s, {said}", flush=True)
-        for line in found if stored else ():
+            path.write_text(golden_json.encoded(present), encoding="utf-8")
+        differing = list(
+            golden_json.differences(*(_compared(golden, options.without_records) for golden in (stored, present)))
+        )
+        differ += bool(differing)
+        outcome = "the same" if not differing else "DIFFERS" if stored else "not stored yet"
+        print(f"{name}: {time.perf_counter() - began:.1f} s, {outcome}", flush=True)
+        for line in differing if stored else ():
             print(f"    {line}")
     print(f"{len(chosen)} goldens, {differ} of them differ")
-    return 1 if differ and not asked.write else 0
+    return 1 if differ and not options.write else 0
 
 
-def _made(name: str) -> dict[str, Any]:
-    shutil.rmtree(HERE, ignore_errors=True)
-    HERE.mkdir()
+def _golden_made(name: str) -> dict[str, Any]:
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    FOLDER.mkdir()
     try:
-        with contextlib.chdir(HERE):
+        with contextlib.chdir(FOLDER):
             golden_runs.prepare()
-            made = golden_json.plain(golden_runs.GOLDENS[name]())
+            golden = golden_json.plain(golden_runs.GOLDENS[name]())
     finally:
-        shutil.rmtree(HERE, ignore_errors=True)
-    return json.loads(json.dumps(made).replace(str(HERE), "HERE").replace(sys.executable, "PYTHON"))
+        shutil.rmtree(FOLDER, ignore_errors=True)
+    return json.loads(json.dumps(golden).replace(str(FOLDER), "HERE").replace(sys.executable, "PYTHON"))
 
 
-def _compared(made: Any, without_records: bool) -> Any:
+def _compared(golden: Any, without_records: bool) -> Any:
     """Return the golden and its parts, without record digests if digests are not compared."""
     if not without_records:
-        return made
-    parts = {name: _compared(part, without_records) for name, part in made.get("parts", {}).items()}
-    return {key: value for key, value in made.items() if key != "records"} | ({"parts": parts} if parts else {})
+        return golden
+    parts = {name: _compared(part, without_records) for name, part in golden.get("parts", {}).items()}
+    return {key: value for key, value in golden.items() if key != "records"} | ({"parts": parts} if parts else {})
 
 
 if __name__ == "__main__":

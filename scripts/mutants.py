@@ -60,42 +60,42 @@ def main() -> None:
         if args.draw:
             write(LISTS / f"{room}.json", draw(ROOT, ROOMS[room], _SIZE, _RNG_SEED))
         else:
-            tried = try_room(room, args.sample)
+            tried_mutants = try_room(room, args.sample)
             if args.record:
-                record(room, tried)
+                record(room, tried_mutants)
 
 
 def try_room(room: str, sample: int) -> list[Mutant]:
     file = LISTS / f"{room}.json"
     mutants = read(file)
-    tried = mutants[:sample]
+    sampled = mutants[:sample]
     began = time.monotonic()
-    places = [(mutant, locate(ROOT, mutant)) for mutant in tried]
+    places = [(mutant, locate(ROOT, mutant)) for mutant in sampled]
     for mutant, place in places:
         mutant.result = "" if place else GONE
     for name in (*_LOADED_BEFORE, *(("torch",) if room in _NEEDS_TORCH else ())):
         importlib.import_module(name)
-    with os.fdopen(os.dup(1), "w", buffering=1) as out:
+    with os.fdopen(os.dup(1), "w", buffering=1) as terminal:
 
-        def tell(mutant: Mutant) -> None:
+        def report(mutant: Mutant) -> None:
             write(file, mutants)
-            print(f"{mutant.result:11} {_what(mutant)}  {mutant.by}", file=out)
+            print(f"{mutant.result:11} {_description(mutant)}  {mutant.by}", file=terminal)
 
         work = _Work(
             [(mutant, place) for mutant, place in places if place],
             _test_files(room, places),
-            tell,
-            lambda text: print(text, file=out),
+            report,
+            lambda text: print(text, file=terminal),
         )
         work.run()
     write(file, mutants)
-    if untried := sum(not mutant.result for mutant in tried):
+    if untried := sum(not mutant.result for mutant in sampled):
         raise SystemExit(f"{room}: {untried} mutants were not tried: the tests ended early")
-    print(f"{room}: {summary(tried)}; {time.monotonic() - began:.0f} s")
+    print(f"{room}: {summary(sampled)}; {time.monotonic() - began:.0f} s")
     for mutant, place in places:
         if place and mutant.result in (SURVIVED, NOT_REACHED):
-            print(f"  {mutant.result}: {place.path.relative_to(ROOT)}:{place.line}: {_what(mutant)}")
-    return tried
+            print(f"  {mutant.result}: {place.path.relative_to(ROOT)}:{place.line}: {_description(mutant)}")
+    return sampled
 
 
 class _Work:
@@ -127,9 +127,12 @@ class _Work:
 
 def _test_files(room: str, places: list[tuple[Mutant, Located | None]]) -> list[Path]:
     """Return the unit test files of the room, and of the folders to which its mutants have moved."""
-    own = ROOT / ROOMS[room]
-    folders = {own.parent if own.suffix else own, *(place.path.parent for _, place in places if place)}
-    files = {file for one in folders for file in (ROOT / "tests/unit" / one.relative_to(ROOT)).rglob("test_*.py")}
+    folder_of_room = ROOT / ROOMS[room]
+    folders = {
+        folder_of_room.parent if folder_of_room.suffix else folder_of_room,
+        *(place.path.parent for _, place in places if place),
+    }
+    files = {file for folder in folders for file in (ROOT / "tests/unit" / folder.relative_to(ROOT)).rglob("test_*.py")}
     if room in _STATISTICAL:
         files |= set((ROOT / "tests/statistics").glob("test_*.py"))
     if room == "settings":
@@ -146,8 +149,8 @@ def summary(mutants: list[Mutant]) -> str:
 
 
 def score(mutants: list[Mutant]) -> float:
-    there = [mutant for mutant in mutants if mutant.result != GONE]
-    return 100 * sum(mutant.result == KILLED for mutant in there) / max(len(there), 1)
+    located = [mutant for mutant in mutants if mutant.result != GONE]
+    return 100 * sum(mutant.result == KILLED for mutant in located) / max(len(located), 1)
 
 
 def record(room: str, mutants: list[Mutant]) -> None:
@@ -166,10 +169,10 @@ def _section(name: str, values: dict[str, Any]) -> str:
     return f"[{name}]\n" + "".join(f"{key} = {msgspec.json.encode(value).decode()}\n" for key, value in values.items())
 
 
-def _what(mutant: Mutant) -> str:
-    where = f"{mutant.module.rpartition('/')[2]} {mutant.function}".rstrip()
+def _description(mutant: Mutant) -> str:
+    place = f"{mutant.module.rpartition('/')[2]} {mutant.function}".rstrip()
     number = f" (no. {mutant.occurrence + 1})" if mutant.occurrence else ""
-    return f"{where}: {mutant.before}  ->  {mutant.after}{number}"
+    return f"{place}: {mutant.before}  ->  {mutant.after}{number}"
 
 
 if __name__ == "__main__":

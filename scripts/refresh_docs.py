@@ -26,8 +26,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLE, SHAPING = (f"docs/examples/{name}" for name in ("demo", "shaping"))
 OTHER_NUMBERS = "docs/examples/other-numbers.csv"  # outcomes of screening.toml, as an external table
-_SHOWN = ("report.html", "summary.txt")
-_KEPT = (*_SHOWN, "verdict.json")
+_SHOWN_FILES = ("report.html", "summary.txt")
+_KEPT_FILES = (*_SHOWN_FILES, "verdict.json")
 _TRAINING = ("workers/kinds/growth", "workers/native", "workers/ppo", "workers/kinds/growth/rewards", "workers/run")
 _STATISTICS = ("esper_ab/design", "esper_ab/stats", "esper_ab/verdict")
 _CONTROL = ("esper_ab/control", "esper_ab/journal", "workers/process")
@@ -49,12 +49,12 @@ def _bench(part: str, *code: str, pages: bool = True) -> Product:
 
 PRODUCTS = {
     "example": Product(
-        files=("docs/report.png", *(f"{EXAMPLE}/{name}" for name in _KEPT)),
+        files=("docs/report.png", *(f"{EXAMPLE}/{name}" for name in _KEPT_FILES)),
         code=("esper_ab/report", "esper_ab/verdict", "esper_ab/analysis"),
         command=("scripts/refresh_docs",),
     ),
     "shaping": Product(
-        files=tuple(f"{SHAPING}/{name}" for name in (*_SHOWN, "curves.png")),
+        files=tuple(f"{SHAPING}/{name}" for name in (*_SHOWN_FILES, "curves.png")),
         code=("esper_ab/report", "esper_ab/verdict", "esper_ab/analysis", "workers/kinds/gymnasium", "workers/ppo"),
         command=("scripts/refresh_docs", "--only", "shaping"),
     ),
@@ -94,15 +94,17 @@ def commits_since(root: Path, files: tuple[str, ...], code: tuple[str, ...]) -> 
     """
     counts = []
     for file in files:
-        last = _git(root, "log", "-1", "--format=%H", "--", file)
-        if not last:
+        last_commit = _git(root, "log", "-1", "--format=%H", "--", file)
+        if not last_commit:
             return None
-        counts.append(int(_git(root, "rev-list", "--count", f"{last}..HEAD", "--", *code)))
+        counts.append(int(_git(root, "rev-list", "--count", f"{last_commit}..HEAD", "--", *code)))
     return max(counts)
 
 
-def _git(root: Path, *words: str) -> str:
-    return subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, check=True).stdout.strip()
+def _git(root: Path, *arguments: str) -> str:
+    return subprocess.run(
+        ["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True
+    ).stdout.strip()
 
 
 def older() -> list[str]:
@@ -122,21 +124,21 @@ def older() -> list[str]:
 def example() -> None:
     """Run the demo, keep its report as an example, and draw a picture of its first screen."""
     line = (ROOT / "scripts" / "demo").read_text(encoding="utf-8").splitlines()[-1]
-    words = shlex.split(line.removesuffix('"$@"'))
+    arguments = shlex.split(line.removesuffix('"$@"'))
     with tempfile.TemporaryDirectory() as folder:
-        keep(_launched(folder, "demo", *words[words.index("esper_ab.launch") + 1 :]), ROOT / EXAMPLE)
+        keep(_launched(folder, "demo", *arguments[arguments.index("esper_ab.launch") + 1 :]), ROOT / EXAMPLE)
         picture(ROOT / EXAMPLE / "report.html", ROOT / "docs" / "report.png", Path(folder))
 
 
-def _launched(folder: str, name: str, *words: str) -> Path:
+def _launched(folder: str, name: str, *arguments: str) -> Path:
     """Run an experiment; return its directory in `folder`."""
-    _esper_ab("launch", *words, "--name", name, "--output-dir", folder, "--quiet", "--json")
+    _esper_ab("launch", *arguments, "--name", name, "--output-dir", folder, "--quiet", "--json")
     return Path(folder) / name
 
 
-def _esper_ab(*words: str) -> None:
+def _esper_ab(*arguments: str) -> None:
     subprocess.run(
-        [sys.executable, "-m", "esper_ab.commands.cli", *words],
+        [sys.executable, "-m", "esper_ab.commands.cli", *arguments],
         check=True,
         cwd=ROOT,
         stdout=subprocess.DEVNULL,
@@ -144,8 +146,8 @@ def _esper_ab(*words: str) -> None:
     )
 
 
-def keep(experiment_dir: Path, to: Path, names: tuple[str, ...] = _KEPT) -> None:
-    """Write an experiment's results into the folder `to` of the examples, as if it were in `experiments`."""
+def keep(experiment_dir: Path, target: Path, names: tuple[str, ...] = _KEPT_FILES) -> None:
+    """Write an experiment's results into the folder `target` of the examples, as if it were in `experiments`."""
     from esper_ab.journal.load import load
     from esper_ab.report.content import content
     from esper_ab.report.experiment import experiment_report
@@ -154,16 +156,16 @@ def keep(experiment_dir: Path, to: Path, names: tuple[str, ...] = _KEPT) -> None
     from esper_ab.report.verdict_json import render_verdict
 
     history = load(experiment_dir).history
-    found = content(history, place=f"experiments/{history.plan.experiment.name}")
-    report = experiment_report(found)
-    to.mkdir(parents=True, exist_ok=True)
-    made = {
+    content_of_run = content(history, place=f"experiments/{history.plan.experiment.name}")
+    report = experiment_report(content_of_run)
+    target.mkdir(parents=True, exist_ok=True)
+    replaced = {
         "report.html": lambda: render_page(report).encode(),
         "summary.txt": lambda: render_text(report).encode(),
-        "verdict.json": lambda: render_verdict(found),
+        "verdict.json": lambda: render_verdict(content_of_run),
     }
     for name in names:
-        (to / name).write_bytes(made[name]())
+        (target / name).write_bytes(replaced[name]())
 
 
 def screening() -> None:
@@ -171,8 +173,13 @@ def screening() -> None:
     with tempfile.TemporaryDirectory() as folder:
         experiment_dir = _launched(folder, "screening-digits", "docs/examples/screening.toml")
         document = json.loads((experiment_dir / "verdict.json").read_bytes())
-    compared = dict.fromkeys(group for one in document["comparisons"] for group in (one["a"], one["b"]))
-    ended = [(one["run"]["group_id"], one["run"]["replicate"], one["outcome"]) for one in document["runs"]]
+    compared = dict.fromkeys(
+        group for comparison in document["comparisons"] for group in (comparison["a"], comparison["b"])
+    )
+    ended = [
+        (comparison["run"]["group_id"], comparison["run"]["replicate"], comparison["outcome"])
+        for comparison in document["runs"]
+    ]
     lines = [
         f"{group},{replicate},{outcome!r}"
         for group in compared
@@ -203,12 +210,12 @@ def other_numbers() -> None:
 
 def several_tasks() -> None:
     """Run the experiment of docs/several-tasks.md and draw its picture with the commands on that page."""
-    asked = (
+    arguments = (
         "--groups looking,random --task digits,mixture --margin 10 --seeds 8 "
         "--episodes 1 --steps 12 --n-envs 4 --eval-episodes 8"
     )
     with tempfile.TemporaryDirectory() as folder:
-        several = _launched(folder, "several", *asked.split())
+        several = _launched(folder, "several", *arguments.split())
         parts = [f"{name}={several / name}" for name in ("digits", "mixture")]
         _esper_ab(
             "judge", str(several / "plan.json"), *parts, "--scores", "0..100", "--figure", "docs/several-tasks.png"
@@ -222,7 +229,7 @@ def shaping() -> None:
     """
     with tempfile.TemporaryDirectory() as folder:
         experiment_dir = _launched(folder, "shaping", f"{SHAPING}/experiment.toml")
-        keep(experiment_dir, ROOT / SHAPING, _SHOWN)
+        keep(experiment_dir, ROOT / SHAPING, _SHOWN_FILES)
         draw_shaping(experiment_dir)
 
 
@@ -235,10 +242,10 @@ def draw_shaping(experiment_dir: Path) -> None:
     from esper_ab.report.figures import style
     from esper_ab.report.figures.catalogue import figure
 
-    found = content(load(experiment_dir).history)
+    shown_content = content(load(experiment_dir).history)
     parts = []
     for name in ("own-reward", "curves"):
-        drawn = figure(name, found)
+        drawn = figure(name, shown_content)
         buffer = io.BytesIO()
         assert drawn is not None, "every run has ended"
         with style.look():
@@ -252,13 +259,13 @@ def draw_shaping(experiment_dir: Path) -> None:
 
 # Made here without being asked for by name.
 DRAWN = {"example": example, "other numbers": other_numbers, "several tasks": several_tasks}
-MADE = {**DRAWN, "shaping": shaping, "screening": screening}  # made here
+MADE_HERE = {**DRAWN, "shaping": shaping, "screening": screening}  # made here
 
 
-def picture(page: Path, to: Path, scratch: Path) -> None:
+def picture(page: Path, target: Path, scratch: Path) -> None:
     """Draw the first screen of a page with Chromium; RuntimeError if Chromium is missing."""
     names = ("chromium", "chromium-browser", "google-chrome", "chrome")
-    browser = next((found for name in names if (found := shutil.which(name))), None)
+    browser = next((path for name in names if (path := shutil.which(name))), None)
     if browser is None:
         raise RuntimeError("the picture needs Chromium on the path")
     subprocess.run(
@@ -270,7 +277,7 @@ def picture(page: Path, to: Path, scratch: Path) -> None:
             "--hide-scrollbars",
             "--window-size=1150,1180",
             f"--user-data-dir={scratch / 'profile'}",
-            f"--screenshot={to}",
+            f"--screenshot={target}",
             page.as_uri(),
         ],
         check=True,
@@ -282,26 +289,26 @@ def picture(page: Path, to: Path, scratch: Path) -> None:
 def main() -> int:
     """Refresh products, or list outdated ones."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument("--check", action="store_true", help="only list outdated products")
-    what.add_argument("--list", action="store_true", help="list all products")
-    what.add_argument("--only", nargs="+", choices=PRODUCTS, metavar="NAME", help="refresh only these")
-    asked = parser.parse_args()
-    if asked.list:
+    choice = parser.add_mutually_exclusive_group()
+    choice.add_argument("--check", action="store_true", help="only list outdated products")
+    choice.add_argument("--list", action="store_true", help="list all products")
+    choice.add_argument("--only", nargs="+", choices=PRODUCTS, metavar="NAME", help="refresh only these")
+    options = parser.parse_args()
+    if options.list:
         for name, product in PRODUCTS.items():
             print(f"{name}: {' '.join(product.command)}\n  {', '.join(product.files)}\n  of {', '.join(product.code)}")
         return 0
-    if not asked.check:
-        for name in asked.only or DRAWN:
-            if name in MADE:
-                MADE[name]()
+    if not options.check:
+        for name in options.only or DRAWN:
+            if name in MADE_HERE:
+                MADE_HERE[name]()
             else:
                 subprocess.run(PRODUCTS[name].command, check=True, cwd=ROOT)
-        if not asked.only:
+        if not options.only:
             subprocess.run(["scripts/bench", "tables"], check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
     lines = older()
     print("\n".join(lines) or "Nothing is older than the code that it measures.")
-    return 1 if asked.check and lines else 0
+    return 1 if options.check and lines else 0
 
 
 if __name__ == "__main__":

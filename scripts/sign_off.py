@@ -30,7 +30,7 @@ REHEARSED = ROOT / ".sign_off"
 _LOG_CHARACTERS = 4000
 
 
-def _arguments(words: list[str]) -> argparse.Namespace:
+def _arguments(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/sign_off", description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument(
         "--part",
@@ -44,7 +44,7 @@ def _arguments(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--collect", metavar="DIR", help="download and build the wheels into DIR, and stop")
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder of gpu.json and gpu.md (docs/evidence)")
     parser.add_argument("--test-device", action="store_true", help="rehearse without a GPU")
-    return parser.parse_args(words)
+    return parser.parse_args(arguments)
 
 
 def run_part(name: str, env: dict[str, str], real: bool, folder: Path) -> dict[str, Any]:
@@ -71,10 +71,10 @@ def run_part(name: str, env: dict[str, str], real: bool, folder: Path) -> dict[s
     if process.returncode == 0 and answer.exists():
         return {"seconds": seconds, **json.loads(answer.read_text())}
     log_text = (folder / "log").read_text(errors="replace")[-_LOG_CHARACTERS:]
-    last = (log_text.strip().splitlines() or ["it said nothing"])[-1]
+    last_line = (log_text.strip().splitlines() or ["it said nothing"])[-1]
     if process.returncode == -signal.SIGKILL:
-        last = f"it took longer than its {limit_s} s"
-    return {"seconds": seconds, "found": {}, "problems": [last], "section": [], "log": log_text}
+        last_line = f"it took longer than its {limit_s} s"
+    return {"seconds": seconds, "found": {}, "problems": [last_line], "section": [], "log": log_text}
 
 
 def _results(options: argparse.Namespace) -> Results:
@@ -97,36 +97,36 @@ def sign_off(options: argparse.Namespace, scratch: Path) -> bool:
         if name == "header":
             _check_header(results, options.part)
         results.write()
-        _say(number, name, results.parts[name])
+        _print_part(number, name, results.parts[name])
     for name in results.missing:
         print(f"not run: {part(name).TITLE}")
     print(f"written: {results.json_file} and {results.page_file}")
     return results.passed
 
 
-def _check_header(results: Results, first: int) -> None:
+def _check_header(results: Results, first_part: int) -> None:
     """Take up earlier results; SystemExit if there is no GPU, or if the results are of something else."""
     header = results.parts["header"]
     if not header["found"]:
         raise SystemExit(header["problems"][0])
-    refused = results.restore(first) if first > 1 else ""
+    refused = results.restore(first_part) if first_part > 1 else ""
     if refused:
         raise SystemExit(f"error: {refused}")
 
 
-def _say(number: int, name: str, one: dict[str, Any]) -> None:
+def _print_part(number: int, name: str, part_results: dict[str, Any]) -> None:
     print(
-        f"{number:2} of {len(NAMES)}  {part(name).TITLE:34} {one['seconds']:5.0f} s  "
-        f"{'FAILED' if one['problems'] else 'ok'}",
+        f"{number:2} of {len(NAMES)}  {part(name).TITLE:34} {part_results['seconds']:5.0f} s  "
+        f"{'FAILED' if part_results['problems'] else 'ok'}",
         flush=True,
     )
-    for problem in one["problems"]:
+    for problem in part_results["problems"]:
         print(f"          {problem}", flush=True)
 
 
-def main(words: list[str]) -> int:
+def main(arguments: list[str]) -> int:
     """Sign off, and return the exit status."""
-    options = _arguments(words)
+    options = _arguments(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     scratch = Path(tempfile.mkdtemp(prefix="sign_off-"))
     try:

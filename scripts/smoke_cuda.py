@@ -67,7 +67,7 @@ class Tally:
 
 
 def of_several(reason: str) -> str:
-    return f"need {rest}" if (rest := reason.removeprefix("needs ")) != reason else reason
+    return f"need {needed}" if (needed := reason.removeprefix("needs ")) != reason else reason
 
 
 def last_line(gpus: list[str], tally: Tally) -> str:
@@ -91,25 +91,25 @@ def driver() -> str:
     return versions[0] if versions else "unknown"
 
 
-def asked_smi(*words: str) -> str:
+def asked_smi(*arguments: str) -> str:
     try:
-        done = subprocess.run(["nvidia-smi", *words], capture_output=True, text=True, timeout=60, check=False)
+        process = subprocess.run(["nvidia-smi", *arguments], capture_output=True, text=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return done.stdout if done.returncode == 0 else ""
+    return process.stdout if process.returncode == 0 else ""
 
 
-def here() -> Gpus:
+def gpus_of_machine() -> Gpus:
     """Return what this machine has. Raises SystemExit with one line if torch cannot say so."""
     command = [sys.executable, ROOT / "scripts" / "usable_gpus.py"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_PROBE_S, check=False)
+        process = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_PROBE_S, check=False)
     except subprocess.TimeoutExpired:
         raise SystemExit(f"error: torch has not found its GPUs within {LONGEST_PROBE_S} s") from None
-    if done.returncode != 0:
-        lines = done.stderr.splitlines() or [f"exit status {done.returncode}"]
+    if process.returncode != 0:
+        lines = process.stderr.splitlines() or [f"exit status {process.returncode}"]
         raise SystemExit(f"error: torch cannot be asked for GPUs: {lines[-1]}")
-    return Gpus(driver=driver(), **json.loads(done.stdout))
+    return Gpus(driver=driver(), **json.loads(process.stdout))
 
 
 def main() -> int:
@@ -117,15 +117,15 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )
     parser.add_argument("--require-gpus", type=int, default=0, metavar="N", help="fail if torch can use fewer than N")
-    asked, of_pytest = parser.parse_known_args()
-    gpus = here()
-    if error := gpus.error(asked.require_gpus):
+    options, of_pytest = parser.parse_known_args()
+    gpus = gpus_of_machine()
+    if error := gpus.error(options.require_gpus):
         print(f"error: {error}", file=sys.stderr)
         return 1
     print(gpus.versions, flush=True)
     tally = Tally()
     status = pytest.main([str(ROOT / "tests" / "gpu"), "-m", "gpu", "-rs", *of_pytest], plugins=[tally])
-    if asked.require_gpus and not tally.executed:
+    if options.require_gpus and not tally.executed:
         sys.stdout.flush()
         print(f"error: no GPU test was executed; skipped: {tally.reasons or 0}", file=sys.stderr)
         return 1

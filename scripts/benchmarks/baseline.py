@@ -25,8 +25,8 @@ def _norm(channels: int) -> nn.GroupNorm:
     return nn.GroupNorm(norm_groups(channels), channels)
 
 
-def _conv(into: int, out: int, kernel: int, groups: int = 1) -> nn.Conv2d:
-    return nn.Conv2d(into, out, kernel, padding=kernel // 2, bias=False, groups=groups)
+def _conv(inputs: int, outputs: int, kernel: int, groups: int = 1) -> nn.Conv2d:
+    return nn.Conv2d(inputs, outputs, kernel, padding=kernel // 2, bias=False, groups=groups)
 
 
 class Norm(nn.Module):
@@ -118,8 +118,8 @@ class Host(nn.Module):
         super().__init__()
         widths = [spec.in_channels, *(spec.base << block for block in range(spec.levels))]
         pairs = list(pairwise(widths))
-        self.convs = nn.ModuleList(_conv(into, out, spec.kernel) for into, out in pairs)
-        self.norms = nn.ModuleList(nn.BatchNorm2d(out) for out in widths[1:])
+        self.convs = nn.ModuleList(_conv(inputs, outputs, spec.kernel) for inputs, outputs in pairs)
+        self.norms = nn.ModuleList(nn.BatchNorm2d(outputs) for outputs in widths[1:])
         self.seeds = nn.ModuleList(nn.Identity() for _ in pairs)
         self.head = nn.Linear(widths[-1], spec.classes)
         self.pools = spec.pools
@@ -174,8 +174,8 @@ class Loop:
 
     def _optimiser(self, groups: list[list[nn.Parameter]]) -> torch.optim.SGD:
         rule = self._settings
-        own, *seeds = groups
-        sets = [{"params": own, "weight_decay": rule.weight_decay}]
+        host_parameters, *seeds = groups
+        sets = [{"params": host_parameters, "weight_decay": rule.weight_decay}]
         if seeds:
             sets.append({"params": [p for seed in seeds for p in seed], "lr": rule.seed_lr, "weight_decay": 0.0})
         return torch.optim.SGD(sets, lr=rule.host_lr, momentum=rule.momentum, fused=True)

@@ -18,7 +18,7 @@ import zmq
 from support.plans import fake_plans
 
 from benchmarks.fake_fleet import Fleet
-from benchmarks.machine import FEW, spread
+from benchmarks.machine import QUICK_REPEATS, spread
 from benchmarks.markdown import ranged, table
 from esper_ab.contracts.codec import encode
 from esper_ab.contracts.messages import Assign, Hello, Release, Stop, WorkerMessage
@@ -37,14 +37,14 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 def measure(repeats: int) -> dict[str, Any]:
     """Measure one block of 2, 6 and 64 runs, and 32, 128 and 512 blocks of two."""
-    episodes = 10 if repeats <= FEW else 40
+    episodes = 10 if repeats <= QUICK_REPEATS else 40
     sizes = [(1, 2), (1, 6), (1, 64), (32, 2), (128, 2), (512, 2)]
     cells = []
     for n_envs in (4, 16):
         for blocks, runs in sizes:
-            found = cell(blocks, runs, n_envs, episodes)
-            cells.append(found)
-            print(_line(found), flush=True)
+            measured = cell(blocks, runs, n_envs, episodes)
+            cells.append(measured)
+            print(_line(measured), flush=True)
     return {"sync_ms": spread(_sync_ms()), "cells": cells}
 
 
@@ -54,23 +54,23 @@ def cell(blocks: int, runs: int, n_envs: int, episodes: int) -> dict[str, Any]:
     rounds, size = _rounds(plan, blocks * runs, lambda folder, fleet: experiment_run.run(plan, folder, fleet, ()))
     least, _ = _rounds(plan, blocks * runs, lambda folder, fleet: _minimal(plan, folder, fleet))
     of_block = {spec.ref.name: block.replicate for block in plan.blocks for spec in block.runs}
-    waits = [wait for found in rounds for wait in _waits(found, of_block)]
-    whole = [max(found["released"].values()) - min(found["sent"].values()) for found in rounds]
-    core = [found["coordinator_s"] for found in rounds]
-    least_core = [found["coordinator_s"] for found in least]
+    barrier_waits = [wait for timing in rounds for wait in _barrier_waits(timing, of_block)]
+    whole = [max(timing["released"].values()) - min(timing["sent"].values()) for timing in rounds]
+    core = [timing["coordinator_s"] for timing in rounds]
+    least_core = [timing["coordinator_s"] for timing in least]
     return {
         "blocks": blocks,
         "runs": runs,
         "n_envs": n_envs,
         "rounds": len(rounds),
         "bytes_per_record": round(size / (blocks * runs * episodes)),
-        "wait_ms": _quantiles([1e3 * wait for wait in waits]),
+        "wait_ms": _quantiles([1e3 * wait for wait in barrier_waits]),
         "round_ms": spread([1e3 * seconds for seconds in whole]),
         "coordinator_core_ms": spread([1e3 * seconds for seconds in core]),
         "core_us_per_record": 1e6 * float(np.median(core)) / (blocks * runs),
         "over_minimal": float(np.median(core) / np.median(least_core)),
         "records_per_s": blocks * runs / float(np.median(whole)),
-        "share_of_a_second": float(np.median(waits)),
+        "share_of_a_second": float(np.median(barrier_waits)),
     }
 
 
@@ -102,9 +102,9 @@ def _minimal(plan: Plan, folder: Path, fleet: Fleet) -> None:
         specs[order.identity.encode()] = spec
         workers.append(fleet.start(order))
     arrived: dict[tuple[int, int], list[bytes]] = defaultdict(list)  # by block and milestone
-    at = dict.fromkeys(specs, 0)
-    last = plan.experiment.episodes + 2
-    while min(at.values()) < last:
+    milestones = dict.fromkeys(specs, 0)
+    last_milestone = plan.experiment.episodes + 2
+    while min(milestones.values()) < last_milestone:
         socket.poll()
         due: list[tuple[int, list[bytes]]] = []
         with suppress(zmq.Again):
@@ -116,15 +116,15 @@ def _minimal(plan: Plan, folder: Path, fleet: Fleet) -> None:
                     socket.send_multipart([identity, encode(Assign(spec=spec))])
                     continue
                 journal.append(event_of(message))
-                together = arrived[spec.ref.replicate, at[identity]]
-                together.append(identity)
-                if len(together) == len(plan.experiment.groups):
-                    due.append((at[identity], together))
-                at[identity] += 1
+                arrivals = arrived[spec.ref.replicate, milestones[identity]]
+                arrivals.append(identity)
+                if len(arrivals) == len(plan.experiment.groups):
+                    due.append((milestones[identity], arrivals))
+                milestones[identity] += 1
         if due:
             journal.commit()
-        for milestone, together in due:
-            for identity in together:
+        for milestone, arrivals in due:
+            for identity in arrivals:
                 release = Release(run_name=specs[identity].ref.name, milestone=milestone)
                 socket.send_multipart([identity, encode(release)])
     for identity, worker in zip(specs, workers, strict=True):
@@ -143,49 +143,50 @@ def plan_of(blocks: int, runs: int, n_envs: int, episodes: int) -> Plan:
     specs = [spec for block in plan.blocks for spec in block.runs]
     lanes = {spec.ref.name: Lane(name=f"cpu:{i}", devices=(f"cpu:{i}",), uuids=("",)) for i, spec in enumerate(specs)}
     spread = tuple(
-        msgspec.structs.replace(block, runs=tuple(_on(spec, lanes[spec.ref.name]) for spec in block.runs))
+        msgspec.structs.replace(block, runs=tuple(_on_lane(spec, lanes[spec.ref.name]) for spec in block.runs))
         for block in plan.blocks
     )
     return msgspec.structs.replace(plan, lanes=tuple(lanes.values()), blocks=spread)
 
 
-def _on(spec: RunSpec, lane: Lane) -> RunSpec:
+def _on_lane(spec: RunSpec, lane: Lane) -> RunSpec:
     ref = msgspec.structs.replace(spec.ref, device=lane.name)
     return msgspec.structs.replace(spec, ref=ref, env_devices=lane.devices * spec.n_envs)
 
 
-def _waits(found: dict[str, Any], of_block: dict[str, int]) -> list[float]:
+def _barrier_waits(timing: dict[str, Any], of_block: dict[str, int]) -> list[float]:
     """Return seconds from the last report of each block to its last release."""
     sent: dict[int, float] = {}
     released: dict[int, float] = {}
     for run, block in of_block.items():
-        sent[block] = max(sent.get(block, 0.0), found["sent"][run])
-        released[block] = max(released.get(block, 0.0), found["released"][run])
+        sent[block] = max(sent.get(block, 0.0), timing["sent"][run])
+        released[block] = max(released.get(block, 0.0), timing["released"][run])
     return [released[block] - sent[block] for block in sent]
 
 
 def _quantiles(values: list[float]) -> dict[str, float]:
-    at = np.percentile(np.asarray(values), [50, 90, 99, 100]).tolist()
-    return dict(zip(("median", "p90", "p99", "max"), at, strict=True))
+    quantiles = np.percentile(np.asarray(values), [50, 90, 99, 100]).tolist()
+    return dict(zip(("median", "p90", "p99", "max"), quantiles, strict=True))
 
 
 def _sync_ms() -> list[float]:
     """Return milliseconds of one fdatasync after appending 8 KiB, on the disk of the working directory."""
-    found = []
+    durations_ms = []
     with tempfile.NamedTemporaryFile(dir=Path.cwd()) as file:
         for _ in range(_SYNCS):
             os.write(file.fileno(), bytes(8192))
             began = time.perf_counter()
             os.fdatasync(file.fileno())
-            found.append(1e3 * (time.perf_counter() - began))
-    return found
+            durations_ms.append(1e3 * (time.perf_counter() - began))
+    return durations_ms
 
 
-def _line(found: dict[str, Any]) -> str:
+def _line(measured: dict[str, Any]) -> str:
     return (
-        f"{found['blocks']} x {found['runs']}, n_envs {found['n_envs']}: round {found['round_ms']['median']:.1f} ms, "
-        f"wait {found['wait_ms']['median']:.2f} ms, core {found['core_us_per_record']:.0f} us per record, "
-        f"{found['over_minimal']:.2f} times the minimal loop"
+        f"{measured['blocks']} x {measured['runs']}, n_envs {measured['n_envs']}: "
+        f"round {measured['round_ms']['median']:.1f} ms, "
+        f"wait {measured['wait_ms']['median']:.2f} ms, core {measured['core_us_per_record']:.0f} us per record, "
+        f"{measured['over_minimal']:.2f} times the minimal loop"
     )
 
 

@@ -20,10 +20,10 @@ from esper_ab.contracts.worker_order import WorkerOrder
 from esper_ab.launchers import Launcher, Node, Transport
 from esper_ab.launchers._supervised import DESCRIPTORS, NodeSupervisor, NodeWorker, PipedSupervisor
 
-_HERE = Path(__file__).resolve().parents[1]
+_SCRIPTS = Path(__file__).resolve().parents[1]
 _ROOT = Path(__file__).resolve().parents[2]
 _PROGRAM = (
-    f"import sys; sys.path[:0] = [{str(_HERE)!r}, {str(_ROOT)!r}]; "
+    f"import sys; sys.path[:0] = [{str(_SCRIPTS)!r}, {str(_ROOT)!r}]; "
     "from benchmarks.fake_node import main; main(sys.argv[1])"
 )
 
@@ -52,7 +52,7 @@ class Fleet(Launcher):
         Meeting.make(meeting, self.pools)
         cores = sorted(os.sched_getaffinity(0))
         for index in range(self.pools):
-            told = Told(
+            pool_order = Told(
                 index=index,
                 workers=len(range(index, self.workers, self.pools)),
                 cores=tuple(cores[1:] or cores),
@@ -60,7 +60,7 @@ class Fleet(Launcher):
                 meeting=str(meeting),
                 results=str(self._results_of(index)),
             )
-            command = [sys.executable, "-c", _PROGRAM, msgspec.json.encode(told).decode()]
+            command = [sys.executable, "-c", _PROGRAM, msgspec.json.encode(pool_order).decode()]
             self._supervisors.append(NodeSupervisor(f"n{index}", partial(PipedSupervisor, command)))
         await_all(meeting, 1)
 
@@ -72,20 +72,22 @@ class Fleet(Launcher):
 
     def results(self) -> dict[str, Any]:
         """Return what the processes measured: the end of start-up, and rounds with every run's times (monotonic, s)."""
-        seen = [msgspec.json.decode(self._results_of(index).read_bytes()) for index in range(self.pools)]
+        pools = [msgspec.json.decode(self._results_of(index).read_bytes()) for index in range(self.pools)]
         for supervisor in self._supervisors:
             supervisor.dismiss()
         for supervisor in self._supervisors:
             supervisor.leave()
         self._folder.cleanup()
         return {
-            "started": {key: max(one["started"][key] for one in seen) for key in ("at", "coordinator_s")},
+            "started": {
+                key: max(pool_results["started"][key] for pool_results in pools) for key in ("at", "coordinator_s")
+            },
             "rounds": [
                 {
-                    "sent": {run: at for pool in parts for run, at in pool["sent"].items()},
-                    "released": {run: at for pool in parts for run, at in pool["released"].items()},
+                    "sent": {run: time_s for pool in parts for run, time_s in pool["sent"].items()},
+                    "released": {run: time_s for pool in parts for run, time_s in pool["released"].items()},
                     "coordinator_s": parts[0]["coordinator_s"],
                 }
-                for parts in zip(*(one["rounds"] for one in seen), strict=True)
+                for parts in zip(*(pool_results["rounds"] for pool_results in pools), strict=True)
             ],
         }

@@ -75,7 +75,7 @@ class Meeting:
 
 def await_all(file: Path, count: int) -> None:
     """Return when all processes have arrived `count` times."""
-    while min(one for (one,) in _SLOT.iter_unpack(file.read_bytes())) < count:
+    while min(counter for (counter,) in _SLOT.iter_unpack(file.read_bytes())) < count:
         time.sleep(_LOOK_S)
 
 
@@ -141,11 +141,11 @@ class Fake:
 class _Supervisor:
     """All workers of the node, and the coordinator's end of standard input."""
 
-    def __init__(self, told: Node) -> None:
+    def __init__(self, node: Node) -> None:
         self._context = zmq.Context()
-        self._context.set(zmq.MAX_SOCKETS, told.workers + 16)
-        self._draw = random.Random(told.index)
-        self._rest = b""
+        self._context.set(zmq.MAX_SOCKETS, node.workers + 16)
+        self._draw = random.Random(node.index)
+        self._unfinished_line = b""
         self._poller = zmq.Poller()
         self._poller.register(0, zmq.POLLIN)
         self.fakes: dict[str, Fake] = {}
@@ -153,31 +153,31 @@ class _Supervisor:
 
     def until(self, count: int, kind: type) -> dict[str, float]:
         """Return when each run got its message of `kind` (monotonic, s); ends after `count` runs or at shutdown."""
-        found: dict[str, float] = {}
-        while len(found) < count:
-            for one, _ in self._poller.poll():
-                if one == 0:
+        times: dict[str, float] = {}
+        while len(times) < count:
+            for polled, _ in self._poller.poll():
+                if polled == 0:
                     if not self._hear():
-                        return found
+                        return times
                     continue
-                fake = self._by_socket[one]
-                data = one.recv()
-                now = time.monotonic()
+                fake = self._by_socket[polled]
+                data = polled.recv()
+                now_s = time.monotonic()
                 message = decode_from_coordinator(data)
                 if isinstance(message, Assign):
                     fake.spec = message.spec
                 elif isinstance(message, Ping):
-                    one.send(encode(Pong()))
+                    polled.send(encode(Pong()))
                 elif isinstance(message, Stop):
                     say("ended", fake.name, 0, "")
                 if isinstance(message, kind):
-                    found[fake.run] = now
-        return found
+                    times[fake.run] = now_s
+        return times
 
     def _hear(self) -> bool:
         """Read a message from the coordinator's launcher; return False at shutdown."""
         part = os.read(0, 1 << 16)
-        *texts, self._rest = (self._rest + part).split(b"\n")
+        *texts, self._unfinished_line = (self._unfinished_line + part).split(b"\n")
         for text in texts:
             match json.loads(text):
                 case ["begin", name, _, order]:
@@ -201,13 +201,13 @@ def say(*message: object) -> None:
 
 def main(told_as_json: str) -> None:
     """Start when told, take part in every round, record all times, and stay until the end."""
-    told = msgspec.json.decode(told_as_json, type=Node)
-    os.sched_setaffinity(0, told.cores)
-    supervisor = _Supervisor(told)
-    meeting = Meeting(Path(told.meeting), told.index)
+    node = msgspec.json.decode(told_as_json, type=Node)
+    os.sched_setaffinity(0, node.cores)
+    supervisor = _Supervisor(node)
+    meeting = Meeting(Path(node.meeting), node.index)
     meeting.arrive()
-    clock = (~told.coordinator << 3) | 2  # clock_getcpuclockid(3): core time of all threads of the process
-    assigned = supervisor.until(told.workers, Assign)
+    clock = (~node.coordinator << 3) | 2  # clock_getcpuclockid(3): core time of all threads of the process
+    assigned = supervisor.until(node.workers, Assign)
     started = {"at": max(assigned.values()), "coordinator_s": time.clock_gettime(clock)}
     fakes = list(supervisor.fakes.values())
     rounds = []
@@ -216,14 +216,14 @@ def main(told_as_json: str) -> None:
             fake.prepare(milestone)
         meeting.wait()
         time.sleep(_QUIET_S)
-        before = time.clock_gettime(clock)
+        cpu_s_before = time.clock_gettime(clock)
         sent = {}
         for fake in fakes:
             sent[fake.run] = time.monotonic()
             fake.send()
         released = supervisor.until(len(fakes), Release)
         meeting.wait()
-        rounds.append({"sent": sent, "released": released, "coordinator_s": time.clock_gettime(clock) - before})
-    Path(told.results).write_bytes(msgspec.json.encode({"started": started, "rounds": rounds}))
+        rounds.append({"sent": sent, "released": released, "coordinator_s": time.clock_gettime(clock) - cpu_s_before})
+    Path(node.results).write_bytes(msgspec.json.encode({"started": started, "rounds": rounds}))
     supervisor.until(1, type(None))  # until standard input ends
     os._exit(0)

@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks import coordination
 from benchmarks.fake_fleet import Fleet
-from benchmarks.machine import FEW
+from benchmarks.machine import QUICK_REPEATS
 from esper_ab.control import experiment_run
 
 RUNS = (1_000, 4_000, 10_000)
@@ -28,10 +28,10 @@ GOAL = {"start_s": 300.0, "release_s": 5.0, "memory_mib": 2048.0}  # of 10,000 r
 def measure(repeats: int) -> dict[str, Any]:
     """Measure each size in its own process, so that memory is measured separately."""
     cells = []
-    for runs in FEWER_RUNS if repeats <= FEW else RUNS:
-        found = in_a_process(runs)
-        cells.append(found)
-        print(json.dumps(found), flush=True)
+    for runs in FEWER_RUNS if repeats <= QUICK_REPEATS else RUNS:
+        measured = in_a_process(runs)
+        cells.append(measured)
+        print(json.dumps(measured), flush=True)
     return {"goal": GOAL, "cells": cells}
 
 
@@ -46,27 +46,27 @@ def cell(runs: int, runs_of_node: int = _RUNS_OF_NODE) -> dict[str, Any]:
     plan = coordination.plan_of(runs // 2, 2, _N_ENVS, _EPISODES)
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
         fleet = Fleet(pools=-(-runs // runs_of_node), workers=runs, transport="tcp")
-        before = _memory_mib()
+        memory_before_mib = _memory_mib()
         cpu = time.process_time()
         began = time.monotonic()
         experiment_run.run(plan, Path(folder), fleet, ())
-        found = fleet.results()
-    rounds = found["rounds"][2:-1]
-    last_release = [max(one["released"].values()) - max(one["sent"].values()) for one in rounds]
-    whole = [max(one["released"].values()) - min(one["sent"].values()) for one in rounds]
-    core = float(np.median([one["coordinator_s"] for one in rounds]))
+        results = fleet.results()
+    rounds = results["rounds"][2:-1]
+    last_release = [max(round_times["released"].values()) - max(round_times["sent"].values()) for round_times in rounds]
+    whole = [max(round_times["released"].values()) - min(round_times["sent"].values()) for round_times in rounds]
+    core = float(np.median([round_times["coordinator_s"] for round_times in rounds]))
     return {
         "runs": runs,
         "nodes": fleet.pools,
         "rounds": len(rounds),
-        "start_s": found["started"]["at"] - began,
-        "start_core_s": found["started"]["coordinator_s"] - cpu,
+        "start_s": results["started"]["at"] - began,
+        "start_core_s": results["started"]["coordinator_s"] - cpu,
         "release_s": float(np.median(last_release)),
         "round_s": float(np.median(whole)),
         "round_core_s": core,
         "core_us_per_record": 1e6 * core / runs,
         "memory_mib": _memory_mib(),
-        "memory_before_mib": before,
+        "memory_before_mib": memory_before_mib,
     }
 
 

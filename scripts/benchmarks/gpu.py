@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from benchmarks.hosts import native
-from benchmarks.machine import FEW, Lap, interleaved, spread
+from benchmarks.machine import QUICK_REPEATS, Lap, interleaved, spread
 from benchmarks.markdown import hosts_of, ranged, table
 from benchmarks.worlds import BATCH_SIZES, Case, World, build
 from esper_ab.contracts.settings import Arithmetic, GrowthSettings
@@ -45,29 +45,29 @@ def measure(repeats: int) -> dict[str, Any]:
     if not torch.cuda.is_available():
         raise SystemExit(f"error: torch {torch.__version__} can use no GPU here; scripts/bench gpu needs one")
     pin(Arithmetic())  # as workers compute by default
-    return cells(FEWER_ENVS if repeats <= FEW else ENVS, repeats)
+    return cells(FEWER_ENVS if repeats <= QUICK_REPEATS else ENVS, repeats)
 
 
 def cells(envs: Sequence[int], repeats: int) -> dict[str, Any]:
     """Return the measured cells, and print one line for each."""
-    found = []
+    measured = []
     for task in BATCH_SIZES:
         for n_envs in envs:
             case = GpuCase(task=task, n_envs=n_envs, live_seeds=3, batches=_BATCHES)
-            found.append(cell(case, repeats))
-            print(f"{case}: {found[-1]['ms']}", flush=True)
-    return {"gpu": torch.cuda.get_device_name(0), "kernel": native().kernel, "repeats": repeats, "cells": found}
+            measured.append(cell(case, repeats))
+            print(f"{case}: {measured[-1]['ms']}", flush=True)
+    return {"gpu": torch.cuda.get_device_name(0), "kernel": native().kernel, "repeats": repeats, "cells": measured}
 
 
 def cell(case: GpuCase, repeats: int) -> dict[str, Any]:
     """Time a minibatch of all environments, after a comparison of their first losses."""
     worlds = {"native": build(case, kernel=native().kernel), "gpu": on_gpu(case)}
-    first = {name: world.bank_epoch()[0].numpy() for name, world in worlds.items()}
+    first_losses = {name: world.bank_epoch()[0].numpy() for name, world in worlds.items()}
     laps = interleaved({name: world.bank_epoch for name, world in worlds.items()}, repeats)  # waits for the losses
     ratios = [cpu.wall / gpu.wall for cpu, gpu in zip(laps["native"], laps["gpu"], strict=True)]
     return {
         "case": asdict(case),
-        "difference": float(np.max(np.abs(first["gpu"] / first["native"] - 1.0))),
+        "difference": float(np.max(np.abs(first_losses["gpu"] / first_losses["native"] - 1.0))),
         "ms": {name: _ms(lap, case.batches) for name, lap in laps.items()},
         "core_over_gpu": spread(ratios),
     }
@@ -81,14 +81,14 @@ def render(record: dict[str, Any]) -> list[str]:
     """Return the page's table."""
     rows = [
         (
-            hosts_of(one["case"]),
-            one["case"]["n_envs"],
-            ranged(one["ms"]["native"]),
-            ranged(one["ms"]["gpu"]),
-            ranged(one["core_over_gpu"]),
-            f"{one['difference']:.1e}",
+            hosts_of(cell_of_case["case"]),
+            cell_of_case["case"]["n_envs"],
+            ranged(cell_of_case["ms"]["native"]),
+            ranged(cell_of_case["ms"]["gpu"]),
+            ranged(cell_of_case["core_over_gpu"]),
+            f"{cell_of_case['difference']:.1e}",
         )
-        for one in record["cells"]
+        for cell_of_case in record["cells"]
     ]
     return [
         f"GPU: {record['gpu']}. Milliseconds per minibatch of all environments, with three live seeds, median and "

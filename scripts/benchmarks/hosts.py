@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from benchmarks import baseline
-from benchmarks.machine import FEW, Lap, fma_loop, interleaved, spread
+from benchmarks.machine import QUICK_REPEATS, Lap, fma_loop, interleaved, spread
 from benchmarks.markdown import hosts_of, ranged, table
 from benchmarks.worlds import Case, World, assert_equal, build, flops_per_step
 from esper_ab.contracts.records import RunRef
@@ -46,10 +46,10 @@ def _ratios(slow: list[Lap], fast: list[Lap]) -> dict[str, Any]:
 
 def native() -> Arithmetic:
     """Return the widest kernel that runs here; without a kernel, the benchmark would measure a different program."""
-    found = next((one for one in library.kernels() if not one.problem), None)
-    if found is None:
-        raise SystemExit("\n".join(f"kernel {one.name}: {one.problem}" for one in library.kernels()))
-    return Arithmetic(kernel=found.name, kernel_build=found.build)
+    usable = next((kernel for kernel in library.kernels() if not kernel.problem), None)
+    if usable is None:
+        raise SystemExit("\n".join(f"kernel {kernel.name}: {kernel.problem}" for kernel in library.kernels()))
+    return Arithmetic(kernel=usable.name, kernel_build=usable.build)
 
 
 def yardstick_sha256() -> str:
@@ -63,18 +63,18 @@ def training(case: Case, repeats: int, gflops: Callable[[], float]) -> dict[str,
     The FMA peak is measured in alternation with them, because the CPU's clock and load vary.
     """
     checked = replace(case, n_envs=min(case.n_envs, _MOST_HOSTS_CHECKED))
-    by = native().kernel
+    kernel = native().kernel
     differences = {
         "torch_float64": assert_equal(checked, torch.float64, EXACT),
         "torch_float32": assert_equal(checked, torch.float32, ROUNDED),
-        "native": assert_equal(checked, torch.float32, ROUNDED, by),
+        "native": assert_equal(checked, torch.float32, ROUNDED, kernel),
     }
     world = build(case)
     order = torch.from_numpy(world.order)
     loop = world.loop()
     peaks: list[float] = []
     works = {
-        "native": build(case, kernel=by).bank_epoch,
+        "native": build(case, kernel=kernel).bank_epoch,
         "torch": world.bank_epoch,
         "loop": lambda: loop.train_epoch(world.x, world.split.y, order),
         "peak": lambda: peaks.append(gflops()),
@@ -117,7 +117,7 @@ def validation(case: Case, repeats: int) -> dict[str, Any]:
     }
 
 
-def episode(case: Case, episodes: int, by: Arithmetic) -> dict[str, Any]:
+def episode(case: Case, episodes: int, arithmetic: Arithmetic) -> dict[str, Any]:
     """Return the run's stopwatch times of training episodes by phase, in seconds; the first episode is not counted."""
     world = build(case)
     devices = ("cpu:0",) * case.n_envs
@@ -138,7 +138,7 @@ def episode(case: Case, episodes: int, by: Arithmetic) -> dict[str, Any]:
         eval_reward_modes=(mode,),
         env_devices=devices,
         settings=GroupSettings(growth=case.settings),
-        arithmetic=by,
+        arithmetic=arithmetic,
         telemetry=False,
         policy_file="",
         log_file="",
@@ -150,7 +150,7 @@ def episode(case: Case, episodes: int, by: Arithmetic) -> dict[str, Any]:
     shares = {p: sum(getattr(t, f"{p}_s") for t in timings) / total for p in ("train", "validate", "decide", "update")}
     return {
         "case": asdict(case),
-        "kernel": by.kernel,
+        "kernel": arithmetic.kernel,
         "steps": spec.steps,
         "train_samples": len(splits.train.y),
         "validation_samples": len(splits.validation.y),
@@ -173,19 +173,19 @@ def memory(case: Case) -> dict[str, Any]:
         return pool.apply(_grown, (case, native().kernel))
 
 
-def _grown(case: Case, by: HostKernel) -> dict[str, Any]:
+def _grown(case: Case, kernel: HostKernel) -> dict[str, Any]:
     torch.set_num_threads(1)
     keep_freed_memory()
-    small = build(Case(task=case.task, n_envs=1, live_seeds=0, batches=case.batches), kernel=by)
+    small = build(Case(task=case.task, n_envs=1, live_seeds=0, batches=case.batches), kernel=kernel)
     small.bank_epoch()  # libraries and code paths are loaded
-    before = _largest_kib()
-    world = build(case, kernel=by)
+    kib_before = _largest_kib()
+    world = build(case, kernel=kernel)
     world.bank_epoch()
-    grown = _largest_kib() - before
+    grown = _largest_kib() - kib_before
     stacks = [world.bank.host, *world.bank._seeds.values()]
-    kept = sum(t.nbytes for stack in stacks for t in (stack.values, stack.momentum))
-    kept += sum(t.nbytes for moments in world.bank.statistics for t in (moments.mean, moments.var))
-    return {"case": asdict(case), "kept_bytes_per_env": kept / case.n_envs, "grown_mib": grown / 1024}
+    kept_bytes = sum(t.nbytes for stack in stacks for t in (stack.values, stack.momentum))
+    kept_bytes += sum(t.nbytes for moments in world.bank.statistics for t in (moments.mean, moments.var))
+    return {"case": asdict(case), "kept_bytes_per_env": kept_bytes / case.n_envs, "grown_mib": grown / 1024}
 
 
 def _largest_kib() -> int:
@@ -196,7 +196,7 @@ def _largest_kib() -> int:
 
 def measure(repeats: int) -> dict[str, Any]:
     """Measure everything in the order of the table; print one line per case."""
-    envs, live_seeds = ((4, 16), (0, 3)) if repeats <= FEW else ((1, 4, 16, 64), (0, 1, 3))
+    envs, live_seeds = ((4, 16), (0, 3)) if repeats <= QUICK_REPEATS else ((1, 4, 16, 64), (0, 1, 3))
     cases = [
         Case(task=task, n_envs=n, live_seeds=seeds, batches={1: 16, 4: 8}.get(n, 4))
         for task in ("digits", "cifar10")
@@ -218,9 +218,9 @@ def measure(repeats: int) -> dict[str, Any]:
     }
     gflops = fma_loop()
     for case in cases:
-        found = training(case, repeats, gflops)
-        results["training"].append(found)
-        ratio = found["ratio"]["loop"]["core"]
+        measured = training(case, repeats, gflops)
+        results["training"].append(measured)
+        ratio = measured["ratio"]["loop"]["core"]
         print(f"{case}: {ratio['median']:.1f} [{ratio['low']:.1f}, {ratio['high']:.1f}]", flush=True)
         if case.n_envs == 16 and not case.equal_seeds:
             results["validation"].append(validation(case, repeats))

@@ -25,7 +25,7 @@ class Kernels(TorchDispatchMode):
 
     def __init__(self) -> None:
         super().__init__()
-        self.seen: Counter[str] = Counter()
+        self.counts: Counter[str] = Counter()
 
     def __torch_dispatch__(
         self, function: Callable[..., Any], _types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
@@ -33,18 +33,18 @@ class Kernels(TorchDispatchMode):
         result = function(*args, **(kwargs or {}))
         name = function._schema.name.removeprefix("aten::")
         tensors = [leaf for leaf in tree_leaves((args, result)) if isinstance(leaf, torch.Tensor)]
-        if not function.is_view and name not in _MEMORY and any(one.device == META for one in tensors):
-            self.seen[name] += len(args[0]) if name.startswith("_foreach") else 1
+        if not function.is_view and name not in _MEMORY and any(tensor.device == META for tensor in tensors):
+            self.counts[name] += len(args[0]) if name.startswith("_foreach") else 1
         return result
 
 
 def per_minibatch(case: Case) -> Counter[str]:
     """Return the kernels, by name, of one additional minibatch of an epoch."""
-    found = []
+    counts = []
     for batches in (2, 3):
         world = build(replace(case, batches=batches), device="meta")
         kernels = Kernels()
         with kernels:
             world.bank._train_rows(world.table, np.arange(case.n_envs), world.split, world.order)
-        found.append(kernels.seen)
-    return found[1] - found[0]
+        counts.append(kernels.counts)
+    return counts[1] - counts[0]

@@ -19,7 +19,7 @@ import torch
 from esper_ab.health.processor import first_core
 from workers.commands.describe import multiply_adds_per_s
 
-FEW = 3  # with at most this many repeats, a run is a quick look with fewer and smaller cells
+QUICK_REPEATS = 3  # with at most this many repeats, a run is a quick look with fewer and smaller cells
 _FMA_ROUNDS = 2_000_000
 _COPIED = 1 << 24  # floats of the copy that measures the bandwidth
 
@@ -61,10 +61,10 @@ def fma_rounds() -> Callable[[], int]:
     """Compile fma.cpp for this CPU; each call runs it for about ten milliseconds and returns the operations."""
     source = Path(__file__).with_name("fma.cpp")
     with tempfile.TemporaryDirectory() as folder:
-        made = Path(folder) / "fma.so"
-        command = [os.environ.get("CXX", "g++"), "-O3", "-march=native", "-shared", "-fPIC", "-o", made, source]
+        library = Path(folder) / "fma.so"
+        command = [os.environ.get("CXX", "g++"), "-O3", "-march=native", "-shared", "-fPIC", "-o", library, source]
         subprocess.run(command, check=True)
-        rounds = ctypes.CDLL(str(made)).fma_rounds
+        rounds = ctypes.CDLL(str(library)).fma_rounds
     rounds.restype = ctypes.c_long
     rounds.argtypes = [ctypes.c_long, ctypes.c_void_p]
 
@@ -93,23 +93,23 @@ def bandwidth_gb() -> float:
 
 def _caches() -> dict[str, str]:
     """Return the first core's cache sizes by level, as reported by Linux."""
-    found = {}
+    caches = {}
     for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
         level, kind, size = ((index / name).read_text().strip() for name in ("level", "type", "size"))
         if kind != "Instruction":
-            found[f"L{level}"] = size
-    return found
+            caches[f"L{level}"] = size
+    return caches
 
 
 def processor() -> dict[str, str]:
     """Return name, family, model and stepping of the first core's CPU, as reported by Linux."""
     cpuinfo = Path("/proc/cpuinfo")
-    about = first_core(cpuinfo.read_text() if cpuinfo.exists() else "")
+    core = first_core(cpuinfo.read_text() if cpuinfo.exists() else "")
     return {
-        "processor": about.get("model name", platform.processor()),
-        "family": about.get("cpu family", ""),
-        "model": about.get("model", ""),
-        "stepping": about.get("stepping", ""),
+        "processor": core.get("model name", platform.processor()),
+        "family": core.get("cpu family", ""),
+        "model": core.get("model", ""),
+        "stepping": core.get("stepping", ""),
     }
 
 

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/evidence/scaling.md"
 DATA = ROOT / "docs/evidence/benchmarks"
 BATCHES = {"digits": 64, "cifar10": 32}  # of scripts/bench
-TRIED = {  # of each way of training hosts
+TRAINING_WAYS = {  # of each way of training hosts
     "NATIVE": [
         Rates(value=value, validated=validated, step_s=step_s)
         for value in (5, 10, 15, 20, 30, 40, 50)
@@ -42,43 +42,46 @@ def task(name: str, **sizes: int) -> TaskFacts:
     return TaskFacts(**{**fields, "sizes": (sizes["train"], sizes["validation"], facts.sizes[2])})
 
 
-def predicted(one: dict[str, Any], speed: float, rates: Rates) -> float:
+def predicted(measured: dict[str, Any], speed: float, rates: Rates) -> float:
     """Return the estimated seconds of a measured episode."""
-    name = one["case"]["task"]
-    facts = task(name, train=one["train_samples"], validation=one["validation_samples"])
-    return one["steps"] * estimate.epoch_s(facts, one["case"]["n_envs"], BATCHES[name], speed, rates)
+    name = measured["case"]["task"]
+    facts = task(name, train=measured["train_samples"], validation=measured["validation_samples"])
+    return measured["steps"] * estimate.epoch_s(facts, measured["case"]["n_envs"], BATCHES[name], speed, rates)
 
 
-def way(one: dict[str, Any]) -> str:
+def way(measured: dict[str, Any]) -> str:
     """Return which rates of kinds/growth/estimate.py apply to a measured episode."""
-    return "TORCH" if one["kernel"] == "torch" else "NATIVE"
+    return "TORCH" if measured["kernel"] == "torch" else "NATIVE"
 
 
 def fitted(episodes: list[dict[str, Any]], speed: float, name: str) -> Rates:
     """Return, among the rates tried, those with the smallest squared error of the logarithm."""
 
     def error(rates: Rates) -> float:
-        of = [one for one in episodes if way(one) == name]
-        return sum(math.log(predicted(one, speed, rates) / one["seconds"]["median"]) ** 2 for one in of)
+        measured_cells = [measured for measured in episodes if way(measured) == name]
+        return sum(
+            math.log(predicted(measured, speed, rates) / measured["seconds"]["median"]) ** 2
+            for measured in measured_cells
+        )
 
-    return min(TRIED[name], key=error)
+    return min(TRAINING_WAYS[name], key=error)
 
 
 def episodes_table(episodes: list[dict[str, Any]], speed: float) -> list[str]:
     """Return a table of measured and estimated episode times."""
     rows = []
-    for one in episodes:
-        said = predicted(one, speed, getattr(estimate, way(one)))
-        was = one["seconds"]["median"]
+    for measured in episodes:
+        predicted_s = predicted(measured, speed, getattr(estimate, way(measured)))
+        was = measured["seconds"]["median"]
         rows.append(
             [
-                hosts_of(one["case"]),
-                one["case"]["n_envs"],
-                way(one).lower(),
-                one["train_samples"],
+                hosts_of(measured["case"]),
+                measured["case"]["n_envs"],
+                way(measured).lower(),
+                measured["train_samples"],
                 f"{was:.2f}",
-                f"{said:.2f}",
-                f"{said / was:.2f}",
+                f"{predicted_s:.2f}",
+                f"{predicted_s / was:.2f}",
             ]
         )
     header = "hosts | n_envs | kernel | training images | measured, s per episode | estimated | ÷ measured"
@@ -103,18 +106,18 @@ def growth_table(speed: float) -> list[str]:
     return table("task | n_envs | groups | seeds | episodes | core-hours | on 64 cores, hours", rows)
 
 
-def memory_table(found: list[dict[str, Any]]) -> list[str]:
+def memory_table(cells: list[dict[str, Any]]) -> list[str]:
     """Return memory by n_envs and host, with three live seeds."""
     return table(
         "hosts | n_envs | kept per environment, KiB | a worker grew by, MiB",
         (
             [
-                hosts_of(one["case"]),
-                one["case"]["n_envs"],
-                f"{one['kept_bytes_per_env'] / 1024:.0f}",
-                f"{one['grown_mib']:.0f}",
+                hosts_of(cell["case"]),
+                cell["case"]["n_envs"],
+                f"{cell['kept_bytes_per_env'] / 1024:.0f}",
+                f"{cell['grown_mib']:.0f}",
             ]
-            for one in found
+            for cell in cells
         ),
     )
 
@@ -126,56 +129,57 @@ def coordinator_table(cells: list[dict[str, Any]]) -> list[str]:
         header,
         (
             [
-                one["blocks"],
-                one["runs"],
-                one["n_envs"],
-                f"{one['wait_ms']['median']:.1f} ms",
-                f"{one['wait_ms']['max']:.1f} ms",
-                f"{one['core_us_per_record']:.0f}",
-                f"{1e6 / one['core_us_per_record']:,.0f} records/s",
+                cell["blocks"],
+                cell["runs"],
+                cell["n_envs"],
+                f"{cell['wait_ms']['median']:.1f} ms",
+                f"{cell['wait_ms']['max']:.1f} ms",
+                f"{cell['core_us_per_record']:.0f}",
+                f"{1e6 / cell['core_us_per_record']:,.0f} records/s",
             ]
-            for one in cells
+            for cell in cells
         ),
     )
 
 
 def fleet_table(record: dict[str, Any]) -> list[str]:
     """Return the table of thousands of concurrent runs."""
-    about = record["machine"]
+    machine = record["machine"]
     header = (
         "runs | nodes | start to last assignment, s | core, s | last report to last release, s | core, s "
         "| core per record, µs | memory at most, MiB"
     )
     rows = (
         [
-            f"{one['runs']:,}",
-            one["nodes"],
-            f"{one['start_s']:.1f}",
-            f"{one['start_core_s']:.1f}",
-            f"{one['release_s']:.2f}",
-            f"{one['round_core_s']:.2f}",
-            f"{one['core_us_per_record']:.0f}",
-            f"{one['memory_mib']:,.0f}",
+            f"{cell['runs']:,}",
+            cell["nodes"],
+            f"{cell['start_s']:.1f}",
+            f"{cell['start_core_s']:.1f}",
+            f"{cell['release_s']:.2f}",
+            f"{cell['round_core_s']:.2f}",
+            f"{cell['core_us_per_record']:.0f}",
+            f"{cell['memory_mib']:,.0f}",
         ]
-        for one in record["cells"]
+        for cell in record["cells"]
     )
     return [
-        f"Measured by `scripts/bench fleet` on {about['processor']} (family {about['family']}, "
-        f"model {about['model']}), {about['cores']} cores, load average at the start {about['load_average']:.1f}.",
+        f"Measured by `scripts/bench fleet` on {machine['processor']} (family {machine['family']}, "
+        f"model {machine['model']}), {machine['cores']} cores, "
+        f"load average at the start {machine['load_average']:.1f}.",
         "",
         *table(header, rows),
     ]
 
 
-def between(page: str, mark: str, text: str) -> str:
+def with_section(page: str, mark: str, text: str) -> str:
     """Return `page` with the text between <!-- mark --> and <!-- /mark --> replaced; ValueError if the marks are
     missing.
     """
     begin = f"<!-- {mark} -->"
     end = f"<!-- /{mark} -->"
-    head, found, rest = page.partition(begin)
-    _, closed, tail = rest.partition(end)
-    if not (found and closed):
+    head, begin_mark, tail_with_old_text = page.partition(begin)
+    _, closed, tail = tail_with_old_text.partition(end)
+    if not (begin_mark and closed):
         raise ValueError(f"no {begin} … {end} in the page")
     return f"{head}{begin}\n{text}\n{end}{tail}"
 
@@ -194,9 +198,9 @@ def write() -> None:
         "coordinator table": coordinator_table(coordination["cells"]),
         "fleet table": fleet_table(fleet),
     }.items():
-        page = between(page, mark, "\n".join(lines))
+        page = with_section(page, mark, "\n".join(lines))
     PAGE.write_text(page, encoding="utf-8")
     print("\n".join(episodes_table(hosts["episode"], speed)))
-    for name in TRIED:
+    for name in TRAINING_WAYS:
         print(f"{name} in esper_ab/kinds/growth/estimate.py: {getattr(estimate, name)}")
         print(f"    fitted to hosts.json: {fitted(hosts['episode'], speed, name)}")

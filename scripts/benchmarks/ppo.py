@@ -27,7 +27,7 @@ MINIBATCHES = 4
 EPOCHS = 4
 HIDDEN = 64
 ROLLOUTS = {"none": 8, "lstm": 2}  # of a round
-OTHERS = {"none": ("stable_baselines3", "sbx"), "lstm": ("sb3_contrib",)}
+OTHER_LIBRARIES = {"none": ("stable_baselines3", "sbx"), "lstm": ("sb3_contrib",)}
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"}
 
 
@@ -37,10 +37,10 @@ def measure(repeats: int, sb3: str = "") -> dict[str, Any]:
 
 
 def _case(task: str, memory: str, repeats: int, sb3: str) -> dict[str, Any]:
-    rounds = {"ours": _ours(task, memory), "alone": _alone(task)}
-    for other in OTHERS[memory] if sb3 else ():
-        if not subprocess.run([sb3, "-c", f"import {other}"], stderr=subprocess.DEVNULL).returncode:
-            rounds[other] = _other(sb3, other, task)
+    rounds = {"ours": _ours(task, memory), "alone": _policy_alone(task)}
+    for library_name in OTHER_LIBRARIES[memory] if sb3 else ():
+        if not subprocess.run([sb3, "-c", f"import {library_name}"], stderr=subprocess.DEVNULL).returncode:
+            rounds[library_name] = _other_library(sb3, library_name, task)
     took: dict[str, list[float]] = {name: [] for name in rounds}
     for repeat in range(repeats + 1):
         for name, play in rounds.items():
@@ -49,9 +49,9 @@ def _case(task: str, memory: str, repeats: int, sb3: str) -> dict[str, Any]:
                 took[name].append(seconds)
     steps = ROLLOUTS[memory] * N_ENVS * STEPS
     ours = took.pop("ours")
-    alone = took.pop("alone")
-    ratios = {"environment alone ÷ ours": spread(np.divide(ours, alone))}
-    ratios |= {f"ours ÷ {other}": spread(np.divide(seconds, ours)) for other, seconds in took.items()}
+    policy_alone = took.pop("alone")
+    ratios = {"environment alone ÷ ours": spread(np.divide(ours, policy_alone))}
+    ratios |= {f"ours ÷ {library_name}": spread(np.divide(seconds, ours)) for library_name, seconds in took.items()}
     print(task, memory, {name: round(ratio["median"], 2) for name, ratio in ratios.items()}, flush=True)
     return {
         "task": task,
@@ -75,7 +75,7 @@ def _timed(rollouts: Iterator[Any]) -> Callable[[int], float]:
 
 def _ours(task: str, memory: str) -> Callable[[int], float]:
     """Return a run of our PPO, by the first kernel that works here."""
-    kernel = next(one for one in library.kernels() if not one.problem)
+    kernel = next(candidate for candidate in library.kernels() if not candidate.problem)
     spec = gym_spec(
         f"gym:{task}",
         n_envs=N_ENVS,
@@ -92,7 +92,7 @@ def _ours(task: str, memory: str) -> Callable[[int], float]:
     return _timed(session.train(episode, lambda step: None, lambda step: None) for episode in count())
 
 
-def _alone(task: str) -> Callable[[int], float]:
+def _policy_alone(task: str) -> Callable[[int], float]:
     envs = [gymnasium.make(task, disable_env_checker=True) for _ in range(N_ENVS)]
     actions = [envs[0].action_space.sample() for _ in range(STEPS)]
 
@@ -108,7 +108,7 @@ def _alone(task: str) -> Callable[[int], float]:
     return _timed(rollout() for _ in count())
 
 
-def _other(python: str, library: str, task: str) -> Callable[[int], float]:
+def _other_library(python: str, library: str, task: str) -> Callable[[int], float]:
     """Start other_ppo.py in another interpreter, with the sizes above."""
     code = Path(__file__).with_name("other_ppo.py").read_text()
     numbers = (N_ENVS, STEPS, MINIBATCHES, EPOCHS, HIDDEN)
@@ -135,9 +135,15 @@ def render(record: dict[str, Any]) -> list[str]:
         *table(
             "task | memory | ratio | median | quartiles",
             (
-                [one["task"], one["memory"], name, f"{of['median']:.2f}", f"{of['low']:.2f} to {of['high']:.2f}"]
-                for one in record["ppo"]
-                for name, of in one["ratios"].items()
+                [
+                    case["task"],
+                    case["memory"],
+                    name,
+                    f"{ratio['median']:.2f}",
+                    f"{ratio['low']:.2f} to {ratio['high']:.2f}",
+                ]
+                for case in record["ppo"]
+                for name, ratio in case["ratios"].items()
             ),
         ),
     ]

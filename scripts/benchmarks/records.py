@@ -14,7 +14,7 @@ import msgspec
 from support.plans import fake_plans
 
 from benchmarks import synthetic
-from benchmarks.machine import FEW, spread
+from benchmarks.machine import QUICK_REPEATS, spread
 from benchmarks.markdown import table
 from esper_ab.contracts.records import EpisodeRecord
 from esper_ab.contracts.worker_order import RunSpec
@@ -65,7 +65,7 @@ print(json.dumps({"wall_s": time.perf_counter() - began, "core_s": used.ru_utime
 
 # A follower of a run (a coordinator, status --follow) keeps numbers of its episodes: bytes per episode, without those
 # of start-up.
-_HELD = """
+_HELD_BYTES_CODE = """
 import resource, sys
 from pathlib import Path
 from esper_ab.journal.reading import read
@@ -82,23 +82,25 @@ _HELD_NAMES = ("without seed events", "with seed events")
 
 def measure(repeats: int) -> dict[str, Any]:
     """Measure 10^5 records of four environments, with and without seed events, and once 10^6 without."""
-    few = repeats <= FEW
-    sizes = [(20_000, False, 1)] if few else [(100_000, False, 3), (100_000, True, 3), (1_000_000, False, 1)]
+    is_quick = repeats <= QUICK_REPEATS
+    sizes = [(20_000, False, 1)] if is_quick else [(100_000, False, 3), (100_000, True, 3), (1_000_000, False, 1)]
     cells = []
     for records, telemetry, times in sizes:
         with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
             size = write(Path(folder), records, telemetry=telemetry)
-            found = {name: _timed(Path(folder), words, times) for name, words in _COMMANDS.items()}
-        cells.append({"records": records, "telemetry": telemetry, "bytes": size, "repeats": times, **found})
-        print({name: round(one["wall_s"]["median"], 2) for name, one in found.items()}, flush=True)
-    return {"cells": cells, "held_bytes": {name: _held(name == "with seed events") for name in _HELD_NAMES}}
+            timed = {name: _timed(Path(folder), command, times) for name, command in _COMMANDS.items()}
+        cells.append({"records": records, "telemetry": telemetry, "bytes": size, "repeats": times, **timed})
+        print({name: round(timing["wall_s"]["median"], 2) for name, timing in timed.items()}, flush=True)
+    return {"cells": cells, "held_bytes": {name: _held_bytes(name == "with seed events") for name in _HELD_NAMES}}
 
 
-def _held(telemetry: bool) -> float:
+def _held_bytes(telemetry: bool) -> float:
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
         write(Path(folder), _HELD_RECORDS, telemetry=telemetry)
-        done = subprocess.run([sys.executable, "-c", _HELD, folder], capture_output=True, text=True, check=True)
-    return float(done.stdout)
+        process = subprocess.run(
+            [sys.executable, "-c", _HELD_BYTES_CODE, folder], capture_output=True, text=True, check=True
+        )
+    return float(process.stdout)
 
 
 def write(experiment_dir: Path, records: int, *, telemetry: bool, n_envs: int = 4) -> int:
@@ -136,30 +138,32 @@ def _events(plan: Plan) -> Iterator[bytes]:
     draw = random.Random(0)
     encode = msgspec.json.encode
 
-    def said(*events: AnyEvent) -> Iterator[bytes]:
+    def lines_of(*events: AnyEvent) -> Iterator[bytes]:
         return map(encode, events)
 
-    yield from said(
+    yield from lines_of(
         ExperimentStarted(schema=SCHEMA, plan=plan, versions={}, machine=provenance.machine(), code={"sources": ""})
     )
-    first = plan.blocks[0].runs[0]
-    templates = [_template(first, synthetic.episode(first, 0, draw)) for _ in range(_TEMPLATES)]
+    first_spec = plan.blocks[0].runs[0]
+    templates = [_template(first_spec, synthetic.episode(first_spec, 0, draw)) for _ in range(_TEMPLATES)]
     for block in plan.blocks:
         names = tuple(spec.ref.name for spec in block.runs)
         for spec in block.runs:
-            yield from said(RunStarted(run=spec.ref, worker="w00", incarnation=1))
-            yield from said(RunReady(run=spec.ref, warm_up_s=0.4))
+            yield from lines_of(RunStarted(run=spec.ref, worker="w00", incarnation=1))
+            yield from lines_of(RunReady(run=spec.ref, warm_up_s=0.4))
         refs = [encode(spec.ref) for spec in block.runs]
         for episode in range(block.runs[0].episodes):
             for ref in refs:
                 begin, middle, end = templates[draw.randrange(_TEMPLATES)]
                 digest = b"%064x" % draw.getrandbits(256)
                 yield b"%s%s%s%d%s%s%s" % (begin, ref, b',"episode":', episode, middle, digest, end)
-            yield from said(MilestoneReleased(replicate=block.replicate, milestone=episode + 1, runs=names))
+            yield from lines_of(MilestoneReleased(replicate=block.replicate, milestone=episode + 1, runs=names))
         for spec in block.runs:
-            yield from said(RunEvaluated(record=synthetic.evaluation(spec, draw)))
-        yield from said(MilestoneReleased(replicate=block.replicate, milestone=block.runs[0].episodes + 1, runs=names))
-    yield from said(ExperimentEnded(status="finished", detail=""))
+            yield from lines_of(RunEvaluated(record=synthetic.evaluation(spec, draw)))
+        yield from lines_of(
+            MilestoneReleased(replicate=block.replicate, milestone=block.runs[0].episodes + 1, runs=names)
+        )
+    yield from lines_of(ExperimentEnded(status="finished", detail=""))
 
 
 def _template(spec: RunSpec, record: EpisodeRecord) -> tuple[bytes, bytes, bytes]:
@@ -167,30 +171,30 @@ def _template(spec: RunSpec, record: EpisodeRecord) -> tuple[bytes, bytes, bytes
     whole = msgspec.json.encode(EpisodeRecorded(record=record))
     ref = msgspec.json.encode(spec.ref)
     digest = record.digest.encode()
-    begin, _, rest = whole.partition(ref)
-    _, _, rest = rest.partition(b',"episode":0')
-    middle, _, end = rest.partition(digest)
+    begin, _, tail = whole.partition(ref)
+    _, _, tail = tail.partition(b',"episode":0')
+    middle, _, end = tail.partition(digest)
     return begin, middle, end
 
 
-def _timed(experiment_dir: Path, words: tuple[str, ...], repeats: int) -> dict[str, Any]:
-    name, *rest = words or ("",)
+def _timed(experiment_dir: Path, command_words: tuple[str, ...], repeats: int) -> dict[str, Any]:
+    name, *arguments = command_words or ("",)
     command = (
-        [sys.executable, "-m", "esper_ab.commands.cli", name, str(experiment_dir), *rest]
-        if words
+        [sys.executable, "-m", "esper_ab.commands.cli", name, str(experiment_dir), *arguments]
+        if command_words
         else [sys.executable, "-c", _FLOOR, str(experiment_dir / JOURNAL_NAME)]
     )
-    found = []
+    timings = []
     for _ in range(repeats):
-        done = subprocess.run([sys.executable, "-c", _TIMED, *command], capture_output=True, text=True, check=True)
-        found.append(msgspec.json.decode(done.stdout.splitlines()[-1]))
-        if found[-1]["exit"]:
-            raise RuntimeError(f"{name} ended with exit status {found[-1]['exit']}: {done.stderr}")
+        process = subprocess.run([sys.executable, "-c", _TIMED, *command], capture_output=True, text=True, check=True)
+        timings.append(msgspec.json.decode(process.stdout.splitlines()[-1]))
+        if timings[-1]["exit"]:
+            raise RuntimeError(f"{name} ended with exit status {timings[-1]['exit']}: {process.stderr}")
         time.sleep(0.1)
     return {
-        "wall_s": spread([one["wall_s"] for one in found]),
-        "core_s": spread([one["core_s"] for one in found]),
-        "largest_mib": max(one["largest_kib"] for one in found) / 1024,
+        "wall_s": spread([timing["wall_s"] for timing in timings]),
+        "core_s": spread([timing["core_s"] for timing in timings]),
+        "largest_mib": max(timing["largest_kib"] for timing in timings) / 1024,
     }
 
 
@@ -220,6 +224,6 @@ def render(record: dict[str, Any]) -> list[str]:
         *table(header, rows),
         "",
         "Who follows a run, as a coordinator and `esper-ab status --follow` do, has in memory of each record "
-        + ", ".join(f"{held / 1024:.1f} KiB {name}" for name, held in record["held_bytes"].items())
+        + ", ".join(f"{held_bytes / 1024:.1f} KiB {name}" for name, held_bytes in record["held_bytes"].items())
         + ".",
     ]

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from benchmarks.machine import FEW, spread
+from benchmarks.machine import QUICK_REPEATS, spread
 from benchmarks.markdown import ranged, table
 from esper_ab.journal.events import EpisodeRecorded, ExperimentStarted, RunReady, WorkerStarted
 from esper_ab.journal.lock import JOURNAL_NAME
@@ -23,7 +23,7 @@ PHASES = ("plan", "spawn_and_import", "load_and_warm_up", "first_episode")
 def measure(repeats: int) -> dict[str, Any]:
     """Return wall seconds; the commands alternate."""
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
-        launches = [_launched(Path(folder) / f"run{i}") for i in range(2 if repeats <= FEW else 5)]
+        launches = [_launched(Path(folder) / f"run{i}") for i in range(2 if repeats <= QUICK_REPEATS else 5)]
         commands = {
             "python -c pass": [sys.executable, "-c", "pass"],
             "python -c 'import torch'": [sys.executable, "-c", "import torch"],
@@ -32,14 +32,14 @@ def measure(repeats: int) -> dict[str, Any]:
             "esper-ab status EXPERIMENT": [*_CLI, "status", str(Path(folder) / "run0")],
         }
         seconds: dict[str, list[float]] = {name: [] for name in commands}
-        for repeat in range(4 if repeats <= FEW else 16):
+        for repeat in range(4 if repeats <= QUICK_REPEATS else 16):
             for name, command in commands.items():
-                taken = _seconds(command)
+                took_s = _seconds(command)
                 if repeat:  # the first fills the caches
-                    seconds[name].append(taken)
+                    seconds[name].append(took_s)
     return {
-        "commands": {name: spread(found) for name, found in seconds.items()},
-        "launch": {phase: spread([one[phase] for one in launches]) for phase in (*PHASES, "total")},
+        "commands": {name: spread(seconds_of_command) for name, seconds_of_command in seconds.items()},
+        "launch": {phase: spread([launch[phase] for launch in launches]) for phase in (*PHASES, "total")},
     }
 
 
@@ -56,12 +56,12 @@ def _launched(experiment_dir: Path) -> dict[str, float]:
     began = time.time()
     command = [*_LAUNCH, *_SMALL, "--output-dir", str(experiment_dir.parent), "--name", experiment_dir.name, "--quiet"]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    at: dict[type, float] = {}
+    first_times: dict[type, float] = {}
     reading: Reading = read(experiment_dir / JOURNAL_NAME)
     for event in reading:
-        at[type(event)] = datetime.fromisoformat(reading.wall_time).timestamp()
-    moments = [began, *(at[kind] for kind in (ExperimentStarted, WorkerStarted, RunReady, EpisodeRecorded))]
-    phases = {name: after - before for name, before, after in zip(PHASES, moments, moments[1:], strict=False)}
+        first_times[type(event)] = datetime.fromisoformat(reading.wall_time).timestamp()
+    moments = [began, *(first_times[kind] for kind in (ExperimentStarted, WorkerStarted, RunReady, EpisodeRecorded))]
+    phases = {name: end - start for name, start, end in zip(PHASES, moments, moments[1:], strict=False)}
     return phases | {"total": moments[-1] - began}
 
 
@@ -70,12 +70,12 @@ def render(record: dict[str, Any]) -> list[str]:
     return [
         "Seconds on the wall, medians and quartiles of interleaved runs.",
         "",
-        *table("command | s", ([f"`{name}`", ranged(one)] for name, one in record["commands"].items())),
+        *table("command | s", ([f"`{name}`", ranged(timing)] for name, timing in record["commands"].items())),
         "",
         "A launch of two groups with one seed each on digits, until both have their first episode. "
         "plan: preflight, plan and boundaries. spawn_and_import: until the last worker has imported torch and greeted. "
         "load_and_warm_up: until the last run is warm. Four processes import torch, two at a time: the preflight "
         "beside the command, then both workers.",
         "",
-        *table("phase | s", ([name.replace("_", " "), ranged(one)] for name, one in record["launch"].items())),
+        *table("phase | s", ([name.replace("_", " "), ranged(timing)] for name, timing in record["launch"].items())),
     ]

@@ -115,10 +115,10 @@ def _update(draw: random.Random) -> PPOUpdate:
 
 def _events(spec: RunSpec, env: int, draw: random.Random) -> list[SeedEvent]:
     """Return lives of seeds, in step order."""
-    found = []
+    events = []
     for place in range(EVENTS_PER_ENV):
         event, stage = _LIFE[place % len(_LIFE)]
-        found.append(
+        events.append(
             SeedEvent(
                 env=env,
                 step=1 + place * spec.steps // EVENTS_PER_ENV,
@@ -132,7 +132,7 @@ def _events(spec: RunSpec, env: int, draw: random.Random) -> list[SeedEvent]:
                 params=draw.randrange(40, 9000),
             )
         )
-    return found
+    return events
 
 
 def _timing(draw: random.Random) -> Timing:

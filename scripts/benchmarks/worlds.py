@@ -21,7 +21,7 @@ from workers.kinds.growth.vocabulary import Algorithm, Stage
 
 _ROOT = RngPath(0) / "benchmark"
 _ALPHA = 0.5
-_MOST = 3  # maximum number of live seeds of a host
+_MOST_SEEDS = 3  # maximum number of live seeds of a host
 BATCH_SIZES = {"digits": 64, "cifar10": 32}
 
 
@@ -46,7 +46,7 @@ class Case:
     def blueprint(self, env: int, slot: int) -> int:
         """Return the blueprint index of the seed in `slot` of `env`."""
         names = self.settings.blueprints
-        return names.index("conv_light") if self.equal_seeds else (env + _MOST * slot) % len(names)
+        return names.index("conv_light") if self.equal_seeds else (env + _MOST_SEEDS * slot) % len(names)
 
 
 @dataclass(frozen=True)
@@ -124,11 +124,11 @@ def assert_equal(case: Case, dtype: torch.dtype, tolerance: float, kernel: HostK
     """
     world = build(replace(case, batches=1), dtype, kernel)
     loop = world.loop()
-    before = world.bank.host.values.clone()
+    values_before = world.bank.host.values.clone()
     mine = world.bank_epoch()
     theirs = loop.train_epoch(world.x, world.split.y, torch.from_numpy(world.order))
     pairs = list(zip(mine, theirs, strict=True))
-    assert not torch.equal(before, world.bank.host.values), "the step changed nothing"
+    assert not torch.equal(values_before, world.bank.host.values), "the step changed nothing"
     for env, host in enumerate(loop.hosts):
         pairs.append((world.bank.host.values[env], flat(host.host_parameters())))
         for norm, moments in zip(host.norms, world.bank.statistics, strict=True):
@@ -153,18 +153,20 @@ def flops_per_step(case: Case) -> float:
     total = 0.0
     for env in range(case.n_envs):
         side = height
-        into = task.host.in_channels
+        inputs = task.host.in_channels
         for level in range(task.host.levels):
-            out = task.host.base << level
+            outputs = task.host.base << level
             taps = task.host.kernel**2 if side > 1 else 1
-            total += 2.0 * side * side * into * out * taps * (2 if level == 0 else 3)
+            total += 2.0 * side * side * inputs * outputs * taps * (2 if level == 0 else 3)
             side = side // 2 if level < task.host.pools else side
-            into = out
+            inputs = outputs
             if level < case.live_seeds:
                 name = settings.blueprints[case.blueprint(env, level)]
-                kernels = [s for s in catalog.entry("workers.kinds.growth.blueprints", name, "BLUEPRINT").params(out)]
+                kernels = [
+                    s for s in catalog.entry("workers.kinds.growth.blueprints", name, "BLUEPRINT").params(outputs)
+                ]
                 shapes = [s.shape if side > 1 else s.shape[:2] for s in kernels if len(s.shape) == 4]
                 sizes = [2.0 * side * side * math.prod(shape) for shape in shapes]
                 total += 3.0 * sum(sizes) - sum(sizes[:1])
-        total += 3 * 2.0 * into * task.host.classes
+        total += 3 * 2.0 * inputs * task.host.classes
     return total * settings.batch_size

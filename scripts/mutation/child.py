@@ -68,10 +68,10 @@ def _answer(work: Callable[[], Any], sender: int, cpu_s: float) -> None:
 
 def _read(receiver: int, wall_s: float) -> bytes | None:
     """Return everything the child writes until it closes the pipe; None on timeout."""
-    ends = time.monotonic() + wall_s
+    deadline = time.monotonic() + wall_s
     answer = b""
-    while (left := ends - time.monotonic()) > 0:
-        if select.select([receiver], [], [], left)[0]:
+    while (seconds_left := deadline - time.monotonic()) > 0:
+        if select.select([receiver], [], [], seconds_left)[0]:
             piece = os.read(receiver, 1 << 16)
             if not piece:
                 return answer

@@ -61,7 +61,7 @@ def draw(root: Path, room: str, size: int, rng_seed: int) -> list[Mutant]:
     Tables that a script writes are left out.
     """
     rng = random.Random(rng_seed)
-    found: dict[tuple[str, str, str, str, int], Mutant] = {}
+    drawn_mutants: dict[tuple[str, str, str, str, int], Mutant] = {}
     for path in modules(root, room):
         name = str(path.relative_to(root))
         if name in TABLES:
@@ -69,8 +69,8 @@ def draw(root: Path, room: str, size: int, rng_seed: int) -> list[Mutant]:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         for function, scope in scopes.scopes(tree).items():
             for mutant in _of_scope(name, function, scope, rng):
-                found[msgspec.structs.astuple(mutant)[:5]] = mutant
-    drawn = list(found.values())
+                drawn_mutants[msgspec.structs.astuple(mutant)[:5]] = mutant
+    drawn = list(drawn_mutants.values())
     rng.shuffle(drawn)
     return drawn[:size]
 
@@ -83,22 +83,24 @@ def modules(root: Path, room: str) -> list[Path]:
 def _of_scope(module: str, function: str, scope: scopes.Scope, rng: random.Random) -> Iterable[Mutant]:
     all_places = list(scopes.places(scope))
     for place in all_places:
-        for before, after in mutations(place, rng):
-            if len(before) > _LONGEST or scopes.key(scopes.parsed(before)) == scopes.key(scopes.parsed(after)):
+        for source, mutated in mutations(place, rng):
+            if len(source) > _LONGEST or scopes.key(scopes.parsed(source)) == scopes.key(scopes.parsed(mutated)):
                 continue
-            equal = scopes.occurrences(scope, before, after)
-            inside = [index for index, one in enumerate(equal) if one.node in (place.node, *place.above)]
-            if inside:
-                yield Mutant(module, function, before, after, inside[-1])
+            equal = scopes.occurrences(scope, source, mutated)
+            indices = [index for index, candidate in enumerate(equal) if candidate.node in (place.node, *place.above)]
+            if indices:
+                yield Mutant(module, function, source, mutated, indices[-1])
 
 
 def locate(root: Path, mutant: Mutant) -> Located | None:
     """Find the mutant in its module, or in a different module that has the same scope and segment."""
     path = root / mutant.module
-    if path.is_file() and (found := _in_module(path, mutant)):
-        return found
-    elsewhere = [found for other in _defining(root, mutant.function) if (found := _in_module(other, mutant))]
-    return elsewhere[0] if mutant.function and elsewhere else None
+    if path.is_file() and (located := _in_module(path, mutant)):
+        return located
+    matches = [
+        located for defining_path in _defining(root, mutant.function) if (located := _in_module(defining_path, mutant))
+    ]
+    return matches[0] if mutant.function and matches else None
 
 
 def _in_module(path: Path, mutant: Mutant) -> Located | None:
@@ -120,11 +122,11 @@ def _defining(root: Path, function: str) -> list[Path]:
 
 @cache
 def _by_function(root: Path) -> dict[str, list[Path]]:
-    found: defaultdict[str, list[Path]] = defaultdict(list)
-    for path in (one for package in PACKAGES for one in modules(root, package)):
+    paths: defaultdict[str, list[Path]] = defaultdict(list)
+    for path in (module for package in PACKAGES for module in modules(root, package)):
         for function in scopes.scopes(ast.parse(path.read_text(encoding="utf-8"))):
-            found[function].append(path)
-    return found
+            paths[function].append(path)
+    return paths
 
 
 def read(path: Path) -> list[Mutant]:

@@ -56,8 +56,8 @@ def _swapped(place: Place, rng: random.Random) -> Iterator[tuple[str, str]]:
         case ast.UnaryOp(op=ast.Not() | ast.USub()):
             yield ast.unparse(node), ast.unparse(node.operand)
         case ast.Constant(value=bool() | int() | float() as value) if not _only_checks(place):
-            new = (not value) if isinstance(value, bool) else value + rng.choice((-1, 1))
-            yield from _changed(_holder(place), node, "value", new)
+            changed = (not value) if isinstance(value, bool) else value + rng.choice((-1, 1))
+            yield from _changed(_holder(place), node, "value", changed)
 
 
 def _removed(node: ast.stmt) -> Iterator[tuple[str, str]]:
@@ -79,15 +79,17 @@ def _statement(node: ast.stmt) -> str:
     return ast.unparse(short) if short is not None and (isinstance(node, ast.Raise) or len(text) > _LONGEST) else text
 
 
-def _changed(holder: ast.AST, parent: ast.AST | list, field: str | int, new: object) -> Iterator[tuple[str, str]]:
-    """Return the source of `holder` before and after setting one of its fields to `new`; the field is restored."""
+def _changed(
+    holder: ast.AST, parent: ast.AST | list, field: str | int, replacement: object
+) -> Iterator[tuple[str, str]]:
+    """Return the source of `holder` before and after setting a field to `replacement`; the field is restored."""
     fields = parent if isinstance(parent, list) else vars(parent)
-    before = ast.unparse(holder)
-    old = fields[field]
-    fields[field] = new
-    after = ast.unparse(holder)
-    fields[field] = old
-    yield before, after
+    original_source = ast.unparse(holder)
+    original = fields[field]
+    fields[field] = replacement
+    changed_source = ast.unparse(holder)
+    fields[field] = original
+    yield original_source, changed_source
 
 
 def _holder(place: Place) -> ast.AST:

@@ -43,12 +43,12 @@ def scopes(tree: ast.Module) -> dict[str, Scope]:
 
 def _named(scope: Scope, name: str) -> Iterator[tuple[str, Scope]]:
     yield name, scope
-    inside = f"{name}.<locals>." if isinstance(scope, _FUNCTIONS) else f"{name}." * bool(name)
+    prefix = f"{name}.<locals>." if isinstance(scope, _FUNCTIONS) else f"{name}." * bool(name)
     waiting: list[ast.AST] = list(reversed(scope.body))
     while waiting:
         node = waiting.pop()
         if isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
-            yield from _named(node, inside + node.name)
+            yield from _named(node, prefix + node.name)
         else:
             waiting += reversed(list(ast.iter_child_nodes(node)))
 
@@ -100,16 +100,16 @@ def key(node: ast.AST) -> str:
 def shortened(node: ast.AST) -> ast.AST | None:
     """Return a statement with `...` for its message or value, so that the statement is found after text changes."""
     short = None
-    rest = ast.Constant(...)
+    ellipsis = ast.Constant(...)
     match node:
         case ast.Raise(exc=ast.Call(func=function)):
-            short = ast.Raise(ast.Call(function, [rest], []))
+            short = ast.Raise(ast.Call(function, [ellipsis], []))
         case ast.Return(value=ast.expr()):
-            short = ast.Return(rest)
+            short = ast.Return(ellipsis)
         case ast.Expr(value=ast.Call(func=function)):
-            short = ast.Expr(ast.Call(function, [rest], []))
+            short = ast.Expr(ast.Call(function, [ellipsis], []))
         case ast.Assign(targets=targets):
-            short = ast.Assign(targets, rest)
+            short = ast.Assign(targets, ellipsis)
     return None if short is None else ast.copy_location(short, node)
 
 
@@ -132,8 +132,8 @@ def occurrences(scope: Scope, before: str, after: str) -> list[Place]:
 
 def replace(place: Place, after: str) -> None:
     """Replace a node with `after`, at the same line."""
-    new = parsed(after)
-    for node in ast.walk(new):
+    new_node = parsed(after)
+    for node in ast.walk(new_node):
         if "lineno" in node._attributes:
             ast.copy_location(node, place.node)
-    place.put(new)
+    place.put(new_node)

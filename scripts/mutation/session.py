@@ -94,7 +94,7 @@ class Room:
                 self.say(f"left out, for it crashes without any mutant: {file.relative_to(ROOT)}")
                 continue
             for name, passed, seconds, entered in answer:
-                self.seen[name] = Seen(passed, seconds, {(path, inside) for path, inside in entered})
+                self.seen[name] = Seen(passed, seconds, {(path, function_name) for path, function_name in entered})
         self.say(f"{sum(seen.seconds for seen in self.seen.values()):.0f} s without a mutant: {len(self.seen)} tests")
         for name in (name for name, seen in self.seen.items() if not seen.passed):
             self.say(f"left out, for it fails without any mutant: {name}")
@@ -104,8 +104,8 @@ class Room:
 
     def _try(self, mutant: Mutant, located: Located, functions: dict[Function, list[types.FunctionType]]) -> None:
         outermost = (str(located.path), mutant.function.partition(".<locals>")[0])
-        there = functions.get(outermost, [])
-        if not located.is_late or not there or outermost in self._imported:
+        functions_there = functions.get(outermost, [])
+        if not located.is_late or not functions_there or outermost in self._imported:
             self.late.append((mutant, located))
             return
         names = self._order(mutant, located, outermost)
@@ -113,7 +113,7 @@ class Room:
             mutant.result = NOT_REACHED
             mutant.by = ""
         else:
-            decide(mutant, lambda: self._run(names, located, there))
+            decide(mutant, lambda: self._run(names, located, functions_there))
         if mutant.result == "":  # it cannot be put in place
             self.late.append((mutant, located))
         else:
@@ -154,20 +154,20 @@ def decide(mutant: Mutant, work: Callable[[], str | None]) -> None:
 
 def run_late(mutant: Mutant, located: Located, files: list[Path], seen: dict[str, Seen]) -> None:
     """Re-import everything with the mutant; try the file of the last detecting test first, then the rest."""
-    first = [ROOT / mutant.by.partition("::")[0]] if "::" in mutant.by else []
+    first_files = [ROOT / mutant.by.partition("::")[0]] if "::" in mutant.by else []
     mirrored = mirrored_test(located.path)
-    first = [file for file in first if file in files] or [file for file in files if file == mirrored]
-    for some in (first, [file for file in files if file not in first]):
-        names = {name for name, one in seen.items() if one.passed and ROOT / name.partition("::")[0] in some}
+    first_files = [file for file in first_files if file in files] or [file for file in files if file == mirrored]
+    for batch in (first_files, [file for file in files if file not in first_files]):
+        names = {name for name, run in seen.items() if run.passed and ROOT / name.partition("::")[0] in batch}
         if names:
             tests = {name: seen[name] for name in names}
-            by = mutant.by
-            decide(mutant, lambda some=some, tests=tests, by=by: _anew(located, some, tests, by))
+            killer = mutant.by
+            decide(mutant, lambda batch=batch, tests=tests, killer=killer: _anew(located, batch, tests, killer))
         if mutant.result == KILLED:
             return
 
 
-def _anew(located: Located, files: list[Path], tests: dict[str, Seen], first: str) -> str:
+def _anew(located: Located, files: list[Path], tests: dict[str, Seen], first_test: str) -> str:
     """In a child that has imported none of the packages: return the test that fails with the mutant, or ""."""
     loaded = importlib.machinery.SourceFileLoader.get_code
 
@@ -177,7 +177,7 @@ def _anew(located: Located, files: list[Path], tests: dict[str, Seen], first: st
         return loaded(loader, name)
 
     importlib.machinery.SourceFileLoader.get_code = get_code
-    plugin = _Once(tests, first)
+    plugin = _Once(tests, first_test)
     run_tests(files, plugin)
     return plugin.failed if plugin.ran else "import"
 
@@ -291,16 +291,16 @@ class _Called:
 
 def _names(codes: set[types.CodeType]) -> set[Function]:
     ours = tuple(str(ROOT / package) for package in ("esper_ab", "workers"))
-    found = {(code.co_filename, code.co_qualname.partition(".<locals>")[0]) for code in codes}
-    return {function for function in found if function[0].startswith(ours)}
+    names = {(code.co_filename, code.co_qualname.partition(".<locals>")[0]) for code in codes}
+    return {function for function in names if function[0].startswith(ours)}
 
 
 def _functions() -> dict[Function, list[types.FunctionType]]:
-    found: dict[Function, list[types.FunctionType]] = {}
-    for one in gc.get_objects():
-        if type(one) is types.FunctionType and "<locals>" not in one.__code__.co_qualname:
-            found.setdefault((one.__code__.co_filename, one.__code__.co_qualname), []).append(one)
-    return found
+    functions: dict[Function, list[types.FunctionType]] = {}
+    for candidate in gc.get_objects():
+        if type(candidate) is types.FunctionType and "<locals>" not in candidate.__code__.co_qualname:
+            functions.setdefault((candidate.__code__.co_filename, candidate.__code__.co_qualname), []).append(candidate)
+    return functions
 
 
 def _module_code(located: Located) -> types.CodeType:
@@ -310,9 +310,9 @@ def _module_code(located: Located) -> types.CodeType:
 def _code_of(located: Located, name: str) -> types.CodeType:
     """Return the mutated code of a function; if a name occurs several times, the last one counts, as in Python."""
     waiting = [_module_code(located)]
-    found = []
+    codes = []
     while waiting:
         code = waiting.pop(0)
-        found += [code] if code.co_qualname == name else []
-        waiting += [one for one in code.co_consts if isinstance(one, types.CodeType)]
-    return found[-1]
+        codes += [code] if code.co_qualname == name else []
+        waiting += [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
+    return codes[-1]

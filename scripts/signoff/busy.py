@@ -33,41 +33,41 @@ def _cell(machine: Machine, case: GpuCase) -> dict[str, Any]:
     world = on_gpu(case)
     world.bank_epoch()
     undisturbed = timed(world.bank_epoch).wall
-    there = supported_activities()  # type: ignore[no-untyped-call]  # torch's CPU build cannot ask CUDA
-    asked = [one for one in (ProfilerActivity.CPU, ProfilerActivity.CUDA) if one in there]
-    with profile(activities=asked) as profiler, record_function(_WINDOW):
+    supported = supported_activities()  # type: ignore[no-untyped-call]  # torch's CPU build cannot ask CUDA
+    activities = [activity for activity in (ProfilerActivity.CPU, ProfilerActivity.CUDA) if activity in supported]
+    with profile(activities=activities) as profiler, record_function(_WINDOW):
         world.bank_epoch()
     file = machine.folder / "trace.json"
     profiler.export_chrome_trace(str(file))
-    found = trace.summary(json.loads(file.read_bytes())["traceEvents"], _WINDOW)
+    summary = trace.summary(json.loads(file.read_bytes())["traceEvents"], _WINDOW)
     counted = kernels.per_minibatch(replace(case, n_envs=min(case.n_envs, 16))).total()
-    return {"case": asdict(case), "epoch_ms": 1e3 * undisturbed, "counted_per_minibatch": counted, **found}
+    return {"case": asdict(case), "epoch_ms": 1e3 * undisturbed, "counted_per_minibatch": counted, **summary}
 
 
-def problems(found: dict[str, Any]) -> list[str]:
+def problems(findings: dict[str, Any]) -> list[str]:
     """Fewer launches than the calls counted without a GPU, more waits than documented, a GPU that did nothing."""
-    lines = [] if found["cells"] else ["nothing was measured"]
-    for cell in found["cells"]:
-        where = f"{hosts_of(cell['case'])} with {cell['case']['n_envs']} environments"
+    lines = [] if findings["cells"] else ["nothing was measured"]
+    for cell in findings["cells"]:
+        description = f"{hosts_of(cell['case'])} with {cell['case']['n_envs']} environments"
         counted = cell["counted_per_minibatch"] * cell["case"]["batches"]
         if not counted / 2 <= cell["launches"] <= 4 * counted:
-            lines.append(f"{where}: {cell['launches']} launches in an epoch; about {counted} calls were counted")
+            lines.append(f"{description}: {cell['launches']} launches in an epoch; about {counted} calls were counted")
         if cell["waits"] > MOST_WAITS:
-            lines.append(f"{where}: {cell['waits']} waits in an epoch, allowed {MOST_WAITS}")
-        if found["real"] and not 0.0 < cell["busy_share"] <= 1.0:
-            lines.append(f"{where}: the profiler saw the GPU busy for a share of {cell['busy_share']:.2f}")
+            lines.append(f"{description}: {cell['waits']} waits in an epoch, allowed {MOST_WAITS}")
+        if findings["real"] and not 0.0 < cell["busy_share"] <= 1.0:
+            lines.append(f"{description}: the profiler saw the GPU busy for a share of {cell['busy_share']:.2f}")
     return lines
 
 
-def render(found: dict[str, Any]) -> list[str]:
+def render(findings: dict[str, Any]) -> list[str]:
     """Return a table of epochs, and what took longest."""
     rows = []
     longest = []
-    for cell in found["cells"]:
+    for cell in findings["cells"]:
         hosts = hosts_of(cell["case"])
         n_envs = cell["case"]["n_envs"]
         launches = cell["launches"] / cell["case"]["batches"]
-        busy = f"{100 * cell['busy_share']:.0f} %" if found["real"] else "missing"
+        busy = f"{100 * cell['busy_share']:.0f} %" if findings["real"] else "missing"
         rows.append(
             (
                 hosts,

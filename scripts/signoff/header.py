@@ -20,18 +20,18 @@ _SMI = ("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")
 def measure(machine: Machine) -> dict[str, Any]:
     """Describe the machine."""
     doctor = machine.run(sys.executable, "-m", "esper_ab.commands.cli", "doctor", "--json")
-    about = provenance.machine()
+    machine_facts = provenance.machine()
     return {
         "gpus": [_gpu(index) for index in range(torch.cuda.device_count())],
         "driver": _driver(machine) if machine.real else "none",
         "torch": str(torch.__version__),
         "cuda": torch.version.cuda,
-        "processor": about["processor"],
-        "cores": int(about["cores"]),
-        "python": about["python"],
+        "processor": machine_facts["processor"],
+        "cores": int(machine_facts["cores"]),
+        "python": machine_facts["python"],
         **provenance.code(),
         "of_this_checkout": _modules(own_packages.folder("esper_ab").parent) == _modules(ROOT),
-        "doctor": {"exit_status": doctor.returncode, "said": _said(doctor.stdout)},
+        "doctor": {"exit_status": doctor.returncode, "said": _warnings(doctor.stdout)},
     }
 
 
@@ -45,8 +45,8 @@ def _gpu(index: int) -> dict[str, Any]:
 
 
 def _driver(machine: Machine) -> str:
-    done = machine.run(*_SMI)
-    return done.stdout.splitlines()[0].strip() if done.returncode == 0 and done.stdout.strip() else "unknown"
+    process = machine.run(*_SMI)
+    return process.stdout.splitlines()[0].strip() if process.returncode == 0 and process.stdout.strip() else "unknown"
 
 
 def _modules(root: Path) -> str:
@@ -55,41 +55,41 @@ def _modules(root: Path) -> str:
     return source_files.source_sha256(root, [path.relative_to(root).as_posix() for path in files])
 
 
-def _said(answer: str) -> list[str]:
+def _warnings(answer: str) -> list[str]:
     """Return the doctor's lines that are not "ok"."""
     diagnoses = json.loads(answer)["diagnoses"] if answer.strip() else []
-    return [f"{one['topic']}: {one['what']}" for one in diagnoses if one["level"] != "ok"]
+    return [f"{diagnosis['topic']}: {diagnosis['what']}" for diagnosis in diagnoses if diagnosis["level"] != "ok"]
 
 
-def problems(found: dict[str, Any]) -> list[str]:
+def problems(findings: dict[str, Any]) -> list[str]:
     """No GPU, wheels of other sources, a doctor who finds a problem."""
     lines = []
-    if not found["gpus"]:
-        lines.append(f"torch {found['torch']} can use no GPU here")
-    if not found["of_this_checkout"]:
+    if not findings["gpus"]:
+        lines.append(f"torch {findings['torch']} can use no GPU here")
+    if not findings["of_this_checkout"]:
         lines.append("the installed package was not built from this checkout: build its wheel again")
-    if found["doctor"]["exit_status"]:
-        said = "; ".join(found["doctor"]["said"])
-        lines.append(f"esper-ab doctor ended with exit status {found['doctor']['exit_status']}: {said}")
+    if findings["doctor"]["exit_status"]:
+        complaints = "; ".join(findings["doctor"]["said"])
+        lines.append(f"esper-ab doctor ended with exit status {findings['doctor']['exit_status']}: {complaints}")
     return lines
 
 
-def device(found: dict[str, Any]) -> str:
+def device(findings: dict[str, Any]) -> str:
     """Return the GPUs in words, as in "2 x NVIDIA A100"."""
-    names = [gpu["name"] for gpu in found["gpus"]]
+    names = [gpu["name"] for gpu in findings["gpus"]]
     return ", ".join(f"{names.count(name)} x {name}" for name in dict.fromkeys(names))
 
 
-def render(found: dict[str, Any]) -> list[str]:
+def render(findings: dict[str, Any]) -> list[str]:
     """Return a table of the machine."""
-    gpu = found["gpus"][0]
+    gpu = findings["gpus"][0]
     rows = [
-        ("GPUs", f"{device(found)}, {gpu['memory_gib']} GiB, compute capability {gpu['capability']}"),
-        ("driver", found["driver"]),
-        ("torch", f"{found['torch']}, for CUDA {found['cuda']}"),
-        ("processor", f"{found['processor']}, {found['cores']} usable cores"),
-        ("Python", found["python"]),
-        ("commit", found.get("commit", "not a git checkout")),
-        ("doctor", f"exit status {found['doctor']['exit_status']}"),
+        ("GPUs", f"{device(findings)}, {gpu['memory_gib']} GiB, compute capability {gpu['capability']}"),
+        ("driver", findings["driver"]),
+        ("torch", f"{findings['torch']}, for CUDA {findings['cuda']}"),
+        ("processor", f"{findings['processor']}, {findings['cores']} usable cores"),
+        ("Python", findings["python"]),
+        ("commit", findings.get("commit", "not a git checkout")),
+        ("doctor", f"exit status {findings['doctor']['exit_status']}"),
     ]
     return table("what | found", rows)

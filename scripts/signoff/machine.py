@@ -22,7 +22,7 @@ def environment_of_gpu() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONSAFEPATH": "1"}
 
 
-def environment_of_test_device(folder: Path, **made: object) -> dict[str, str]:
+def environment_of_test_device(folder: Path, **options: object) -> dict[str, str]:
     """Return the variables of a process with one GPU of the test device, described in `folder`.
 
     RuntimeError if it cannot be built for this torch.
@@ -37,8 +37,8 @@ def environment_of_test_device(folder: Path, **made: object) -> dict[str, str]:
     compiler = os.environ.get("CXX", "g++")
     library = build.library(cache, compiler, Path(torch.__file__).parent, torch.__version__)
     folder.mkdir(parents=True, exist_ok=True)
-    made = {"memory": TEST_MEMORY, **made}
-    return build.environment(folder, library, 1, **made) | {"PYTHONSAFEPATH": "1"}
+    options = {"memory": TEST_MEMORY, **options}
+    return build.environment(folder, library, 1, **options) | {"PYTHONSAFEPATH": "1"}
 
 
 @dataclass(frozen=True)
@@ -54,15 +54,17 @@ class Machine:
 
     def launch_command(self, name: str, flags: dict[str, str]) -> list[str]:
         """Return the command of an experiment that writes to `folder/name`."""
-        words = [word for flag, value in flags.items() for word in (flag, *value.split())]
+        arguments = [argument for flag, value in flags.items() for argument in (flag, *value.split())]
         place = ["--output-dir", str(self.folder), "--name", name, "--quiet"]
-        return [sys.executable, "-m", "esper_ab.launch", *words, *place]
+        return [sys.executable, "-m", "esper_ab.launch", *arguments, *place]
 
     def launch(self, name: str, flags: dict[str, str]) -> History:
         """Run an experiment to its end; RuntimeError with its last words if it fails."""
-        done = self.run(*self.launch_command(name, flags))
-        if done.returncode:
-            raise RuntimeError(f"the experiment {name} ended with exit status {done.returncode}: {done.stderr[-800:]}")
+        process = self.run(*self.launch_command(name, flags))
+        if process.returncode:
+            raise RuntimeError(
+                f"the experiment {name} ended with exit status {process.returncode}: {process.stderr[-800:]}"
+            )
         return load(self.folder / name).history
 
     def result(self, name: str) -> str:

@@ -47,22 +47,24 @@ def _cell(case: GpuCase, total: int) -> dict[str, Any]:
     }
 
 
-def problems(found: dict[str, Any]) -> list[str]:
+def problems(findings: dict[str, Any]) -> list[str]:
     """More memory than the formula has, or more outside of torch than its fixed part."""
-    lines = [] if found["cells"] else ["nothing was measured"]
-    for cell in found["cells"]:
-        where = f"{hosts_of(cell['case'])} with {cell['case']['n_envs']} environments"
-        taken = cell["peak_mib"] + cell["beside_mib"]
-        if taken > cell["formula_mib"]:
-            lines.append(f"{where}: {taken:.0f} MiB at the peak, and the formula has {cell['formula_mib']:.0f}")
+    lines = [] if findings["cells"] else ["nothing was measured"]
+    for cell in findings["cells"]:
+        description = f"{hosts_of(cell['case'])} with {cell['case']['n_envs']} environments"
+        taken_mib = cell["peak_mib"] + cell["beside_mib"]
+        if taken_mib > cell["formula_mib"]:
+            lines.append(
+                f"{description}: {taken_mib:.0f} MiB at the peak, and the formula has {cell['formula_mib']:.0f}"
+            )
         if cell["beside_mib"] > cell["fixed_mib"]:
-            lines.append(f"{where}: {cell['beside_mib']:.0f} MiB outside of torch; the fixed part is too small")
+            lines.append(f"{description}: {cell['beside_mib']:.0f} MiB outside of torch; the fixed part is too small")
         if cell["peak_mib"] <= 0.0:
-            lines.append(f"{where}: no memory was measured")
+            lines.append(f"{description}: no memory was measured")
     return lines
 
 
-def render(found: dict[str, Any]) -> list[str]:
+def render(findings: dict[str, Any]) -> list[str]:
     """Return a table of peaks."""
     rows = [
         (
@@ -70,11 +72,11 @@ def render(found: dict[str, Any]) -> list[str]:
             cell["case"]["n_envs"],
             *(f"{cell[key]:,.0f}" for key in ("peak_mib", "reserved_mib", "beside_mib", "formula_mib")),
         )
-        for cell in found["cells"]
+        for cell in findings["cells"]
     ]
     return [
         f"A training epoch with three live seeds, and a validation with all counterfactuals; the GPU has "
-        f"{found['total_mib']:,.0f} MiB. *Outside* is CUDA itself, with whatever else uses the GPU.",
+        f"{findings['total_mib']:,.0f} MiB. *Outside* is CUDA itself, with whatever else uses the GPU.",
         "",
         *table("hosts | n_envs | tensors at the peak, MiB | reserved by torch | outside | formula", rows),
     ]

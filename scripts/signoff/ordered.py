@@ -43,26 +43,26 @@ def measure(machine: Machine) -> dict[str, Any]:
     return {"command": command, "seconds": seconds, "result": machine.result("ordered"), "runs": runs}
 
 
-def problems(found: dict[str, Any]) -> list[str]:
+def problems(findings: dict[str, Any]) -> list[str]:
     """A run that was not evaluated, or trained elsewhere than on a GPU."""
-    lines = [f"{run['run']} was not evaluated" for run in found["runs"] if not run["evaluated"]]
-    if not found["runs"]:
+    lines = [f"{run['run']} was not evaluated" for run in findings["runs"] if not run["evaluated"]]
+    if not findings["runs"]:
         lines.append("nothing was trained")
-    for run in found["runs"]:
-        elsewhere = [device for device in run["envs_on"] if not device.startswith("cuda:")]
-        if elsewhere or not run["envs_on"]:
-            lines.append(f"{run['run']} trained on {', '.join(elsewhere) or 'nothing'}, not on a GPU")
+    for run in findings["runs"]:
+        other_devices = [device for device in run["envs_on"] if not device.startswith("cuda:")]
+        if other_devices or not run["envs_on"]:
+            lines.append(f"{run['run']} trained on {', '.join(other_devices) or 'nothing'}, not on a GPU")
     return lines
 
 
-def render(found: dict[str, Any]) -> list[str]:
+def render(findings: dict[str, Any]) -> list[str]:
     """Return a table of the runs."""
     rows = [
         (run["run"], run["device"], ", ".join(run["envs_on"]), ", ".join(f"{s:.2f}" for s in run["episode_s"]))
-        for run in found["runs"]
+        for run in findings["runs"]
     ]
     return [
-        f"`{found['command']}` took {found['seconds']:.1f} s with the start of its processes.",
+        f"`{findings['command']}` took {findings['seconds']:.1f} s with the start of its processes.",
         "",
         *table("run | worker's device | environments on | seconds of its training episodes", rows),
     ]

@@ -18,10 +18,10 @@ class Part(Protocol):
     def measure(self, machine: Machine) -> dict[str, Any]:
         """Return what was measured, as JSON has it."""
 
-    def problems(self, found: dict[str, Any]) -> list[str]:
+    def problems(self, findings: dict[str, Any]) -> list[str]:
         """Return a line for each thing that is not as it must be."""
 
-    def render(self, found: dict[str, Any]) -> list[str]:
+    def render(self, findings: dict[str, Any]) -> list[str]:
         """Return the lines of the part's section of the page."""
 
 

@@ -15,7 +15,7 @@ from signoff.machine import SHARED, Machine
 TITLE = "Precision"
 BUDGET_S = 45
 AMPS = ("off", "bf16", "fp16")
-NEAR = 0.02  # relative difference of an epoch's losses from float32
+TOLERANCE = 0.02  # relative difference of an epoch's losses from float32
 FAR_POINTS = 25.0  # a run's outcome has a standard deviation of 4 points
 _SIZES = {"--episodes": "1", "--eval-episodes": "4", "--steps": "8"}
 _SMALL = {"--task": "synthetic", "--episodes": "1", "--steps": "4", "--n-envs": "2", "--eval-episodes": "2"}
@@ -34,7 +34,7 @@ def measure(machine: Machine) -> dict[str, Any]:
     outcomes = {}
     for run in history.runs.values():
         assert run.evaluation is not None
-        outcomes[run.ref.group_id] = float(np.mean([one.result.outcome for one in run.evaluation.episodes]))
+        outcomes[run.ref.group_id] = float(np.mean([episode.result.outcome for episode in run.evaluation.episodes]))
     return {"bf16": has_bf16, "cells": cells, "outcomes": outcomes}
 
 
@@ -42,40 +42,42 @@ def _cell(task: str, amps: list[str], n_envs: int, repeats: int) -> dict[str, An
     """Time a minibatch in each precision, and compare the losses of the first epoch with those of float32."""
     cases = {amp: GpuCase(task=task, n_envs=n_envs, live_seeds=3, batches=2, amp=amp) for amp in amps}  # type: ignore[arg-type]
     worlds = {amp: on_gpu(case) for amp, case in cases.items()}
-    first = {amp: world.bank_epoch()[0].numpy() for amp, world in worlds.items()}
+    losses = {amp: world.bank_epoch()[0].numpy() for amp, world in worlds.items()}
     laps = interleaved({amp: world.bank_epoch for amp, world in worlds.items()}, repeats)
     return {
         "case": asdict(cases["off"]),
         "ms": {amp: spread([1e3 * lap.wall / 2 for lap in laps[amp]]) for amp in amps},
-        "difference": {amp: float(np.max(np.abs(first[amp] / first["off"] - 1.0))) for amp in amps},
+        "difference": {amp: float(np.max(np.abs(losses[amp] / losses["off"] - 1.0))) for amp in amps},
     }
 
 
-def problems(found: dict[str, Any]) -> list[str]:
+def problems(findings: dict[str, Any]) -> list[str]:
     """Losses or outcomes that are far from those of float32."""
-    lines = [] if found["cells"] else ["nothing was measured"]
-    for cell in found["cells"]:
+    lines = [] if findings["cells"] else ["nothing was measured"]
+    for cell in findings["cells"]:
         for amp, difference in cell["difference"].items():
-            if not difference <= NEAR:
-                lines.append(f"{hosts_of(cell['case'])} in {amp}: losses differ by {difference:.1e}, allowed {NEAR}")
-    for amp, outcome in found["outcomes"].items():
-        if not math.isfinite(outcome) or abs(outcome - found["outcomes"]["off"]) > FAR_POINTS:
-            lines.append(f"the group in {amp} reached {outcome:.1f}, in float32 {found['outcomes']['off']:.1f}")
+            if not difference <= TOLERANCE:
+                lines.append(
+                    f"{hosts_of(cell['case'])} in {amp}: losses differ by {difference:.1e}, allowed {TOLERANCE}"
+                )
+    for amp, outcome in findings["outcomes"].items():
+        if not math.isfinite(outcome) or abs(outcome - findings["outcomes"]["off"]) > FAR_POINTS:
+            lines.append(f"the group in {amp} reached {outcome:.1f}, in float32 {findings['outcomes']['off']:.1f}")
     return lines
 
 
-def render(found: dict[str, Any]) -> list[str]:
+def render(findings: dict[str, Any]) -> list[str]:
     """Return tables of times, differences and outcomes."""
     rows = [
         (hosts_of(cell["case"]), cell["case"]["n_envs"], amp, ranged(cell["ms"][amp]), f"{difference:.1e}")
-        for cell in found["cells"]
+        for cell in findings["cells"]
         for amp, difference in cell["difference"].items()
     ]
-    reached = ", ".join(f"{amp} {outcome:.1f}" for amp, outcome in found["outcomes"].items())
-    without = [] if found["bf16"] else ["", "This GPU has no bfloat16."]
+    reached = ", ".join(f"{amp} {outcome:.1f}" for amp, outcome in findings["outcomes"].items())
+    remark = [] if findings["bf16"] else ["", "This GPU has no bfloat16."]
     return [
         *table("hosts | n_envs | growth.amp | ms per minibatch | losses differ from float32's by", rows),
         "",
         f"Outcomes of one short run in each precision, which show only that it trains: {reached}.",
-        *without,
+        *remark,
     ]

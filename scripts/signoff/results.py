@@ -8,7 +8,7 @@ from typing import Any
 from signoff.parts import NAMES, part
 
 _MARK = "sign-off"  # around what no person has written
-SAME = ("gpus", "torch", "driver", "sources")  # what parts of one sign-off share
+SHARED_KEYS = ("gpus", "torch", "driver", "sources")  # what parts of one sign-off share
 
 
 @dataclass
@@ -28,18 +28,18 @@ class Results:
     @property
     def passed(self) -> bool:
         """True if every part has run and none has a problem."""
-        return not self.missing and not any(one["problems"] for one in self.parts.values())
+        return not self.missing and not any(results_of_part["problems"] for results_of_part in self.parts.values())
 
-    def restore(self, before: int) -> str:
-        """Take the parts before number `before` from the file; return why they cannot be used, "" if they can."""
+    def restore(self, first_part: int) -> str:
+        """Take the parts before number `first_part` from the file; return why they cannot be used, "" if they can."""
         if not self.json_file.exists():
             return f"there is no {self.json_file}: start without --part"
         stored = json.loads(self.json_file.read_text())["parts"]
-        for key in SAME:
-            mine, other = (parts["header"]["found"].get(key) for parts in (self.parts, stored))
-            if mine != other:
-                return f"{self.json_file} has other {key} ({other}, now {mine}): start without --part"
-        for name in NAMES[1 : before - 1]:
+        for key in SHARED_KEYS:
+            mine, stored_value = (parts["header"]["found"].get(key) for parts in (self.parts, stored))
+            if mine != stored_value:
+                return f"{self.json_file} has other {key} ({stored_value}, now {mine}): start without --part"
+        for name in NAMES[1 : first_part - 1]:
             if name in stored:
                 self.parts[name] = stored[name]
         return ""
@@ -70,21 +70,21 @@ class Results:
     def _verdict(self) -> str:
         if self.passed:
             return "PASSED."
-        failed = [part(name).TITLE for name, one in self.parts.items() if one["problems"]]
-        what = [f"with problems: {', '.join(failed)}"] if failed else []
-        what += [f"not run: {', '.join(self.missing)}"] if self.missing else []
-        return f"FAILED; {'; '.join(what)}."
+        failed = [part(name).TITLE for name, results_of_part in self.parts.items() if results_of_part["problems"]]
+        reasons = [f"with problems: {', '.join(failed)}"] if failed else []
+        reasons += [f"not run: {', '.join(self.missing)}"] if self.missing else []
+        return f"FAILED; {'; '.join(reasons)}."
 
     def _section(self, number: int, name: str) -> list[str]:
-        one = self.parts[name]
-        problems = [f"- **Problem**: {problem}" for problem in one["problems"]]
+        results_of_part = self.parts[name]
+        problems = [f"- **Problem**: {problem}" for problem in results_of_part["problems"]]
         return [
             f"## {number}. {part(name).TITLE}",
             "",
-            *one["section"],
-            *([""] if one["section"] else []),
+            *results_of_part["section"],
+            *([""] if results_of_part["section"] else []),
             *problems,
             *([""] if problems else []),
-            f"{one['seconds']:.0f} s.",
+            f"{results_of_part['seconds']:.0f} s.",
             "",
         ]

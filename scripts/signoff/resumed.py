@@ -30,17 +30,17 @@ def measure(machine: Machine) -> dict[str, Any]:
     flags = {**_FLAGS, **(_SIZES if machine.real else _SMALL)}
     whole = machine.launch("whole", flags)
     killed = _killed(machine, machine.launch_command("killed", flags))
-    done = machine.run(sys.executable, "-m", "esper_ab.commands.cli", "resume", machine.folder / "killed")
-    if done.returncode:
-        raise RuntimeError(f"resume ended with exit status {done.returncode}: {done.stderr[-800:]}")
-    again = load(machine.folder / "killed").history
+    process = machine.run(sys.executable, "-m", "esper_ab.commands.cli", "resume", machine.folder / "killed")
+    if process.returncode:
+        raise RuntimeError(f"resume ended with exit status {process.returncode}: {process.stderr[-800:]}")
+    resumed_history = load(machine.folder / "killed").history
     return {
         **killed,
-        "incidents": [incident.category for incident in again.incidents],
+        "incidents": [incident.category for incident in resumed_history.incidents],
         "results": {name: machine.result(name) for name in ("whole", "killed")},
         "digests": {
             f"{name} {run}": digests(history, run)
-            for name, history in (("whole", whole), ("killed", again))
+            for name, history in (("whole", whole), ("killed", resumed_history))
             for run in ("a/0", "b/0")
         },
     }
@@ -49,14 +49,14 @@ def measure(machine: Machine) -> dict[str, Any]:
 def _killed(machine: Machine, command: list[str]) -> dict[str, bool]:
     """Kill a worker after its first episode, and the coordinator after the first episode of the worker's successor."""
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as coordinator:
-        first = _wait(machine, coordinator, episodes=1, incarnation=1)
-        if first is not None:
+        first_worker = _wait(machine, coordinator, episodes=1, incarnation=1)
+        if first_worker is not None:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(first, signal.SIGKILL)
+                os.kill(first_worker, signal.SIGKILL)
         second = _wait(machine, coordinator, episodes=3, incarnation=2)
         coordinator.kill()
     ended_by_us = coordinator.returncode == -signal.SIGKILL
-    return {"worker_killed": first is not None, "coordinator_killed": second is not None and ended_by_us}
+    return {"worker_killed": first_worker is not None, "coordinator_killed": second is not None and ended_by_us}
 
 
 def _wait(machine: Machine, coordinator: subprocess.Popen[bytes], episodes: int, incarnation: int) -> int | None:
@@ -81,25 +81,29 @@ def _wait(machine: Machine, coordinator: subprocess.Popen[bytes], episodes: int,
     return None
 
 
-def problems(found: dict[str, Any]) -> list[str]:
+def problems(findings: dict[str, Any]) -> list[str]:
     """A fault that did not happen, and records or results that differ."""
-    alive = [victim for victim in ("worker", "coordinator") if not found[f"{victim}_killed"]]
+    alive = [victim for victim in ("worker", "coordinator") if not findings[f"{victim}_killed"]]
     lines = [f"the {victim} could not be killed: the experiment had ended" for victim in alive]
-    if "worker_death" not in found["incidents"] or "restart" not in found["incidents"]:
-        lines.append(f"no worker died and was started again; incidents: {', '.join(found['incidents']) or 'none'}")
-    first, *others = found["digests"].items()
-    lines += [f"the records of {name} are not those of {first[0]}" for name, one in others if one != first[1]]
-    if found["results"]["whole"] != found["results"]["killed"]:
+    if "worker_death" not in findings["incidents"] or "restart" not in findings["incidents"]:
+        lines.append(f"no worker died and was started again; incidents: {', '.join(findings['incidents']) or 'none'}")
+    first_run, *other_runs = findings["digests"].items()
+    lines += [
+        f"the records of {name} are not those of {first_run[0]}"
+        for name, digests in other_runs
+        if digests != first_run[1]
+    ]
+    if findings["results"]["whole"] != findings["results"]["killed"]:
         lines.append("the result after both faults is not that of the undisturbed experiment")
     return lines
 
 
-def render(found: dict[str, Any]) -> list[str]:
+def render(findings: dict[str, Any]) -> list[str]:
     """Return the hashes."""
-    rows = [(name, len(one), f"`{one[-1][:16]}`") for name, one in found["digests"].items()]
+    rows = [(name, len(digests), f"`{digests[-1][:16]}`") for name, digests in findings["digests"].items()]
     return [
         "One experiment ran undisturbed; in the other a worker was killed, then the coordinator, and it was resumed. "
-        f"Results: `{found['results']['whole'][:16]}` and `{found['results']['killed'][:16]}`.",
+        f"Results: `{findings['results']['whole'][:16]}` and `{findings['results']['killed'][:16]}`.",
         "",
         *table("experiment and run | records | hash of its evaluation", rows),
     ]

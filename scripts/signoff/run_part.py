@@ -18,8 +18,8 @@ def main(name: str, folder: Path, kind: str) -> None:
         sys.exit(f"error: torch {torch.__version__} can use no GPU here")
     pin(Arithmetic())  # as workers compute by default: one thread, deterministic, no TF32
     module = part(name)
-    found = module.measure(Machine(folder=folder, real=kind == "real"))
-    answer = {"found": found, "problems": module.problems(found), "section": module.render(found)}
+    findings = module.measure(Machine(folder=folder, real=kind == "real"))
+    answer = {"found": findings, "problems": module.problems(findings), "section": module.render(findings)}
     (folder / "answer.json").write_text(json.dumps(answer))
 
 

@@ -43,24 +43,24 @@ def _cell(machine: Machine, workers: int) -> dict[str, Any]:
     }
 
 
-def problems(found: dict[str, Any]) -> list[str]:
+def problems(findings: dict[str, Any]) -> list[str]:
     """Records that differ, and workers elsewhere than side by side on the GPU."""
     lines = []
-    for cell in found["cells"]:
+    for cell in findings["cells"]:
         if len(cell["digests"]) != 1:
             lines.append(f"{cell['workers']} equal groups have {len(cell['digests'])} different records")
         expected = [f"cuda:0/{index}" for index in range(cell["workers"])]
         if cell["devices"] != expected:
             lines.append(f"{cell['workers']} workers ran on {', '.join(cell['devices'])}")
-    if [cell["workers"] for cell in found["cells"]] != list(WORKERS):
+    if [cell["workers"] for cell in findings["cells"]] != list(WORKERS):
         lines.append("not both numbers of workers were tried")
     return lines
 
 
-def render(found: dict[str, Any]) -> list[str]:
+def render(findings: dict[str, Any]) -> list[str]:
     """Return a table of times."""
     rows = [
         (cell["workers"], f"{cell['episode_s']:.2f}", f"{cell['steps_per_s']:.1f}", f"{cell['seconds']:.1f}")
-        for cell in found["cells"]
+        for cell in findings["cells"]
     ]
     return table("workers | slowest training episode, s | steps of environments per second | whole command, s", rows)

@@ -20,18 +20,20 @@ def measure(machine: Machine) -> dict[str, Any]:
     return gpu.cells(gpu.ENVS, 3) if machine.real else gpu.cells(_SMALL_ENVS, 1)
 
 
-def problems(found: dict[str, Any]) -> list[str]:
+def problems(findings: dict[str, Any]) -> list[str]:
     """Losses that are not the CPU's, and cells that are missing. Which is faster is a result, not a problem."""
-    lines = [] if found["cells"] else ["nothing was measured"]
-    for cell in found["cells"]:
-        where = f"{hosts_of(cell['case'])} with {cell['case']['n_envs']} environments"
+    lines = [] if findings["cells"] else ["nothing was measured"]
+    for cell in findings["cells"]:
+        description = f"{hosts_of(cell['case'])} with {cell['case']['n_envs']} environments"
         if not cell["difference"] <= gpu.ROUNDED:
-            lines.append(f"{where}: losses differ from the CPU's by {cell['difference']:.1e}, allowed {gpu.ROUNDED}")
+            lines.append(
+                f"{description}: losses differ from the CPU's by {cell['difference']:.1e}, allowed {gpu.ROUNDED}"
+            )
         if not all(math.isfinite(ms["median"]) and ms["median"] > 0.0 for ms in cell["ms"].values()):
-            lines.append(f"{where}: not measured")
+            lines.append(f"{description}: not measured")
     return lines
 
 
-def render(found: dict[str, Any]) -> list[str]:
+def render(findings: dict[str, Any]) -> list[str]:
     """Return the benchmark's table."""
-    return gpu.render(found)
+    return gpu.render(findings)

@@ -41,17 +41,17 @@ def measure(machine: Machine) -> dict[str, Any]:
     expected = [part.tolist() for part in twin.bank_epoch()]
     with _nearly_full(machine) as env:
         flags = {**_FLAGS, **(_LARGE if machine.real else _SMALL)}
-        done = machine.run(*machine.launch_command("too_large", flags), env=env)
-    again = [part.tolist() for part in mine.bank_epoch()]
+        process = machine.run(*machine.launch_command("too_large", flags), env=env)
+    repeated = [part.tolist() for part in mine.bank_epoch()]
     incidents = load(machine.folder / "too_large").history.incidents
-    afterwards = machine.run(*machine.launch_command("afterwards", {**_FLAGS, "--task": "synthetic", "--n-envs": "2"}))
+    next_launch = machine.run(*machine.launch_command("afterwards", {**_FLAGS, "--task": "synthetic", "--n-envs": "2"}))
     return {
-        "exit_status": done.returncode,
-        "said": done.stderr.strip().splitlines()[-3:],
-        "remedy": REMEDY in " ".join(done.stderr.split()),
+        "exit_status": process.returncode,
+        "said": process.stderr.strip().splitlines()[-3:],
+        "remedy": REMEDY in " ".join(process.stderr.split()),
         "restarts": sum(incident.category == "restart" for incident in incidents),
-        "neighbour_unharmed": again == expected,
-        "afterwards": afterwards.returncode,
+        "neighbour_unharmed": repeated == expected,
+        "afterwards": next_launch.returncode,
     }
 
 
@@ -68,28 +68,28 @@ def _nearly_full(machine: Machine) -> Iterator[dict[str, str] | None]:
     torch.cuda.empty_cache()
 
 
-def problems(found: dict[str, Any]) -> list[str]:
+def problems(findings: dict[str, Any]) -> list[str]:
     """Another end than the documented one, a retry, and harm to anybody else."""
     lines = []
-    if found["exit_status"] != ENDED:
-        lines.append(f"the experiment ended with exit status {found['exit_status']}, not {ENDED}")
-    if not found["remedy"]:
-        lines.append(f"its error does not say that {REMEDY}: {' '.join(found['said'])}")
-    if found["restarts"]:
-        lines.append(f"it was started again {found['restarts']} times, unchanged")
-    if not found["neighbour_unharmed"]:
+    if findings["exit_status"] != ENDED:
+        lines.append(f"the experiment ended with exit status {findings['exit_status']}, not {ENDED}")
+    if not findings["remedy"]:
+        lines.append(f"its error does not say that {REMEDY}: {' '.join(findings['said'])}")
+    if findings["restarts"]:
+        lines.append(f"it was started again {findings['restarts']} times, unchanged")
+    if not findings["neighbour_unharmed"]:
         lines.append("another process on the same GPU computed other losses afterwards")
-    if found["afterwards"]:
-        lines.append(f"the next experiment on the GPU ended with exit status {found['afterwards']}")
+    if findings["afterwards"]:
+        lines.append(f"the next experiment on the GPU ended with exit status {findings['afterwards']}")
     return lines
 
 
-def render(found: dict[str, Any]) -> list[str]:
+def render(findings: dict[str, Any]) -> list[str]:
     """Return how it ended."""
     return [
-        f"The experiment ended with exit status {found['exit_status']}. It said:",
+        f"The experiment ended with exit status {findings['exit_status']}. It said:",
         "",
         "```text",
-        *found["said"],
+        *findings["said"],
         "```",
     ]

@@ -4,7 +4,7 @@ from collections import Counter
 from typing import Any
 
 LAUNCHES = ("cudaLaunchKernel", "cudaLaunchKernelExC", "cuLaunchKernel", "cuLaunchKernelEx", "cudaGraphLaunch")
-WAITS = ("cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize", "cudaMemcpy")
+WAITING_CALLS = ("cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize", "cudaMemcpy")
 ON_GPU = ("kernel", "gpu_memcpy", "gpu_memset")  # categories of what the GPU itself did
 
 
@@ -14,16 +14,16 @@ def summary(events: list[dict[str, Any]], window: str) -> dict[str, Any]:
     What the GPU did counts until the range ends: an epoch ends when its losses have come back.
     """
     start, end = _range(events, window)
-    inside = [event for event in events if event.get("ph") == "X" and start <= event["ts"] <= end]
-    on_gpu = [event for event in inside if event.get("cat") in ON_GPU]
-    calls = Counter(event["name"] for event in inside if event.get("cat") not in ON_GPU)
+    events_inside = [event for event in events if event.get("ph") == "X" and start <= event["ts"] <= end]
+    on_gpu = [event for event in events_inside if event.get("cat") in ON_GPU]
+    calls = Counter(event["name"] for event in events_inside if event.get("cat") not in ON_GPU)
     longest = Counter[str]()
     for event in on_gpu:
         longest[event["name"]] += event["dur"]
     return {
         "wall_ms": (end - start) / 1e3,
         "launches": sum(calls[name] for name in LAUNCHES),
-        "waits": sum(calls[name] for name in WAITS),
+        "waits": sum(calls[name] for name in WAITING_CALLS),
         "busy_share": covered(on_gpu) / (end - start),
         "longest": [[name, total / 1e3] for name, total in longest.most_common(5)],
     }
@@ -31,18 +31,18 @@ def summary(events: list[dict[str, Any]], window: str) -> dict[str, Any]:
 
 def _range(events: list[dict[str, Any]], window: str) -> tuple[float, float]:
     """Return begin and end of the range in microseconds; ValueError if the trace does not have it once."""
-    found = [event for event in events if event.get("name") == window and event.get("cat") == "user_annotation"]
-    if len(found) != 1:
-        raise ValueError(f"the trace has {len(found)} ranges called {window}, not one")
-    return found[0]["ts"], found[0]["ts"] + found[0]["dur"]
+    annotations = [event for event in events if event.get("name") == window and event.get("cat") == "user_annotation"]
+    if len(annotations) != 1:
+        raise ValueError(f"the trace has {len(annotations)} ranges called {window}, not one")
+    return annotations[0]["ts"], annotations[0]["ts"] + annotations[0]["dur"]
 
 
 def covered(events: list[dict[str, Any]]) -> float:
     """Return the microseconds in which at least one of the events lasted."""
     total = 0.0
-    until = float("-inf")
-    for event in sorted(events, key=lambda one: one["ts"]):
+    covered_until = float("-inf")
+    for event in sorted(events, key=lambda interval: interval["ts"]):
         end = event["ts"] + event["dur"]
-        total += max(0.0, end - max(until, event["ts"]))
-        until = max(until, end)
+        total += max(0.0, end - max(covered_until, event["ts"]))
+        covered_until = max(covered_until, end)
     return total

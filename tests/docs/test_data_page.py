@@ -76,13 +76,13 @@ def test_the_python_blocks_print_what_their_comments_say(demo, capsys):
     output = capsys.readouterr().out
     promised = re.findall(r"print\([^\n]*\) +# (.*)", "\n".join(blocks("python")))
     assert len(promised) == 7
-    for words in promised:
-        if not words.startswith("with "):
-            start = words.partition("...")[0].rstrip()
+    for promised_text in promised:
+        if not promised_text.startswith("with "):
+            start = promised_text.partition("...")[0].rstrip()
             plain = (
                 output if "'" in start or "<" in start or start.startswith("no group") else re.sub(r"[()']", "", output)
             )
-            assert start in plain, words
+            assert start in plain, promised_text
     assert Path("pairs.svg").read_text().startswith("<?xml")
     assert names["policy"].spec.ref.name == "shaped/0"
 

@@ -38,9 +38,9 @@ def had(commit: str, path: str) -> bool:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_scripts_and_modules_named_by_a_page_exist(page):
     text = page.read_text(encoding="utf-8")
-    gone = {name for name in scripts_named(text) if not (ROOT / name).exists()}
+    missing = {name for name in scripts_named(text) if not (ROOT / name).exists()}
     commits = commits_named(text)
-    assert {name for name in gone if not any(had(commit, name) for commit in commits)} == set()
+    assert {name for name in missing if not any(had(commit, name) for commit in commits)} == set()
     assert {name for name in modules_run(text) if importlib.util.find_spec(name) is None} == set()
 
 

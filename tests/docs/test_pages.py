@@ -24,8 +24,8 @@ def _prose(page: Path) -> str:
 
 def _blocks(languages: str) -> list[tuple[str, str]]:
     """(page, text) of all blocks in these languages."""
-    found = re.compile(rf"```(?:{languages})\n(.*?)```", flags=re.DOTALL)
-    return [(page.name, block) for page in PAGES for block in found.findall(page.read_text())]
+    pattern = re.compile(rf"```(?:{languages})\n(.*?)```", flags=re.DOTALL)
+    return [(page.name, block) for page in PAGES for block in pattern.findall(page.read_text())]
 
 
 def _headings(page: Path) -> set[str]:
@@ -37,9 +37,9 @@ def _headings(page: Path) -> set[str]:
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
 def test_links_point_to_existing_files_and_headings(page):
     for target, anchor in re.findall(r"\]\((?![a-z]+:)([^)\s#]*)#?([^)\s]*)\)", _prose(page)):
-        other = page.parent / target if target else page
-        assert other.exists(), f"{page.name} links to {target}"
-        assert not anchor or anchor in _headings(other), f"{page.name} links to {target}#{anchor}"
+        target_page = page.parent / target if target else page
+        assert target_page.exists(), f"{page.name} links to {target}"
+        assert not anchor or anchor in _headings(target_page), f"{page.name} links to {target}#{anchor}"
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda path: path.name)
@@ -64,11 +64,11 @@ def test_command_lines_of_the_pages_parse(page, line):
     """Options exist, and the groups, keys and values of a launch are valid."""
     for name, params in check_command_line(line):
         if name == "launch":
-            what = params["what"] or ""
-            assert "{" in what or Path(what).suffix in ("", ".py", ".toml")
-            trained = "{" in what or (what.endswith(".py") and (params["higher"] or params["lower"]))
-            asked = read_request(params | {"trainer": what} if trained else params)
-            assert parse_parts(asked)[0].asked.groups
+            campaign = params["what"] or ""
+            assert "{" in campaign or Path(campaign).suffix in ("", ".py", ".toml")
+            trained = "{" in campaign or (campaign.endswith(".py") and (params["higher"] or params["lower"]))
+            request = read_request(params | {"trainer": campaign} if trained else params)
+            assert parse_parts(request)[0].asked.groups
 
 
 def test_toml_blocks_of_the_pages_parse(tmp_path):
@@ -78,8 +78,8 @@ def test_toml_blocks_of_the_pages_parse(tmp_path):
     for _, block in blocks:
         tomllib.loads(block)
         path.write_text(block)
-        asked = read_request({}, read_toml(path))
-        assert parse_parts(asked)[0].asked.groups
+        request = read_request({}, read_toml(path))
+        assert parse_parts(request)[0].asked.groups
 
 
 def test_cli_page_mentions_every_flag_of_launch():

@@ -35,8 +35,8 @@ def test_the_ray_job_calls_existing_commands(job):
     calls = re.findall(r"exec esper-ab (\w+) ([^;]*);", script[2])
     assert [name for name, _ in calls] == ["resume", "launch"]
     for name, line in calls:
-        words = shlex.split(line)
-        args = ["EXPERIMENT", *words[1:]] if name == "resume" else words
+        arguments = shlex.split(line)
+        args = ["EXPERIMENT", *arguments[1:]] if name == "resume" else arguments
         context = load_command(name).make_context(name, args, resilient_parsing=True)
         assert context.params["launcher"] == "ray"
         assert context.params["ray_address"] == "auto"

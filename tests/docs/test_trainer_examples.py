@@ -28,11 +28,11 @@ def test_an_example_trainer_resumes_to_the_same_bits(tmp_path, name, outcome, me
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # from third-party packages
         whole = open_session(spec, tmp_path, "cpu", ("",))
-        first = whole.train(0, quiet, quiet)
+        first_record = whole.train(0, quiet, quiet)
         checkpoint = whole.checkpoint()
         second = whole.train(1, quiet, quiet)
         evaluated = whole.evaluate(tmp_path, quiet)
-        again = open_session(spec, tmp_path, "cpu", ("",))
-        again.resume_from(checkpoint)
-        assert again.train(1, quiet, quiet).digest == second.digest != first.digest
-        assert again.evaluate(tmp_path, quiet).digest == evaluated.digest
+        resumed = open_session(spec, tmp_path, "cpu", ("",))
+        resumed.resume_from(checkpoint)
+        assert resumed.train(1, quiet, quiet).digest == second.digest != first_record.digest
+        assert resumed.evaluate(tmp_path, quiet).digest == evaluated.digest

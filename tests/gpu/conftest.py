@@ -83,9 +83,9 @@ def test_device(pytestconfig: pytest.Config) -> Path:
 def made_gpus(request: pytest.FixtureRequest, tmp_path: Path, test_device: Path) -> Callable[..., dict[str, str]]:
     """Variables of a process with GPUs of the test device; keywords change what they are like (device/build.py)."""
 
-    def environment(**made: object) -> dict[str, str]:
+    def environment(**options: object) -> dict[str, str]:
         (folder := tmp_path / "gpus").mkdir(exist_ok=True)
-        return build.environment(folder, test_device, needed(request.node), **made)
+        return build.environment(folder, test_device, needed(request.node), **options)
 
     return environment
 
@@ -100,8 +100,8 @@ def gpus(request: pytest.FixtureRequest) -> dict[str, str]:
 def counted() -> Callable[..., int]:
     """How often this process has done something with a GPU (sitecustomize.COUNTS), as the test device counts it."""
 
-    def count(what: str, gpu: int = 1) -> int:
-        return torch.test_gpus.count(gpu, what)
+    def count(counter: str, gpu: int = 1) -> int:
+        return torch.test_gpus.count(gpu, counter)
 
     return count
 

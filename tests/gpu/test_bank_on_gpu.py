@@ -35,13 +35,15 @@ def epoch(bank: Bank, table: SeedTable, split: DeviceSplit) -> np.ndarray:
 @pytest.mark.usefixtures("pinned")
 def test_an_epoch_and_a_validation_equal_those_of_the_cpu(task: Task, dtype: torch.dtype) -> None:
     """In float64 all tensors are compared: no ReLU is so near zero that the order of sums could matter."""
-    found = []
+    results = []
     for device in (CPU, GPU):
         bank, table, split = crowded(task, device, SAMPLES, dtype)
         losses = [epoch(bank, table, split), bank.measure(table, ROWS, split, ablate=True).loss]
-        found.append(losses if dtype is torch.float32 else [*losses, *(one.cpu().numpy() for one in all_tensors(bank))])
+        results.append(
+            losses if dtype is torch.float32 else [*losses, *(tensor.cpu().numpy() for tensor in all_tensors(bank))]
+        )
     rtol, atol = (1e-3, 0.0) if dtype is torch.float32 else (1e-8, 1e-10)
-    for theirs, mine in zip(*found, strict=True):
+    for theirs, mine in zip(*results, strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=rtol, atol=atol)
 
 
@@ -67,13 +69,13 @@ def test_a_training_step_does_not_synchronise_with_the_gpu(task: Task, amp: str)
 @pytest.mark.parametrize("amp", ["off", BF16, "fp16"])
 @pytest.mark.usefixtures("deterministic")
 def test_deterministic_kernels_give_the_same_bits_again(task: Task, amp: str) -> None:
-    found = []
+    results = []
     for _ in range(2):
         bank, table, split = crowded(task, GPU, SAMPLES, amp=amp)
         loss = epoch(bank, table, split)
         validated = bank.measure(table, ROWS, split, ablate=True)
-        found.append([loss, validated.loss, validated.accuracy, bank.host.values.cpu().numpy()])
-    assert all(np.array_equal(a, b) for a, b in zip(*found, strict=True))
+        results.append([loss, validated.loss, validated.accuracy, bank.host.values.cpu().numpy()])
+    assert all(np.array_equal(a, b) for a, b in zip(*results, strict=True))
 
 
 @pytest.mark.real_gpu
@@ -92,8 +94,8 @@ def test_memory_pressure_changes_no_bit(amp: str) -> None:
         for _ in range(3):
             loss = epoch(bank, table, split)
             if pressed:
-                held = torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
-                torch.full((max(1, held // 2),), 255, dtype=torch.uint8, device=GPU)
+                cached_bytes = torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
+                torch.full((max(1, cached_bytes // 2),), 255, dtype=torch.uint8, device=GPU)
         results.append((loss, bank.host.values.cpu()))
         del filler
     assert np.array_equal(results[0][0], results[1][0])
@@ -103,20 +105,20 @@ def test_memory_pressure_changes_no_bit(amp: str) -> None:
 @pytest.mark.usefixtures("deterministic")
 def test_an_overflow_in_float16_affects_only_its_environment() -> None:
     """It skips the step and halves its loss scale; the other environments keep their bits."""
-    found = []
+    results = []
     for scale in (64.0, 2.0**60):
         bank, table, split = crowded(digits.TASK, GPU, BATCH, amp="fp16")
         assert bank.loss_scales is not None
         bank.loss_scales.scale.fill_(64.0)
         bank.loss_scales.scale[3] = scale
-        before = bank.host.values.cpu()
+        values_before = bank.host.values.cpu()
         epoch(bank, table, split)
-        found.append((bank.host.values.cpu(), bank.loss_scales.scale.cpu()))
-    (clean, _), (hosts, scales) = found
-    others = [env for env in range(ENVS) if env != 3]
-    assert torch.equal(hosts[others], clean[others])
-    assert (scales[others] == 64.0).all()
-    assert torch.equal(hosts[3], before[3])
+        results.append((bank.host.values.cpu(), bank.loss_scales.scale.cpu()))
+    (clean, _), (hosts, scales) = results
+    other_envs = [env for env in range(ENVS) if env != 3]
+    assert torch.equal(hosts[other_envs], clean[other_envs])
+    assert (scales[other_envs] == 64.0).all()
+    assert torch.equal(hosts[3], values_before[3])
     assert scales[3] == 2.0**59
 
 

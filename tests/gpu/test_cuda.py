@@ -32,7 +32,7 @@ SMALL = {
 LARGER = ("--steps", "8", "--n-envs", "4", "--seeds", "2", "--eval-episodes", "4")
 ALIKE = ("--groups", "a=shaped,b=shaped")
 SHARED = ("--devices", "cuda:0", "--placement", "share")
-BOTH = ("--devices", "cuda:0", "cuda:1")
+BOTH_GPUS = ("--devices", "cuda:0", "cuda:1")
 Env = dict[str, str]
 MadeGpus = Callable[..., Env]
 two_gpus = pytest.mark.gpus(2)
@@ -53,16 +53,16 @@ def begun(env: Env, module: str, *args: str | Path) -> subprocess.CompletedProce
     )
 
 
-def said(env: Env, module: str, *args: str | Path) -> str:
+def output_of(env: Env, module: str, *args: str | Path) -> str:
     """Run a command and return its output."""
-    done = begun(env, module, *args)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    process = begun(env, module, *args)
+    assert process.returncode == 0, process.stdout + process.stderr
+    return process.stdout
 
 
 def small(*args: str) -> tuple[str, ...]:
     """Add the flags of SMALL that `args` do not set; a repeated flag is refused."""
-    return (*(word for flag in SMALL.items() if flag[0] not in args for word in flag), *args)
+    return (*(argument for flag in SMALL.items() if flag[0] not in args for argument in flag), *args)
 
 
 def launched(env: Env, folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
@@ -70,8 +70,8 @@ def launched(env: Env, folder: Path, *args: str) -> subprocess.CompletedProcess[
 
 
 def train(env: Env, folder: Path, *args: str) -> History:
-    done = launched(env, folder, *args)
-    assert done.returncode == 0, done.stdout + done.stderr
+    process = launched(env, folder, *args)
+    assert process.returncode == 0, process.stdout + process.stderr
     return load(folder / "run").history
 
 
@@ -94,7 +94,7 @@ def lines_of(folder: Path, name: str) -> list[dict[str, Any]]:
 @pytest.mark.real_gpu
 @pytest.mark.parametrize("task", ["synthetic", "digits"])
 @pytest.mark.parametrize(
-    "how",
+    "flags",
     [
         pytest.param((), id="default"),
         pytest.param(("--no-deterministic",), id="free"),
@@ -102,8 +102,8 @@ def lines_of(folder: Path, name: str) -> list[dict[str, Any]]:
         pytest.param(("--amp", "fp16"), id="fp16"),
     ],
 )
-def test_two_groups_share_one_gpu(tmp_path: Path, gpus: Env, task: str, how: tuple[str, ...]) -> None:
-    history = train(gpus, tmp_path, "--groups", "shaped,simplified", *LARGER, *SHARED, *how, "--task", task)
+def test_two_groups_share_one_gpu(tmp_path: Path, gpus: Env, task: str, flags: tuple[str, ...]) -> None:
+    history = train(gpus, tmp_path, "--groups", "shaped,simplified", *LARGER, *SHARED, *flags, "--task", task)
     assert {run.ref.device for run in history.runs.values()} == {"cuda:0/0", "cuda:0/1"}
     assert all(counts == {"cuda:0": 4} for counts in devices_of_environments(history).values())
     assert all(run.evaluation is not None for run in history.runs.values())
@@ -119,9 +119,9 @@ def test_equal_groups_have_equal_records_on_a_gpu(tmp_path: Path, gpus: Env) -> 
 
 @two_gpus
 def test_without_devices_each_group_trains_on_its_own_gpu(tmp_path: Path, gpus: Env) -> None:
-    done = launched(gpus, tmp_path, *ALIKE)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert " 2 at a time on cuda:0 and cuda:1" in " ".join(done.stdout.split())
+    process = launched(gpus, tmp_path, *ALIKE)
+    assert process.returncode == 0, process.stdout + process.stderr
+    assert " 2 at a time on cuda:0 and cuda:1" in " ".join(process.stdout.split())
     plan = (tmp_path / "run" / "plan.txt").read_text()
     assert "environments per device: cuda:0: 2 environments, cuda:1: 2\n" in plan
     counts = devices_of_environments(load(tmp_path / "run").history)
@@ -132,13 +132,13 @@ def test_without_devices_each_group_trains_on_its_own_gpu(tmp_path: Path, gpus: 
 def test_a_gpu_without_bf16_trains_in_float16(tmp_path: Path, made_gpus: MadeGpus) -> None:
     """bf16 is refused in one line that suggests fp16; equal groups in fp16 have equal records."""
     env = made_gpus(capability=[7, 5])
-    refused = launched(env, tmp_path, *ALIKE, *BOTH, "--amp", "bf16")
+    refused = launched(env, tmp_path, *ALIKE, *BOTH_GPUS, "--amp", "bf16")
     assert refused.returncode == 2
     assert refused.stderr.splitlines()[-1] == (  # on a busy machine, a line about the wait comes first
         "error: group 'a': growth.amp=bf16 needs compute capability 8.0, but cuda:0 has 7.5; choose growth.amp=fp16 or "
         "off"
     )
-    history = train(env, tmp_path, *ALIKE, *BOTH, "--amp", "fp16")
+    history = train(env, tmp_path, *ALIKE, *BOTH_GPUS, "--amp", "fp16")
     assert {run.ref.device for run in history.runs.values()} == {"cuda:0", "cuda:1"}
     assert digests(history, "a/0") == digests(history, "b/0")
 
@@ -166,21 +166,21 @@ def test_equal_groups_have_equal_records_after_a_worker_death(
     assert [entry.category for entry in history.incidents] == ["worker_death", "restart"]
 
     policy = tmp_path / "run" / "policies" / "a" / "0.pt"
-    rows = json.loads(said(gpus, "esper_ab.commands.cli", "evaluate", policy, "--device", devices[-1], "--json"))
+    rows = json.loads(output_of(gpus, "esper_ab.commands.cli", "evaluate", policy, "--device", devices[-1], "--json"))
     episodes = history.runs["a/0"].evaluation.episodes
     for row in rows:
         hosts = [played.result.outcome for played in episodes if played.actions == row["actions"]]
         assert row["held_out_accuracy"] == float(np.mean(hosts))
 
-    again = tmp_path / "again"
+    resumed_dir = tmp_path / "again"
     lines = (tmp_path / "run" / JOURNAL_NAME).read_bytes().splitlines(keepends=True)
     events = list(read(tmp_path / "run" / JOURNAL_NAME))
-    first = next(at for at, event in enumerate(events) if isinstance(event, EpisodeRecorded))
-    shutil.copytree(tmp_path / "run", again)
-    (again / JOURNAL_NAME).write_bytes(b"".join(lines[: first + 2]))
+    first_record = next(index for index, event in enumerate(events) if isinstance(event, EpisodeRecorded))
+    shutil.copytree(tmp_path / "run", resumed_dir)
+    (resumed_dir / JOURNAL_NAME).write_bytes(b"".join(lines[: first_record + 2]))
     pool = {"CUDA_VISIBLE_DEVICES": "1,0"} if len(devices) == 2 else {}
-    said(gpus | pool, "esper_ab.commands.cli", "resume", again)
-    resumed = load(again).history
+    output_of(gpus | pool, "esper_ab.commands.cli", "resume", resumed_dir)
+    resumed = load(resumed_dir).history
     assert digests(resumed, "a/0") == digests(history, "a/0") == digests(resumed, "b/0")
 
 
@@ -190,7 +190,7 @@ def failed_once(test_device: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     folder = tmp_path_factory.mktemp("failed_once")
     (folder / "gpus").mkdir()
     env = build.environment(folder / "gpus", test_device, alone=True, lost_after={"1": 4000}, comes_back=True)
-    return folder, train(env, folder, *ALIKE, *BOTH)
+    return folder, train(env, folder, *ALIKE, *BOTH_GPUS)
 
 
 def test_a_gpu_that_fails_once_is_used_again_by_one_process_at_a_time(failed_once: tuple[Path, History]) -> None:
@@ -213,15 +213,15 @@ def test_only_the_preflight_and_workers_look_for_gpus(failed_once: tuple[Path, H
 @two_gpus
 @pytest.mark.slow  # what the worker says: tests/process/test_entry.py; what follows: the machine's unit tests
 def test_a_lost_gpu_ends_the_experiment_and_is_named(tmp_path: Path, made_gpus: MadeGpus) -> None:
-    done = launched(made_gpus(lost_after={"1": 1500}), tmp_path, *ALIKE, *BOTH)
-    assert done.returncode == 4, done.stdout + done.stderr
-    assert "unspecified launch failure" in done.stderr
-    assert "WrongDevice: lane cuda:1 is GPU-00000001" in done.stderr
+    process = launched(made_gpus(lost_after={"1": 1500}), tmp_path, *ALIKE, *BOTH_GPUS)
+    assert process.returncode == 4, process.stdout + process.stderr
+    assert "unspecified launch failure" in process.stderr
+    assert "WrongDevice: lane cuda:1 is GPU-00000001" in process.stderr
 
 
 @pytest.mark.parametrize("count", [pytest.param(1, marks=pytest.mark.real_gpu), pytest.param(2, marks=two_gpus)])
 def test_one_run_uses_gpus_and_a_cpu(tmp_path: Path, gpus: Env, count: int) -> None:
-    devices = (*BOTH[1 : 1 + count], "cpu:0")
+    devices = (*BOTH_GPUS[1 : 1 + count], "cpu:0")
     per_run = str(len(devices))
     history = train(
         gpus,
@@ -245,18 +245,18 @@ def test_a_run_that_does_not_fit_its_gpu_ends_the_experiment_with_the_remedy(
     tmp_path: Path, made_gpus: MadeGpus
 ) -> None:
     """The preflight cannot foresee it: another process takes the memory of both GPUs later."""
-    most = 8 << 30
-    env = made_gpus(memory=most, taken_later={"0": most - (1 << 20), "1": most - (1 << 20)})
-    done = launched(env, tmp_path, *ALIKE, *BOTH)
-    assert done.returncode == 4, done.stdout + done.stderr
-    assert "fewer --n-envs or a smaller growth.batch_size need less" in done.stderr
+    limit_bytes = 8 << 30
+    env = made_gpus(memory=limit_bytes, taken_later={"0": limit_bytes - (1 << 20), "1": limit_bytes - (1 << 20)})
+    process = launched(env, tmp_path, *ALIKE, *BOTH_GPUS)
+    assert process.returncode == 4, process.stdout + process.stderr
+    assert "fewer --n-envs or a smaller growth.batch_size need less" in process.stderr
     assert not [entry for entry in load(tmp_path / "run").history.incidents if entry.category == "restart"]
 
 
 def planned(env: Env, *args: str) -> str:
     """Return the text of the plan on one line."""
     command = (*small(*args), "--dry-run", "--output-dir", env["TEST_GPUS"], "-v")
-    return " ".join(said(env, "esper_ab.launch", *command).split())
+    return " ".join(output_of(env, "esper_ab.launch", *command).split())
 
 
 @pytest.mark.gpus(8)
@@ -272,6 +272,6 @@ def test_a_plan_for_eight_gpus_skips_the_full_one(made_gpus: MadeGpus) -> None:
 def test_a_torch_build_for_other_gpus_is_refused(tmp_path: Path, made_gpus: MadeGpus) -> None:
     """On ROCm, torch names its GPUs as CUDA does."""
     env = made_gpus(cuda=None, hip="6.4")
-    done = launched(env, tmp_path, *ALIKE)
-    assert done.returncode == 2
-    assert "this machine has a GPU, but torch" in done.stderr
+    process = launched(env, tmp_path, *ALIKE)
+    assert process.returncode == 2
+    assert "this machine has a GPU, but torch" in process.stderr

@@ -33,8 +33,8 @@ pytestmark = [
 ]
 ENVS = 16
 STEPS = 10
-OWN = torch.device("cuda:1")
-OTHER = 0
+OWN_GPU = torch.device("cuda:1")
+OTHER_GPU = 0
 BF16 = pytest.param("bf16", marks=pytest.mark.bf16)
 Counted = Callable[..., int]
 
@@ -52,7 +52,7 @@ def environments(amp: str = "off") -> GrowthEnv:
         reward=RewardSettings(),
         growth=GrowthSettings(batch_size=256, amp=amp),  # type: ignore[arg-type]
     )
-    return GrowthEnv(spec, {"cuda:1": data_on(OWN)}, Stopwatch())
+    return GrowthEnv(spec, {"cuda:1": data_on(OWN_GPU)}, Stopwatch())
 
 
 @pytest.mark.parametrize("amp", ["off", BF16, "fp16"])
@@ -64,44 +64,47 @@ def test_a_decision_waits_twice_for_any_number_of_environments(counted: Counted,
     births = 0
     for _ in range(STEPS - 1):
         decisions = random_decisions(view.masks, rng)
-        before = (counted("waits"), counted("downloads"))
+        counts_before = (counted("waits"), counted("downloads"))
         births += int((decisions[:, HEADS.index("op")] == Op.GERMINATE).sum())
         view = env.step(decisions)[1]
-        waits = counted("waits") - before[0]
-        downloads = counted("downloads") - before[1]
-        assert (waits, downloads) == (2, 2)
+        wait_count = counted("waits") - counts_before[0]
+        downloads = counted("downloads") - counts_before[1]
+        assert (wait_count, downloads) == (2, 2)
     assert births > ENVS
     assert len(set(env.lifecycle.table.blueprint.flatten().tolist())) > 3
 
 
 def test_all_new_seed_modules_of_a_decision_are_one_upload(counted: Counted) -> None:
-    bank = Bank(TASK, TASK.slots, np.arange(ENVS), GrowthSettings(), data_on(OWN).train.x)
+    bank = Bank(TASK, TASK.slots, np.arange(ENVS), GrowthSettings(), data_on(OWN_GPU).train.x)
     bank.begin_episode([env_path(row) for row in range(ENVS)])
     plain, _ = make_bank(ENVS, torch.float32)
     for row in range(ENVS):
-        for own in (bank, plain):
-            own.germinate(row, row % 2, row % 7, env_path(row))
+        for bank_of_run in (bank, plain):
+            bank_of_run.germinate(row, row % 2, row % 7, env_path(row))
             if row % 3 == 0:
-                own.open_gate(row, row % 2, row % 7, env_path(row) / "gate")
-    before = counted("uploads"), counted("waits")
+                bank_of_run.open_gate(row, row % 2, row % 7, env_path(row) / "gate")
+    counts_before = counted("uploads"), counted("waits")
     bank.settle()
-    assert (counted("uploads"), counted("waits")) == (before[0] + 1, before[1])
+    assert (counted("uploads"), counted("waits")) == (counts_before[0] + 1, counts_before[1])
     plain.settle()
     for key, stack in bank._seeds.items():
         assert torch.equal(stack.values.cpu(), plain._seeds[key].values)
 
 
 def test_the_preflight_timer_waits_for_the_gpu(counted: Counted) -> None:
-    asked = Questions(task="synthetic", data_dir="", user_rewards=(), hosts=2, batch_size=8)
-    downloads, waits, uploads = (counted(what) for what in ("downloads", "waits", "uploads"))
-    assert step_s(asked, OWN) > 0.0
+    questions = Questions(task="synthetic", data_dir="", user_rewards=(), hosts=2, batch_size=8)
+    downloads, wait_count, uploads = (counted(counter) for counter in ("downloads", "waits", "uploads"))
+    assert step_s(questions, OWN_GPU) > 0.0
     epochs = counted("downloads") - downloads
     blocking = 2  # uploads of images and labels
-    assert (epochs, counted("waits") - waits) == (2, 2 + blocking + 2)  # `seconds` waits before and after the second
+    assert (epochs, counted("waits") - wait_count) == (
+        2,
+        2 + blocking + 2,
+    )  # `seconds` waits before and after the second
     assert counted("uploads") > uploads + blocking
 
 
-def made(device: torch.device, amp: str) -> Session:
+def new_session(device: torch.device, amp: str) -> Session:
     settings = GroupSettings(growth=GrowthSettings(batch_size=128, amp=amp))  # type: ignore[arg-type]
     order = run_order(
         settings,
@@ -121,51 +124,51 @@ def records(session: Session, *episodes: int) -> list[Any]:
 
 def test_an_episode_waits_twice_per_step_and_an_update_does_not(counted: Counted) -> None:
     """The policy is on the CPU. At its end an episode waits once more, for its held-out accuracies."""
-    session = made(OWN, "off")
+    session = new_session(OWN_GPU, "off")
     at_update = []
     records(session, 0)  # loads kernels
-    before = counted("waits"), counted("downloads")
+    counts_before = counted("waits"), counted("downloads")
     session.train(1, quiet, lambda _step: at_update.extend([counted("waits"), counted("downloads"), counted("calls")]))
-    assert at_update == [before[0] + 2 * 4 + 1, before[1] + 2 * 4 + 1, counted("calls")]
+    assert at_update == [counts_before[0] + 2 * 4 + 1, counts_before[1] + 2 * 4 + 1, counted("calls")]
     assert [counted("waits"), counted("downloads")] == at_update[:2]
 
 
 def test_a_run_uses_only_its_own_gpu(counted: Counted, tmp_path: Path) -> None:
     """It does not use torch's default GPU; mixing GPU and CPU tensors would raise."""
-    before = counted("calls", OTHER), counted("bytes", OTHER)
-    session = made(OWN, "off")
-    own = counted("calls")
+    counts_before = counted("calls", OTHER_GPU), counted("bytes", OTHER_GPU)
+    session = new_session(OWN_GPU, "off")
+    bank_of_run = counted("calls")
     session.warm_up(quiet)
     records(session, 0)
     (tmp_path / "policies" / "a").mkdir(parents=True)
     session.evaluate(tmp_path, quiet)
     session.resume(state_bytes.from_bytes(state_bytes.to_bytes(session.state())))
-    assert counted("calls") > own
-    assert (counted("calls", OTHER), counted("bytes", OTHER)) == before
+    assert counted("calls") > bank_of_run
+    assert (counted("calls", OTHER_GPU), counted("bytes", OTHER_GPU)) == counts_before
 
 
 @pytest.mark.parametrize("amp", [BF16, "fp16"])
 def test_a_run_resumes_from_its_checkpoint_on_another_gpu(amp: str) -> None:
     """It gives the bits of an uninterrupted run."""
-    whole = made(OWN, amp)
-    first = made(torch.device("cuda:0"), amp)
-    second = made(OWN, amp)
+    whole = new_session(OWN_GPU, amp)
+    first_session = new_session(torch.device("cuda:0"), amp)
+    second = new_session(OWN_GPU, amp)
     expected = records(whole, 0, 1)
-    begun = records(first, 0)
-    second.resume(state_bytes.from_bytes(state_bytes.to_bytes(first.state())))
+    begun = records(first_session, 0)
+    second.resume(state_bytes.from_bytes(state_bytes.to_bytes(first_session.state())))
     assert [*begun, *records(second, 1)] == expected
 
 
 def test_a_checkpoint_is_loaded_to_the_cpu() -> None:
     """Also if it contains a tensor of a GPU that is absent."""
-    state = state_bytes.from_bytes(state_bytes.to_bytes({"tensor": torch.ones(3, device=OWN)}))
+    state = state_bytes.from_bytes(state_bytes.to_bytes({"tensor": torch.ones(3, device=OWN_GPU)}))
     assert state["tensor"].device.type == "cpu"
 
 
 def test_mixing_tensors_of_two_gpus_raises() -> None:
     """On real GPUs and on the test device."""
     with pytest.raises(RuntimeError, match="same device"):
-        torch.ones(3, device=OWN) + torch.ones(3, device="cuda:0")
+        torch.ones(3, device=OWN_GPU) + torch.ones(3, device="cuda:0")
     with pytest.raises(RuntimeError, match="same device"):
-        torch.ones(3, device=OWN) + torch.ones(3)
+        torch.ones(3, device=OWN_GPU) + torch.ones(3)
     assert device_data().train.x.device.type == "cpu"

@@ -25,31 +25,34 @@ def smoked(folder: Path, *args: str, env: dict[str, str] | None = None, smi: str
     """Return the exit status, the last line of stdout, and stderr, where nvidia-smi is `smi`."""
     (folder / "nvidia-smi").write_text(smi)
     (folder / "nvidia-smi").chmod(0o755)
-    around = os.environ if env is None else env
-    done = subprocess.run(
+    variables = os.environ if env is None else env
+    process = subprocess.run(
         [SCRIPT, *args, "-p", "no:cacheprovider"],
         capture_output=True,
         text=True,
         check=False,
-        env={**around, "PATH": f"{folder}:{os.environ['PATH']}", "PYTHON": sys.executable},
+        env={**variables, "PATH": f"{folder}:{os.environ['PATH']}", "PYTHON": sys.executable},
     )
-    return done.returncode, done.stdout.splitlines()[-1] if done.stdout else "", done.stderr
+    return process.returncode, process.stdout.splitlines()[-1] if process.stdout else "", process.stderr
 
 
 @no_gpu
 def test_without_a_gpu_the_smoke_test_passes_unless_one_is_required(tmp_path: Path) -> None:
-    status, last, _ = smoked(tmp_path, "-k", REAL_ONLY)
-    assert (status, last) == (0, "no GPU was tested; 0 of 3 GPU tests on the test device; skipped: 3 (need a real GPU)")
-    status, last, error = smoked(tmp_path, "--require-gpus", "1")
-    assert (status, last) == (1, "")
+    status, last_line, _ = smoked(tmp_path, "-k", REAL_ONLY)
+    assert (status, last_line) == (
+        0,
+        "no GPU was tested; 0 of 3 GPU tests on the test device; skipped: 3 (need a real GPU)",
+    )
+    status, last_line, error = smoked(tmp_path, "--require-gpus", "1")
+    assert (status, last_line) == (1, "")
     assert error.startswith("error: --require-gpus 1, but torch can use 0 here: torch ")
     assert error.count("\n") == 1
 
 
 @no_gpu
 def test_a_gpu_that_torch_cannot_use_fails_with_both_versions(tmp_path: Path) -> None:
-    status, last, error = smoked(tmp_path, smi=SMI)
-    assert (status, last) == (1, "")
+    status, last_line, error = smoked(tmp_path, smi=SMI)
+    assert (status, last_line) == (1, "")
     assert error.startswith("error: this machine has a GPU that torch cannot use: driver 570.12, torch ")
     assert torch.__version__ in error
     assert error.count("\n") == 1
@@ -82,6 +85,6 @@ def test_ci_requires_a_gpu_on_gpu_runners_and_pins_torch_for_the_test_device() -
     jobs = {job.partition(":")[0]: job for job in re.split(r"^  (?=\w+:)", CI.read_text(), flags=re.MULTILINE)}
     assert "scripts/smoke_cuda --require-gpus 1\n" in jobs["cuda"]
     assert "vars.CUDA_RUNNER == 'true'\n" in jobs["cuda"]
-    torch_first, _, rest = jobs["cpu"].partition("https://download.pytorch.org/whl/cpu")
+    torch_first, _, later_steps = jobs["cpu"].partition("https://download.pytorch.org/whl/cpu")
     assert ".venv/bin/pip install --constraint constraints.txt torch" in torch_first
-    assert "- run: .ci/run\n" in rest
+    assert "- run: .ci/run\n" in later_steps

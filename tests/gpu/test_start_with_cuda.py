@@ -25,7 +25,7 @@ def test_workers_are_spawned_after_cuda_was_initialised(
 ) -> None:
     """The test device refuses calls after a fork, as CUDA does."""
     command = [sys.executable, "-c", STARTED, str(tmp_path)]
-    done = subprocess.run(command, env=made_gpus(), capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == [0, "importing its modules has initialised CUDA"], done.stderr
+    process = subprocess.run(command, env=made_gpus(), capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr
+    assert json.loads(process.stdout) == [0, "importing its modules has initialised CUDA"], process.stderr
     assert (tmp_path / "one").read_text() == "2.0"

@@ -36,10 +36,12 @@ def _late(source: str) -> list[str]:
     """Return the types that are first analysed inside a function."""
     tree = ast.parse(source)
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.Lambda)]
-    within = {call for function in functions for call in _calls(function)}
-    ready = {kind for name, kind in set(_calls(tree)) - within if name in _DECODERS}
+    calls_in_functions = {call for function in functions for call in _calls(function)}
+    ready = {kind for name, kind in set(_calls(tree)) - calls_in_functions if name in _DECODERS}
     return sorted(
-        f"{name}({kind})" for name, kind in within if kind and (name != "msgspec.convert" or kind not in ready)
+        f"{name}({kind})"
+        for name, kind in calls_in_functions
+        if kind and (name != "msgspec.convert" or kind not in ready)
     )
 
 

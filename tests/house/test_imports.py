@@ -117,17 +117,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 # The number of our modules that a frequent call may load, and the libraries that it may not.
-OWN = {("status", "EXPERIMENT"): 62, ("launch", "--help"): 14}
+OWN_MODULES = {("status", "EXPERIMENT"): 62, ("launch", "--help"): 14}
 NEVER_LIGHTLY = HEAVY | {"asyncio", "ssl", "psutil", "hashlib"}
 
 
-@pytest.mark.parametrize("words", OWN, ids=" ".join)
-def test_a_light_command_loads_few_of_our_modules(words, folder):
+@pytest.mark.parametrize("command", OWN_MODULES, ids=" ".join)
+def test_a_light_command_loads_few_of_our_modules(command, folder):
     """`status` is called for a finished experiment. The numbers may only fall."""
-    ((status, error, modules),) = loaded(words, folder=folder)
+    ((status, error, modules),) = loaded(command, folder=folder)
     assert status == 0, error
-    own = {name for name in modules if name.partition(".")[0] in ("esper_ab", "workers")}
-    assert len(own) <= OWN[words], sorted(own)
+    own_modules = {name for name in modules if name.partition(".")[0] in ("esper_ab", "workers")}
+    assert len(own_modules) <= OWN_MODULES[command], sorted(own_modules)
     assert not {name.partition(".")[0] for name in modules} & NEVER_LIGHTLY
 
 
@@ -156,17 +156,17 @@ OURS = sorted((ROOT / "esper_ab").rglob("*.py"))
 def intrusions(path: Path) -> list[str]:
     """Private modules, `_NAME`, of other rooms that a file imports."""
     room = ".".join(path.relative_to(ROOT).parent.parts)
-    found = []
+    findings = []
     for node in nodes(path.read_text()):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("esper_ab"):
             names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
             private = [name for name in names if name.rpartition(".")[2].startswith("_")]
-            found += [
+            findings += [
                 name
                 for name in private
                 if not name.rpartition(".")[2].startswith("__") and name.rpartition(".")[0] != room
             ]
-    return found
+    return findings
 
 
 def test_no_module_imports_a_private_module_of_another_room():
@@ -176,7 +176,7 @@ def test_no_module_imports_a_private_module_of_another_room():
 def unexplained(source: str) -> list[int]:
     """Lines of imports in functions, unless of a listed library or with a comment beside or above."""
     lines = source.splitlines()
-    found = set()
+    findings = set()
     for function in nodes(source):
         if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
@@ -184,13 +184,13 @@ def unexplained(source: str) -> list[int]:
         for node in ast.walk(function):
             if isinstance(node, ast.Import | ast.ImportFrom):
                 module = node.module if isinstance(node, ast.ImportFrom) else node.names[0].name
-                above = lines[node.lineno - 2].strip()
-                own = lines[node.lineno - 1]
-                if above.startswith("#") or "#" in own or explained == node.lineno:
+                previous_line = lines[node.lineno - 2].strip()
+                own_line = lines[node.lineno - 1]
+                if previous_line.startswith("#") or "#" in own_line or explained == node.lineno:
                     explained = (node.end_lineno or node.lineno) + 1
                 elif (module or "").partition(".")[0] not in LIBRARIES:
-                    found.add(node.lineno)
-    return sorted(found)
+                    findings.add(node.lineno)
+    return sorted(findings)
 
 
 def test_an_import_in_a_function_has_a_comment_with_the_reason():

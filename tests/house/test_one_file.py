@@ -57,11 +57,11 @@ def python(copy, *arguments):
 
 def test_a_launcher_file_is_found_by_its_name(copy):
     assert "'extra', 'inline', 'local'" in python(copy, "-m", "esper_ab.launch", "--launcher", "nobody").stderr
-    made = (
+    statement = (
         "from esper_ab.campaign.launcher import make_launcher; from esper_ab.settings.launcher import AskedLauncher; "
         "print(type(make_launcher(AskedLauncher(launcher='extra'))).__name__)"
     )
-    assert python(copy, "-c", made).stdout == "ExtraLauncher\n"
+    assert python(copy, "-c", statement).stdout == "ExtraLauncher\n"
 
 
 def test_a_statistic_file_is_computed_shown_and_exported(copy):

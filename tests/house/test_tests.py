@@ -13,9 +13,9 @@ _CHECKS = ("assert", "check")
 
 def _modules_of(file: Path) -> list[Path]:
     """Return the modules that a file test_MODULE.py or test_MODULE_SUBJECT.py may test."""
-    words = file.stem.removeprefix("test_").split("_")
+    parts = file.stem.removeprefix("test_").split("_")
     folder = ROOT / file.relative_to(UNIT).parent
-    return [folder / f"{'_'.join(words[:n])}.py" for n in range(1, len(words) + 1)]
+    return [folder / f"{'_'.join(parts[:n])}.py" for n in range(1, len(parts) + 1)]
 
 
 def test_a_unit_test_file_mirrors_the_path_of_its_module():
@@ -66,7 +66,7 @@ _LOOKED_FOR = ("without_progress(", "findall(", " in ")
 
 
 def _compares_whole_stderr(source: str) -> list[str]:
-    lines = [line for line in source.splitlines() if not any(word in line for word in _LOOKED_FOR)]
+    lines = [line for line in source.splitlines() if not any(name in line for name in _LOOKED_FOR)]
     return [line for line in lines if _WHOLE_STDERR.search(line)]
 
 

@@ -18,8 +18,8 @@ def test_a_job_enters_no_more_functions_than_recorded(job):
 
 @pytest.mark.parametrize(("job", "walk"), [("launch", walks.launching), ("file", walks.launching_a_file)])
 def test_a_job_reads_each_file_once(job, walk):
-    again = walk().read_again()
-    assert len(again) <= SLACK * REACHED["read_again"][job], again
+    read_again = walk().read_again()
+    assert len(read_again) <= SLACK * REACHED["read_again"][job], read_again
 
 
 def test_rooms_import_no_more_rooms_than_recorded():

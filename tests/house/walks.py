@@ -32,7 +32,7 @@ from esper_ab.control import preflight
 from esper_ab.verdict.judge import judge
 
 FILE = Path(__file__).with_name("walks.toml")
-_OWN = tuple(f"{ROOT / package}/" for package in PACKAGES)
+_OWN_FOLDERS = tuple(f"{ROOT / package}/" for package in PACKAGES)
 Numbers = dict[str, dict[str, int]]
 _STATE = ("/proc/", "/sys/", "/dev/")  # changing state of the machine, not texts
 _CONFIG = """
@@ -65,7 +65,7 @@ class Walk:
     def profile(self, frame: FrameType, event: str, _argument: object) -> None:
         """Note a call of our own code, and the text of a call of `tomllib.loads`."""
         code = frame.f_code
-        if event == "call" and code.co_filename.startswith(_OWN) and not code.co_name.startswith("<"):
+        if event == "call" and code.co_filename.startswith(_OWN_FOLDERS) and not code.co_name.startswith("<"):
             self.entered.add((code.co_filename, code.co_firstlineno))
         elif event == "call" and code is tomllib.loads.__code__:
             self.texts[frame.f_locals["s"]] += 1
@@ -107,10 +107,10 @@ def walk_of(job: Callable[[], object]) -> Walk:
     return walk
 
 
-def _launch(*words: str) -> None:
+def _launch(*arguments: str) -> None:
     with patch.object(preflight, "_SAY_S", math.inf):  # without progress lines of a busy machine
-        done = CliRunner().invoke(command, [*words, "--dry-run"], catch_exceptions=False)
-    assert done.exit_code == 0, done.output
+        result = CliRunner().invoke(command, [*arguments, "--dry-run"], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
 
 
 @cache
@@ -129,8 +129,8 @@ def launching_a_file() -> Walk:
 
 def judging() -> Walk:
     """Judge the runs of a plan with one interim look."""
-    plan, seen = plan_and_observations(stored("plan_one_look"))
-    return walk_of(lambda: judge(plan, seen, rng_seed=SEED))
+    plan, observations = plan_and_observations(stored("plan_one_look"))
+    return walk_of(lambda: judge(plan, observations, rng_seed=SEED))
 
 
 def training() -> Walk:
@@ -145,21 +145,21 @@ def training() -> Walk:
 
 def rooms() -> dict[str, set[str]]:
     """Return which rooms each room imports: the folders of `esper_ab`, its loose modules together, and `workers`."""
-    found: dict[str, set[str]] = {}
+    imported_by_room: dict[str, set[str]] = {}
     for path in SOURCES:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         imported = [room for name in _imported(tree) if (room := _room(name)) is not None]
         module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
-        found.setdefault(_room(module) or "", set()).update(imported)
-    return {room: others - {room} for room, others in found.items() if others}
+        imported_by_room.setdefault(_room(module) or "", set()).update(imported)
+    return {room: imported_rooms - {room} for room, imported_rooms in imported_by_room.items() if imported_rooms}
 
 
 def _imported(tree: ast.Module) -> Iterator[str]:
     """Yield all names that a module imports from, in functions and for types, too."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
-            above = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
-            yield from (above + alias.name for alias in node.names)
+            prefix = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+            yield from (prefix + alias.name for alias in node.names)
 
 
 def _room(name: str) -> str | None:

@@ -36,13 +36,13 @@ class Toy:
         agent.begin_episode(self.envs)
         actions = []
         for step in range(self.steps):
-            seen = self._observe(rng, step)
-            chosen = agent.act(seen, self, rng.random((self.envs, 1)))
-            right = (chosen[:, 0] == seen[:, :CHOICES].argmax(axis=1)).astype(np.float64)
-            last = step == self.steps - 1
-            cut = self._cut(episode) if last and self.cut_short else None
-            paid = self.scale * (self.pay(self, right, step, episode) + self.offset)
-            agent.reward(paid, np.full(self.envs, last), cut)
+            observations = self._observe(rng, step)
+            chosen = agent.act(observations, self, rng.random((self.envs, 1)))
+            is_right = (chosen[:, 0] == observations[:, :CHOICES].argmax(axis=1)).astype(np.float64)
+            is_last = step == self.steps - 1
+            cut = self._cut(episode) if is_last and self.cut_short else None
+            rewards = self.scale * (self.pay(self, is_right, step, episode) + self.offset)
+            agent.reward(rewards, np.full(self.envs, is_last), cut)
             actions.append(chosen[:, 0].tolist())
         return actions
 
@@ -59,37 +59,37 @@ class Toy:
         return np.ones((len(chosen), CHOICES), dtype=bool)
 
     def _cut(self, episode: int) -> Cut:
-        never = np.zeros(self.envs, dtype=bool)
-        seen = self._observe(np.random.default_rng(1000 + episode), self.steps)
-        return Cut(truncated=~never, last=seen, restarted=never, goes_on=never)
+        no_flags = np.zeros(self.envs, dtype=bool)
+        observations = self._observe(np.random.default_rng(1000 + episode), self.steps)
+        return Cut(truncated=~no_flags, last=observations, restarted=no_flags, goes_on=no_flags)
 
     def _observe(self, rng: np.random.Generator, step: int) -> np.ndarray:
         time = np.full((self.envs, 1), step / self.steps)
         return np.concatenate([rng.standard_normal((self.envs, CHOICES)), time], axis=1).astype(np.float32)
 
 
-def every_step(toy: Toy, right: np.ndarray, step: int, episode: int) -> np.ndarray:
-    return right
+def every_step(toy: Toy, is_right: np.ndarray, step: int, episode: int) -> np.ndarray:
+    return is_right
 
 
-def at_the_end(toy: Toy, right: np.ndarray, step: int, episode: int) -> np.ndarray:
-    return 0.3 * right + 0.1 if step == toy.steps - 1 else np.zeros(toy.envs)
+def at_the_end(toy: Toy, is_right: np.ndarray, step: int, episode: int) -> np.ndarray:
+    return 0.3 * is_right + 0.1 if step == toy.steps - 1 else np.zeros(toy.envs)
 
 
-def nothing_at_first(toy: Toy, right: np.ndarray, step: int, episode: int) -> np.ndarray:
-    return right - 0.7 if episode >= 2 else np.zeros(toy.envs)
+def nothing_at_first(toy: Toy, is_right: np.ndarray, step: int, episode: int) -> np.ndarray:
+    return is_right - 0.7 if episode >= 2 else np.zeros(toy.envs)
 
 
-def the_same_at_first(toy: Toy, right: np.ndarray, step: int, episode: int) -> np.ndarray:
-    last = float(step == toy.steps - 1)
-    return np.full(toy.envs, 0.1 * last) if episode < 2 else right
+def the_same_at_first(toy: Toy, is_right: np.ndarray, step: int, episode: int) -> np.ndarray:
+    is_last = float(step == toy.steps - 1)
+    return np.full(toy.envs, 0.1 * is_last) if episode < 2 else is_right
 
 
-def a_penalty_now_and_then(toy: Toy, right: np.ndarray, step: int, episode: int) -> np.ndarray:
-    return np.where((right == 0) & (step % 4 == 3), -10.0, 0.1)
+def an_occasional_penalty(toy: Toy, is_right: np.ndarray, step: int, episode: int) -> np.ndarray:
+    return np.where((is_right == 0) & (step % 4 == 3), -10.0, 0.1)
 
 
-PAYS = (every_step, at_the_end, nothing_at_first, the_same_at_first, a_penalty_now_and_then)
+PAYS = (every_step, at_the_end, nothing_at_first, the_same_at_first, an_occasional_penalty)
 
 
 def fresh_agent(rng_seed: int = 0, hidden: int = 64, **ppo: float) -> PPOAgent:
@@ -98,7 +98,7 @@ def fresh_agent(rng_seed: int = 0, hidden: int = 64, **ppo: float) -> PPOAgent:
 
 
 def weights(agent: PPOAgent, part: str = "") -> dict[str, list[float]]:
-    return {name: one.ravel().tolist() for name, one in agent.policy.weights.items() if name.startswith(part)}
+    return {name: weight.ravel().tolist() for name, weight in agent.policy.weights.items() if name.startswith(part)}
 
 
 def in_units_of(update: PPOUpdate, unit: float) -> PPOUpdate:
@@ -125,8 +125,8 @@ def test_scaling_rewards_by_a_power_of_two_changes_no_bit(
     plain = fresh_agent(rng_seed, hidden=8, epochs=2)
     scaled = fresh_agent(rng_seed, hidden=8, epochs=2)
     actions, updates = toy.learn(plain, range(4))
-    same, scaled_updates = replace(toy, scale=2.0**power).learn(scaled, range(4))
-    assert same == actions
+    rescaled, scaled_updates = replace(toy, scale=2.0**power).learn(scaled, range(4))
+    assert rescaled == actions
     assert [in_units_of(update, 2.0**power) for update in scaled_updates] == updates
     assert weights(scaled) == weights(plain)
 
@@ -150,16 +150,16 @@ def test_a_reward_offset_does_not_reduce_explained_variance(offset: float, rng_s
 def test_equal_returns_leave_the_actor_unchanged(reward: float, steps: int, envs: int, rng_seed: int):
     """Every return sums to `reward` up to rounding; without an entropy bonus the actor must not change."""
 
-    def pay(toy: Toy, right: np.ndarray, step: int, episode: int) -> np.ndarray:
+    def pay(toy: Toy, is_right: np.ndarray, step: int, episode: int) -> np.ndarray:
         shares = np.random.default_rng(episode).dirichlet(
             np.ones(3), toy.envs
         )  # different rewards in every environment
         return (reward * shares).sum(axis=1) if step == toy.steps - 1 else np.zeros(toy.envs)
 
     agent = fresh_agent(rng_seed, hidden=8, epochs=2, gamma=1.0, gae_lambda=1.0, entropy_coef=0.0, entropy_coef_end=0.0)
-    before = weights(agent, "actor")
+    weights_before = weights(agent, "actor")
     _, updates = Toy(pay, steps=steps, envs=envs).learn(agent, range(4))
-    assert weights(agent, "actor") == before
+    assert weights(agent, "actor") == weights_before
     assert [update.advantage_std for update in updates] == [0.0] * 4
     assert agent.returns.denormalise(np.array([-1.0, 1.0])) == pytest.approx([reward, reward], rel=1e-12)
 
@@ -168,17 +168,17 @@ def test_equal_returns_leave_the_actor_unchanged(reward: float, steps: int, envs
 def test_updates_of_the_return_normaliser_preserve_predicted_values(scale: float):
     agent = fresh_agent(lr=1e-12)
     toy = Toy(every_step, scale=scale, offset=-3.0)
-    before = weights(agent, "value_out.weight")
+    weights_before = weights(agent, "value_out.weight")
     toy.learn(agent, range(1))
-    assert weights(agent, "value_out.weight") == before
+    assert weights(agent, "value_out.weight") == weights_before
     assert agent.policy.weights["value_out.bias"].item() == pytest.approx(0.0, abs=1e-9)
-    seen = np.zeros((1, CHOICES + 1), dtype=np.float32)
+    observation = np.zeros((1, CHOICES + 1), dtype=np.float32)
 
     def value() -> float:
-        return float(agent.returns.denormalise(agent.policy.values(seen, agent.policy.initial_memory(1)))[0])
+        return float(agent.returns.denormalise(agent.policy.values(observation, agent.policy.initial_memory(1)))[0])
 
-    known = value()
+    expected = value()
     std = agent.returns.std
     replace(toy, offset=2.0).learn(agent, range(1, 2))
     assert agent.returns.std > 1.5 * std
-    assert value() == pytest.approx(known, abs=1e-5 * std)
+    assert value() == pytest.approx(expected, abs=1e-5 * std)

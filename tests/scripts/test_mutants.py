@@ -52,17 +52,17 @@ def test_draw_returns_every_mutant_of_executable_code_and_no_other(root):
 BUG = Mutant("esper_ab/box.py", "Box.fits", "count < self.size", "count <= self.size")
 
 
-def fits(found, count):
+def fits(located, count):
     names = {}
-    exec(compile(found.tree, "box", "exec"), names)
+    exec(compile(located.tree, "box", "exec"), names)
     return names["Box"]().fits(count, spare=True)
 
 
 def test_a_located_mutant_has_the_mutated_behaviour(root):
-    found = drawn.locate(root, BUG)
-    assert SOURCE.splitlines()[found.line - 1].strip() == "return count < self.size and spare"
-    assert fits(found, 2)
-    assert found.is_late
+    located = drawn.locate(root, BUG)
+    assert SOURCE.splitlines()[located.line - 1].strip() == "return count < self.size and spare"
+    assert fits(located, 2)
+    assert located.is_late
 
 
 def test_a_mutant_is_located_after_a_move_and_not_after_its_code_changed(root):

@@ -29,10 +29,10 @@ def test_a_shell_script_uses_existing_options(script, line):
 
 def test_the_coordination_benchmark_runs_with_its_fake_workers(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # where its experiment is
-    found = coordination.cell(blocks=2, runs=2, n_envs=2, episodes=4)
-    assert found["rounds"] == 3
-    assert found["bytes_per_record"] > 500
-    assert 0.0 < found["wait_ms"]["median"] <= found["wait_ms"]["max"]
+    measured = coordination.cell(blocks=2, runs=2, n_envs=2, episodes=4)
+    assert measured["rounds"] == 3
+    assert measured["bytes_per_record"] > 500
+    assert 0.0 < measured["wait_ms"]["median"] <= measured["wait_ms"]["max"]
     assert list(tmp_path.iterdir()) == []
 
 
@@ -56,8 +56,8 @@ def test_the_command_and_the_code_of_every_product_exist():
 def test_commits_since_counts_commits_to_the_code_after_the_numbers(tmp_path):
     def older_after(name: str) -> int | None:
         (tmp_path / name).write_text(f"{(tmp_path / name).exists()}")
-        words = ("-c", "user.name=x", "-c", "user.email=x@example.org")
-        for command in (("add", name), (*words, "commit", "-qm", name)):
+        options = ("-c", "user.name=x", "-c", "user.email=x@example.org")
+        for command in (("add", name), (*options, "commit", "-qm", name)):
             subprocess.run(["git", *command], cwd=tmp_path, check=True)
         return commits_since(tmp_path, ("numbers",), ("code",))
 

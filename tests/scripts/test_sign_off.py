@@ -156,12 +156,12 @@ BAD = [
 
 
 def changed(name: str, keys: tuple, value: object) -> dict:
-    found = copy.deepcopy(GOOD[name])
-    inner = found
+    findings = copy.deepcopy(GOOD[name])
+    inner = findings
     for key in keys[:-1]:
         inner = inner[key]
     inner[keys[-1]] = value
-    return found
+    return findings
 
 
 @pytest.mark.parametrize(("name", "keys", "value"), BAD, ids=lambda value: str(value)[:40])
@@ -176,9 +176,9 @@ def test_no_part_reports_a_problem_for_good_findings():
 
 def test_a_rehearsal_selects_gpu_tests_that_exist():
     sources = "".join(path.read_text() for path in (ROOT / "tests" / "gpu").glob("test_*.py"))
-    _, words = gpu_tests._FEW
-    for word in words.split(" or "):
-        assert re.search(rf"def test_\w*{word}", sources), word
+    _, expression = gpu_tests._REHEARSED_TESTS
+    for name in expression.split(" or "):
+        assert re.search(rf"def test_\w*{name}", sources), name
 
 
 def test_all_parts_together_take_at_most_twelve_minutes():
@@ -189,14 +189,19 @@ def results(folder: Path, *, real: bool = True) -> Results:
     return Results(json_file=folder / "gpu.json", page_file=folder / "gpu.md", real=real)
 
 
-def filled(folder: Path, names: tuple[str, ...] = NAMES, **other: list[str]) -> Results:
+def filled(folder: Path, names: tuple[str, ...] = NAMES, **problems: list[str]) -> Results:
     """Return results with these parts; `other` gives the problems of a part."""
-    found = results(folder)
+    filled_results = results(folder)
     for name in names:
         section = part(name).render(GOOD[name])
-        found.parts[name] = {"seconds": 1.0, "found": GOOD[name], "problems": other.get(name, []), "section": section}
-    found.write()
-    return found
+        filled_results.parts[name] = {
+            "seconds": 1.0,
+            "found": GOOD[name],
+            "problems": problems.get(name, []),
+            "section": section,
+        }
+    filled_results.write()
+    return filled_results
 
 
 def test_the_sign_off_passes_if_all_parts_ran_without_a_problem(tmp_path):
@@ -216,19 +221,19 @@ def test_the_sign_off_fails_with_a_problem_or_a_missing_part(tmp_path):
 
 def test_restore_takes_the_parts_before_an_abort(tmp_path):
     filled(tmp_path, NAMES[:6])
-    again = results(tmp_path)
-    again.parts["header"] = {"found": GOOD["header"], "problems": [], "seconds": 1.0, "section": []}
-    assert again.restore(6) == ""
-    assert list(again.parts) == list(NAMES[:5])
+    restored = results(tmp_path)
+    restored.parts["header"] = {"found": GOOD["header"], "problems": [], "seconds": 1.0, "section": []}
+    assert restored.restore(6) == ""
+    assert list(restored.parts) == list(NAMES[:5])
 
 
 @pytest.mark.parametrize("key", ["gpus", "torch", "driver", "sources"])
 def test_restore_refuses_results_of_another_machine_or_version(tmp_path, key):
     filled(tmp_path)
-    again = results(tmp_path)
-    again.parts["header"] = {"found": changed("header", (key,), "other")}
-    assert f"has other {key}" in again.restore(6)
-    assert list(again.parts) == ["header"]
+    restored = results(tmp_path)
+    restored.parts["header"] = {"found": changed("header", (key,), "other")}
+    assert f"has other {key}" in restored.restore(6)
+    assert list(restored.parts) == ["header"]
 
 
 def test_restore_without_results_is_refused(tmp_path):
@@ -236,33 +241,33 @@ def test_restore_without_results_is_refused(tmp_path):
 
 
 def stand_in_part(monkeypatch, budget_s: int) -> None:
-    made = types.SimpleNamespace(TITLE="x", BUDGET_S=budget_s)
-    monkeypatch.setattr(sign_off, "part", lambda _name: made)
+    part = types.SimpleNamespace(TITLE="x", BUDGET_S=budget_s)
+    monkeypatch.setattr(sign_off, "part", lambda _name: part)
 
 
 def test_a_part_that_exceeds_its_budget_is_stopped(tmp_path, monkeypatch):
     stand_in_part(monkeypatch, 0)
-    one = sign_off.run_part("header", dict(os.environ), True, tmp_path / "part")
-    assert one["problems"] == ["it took longer than its 0 s"]
+    result = sign_off.run_part("header", dict(os.environ), True, tmp_path / "part")
+    assert result["problems"] == ["it took longer than its 0 s"]
 
 
 def test_a_part_that_crashes_reports_its_error(tmp_path, monkeypatch):
     stand_in_part(monkeypatch, 600)
     env = {**os.environ, "PYTHONPATH": ""}  # so the module is not found
-    one = sign_off.run_part("header", env, True, tmp_path / "part")
-    assert "No module named" in one["problems"][0]
+    result = sign_off.run_part("header", env, True, tmp_path / "part")
+    assert "No module named" in result["problems"][0]
 
 
 def test_a_rehearsal_cannot_write_the_evidence_page():
-    done = subprocess.run(
+    process = subprocess.run(
         [*COMMAND, "--test-device", "--out", ROOT / "docs" / "evidence"],
         env=environment(),
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 1
-    assert "a rehearsal is no evidence" in done.stderr
+    assert process.returncode == 1
+    assert "a rehearsal is no evidence" in process.stderr
 
 
 def environment() -> dict[str, str]:
@@ -271,9 +276,11 @@ def environment() -> dict[str, str]:
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="torch can use a GPU here")
 def test_without_a_gpu_the_sign_off_exits_with_one_line(tmp_path):
-    done = subprocess.run([*COMMAND, "--out", tmp_path], env=environment(), capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == f"error: torch {torch.__version__} can use no GPU here\n"
+    process = subprocess.run(
+        [*COMMAND, "--out", tmp_path], env=environment(), capture_output=True, text=True, check=False
+    )
+    assert (process.returncode, process.stdout) == (1, "")
+    assert process.stderr == f"error: torch {torch.__version__} can use no GPU here\n"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -298,9 +305,9 @@ def test_a_trace_summary_counts_launches_waits_and_busy_time_within_its_range():
         event("Memcpy", "gpu_memcpy", 500, 50),
         {"ph": "M", "name": "process_name"},
     ]
-    found = trace.summary(events, "epoch")
-    assert (found["launches"], found["waits"], found["busy_share"], found["wall_ms"]) == (2, 1, 0.2, 1.0)
-    assert found["longest"][0] == ["sgemm", 0.1]
+    summary = trace.summary(events, "epoch")
+    assert (summary["launches"], summary["waits"], summary["busy_share"], summary["wall_ms"]) == (2, 1, 0.2, 1.0)
+    assert summary["longest"][0] == ["sgemm", 0.1]
 
 
 def test_a_trace_without_its_range_is_refused():
@@ -311,8 +318,8 @@ def test_a_trace_without_its_range_is_refused():
 @pytest.mark.slow  # minutes; CI's job `sign-off` runs it on every push
 @pytest.mark.skipif(not torch.__version__.endswith("+cpu"), reason="the test device is for torch's CPU build")
 def test_every_part_passes_on_the_test_device(tmp_path):
-    done = subprocess.run(
+    process = subprocess.run(
         [*COMMAND, "--test-device", "--out", tmp_path], env=environment(), capture_output=True, text=True, check=False
     )
-    assert done.stdout.endswith("PASSED\n"), done.stdout + done.stderr
+    assert process.stdout.endswith("PASSED\n"), process.stdout + process.stderr
     assert "Nothing on this page was measured on a GPU." in (tmp_path / "gpu.md").read_text()

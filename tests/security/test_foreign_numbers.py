@@ -9,7 +9,7 @@ import pytest
 from support.journals import foreign_numbers as foreign
 from support.journals.synthetic import Synthetic
 
-TREES = foreign.trees(Synthetic(replicates=6, episodes=2, n_envs=1, eval_episodes=1, more=2).events())
+TREES = foreign.trees(Synthetic(replicates=6, episodes=2, n_envs=1, eval_episodes=1, extended_by=2).events())
 FIRSTS = {tree["kind"]: number for number, tree in reversed(list(enumerate(TREES)))}
 CASES = [
     (number, place, value)

@@ -14,21 +14,21 @@ def library(cache: Path, compiler: str, torch: Path, version: str) -> Path:
     """device.cpp for the torch in the folder `torch`, made if it is not in `cache`."""
     source = HERE / "device.cpp"
     key = hashlib.sha256(source.read_bytes() + f"{version} {compiler}".encode()).hexdigest()[:16]
-    made = cache / f"{key}.so"
+    library_path = cache / f"{key}.so"
     draft = cache / f"{key}.draft"
-    if not made.exists():
+    if not library_path.exists():
         include = [f"-I{torch / 'include'}", f"-I{torch / 'include/torch/csrc/api/include'}"]
         linked = [f"-L{torch / 'lib'}", "-lc10", "-ltorch_cpu", f"-Wl,-rpath,{torch / 'lib'}"]
         flags = ["-std=c++20", "-O1", "-fPIC", "-shared", "-w"]
         subprocess.run([compiler, *flags, *include, source, "-o", draft, *linked], check=True)
-        draft.rename(made)
-    return made
+        draft.rename(library_path)
+    return library_path
 
 
-def environment(folder: Path, built: Path, count: int = 2, **made: object) -> dict[str, str]:
+def environment(folder: Path, built: Path, count: int = 2, **options: object) -> dict[str, str]:
     """Variables of a process with `count` GPUs; `made` changes what they are like."""
     usual = {"memory": 8 << 30, "taken": {}, "taken_later": {}, "lost_after": {}, "comes_back": False}
     usual |= {"alone": False, "cuda": "13.0", "hip": None, "capability": [9, 0], "library": str(built), "count": count}
-    (folder / "gpus.json").write_text(json.dumps(usual | made))
-    known = {name: value for name, value in os.environ.items() if name != "CUDA_VISIBLE_DEVICES"}
-    return known | {"TEST_GPUS": str(folder), "PYTHONPATH": os.pathsep.join([str(HERE), *filter(None, sys.path)])}
+    (folder / "gpus.json").write_text(json.dumps(usual | options))
+    variables = {name: value for name, value in os.environ.items() if name != "CUDA_VISIBLE_DEVICES"}
+    return variables | {"TEST_GPUS": str(folder), "PYTHONPATH": os.pathsep.join([str(HERE), *filter(None, sys.path)])}

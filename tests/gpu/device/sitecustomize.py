@@ -21,76 +21,78 @@ FOLDER = Path(os.environ.get("TEST_GPUS", ""))
 COUNTS = ("calls", "uploads", "downloads", "waits", "bytes", "peak")  # as in device.cpp
 
 
-def visible(made: dict) -> list[int]:
+def visible(options: dict) -> list[int]:
     """The GPUs that this process sees, in the order of CUDA_VISIBLE_DEVICES, up to the first that is not there."""
-    there = [gpu for gpu in range(made["count"]) if made["comes_back"] or not (FOLDER / f"lost-{gpu}").exists()]
+    present = [gpu for gpu in range(options["count"]) if options["comes_back"] or not (FOLDER / f"lost-{gpu}").exists()]
     if "CUDA_VISIBLE_DEVICES" not in os.environ:
-        return there
-    named = {str(gpu): gpu for gpu in there} | {f"GPU-{uuid(gpu)}": gpu for gpu in there}
-    found: list[int] = []
+        return present
+    named = {str(gpu): gpu for gpu in present} | {f"GPU-{uuid(gpu)}": gpu for gpu in present}
+    visible_gpus: list[int] = []
     for name in os.environ["CUDA_VISIBLE_DEVICES"].split(","):
         if name not in named:
             break
-        found.append(named[name])
-    return found
+        visible_gpus.append(named[name])
+    return visible_gpus
 
 
 def uuid(gpu: int) -> str:
     return f"{gpu:08x}-7e57-4000-8000-{gpu:012x}"
 
 
-def note(name: str, seen: list[int]) -> None:
+def note(name: str, gpus: list[int]) -> None:
     """Add a line about this process to a file."""
     command = [current_process().name, *sys.orig_argv]
     with (FOLDER / name).open("a") as file:
-        file.write(json.dumps({"pid": os.getpid(), "command": command, "gpus": seen}) + "\n")
+        file.write(json.dumps({"pid": os.getpid(), "command": command, "gpus": gpus}) + "\n")
 
 
 class Gpus:
     """What `torch.cuda` says and does in this process; torch has it as `torch.test_gpus`."""
 
-    def __init__(self, made: dict) -> None:
-        self.made = made
-        self.library = ctypes.CDLL(made["library"], mode=ctypes.RTLD_GLOBAL)
+    def __init__(self, options: dict) -> None:
+        self.options = options
+        self.library = ctypes.CDLL(options["library"], mode=ctypes.RTLD_GLOBAL)
         self.library.gpu_count.restype = ctypes.c_int64
         self.begun = False
 
     @cached_property
-    def seen(self) -> list[int]:
+    def visible_gpus(self) -> list[int]:
         """The GPUs that this process sees, from the first time that it asks on, as with CUDA."""
-        made = self.made
-        seen = visible(self.made)
-        note("asked", seen)
-        for gpu in seen:
+        options = self.options
+        gpus = visible(self.options)
+        note("asked", gpus)
+        for gpu in gpus:
             lost = FOLDER / f"lost-{gpu}"
-            calls = ctypes.c_int64(-1 if lost.exists() else made["lost_after"].get(str(gpu), -1))
-            taken = made["taken_later"] if "CUDA_VISIBLE_DEVICES" in os.environ else made["taken"]
-            free = ctypes.c_int64(made["memory"] - taken.get(str(gpu), 0))
+            calls = ctypes.c_int64(-1 if lost.exists() else options["lost_after"].get(str(gpu), -1))
+            taken_bytes = options["taken_later"] if "CUDA_VISIBLE_DEVICES" in os.environ else options["taken"]
+            free = ctypes.c_int64(options["memory"] - taken_bytes.get(str(gpu), 0))
             self.library.gpu_add(free, calls, str(lost).encode())
-        return seen
+        return gpus
 
-    def count(self, gpu: int, what: str) -> int:
-        return self.library.gpu_count(gpu, COUNTS.index(what))
+    def count(self, gpu: int, counter: str) -> int:
+        return self.library.gpu_count(gpu, COUNTS.index(counter))
 
     def begin(self) -> None:
         """CUDA begins in this process, once."""
-        seen = self.seen
+        gpus = self.visible_gpus
         if not self.library.gpu_begin():
             raise RuntimeError("Cannot re-initialize CUDA in forked subprocess")
         if self.begun:
             return
         self.begun = True
-        note("used", seen)
-        for gpu in seen if self.made["alone"] else ():
+        note("used", gpus)
+        for gpu in gpus if self.options["alone"] else ():
             try:  # never closed: held by this process to its end
                 fcntl.flock(os.open(FOLDER / f"held-{gpu}", os.O_CREAT | os.O_RDWR), fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise RuntimeError("CUDA error: all CUDA-capable devices are busy or unavailable") from None
 
     def properties(self, device: object = 0) -> SimpleNamespace:
-        own = uuid(self.seen[self.index(device)])
-        major, minor = self.made["capability"]
-        return SimpleNamespace(uuid=own, name="Test GPU", total_memory=self.made["memory"], major=major, minor=minor)
+        own_uuid = uuid(self.visible_gpus[self.index(device)])
+        major, minor = self.options["capability"]
+        return SimpleNamespace(
+            uuid=own_uuid, name="Test GPU", total_memory=self.options["memory"], major=major, minor=minor
+        )
 
     @staticmethod
     def index(device: object) -> int:
@@ -101,22 +103,25 @@ class Gpus:
         cuda = torch.cuda
         library = self.library
         torch.test_gpus = self
-        torch.version.cuda = self.made["cuda"]
-        torch.version.hip = self.made["hip"]
+        torch.version.cuda = self.options["cuda"]
+        torch.version.hip = self.options["hip"]
         cuda._lazy_init = self.begin
         cuda.is_initialized = lambda: self.begun
-        cuda.device_count = lambda: len(self.seen)
-        cuda.is_available = lambda: bool(self.seen)
+        cuda.device_count = lambda: len(self.visible_gpus)
+        cuda.is_available = lambda: bool(self.visible_gpus)
         cuda.get_device_properties = self.properties
         cuda.get_device_name = lambda _device=0: "Test GPU"
-        cuda.is_bf16_supported = lambda *_: self.made["capability"] >= [8, 0]
+        cuda.is_bf16_supported = lambda *_: self.options["capability"] >= [8, 0]
         cuda.empty_cache = lambda: None
         cuda.set_sync_debug_mode = lambda mode: library.gpu_waiting_is_an_error(mode == "error")
         cuda.synchronize = lambda device=0: library.gpu_synchronize(self.index(device))
         cuda.memory_allocated = lambda device=0: self.count(self.index(device), "bytes")
         cuda.reset_peak_memory_stats = lambda device=0: library.gpu_reset_peak(self.index(device))
         cuda.memory_reserved = cuda.memory_allocated
-        cuda.mem_get_info = lambda device=0: (self.made["memory"] - cuda.memory_allocated(device), self.made["memory"])
+        cuda.mem_get_info = lambda device=0: (
+            self.options["memory"] - cuda.memory_allocated(device),
+            self.options["memory"],
+        )
         cuda.max_memory_allocated = lambda device=0: self.count(self.index(device), "peak")
 
 

@@ -13,6 +13,6 @@ def check_contract(name: str, folder: Path) -> None:
     """Run tests/catalog/test_launchers.py for the launcher `name`; nothing may be skipped for want of a cluster."""
     tests = [str(ROOT / "tests" / "catalog" / "test_launchers.py"), "-k", name, "-rs", "-p", "no:cacheprovider"]
     command = [sys.executable, "-m", "pytest", "-q", "--basetemp", str(folder / "pytest"), *tests]
-    done = subprocess.run(command, env=environment(), cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout[-5000:]
-    assert "tests/cluster calls these tests" not in done.stdout, "they were not skipped for want of a cluster"
+    process = subprocess.run(command, env=environment(), cwd=ROOT, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stdout[-5000:]
+    assert "tests/cluster calls these tests" not in process.stdout, "they were not skipped for want of a cluster"

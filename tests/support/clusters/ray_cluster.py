@@ -1,7 +1,7 @@
-"""A Ray of three nodes on this machine: a head without cores for us, and n nodes of two each; a context manager.
+"""A Ray cluster on this machine: a head node without cores and worker nodes with two cores each; a context manager.
 
-The nodes share one kernel, one file system and one address. A raylet is a child of this process: one that is killed
-has to be reaped, or the workers of its node take it for alive (`lose`).
+The nodes share one kernel, one file system and one address. A raylet is a child of this process, so `lose` reaps it;
+otherwise the workers of its node would take it for alive.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import importlib.util
 import os
 from typing import Any
 
-CORES = 2  # that each node claims to have
+CORES = 2  # that each node reports
 _STORE_BYTES = 80 << 20
 _TRIES = 4  # to start a node
 _SETTINGS = {
@@ -22,12 +22,12 @@ _SETTINGS = {
 
 def missing() -> str:
     """Return why the cluster cannot run here, or ""."""
-    there = importlib.util.find_spec("ray")  # not imported: that reads its settings
-    return "" if there else "Ray is not installed; scripts/test_cluster installs it"
+    spec = importlib.util.find_spec("ray")  # not imported: that reads its settings
+    return "" if spec else "Ray is not installed; scripts/test_cluster installs it"
 
 
 class RayNodes:
-    """Running from construction to `close`; this process is connected to none of it."""
+    """A cluster that runs from construction to `close`; this process does not connect to it."""
 
     def __init__(self, nodes: int = 3) -> None:
         os.environ.update(_SETTINGS)
@@ -45,18 +45,18 @@ class RayNodes:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _add(self, **how: Any) -> Any:
-        """A node. On a crowded machine a raylet ends when its agent is not there within 15 s, which Ray has fixed."""
-        for left in reversed(range(_TRIES)):
+    def _add(self, **options: Any) -> Any:
+        """Add a node, with retries: on a busy machine a raylet exits if its agent needs more than Ray's fixed 15 s."""
+        for tries_left in reversed(range(_TRIES)):
             try:
-                return self._cluster.add_node(object_store_memory=_STORE_BYTES, **how)
+                return self._cluster.add_node(object_store_memory=_STORE_BYTES, **options)
             except Exception as error:
-                if not left or "timed out during startup" not in str(error):
+                if not tries_left or "timed out during startup" not in str(error):
                     raise
         raise AssertionError("one of the tries has returned or raised")
 
     def lose(self, number: str) -> None:
-        """End the raylet of the node that Ray has numbered so, which its supervisors see at once."""
+        """Kill the raylet of the node with this Ray id; its supervisors notice at once."""
         (node,) = (node for node in self.nodes if node.node_id == number)
         self.nodes.remove(node)
         node.kill_raylet()

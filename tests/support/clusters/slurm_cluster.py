@@ -1,8 +1,7 @@
 """A real Slurm of three nodes on this machine: munged, slurmctld and three slurmd on ports of their own, as root.
 
-Nodes are names: n1, n2, n3 share one kernel, one file system and the address 127.0.0.1. There are two partitions, of
-which "high" preempts "main" by requeueing. Nothing outlives `SlurmCluster.close`, and nothing outside `folder` changes
-but /run/munge.
+The nodes n1, n2 and n3 share one kernel, one file system and the address 127.0.0.1. The partition "high" preempts
+"main" by requeueing. No process outlives `SlurmCluster.close`, and only /run/munge changes outside `folder`.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from pathlib import Path
 import psutil
 
 NODES = ("n1", "n2", "n3")
-CPUS = 4  # that each node claims to have
+CPUS = 4  # that each node reports
 PATIENCE_S = 60.0
 _POLL_S = 0.05
 _LEAVE_S = 5.0
@@ -75,7 +74,7 @@ def missing() -> str:
 
 
 class SlurmCluster:
-    """Running from construction to `close`; a context manager."""
+    """A Slurm cluster that runs from construction to `close`; a context manager."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -135,49 +134,49 @@ class SlurmCluster:
     def start_node(self, name: str) -> None:
         self._start(name, "slurmd", "-D", "-N", name)
 
-    def run(self, *command: str, **how: object) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False, **how)  # type: ignore[call-overload,no-any-return]
+    def run(self, *command: str, **options: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False, **options)  # type: ignore[call-overload,no-any-return]
 
     def output(self, *command: str) -> str:
         return self.run(*command).stdout
 
     def allocate(self, *options: str) -> str:
         """Allocate nodes and return the number of the job once they are ready."""
-        done = self.run("salloc", "--no-shell", *options)
-        assert done.returncode == 0, done.stderr
-        return re.findall(r"\d+", done.stderr)[0]
+        process = self.run("salloc", "--no-shell", *options)
+        assert process.returncode == 0, process.stderr
+        return re.findall(r"\d+", process.stderr)[0]
 
     def of_batch(self, job: str) -> dict[str, str]:
-        """The variables that Slurm sets for the batch script of a job."""
-        found = dict(re.findall(r"(\w+)=(\S+)", self.output("scontrol", "-o", "show", "job", job)))
-        count = int(found["NumNodes"])
+        """Return the variables that Slurm sets for the batch script of a job."""
+        fields = dict(re.findall(r"(\w+)=(\S+)", self.output("scontrol", "-o", "show", "job", job)))
+        count = int(fields["NumNodes"])
         return {
             "SLURM_CONF": self.environment["SLURM_CONF"],
             "SLURM_JOB_ID": job,
-            "SLURM_JOB_NODELIST": found["NodeList"],
-            "SLURM_JOB_CPUS_PER_NODE": f"{int(found['NumCPUs']) // count}(x{count})",
+            "SLURM_JOB_NODELIST": fields["NodeList"],
+            "SLURM_JOB_CPUS_PER_NODE": f"{int(fields['NumCPUs']) // count}(x{count})",
             "SLURMD_NODENAME": "n1",
         }
 
     def submit(self, script: Path, *options: str) -> str:
-        """The number of the job."""
-        done = self.run("sbatch", "--parsable", *options, str(script))
-        assert done.returncode == 0, done.stderr
-        return done.stdout.strip()
+        """Submit a batch script and return the number of its job."""
+        process = self.run("sbatch", "--parsable", *options, str(script))
+        assert process.returncode == 0, process.stderr
+        return process.stdout.strip()
 
     def state(self, job: str) -> str:
-        """PENDING, RUNNING, COMPLETED, …"""
-        found = self.output("scontrol", "-o", "show", "job", job)
-        return next((word.partition("=")[2] for word in found.split() if word.startswith("JobState=")), "")
+        """Return the state of a job, such as PENDING or RUNNING; "" if there is none."""
+        fields = self.output("scontrol", "-o", "show", "job", job)
+        return next((field.partition("=")[2] for field in fields.split() if field.startswith("JobState=")), "")
 
-    def wait(self, is_so, patience_s: float = PATIENCE_S) -> None:
+    def wait(self, condition, patience_s: float = PATIENCE_S) -> None:
         deadline = time.monotonic() + patience_s
-        while not is_so():
+        while not condition():
             assert time.monotonic() < deadline, f"not within {patience_s:.0f} s; logs are in {self.folder}"
             time.sleep(_POLL_S)
 
     def close(self) -> None:
-        """Cancel every job, then end the daemons, the controller and munge last."""
+        """Cancel every job and stop the nodes, then the controller and munge."""
         if "slurmctld" in self._daemons:
             self.run("scancel", "--full", "--signal=KILL", "--user=root")
             self.run("scancel", "--user=root")
@@ -197,7 +196,7 @@ class SlurmCluster:
 
 def _free_ports(count: int) -> list[int]:
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [int(one.getsockname()[1]) for one in sockets]
-    for one in sockets:
-        one.close()
+    ports = [int(listener.getsockname()[1]) for listener in sockets]
+    for listener in sockets:
+        listener.close()
     return ports

@@ -14,41 +14,41 @@ from esper_ab.commands.cli import TABLE, group, load_command
 
 @cache
 def leaves() -> dict[str, click.Command]:
-    """Commands that do something, by the words that call them: "growth rewards" is one, and "growth" is none."""
-    found = {name: load_command(name) for name in TABLE}
-    return {name: command for name, command in found.items() if not isinstance(command, click.Group)} | {
-        f"{name} {below}": command
-        for name, above in found.items()
-        if isinstance(above, click.Group)
-        for below, command in above.commands.items()
+    """Return the commands that are not groups, by name: "growth rewards" is a command, "growth" is a group."""
+    commands = {name: load_command(name) for name in TABLE}
+    return {name: command for name, command in commands.items() if not isinstance(command, click.Group)} | {
+        f"{name} {subcommand}": command
+        for name, command_group in commands.items()
+        if isinstance(command_group, click.Group)
+        for subcommand, command in command_group.commands.items()
     }
 
 
 def examples_of(text: str | None) -> tuple[str, ...]:
-    """The example command lines of an epilog; none when it has no examples."""
-    _, found, rest = re.sub(r"\\\n\s+", "", text or "").partition("Examples:\n")
-    return tuple(line.strip() for line in rest.partition("\n\n")[0].splitlines()) if found else ()
+    """Return the example command lines of an epilog; empty if it has no examples."""
+    _, heading, examples = re.sub(r"\\\n\s+", "", text or "").partition("Examples:\n")
+    return tuple(line.strip() for line in examples.partition("\n\n")[0].splitlines()) if heading else ()
 
 
 def check_command_line(line: str) -> list[tuple[str, dict[str, Any]]]:
-    """(command, parameters) of each `esper-ab` command in `line`; click raises for unknown options."""
-    found = []
-    for words in commands_in(line):
-        name = next((name for name in leaves() if words[: name.count(" ") + 1] == name.split()), "")
+    """Return (command, parameters) of each `esper-ab` command in `line`; click raises for unknown options."""
+    parsed = []
+    for arguments in commands_in(line):
+        name = next((name for name in leaves() if arguments[: name.count(" ") + 1] == name.split()), "")
         assert name, f"{line}: there is no such command"
-        args = words[name.count(" ") + 1 :]
+        args = arguments[name.count(" ") + 1 :]
         context = leaves()[name].make_context(name, args, parent=click.Context(group, info_name="esper-ab"))
-        found.append((name, context.params))
-    return found
+        parsed.append((name, context.params))
+    return parsed
 
 
 def commands_in(line: str) -> Iterator[list[str]]:
-    """Name and arguments of each, also within eval "$(...)", without comments and what a shell does with the output."""
+    """Yield the arguments of each `esper-ab` command, also within eval "$(...)", without comments and redirections."""
     inner = re.search(r"\$\((.*)\)", line)
     lexer = shlex.shlex(inner[1] if inner else line, posix=True, punctuation_chars=";|&>")
     lexer.whitespace_split = True
-    for ends, words in itertools.groupby(lexer, lambda word: set(word) <= set(";|&>")):
-        program, *args = [""] if ends else words
+    for is_separator, words in itertools.groupby(lexer, lambda word: set(word) <= set(";|&>")):
+        program, *args = [""] if is_separator else words
         if program == "esper-ab":
             yield args
         elif [program, *args[:2]] == ["python", "-m", "esper_ab.launch"]:

@@ -1,4 +1,4 @@
-"""The child of `esper-ab evaluate`, in this process."""
+"""Run the child of `esper-ab evaluate` in this process."""
 
 from pathlib import Path
 

@@ -1,8 +1,8 @@
 """Call a command of `esper-ab` in this process, which saves the imports of a child.
 
-What its children print to a descriptor is not in the answer; `capfd` has it. Those that import torch are forked from a
-process that has done so (`support.processes.warm_children`). The answer of the preflight for a task of ours is kept,
-because it measures the machine each time.
+Output that child processes write to a descriptor is not captured; `capfd` has it. Children that import torch are forked
+from a process that has imported it (`support.processes.warm_children`). The preflight's answer for a built-in task is
+cached, because every preflight measures the machine.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ANSWERS: dict[bytes, Answered] = {}  # by question
 
 @dataclass(frozen=True)
 class Answered:
-    """A child of the preflight that has ended."""
+    """A preflight child that has already exited."""
 
     answer: bytes
     complaint: bytes = b""
@@ -48,8 +48,8 @@ class Answered:
 
 
 def _begin_or_remember(command: Sequence[str], line: bytes) -> Answered | Child:
-    asked = json.loads(line)
-    if asked["user_rewards"] or asked["trainer"] or asked["task"] not in ("synthetic", "digits"):
+    question = json.loads(line)
+    if question["user_rewards"] or question["trainer"] or question["task"] not in ("synthetic", "digits"):
         return _BEGIN(command, line)
     if line not in _ANSWERS:
         with _BEGIN(command, line) as child:
@@ -58,25 +58,25 @@ def _begin_or_remember(command: Sequence[str], line: bytes) -> Answered | Child:
 
 
 def esper_ab(*args: str | Path, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Called in `folder`; exit status and output. What a command does to its process for good is taken back."""
-    words = list(map(str, args))
-    (out, error) = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+    """Run a command in `folder`; return exit status and output. Lasting changes to this process are undone."""
+    arguments = list(map(str, args))
+    (output, errors) = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
     hang_up = signal.getsignal(signal.SIGHUP)
     try:
         with (
             pytest.MonkeyPatch.context() as patch,
             contextlib.chdir(folder or "."),
-            contextlib.redirect_stdout(out),
-            contextlib.redirect_stderr(error),
+            contextlib.redirect_stdout(output),
+            contextlib.redirect_stderr(errors),
         ):
             patch.setattr(subprocess, "Popen", warm_children.Popen)
             if preflight.begin_here is _BEGIN:
                 patch.setattr(preflight, "begin_here", _begin_or_remember)
                 patch.setattr(LocalLauncher, "imports_torch_once", False)  # so that `begin_here` begins it
-            status = invoke(group, words, "esper-ab")
+            status = invoke(group, arguments, "esper-ab")
     finally:
         signal.signal(signal.SIGHUP, hang_up)
-    return subprocess.CompletedProcess(words, status, *(_text(stream) for stream in (out, error)))
+    return subprocess.CompletedProcess(arguments, status, *(_text(stream) for stream in (output, errors)))
 
 
 def _text(stream: io.TextIOWrapper) -> str:
@@ -86,7 +86,7 @@ def _text(stream: io.TextIOWrapper) -> str:
 
 
 def stdout_of(*args: str | Path, folder: Path | None = None) -> str:
-    """What it prints; it has to succeed."""
-    ended = esper_ab(*args, folder=folder)
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    return ended.stdout
+    """Run a command that must succeed and return its stdout."""
+    process = esper_ab(*args, folder=folder)
+    assert process.returncode == 0, process.stdout + process.stderr
+    return process.stdout

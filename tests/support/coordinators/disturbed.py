@@ -39,7 +39,7 @@ class Watcher:
 
 
 class Striking(Watcher):
-    """Does something to the worker of a run, once, when that has recorded its second episode."""
+    """An observer that calls `strike` once on the worker of `run`, when the second episode of the run is recorded."""
 
     def __init__(self, strike, run="c/0"):
         super().__init__(self._look)
@@ -50,12 +50,14 @@ class Striking(Watcher):
     def _look(self, event):
         if isinstance(event, EpisodeRecorded) and event.record.run.name == self._run and event.record.episode == 1:
             lane = event.record.run.device
-            self.struck = next(one for one in self.events if isinstance(one, WorkerStarted) and one.device == lane)
+            self.struck = next(
+                started for started in self.events if isinstance(started, WorkerStarted) and started.device == lane
+            )
             self._strike(self.struck)
 
 
 class PressCtrlC:
-    """An observer that presses Ctrl-C when a block is released from `milestone`."""
+    """An observer that sends SIGINT to this process when a block is released from `milestone`."""
 
     def __init__(self, milestone):
         self._milestone = milestone
@@ -66,7 +68,7 @@ class PressCtrlC:
 
 
 def run(experiment_dir, plan, *observers, launcher=THREADS, limits=None):
-    """The events of a whole experiment."""
+    """Run a whole experiment and return its events."""
     experiment_dir.mkdir(exist_ok=True)
     with reserved(launcher, plan.lanes):
         experiment_run.run(plan, experiment_dir, launcher, observers, limits)
@@ -87,7 +89,7 @@ def digests(experiment_dir):
     """Return the digests of every run's records, by the name of the run."""
     runs = load(experiment_dir).history.runs
     records = {name: (*records_of(run), *([run.evaluation] if run.evaluation else [])) for name, run in runs.items()}
-    return {name: [record.digest for record in those] for name, those in records.items()}
+    return {name: [record.digest for record in records_of_run] for name, records_of_run in records.items()}
 
 
 def events_of_kind(kind, events):
@@ -99,18 +101,18 @@ def incidents(events, *categories):
 
 
 def records(events):
-    """Every record by run and milestone, with its checkpoint; AssertionError when one was journalled twice."""
+    """Return the event of every record by (run, milestone); AssertionError if one was journalled twice."""
     episodes = [
         (event.record.run.name, event.record.episode + 1, event) for event in events_of_kind(EpisodeRecorded, events)
     ]
     evaluations = [(event.record.run.name, -1, event) for event in events_of_kind(RunEvaluated, events)]
-    found = {(run, milestone): event for run, milestone, event in (*episodes, *evaluations)}
-    assert len(found) == len(episodes) + len(evaluations)
-    return found
+    by_milestone = {(run, milestone): event for run, milestone, event in (*episodes, *evaluations)}
+    assert len(by_milestone) == len(episodes) + len(evaluations)
+    return by_milestone
 
 
 def conclusions(events):
-    """Looks and extensions, in order."""
+    """Return looks and extensions, in order."""
     return events_of_kind(LookTaken | PlanExtended, events)
 
 
@@ -119,11 +121,11 @@ def states(events):
 
 
 def resume_points(events):
-    """Run -> the points at which its workers were ready, in order."""
-    found = {}
+    """Return, by run, the milestones at which its workers became ready, in order."""
+    points = {}
     for event in events_of_kind(RunReady, events):
-        found.setdefault(event.run.name, []).append(event.milestone)
-    return found
+        points.setdefault(event.run.name, []).append(event.milestone)
+    return points
 
 
 def counts(events):

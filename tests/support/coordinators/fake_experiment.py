@@ -1,9 +1,9 @@
-"""A coordinator in a process of its own, with worker processes that have no torch: something to kill.
+"""A coordinator process with worker processes that do not import torch, for tests that kill them.
 
     python -m support.coordinators.fake_experiment RUN_DIR EPISODES [--live]
     python -m support.coordinators.fake_experiment RUN_DIR resume
 
---live: as `launch`, with what outlives the terminal.
+--live: with the live view; the experiment outlives the terminal, as under `launch`.
 """
 
 import sys

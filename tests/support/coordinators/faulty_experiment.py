@@ -2,7 +2,7 @@
 
     python -m support.coordinators.faulty_experiment RUN_DIR LIFE FLOOR_S
 
-Imports when it runs: a spawned worker imports this file, too, and is to watch its parent as early as a real one.
+`main` has the imports: a spawned worker imports this file, too, and must watch its parent as early as a real worker.
 """
 
 import sys
@@ -12,7 +12,7 @@ from support.coordinators import stand_in
 
 
 def main(run_dir: str, life: str, floor_s: str) -> int:
-    """Conduct or resume, and return the exit status."""
+    """Run or resume the experiment and return the exit status."""
     from esper_ab.contracts.errors import EsperError
     from esper_ab.control import experiment_run
     from esper_ab.control.rules.limits import Limits

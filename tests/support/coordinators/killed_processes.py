@@ -1,4 +1,4 @@
-"""A coordinator in a process of its own, killed when its journal has grown to a size; workers to be killed."""
+"""Kill a coordinator process when its journal reaches a size, and find workers to kill."""
 
 import signal
 import subprocess
@@ -17,13 +17,13 @@ from support.processes.children import environment
 PATIENCE_S = 90.0
 
 
-def killed_at(experiment_dir, sockets, size, what):
-    """Start fake_experiment with `what` and kill it when its journal has that many bytes.
+def killed_at(experiment_dir, sockets, size, argument):
+    """Start fake_experiment with `argument` and kill it when its journal has `size` bytes.
 
-    Returns the events that it left, or all of them when it came to its end before.
+    Return the events in the journal: all of them if the experiment finished first.
     """
     process = subprocess.Popen(
-        [sys.executable, "-m", "support.coordinators.fake_experiment", experiment_dir, str(what)],
+        [sys.executable, "-m", "support.coordinators.fake_experiment", experiment_dir, str(argument)],
         env=environment(TMPDIR=sockets),
         stderr=subprocess.PIPE,
         text=True,
@@ -42,12 +42,12 @@ def killed_at(experiment_dir, sockets, size, what):
 
 
 def workers_when_recorded(experiment_dir, process, episodes):
-    """Started workers (events), once every run of `process` has that many episodes on record."""
+    """Return the started workers (events) once every run of `process` has recorded `episodes` episodes."""
     deadline = time.monotonic() + PATIENCE_S
     while process.poll() is None and time.monotonic() < deadline:
         with suppress(UsageError):  # no journal yet, or one without a line
             history = load(experiment_dir).history
-            if all(len(one.episodes) >= episodes for one in history.runs.values()):
+            if all(len(run.episodes) >= episodes for run in history.runs.values()):
                 return history.workers
         time.sleep(0.02)
     process.kill()
@@ -55,7 +55,7 @@ def workers_when_recorded(experiment_dir, process, episodes):
 
 
 def alive(pid):
-    """Neither gone nor a zombie that nobody has collected yet."""
+    """True if the process exists and is not a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):

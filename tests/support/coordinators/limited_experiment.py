@@ -1,4 +1,4 @@
-"""A coordinator in a process of its own with few file descriptors.
+"""A coordinator process with few file descriptors.
 
     python -m support.coordinators.limited_experiment RUN_DIR SOFT HARD LANES LAUNCHER TRANSPORT
 
@@ -27,7 +27,7 @@ class Looking:
 
 
 def main(experiment_dir: Path, lanes: int, launcher: str, transport: str) -> None:
-    """Two lanes per block, as many blocks as lanes allow."""
+    """Run as many groups as lanes, one seed after the other."""
     from esper_ab.control import experiment_run, hub
     from esper_ab.control.preflight import check_launcher
     from esper_ab.control.rules.limits import Limits

@@ -21,7 +21,7 @@ from esper_ab.contracts.worker_order import WorkerOrder
 VARIABLE = "NEMESIS"
 LOG_VARIABLE = "NEMESIS_LOG"
 PLACES = ("journal write", "journal sync", "checkpoint write", "checkpoint sync", "checkpoint rename", "send")
-# and, of workers that have policies: "policy write", "policy sync", "policy rename"
+# workers that save a policy also have "policy write", "policy sync", "policy rename"
 _WRITE = os.write
 _SYNC = (os.fsync, os.fdatasync)
 
@@ -36,12 +36,12 @@ class Death(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def planted(deaths: dict[str, Death], log: Path) -> dict[str, str]:
-    """What to add to the environment of a process and its children."""
+    """Return the environment variables that plant these deaths in a process and its children."""
     return {VARIABLE: msgspec.json.encode(deaths).decode(), LOG_VARIABLE: str(log)}
 
 
 def struck(log: Path) -> list[tuple[str, Death]]:
-    """Who has died by this plan, and how, in order."""
+    """Return (identity, death) of every process that has died by this plan, in order."""
     lines = log.read_bytes().splitlines() if log.exists() else []
     return [msgspec.json.decode(line, type=tuple[str, Death]) for line in lines]
 
@@ -74,7 +74,7 @@ class _Planted:
         for call in _SYNC:
             setattr(os, call.__name__, self._around(call, lambda descriptor: f"{_kind(descriptor)} sync"))
         renamed = os.replace
-        os.replace = self._around(renamed, lambda _, to: f"{_kind_of(str(to))} rename")
+        os.replace = self._around(renamed, lambda _, target: f"{_kind_of(str(target))} rename")
         send = zmq.Socket.send
         zmq.Socket.send = self._around(send, lambda *args, **options: "send")
 
@@ -94,7 +94,7 @@ class _Planted:
         return wrapped
 
     def _due(self, place: str) -> str:
-        """The moment of this call at which to die; "" for none."""
+        """Return the moment of this call at which to die; "" for none."""
         if place != self._death.place or os.getpid() != self._process:
             return ""
         self._calls += 1
@@ -117,7 +117,7 @@ def _busy() -> None:
 
 
 def _no_thread_gets_a_turn() -> None:
-    """The regular expression engine keeps the interpreter's lock, and this takes it longer than anybody lives."""
+    """Hold the interpreter's lock practically forever: the regular expression backtracks exponentially."""
     re.match(r"(a+)+$", "a" * 64 + "b")
 
 

@@ -1,4 +1,4 @@
-"""For coordinators that a test starts. Imports nothing of ours."""
+"""Tie a coordinator process to the test that starts it. Imports nothing of ours."""
 
 import ctypes
 import os

@@ -1,4 +1,4 @@
-"""A coordinator in a process of its own, which may stand still for as long as a suspended machine, and go on."""
+"""Run a coordinator process and suspend it, as when its machine sleeps."""
 
 import os
 import signal
@@ -26,28 +26,30 @@ if __name__ == "__main__":
 """
 
 
-def coordinator(run: Path, module: str, plan: str, *how: str, **changes: str) -> subprocess.Popen[bytes]:
+def coordinator(run: Path, module: str, plan: str, *arguments: str, **changes: str) -> subprocess.Popen[bytes]:
     """Run a test module's plan in `run` with its `launcher(*how)`; `changes` go into the environment."""
     run.mkdir()
-    return subprocess.Popen([sys.executable, "-c", COORDINATOR, run, module, plan, *how], env=environment(**changes))
+    return subprocess.Popen(
+        [sys.executable, "-c", COORDINATOR, run, module, plan, *arguments], env=environment(**changes)
+    )
 
 
 def suspend_and_finish(coordinator: subprocess.Popen[bytes], run: Path) -> list[object]:
-    """Stop the coordinator of `run` in the middle of it for 45 s; the events of the whole experiment.
+    """Suspend the coordinator of `run` for 45 s, let it finish, and return the events of the experiment.
 
-    Its workers have to be those that it began with: nobody was lost, ended or started again.
+    No worker may be lost, ended or restarted.
     """
     journal = run / "events.jsonl"
     eventually(lambda: journal.exists() and b'"episode"' in journal.read_bytes(), PATIENCE_S)
     assert coordinator.poll() is None
     os.kill(coordinator.pid, signal.SIGSTOP)
     recorded = len(disturbed.events_of(run))
-    time.sleep(STANDSTILL_S)  # which is what is tested
+    time.sleep(STANDSTILL_S)  # the standstill under test
     assert len(disturbed.events_of(run)) == recorded
     os.kill(coordinator.pid, signal.SIGCONT)
     assert coordinator.wait(PATIENCE_S) == 0
     events = disturbed.events_of(run)
     assert len(events) > recorded
     assert not disturbed.incidents(events)
-    assert {one.incarnation for one in disturbed.events_of_kind(WorkerStarted, events)} == {1}
+    assert {started.incarnation for started in disturbed.events_of_kind(WorkerStarted, events)} == {1}
     return events

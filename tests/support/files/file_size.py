@@ -1,4 +1,4 @@
-"""Files that cannot grow, and calls of the system that fail."""
+"""Limit the size of files, and make system calls fail."""
 
 import os
 import resource
@@ -18,11 +18,11 @@ def file_size_limit(size_bytes: int) -> Iterator[None]:
 
 
 def failing(number: int, times: int = 1_000) -> Callable[..., None]:
-    """A function that fails `times` times as a call of the system does, and does nothing afterwards."""
-    left = [OSError(number, os.strerror(number)) for _ in range(times)]
+    """Return a function that raises OSError `number` at its first `times` calls and then does nothing."""
+    failures = [OSError(number, os.strerror(number)) for _ in range(times)]
 
     def fails(*_: object) -> None:
-        if left:
-            raise left.pop()
+        if failures:
+            raise failures.pop()
 
     return fails

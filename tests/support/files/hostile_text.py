@@ -9,5 +9,5 @@ EVIL = (
 
 
 def acts(text: str) -> set[str]:
-    """Characters that a terminal would obey."""
+    """Return the characters in `text` that a terminal would obey."""
     return {char for char in text if unicodedata.category(char) in ("Cc", "Cf", "Zl", "Zp") and char not in "\n\t"}

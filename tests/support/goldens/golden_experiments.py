@@ -2,11 +2,11 @@
 
     plan           groups, cells, comparisons and the design that was declared; of tables the arguments of the plan, too
     observations   a table: one row per run that came to an end
-    facts          what records alone can tell of each comparison, and the findings of the audit
+    facts          what only records show about each comparison, and the findings of the audit
     records        digests of what was recorded; only of experiments
     answer         words and numbers of every verdict, floats to nine digits; no digest of a plan, no date, no path
 
-`replay` judges plan and observations again. scripts/goldens makes experiments anew, from the first run on.
+`replay` judges the stored plan and observations again; scripts/goldens runs the experiments again.
 """
 
 import hashlib
@@ -46,23 +46,23 @@ from support.goldens.golden_json import plain, rounded
 SEED = 38  # of every bootstrap
 COLUMNS = ("group", "cell", "pair", "run", "item", "value", "status", "place", "cluster", "came")
 _OURS = {"cell": "task", "value": "outcome", "came": "order"}  # column here -> column of a table of outcomes
-# Parts of verdict.json that say what came out; the others are costs, addresses and versions.
-_SAID = ("estimand", "rule", "state", "complete", "comparisons", "cross", "looks", "reward_audit")
-# Of a comparison: those are among the observations, or among its caveats.
-_SEEN_ELSEWHERE = ("pairs", "samples", "warnings")
+# Keys of verdict.json that belong to the answer; the others are costs, paths and versions.
+_ANSWER_KEYS = ("estimand", "rule", "state", "complete", "comparisons", "cross", "looks", "reward_audit")
+# Keys of a comparison that the golden has among its observations, or among the caveats.
+_KEPT_ELSEWHERE = ("pairs", "samples", "warnings")
 
 
-# --- what came out -------------------------------------------------------------------------------------------------
+# --- goldens of results ---
 
 
 def experiment_golden(directory: Path) -> dict[str, Any]:
-    """Golden of one experiment directory."""
+    """Return the golden of an experiment directory."""
     history = load(directory).history
     analysis = analyse(history, SEED)
-    told = json.loads(render_verdict(replace(content(history, held=False, place="EXPERIMENT"), analysis=analysis)))
-    (told["reward_audit"] or {}).pop("digest", None)  # of all sources: another at every commit
+    document = json.loads(render_verdict(replace(content(history, held=False, place="EXPERIMENT"), analysis=analysis)))
+    (document["reward_audit"] or {}).pop("digest", None)  # of all sources: another at every commit
     experiment = history.plan.experiment
-    known = facts_of(history, progress_of(history))
+    facts = facts_of(history, progress_of(history))
     outcome_alone = msgspec.structs.replace(history.design.measures, measures=())
     design = msgspec.structs.replace(history.design, measures=outcome_alone)
     return {
@@ -80,59 +80,61 @@ def experiment_golden(directory: Path) -> dict[str, Any]:
         },
         "observations": _table(_runs(history)),
         "facts": {
-            "findings": msgspec.to_builtins(known.findings),
-            "same_records": sorted(known.same_records),
-            "same_settings": sorted(known.same_settings),
+            "findings": msgspec.to_builtins(facts.findings),
+            "same_records": sorted(facts.same_records),
+            "same_settings": sorted(facts.same_settings),
         },
         "records": _records(history),
-        "answer": rounded({key: told[key] for key in _SAID} | {"comparisons": _slim(told["comparisons"])}),
+        "answer": rounded(
+            {key: document[key] for key in _ANSWER_KEYS} | {"comparisons": _slim(document["comparisons"])}
+        ),
     }
 
 
 def joint_golden(directory: Path) -> dict[str, Any]:
-    """Golden of a joint experiment, with one of each part."""
+    """Return the golden of a joint experiment, which contains one of each part."""
     joint = read_joint(directory)
     plan = read_plan(directory / PLAN_NAME)
     result = judge_directory(directory, joint, plan, SEED)
     folders = {part.name: directory / part.folder for part in joint.parts if begun(directory / part.folder)}
     parts = {name: experiment_golden(folder) for name, folder in folders.items()}
     histories = {name: load(folder).history for name, folder in folders.items()}
-    known = {name: facts_of(history, progress_of(history)) for name, history in histories.items()}
-    rows = [row for name, one in histories.items() for row in rows_of(one, name)]
+    facts = {name: facts_of(history, progress_of(history)) for name, history in histories.items()}
+    rows = [row for name, part_history in histories.items() for row in rows_of(part_history, name)]
     return {
         "kind": "joint",
         "plan": _planned(plan, source="JOINT", pair_column="replicate") | {"scores": joint.scores},
         "observations": _table(map(_row, rows)),
-        "facts": _told_facts(known),
+        "facts": _facts_by_task(facts),
         "answer": _external(result.judged) | {"complete": result.complete},
         "parts": parts,
     }
 
 
 def planned_table_golden(plan: AnalysisPlan, outcomes: Observations) -> dict[str, Any]:
-    """The golden of a table that is judged by a plan."""
+    """Return the golden of a table that is judged by a plan."""
     return {
         "kind": "planned table",
         "plan": _planned(plan, source=outcomes.source, pair_column=outcomes.pair_column),
         "observations": _table(map(_row, outcomes.rows)),
-        **({"facts": _told_facts(outcomes.facts)} if outcomes.facts is not None else {}),
+        **({"facts": _facts_by_task(outcomes.facts)} if outcomes.facts is not None else {}),
         "answer": _external(judge(plan, outcomes, rng_seed=SEED)),
     }
 
 
-def _told_facts(known: Mapping[str, Facts]) -> dict[str, Any]:
+def _facts_by_task(facts: Mapping[str, Facts]) -> dict[str, Any]:
     return {
         name: {
-            "findings": msgspec.to_builtins(one.findings),
-            "scope": one.scope,
-            "same_records": sorted(one.same_records),
-            "same_settings": sorted(one.same_settings),
+            "findings": msgspec.to_builtins(facts_of_task.findings),
+            "scope": facts_of_task.scope,
+            "same_records": sorted(facts_of_task.same_records),
+            "same_settings": sorted(facts_of_task.same_settings),
         }
-        for name, one in known.items()
+        for name, facts_of_task in facts.items()
     }
 
 
-# --- judged again --------------------------------------------------------------------------------------------------
+# --- judging a golden again ---
 
 
 def replay(golden: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
@@ -142,14 +144,14 @@ def replay(golden: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
         judged = judge(*plan_and_observations(golden), rng_seed=SEED)
     match kind:
         case "experiment":
-            found = plain([comparison_json(one) for one in judged.comparisons])
-            yield "comparisons", golden["answer"]["comparisons"], rounded(_slim(found))
+            compared = plain([comparison_json(comparison) for comparison in judged.comparisons])
+            yield "comparisons", golden["answer"]["comparisons"], rounded(_slim(compared))
         case "joint":
-            scores = {name: tuple(ends) for name, ends in golden["plan"]["scores"].items()}
+            scores = {name: tuple(score_range) for name, score_range in golden["plan"]["scores"].items()}
             answer = {key: value for key, value in golden["answer"].items() if key != "complete"}
             yield "joint", answer, _external(with_profiles(judged, scores))
             for name, part in golden["parts"].items():
-                yield from ((f"{name}: {what}", stored, found) for what, stored, found in replay(part))
+                yield from ((f"{name}: {part_name}", stored, compared) for part_name, stored, compared in replay(part))
         case "planned table":
             yield "answer", golden["answer"], _external(judged)
         case "table":
@@ -165,34 +167,36 @@ def rejudged(golden: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def plan_and_observations(golden: Mapping[str, Any]) -> tuple[AnalysisPlan, Observations]:
-    """The plan and the observations of an experiment, a joint one or a table that is held to a plan."""
+    """Return plan and observations of an experiment, a joint experiment or a planned table."""
     plan = golden["plan"]
     if golden["kind"] == "planned table" and "facts" not in golden:
         return _plan_of(plan), _outcomes_of(golden)
     if golden["kind"] != "experiment":
-        facts = {name: _facts(told) for name, told in golden["facts"].items()}
-        seen = Observations(source=plan["source"], pair_column="replicate", rows=_observed(golden), facts=facts)
-        return _plan_of(plan), seen
+        facts = {name: _facts(golden_facts) for name, golden_facts in golden["facts"].items()}
+        observations = Observations(source=plan["source"], pair_column="replicate", rows=_observed(golden), facts=facts)
+        return _plan_of(plan), observations
     design = msgspec.convert(plan["design"], Design)
     scale = Scale(task="", outcome=design.outcome, margin=design.margin, worst=design.worst)
     replicates = tuple(map(str, range(plan["planned"])))
-    promised = AnalysisPlan(groups=tuple(plan["groups"]), replicates=replicates, scales=(scale,), design=design)
-    known = _facts({**golden["facts"], "scope": plan["scope"], "paired": plan["paired"], "run_sd": plan["run_sd"]})
-    return promised, Observations(
-        source="", pair_column="replicate", rows=_observed(golden), facts={"": known}, repeatable=True
+    analysis_plan = AnalysisPlan(groups=tuple(plan["groups"]), replicates=replicates, scales=(scale,), design=design)
+    facts_of_experiment = _facts(
+        {**golden["facts"], "scope": plan["scope"], "paired": plan["paired"], "run_sd": plan["run_sd"]}
+    )
+    return analysis_plan, Observations(
+        source="", pair_column="replicate", rows=_observed(golden), facts={"": facts_of_experiment}, repeatable=True
     )
 
 
-def _facts(told: Mapping[str, Any]) -> Facts:
-    """The facts of a golden that need records; drift is found in the outcomes themselves."""
-    findings = msgspec.convert(told["findings"], tuple[Finding, ...])
+def _facts(golden_facts: Mapping[str, Any]) -> Facts:
+    """Return the facts that need records, without drift, which follows from the outcomes."""
+    findings = msgspec.convert(golden_facts["findings"], tuple[Finding, ...])
     return Facts(
-        scope=told["scope"],
-        findings=tuple(one for one in findings if one.kind != DRIFT),
-        same_records=frozenset(map(tuple, told["same_records"])),
-        paired=told.get("paired", True),
-        same_settings=frozenset(map(tuple, told["same_settings"])),
-        run_sd=told.get("run_sd"),
+        scope=golden_facts["scope"],
+        findings=tuple(finding for finding in findings if finding.kind != DRIFT),
+        same_records=frozenset(map(tuple, golden_facts["same_records"])),
+        paired=golden_facts.get("paired", True),
+        same_settings=frozenset(map(tuple, golden_facts["same_settings"])),
+        run_sd=golden_facts.get("run_sd"),
     )
 
 
@@ -217,12 +221,12 @@ def _explored(golden: Mapping[str, Any]) -> dict[str, Any]:
     scales = msgspec.convert(plan["scales"], tuple[Scale, ...])
     rule = Rule(control=plan["control"], alpha=plan["alpha"])
     try:
-        found = explore(
+        answer = explore(
             _outcomes_of(golden), scales, rule, paired=plan.get("paired"), rows=plan.get("rows"), rng_seed=SEED
         )
     except EsperError as error:
         return {"refused": str(error)}
-    return _external(with_profiles(found, {name: tuple(ends) for name, ends in plan["scores"].items()}))
+    return _external(with_profiles(answer, {name: tuple(score_range) for name, score_range in plan["scores"].items()}))
 
 
 def _refused(golden: Mapping[str, Any]) -> dict[str, Any]:
@@ -240,7 +244,7 @@ def _plan_of(plan: Mapping[str, Any]) -> AnalysisPlan:
 
 
 def _outcomes_of(golden: Mapping[str, Any]) -> Observations:
-    """Build the table from columns, as from a data frame."""
+    """Build the observations from columns, as from a data frame."""
     plan = golden["plan"]
     rows = _rows(golden)
     used = [name for name in COLUMNS if any(row[name] is not None for row in rows) and name not in ("item", "status")]
@@ -249,11 +253,11 @@ def _outcomes_of(golden: Mapping[str, Any]) -> Observations:
     return observations_of(plan["source"], columns, range(2, 2 + len(rows)))
 
 
-# --- what was seen -------------------------------------------------------------------------------------------------
+# --- observations ---
 
 
 def _runs(history: History) -> Iterator[dict[str, Any]]:
-    """A row per run that came to an end; a run that was never needed, or is still to come, has none."""
+    """Yield a row for each run that finished or was lost; other runs have none."""
     ended = [run for run in history.runs.values() if run.evaluation is not None or run.lost]
     for block in history.blocks:
         for place, spec in enumerate(block.runs):
@@ -293,9 +297,9 @@ def _table(rows: Iterator[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _rows(golden: Mapping[str, Any]) -> list[dict[str, Any]]:
-    seen = golden["observations"]
+    observations = golden["observations"]
     empty = dict.fromkeys(COLUMNS)
-    return [empty | dict(zip(seen["columns"], row, strict=True)) for row in seen["rows"]]
+    return [empty | dict(zip(observations["columns"], row, strict=True)) for row in observations["rows"]]
 
 
 def _planned(plan: AnalysisPlan, *, source: str, pair_column: str) -> dict[str, Any]:
@@ -303,38 +307,44 @@ def _planned(plan: AnalysisPlan, *, source: str, pair_column: str) -> dict[str, 
 
 
 def _records(history: History) -> dict[str, Any]:
-    """Per run a digest of its records, and one of its numbers alone, whatever fields are called."""
+    """Return two digests of each run: of its records, and of its outcomes alone, whatever the fields are called."""
     return {
         "runs": {
-            name: [_short(_words(run)), _short([repr(value) for value in run.columns.of("outcome")])]
+            name: [_short(_digests_of_run(run)), _short([repr(value) for value in run.columns.of("outcome")])]
             for name, run in history.runs.items()
             if run.recorded >= 0
         },
     }
 
 
-def _words(run: RunHistory) -> list[str]:
-    """Without the policy's file: it names the plan by a digest that moves with each field."""
+def _digests_of_run(run: RunHistory) -> list[str]:
+    """Return the digests of a run's records, without its policy file, which changes with every field of a plan."""
     return [*run.columns.digests, *([] if run.evaluation is None else [run.evaluation.digest])]
 
 
-def _short(words: Sequence[str]) -> str:
-    return hashlib.sha256(" ".join(words).encode()).hexdigest()[:16]
+def _short(digests: Sequence[str]) -> str:
+    return hashlib.sha256(" ".join(digests).encode()).hexdigest()[:16]
 
 
-# --- what was said -------------------------------------------------------------------------------------------------
+# --- answers ---
 
 
 def _external(result: Answer) -> dict[str, Any]:
-    told = plain(external_document(result))
-    shown = {key: told[key] for key in told if key not in ("schema", "plan", "source", "scales")}
-    words = rounded(shown | {"comparisons": _slim(told["comparisons"])})
-    return json.loads(json.dumps(words).replace(result.observations.source, "SOURCE"))
+    document = plain(external_document(result))
+    kept = {key: document[key] for key in document if key not in ("schema", "plan", "source", "scales")}
+    rounded_document = rounded(kept | {"comparisons": _slim(document["comparisons"])})
+    return json.loads(json.dumps(rounded_document).replace(result.observations.source, "SOURCE"))
 
 
 def _slim(comparisons: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    slim = [{key: value for key, value in one.items() if key not in _SEEN_ELSEWHERE} for one in comparisons]
+    slim = [
+        {key: value for key, value in comparison.items() if key not in _KEPT_ELSEWHERE} for comparison in comparisons
+    ]
     return [
-        one | {"lost": len(one["lost"]["replicates"]), "findings": [finding["kind"] for finding in one["findings"]]}
-        for one in slim
+        comparison
+        | {
+            "lost": len(comparison["lost"]["replicates"]),
+            "findings": [finding["kind"] for finding in comparison["findings"]],
+        }
+        for comparison in slim
     ]

@@ -1,7 +1,7 @@
-"""Every place in our code that makes a UsageError, found by its syntax, and which of them were reached.
+"""Find every place in the code that makes a UsageError, by its syntax, and record which of them are reached.
 
-A site is a call of `UsageError`, or of a function that returns one. Its name holds no line number, so that it stays the
-same when lines move: module, function, and its number in that function.
+A site is a call of `UsageError`, or of a function that returns one. Its name is the module, the function and a number
+within the function; it has no line number, so that it stays the same when lines move.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ class Site:
     """One call that makes a UsageError."""
 
     file: str  # from the root of the repository
-    first: int  # its lines
+    first: int  # line numbers
     last: int
     name: str  # "settings/flags.py _read_whole 1"
 
 
 @cache
 def sites() -> dict[str, list[Site]]:
-    """All of them, by the path of their file."""
+    """Return all sites by the path of their file."""
     paths = (path for package in _PACKAGES for path in sorted((ROOT / package).rglob("*.py")))
     return {str(path): list(_sites_in(path)) for path in paths if path != _ERRORS}
 
@@ -50,7 +50,7 @@ def _sites_in(path: Path) -> Iterator[Site]:
 
 
 def _calls(node: ast.AST, function: str) -> Iterator[tuple[str, ast.Call]]:
-    """The calls of MAKERS below `node`, each with the function around it, in the order of the text."""
+    """Yield the calls of MAKERS below `node` with their enclosing function, in the order of the text."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Call) and isinstance(child.func, ast.Name) and child.func.id in MAKERS:
             yield function, child
@@ -61,23 +61,23 @@ def _calls(node: ast.AST, function: str) -> Iterator[tuple[str, ast.Call]]:
 @contextmanager
 def reached() -> Iterator[set[Site]]:
     """Inside this context, collect the sites that make an error."""
-    found: set[Site] = set()
+    sites_reached: set[Site] = set()
     plain = UsageError.__init__
 
     def noted(self: UsageError, *parts: object) -> None:
         plain(self, *parts)  # type: ignore[arg-type]
         if (site := _site_above(sys._getframe(1))) is not None:
-            found.add(site)
+            sites_reached.add(site)
 
     UsageError.__init__ = noted  # type: ignore[method-assign]
     try:
-        yield found
+        yield sites_reached
     finally:
         UsageError.__init__ = plain  # type: ignore[method-assign]
 
 
 def _site_above(frame: FrameType | None) -> Site | None:
-    """The innermost site that encloses the line of a calling frame."""
+    """Return the innermost site that encloses the line of a calling frame."""
     while frame is not None:
         for site in sites().get(frame.f_code.co_filename, ()):
             if site.first <= frame.f_lineno <= site.last:

@@ -13,11 +13,11 @@ A table NAME.toml has an input per key, which says in a sentence what is wrong:
     children = true                       # the command may start processes
 
 The table [files] of NAME.toml is for all its inputs. FOLDER stands for the working directory in inputs and texts.
-NAME.json holds what each input is told: exit status and standard error of a command, the error of Python.
+NAME.json has the message for each input: exit status and standard error of a command, or the Python error.
 
     PYTHONPATH=tests .venv/bin/python -m support.goldens.refusals
 
-writes the texts anew; look at the difference before you commit it. Names of tables write only these (`csv launch`).
+rewrites the messages; read the diff before you commit it. Names of tables write only these (`csv launch`).
 With `--sites` it prints which places in the code no input reaches.
 """
 
@@ -78,16 +78,16 @@ EXPERIMENTS: dict[str, Callable[[], list[Any]]] = {
 
 
 def _calibration() -> bytes:
-    one = {"a": synthetic.Shape(stream="a"), "b": synthetic.Shape(stream="b")}
-    history = fold(synthetic.Synthetic(groups=one, replicates=6).events())
+    same_groups = {"a": synthetic.Shape(stream="a"), "b": synthetic.Shape(stream="b")}
+    history = fold(synthetic.Synthetic(groups=same_groups, replicates=6).events())
     return msgspec.json.encode(calibration_of(history, 10, deterministic=True, named=True))
 
 
 def _reward_audit() -> bytes:
     outcomes = [1.0, 2.0, 3.0]
-    found = make_reward_audit(outcomes, [make_scored("sparse", outcomes)])
-    question = msgspec.structs.replace(found.question, task="digits", schedules=2)
-    return msgspec.json.encode(msgspec.structs.replace(found, question=question))
+    audit = make_reward_audit(outcomes, [make_scored("sparse", outcomes)])
+    question = msgspec.structs.replace(audit.question, task="digits", schedules=2)
+    return msgspec.json.encode(msgspec.structs.replace(audit, question=question))
 
 
 def _plan(*tasks: str, cells: tuple[str, ...] = ()) -> bytes:
@@ -104,7 +104,7 @@ def _stopped() -> list[Any]:
 
 
 def _joint(folder: Path) -> Path:
-    """A joint experiment of digits and mixture, of which no part has begun."""
+    """Write a joint experiment of digits and mixture in which no part has begun."""
     tasks = ("digits", "mixture")
     plan = make_external_plan(("shaped", "simplified"), tuple("012345"), scales_of(tasks, 2.0), Rule())
     parts = tuple(JointPart(name=task, folder=task, digest="0" * 64) for task in tasks)
@@ -123,11 +123,11 @@ MADE: dict[str, Callable[[], bytes]] = {
 }
 _FOLDER = "FOLDER"
 _FREE = re.compile(r"\d+ MiB free")
-# Of a checkout with its commit.
+# A checkout's commit and sources.
 _CODE = re.compile(r"(?:commit [0-9a-f]{12}(?: with changes)? \()?sources [0-9a-f]{16}\)?")
 _LONG_NUMBER = re.compile(r"(\d)\1{99,}")  # is shortened in texts
 _ENVIRONMENT = {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
-_NOT_SET = ("WANDB_MODE", "WANDB_API_KEY", "MLFLOW_TRACKING_URI", "RAY_ADDRESS", "SLURM_JOB_ID")
+_UNSET_VARIABLES = ("WANDB_MODE", "WANDB_API_KEY", "MLFLOW_TRACKING_URI", "RAY_ADDRESS", "SLURM_JOB_ID")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -152,8 +152,8 @@ class Refusal:
 
 @cache
 def refusals() -> tuple[Refusal, ...]:
-    """All inputs of all tables."""
-    found: list[Refusal] = []
+    """Return all inputs of all tables."""
+    listed_refusals: list[Refusal] = []
     for path in sorted(TABLES.glob("*.toml")):
         if path == UNREACHED:
             continue
@@ -161,32 +161,32 @@ def refusals() -> tuple[Refusal, ...]:
         shared = table.pop("files", {})
         for name, keys in table.items():
             keys["files"] = shared | keys.get("files", {})
-            found.append(Refusal(table=path.stem, name=name, **keys))
-    return tuple(found)
+            listed_refusals.append(Refusal(table=path.stem, name=name, **keys))
+    return tuple(listed_refusals)
 
 
 @cache
 def expected(table: str) -> dict[str, str]:
-    """The stored refusal of each input of a table."""
+    """Return the stored message for each input of a table."""
     path = TABLES / f"{table}.json"
     texts: dict[str, str] = json.loads(path.read_text()) if path.is_file() else {}
     return texts
 
 
 def refusal_text(refusal: Refusal) -> str:
-    """Give the input in a folder of its own; return exit status and text."""
+    """Run the input in a temporary folder; return exit status and message."""
     with tempfile.TemporaryDirectory(prefix="refusal-") as name, pytest.MonkeyPatch.context() as patch:
         folder = Path(name).resolve()
-        for variable in _NOT_SET:
+        for variable in _UNSET_VARIABLES:
             patch.delenv(variable, raising=False)
         for variable, value in (_ENVIRONMENT | refusal.environment).items():
             patch.setenv(variable, value.replace(_FOLDER, str(folder)))
         _lay_out(refusal, folder)
-        patch.setattr(preflight, "begin_here", lambda *_: _answered(refusal.machine, folder))
+        patch.setattr(preflight, "begin_here", lambda *_: _preflight_answer(refusal.machine, folder))
         patch.setattr(LocalLauncher, "imports_torch_once", False)  # so that `begin_here` begins it
         if not refusal.children:
             patch.setattr(subprocess, "Popen", _NoChild)
-        text = _of_python(refusal.python, folder) if refusal.python else _of_command(refusal.run, folder)
+        text = _python_message(refusal.python, folder) if refusal.python else _command_message(refusal.run, folder)
         text = _FREE.sub("… MiB free", text.replace(str(folder), _FOLDER))
         text = _CODE.sub("sources …", text)
         return _LONG_NUMBER.sub(r"\1…\1", text)
@@ -209,23 +209,23 @@ def _lay_out(refusal: Refusal, folder: Path) -> None:
 
 @cache
 def _experiment(kind: str) -> Path:
-    """An experiment directory of this kind, to be copied."""
-    folder = Path(_kept().name) / kind
+    """Return an experiment directory of this kind, which the callers copy."""
+    folder = Path(_experiments_folder().name) / kind
     return _joint(folder) if kind == "joint" else ready_journals.write(folder, EXPERIMENTS[kind]())
 
 
 @cache
-def _kept() -> tempfile.TemporaryDirectory[str]:
+def _experiments_folder() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="refusals-")
 
 
-def _of_command(run: str | list[str], folder: Path) -> str:
+def _command_message(run: str | list[str], folder: Path) -> str:
     words = shlex.split(run) if isinstance(run, str) else run
-    ended = esper_ab(*(word.replace(_FOLDER, str(folder)) for word in words), folder=folder)
-    return f"{ended.returncode} {ended.stderr.strip()}"
+    process = esper_ab(*(word.replace(_FOLDER, str(folder)) for word in words), folder=folder)
+    return f"{process.returncode} {process.stderr.strip()}"
 
 
-def _of_python(source: str, folder: Path) -> str:
+def _python_message(source: str, folder: Path) -> str:
     modules = set(sys.modules)
     try:
         with contextlib.chdir(folder), contextlib.redirect_stderr(io.StringIO()):
@@ -240,44 +240,46 @@ def _of_python(source: str, folder: Path) -> str:
 
 
 class _NoChild(subprocess.Popen[bytes]):
-    """A process that is not started: git as if there were none, fc-list as matplotlib needs it, no other at all."""
+    """A Popen that starts no process: git is missing, matplotlib's fc-list runs, and any other command is an error."""
 
-    def __init__(self, command: Sequence[str], **how: Any) -> None:
+    def __init__(self, command: Sequence[str], **options: Any) -> None:
         self.returncode = 0  # for __del__
         if command[0] == "git":
             raise FileNotFoundError(errno.ENOENT, "there is none here", "git")
         if command[0] != "fc-list":
             raise AssertionError(f"a refusal starts no process: {command}")
-        super().__init__(command, **how)
+        super().__init__(command, **options)
 
 
-def _answered(about: dict[str, Any], folder: Path) -> Answered:
-    """The preflight's child, which has answered with a machine that is made up.
+def _preflight_answer(description: dict[str, Any], folder: Path) -> Answered:
+    """Return a preflight child that has answered with a fictitious machine.
 
-    `answer` and `complaint` of the input's machine, where it has them: what the child wrote.
+    If the input's machine has `answer` and `complaint`, they are what the child wrote.
     """
-    if "answer" in about:
-        return Answered(about["answer"].encode(), about.get("complaint", "").replace(_FOLDER, str(folder)).encode())
-    text = json.dumps(_machine(about)).replace(_FOLDER, str(folder))
+    if "answer" in description:
+        return Answered(
+            description["answer"].encode(), description.get("complaint", "").replace(_FOLDER, str(folder)).encode()
+        )
+    text = json.dumps(_machine(description)).replace(_FOLDER, str(folder))
     return Answered(msgspec.json.encode(msgspec.json.decode(text.encode(), type=Machine)))
 
 
-def _machine(about: dict[str, Any]) -> Any:
-    """`cores` and `gpus`; `task`: changes of its task; any other key is a field of Machine."""
-    told = dict(about)
-    task = told.pop("task", {})
-    machine: dict[str, Any] = msgspec.to_builtins(requests.machine(told.pop("cores", 2), told.pop("gpus", 0)))
-    device = told.pop("device", {})
-    machine["tasks"] = [{**one, **task} for one in machine["tasks"]]
-    machine["devices"] = [{**one, **device} for one in machine["devices"]]
-    return machine | told
+def _machine(description: dict[str, Any]) -> Any:
+    """Return a fictitious machine with `cores`, `gpus`, and changed `task` and `device`; other keys are its fields."""
+    fields = dict(description)
+    task = fields.pop("task", {})
+    machine: dict[str, Any] = msgspec.to_builtins(requests.machine(fields.pop("cores", 2), fields.pop("gpus", 0)))
+    device = fields.pop("device", {})
+    machine["tasks"] = [{**facts, **task} for facts in machine["tasks"]]
+    machine["devices"] = [{**facts, **device} for facts in machine["devices"]]
+    return machine | fields
 
 
 @cache
 def text_and_sites(refusal: Refusal) -> tuple[str, set[Site]]:
-    """Give the input once; return its refusal and the code locations that raised it."""
-    with reached() as found:
-        return refusal_text(refusal), found
+    """Run the input once; return its message and the sites that raised it."""
+    with reached() as sites_reached:
+        return refusal_text(refusal), sites_reached
 
 
 def listed() -> dict[str, str]:
@@ -287,15 +289,15 @@ def listed() -> dict[str, str]:
 
 
 def coverage() -> tuple[float, list[Site]]:
-    """Return the share of the places that an input can reach which are reached, and those that are not."""
-    found = set().union(*(text_and_sites(refusal)[1] for refusal in refusals()))
+    """Return the share of the reachable sites that some input reaches, and the sites that none reaches."""
+    sites_reached = set().union(*(text_and_sites(refusal)[1] for refusal in refusals()))
     open_to_inputs = [site for of_file in sites().values() for site in of_file if site.name not in listed()]
-    missing = [site for site in open_to_inputs if site not in found]
+    missing = [site for site in open_to_inputs if site not in sites_reached]
     return 1 - len(missing) / len(open_to_inputs), missing
 
 
 def _write_texts(tables: Sequence[str]) -> Iterator[str]:
-    """Write the texts of the named tables anew, or of all, and yield the inputs that are not refused."""
+    """Rewrite the messages of the named tables, or of all, and yield the inputs that are not refused."""
     texts: dict[str, dict[str, str]] = {}
     for refusal in refusals():
         if tables and refusal.table not in tables:
@@ -312,7 +314,7 @@ def _write_texts(tables: Sequence[str]) -> Iterator[str]:
 
 
 def main() -> None:
-    """Write the texts anew, or with `--sites` show what no input reaches."""
+    """Rewrite the stored messages, or with `--sites` show which sites no input reaches."""
     with tempfile.TemporaryDirectory() as cache_folder:
         os.environ["XDG_CACHE_HOME"] = cache_folder
         # Messages name `esper-ab` without its folder if it is on the path.

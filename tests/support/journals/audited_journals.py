@@ -11,16 +11,16 @@ replace = msgspec.structs.replace
 
 
 def findings(events):
-    """The findings of the audit of a journal, in order of weight."""
+    """Return the findings of the audit of a journal, ordered by weight."""
     return analyse(fold(events)).findings
 
 
 def finding_sentences(events):
-    """(kind, weight, groups) -> sentence"""
-    everything = findings(events)
-    for finding in everything:
+    """Return the sentence of each finding, by (kind, weight, groups)."""
+    found_findings = findings(events)
+    for finding in found_findings:
         assert finding.sentence.endswith(".")
-    return {(finding.kind, finding.weight, finding.groups): finding.sentence for finding in everything}
+    return {(finding.kind, finding.weight, finding.groups): finding.sentence for finding in found_findings}
 
 
 def only_finding(events):
@@ -30,7 +30,7 @@ def only_finding(events):
 
 
 def episodes(events, change, group="simplified", which=lambda record: True):
-    """The journal with the episode records of one group, or with "" of every group, replaced by `change(record)`."""
+    """Return the journal with the episode records of `group` ("": of every group) replaced by `change(record)`."""
     return [
         EpisodeRecorded(record=change(event.record))
         if isinstance(event, EpisodeRecorded) and group in ("", event.record.run.group_id) and which(event.record)
@@ -40,24 +40,24 @@ def episodes(events, change, group="simplified", which=lambda record: True):
 
 
 def evaluations(events, change):
-    """The journal with every evaluation replaced by `change(record)`."""
+    """Return the journal with every evaluation replaced by `change(record)`."""
     return [RunEvaluated(record=change(event.record)) if isinstance(event, RunEvaluated) else event for event in events]
 
 
 def played_again(events, change):
-    """The journal with every evaluation episode replaced by `change(run, episode)`."""
+    """Return the journal with every evaluation episode replaced by `change(run, episode)`."""
     return evaluations(
         events, lambda record: replace(record, episodes=tuple(change(record.run, played) for played in record.episodes))
     )
 
 
 def updates(events, which=lambda record: True, **change):
-    """The journal with some numbers of the updates of `simplified` replaced."""
+    """Return the journal with some numbers in the updates of `simplified` replaced."""
     return episodes(events, lambda record: replace(record, ppo=replace(record.ppo, **change)), which=which)
 
 
 def planned(events, change):
-    """The journal with its plan replaced by `change(plan)`."""
+    """Return the journal with its plan replaced by `change(plan)`."""
     return [replace(events[0], plan=change(events[0].plan)), *events[1:]]
 
 

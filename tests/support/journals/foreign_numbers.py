@@ -60,7 +60,7 @@ def trees(events: Sequence[AnyEvent]) -> list[Any]:
 
 
 def places(tree: Any, place: Place = ()) -> Iterator[Place]:
-    """Yield the place of every value in an event, except its kind; of a list, the places in its first item."""
+    """Yield the place of every value in an event, except its kind; for a list, only the places in its first item."""
     if place:
         yield place
     items: Any = tree.items() if isinstance(tree, dict) else enumerate(tree[:1] if isinstance(tree, list) else [])
@@ -69,11 +69,11 @@ def places(tree: Any, place: Place = ()) -> Iterator[Place]:
             yield from places(item, (*place, key))
 
 
-def values(old: Any) -> tuple[Any, ...]:
-    """Return the values to put in the place of `old`."""
-    if isinstance(old, str):
+def values(value: Any) -> tuple[Any, ...]:
+    """Return the values to put in the place of `value`."""
+    if isinstance(value, str):
         return (*TEXTS, *OTHER_VALUES)
-    return (*NUMBERS, *OTHER_VALUES) if not isinstance(old, list | dict) else OTHER_VALUES
+    return (*NUMBERS, *OTHER_VALUES) if not isinstance(value, list | dict) else OTHER_VALUES
 
 
 def value_at(tree: Any, place: Place) -> Any:
@@ -87,9 +87,9 @@ def replaced(tree: Any, place: Place, value: Any) -> Any:
     """Return a copy of `tree` with another value at a place."""
     if not place:
         return value
-    key, *rest = place
+    key, *later_keys = place
     copy = dict(tree) if isinstance(tree, dict) else list(tree)
-    copy[key] = replaced(tree[key], tuple(rest), value)
+    copy[key] = replaced(tree[key], tuple(later_keys), value)
     return copy
 
 
@@ -116,17 +116,17 @@ def is_accepted(folder: Path) -> bool:
     return True
 
 
-def command_problem(folder: Path, command: Sequence[str], outside: Path) -> str:
-    """Run a command on a journal; return what is wrong with its end, or "" if nothing is."""
-    more = ("--out", str(outside)) if command[0] == "export" else ()
-    out = io.StringIO()
-    err = io.StringIO()
+def command_problem(folder: Path, command: Sequence[str], export_folder: Path) -> str:
+    """Run a command on a journal; return the problem with how it ended, or "" if there is none."""
+    options = ("--out", str(export_folder)) if command[0] == "export" else ()
+    output = io.StringIO()
+    errors = io.StringIO()
     try:
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            status = invoke(cli.group, [command[0], str(folder), *command[1:], *more], "esper-ab")
+        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors):
+            status = invoke(cli.group, [command[0], str(folder), *command[1:], *options], "esper-ab")
     except Exception as error:  # noqa: BLE001  a traceback for the user
         return f"{type(error).__name__}: {error}"
-    said = err.getvalue().strip()
+    message = errors.getvalue().strip()
     if status not in (0, JournalError.exit_code):
-        return f"exit status {status}: {said}"
-    return f"more than a line: {said}" if status and said.count("\n") else ""
+        return f"exit status {status}: {message}"
+    return f"more than a line: {message}" if status and message.count("\n") else ""

@@ -27,12 +27,12 @@ from support.journals.synthetic import Shape, Synthetic
 
 
 def planted_effect() -> list[AnyEvent]:
-    """Shaped above simplified by 5 points, six pairs."""
+    """Return a journal of six pairs in which shaped is 5 points above simplified."""
     return Synthetic().events()
 
 
 def same_twice(replicates: int = 6) -> list[AnyEvent]:
-    """An A/A: two names for one group."""
+    """Return the journal of an A/A test: one group under two names."""
     groups = {"a": Shape(stream="one"), "b": Shape(stream="one")}
     return Synthetic(groups=groups, replicates=replicates).events()
 
@@ -42,7 +42,7 @@ def one_replicate() -> list[AnyEvent]:
 
 
 def three_groups() -> list[AnyEvent]:
-    """Two learning groups and the never-grown host."""
+    """Return a journal of two learning groups and one whose host never grows."""
     groups = {
         "shaped": Shape(accuracy=74.0),
         "simplified": Shape(accuracy=69.0, mode="simplified", params=500),
@@ -51,41 +51,45 @@ def three_groups() -> list[AnyEvent]:
     return Synthetic(groups=groups).events()
 
 
-def failed_run(kept: int = 3) -> list[AnyEvent]:
-    """Six replicates planned; the worker of simplified dies in the second episode of the fourth block."""
+def failed_run(complete_replicates: int = 3) -> list[AnyEvent]:
+    """Return a journal of six planned replicates whose last block fails in its second episode: a worker dies."""
     events = planted_effect()
     second = {
-        event.record.run.name: at
-        for at, event in enumerate(events)
+        event.record.run.name: index
+        for index, event in enumerate(events)
         if isinstance(event, EpisodeRecorded) and event.record.episode == 1
     }
-    shaped = second[f"shaped/{kept}"]
-    simplified = second[f"simplified/{kept}"]
-    incident = Incident(category="worker_death", run_name=f"simplified/{kept}", episode=1, detail="exit code -9")
-    ended = ExperimentEnded(status="failed", detail=f"worker w1 died in simplified/{kept}")
+    shaped = second[f"shaped/{complete_replicates}"]
+    simplified = second[f"simplified/{complete_replicates}"]
+    incident = Incident(
+        category="worker_death", run_name=f"simplified/{complete_replicates}", episode=1, detail="exit code -9"
+    )
+    ended = ExperimentEnded(status="failed", detail=f"worker w1 died in simplified/{complete_replicates}")
     return [*events[: min(shaped, simplified)], events[shaped], incident, ended]
 
 
 def with_last_run_given_up(
     events: list[AnyEvent], category: Literal["dropped_pair", "cancelled"] = "dropped_pair"
 ) -> list[AnyEvent]:
-    """The same journal, its last run given up when all its training was recorded: no evaluation of it."""
-    last = max(i for i, event in enumerate(events) if isinstance(event, RunEvaluated))
+    """Return the journal with its last run given up after its training, without an evaluation."""
+    index = max(i for i, event in enumerate(events) if isinstance(event, RunEvaluated))
     entry = Incident(
-        category=category, run_name=events[last].record.run.name, episode=None, detail="killed by signal 9"
+        category=category, run_name=events[index].record.run.name, episode=None, detail="killed by signal 9"
     )
-    return [*events[:last], entry, *events[last + 1 :]]
+    return [*events[:index], entry, *events[index + 1 :]]
 
 
 def with_lost_runs(events: list[AnyEvent], lost: dict[str, str]) -> list[AnyEvent]:
-    """The same journal, without the evaluations of these runs, whose categories of incidents are told at its end."""
-    kept = [event for event in events if not (isinstance(event, RunEvaluated) and event.record.run.name in lost)]
-    entries = [Incident(category=why, run_name=run, episode=1, detail="exit code 1") for run, why in lost.items()]
-    return [*kept[:-1], *entries, kept[-1]]
+    """Return the journal without the evaluations of the runs in `lost`, and with an incident for each of them."""
+    remaining = [event for event in events if not (isinstance(event, RunEvaluated) and event.record.run.name in lost)]
+    entries = [
+        Incident(category=category, run_name=run, episode=1, detail="exit code 1") for run, category in lost.items()
+    ]
+    return [*remaining[:-1], *entries, remaining[-1]]
 
 
 def without_evaluations(events: list[AnyEvent]) -> list[AnyEvent]:
-    """The same journal, every evaluation empty: no sampled episode at all."""
+    """Return the journal with every evaluation empty, without a sampled episode."""
     return [
         RunEvaluated(record=msgspec.structs.replace(event.record, episodes=()))
         if isinstance(event, RunEvaluated)
@@ -95,7 +99,7 @@ def without_evaluations(events: list[AnyEvent]) -> list[AnyEvent]:
 
 
 def write(experiment_dir: Path, events: list[AnyEvent]) -> Path:
-    """`experiment_dir` with these events as its journal, as a process that has ended left it.
+    """Write the events as the journal of `experiment_dir`, as left by a process that has ended; return the directory.
 
     The clock gives the same times in every test.
     """
@@ -112,7 +116,7 @@ def write(experiment_dir: Path, events: list[AnyEvent]) -> Path:
 
 
 def a_record_of_each_kind() -> tuple[EpisodeRecord, EvaluationRecord]:
-    """The last episode and the evaluation of one run, with seeds and an update."""
+    """Return an episode record with seeds and an update, and the evaluation record of a run."""
     events = one_replicate()
     episodes = [event.record for event in events if isinstance(event, EpisodeRecorded)]
     evaluations = [event.record for event in events if isinstance(event, RunEvaluated)]

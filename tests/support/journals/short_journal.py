@@ -1,4 +1,4 @@
-"""A journal of three lines, and the clock that it was written by."""
+"""A journal of three lines, written with a fixed clock."""
 
 from datetime import UTC, datetime
 
@@ -18,7 +18,7 @@ def fixed_clock():
 
 
 def complete(journal, events=EVENTS):
-    """Append these events and close it."""
+    """Append the events to the journal and close it."""
     for event in events:
         journal.append(event)
     journal.close()

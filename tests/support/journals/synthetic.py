@@ -86,10 +86,10 @@ class Synthetic:
     eval_episodes: int = 8
     rng_seed: int = 11
     outcome_over: Literal["evaluation", "last-tenth", "curve-mean"] = "evaluation"
-    more: int = 0  # replicates that the plan was extended by
+    extended_by: int = 0  # replicates that the plan was extended by
     kind: str = "growth"
     measures: TaskMeasures = MEASURES
-    settings: dict[str, Any] = field(default_factory=dict)  # of the experiment, in the place of those above
+    settings: dict[str, Any] = field(default_factory=dict)  # of the experiment; they override those above
 
     def plan(self) -> Plan:
         groups = tuple(Group(name=name, settings=shape.settings) for name, shape in self.groups.items())
@@ -132,7 +132,7 @@ class Synthetic:
         )
 
     def _runs(self, groups: tuple[Group, ...], replicate: int) -> tuple[RunSpec, ...]:
-        """The runs of a block in start order, one per lane, as the planner orders them."""
+        """Return the runs of a block in start order, one per lane, as the planner orders them."""
         places = order(len(groups), replicate)
         return tuple(self._spec(groups[group], replicate, position) for position, group in enumerate(places))
 
@@ -154,16 +154,16 @@ class Synthetic:
         )
 
     def events(self) -> list[AnyEvent]:
-        """The complete journal of a finished experiment."""
+        """Return the complete journal of a finished experiment."""
         plan = self.plan()
-        known = {"incarnation": 0, "uuids": ("",), "torch_version": "2.13"}
+        worker_facts = {"incarnation": 0, "uuids": ("",), "torch_version": "2.13"}
         listed: list[AnyEvent] = [started(plan)]
         for i, lane in enumerate(plan.lanes):
-            listed.append(WorkerStarted(worker=f"w{i}", device=lane.name, pid=100 + i, **known))
+            listed.append(WorkerStarted(worker=f"w{i}", device=lane.name, pid=100 + i, **worker_facts))
         for block in plan.blocks:
             listed += self._block(block)
-        if self.more:
-            extension = extend(plan, plan.design, self.replicates, self.more)
+        if self.extended_by:
+            extension = extend(plan, plan.design, self.replicates, self.extended_by)
             listed.append(PlanExtended(extension=extension))
             for block in extension.blocks:
                 listed += self._block(block)

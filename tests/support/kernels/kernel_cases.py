@@ -1,4 +1,4 @@
-"""Networks of any topology, stage and batch for the kernel and for torch, and how far apart both come out."""
+"""Random networks trained by the kernel and by torch, and how far their results differ."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ Seed = tuple[int, Stage, Algorithm, float, bool]  # blueprint or -1, stage, join
 
 
 def grown(host: HostSpec, sides: tuple[int, int], seeds: list[Seed], batch: int) -> tuple[Bank, SeedTable, Task]:
-    """Two networks with drawn parameters and momenta, the seeds dealt out to their slots."""
+    """Return two networks with random parameters and momenta, and `seeds` in their slots."""
     host = replace(host, pools=min(host.pools, host.levels))
     task = replace(DIGITS, host=host, image=(host.in_channels, *sides), slots=tuple(map(str, range(host.levels))))
     table = SeedTable.empty(2, host.levels)
@@ -106,7 +106,7 @@ def grown(host: HostSpec, sides: tuple[int, int], seeds: list[Seed], batch: int)
 
 
 def precise(bank: Bank) -> Bank:
-    """The same networks for torch in float64."""
+    """Return a copy of the networks that torch computes in float64."""
     bank = copy.deepcopy(bank)
     bank._dtype = bank._computed = torch.float64
     for stack in (bank.host, *bank._seeds.values()):
@@ -125,9 +125,9 @@ class Trained:
 
 
 def difference(mine: Trained, theirs: Trained, rows: slice = slice(None)) -> float:
-    """The largest of all parameters, momenta, moments and losses, against the largest number of its kind."""
-    numbers, right = ((*all_tensors(one.bank, rows), one.loss[rows]) for one in (mine, theirs))
-    pairs = zip(numbers, right, strict=True)
+    """Return the largest difference of any tensor, relative to the largest number of that tensor."""
+    numbers, expected = ((*all_tensors(trained.bank, rows), trained.loss[rows]) for trained in (mine, theirs))
+    pairs = zip(numbers, expected, strict=True)
     return max(float(((a.double() - b).abs().max() / (1e-3 + b.abs().max())).nan_to_num(torch.inf)) for a, b in pairs)
 
 
@@ -138,13 +138,13 @@ def all_tensors(bank: Bank, rows: slice | np.ndarray = slice(None)) -> list[torc
 
 
 def equal_to_the_bit(mine: Bank, theirs: Bank, rows: slice | np.ndarray = slice(None)) -> bool:
-    """Assert equality to the bit."""
+    """True if all tensors of both banks are bit-identical."""
     return all(torch.equal(a, b) for a, b in zip(all_tensors(mine, rows), all_tensors(theirs, rows), strict=True))
 
 
 @dataclass(frozen=True)
 class Case:
-    """Two networks and an epoch for them. Every way of training works on a copy."""
+    """Two networks and an epoch for them; each method trains a copy."""
 
     bank: Bank
     table: SeedTable
@@ -166,7 +166,10 @@ class Case:
         return self._trained(bank, self.split)
 
     def nearby(self, number: int) -> Case:
-        """The same with parameters that differ in the fifth digit: as well conditioned, with other rounding errors."""
+        """Return the case with its parameters changed in the fifth digit.
+
+        It is as well conditioned, but has other rounding errors.
+        """
         bank = copy.deepcopy(self.bank)
         draws = torch.Generator().manual_seed(number)
         for stack in (bank.host, *bank._seeds.values()):
@@ -179,7 +182,7 @@ class Case:
 
 
 def drawn(mode: str, rng_seed: int) -> Case:
-    """A case by its number: `normal` like data of a task, `scales` of any size and centre, `ragged` in odd batches."""
+    """Return the case of a number: `normal` like task data, `scales` of any size and centre, or `ragged` batches."""
     draws = np.random.default_rng([rng_seed, *mode.encode()])
     pick = lambda *choices: choices[draws.integers(len(choices))]  # noqa: E731
     ragged = mode == "ragged"
@@ -199,8 +202,8 @@ def drawn(mode: str, rng_seed: int) -> Case:
         for _ in range(2 * host.levels)
     ]
     batch = int(draws.integers(1, 12)) if ragged else int(draws.integers(2, 41))
-    last = int(draws.integers(1, batch + 1))
-    samples = batch * int(draws.integers(1, 7)) + last if ragged else int(draws.integers(2, 3 * batch))
+    last_batch = int(draws.integers(1, batch + 1))
+    samples = batch * int(draws.integers(1, 7)) + last_batch if ragged else int(draws.integers(2, 3 * batch))
     centre, spread = (10.0 ** draws.uniform(-3, 3, 2)) if scales else (3.0, 1.0)
     return case(host, sides, seeds, batch, samples, draws, centre, spread)
 
@@ -215,7 +218,7 @@ def case(
     centre: float = 3.0,
     spread: float = 1.0,
 ) -> Case:
-    """Two networks, and `samples` random images in batches of `batch`."""
+    """Return two networks, and `samples` random images in batches of `batch`."""
     bank, table, task = grown(host, sides, seeds, batch)
     x = (spread * draws.standard_normal((samples, *task.image)) + centre).astype(np.float32)
     split = DeviceSplit(torch.from_numpy(x), torch.from_numpy(draws.integers(0, host.classes, samples)))
@@ -223,15 +226,15 @@ def case(
 
 
 class Kinks(TorchFunctionMode):
-    """Notes how near every input of a ReLU is to its kink, and every winner of a pool to the next; flips one of them.
+    """Record how close each ReLU input is to 0 and each winner of a pool to the second; flip one of these decisions.
 
     Where a rounding error decides on which side an input lies, both sides are right.
     """
 
     def __init__(self, flipped: tuple[int, int] | None = None, nearest: int = 300) -> None:
-        """`flipped`: the number of a call, and the place of an input of a ReLU or of a window of a pool."""
+        """`flipped`: the number of a call, and the index of a ReLU input or of a pooling window."""
         super().__init__()
-        self.found: list[tuple[float, tuple[int, int]]] = []  # margin, in root mean squares of its channel; place
+        self.margins: list[tuple[float, tuple[int, int]]] = []  # margin, in root mean squares of its channel; place
         self._flipped = flipped
         self._nearest = nearest
         self._calls = 0
@@ -247,10 +250,10 @@ class Kinks(TorchFunctionMode):
 
     def _relu(self, call: int, x: torch.Tensor, chosen: int | None) -> torch.Tensor:
         self._note(call, x.detach().abs(), x.detach())
-        on = x.detach() > 0
+        active = x.detach() > 0
         if chosen is not None:
-            on[np.unravel_index(chosen, on.shape)] ^= True
-        return torch.where(on, x, 0.0 * x)
+            active[np.unravel_index(chosen, active.shape)] ^= True
+        return torch.where(active, x, 0.0 * x)
 
     def _pool(self, call: int, x: torch.Tensor, chosen: int | None) -> torch.Tensor:
         b, c, height, width = x.shape
@@ -261,21 +264,23 @@ class Kinks(TorchFunctionMode):
         self._note(call, values[..., 0] - values[..., 1], x.detach())
         winners = windows.detach().argmax(4)
         if chosen is not None:
-            at = np.unravel_index(chosen, winners.shape)
-            winners[at] = places[at][places[at] != winners[at]][0]
+            index = np.unravel_index(chosen, winners.shape)
+            winners[index] = places[index][places[index] != winners[index]][0]
         return windows.gather(4, winners[..., None])[..., 0]
 
     def _note(self, call: int, margins: torch.Tensor, x: torch.Tensor) -> None:
-        """Keep the smallest margins; channels are the second axis of images, the last two of a seed's features.
+        """Keep the smallest margins, except those of exactly 0: behind dead units float32 is as exact.
 
-        Not those of exactly 0, as behind what is dead: they are as exact in float32.
+        Channels are the second axis of images, and the last two axes of a seed's features.
         """
         axes = (0, 2, 3) if x.dim() == 4 else (0, 1, 2)
-        apart = (margins / (x.square().mean(axes, keepdim=True).sqrt() + 1e-30)).flatten()
-        apart = torch.where(apart > 0.0, apart, torch.inf)
-        near = apart.topk(min(self._nearest, apart.numel()), largest=False)
-        self.found += [(float(m), (call, int(i))) for m, i in zip(near.values, near.indices, strict=True)]
-        self.found = sorted(self.found)[: self._nearest]
+        distances = (margins / (x.square().mean(axes, keepdim=True).sqrt() + 1e-30)).flatten()
+        distances = torch.where(distances > 0.0, distances, torch.inf)
+        nearest_distances = distances.topk(min(self._nearest, distances.numel()), largest=False)
+        self.margins += [
+            (float(m), (call, int(i))) for m, i in zip(nearest_distances.values, nearest_distances.indices, strict=True)
+        ]
+        self.margins = sorted(self.margins)[: self._nearest]
 
 
 KINDS = ("near", "by one flip", "UNEXPLAINED")
@@ -283,12 +288,12 @@ KINDS = ("near", "by one flip", "UNEXPLAINED")
 
 @dataclass(frozen=True)
 class Compared:
-    """How one network of a case came out: errors against float64, and against it with the best flip, if one was tried.
+    """The errors of one network against float64, and against float64 with the best flip, if one was tried.
 
-    `torch`: the error of float32 torch; if the kernel's is larger than `times` this, the median of its errors on 16
-    cases nearby, if that is larger: rounding errors of one network may cancel by luck. `floor`: of the largest number
-    of its kind, what sums of some thousand float32 terms lose where their value cancels, as a kernel's gradient along
-    the kernel does in front of batch norm.
+    `torch`: the error of float32 torch. If the kernel's error exceeds `times` this, `torch` is raised to the median of
+    its errors on 16 nearby cases, because the rounding errors of one network may cancel by luck. `floor`: the relative
+    error that float32 has in a sum of some thousand terms that cancel, such as the gradient of a convolution in front
+    of batch norm.
     """
 
     network: int
@@ -314,22 +319,24 @@ class Compared:
 
 
 def compared(case: Case, kernel: HostKernel) -> Iterator[Compared]:
-    """Both networks, trained by the kernel and by torch in float32, against float64."""
+    """Yield the errors of each network, trained by the kernel and by torch in float32, against float64."""
     kinks = Kinks()
     reference = case.in_float64(kinks)
     theirs = case.by_torch()
     mine = case.by_kernel(kernel)
     for network in range(2):
         rows = slice(network, network + 1)
-        found = Compared(network, difference(mine, reference, rows), difference(theirs, reference, rows))
-        if found.kind != "near":
-            others = map(case.nearby, range(16))
-            usual = float(np.median([difference(one.by_torch(), one.in_float64(), rows) for one in others]))
-            found = replace(found, torch=max(found.torch, usual))
-        for _, place in kinks.found if found.kind != "near" else ():
+        comparison = Compared(network, difference(mine, reference, rows), difference(theirs, reference, rows))
+        if comparison.kind != "near":
+            neighbours = map(case.nearby, range(16))
+            usual = float(
+                np.median([difference(neighbour.by_torch(), neighbour.in_float64(), rows) for neighbour in neighbours])
+            )
+            comparison = replace(comparison, torch=max(comparison.torch, usual))
+        for _, place in kinks.margins if comparison.kind != "near" else ():
             flipped = difference(mine, case.in_float64(Kinks(place, 1)), rows)
-            if found.flipped is None or flipped < found.flipped:
-                found = replace(found, flipped=flipped)
-            if found.kind == "by one flip":
+            if comparison.flipped is None or flipped < comparison.flipped:
+                comparison = replace(comparison, flipped=flipped)
+            if comparison.kind == "by one flip":
                 break
-        yield found
+        yield comparison

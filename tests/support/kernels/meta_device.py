@@ -1,7 +1,6 @@
-"""torch's meta device: tensors of a device that is no CPU, with shapes and layouts and no numbers.
+"""torch's meta device: tensors that are not on a CPU and have shapes and layouts, but no values.
 
-Every operation there knows shapes, types and devices and no value: whatever asks for a value, or for a size that
-depends on one, or joins a tensor of another device, fails.
+An operation fails if it needs a value, a size that depends on one, or a tensor of another device.
 """
 
 import weakref
@@ -13,23 +12,23 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 META = torch.device("meta")
-_SHAPES = torch.library.Library("aten", "IMPL", "Meta")  # of operations that torch knows no shapes of
+_SHAPES = torch.library.Library("aten", "IMPL", "Meta")  # shape functions that torch lacks
 
 
-def _sgd(values: list[torch.Tensor], *others: list[torch.Tensor], **_rule: object) -> None:
-    """CUDA's refuses lists whose tensors do not lie alike, or not densely."""
-    for value, *beside in zip(values, *others, strict=True):
+def _sgd(values: list[torch.Tensor], *other_lists: list[torch.Tensor], **_rule: object) -> None:
+    """Check, as CUDA's kernel does, that the tensors of all lists are dense and have the same layout."""
+    for value, *companions in zip(values, *other_lists, strict=True):
         assert value.is_contiguous()
-        for one in beside:
-            assert (one.device, one.dtype) == (value.device, value.dtype)
-            assert (one.shape, one.stride()) == (value.shape, value.stride())
+        for other in companions:
+            assert (other.device, other.dtype) == (value.device, value.dtype)
+            assert (other.shape, other.stride()) == (value.shape, value.stride())
 
 
 _SHAPES.impl("_fused_sgd_", _sgd)
 
 
 class Calls(TorchDispatchMode):
-    """What is called of torch while this is entered: (name, as in "aten.add_.Tensor"; its tensors)."""
+    """Record the torch calls inside this context: (name, such as "aten.add_.Tensor"; tensors among its arguments)."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -44,7 +43,7 @@ class Calls(TorchDispatchMode):
 
 
 class LiveBytes(TorchDispatchMode):
-    """Bytes of tensors made on the meta device while this is entered: those alive now, and most at any time."""
+    """Count the bytes of tensors made on the meta device inside this context: `current`, and `peak` at any time."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -55,9 +54,9 @@ class LiveBytes(TorchDispatchMode):
         self, function: Callable[..., Any], _types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         result = function(*args, **(kwargs or {}))
-        for made in tree_leaves(result):
-            if isinstance(made, torch.Tensor) and made.device == META:
-                storage = made.untyped_storage()
+        for tensor in tree_leaves(result):
+            if isinstance(tensor, torch.Tensor) and tensor.device == META:
+                storage = tensor.untyped_storage()
                 if storage._cdata not in self._sizes:
                     self._sizes[storage._cdata] = storage.nbytes()
                     self.current += storage.nbytes()

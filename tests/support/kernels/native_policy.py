@@ -1,4 +1,4 @@
-"""Policies of the C++ library beside torch's in float64 with the same numbers, and batches for both."""
+"""Policies of the C++ library, torch policies in float64 with the same weights, and batches for both."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RULE = UpdateRule(clip=0.2, value_coef=0.5, entropy_coef=0.01, max_grad_norm=0.5
 
 
 class WidePolicy(TorchPolicy):
-    """Torch's policy with weights, and so everything else, in float64; it sees float64, too."""
+    """The torch policy with observations, weights and results in float64."""
 
     def __init__(self, shape: Shape, rng: RngPath) -> None:
         super().__init__(shape, rng)
@@ -50,7 +50,7 @@ class Case:
 
 @st.composite
 def cases(draw: st.DrawFn, least_hidden: int = 1) -> Case:
-    """Every kind of network, with any widths: below, at and beyond whole vectors."""
+    """Draw a network of any kind, with widths below, at and above a whole number of vectors."""
     heads = draw(st.lists(st.integers(1, 9), min_size=0, max_size=6).map(tuple))
     shape = Shape(
         observation_width=draw(st.integers(1, 70)),
@@ -70,10 +70,10 @@ def cases(draw: st.DrawFn, least_hidden: int = 1) -> Case:
     )
 
 
-def networks(shape: Shape, key: int, of: ctypes.CDLL | None = None) -> tuple[WidePolicy, NativePolicy]:
-    """Both with the same random weights, far from the symmetric ones that a network starts with."""
+def networks(shape: Shape, key: int, loaded_library: ctypes.CDLL | None = None) -> tuple[WidePolicy, NativePolicy]:
+    """Return both policies with the same random weights, far from the symmetric ones that a network starts with."""
     wide = WidePolicy(shape, RngPath(key))
-    policy = NativePolicy(shape, RngPath(key), of or library.load(BUILT[0]))
+    policy = NativePolicy(shape, RngPath(key), loaded_library or library.load(BUILT[0]))
     rng = np.random.default_rng(key)
     for weight in wide.weights.values():
         noise = rng.standard_normal(weight.shape) / np.sqrt(weight.shape[-1] + 10)
@@ -94,14 +94,14 @@ class Fixed:
 
 
 def write(wide: WidePolicy, policy: NativePolicy) -> None:
-    """Have the policy the weights of torch's."""
+    """Copy the weights of the torch policy into the native one."""
     for name, weight in wide.weights.items():
         policy.weights[name][...] = weight
     policy.changed()
 
 
 def batch_of(case: Case) -> Batch:
-    """Random numbers of every kind; some heads unused; what is seen after the end is zero."""
+    """Return a batch of random numbers; some heads are unused, and observations after the end are zero."""
     rng = np.random.default_rng(case.key)
     sizes = case.shape
     shape = (case.steps, case.sequences)
@@ -131,7 +131,7 @@ def batch_of(case: Case) -> Batch:
 
 
 def with_log_probs_near(batch: Batch, policy: NativePolicy, key: int) -> Batch:
-    """The batch with log-probabilities of actions as an update meets them: near those of the policy."""
+    """Return the batch with log-probabilities near those of the policy, as in an update."""
     log_probs = np.zeros(batch.valid.shape)
     log_probs[batch.valid] = policy.evaluate(batch)[0]
     return replace(batch, log_probs=log_probs + 0.2 * np.random.default_rng(key).standard_normal(log_probs.shape))

@@ -20,7 +20,10 @@ B = "simplified"
 
 
 def design(replicates: int, comparisons: int = 1, **changes: object) -> Design:
-    """One look, but 6 and 10 of 10; for more comparisons every nominal p is divided by their number."""
+    """Return a design with one look, or with looks at 6 and 10 if it has 10 replicates.
+
+    With several comparisons every nominal p is divided by their number.
+    """
     contrasts = tuple(Contrast(a=A, b=B if index == 0 else f"other{index}") for index in range(comparisons))
     boundaries = tuple(
         Boundary(open=n, alpha=0.05 / n, nominal_p=tuple(p / n for p in NOMINAL[replicates]))
@@ -46,12 +49,12 @@ def design(replicates: int, comparisons: int = 1, **changes: object) -> Design:
 
 
 def open_ended(**changes: object) -> Design:
-    """The anytime-valid t after every pair."""
+    """Return a design with an anytime-valid t-test after every pair."""
     return design(6, looks=(), boundaries=(), anytime_after=0, **changes)
 
 
 def pairs_of(a: Sequence[float], b: Sequence[float], replicates: Sequence[int] | None = None) -> tuple[Pair, ...]:
-    """Positions alternate with the replicate, as in a counterbalanced plan."""
+    """Return pairs whose positions alternate with the replicate, as in a counterbalanced plan."""
     numbers = range(len(a)) if replicates is None else replicates
     return tuple(
         Pair(replicate=r, a=float(x), b=float(y), position_a=r % 2, position_b=1 - r % 2)
@@ -62,7 +65,7 @@ def pairs_of(a: Sequence[float], b: Sequence[float], replicates: Sequence[int] |
 def compared(
     rule: Design, pairs: Sequence[Pair], *, lost: Lost | None = None, complete: int | None = None, **changes: object
 ) -> Comparison:
-    """a - b of the first comparison of `rule`. `complete`: replicates, unless told all of the pairs and the lost.
+    """Compare a - b of the first comparison of `rule`. `complete`: replicates; by default all pairs and all lost ones.
 
     `changes`: `same_records`, `findings`, and fields of Question.
     """
@@ -71,10 +74,10 @@ def compared(
         complete = len(pairs) + len(lost.replicates)
     same_records = changes.pop("same_records", False)
     findings = changes.pop("findings", ())
-    asked = Question(a=A, b=B, design=rule, planned=max(rule.looks, default=complete), scope="task t, 5 steps")
+    question = Question(a=A, b=B, design=rule, planned=max(rule.looks, default=complete), scope="task t, 5 steps")
     progress = progress_after(rule, {rule.comparisons[0]: pairs}, complete)[rule.comparisons[0]]
     return compare(
-        msgspec.structs.replace(asked, **changes),
+        msgspec.structs.replace(question, **changes),
         pairs,
         progress,
         same_records=same_records,
@@ -88,7 +91,7 @@ def exploded(*groups):
 
 
 def lost(*halves):
-    """(replicate, a, b) each."""
+    """Return lost replicates, each given as (replicate, a, b); None is a failed run."""
     return Lost(
         replicates=tuple(
             HalfPair(
@@ -105,15 +108,15 @@ SMALL = np.array([0.3, -0.2, 0.1, -0.4, 0.2, -0.1, 0.05, -0.25, 0.35, -0.15, 0.2
 
 
 def small(count=16, rule=None, **changes):
-    """Small differences of both signs."""
+    """Compare groups with small differences of both signs."""
     return compared(rule or design(count), pairs_of(70.0 + SMALL[:count], np.full(count, 70.0)), **changes)
 
 
 def pairs_with_differences(d, base=70.0):
-    """Pairs with these differences."""
+    """Return pairs with these differences."""
     return pairs_of(base + np.array(d), np.full(len(d), base))
 
 
 def one_sided(d):
-    """The first group always starts first."""
+    """Return pairs in which the first group always starts first."""
     return tuple(Pair(replicate=r, a=70.0 + x, b=70.0, position_a=0, position_b=1) for r, x in enumerate(d))

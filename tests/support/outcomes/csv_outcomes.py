@@ -12,22 +12,22 @@ from esper_ab.verdict.scale import Scale
 HEADER = ("group", "seed", "run", "outcome", "task", "cluster")
 
 
-def rows(a: Sequence[object], b: Sequence[object], *, task: str = "", first: int = 0) -> list[dict[str, object]]:
-    """A row per run of the groups new and old, seed by seed."""
+def rows(a: Sequence[object], b: Sequence[object], *, task: str = "", first_seed: int = 0) -> list[dict[str, object]]:
+    """Return a row per run of the groups new and old, seed by seed."""
     return [
-        {"group": group, "seed": first + place, "outcome": value} | ({"task": task} if task else {})
-        for place, both in enumerate(zip(a, b, strict=True))
-        for group, value in zip(("new", "old"), both, strict=True)
+        {"group": group, "seed": first_seed + place, "outcome": value} | ({"task": task} if task else {})
+        for place, values in enumerate(zip(a, b, strict=True))
+        for group, value in zip(("new", "old"), values, strict=True)
     ]
 
 
-def outcomes(found: Sequence[Mapping[str, object]]) -> Observations:
-    columns = {name: [row[name] for row in found] for name in HEADER if name in found[0]}
-    return observations_of("results.csv", columns, range(2, 2 + len(found)))
+def outcomes(table: Sequence[Mapping[str, object]]) -> Observations:
+    columns = {name: [row[name] for row in table] for name in HEADER if name in table[0]}
+    return observations_of("results.csv", columns, range(2, 2 + len(table)))
 
 
-def csv_text(found: Iterable[Mapping[str, object]], *, header: str = "group,seed,outcome") -> str:
-    lines = (",".join(str(row[name]) for name in header.split(",")) for row in found)
+def csv_text(table: Iterable[Mapping[str, object]], *, header: str = "group,seed,outcome") -> str:
+    lines = (",".join(str(row[name]) for name in header.split(",")) for row in table)
     return "\n".join((header, *lines, ""))
 
 
@@ -36,7 +36,7 @@ def scales(margin: float = 2.0, tasks: Sequence[str] = ("",), better: str = "hig
 
 
 def drawn(pairs: int, effect: float, *, sd: float = 2.0, rng_seed: int = 1) -> tuple[list[float], list[float]]:
-    """Outcomes of new and old, whose pairs correlate by about a half."""
+    """Return random outcomes of new and old, whose pairs have a correlation of about a half."""
     rng = np.random.default_rng(rng_seed)
     common = 70.0 + sd * rng.standard_normal(pairs)
     a, b = (common + sd * rng.standard_normal(pairs) for _ in range(2))

@@ -1,8 +1,8 @@
-"""Decisions read off bytes that Hypothesis draws: one draw per example is quick and still shrinks."""
+"""Decisions read from bytes that Hypothesis draws: one draw per example is fast and still shrinks."""
 
 
 class Choices:
-    """After the last byte, zeros: whoever asks should put the peaceful option first."""
+    """Choices from bytes; zeros follow the last byte, so callers put the harmless option first."""
 
     def __init__(self, data):
         self._bytes = iter(data)
@@ -14,5 +14,5 @@ class Choices:
         return options[self.number(len(options))]
 
     def order(self, options):
-        left = list(options)
-        return tuple(left.pop(self.number(len(left))) for _ in options)
+        remaining = list(options)
+        return tuple(remaining.pop(self.number(len(remaining))) for _ in options)

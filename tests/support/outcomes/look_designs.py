@@ -21,21 +21,21 @@ def design(comparisons=(AB,), **changes):
     looks = changes.pop("looks", (6, 10, 14, 20))
     nominal = {n: NOMINAL[n][-len(looks) :] if len(looks) > 1 else (0.05 / n,) for n in NOMINAL}
     boundaries = tuple(Boundary(open=n, alpha=0.05 / n, nominal_p=nominal[n]) for n in range(len(comparisons), 0, -1))
-    known = {"comparisons": tuple(comparisons), "adjusted": True, "looks": looks, "boundaries": boundaries}
-    return msgspec.structs.replace(compared_designs.design(6), **known | changes)
+    defaults = {"comparisons": tuple(comparisons), "adjusted": True, "looks": looks, "boundaries": boundaries}
+    return msgspec.structs.replace(compared_designs.design(6), **defaults | changes)
 
 
 def pairs_from(differences, b=50.0):
-    """A pair per difference, sides alternating; None: lost."""
-    kept = [r for r, d in enumerate(differences) if d is not None]
-    return list(compared_designs.pairs_of([b + differences[r] for r in kept], [b] * len(kept), kept))
+    """Return a pair per difference, with alternating positions; None is a lost pair."""
+    replicates = [r for r, d in enumerate(differences) if d is not None]
+    return list(compared_designs.pairs_of([b + differences[r] for r in replicates], [b] * len(replicates), replicates))
 
 
 DULL = [6.0, -8.0, -6.0, 8.0] * 10  # neither different nor shown to be equal
 
 
 def spread(n, mean, sd=1.0):
-    """n differences of about this mean and SD; the same for every n, so that more is a continuation."""
+    """Return the first n of a fixed series of differences with about this mean and SD."""
     return (mean + sd * np.random.default_rng(4).standard_normal(40))[:n].tolist()
 
 
@@ -45,19 +45,24 @@ def anytime(**changes):
 
 @st.composite
 def situations(draw):
-    """A design and pairs, some lost, some groups far apart."""
+    """Draw a design, the pairs of its comparisons and a number of replicates; some are lost, some groups far apart."""
     comparisons = draw(st.sampled_from([(AB,), (AB, AC), (AB, AC, BC)]))
     kind = draw(st.sampled_from(["looks", "open-ended", "extended"]))
-    known = design(comparisons, early_stop=draw(st.booleans()), adjusted=draw(st.booleans()))
+    drawn_design = design(comparisons, early_stop=draw(st.booleans()), adjusted=draw(st.booleans()))
     if kind == "open-ended":
-        known = msgspec.structs.replace(known, looks=(), boundaries=(), anytime_after=0)
+        drawn_design = msgspec.structs.replace(drawn_design, looks=(), boundaries=(), anytime_after=0)
     if kind == "extended":
-        known = extended(known, 20)
+        drawn_design = extended(drawn_design, 20)
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
     means = draw(st.lists(st.sampled_from([50.0, 50.5, 52.0, 58.0]), min_size=3, max_size=3))
     sd = draw(st.sampled_from([0.2, 1.0, 4.0]))
-    ends = {name: mean + sd * rng.standard_normal(26) for name, mean in zip("abc", means, strict=True)}
+    outcomes = {name: mean + sd * rng.standard_normal(26) for name, mean in zip("abc", means, strict=True)}
     lost = draw(st.sets(st.integers(0, 25), max_size=6))
-    kept = [r for r in range(26) if r not in lost]
-    pairs = {of: list(compared_designs.pairs_of(ends[of.a][kept], ends[of.b][kept], kept)) for of in comparisons}
-    return known, pairs, draw(st.integers(0, 26))
+    replicates = [r for r in range(26) if r not in lost]
+    pairs = {
+        contrast: list(
+            compared_designs.pairs_of(outcomes[contrast.a][replicates], outcomes[contrast.b][replicates], replicates)
+        )
+        for contrast in comparisons
+    }
+    return drawn_design, pairs, draw(st.integers(0, 26))

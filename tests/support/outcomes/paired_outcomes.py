@@ -10,7 +10,7 @@ paired = st.lists(st.tuples(accuracies, accuracies), min_size=2, max_size=12)
 
 
 def columns(rows: Iterable[tuple[float, float]]) -> tuple[list[float], list[float]]:
-    """Both groups' values of rows (a, b)."""
+    """Return the values of both groups from rows (a, b)."""
     a, b = zip(*rows, strict=True)
     return list(a), list(b)
 

@@ -1,4 +1,4 @@
-"""Plans by the real planner for a machine that is made up: as many cores as a test wants."""
+"""Plans made by the real planner for a fictitious machine with as many cores as a test wants."""
 
 from msgspec.structs import replace
 
@@ -11,7 +11,7 @@ from esper_ab.settings.experiment import Group, ResolvedExperiment
 from support.plans import requests
 from workers.kinds.growth.measures import MEASURES
 
-# Of an outcome without bounds, because fake workers plant effects of ten points by the letter of a group.
+# The outcome has no bounds, because fake workers plant effects of ten points by the letter of a group.
 OPEN = replace(MEASURES, outcome=replace(MEASURES.outcome, low=None, high=None))
 DIGITS = replace(
     requests.TASK, slots=("early",), sizes=(8, 2, 2), host_params=100, host_multiply_adds=100, measures=OPEN
@@ -19,12 +19,12 @@ DIGITS = replace(
 
 
 def machine(cores: int) -> Machine:
-    known = {"rewards": ("shaped",), "controllers": ("ppo",), "blueprints": ("norm",), "tasks": (DIGITS,)}
-    return requests.machine(cores, torch_version="none", **known)
+    facts = {"rewards": ("shaped",), "controllers": ("ppo",), "blueprints": ("norm",), "tasks": (DIGITS,)}
+    return requests.machine(cores, torch_version="none", **facts)
 
 
 def plan(cores: int = 2, groups: tuple[str, ...] = ("a", "b"), **settings) -> Plan:
-    """A plan of a small experiment; `settings` are fields of ResolvedExperiment."""
+    """Return the plan of a small experiment; `settings` are fields of ResolvedExperiment."""
     small = {"slots": ("early",), "n_envs": 1, "episodes": 2, "steps": 2, "seeds": 1, "eval_episodes": 1, "margin": 2.0}
     experiment = ResolvedExperiment(
         name="fake",
@@ -36,12 +36,12 @@ def plan(cores: int = 2, groups: tuple[str, ...] = ("a", "b"), **settings) -> Pl
 
 
 def plan_of(experiment: ResolvedExperiment) -> Plan:
-    """The plan of an experiment that has its devices."""
+    """Return the plan of an experiment that has its devices."""
     return make_plan(experiment, machine(len(experiment.devices)))[0]
 
 
 def with_trainer_runs(plan):
-    """The plan with runs of a user's own trainer."""
+    """Return the plan with its runs made by a user's own trainer."""
     order = TrainerOrder(
         reference="python train.py {seed}",
         directory="/",

@@ -36,7 +36,7 @@ def machine(cores: int = 2, gpus: int = 0, **changes: object) -> Machine:
         Device(name=f"cuda:{i}", title="H200", uuid=f"GPU-{i}", memory_bytes=1 << 37, step_s=0.01) for i in range(gpus)
     ]
     devices += [Device(name=f"cpu:{i}", title="", uuid="", memory_bytes=1 << 33) for i in range(cores)]
-    found = Machine(
+    fictitious = Machine(
         torch_version="2.13",
         cuda_build="13.0" if gpus else "",
         devices=tuple(devices),
@@ -49,7 +49,7 @@ def machine(cores: int = 2, gpus: int = 0, **changes: object) -> Machine:
         task_problem="",
         gpu_problem="",
     )
-    return msgspec.structs.replace(found, **changes)
+    return msgspec.structs.replace(fictitious, **changes)
 
 
 def group(name: str, **settings: object) -> Group:
@@ -58,8 +58,8 @@ def group(name: str, **settings: object) -> Group:
 
 def experiment(names: tuple[str, ...] = ("a", "b"), **changes: object) -> AskedExperiment:
     groups = tuple(group(name, ppo=PPOSettings(lr=0.001 * (1 + sum(name.encode()) % 7))) for name in names)
-    asked = AskedExperiment(groups=groups)
-    return msgspec.structs.replace(asked, **changes)
+    request_of_user = AskedExperiment(groups=groups)
+    return msgspec.structs.replace(request_of_user, **changes)
 
 
 FACTS = TrainerFacts(
@@ -86,8 +86,8 @@ def rehearsed(**facts: object) -> Machine:
     return machine(tasks=tuple(tasks), trainer=msgspec.structs.replace(FACTS, **facts))
 
 
-def planned(asked: AskedExperiment, there: Machine) -> Plan:
-    return make_plan(resolve(asked, there, "x", choose_eval_episodes(asked).eval_episodes), there)[0]
+def planned(asked: AskedExperiment, facts: Machine) -> Plan:
+    return make_plan(resolve(asked, facts, "x", choose_eval_episodes(asked).eval_episodes), facts)[0]
 
 
 def asked(

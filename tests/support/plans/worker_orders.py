@@ -10,16 +10,16 @@ from esper_ab.contracts.worker_order import Lane, RunSpec, WorkerOrder
 
 
 def order(device: str = "cpu:0", uuid: str = "", **change: object) -> WorkerOrder:
-    told = {"endpoint": "", "worker": "w00", "incarnation": 1, "experiment_dir": "", "log_file": ""}
+    defaults = {"endpoint": "", "worker": "w00", "incarnation": 1, "experiment_dir": "", "log_file": ""}
     lane = {"lane": Lane(name=device, devices=(device,), uuids=(uuid,)), "arithmetic": Arithmetic()}
-    return WorkerOrder(**(told | lane | change))
+    return WorkerOrder(**(defaults | lane | change))
 
 
 _TABLES = ("policy", "ppo", "growth", "reward", "gym")
 
 
 def settings_from(changes: dict[str, Any], usual: dict[str, dict[str, Any]]) -> GroupSettings:
-    """Settings of the tables `usual`, and of the controller and the tables that `changes` named: they leave it."""
+    """Return settings of the tables `usual`, changed by the tables and the controller in `changes`, which lose them."""
     tables = {name: usual.get(name, {}) | changes.pop(name, {}) for name in _TABLES}
     return msgspec.convert({"controller": {"name": changes.pop("controller", "ppo")}, **tables}, GroupSettings)
 

@@ -1,4 +1,4 @@
-"""Processes that a test or a script starts with modules of this folder."""
+"""Start Python processes that can import the modules of tests/support."""
 
 import os
 import subprocess
@@ -9,12 +9,12 @@ TESTS = Path(__file__).resolve().parents[2]
 
 
 def environment(**changes: str) -> dict[str, str]:
-    """This process's, with `changes`, in which a child finds `support` and the packages of this checkout."""
+    """Return this process's variables with `changes`; a child finds `support` and the packages of this checkout."""
     return os.environ | {"PYTHONPATH": f"{TESTS}{os.pathsep}{TESTS.parent}"} | changes
 
 
 def python(*arguments: object, folder: Path | None = None, **changes: str) -> subprocess.CompletedProcess[str]:
-    """A Python of its own with these arguments, in `folder`, to its end."""
+    """Run Python with these arguments in `folder`, in a process of its own, and wait until it ends."""
     return subprocess.run(
         [sys.executable, *map(str, arguments)],
         cwd=folder,

@@ -12,8 +12,8 @@ HIDE = 'mount -t tmpfs tmpfs "$0" && exec "$@"'  # of sh, with the folder and th
 def namespaces(folder: Path) -> str:
     """The options of unshare for a new mount namespace; skip the test where that is not permitted."""
     if shutil.which("unshare"):
-        for words in ("-m", "-Urm"):
-            command = ["unshare", words, "sh", "-c", HIDE, str(folder), "true"]
+        for option in ("-m", "-Urm"):
+            command = ["unshare", option, "sh", "-c", HIDE, str(folder), "true"]
             if subprocess.run(command, capture_output=True, check=False).returncode == 0:
-                return words
+                return option
     pytest.skip("nobody may mount a tmpfs here")

@@ -1,4 +1,4 @@
-"""Helpers that user code leaves: a process, a thread that waits for it, and a forked one with all descriptors."""
+"""Helpers that user code leaves running: a process, a thread that waits for it, and a fork with all descriptors."""
 
 import os
 import signal

@@ -10,7 +10,7 @@ from typing import Any
 from support.processes.children import environment
 
 PAGE = Path(__file__).parents[3] / "docs" / "your-trainer.md"
-# A umask, a limit and two ignored signals that are not what a new process has; variables of the user's own.
+# An unusual umask, limit and pair of ignored signals, and variables of the user's own.
 SHELL = """
 umask 027; ulimit -Sn 777; ulimit -Sc 0; trap '' HUP USR2
 unset PYTHONSAFEPATH; export OWN='two
@@ -74,17 +74,17 @@ def evaluate(run, state):
 
 
 def write(folder: Path) -> None:
-    """The program, in the file probe.py, and a module beside it."""
+    """Write the program probe.py, a module beside it, and a trainer."""
     (folder / "probe.py").write_text(PROBE)
     (folder / "beside.py").touch()
-    there = f"TOLD, HERE = {str(folder / 'launched')!r}, {str(folder)!r}\n"
-    (folder / "trainer.py").write_text(there + TRAINER)
+    constants = f"TOLD, HERE = {str(folder / 'launched')!r}, {str(folder)!r}\n"
+    (folder / "trainer.py").write_text(constants + TRAINER)
 
 
-def in_a_users_shell(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run `words` in `folder`, started from the shell, to the end; they have to succeed."""
-    done = subprocess.run(
-        ["bash", "-c", SHELL, "bash", *words],
+def in_a_users_shell(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command from the simulated shell in `folder`; it must succeed."""
+    process = subprocess.run(
+        ["bash", "-c", SHELL, "bash", *arguments],
         cwd=folder,
         env=environment(),
         capture_output=True,
@@ -93,14 +93,14 @@ def in_a_users_shell(folder: Path, *words: str) -> subprocess.CompletedProcess[s
         timeout=600,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done
+    assert process.returncode == 0, process.stdout + process.stderr
+    return process
 
 
 def inherited_facts(folder: Path, *flags: str, program: str = "") -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """What the program inherits when the user starts it, and in each rehearsal and run of a launch with `flags`.
+    """Return what the program inherits when the user starts it, and in each rehearsal and run of a launch with `flags`.
 
-    `program`: what is launched instead of the program.
+    `program` is launched in the place of the default one.
     """
     write(folder)
     in_a_users_shell(folder, sys.executable, "probe.py", "1", "1", str(folder), "alone")
@@ -125,16 +125,16 @@ def inherited_facts(folder: Path, *flags: str, program: str = "") -> tuple[dict[
         "it",
         *flags,
     )
-    (alone,) = map(json.loads, (folder / "alone").read_text().splitlines())
-    return alone, [json.loads(line) for line in (folder / "launched").read_text().splitlines()]
+    (direct,) = map(json.loads, (folder / "alone").read_text().splitlines())
+    return direct, [json.loads(line) for line in (folder / "launched").read_text().splitlines()]
 
 
 def named_on_the_page() -> set[str]:
-    """The variables that the page says a command gets."""
+    """Return the variables that the page lists for a command."""
     (section,) = re.findall(r"^### What a command sees\n(.*?)^##", PAGE.read_text(), re.DOTALL | re.MULTILINE)
     return set(re.findall(r"`([A-Z][A-Z_]+)`", section))
 
 
-def changed(alone: dict[str, str], launched: dict[str, str]) -> set[str]:
-    """The variables that differ, or that only one has."""
-    return {name for name in alone.keys() | launched.keys() if alone.get(name) != launched.get(name)}
+def changed(direct: dict[str, str], launched: dict[str, str]) -> set[str]:
+    """Return the names of the variables that differ or that only one of both has."""
+    return {name for name in direct.keys() | launched.keys() if direct.get(name) != launched.get(name)}

@@ -1,8 +1,8 @@
-"""Children that import torch, forked from a process that has done so: milliseconds in the place of two seconds.
+"""Fork children that import torch from a process that has imported it: milliseconds instead of two seconds.
 
-`python -P own_packages.py PARENT MODULE …` runs from its first line on in a process of its own, as always, with its own
-descriptors, variables and working directory. Variables that are read when Python or torch is loaded come too late, and
-its parent is a process that waits for it: tests of just that start children as ever.
+`python -P own_packages.py PARENT MODULE …` still runs in a process of its own, with its own descriptors, variables and
+working directory. Two things differ: variables that are read when Python or torch is loaded have no effect, and the
+parent is a process that waits for the child. Tests of these two start children as usual.
 """
 
 import atexit
@@ -33,9 +33,9 @@ _PROGRAM = ["-P", own_packages.__file__]
 _MOST_BYTES = 1 << 18
 _PDEATHSIG = 1
 _STARTING = threading.Lock()
-_address = ""  # of the server, also in what it forks
-# Variables that are read before anything else, as they were then: a child for which others are wanted is not forked.
-_read = {name: os.environ.get(name) for name in ("PYTHONPATH", "PYTHONHASHSEED", "LD_PRELOAD")}
+_address = ""  # of the server; its forks inherit it
+# Variables that are read at start-up, with their values then; a child that needs other values is not forked.
+_variables_at_import = {name: os.environ.get(name) for name in ("PYTHONPATH", "PYTHONHASHSEED", "LD_PRELOAD")}
 
 
 def _server() -> str:
@@ -65,21 +65,21 @@ def _server() -> str:
 
 
 class Popen(subprocess.Popen):
-    """One whose child is forked there, if it is one of those."""
+    """A Popen that forks its child from the warm process if the child runs one of _MODULES."""
 
     _ended: socket.socket | None = None
 
-    def _execute_child(self, args, executable, preexec_fn, close_fds, pass_fds, cwd, env, *how):
-        given = dict(os.environ if env is None else env)
-        ours = list(args[1:3]) == _PROGRAM and args[4] in _MODULES
-        if not ours or any(given.get(name) != value for name, value in _read.items()):
-            super()._execute_child(args, executable, preexec_fn, close_fds, pass_fds, cwd, env, *how)
+    def _execute_child(self, args, executable, preexec_fn, close_fds, pass_fds, cwd, env, *other_arguments):
+        environment = dict(os.environ if env is None else env)
+        is_ours = list(args[1:3]) == _PROGRAM and args[4] in _MODULES
+        if not is_ours or any(environment.get(name) != value for name, value in _variables_at_import.items()):
+            super()._execute_child(args, executable, preexec_fn, close_fds, pass_fds, cwd, env, *other_arguments)
             return
-        pipes = how[3:9]
-        fds = [end if end >= 0 else own for own, end in enumerate((pipes[0], pipes[3], pipes[5]))]
+        pipes = other_arguments[3:9]
+        fds = [end if end >= 0 else number for number, end in enumerate((pipes[0], pipes[3], pipes[5]))]
         self._ended = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._ended.connect(f"\0{_server()}")
-        request = json.dumps([args[2], args[4:], given, str(cwd or Path.cwd())]).encode()
+        request = json.dumps([args[2], args[4:], environment, str(cwd or Path.cwd())]).encode()
         assert len(request) < _MOST_BYTES
         socket.send_fds(self._ended, [request], fds)
         self.pid = int(self._ended.recv(64))
@@ -95,9 +95,9 @@ class Popen(subprocess.Popen):
         self._ended.close()
         return self.pid, int(status or signal.SIGKILL)
 
-    def _internal_poll(self, *args: object, **kept: object) -> int | None:
+    def _internal_poll(self, *args: object, **options: object) -> int | None:
         if self._ended is None:
-            return super()._internal_poll(*args, **kept)
+            return super()._internal_poll(*args, **options)
         if self.returncode is None and self._waitpid_lock.acquire(blocking=False):
             try:
                 pid, status = self._try_wait(os.WNOHANG)
@@ -118,16 +118,16 @@ def _fork() -> int:
     return pid
 
 
-def _be(path: str, words: list[str], env: dict[str, str], folder: str, fds: list[int]) -> int:
-    """Be the program; return its exit status."""
+def _run_program(path: str, arguments: list[str], env: dict[str, str], folder: str, fds: list[int]) -> int:
+    """Run the program in this process; return its exit status."""
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(env)
-    _read.update((name, env.get(name)) for name in _read)
-    for own, fd in enumerate(fds):
-        os.dup2(fd, own)
+    _variables_at_import.update((name, env.get(name)) for name in _variables_at_import)
+    for number, fd in enumerate(fds):
+        os.dup2(fd, number)
     os.closerange(3, max(*fds, 3) + 1)
-    sys.argv = [path, "0", *words]
+    sys.argv = [path, "0", *arguments]
     status = 0
     try:
         runpy.run_path(path, run_name="__main__")
@@ -148,21 +148,21 @@ def _serve(listening: socket.socket, theirs: socket.socket) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while theirs not in (ready := select.select([listening, theirs], [], [])[0]):
         assert ready
-        asked = listening.accept()[0]
+        connection = listening.accept()[0]
         if not _fork():
             theirs.close()
             listening.close()
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            request, fds, *_ = socket.recv_fds(asked, _MOST_BYTES, 3)
+            request, fds, *_ = socket.recv_fds(connection, _MOST_BYTES, 3)
             if not (pid := _fork()):
-                asked.close()
-                os._exit(_be(*json.loads(request), fds) & 0xFF)
+                connection.close()
+                os._exit(_run_program(*json.loads(request), fds) & 0xFF)
             for fd in fds:
                 os.close(fd)
-            asked.send(str(pid).encode())
-            asked.send(str(os.waitpid(pid, 0)[1]).encode())
+            connection.send(str(pid).encode())
+            connection.send(str(os.waitpid(pid, 0)[1]).encode())
             os._exit(0)
-        asked.close()
+        connection.close()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A reward audit made of numbers: outcomes and returns as given, everything else plausible."""
+"""Reward audits with given outcomes and returns, and plausible numbers elsewhere."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,7 +15,7 @@ from esper_ab.contracts.reward_audit import (
 )
 from esper_ab.contracts.settings import Arithmetic, GrowthSettings, RewardSettings
 
-REFERENCES = 2  # of the behaviours of `make_reward_audit`, the first ones
+REFERENCES = 2  # the first behaviours of `make_reward_audit`
 STEPS = 4
 
 
@@ -44,7 +44,7 @@ def make_scored(
     *,
     varied: Sequence[Varied] = (),
     by_step: Sequence[float] = (0, 0, 0, 1.0),
-    found: FoundBehaviour | None = None,
+    found_behaviour: FoundBehaviour | None = None,
     sha256: str = "",
     **constants: object,
 ) -> Scored:
@@ -55,7 +55,7 @@ def make_scored(
         by_step=tuple(by_step),
         largest=3.0,
         varied=tuple(varied),
-        found=found,
+        found=found_behaviour,
     )
 
 
@@ -64,13 +64,16 @@ def make_reward_audit(
     rewards: Mapping[str, Sequence[float]] | Sequence[Scored],
     slots: tuple[str, ...] = ("early", "mid", "late"),
 ) -> RewardAudit:
-    """`outcomes` of two reference behaviours, then of random schedules; `rewards`: their returns."""
+    """Return a reward audit.
+
+    `outcomes`: of two reference behaviours, then of random schedules; `rewards`: the returns of these by reward.
+    """
     scored = [make_scored(*item) for item in rewards.items()] if isinstance(rewards, Mapping) else rewards
     question = RewardAuditQuestion(
         task="synthetic",
         data_dir="",
         slots=(),
-        rewards=tuple(one.reward for one in scored),
+        rewards=tuple(scored_reward.reward for scored_reward in scored),
         steps=STEPS,
         schedules=len(outcomes) - REFERENCES,
         hosts=2,

@@ -28,7 +28,7 @@ def _folder(root: Path, name: str) -> None:
     (root / name / "x").mkdir(parents=True, exist_ok=True)
 
 
-FOUND_BY_CHECK = {  # by tidy --check: the file that it names, and what is written over
+FOUND_BY_CHECK = {  # the file that tidy --check names -> the damage
     "policies/a/0.pt": (_write, "policies/a/0.pt"),
     "checkpoints/a/0/": (_write, "checkpoints/a/0/*.pt"),
     "experiment.toml": (_write, "experiment.toml"),
@@ -42,8 +42,8 @@ GIVEN_UP = {  # replicates whose runs cannot write this file or folder
 
 
 def meddle() -> None:
-    """As the environment says; what a thread beside this one has done already is done."""
-    for how in filter(None, os.environ.get(KINDS_VARIABLE, "").split(SEPARATOR)):
+    """Do the damage that the environment names; skip what another thread has done already."""
+    for kind in filter(None, os.environ.get(KINDS_VARIABLE, "").split(SEPARATOR)):
         with suppress(FileNotFoundError, FileExistsError):
-            act, name = (FOUND_BY_CHECK | STOPS_THE_RUN | GIVEN_UP)[how]
+            act, name = (FOUND_BY_CHECK | STOPS_THE_RUN | GIVEN_UP)[kind]
             act(Path(os.environ[FOLDER_VARIABLE]), name)

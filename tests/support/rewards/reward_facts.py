@@ -60,16 +60,19 @@ def _array(default, value, shape):
 
 
 def make_facts(shape=(1, 1), step=3, steps=25, **values):
-    """Facts of `shape` [E, S]: an empty network at WAIT but for `values`, each a scalar or an array that broadcasts."""
+    """Return facts of `shape` [E, S]: an empty network at WAIT but for `values`.
+
+    Each value is a scalar or an array that broadcasts.
+    """
     unknown = values.keys() - _SEED.keys() - _STEP.keys()
     assert not unknown, unknown
     seeds = SeedFacts(**{name: _array(default, values.get(name, default), shape) for name, default in _SEED.items()})
-    own = {name: _array(default, values.get(name, default), shape[:1]) for name, default in _STEP.items()}
-    return StepFacts(seeds=seeds, step=step, steps=steps, **own)
+    step_values = {name: _array(default, values.get(name, default), shape[:1]) for name, default in _STEP.items()}
+    return StepFacts(seeds=seeds, step=step, steps=steps, **step_values)
 
 
 def random_facts(rng, shape, step=3, steps=25):
-    """Facts of `shape` [E, S] with every stage, op and missing measurement; WAIT alone has no slot."""
+    """Return facts of `shape` [E, S] with every stage, op and missing measurement; only WAIT has no slot."""
     n_envs, n_slots = shape
 
     def sometimes_nan(values, p=0.3):
@@ -107,16 +110,16 @@ def random_facts(rng, shape, step=3, steps=25):
 
 
 def take_envs(facts, index):
-    """The facts of the environments `index`, in that order."""
+    """Return the facts of the environments `index`, in that order."""
 
-    def taken(part):
+    def selected(part):
         return {name: value[index] for name, value in vars(part).items() if isinstance(value, np.ndarray)}
 
-    return replace(facts, seeds=replace(facts.seeds, **taken(facts.seeds)), **taken(facts))
+    return replace(facts, seeds=replace(facts.seeds, **selected(facts.seeds)), **selected(facts))
 
 
 def _golden_potential_before(seed, settings):
-    """Phi_prev of the golden cases: of one epoch earlier, or of the end of the previous stage."""
+    """Return Phi_prev of a golden case: one epoch earlier, or at the end of the previous stage."""
     stage = seed["stage"]
     epochs = seed["epochs_in_stage"] - 1
     if epochs < 0:
@@ -126,7 +129,10 @@ def _golden_potential_before(seed, settings):
 
 
 def golden_case(case, mode):
-    """One golden case -> facts [1, 1] and settings. None becomes NaN; WAIT has no slot; Phi_prev as rewards.md says."""
+    """Return facts [1, 1] and settings of a golden case.
+
+    None becomes NaN; WAIT has no slot; Phi_prev is as rewards.md says.
+    """
     inputs = case["inputs"]
     settings = RewardSettings(mode=mode, **inputs["config"])
 

@@ -1,4 +1,4 @@
-"""`esper-ab track` with the real libraries, and what they hold: W&B's offline files, TensorBoard's by its reader."""
+"""Run `esper-ab track` with the real libraries, and read W&B's offline files and TensorBoard's event files."""
 
 import json
 import struct
@@ -20,51 +20,53 @@ _LAST = 4
 def track(experiment_dir, *flags):
     """Run `esper-ab track`, by default with all trackers, and return its JSON."""
     flags = flags or ("--wandb", "--tensorboard")
-    done = python("-m", "esper_ab.commands.cli", "track", experiment_dir, "--json", *flags)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return json.loads(done.stdout)
+    process = python("-m", "esper_ab.commands.cli", "track", experiment_dir, "--json", *flags)
+    assert process.returncode == 0, process.stdout + process.stderr
+    return json.loads(process.stdout)
 
 
 def wandb_records(path):
-    """The records of one .wandb file: a header, then chunks as in LevelDB's log, 32 KiB a block."""
+    """Yield the records of a .wandb file: a header, then chunks in blocks of 32 KiB, as in LevelDB's log."""
     from wandb.proto.wandb_internal_pb2 import Record
 
     data = path.read_bytes()
-    at = _HEADER_BYTES
-    whole = b""
+    offset = _HEADER_BYTES
+    content = b""
     assert data[:4] == b":W&B"
-    while at + _HEADER_BYTES <= len(data):
-        left = _BLOCK_BYTES - at % _BLOCK_BYTES
-        if left < _HEADER_BYTES:
-            at += left
+    while offset + _HEADER_BYTES <= len(data):
+        bytes_left = _BLOCK_BYTES - offset % _BLOCK_BYTES
+        if bytes_left < _HEADER_BYTES:
+            offset += bytes_left
             continue
-        _, length, kind = struct.unpack("<IHB", data[at : at + _HEADER_BYTES])
+        _, length, kind = struct.unpack("<IHB", data[offset : offset + _HEADER_BYTES])
         if kind == 0:
             break
-        at += _HEADER_BYTES
-        whole = data[at : at + length] if kind in (_FULL, _FIRST) else whole + data[at : at + length]
-        at += length
+        offset += _HEADER_BYTES
+        content = (
+            data[offset : offset + length] if kind in (_FULL, _FIRST) else content + data[offset : offset + length]
+        )
+        offset += length
         if kind in (_FULL, _LAST):
             record = Record()
-            record.ParseFromString(whole)
+            record.ParseFromString(content)
             yield record
 
 
 def _items(items):
-    """Key and value of history, summary or config entries; a nested key is dotted."""
+    """Return history, summary or config entries by key; a nested key is dotted."""
     return {item.key or ".".join(item.nested_key): json.loads(item.value_json) for item in items}
 
 
 def wandb_runs(experiment_dir):
-    """Run -> what its offline file says: project, group, tags, config, history by step, summary, exit code."""
-    found = {}
+    """Return the contents of each run's offline file: project, group, tags, config, history, summary, exit code."""
+    runs = {}
     for path in sorted((experiment_dir / "wandb").glob("offline-run-*/*.wandb")):
-        said = {"history": {}, "summary": {}}
+        run_facts = {"history": {}, "summary": {}}
         for record in wandb_records(path):
             kind = record.WhichOneof("record_type")
-            if kind == "run" and "id" not in said:
+            if kind == "run" and "id" not in run_facts:
                 run = record.run
-                said |= {
+                run_facts |= {
                     "id": run.run_id,
                     "project": run.project,
                     "group": run.run_group,
@@ -74,42 +76,42 @@ def wandb_runs(experiment_dir):
                 }
             elif kind == "history":
                 step = record.history.step.num
-                assert step not in said["history"]
-                said["history"][step] = _without_own(_items(record.history.item))
+                assert step not in run_facts["history"]
+                run_facts["history"][step] = _without_own(_items(record.history.item))
             elif kind == "summary":
-                said["summary"] |= _without_own(_items(record.summary.update))
+                run_facts["summary"] |= _without_own(_items(record.summary.update))
             elif kind == "exit":
-                said["exit"] = record.exit.exit_code
-        assert said["name"] not in found
-        found[said["name"]] = said
-    return found
+                run_facts["exit"] = record.exit.exit_code
+        assert run_facts["name"] not in runs
+        runs[run_facts["name"]] = run_facts
+    return runs
 
 
 def _without_own(items):
-    """W&B adds runtime and step."""
+    """Remove W&B's own entries, such as runtime and step."""
     return {name: value for name, value in items.items() if not name.startswith("_")}
 
 
 def tensorboard_runs(experiment_dir):
-    """Run -> (scalars: name -> {step: value}, texts: name -> text, hyperparameters)."""
+    """Return (scalars: name -> {step: value}, texts: name -> text, hyperparameters) by run."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # TensorBoard's, about its own dependencies
         from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
         from tensorboard.plugins.hparams import plugin_data_pb2
 
-    found = {}
+    runs = {}
     root = experiment_dir / "tensorboard"
     for path in sorted(root.rglob("events.out.tfevents.*")):
         events = EventAccumulator(str(path.parent), size_guidance={"scalars": 0, "tensors": 0}).Reload()
-        scalars = {tag: {one.step: one.value for one in events.Scalars(tag)} for tag in events.Tags()["scalars"]}
+        scalars = {tag: {event.step: event.value for event in events.Scalars(tag)} for tag in events.Tags()["scalars"]}
         tensors = {tag: events.Tensors(tag)[0].tensor_proto for tag in events.Tags()["tensors"]}
         texts = {tag: proto.string_val[0].decode() for tag, proto in tensors.items() if proto.string_val}
         content = events.SummaryMetadata("_hparams_/session_start_info").plugin_data.content
         settings = plugin_data_pb2.HParamsPluginData.FromString(content).session_start_info.hparams
         name = path.parent.relative_to(root).as_posix()
-        assert name not in found
-        found[name] = scalars, texts, {key: _value(value) for key, value in settings.items()}
-    return found
+        assert name not in runs
+        runs[name] = scalars, texts, {key: _value(value) for key, value in settings.items()}
+    return runs
 
 
 def _value(value):
@@ -121,5 +123,5 @@ def files_below(folder: Path) -> dict[str, bytes]:
 
 
 def tracker_contents(experiment_dir):
-    """All that the trackers hold."""
+    """Return the contents of both trackers."""
     return wandb_runs(experiment_dir), files_below(experiment_dir / "tensorboard")

@@ -3,10 +3,10 @@
 Accuracy is 50 + 10·(position of the first letter of the group's name in the alphabet) + noise of the replicate's rng
 path: shared by all groups, so that the paired difference is planted exactly, or each group's own when unpaired.
 
-It writes real checkpoints and takes runs up from them, by the code of the real worker, with a state of a few bytes.
+It writes checkpoints and resumes from them by the code of the real worker, with a state of a few bytes.
 
-FAKE_FAULT="kind:run:milestone[:times][,…]" plants a fault when `run` comes to `milestone`, and not where it is only
-taken up again; with `times`, only in workers started that often at most: "die:a/0:2:1" strikes once if w00 did a/0 from
+FAKE_FAULT="kind:run:milestone[:times][,…]" plants a fault when `run` reaches `milestone`, but not when it only resumes
+there; with `times`, only in a worker's first `times` incarnations: "die:a/0:2:1" strikes once if w00 did a/0 from
 its first start, without `times` at every attempt. The kinds are the functions of `_FAULTS`, and "protocol", which
 concerns a worker whose name is given as `run`.
 """
@@ -131,8 +131,8 @@ def _run(link, order: WorkerOrder, assign: Assign) -> bool:
             report = Ready(run=spec.ref, warm_up_s=0.0, milestone=start, damaged=damaged)
         else:
             report = report_of(spec, milestone, save(link, order, spec, milestone))
-        for kind, run, at in sorted(_planted(order)):
-            if (run, at) == (spec.ref.name, milestone) and (milestone > start or start == 0):
+        for kind, run, fault_milestone in sorted(_planted(order)):
+            if (run, fault_milestone) == (spec.ref.name, milestone) and (milestone > start or start == 0):
                 report = _FAULTS[kind](link, report)
         link.send(report)
         answer = _answer(link, spec, milestone)
@@ -271,14 +271,14 @@ def _hang(link, report):
     threading.Event().wait()
 
 
-def _noise(count, link, report):
-    """One bad message, as a single flipped bit would make, is tolerated."""
+def _send_noise(count, link, report):
+    """Send bad messages; one, as a flipped bit would make it, is tolerated."""
     for _ in range(count):
         link._socket.send(b"\xc1 no message")
     return report
 
 
-def _twice(link, report):
+def _send_twice(link, report):
     link.send(report)
     return report
 
@@ -291,7 +291,7 @@ def _scribble(link, report):
 
 
 def _move(link, report):
-    """Moves the experiment's directory, and puts another with a file of the same name in its place."""
+    """Move the experiment's directory, and put another with a file of the same name in its place."""
     folder = Path(os.environ[SCRIBBLE_VARIABLE]).parent
     folder.rename(folder.with_name("moved"))
     folder.mkdir()
@@ -300,23 +300,23 @@ def _move(link, report):
 
 
 def _remove(link, report):
-    """Removes the experiment's directory."""
+    """Remove the experiment's directory."""
     shutil.rmtree(Path(os.environ[SCRIBBLE_VARIABLE]).parent)
     return report
 
 
-def _other(link, report):
-    """Another result than the planted one."""
+def _change_digest(link, report):
+    """Report another result than the planted one."""
     return msgspec.structs.replace(report, record=msgspec.structs.replace(report.record, digest="e" * 64))
 
 
-def _nan(link, report):
+def _make_nan(link, report):
     broken = msgspec.structs.replace(report.record.envs[0], outcome=math.nan)
     return msgspec.structs.replace(report, record=msgspec.structs.replace(report.record, envs=(broken,)))
 
 
-def _large(link, report):
-    """Above the size of a chunk: has to travel in pieces."""
+def _make_large(link, report):
+    """Make the report larger than a chunk, so that it is sent in pieces."""
     event = SeedEvent(
         env=0,
         step=1,
@@ -336,8 +336,8 @@ def _large(link, report):
 _CROWD: list[socket.socket] = []  # stay open as long as the process
 
 
-def _crowd(link, report):
-    """Connections to the coordinator over tcp that never say anything, as many as this process may have."""
+def _open_connections(link, report):
+    """Open as many silent TCP connections to the coordinator as this process may have."""
     endpoint = link._socket.get_string(zmq.LAST_ENDPOINT).rstrip("\0")
     host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
     with suppress(OSError):
@@ -350,17 +350,17 @@ def _crowd(link, report):
 
 
 _FAULTS = {
-    "crowd": _crowd,
+    "crowd": _open_connections,
     "die": _die,
     "leave": _leave,
     "raise": _raise,
     "hang": _hang,
-    "garbage": partial(_noise, 10),
-    "slip": partial(_noise, 1),
-    "twice": _twice,
-    "other": _other,
-    "nan": _nan,
-    "large": _large,
+    "garbage": partial(_send_noise, 10),
+    "slip": partial(_send_noise, 1),
+    "twice": _send_twice,
+    "other": _change_digest,
+    "nan": _make_nan,
+    "large": _make_large,
     "scribble": _scribble,
     "move": _move,
     "remove": _remove,

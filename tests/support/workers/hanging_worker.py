@@ -1,4 +1,4 @@
-"""A worker that has come as far as its entry point and no further: it names itself in RUN_DIR/pid, and hangs."""
+"""A worker that writes its pid to RUN_DIR/pid at its entry point, and hangs."""
 
 import os
 import time
@@ -8,6 +8,6 @@ from esper_ab.contracts.worker_order import WorkerOrder
 
 
 def main(order: WorkerOrder) -> None:
-    with (Path(order.experiment_dir) / "pid").open("w") as told:
-        told.write(f"{os.getpid()}\n")
+    with (Path(order.experiment_dir) / "pid").open("w") as file:
+        file.write(f"{os.getpid()}\n")
     time.sleep(1e6)

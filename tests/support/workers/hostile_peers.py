@@ -1,6 +1,6 @@
-"""Peers that mean harm: frames that are nearly messages, a worker that sends them, and strangers at a TCP port.
+"""Hostile peers: frames that are almost messages, a worker that sends them, and strangers at a TCP port.
 
-All messages are about a run of no experiment, so that one which survives its mutation can be refused, too.
+All messages name a run of no experiment, so that a message that survives its mutation is refused, too.
 """
 
 import os
@@ -62,26 +62,29 @@ def frames(rng, count):
 def _mutated(rng):
     data = bytearray(rng.choice(MESSAGES))
     for _ in range(rng.randrange(1, 4)):
-        at = rng.randrange(len(data))
+        index = rng.randrange(len(data))
         match rng.randrange(5):
             case 0:
-                data[at] = rng.randrange(256)
+                data[index] = rng.randrange(256)
             case 1:
-                del data[at:]
+                del data[index:]
             case 2:
-                data[at:at] = rng.randbytes(rng.randrange(1, 9))
+                data[index:index] = rng.randbytes(rng.randrange(1, 9))
             case 3:
-                del data[at : at + rng.randrange(1, 9)]
+                del data[index : index + rng.randrange(1, 9)]
             case _:
-                other = rng.choice(MESSAGES)
-                data[at:] = other[rng.randrange(len(other)) :]
+                donor = rng.choice(MESSAGES)
+                data[index:] = donor[rng.randrange(len(donor)) :]
         if not data:
             break
     return bytes(data)
 
 
 class HostileFirst(InlineLauncher):
-    """Threads; with the first incarnation of w00 begins `attack(order)`, in its place when that returns a worker."""
+    """A launcher of threads that calls `attack(order)` for the first incarnation of w00.
+
+    If that returns a worker, it takes the place of the real one.
+    """
 
     def __init__(self, attack, transport="ipc"):
         super().__init__("support.workers.fake_worker:main_in_thread", transport)
@@ -94,29 +97,29 @@ class HostileFirst(InlineLauncher):
         return attacks or super().start(order)
 
 
-def rubbish_first(found, transport):
-    """Threads; the first incarnation of w00 sends `found` and ends, all others are workers."""
-    rubbish.found = found
+def rubbish_first(payloads, transport):
+    """Return a launcher whose first incarnation of w00 sends `payloads` and ends; all others are real workers."""
+    rubbish.payloads = payloads
     return HostileFirst(InlineLauncher("support.workers.hostile_peers:rubbish").start, transport)
 
 
 def rubbish(order):
-    send_all(order.endpoint, order.identity.encode(), rubbish.found, link_keys.take(order.identity))
+    send_all(order.endpoint, order.identity.encode(), rubbish.payloads, link_keys.take(order.identity))
 
 
 def confess(order):
-    """Entry of a worker that writes its secret into the folder $CONFESS_TO, and whether it is where others may look."""
+    """Entry of a worker that writes into $CONFESS_TO its secret, and whether others could read that."""
     keys = link_keys.take(order.identity)
     link_keys._OWN[order.identity] = keys
-    looked = [Path(f"/proc/self/{name}").read_bytes() for name in ("cmdline", "environ")]
-    looked += [msgspec.json.encode(order), repr(keys).encode()]
-    shown = any(keys.secret.encode() in text for text in looked)
-    (Path(os.environ["CONFESS_TO"]) / order.worker).write_text(f"{keys.secret} {shown}")
+    public_texts = [Path(f"/proc/self/{name}").read_bytes() for name in ("cmdline", "environ")]
+    public_texts += [msgspec.json.encode(order), repr(keys).encode()]
+    is_exposed = any(keys.secret.encode() in text for text in public_texts)
+    (Path(os.environ["CONFESS_TO"]) / order.worker).write_text(f"{keys.secret} {is_exposed}")
     fake_worker.main(order)
 
 
 def admitted(hub, identity):
-    """Keys with which the worker `identity` gets in."""
+    """Return keys with which the hub admits the worker `identity`."""
     keys = link_keys.make(identity, hub.admit(identity))
     hub.register(identity, keys.public)
     return link_keys.take(identity)
@@ -139,38 +142,38 @@ def curve(peer, server, pair):
     peer.setsockopt(zmq.CURVE_SECRETKEY, pair[1])
 
 
-def send_all(endpoint, identity, found, keys=None):
-    """Send `found` and close; returns when all of it has been handed over."""
+def send_all(endpoint, identity, payloads, keys=None):
+    """Send `payloads` and close; return when all of them have been handed over."""
     with zmq.Context() as context, dealer(context, endpoint, identity, keys) as peer:
-        for frame in found:
+        for frame in payloads:
             peer.send(frame)
 
 
-# --- strangers at a TCP port: each returns what it got ---
+# --- strangers at a TCP port: each returns what it received ---
 
 
 def raw(endpoint, data):
     """Write `data` and read until the other end is silent or hangs up."""
-    got = b""
+    received = b""
     (host, _, port) = endpoint.removeprefix("tcp://").rpartition(":")
     with socket.create_connection((host, int(port)), timeout=5) as plain:
         plain.settimeout(0.3)
         try:
             plain.sendall(data)
             while piece := plain.recv(4096):
-                got += piece
+                received += piece
         except OSError:
             pass
-    return got
+    return received
 
 
 def zmtp1(identity, message):
-    """What a ZMTP 1.0 peer writes: its name and a message, without any handshake."""
+    """Return what a ZMTP 1.0 peer sends: its name and a message, without any handshake."""
     return b"".join(struct.pack("BB", len(part) + 1, 0) + part for part in (identity, message))
 
 
 def stranger(endpoint, setup):
-    """A DEALER that calls itself a worker and says Hello; True when anything came back."""
+    """Connect a DEALER that calls itself a worker, and send Hello; True if anything comes back."""
     with zmq.Context() as context, context.socket(zmq.DEALER) as peer:
         peer.setsockopt(zmq.LINGER, 0)
         peer.setsockopt(zmq.IDENTITY, b"w00/1")

@@ -55,7 +55,7 @@ def main(order: WorkerOrder) -> None:
 
 
 def leads_to(descriptor: str) -> str:
-    """What a descriptor above those of the standard streams leads to; "" for one that is closed again."""
+    """Return the target of a descriptor above the standard streams; "" if it is closed."""
     try:
         return os.readlink(f"/proc/self/fd/{descriptor}").partition(":")[0] if int(descriptor) > 2 else ""  # noqa: PTH115
     except OSError:

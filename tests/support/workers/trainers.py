@@ -64,19 +64,19 @@ def command(folder: Path) -> str:
 
 
 def shell_command(folder: Path) -> str:
-    """A command whose script writes what it finds in its environment."""
+    """Return a command whose script writes its environment to a file."""
     (folder / "train.py").write_text(SHELL)
     return "sh train.py {seed} {out}"
 
 
 def variables(folder: Path) -> dict[str, str]:
-    """What the script of `shell_command` found."""
+    """Return the variables that the script of `shell_command` had."""
     pairs = (line.split("=", 1) for line in (folder / "variables").read_text().splitlines())
     return {name: value for name, value in pairs if name not in ("_", "PWD", "OLDPWD", "SHLVL")}
 
 
 def question(reference: str, folder: Path, **changes: Any) -> TrainerQuestion:
-    asked: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "reference": reference,
         "directory": str(folder),
         "groups": {"a": {"lr": "1"}, "b": {"lr": "2"}},
@@ -90,11 +90,14 @@ def question(reference: str, folder: Path, **changes: Any) -> TrainerQuestion:
         "deterministic": True,
         "gpu": "",
     }
-    return TrainerQuestion(**asked | changes)
+    return TrainerQuestion(**fields | changes)
 
 
 def spec(reference: str, experiment_dir: Path, settings: dict[str, Any], **changes: Any) -> RunSpec:
-    """Orders of a run, with the copy of a Python trainer that a plan would have made in `experiment_dir`."""
+    """Return the orders of a run.
+
+    A Python trainer is copied into `experiment_dir`, as planning does.
+    """
     path = Path(reference)
     single = is_command(reference)
     files = ("train.py",) if single else (path.name,)
@@ -114,7 +117,7 @@ def spec(reference: str, experiment_dir: Path, settings: dict[str, Any], **chang
         out="runs/a-0/out",
         resumes=changes.pop("resumes", not single),
     )
-    given: dict[str, Any] = {"episodes": 1 if single else 3, "eval_episodes": 1 if single else 3, "rng_seed": 0}
+    defaults: dict[str, Any] = {"episodes": 1 if single else 3, "eval_episodes": 1 if single else 3, "rng_seed": 0}
     return run_order(
         GroupSettings(trainer=settings),
         mode="",
@@ -125,5 +128,5 @@ def spec(reference: str, experiment_dir: Path, settings: dict[str, Any], **chang
         steps=1,
         telemetry=False,
         trainer=order,
-        **given | changes,
+        **defaults | changes,
     )

@@ -1,7 +1,7 @@
-"""Worlds of faults: an experiment in processes of its own, with deaths planted by an rng seed, lived to its end.
+"""Worlds of faults: an experiment in processes of its own, run to its end with deaths planted by an rng seed.
 
-A world has several lives of the coordinator: as one dies, the next takes the experiment up. Workers die, too:
-inside their own calls (planted_death), or by a signal from outside once the journal has grown to some size.
+When a coordinator dies, the next one resumes the experiment. Workers die, too: inside their own calls (planted_death),
+or by a signal from outside once the journal has reached some size.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ PLAN = fake_plans.plan(seeds=2, episodes=4)
 LIVES = 3  # of the coordinator, at most: the last is left in peace
 _MOMENTS = ("before", "middle", "after")
 _SIGNALS = ("SIGKILL", "SIGKILL", "SIGKILL", "SIGSEGV", "SIGABRT")
-# On a machine that is not crowded, and as many times longer else:
+# On an idle machine; a crowded one gets as many times longer.
 _PATIENCE_S = 240.0  # for a life of a coordinator
-_GONE_S = 5.0  # a second is promised for a worker at work; one that is just being started has to get to it first
+_GONE_S = 5.0  # a worker at work ends within a second; one that is just being started needs longer
 _POLL_S = 0.005
-_FORBIDDEN = ("dropped_pair", "inexact_resume")  # by faults that leave a replicate two lives at every milestone
+_FORBIDDEN = ("dropped_pair", "inexact_resume")  # these faults leave a replicate two attempts at every milestone
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,7 @@ class Blow:
 
 @dataclass(frozen=True, kw_only=True)
 class World:
-    """What will go wrong."""
+    """The faults of one experiment."""
 
     rng_seed: int
     deaths: dict[str, Death]
@@ -76,10 +76,10 @@ class World:
 
 @dataclass(kw_only=True)
 class Outcome:
-    """What went wrong, and what came out: `problem` is empty when everything was as it must be."""
+    """The faults that happened, and the result; `problem` is empty if every invariant holds."""
 
     world: World
-    planted: list[tuple[str, Death]] = field(default_factory=list)  # those that came to pass
+    planted: list[tuple[str, Death]] = field(default_factory=list)  # those that happened
     blows: list[Blow] = field(default_factory=list)  # likewise
     lives: int = 0
     problem: str = ""
@@ -90,9 +90,9 @@ class Outcome:
 
 
 def make_world(rng_seed: int) -> World:
-    """Faults by rng seed alone: never three deaths of a worker without a recorded milestone between them.
+    """Draw faults from an rng seed: never three deaths of a worker without a recorded milestone between them.
 
-    Where workers are stopped the coordinator lives: a stopped process cannot notice that it is gone.
+    If workers are stopped by SIGSTOP, the coordinator lives, because a stopped process cannot notice its death.
     """
     rng = random.Random(rng_seed)
     stops = rng.random() < 0.1
@@ -137,14 +137,14 @@ def live(world: World, experiment_dir: Path, expected_hash: str) -> Outcome:
     outcome = Outcome(world=world)
     log = experiment_dir.parent / f"{experiment_dir.name}.deaths"
     with tempfile.TemporaryDirectory(prefix="f-", dir="/tmp") as tmp:  # short, because a socket's path has to be
-        around = planted(world.deaths, log) | {"TMPDIR": tmp, "OMP_NUM_THREADS": "1"}
+        variables = planted(world.deaths, log) | {"TMPDIR": tmp, "OMP_NUM_THREADS": "1"}
         if world.large:
-            around["FAKE_FAULT"] = "large:a/0:2,large:b/1:3"
+            variables["FAKE_FAULT"] = "large:a/0:2,large:b/1:3"
         blows = list(world.blows)
         try:
             for life in range(1, 2 + sum(name.startswith("coordinator") for name in world.deaths) + len(blows)):
                 outcome.lives = life
-                if _one_life(experiment_dir, around, (blows, outcome)) in (0, UsageError.exit_code):
+                if _one_life(experiment_dir, variables, (blows, outcome)) in (0, UsageError.exit_code):
                     break  # refused: the life before was killed after its last record
             check(experiment_dir, expected_hash)
         except (AssertionError, subprocess.TimeoutExpired) as error:
@@ -153,9 +153,9 @@ def live(world: World, experiment_dir: Path, expected_hash: str) -> Outcome:
     return outcome
 
 
-def _one_life(experiment_dir: Path, around: dict[str, str], now: tuple[list[Blow], Outcome]) -> int | None:
-    """Exit status of one coordinator; no process of its session may be left soon after."""
-    blows, outcome = now
+def _one_life(experiment_dir: Path, variables: dict[str, str], progress: tuple[list[Blow], Outcome]) -> int | None:
+    """Run one coordinator and return its exit status; no process of its session may be left soon after."""
+    blows, outcome = progress
     _begin(experiment_dir)
     life = outcome.lives
     command = [
@@ -167,7 +167,9 @@ def _one_life(experiment_dir: Path, around: dict[str, str], now: tuple[list[Blow
         str(outcome.world.floor_s),
     ]
     with (experiment_dir.parent / f"{experiment_dir.name}.stderr").open("ab") as errors:
-        process = subprocess.Popen(command, env=children.environment(**around), stderr=errors, start_new_session=True)
+        process = subprocess.Popen(
+            command, env=children.environment(**variables), stderr=errors, start_new_session=True
+        )
     try:
         begun = time.monotonic()
         patience_s = _PATIENCE_S
@@ -178,9 +180,9 @@ def _one_life(experiment_dir: Path, around: dict[str, str], now: tuple[list[Blow
                 outcome.blows += [blow for blow in [blows.pop(0)] if _strike(blow, process.pid, experiment_dir)]
             time.sleep(_POLL_S)
         ended = time.monotonic()
-        while (left := alive_in_session(process.pid)) and time.monotonic() < ended + _GONE_S * crowding():
+        while (survivors := alive_in_session(process.pid)) and time.monotonic() < ended + _GONE_S * crowding():
             time.sleep(_POLL_S)
-        assert not left, f"life {life} left {left}"
+        assert not survivors, f"life {life} left {survivors}"
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -207,20 +209,20 @@ def _strike(blow: Blow, coordinator: int, experiment_dir: Path) -> bool:
     """Kill the victim of a blow; return False if it is not alive."""
     started = [event for event in read(experiment_dir / JOURNAL_NAME) if isinstance(event, WorkerStarted)]
     pids = {"coordinator": coordinator} | {event.worker: event.pid for event in started}
-    if str(pids.get(blow.victim)) not in {left.partition(":")[0] for left in alive_in_session(coordinator)}:
+    if str(pids.get(blow.victim)) not in {survivor.partition(":")[0] for survivor in alive_in_session(coordinator)}:
         return False
     os.kill(pids[blow.victim], signal.SIGKILL)
     return True
 
 
 def alive_in_session(session: int) -> list[str]:
-    """Living processes of a session: pid and command line."""
-    found = []
+    """Return the living processes of a session: pid and command line."""
+    processes = []
     for process in psutil.process_iter(["status", "cmdline"]):
         with suppress(ProcessLookupError):
             if os.getsid(process.pid) == session and process.info["status"] != psutil.STATUS_ZOMBIE:
-                found.append(f"{process.pid}: {process.info['cmdline']}")
-    return found
+                processes.append(f"{process.pid}: {process.info['cmdline']}")
+    return processes
 
 
 def peaceful(floor_s: float = 60.0) -> World:
@@ -230,7 +232,9 @@ def peaceful(floor_s: float = 60.0) -> World:
 
 def description(outcome: Outcome) -> str:
     """Describe the outcome for an assertion message."""
-    deaths = ", ".join(f"{who} {death.cause} {death.moment} {death.place} {death.n}" for who, death in outcome.planted)
+    deaths = ", ".join(
+        f"{victim} {death.cause} {death.moment} {death.place} {death.n}" for victim, death in outcome.planted
+    )
     blows = ", ".join(f"{blow.victim} at {blow.at_bytes} bytes" for blow in outcome.blows)
     return f"world {outcome.world.rng_seed}: {deaths}; {blows}; {outcome.problem or 'as it must be'}"
 
@@ -251,7 +255,7 @@ def check(experiment_dir: Path, expected_hash: str) -> list[AnyEvent]:
 
 
 def check_records(events: Sequence[AnyEvent]) -> None:
-    """Every planned milestone of every run is recorded once, in order, before it is released; for finished journals."""
+    """Check that every planned milestone of every run is recorded once, in order, before it is released."""
     assert isinstance(events[0], ExperimentStarted)
     recorded: dict[str, int] = {}
     count = Counter[tuple[str, int]]()
@@ -262,10 +266,10 @@ def check_records(events: Sequence[AnyEvent]) -> None:
                 assert event.milestone <= max(0, recorded.setdefault(event.run.name, 0))
             case EpisodeRecorded() | RunEvaluated():
                 name = event.record.run.name
-                at = event.record.episode + 1 if isinstance(event, EpisodeRecorded) else specs[name].episodes + 1
-                count[name, at] += 1
-                assert recorded[name] == at - 1, f"milestone {at} of {name} after milestone {recorded[name]}"
-                recorded[name] = at
+                reached = event.record.episode + 1 if isinstance(event, EpisodeRecorded) else specs[name].episodes + 1
+                count[name, reached] += 1
+                assert recorded[name] == reached - 1, f"milestone {reached} of {name} after milestone {recorded[name]}"
+                recorded[name] = reached
             case MilestoneReleased():
                 for name in event.runs:
                     assert recorded[name] >= event.milestone, (
@@ -277,7 +281,7 @@ def check_records(events: Sequence[AnyEvent]) -> None:
 
 
 def check_files(experiment_dir: Path, events: Sequence[AnyEvent]) -> None:
-    """Every run's last checkpoint matches its record, and there is no half-written file."""
+    """Check that every run's last checkpoint matches its record, and that there is no half-written file."""
     for run in fold(events).runs.values():
         for checkpoint in run.checkpoints[-1:]:
             data = (experiment_dir / checkpoint.file).read_bytes()

@@ -1,4 +1,4 @@
-"""A network without tensors that is sufficient for whole episodes."""
+"""A stand-in for the network without tensors, which is sufficient for whole episodes."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ def make_lifecycle(n_envs: int = 1, steps: int = 25, gates: str = "permissive", 
 
 
 def measure(lifecycle: Lifecycle, rng: np.random.Generator) -> Measurement:
-    """A host that learns slowly, and seeds whose contributions are anything from harmful to helpful."""
+    """Return the measurement of a host that learns slowly, and of seeds with contributions from harmful to helpful."""
     shape = lifecycle.table.alpha.shape
-    before = np.nan_to_num(lifecycle.val_acc, nan=20.0)
-    val_acc = np.clip(before + rng.normal(0.1, 0.6, shape[0]), 0.0, 100.0)
+    previous = np.nan_to_num(lifecycle.val_acc, nan=20.0)
+    val_acc = np.clip(previous + rng.normal(0.1, 0.6, shape[0]), 0.0, 100.0)
     contribution = np.where(lifecycle.table.alpha > 0.0, rng.normal(1.0, 3.0, shape), np.nan)
     loss = 2.3 - val_acc / 50.0
     return Measurement(
@@ -92,7 +92,7 @@ class Episode:
         self.signals = Signals.unknown(len(self.lifecycle.alive))
 
     def view(self, step: int, measurement: Measurement | None = None) -> DecisionView:
-        """Measure, record, and show what a controller would see."""
+        """Measure, record, and return what a controller would see."""
         measurement = measurement or measure(self.lifecycle, self.rng)
         self.measurement = measurement
         self.lifecycle.record(measurement)
@@ -111,8 +111,8 @@ class Episode:
 
     def act(self, decisions: np.ndarray, step: int) -> list[SeedEvent]:
         """Execute, end the step, and check that table and network agree on which modules exist."""
-        new = self.lifecycle.execute(decisions, step, self.graft) + self.lifecycle.end_step(step, self.graft)
-        self.changes += new
+        events = self.lifecycle.execute(decisions, step, self.graft) + self.lifecycle.end_step(step, self.graft)
+        self.changes += events
         table = self.lifecycle.table
         assert set(self.graft.modules) == {(e, s) for e, s in np.argwhere(table.present).tolist()}
         for (env, slot), (blueprint, algorithm) in self.graft.modules.items():
@@ -120,11 +120,11 @@ class Episode:
             assert table.algorithm[env, slot] == algorithm
             assert table.params[env, slot] == self.graft.params(env, slot)
         assert not np.isin(table.stage, (Stage.UNKNOWN, Stage.PRUNED, 5)).any()
-        return new
+        return events
 
-    def follow(self, wishes: Iterable[np.ndarray], first: int = 1) -> Episode:
-        """Carry out a script from step `first`."""
-        for step, wish in enumerate(wishes, first):
+    def follow(self, wishes: Iterable[np.ndarray], first_step: int = 1) -> Episode:
+        """Carry out a script from step `first_step`."""
+        for step, wish in enumerate(wishes, first_step):
             self.view(step)
             self.act(wish, step)
         return self
@@ -136,7 +136,7 @@ class Episode:
 
 
 def decision(**heads: int) -> np.ndarray:
-    """One environment's decision [1, head] from named heads; the others are 0."""
+    """Return one environment's decision [1, head] from named heads; the others are 0."""
     row = np.zeros((1, len(HEADS)), dtype=np.int64)
     for head, value in heads.items():
         row[0, HEADS.index(head)] = value

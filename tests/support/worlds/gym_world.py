@@ -64,7 +64,10 @@ def width(episode):
 
 
 class Walk(gymnasium.Env[np.ndarray, int]):
-    """From a drawn start one step up or down with a drawn slip; ends at 3 steps from 0, truncated after `limit`."""
+    """A walk from a random start, one step up or down with noise.
+
+    It ends at a distance of 3 from 0, and is truncated after `limit` steps.
+    """
 
     observation_space = gymnasium.spaces.Box(-10.0, 10.0, (2,), np.float32)
     action_space = gymnasium.spaces.Discrete(2)
@@ -88,16 +91,19 @@ class Walk(gymnasium.Env[np.ndarray, int]):
         return np.array([self.place, self.steps], dtype=np.float32)
 
 
-def own_file(folder: Path, more: str = "") -> Path:
-    """A file with an environment, rewards and an outcome, and `more` of them."""
+def own_file(folder: Path, additions: str = "") -> Path:
+    """Write a file with an environment, rewards and an outcome, and `additions`; return its path."""
     path = folder / "own.py"
     imports = "from __future__ import annotations\n\nimport gymnasium\nimport msgspec\nimport numpy as np\n\n\n"
-    path.write_text(imports + inspect.getsource(Walk).replace("Any", "object") + USER_CODE + more)
+    path.write_text(imports + inspect.getsource(Walk).replace("Any", "object") + USER_CODE + additions)
     return path
 
 
 def gym_spec(task: str, **changes: Any) -> RunSpec:
-    """Orders of a run of three short rollouts; `gym`, `policy`, `ppo` and `reward` change tables of its settings."""
+    """Return the orders of a run of three short rollouts.
+
+    `gym`, `policy`, `ppo` and `reward` change tables of its settings.
+    """
     settings = settings_from(changes, {"policy": {"hidden": 8}, "reward": {"mode": "env"}})
     fields = {"task": task, "n_envs": 3, "episodes": 3, "steps": 20, "eval_reward_modes": ("env",)}
     return run_order(settings, **fields | changes)

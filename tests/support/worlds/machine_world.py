@@ -1,4 +1,4 @@
-"""An experiment as its machine sees it: simulated workers, faults, a journal and a clock that the world turns."""
+"""A simulated experiment around the ExperimentMachine: workers, faults, a journal, and a clock that the world sets."""
 
 from collections import Counter
 from functools import cache
@@ -17,13 +17,13 @@ from support.plans.worker_orders import order
 from support.workers.fake_worker import phase_of, report_of
 
 ROUND_S = (1.0, 1.0, 9.0, 60.0)  # the last: the coordinator itself stood still
-MOST_ROUNDS = 300  # of a world without further faults; those here take a tenth of it
+MOST_ROUNDS = 300  # without further faults; these worlds take a tenth of it
 CAUSES = ("ValueError: #", "KeyError: #")  # of failures of a user's program
 FAULTS = ("progress", "repeat", "die", "die", "fail", "program", "hang", "garbage", "late word", "ahead", "out of turn")
 
 
 def limits_of(deaths=3):
-    """A hung worker is found within a few rounds."""
+    """Return limits by which a hung worker is found within a few rounds."""
     return Limits(floor_s=5.0, start_up_s=20.0, deaths=deaths)
 
 
@@ -33,7 +33,7 @@ def checkpoint(run, milestone):
 
 
 class SimulatedWorker:
-    """A worker as the coordinator knows it, without process or socket. It does what it is told, once it is asked to."""
+    """A worker as the coordinator knows it, without process or socket; it acts when the world lets it."""
 
     def __init__(self, order):
         self.order = order
@@ -53,12 +53,12 @@ class SimulatedWorker:
 
     @property
     def is_waiting(self):
-        """It has reported a point, and has not been told to go on."""
+        """True if it has reported a milestone and has not been released from it."""
         return self.assign is not None and self.milestone is not None and not self.working
 
     @property
     def next_report(self):
-        """What it may report next."""
+        """Return (run, milestone) of its next report."""
         return self.run, 0 if self.milestone is None else self.milestone + 1
 
     def receive(self, message):
@@ -98,8 +98,8 @@ class SimulatedWorker:
         return Progress(run=spec.ref, milestone=milestone, step=1, phase=phase_of(spec, milestone))
 
     def starts(self):
-        """Points where it could take the run up, the newest first: of intact checkpoints, or the beginning."""
-        return [one.milestone for one in self.assign.checkpoints] + [0]
+        """Return the milestones from which it could resume, newest first, and 0 for the beginning."""
+        return [checkpoint.milestone for checkpoint in self.assign.checkpoints] + [0]
 
     def ready(self, milestone):
         self.milestone = milestone
@@ -107,7 +107,7 @@ class SimulatedWorker:
         return self._add_report(Ready(run=self.assign.spec.ref, warm_up_s=0.0, milestone=milestone))
 
     def report(self):
-        """The next piece of work, done."""
+        """Complete the next milestone and report it."""
         self.milestone = self.milestone + 1
         self.working = False
         spec = self.assign.spec
@@ -127,7 +127,7 @@ class World:
     """A coordinator that executes commands on simulated workers and checks the invariants of each command."""
 
     def __init__(self, plan, events=(), limits=None, at_once=100):
-        """`at_once`: workers that may be starting."""
+        """`at_once`: how many workers may be starting."""
         self.plan = plan
         self.at_once = at_once
         self.waves = Waves(at_once)
@@ -141,7 +141,7 @@ class World:
         self.ended_workers = []  # earlier incarnations
         self.delayed = []  # lanes whose workers could not be started
         self.waiting = set()  # lanes whose workers wait for their turn
-        self.lacking = 0  # rounds until they can
+        self.lacking = 0  # rounds until workers can start
         self.started = Counter(event.worker for event in self.journal if type(event).__name__ == "WorkerStarted")
         self.error = None
         self.warnings = []
@@ -163,8 +163,8 @@ class World:
     def start_due(self):
         for lane in self.waves.turns():
             self.waiting.discard(lane)
-            before = self.workers[lane].order
-            self.launch(before.lane, before.worker)
+            previous_order = self.workers[lane].order
+            self.launch(previous_order.lane, previous_order.worker)
         starting = [worker for worker in self.workers.values() if not worker.hung and not worker.greeted]
         assert len(starting) <= self.at_once
 
@@ -241,13 +241,13 @@ class World:
         """No run works towards a milestone before all its partners have reached the previous one."""
         experiment = self.plan.experiment
         block = [self.durable.runs[spec.ref.name] for spec in self.durable.blocks[run.ref.replicate].runs]
-        others = [other for other in block if not other.left_out]
+        partners = [partner for partner in block if not partner.left_out]
         if experiment.placement == "sequence":
             assert milestone == run.spec.episodes + 1 or all(
-                other.released > run.spec.episodes for other in others[: others.index(run)]
+                partner.released > run.spec.episodes for partner in partners[: partners.index(run)]
             )
         elif experiment.sync == "lockstep":
-            assert min(other.recorded for other in others) >= milestone
+            assert min(partner.recorded for partner in partners) >= milestone
         if experiment.takes_turns and milestone <= run.spec.episodes:
             at_work = [worker for worker in self.workers.values() if worker.working and worker.run != run.ref.name]
             assert not [worker for worker in at_work if worker.milestone is not None]
@@ -258,7 +258,7 @@ class World:
         self.perform(self.machine.heard(worker.identity, message, self.now))
 
     def go_on(self, worker, choices):
-        """The worker's next step in peace."""
+        """Let the worker take its next step without a fault."""
         if worker.hung:
             return
         if not worker.greeted:
@@ -288,9 +288,9 @@ class World:
                     self.machine.heard_garbage(worker.identity, "noise", known=True, new=True, cut_off=cut_off)
                 )
             case "late word" if self.ended_workers:
-                before = choices.choose(self.ended_workers)
-                if before.reports:
-                    self.hear(before, before.reports[-1])
+                ended = choices.choose(self.ended_workers)
+                if ended.reports:
+                    self.hear(ended, ended.reports[-1])
             case _ if not worker.hung:
                 self.report_wrongly(action, worker, choices)
 
@@ -324,7 +324,7 @@ class World:
         return self.error is not None or not self.machine.in_progress
 
     def some_faults(self, choices):
-        """Rounds in peace first, then some in which a share of what happens are faults."""
+        """Run rounds without faults, then rounds in which a share of the actions are faults."""
         for _ in range(choices.number(40)):
             self.in_peace()
         share = 1 + choices.number(8)
@@ -349,7 +349,7 @@ class World:
             self.finish_round()
 
     def to_the_end(self):
-        """Stop injecting faults; every command then completes."""
+        """Run rounds without faults until the experiment is over."""
         for _ in range(MOST_ROUNDS):
             if self.is_over:
                 self.error = self.error or self.machine.error_at_end()
@@ -358,6 +358,6 @@ class World:
         raise AssertionError("it does not end")
 
     def resumed(self, keep):
-        """The world of another coordinator that finds the first `keep` lines of the journal."""
-        again = ExperimentContinued(versions={}, machine={}, code={})
-        return World(self.plan, [*self.journal[:keep], again], self.limits)
+        """Return the world of another coordinator, which finds the first `keep` lines of the journal."""
+        continued = ExperimentContinued(versions={}, machine={}, code={})
+        return World(self.plan, [*self.journal[:keep], continued], self.limits)

@@ -43,9 +43,9 @@ def make_env(n_envs: int, steps: int, dtype: torch.dtype = torch.float64, **grow
 
 
 def make_bank(n_envs: int, dtype: torch.dtype = torch.float64) -> tuple[Bank, SeedTable]:
-    """A bank of fresh hosts, and an empty table that covers them."""
-    like = device_data(dtype).train.x
-    bank = Bank(TASK, TASK.slots, np.arange(n_envs), GrowthSettings(batch_size=64), like)
+    """Return a bank of fresh hosts, and an empty table that covers them."""
+    samples = device_data(dtype).train.x
+    bank = Bank(TASK, TASK.slots, np.arange(n_envs), GrowthSettings(batch_size=64), samples)
     bank.begin_episode([env_path(env) for env in range(n_envs)])
     return bank, SeedTable.empty(n_envs, len(TASK.slots))
 
@@ -57,7 +57,7 @@ def env_path(env: int) -> RngPath:
 def plant(
     bank: Bank, table: SeedTable, env: int, slot: int, blueprint: int, *, alpha: float, algorithm: int = 0
 ) -> None:
-    """A seed that blends at `alpha`, or incubates at 0."""
+    """Plant a seed that blends at `alpha`, or incubates if that is 0."""
     bank.germinate(env, slot, blueprint, env_path(env) / "slot" / slot)
     table.stage[env, slot] = Stage.BLENDING if alpha > 0 else Stage.TRAINING
     table.alpha[env, slot] = alpha
@@ -73,7 +73,7 @@ def crowded(
     kernel: HostKernel = "torch",
     **growth: Any,
 ) -> tuple[Bank, SeedTable, DeviceSplit]:
-    """A bank in which everything occurs: every blueprint, stage and algorithm, frozen seeds and empty slots among them.
+    """Return a bank with every blueprint, stage and algorithm, with frozen seeds and with empty slots.
 
     ENVS environments of `task` on `device`, and random images of its shape; keywords change GrowthSettings.
     """
@@ -100,7 +100,10 @@ def orders(n_envs: int, samples: int) -> np.ndarray:
 
 
 def make_session(**changes: Any) -> Session:
-    """A run of two short episodes; keywords change RunSpec fields; `mode`, `controller` and tables of settings."""
+    """Return a run of two short episodes.
+
+    Keywords change RunSpec fields, `mode`, `controller` and tables of settings.
+    """
     usual = {"reward": {"mode": changes.pop("mode", "shaped")}, "growth": {"batch_size": 64}}
     settings = settings_from(changes, usual)
     modes = ("shaped", "simplified", "sparse", "minimal")

@@ -20,14 +20,16 @@ def policy(hidden: int = 16, memory: str = "lstm") -> TorchPolicy:
     return TorchPolicy(Shape(observation_width=10, head_sizes=SIZES, hidden=hidden, memory=memory), RngPath(0))
 
 
-def test_the_same_path_gives_the_same_weights_whatever_torch_did_before():
-    first = policy().weights
+def test_initial_weights_depend_only_on_the_rng_path():
+    first_weights = policy().weights
     torch.manual_seed(1234)
-    before = torch.get_rng_state()
-    second = policy().weights
-    assert torch.equal(before, torch.get_rng_state())
-    assert all(np.array_equal(first[name], second[name]) for name in first)
-    assert any(not np.array_equal(first[name], other) for name, other in weights(rng_seed=1).items())
+    torch_state = torch.get_rng_state()
+    second_weights = policy().weights
+    assert torch.equal(torch_state, torch.get_rng_state())
+    assert all(np.array_equal(first_weights[name], second_weights[name]) for name in first_weights)
+    assert any(
+        not np.array_equal(first_weights[name], other_weight) for name, other_weight in weights(rng_seed=1).items()
+    )
 
 
 def test_no_two_matrices_share_their_numbers():
@@ -37,7 +39,7 @@ def test_no_two_matrices_share_their_numbers():
     assert len(set(map(tuple, rows))) == len(rows) >= 12
 
 
-def test_orthogonal_has_orthonormal_rows_or_columns():
+def test_an_orthogonal_matrix_has_orthonormal_rows_or_columns():
     wide = orthogonal(3, 5, 2.0, RngPath(0))
     tall = orthogonal(5, 3, 2.0, RngPath(0))
     np.testing.assert_allclose(wide @ wide.T, 4.0 * np.eye(3), atol=1e-12)
@@ -45,14 +47,14 @@ def test_orthogonal_has_orthonormal_rows_or_columns():
 
 
 def test_forget_gates_start_open_and_other_biases_at_0():
-    found = weights()
-    assert found["lstm.bias_ih_l0"].tolist() == [0.0] * 16 + [1.0] * 16 + [0.0] * 32
-    biases = [weight for name, weight in found.items() if "bias" in name and name != "lstm.bias_ih_l0"]
+    initial = weights()
+    assert initial["lstm.bias_ih_l0"].tolist() == [0.0] * 16 + [1.0] * 16 + [0.0] * 32
+    biases = [weight for name, weight in initial.items() if "bias" in name and name != "lstm.bias_ih_l0"]
     assert len(biases) == 12
     assert not any(bias.any() for bias in biases)
 
 
-def test_the_first_head_starts_where_its_bias_says_and_nothing_else_moves():
+def test_the_bias_of_the_first_head_changes_only_its_initial_bias():
     bias = (0.0, 0.5, -3.0, -1.0, 2.0, 0.25)
     plain = weights()
     biased = weights(first_bias=bias)
@@ -63,13 +65,13 @@ def test_the_first_head_starts_where_its_bias_says_and_nothing_else_moves():
 def test_rescaled_values_are_scaled_and_shifted():
     fresh = policy()
     memory = np.zeros((2, 4, 16), dtype=np.float32)
-    seen = np.random.default_rng(0).standard_normal((4, 10)).astype(np.float32)
-    before = fresh.values(seen, memory)
+    observations = np.random.default_rng(0).standard_normal((4, 10)).astype(np.float32)
+    values_before = fresh.values(observations, memory)
     fresh.rescale_values(3.0, -2.0)
-    np.testing.assert_allclose(fresh.values(seen, memory), before * 3.0 - 2.0, rtol=1e-5)
+    np.testing.assert_allclose(fresh.values(observations, memory), values_before * 3.0 - 2.0, rtol=1e-5)
 
 
-@pytest.mark.parametrize("other", [{"hidden": 8}, {"memory": "none"}])
-def test_a_state_of_another_network_is_refused(other: dict[str, object]):
+@pytest.mark.parametrize("changes", [{"hidden": 8}, {"memory": "none"}])
+def test_a_state_of_another_network_is_refused(changes: dict[str, object]):
     with pytest.raises((LookupError, ValueError), match="weights of"):
-        policy(**other).load(policy().state())
+        policy(**changes).load(policy().state())

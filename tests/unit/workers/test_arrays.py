@@ -13,14 +13,14 @@ SHAPES = arrays.array_shapes(max_dims=2, max_side=5)
 
 
 @given(st.sampled_from([np.float32, np.float64]).flatmap(lambda kind: arrays.arrays(kind, SHAPES)))
-def test_all_finite_is_that_every_number_is(values: np.ndarray) -> None:
+def test_all_finite_equals_a_check_of_every_number(values: np.ndarray) -> None:
     assert all_finite(values) is bool(np.isfinite(values).all())
 
 
 @given(arrays.arrays(np.float64, SHAPES, elements=st.floats() | st.sampled_from([1e40, -1e40, 1.1e40, 1e19, 1e21])))
 def test_numbers_up_to_the_largest_outcome_have_no_flaw(values: np.ndarray) -> None:
-    beyond = f"is beyond {LARGEST_OUTCOME:g}" if np.isfinite(values).all() else "is not finite"
-    assert flaw(values) == ("" if (np.abs(values) <= LARGEST_OUTCOME).all() else beyond)
+    complaint = f"is beyond {LARGEST_OUTCOME:g}" if np.isfinite(values).all() else "is not finite"
+    assert flaw(values) == ("" if (np.abs(values) <= LARGEST_OUTCOME).all() else complaint)
 
 
 @pytest.mark.parametrize("huge", [np.float32(3e38), 1e300])

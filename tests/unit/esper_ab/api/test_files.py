@@ -1,4 +1,4 @@
-"""Which experiment a file declares, and what its author is told when it declares none, several, or an error."""
+"""Files that declare an experiment or a trainer, and errors of files with none, several or invalid ones."""
 
 import sys
 
@@ -15,18 +15,18 @@ def make(name, lr=0.1):
 
 
 @pytest.fixture
-def written(tmp_path):
-    def write(text, name="file.py"):
+def write_file(tmp_path):
+    def write_text_with_head(text, name="file.py"):
         path = tmp_path / name
         path.write_text(HEAD + MAKE + text)
         return path
 
-    yield write
-    sys.modules.pop("elsewhere", None)  # which a file here imports
+    yield write_text_with_head
+    sys.modules.pop("elsewhere", None)  # imported by a file of these tests
 
 
-def at(path, line):
-    """The place of a line of the text that a test wrote."""
+def location(path, line):
+    """Return path and number of this line of a test's text."""
     return f"{path}:{line + len((HEAD + MAKE).splitlines())}: "
 
 
@@ -46,11 +46,11 @@ def at(path, line):
         'variants=make("x").variants)',
     ],
 )
-def test_an_experiment_is_found_in_every_form(written, text):
-    what = load_declaration(written(text))
-    assert what.asked.name == "x"
-    assert [group.name for group in what.asked.groups] == ["a", "b"]
-    assert not defines_trainer(written(f"def train(run): ...\n{text}"))
+def test_an_experiment_is_found_in_every_form_of_declaration(write_file, text):
+    declaration = load_declaration(write_file(text))
+    assert declaration.asked.name == "x"
+    assert [group.name for group in declaration.asked.groups] == ["a", "b"]
+    assert not defines_trainer(write_file(f"def train(run): ...\n{text}"))
 
 
 @pytest.mark.parametrize(
@@ -65,8 +65,8 @@ def test_an_experiment_is_found_in_every_form(written, text):
         "def train(run): ...\ndef create_environment(): ...",
     ],
 )
-def test_a_file_with_train_and_no_experiment_is_a_trainer_which_is_not_run(written, text):
-    assert defines_trainer(written(text))
+def test_a_file_with_train_and_no_experiment_is_a_trainer_and_is_not_executed(write_file, text):
+    assert defines_trainer(write_file(text))
 
 
 @pytest.mark.parametrize(
@@ -78,13 +78,13 @@ def test_a_file_with_train_and_no_experiment_is_a_trainer_which_is_not_run(writt
         "import train.one",
     ],
 )
-def test_a_file_without_train_is_none(written, text):
-    assert not defines_trainer(written(text))
+def test_a_file_without_train_is_not_a_trainer(write_file, text):
+    assert not defines_trainer(write_file(text))
 
 
-def test_an_imported_experiment_is_not_the_files_own(written):
-    written('def get_experiment():\n    return make("there")', "elsewhere.py")
-    own = written('from elsewhere import *\ncreate_x_experiment = lambda: make("x")')
+def test_an_imported_experiment_does_not_count_as_declared(write_file):
+    write_file('def get_experiment():\n    return make("there")', "elsewhere.py")
+    own = write_file('from elsewhere import *\ncreate_x_experiment = lambda: make("x")')
     assert load_declaration(own).asked.name == "x"
     own.write_text("from elsewhere import get_experiment\n")
     with pytest.raises(UsageError, match=r"no experiment of its own \(it imports get_experiment\)"):
@@ -99,38 +99,38 @@ def test_an_imported_experiment_is_not_the_files_own(written):
         'create_experiment("x", "why").add_variant("a", ppo__lr=0.1).add_variant("b", reward="sparse").build()',
     ],
 )
-def test_equal_ones_count_as_one_and_anything_else_as_two(written, change):
-    same = 'experiment = make("x")\ndef get_experiment():\n    return '
-    assert load_declaration(written(same + 'make("x")')).asked.name == "x"
+def test_equal_declarations_count_once_and_different_ones_are_refused(write_file, change):
+    head = 'experiment = make("x")\ndef get_experiment():\n    return '
+    assert load_declaration(write_file(head + 'make("x")')).asked.name == "x"
     with pytest.raises(UsageError, match="several experiments"):
-        load_declaration(written(same + change))
+        load_declaration(write_file(head + change))
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "said"),
+    ("text", "line", "message"),
     [
         ("import nothing_like_it", 1, "ModuleNotFoundError: No module named 'nothing_like_it'"),
         ("\nexperiment = mak('x')", 2, "NameError: name 'mak' is not defined"),
         ("raise RuntimeError('two\\nlines \\x1b[31m')", 1, "RuntimeError: two"),
     ],
 )
-def test_an_error_in_the_file_is_one_line_with_its_place(written, text, line, said):
-    path = written(text)
+def test_an_error_in_the_file_is_one_line_with_its_location(write_file, text, line, message):
+    path = write_file(text)
     with pytest.raises(UsageError) as caught:
         load_declaration(path)
-    assert str(caught.value).startswith(at(path, line) + said)
+    assert str(caught.value).startswith(location(path, line) + message)
     assert "\n" not in str(caught.value)
 
 
-def test_an_error_in_what_it_imports_has_the_files_line(written):
-    written("def broken():\n    raise ValueError('deep')", "elsewhere.py")
-    path = written("from elsewhere import broken\nexperiment = broken()")
+def test_an_error_in_an_imported_module_has_the_line_of_the_file(write_file):
+    write_file("def broken():\n    raise ValueError('deep')", "elsewhere.py")
+    path = write_file("from elsewhere import broken\nexperiment = broken()")
     with pytest.raises(UsageError) as caught:
         load_declaration(path)
-    assert str(caught.value) == at(path, 2) + "ValueError: deep"
+    assert str(caught.value) == location(path, 2) + "ValueError: deep"
 
 
-def test_output_of_an_experiment_file_is_not_the_commands_output(written, tmp_path, capsys):
-    load_declaration(written("print('hello')\nexperiment = make('x')"))
+def test_the_output_of_an_experiment_file_does_not_go_to_stdout(write_file, tmp_path, capsys):
+    load_declaration(write_file("print('hello')\nexperiment = make('x')"))
     assert capsys.readouterr().out == ""
     assert str(tmp_path) not in sys.path

@@ -1,4 +1,4 @@
-"""An experiment directory in Python: frames of every kind, verdicts, figures, and words for what cannot be had."""
+"""An experiment directory in Python: frames of every library, verdicts, figures, and errors."""
 
 from contextlib import closing
 
@@ -23,34 +23,34 @@ def run(experiment_dir):
 
 
 @pytest.mark.parametrize("table", tables.TABLES)
-def test_every_table_has_the_same_rows_in_every_library_and_in_sql(run, experiment_dir, table):
-    found = run.frame(table)
-    rows = found.fetchall()
-    assert list(found.df().columns) == found.pl().columns == found.to_arrow_table().column_names == found.columns
-    assert {len(found.df()), found.pl().height, found.to_arrow_table().num_rows} == {len(rows)}
+def test_a_table_has_the_same_rows_in_every_library_and_in_sql(run, experiment_dir, table):
+    frame = run.frame(table)
+    rows = frame.fetchall()
+    assert list(frame.df().columns) == frame.pl().columns == frame.to_arrow_table().column_names == frame.columns
+    assert {len(frame.df()), frame.pl().height, frame.to_arrow_table().num_rows} == {len(rows)}
     assert bool(rows) == (table != "incidents")
     if table in VIEWS:
         answer = query(experiment_dir, f"SELECT * FROM {table}")
-        assert tuple(found.columns) == answer.columns
+        assert tuple(frame.columns) == answer.columns
         assert sorted(map(repr, rows)) == sorted(map(repr, answer.rows))
 
 
-def test_rows_stand_by_run_and_episode(run):
+def test_rows_are_ordered_by_run_and_episode(run):
     episodes = run.frame("episodes").pl().select("group_id", "replicate", "episode").rows()
     assert episodes == sorted(episodes)
     steps = run.frame("seed_events").pl().filter(polars.col("seed_id") == "e0-early-0")["step"].to_list()
     assert all(steps[i] < steps[i + 1] < steps[i + 2] for i in range(0, len(steps), 3))
 
 
-def test_verdicts_sentences_and_comparisons(run):
+def test_verdicts_sentences_and_rows_equal_the_comparisons(run):
     assert run.verdicts["shaped", "simplified"] == "BETTER"
-    found = run.comparison("shaped", "simplified")
-    assert run.sentences[0] == " ".join((found.headline, found.sentence, *found.warnings))
+    comparison = run.comparison("shaped", "simplified")
+    assert run.sentences[0] == " ".join((comparison.headline, comparison.sentence, *comparison.warnings))
     rows = run.frame("comparisons").project("a, b, verdict, estimate, sentence").fetchall()
     assert rows == [(c.question.a, c.question.b, str(c.verdict), c.estimate, c.sentence) for c in run.comparisons]
 
 
-def test_pairs_are_the_differences_of_the_outcomes(run):
+def test_pairs_have_the_differences_of_the_outcomes(run):
     outcomes = {row[0]: row[1] for row in run.query("SELECT run, outcome FROM runs").fetchall()}
     pairs = run.frame("pairs").pl()
     assert pairs.height == 3 * 6
@@ -60,20 +60,20 @@ def test_pairs_are_the_differences_of_the_outcomes(run):
         assert row["difference"] == pytest.approx(a - b)
 
 
-def test_queries_see_the_conclusions_and_no_file(run):
+def test_queries_can_read_comparisons_but_no_files(run):
     sql = "SELECT verdict, count(*) FROM pairs JOIN comparisons USING (a, b) GROUP BY 1"
     assert run.query(sql).fetchall() == [("BETTER", 18)]
     with pytest.raises(UsageError, match="disabled"):
         run.query("SELECT * FROM read_csv('/etc/hosts')")
 
 
-def test_figures(run, tmp_path):
+def test_the_figure_of_effects_has_a_row_per_comparison(run, tmp_path):
     figure = run.plot()
     (axes,) = figure.axes
     rows = [text.get_text().replace("\N{MINUS SIGN}", "-") for text in axes.texts[::2]]  # each beside its verdict
     assert rows == ["shaped - simplified", "shaped - wait", "simplified - wait"]
     dots = {(float(line.get_xdata()[0]), float(line.get_ydata()[0])) for line in axes.lines}
-    assert {(one.estimate, float(row)) for row, one in enumerate(run.comparisons)} <= dots
+    assert {(comparison.estimate, float(row)) for row, comparison in enumerate(run.comparisons)} <= dots
     figure.savefig(tmp_path / "effects.png", dpi=50)
     shape = imread(tmp_path / "effects.png").shape
     assert shape[:2] == tuple(round(inches * 50) for inches in reversed(figure.get_size_inches()))
@@ -82,7 +82,7 @@ def test_figures(run, tmp_path):
         run.plot("x")
 
 
-def test_the_state_is_said(tmp_path):
+def test_an_experiment_is_finished_failed_running_or_stale(tmp_path):
     finished = load_experiment(write(tmp_path / "finished", planted_effect()))
     failed = load_experiment(write(tmp_path / "failed", failed_run()))
     stale_dir = write(tmp_path / "stale", planted_effect()[:60])
@@ -96,13 +96,13 @@ def test_the_state_is_said(tmp_path):
     assert "in progress" not in repr(finished)
 
 
-def test_names_cannot_become_markup(tmp_path):
+def test_markup_in_names_is_escaped(tmp_path):
     run = load_experiment(write(tmp_path / "<b>run", one_replicate()))
     assert "<b>run" not in run._repr_html_()
     assert "&lt;b&gt;run" in run._repr_html_()
 
 
-def test_loading_loads_no_torch_and_no_frame_library(experiment_dir):
+def test_loading_an_experiment_imports_no_torch_and_no_frame_library(experiment_dir):
     code = (
         f"import sys; from esper_ab import load_experiment; run = load_experiment({str(experiment_dir)!r}); repr(run)\n"
         "run.query('SELECT 1').fetchall()\n"
@@ -111,7 +111,7 @@ def test_loading_loads_no_torch_and_no_frame_library(experiment_dir):
     assert python("-c", code).stdout.strip() == "[]"
 
 
-def test_a_pair_that_is_not_compared_is_answered_with_those_that_are(run):
+def test_an_unknown_pair_is_refused_with_the_known_pairs(run):
     with pytest.raises(KeyError) as caught:
         run.verdicts["simplified", "shaped"]
     reversed_pair = "use shaped - simplified, with the signs reversed"
@@ -126,7 +126,7 @@ def test_a_pair_that_is_not_compared_is_answered_with_those_that_are(run):
         run.comparison("simplified", "shaped")
 
 
-def test_a_variant_that_is_not_there_is_answered_with_a_close_one(run):
+def test_an_unknown_variant_is_refused_with_a_close_name(run):
     results = Results(run.path, content(run.history), "")
     with pytest.raises(KeyError) as caught:
         results["shapd"]

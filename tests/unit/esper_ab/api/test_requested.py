@@ -1,4 +1,4 @@
-"""Experiments as Python: what a declaration asks for, what it leaves alone, and what is refused in which words."""
+"""Experiments declared in Python: their settings, independence from each other, and refusals."""
 
 import copy
 import pickle
@@ -48,25 +48,31 @@ def test_every_exported_name_exists():
     assert [getattr(esper_ab, name).__name__ for name in esper_ab.__all__] == [*esper_ab.__all__]
 
 
-def test_variants_are_groups_runs_are_replicates_and_a_variants_own_settings_win():
+def test_a_declaration_sets_groups_and_seeds_and_variants_override_the_base():
     base = {"episodes": 2, "n_envs": 3, "task": "synthetic", "ppo__lr": 0.5, "ppo__epochs": 2}
-    asked = parse_experiment(RATES.set_runs_per_variant(7).set_base_config(base).build())
-    assert (asked.name, asked.seeds, asked.episodes, asked.n_envs, asked.task) == ("rates", 7, 2, 3, "synthetic")
-    settings = [(group.name, group.settings.ppo.lr, group.settings.ppo.epochs) for group in asked.groups]
+    experiment = parse_experiment(RATES.set_runs_per_variant(7).set_base_config(base).build())
+    assert (experiment.name, experiment.seeds, experiment.episodes, experiment.n_envs, experiment.task) == (
+        "rates",
+        7,
+        2,
+        3,
+        "synthetic",
+    )
+    settings = [(group.name, group.settings.ppo.lr, group.settings.ppo.epochs) for group in experiment.groups]
     assert settings == [("slow", 1e-4, 2), ("fast", 1e-3, 2)]
 
 
 @given(settings=SETTINGS, spelling=st.sampled_from(SPELLINGS))
 def test_every_spelling_of_a_key_gives_the_same_settings(settings, spelling):
-    other = ABVariant("other")
-    plain = ABExperiment("x", variants=[ABVariant("a", overrides=settings), other])
-    spelled = ABExperiment("x", variants=[ABVariant("a", overrides=spelling(settings)), other])
+    second_variant = ABVariant("other")
+    plain = ABExperiment("x", variants=[ABVariant("a", overrides=settings), second_variant])
+    spelled = ABExperiment("x", variants=[ABVariant("a", overrides=spelling(settings)), second_variant])
     assert by_name(spelled) == by_name(plain)
     assert dotted(spelling(settings)) == dotted(settings)
 
 
 @given(variants=st.lists(SETTINGS, min_size=2, max_size=5))
-def test_no_variant_knows_of_another_and_no_builder_of_what_was_added_later(variants):
+def test_variants_and_builders_are_independent_of_later_additions(variants):
     start = create_experiment("x")
     builders = [start]
     for index, settings in enumerate(variants):
@@ -78,9 +84,9 @@ def test_no_variant_knows_of_another_and_no_builder_of_what_was_added_later(vari
         assert [variant.name for variant in builders[index].so_far.variants] == [f"v{i}" for i in range(index)]
 
 
-def test_numbers_of_numpy_are_numbers():
+def test_numpy_numbers_become_python_numbers():
     rates = np.logspace(-4, -3, 2)
-    made = (
+    declared = (
         create_experiment("x")
         .add_variant("a", ppo__lr=rates[0])
         .add_variant("b", ppo__lr=rates[1])
@@ -88,17 +94,17 @@ def test_numbers_of_numpy_are_numbers():
         .set_base_config(episodes=np.int32(2), looks=[np.int64(3)])
         .build()
     )
-    asked = parse_experiment(made)
-    assert [group.settings.ppo.lr for group in asked.groups] == list(rates)
-    assert (asked.seeds, asked.episodes, asked.looks) == (3, 2, (3,))
-    msgspec.json.encode(asked)  # they are Python's own from here on
-    for wrong, shown in ((np.float32(2), "2.0"), (True, "True")):
-        with pytest.raises(UsageError, match=f"expected int, not {shown}"):
+    experiment = parse_experiment(declared)
+    assert [group.settings.ppo.lr for group in experiment.groups] == list(rates)
+    assert (experiment.seeds, experiment.episodes, experiment.looks) == (3, 2, (3,))
+    msgspec.json.encode(experiment)  # numpy's numbers could not be encoded
+    for wrong, text in ((np.float32(2), "2.0"), (True, "True")):
+        with pytest.raises(UsageError, match=f"expected int, not {text}"):
             RATES.set_base_config(episodes=wrong).build()
 
 
 class Mine(ABExperiment):
-    """As somebody writes it who subclasses."""
+    """An experiment as a subclass of a user."""
 
     def __init__(self):
         super().__init__(name="mine")
@@ -107,13 +113,13 @@ class Mine(ABExperiment):
         self.runs_per_variant = 3
 
 
-def test_an_attribute_that_is_mistyped_is_refused_and_those_of_a_subclass_are_not():
+def test_a_mistyped_attribute_is_refused_but_attributes_of_a_subclass_are_not():
     for mistyped, meant in (("runs_per_varaint", "runs_per_variant"), ("base_confg", "base_config")):
         with pytest.raises(AttributeError, match=rf"no such attribute; did you mean {meant}\?"):
             setattr(Mine(), mistyped, 3)
 
 
-def test_what_is_built_is_nobody_elses_and_a_change_is_in_no_other():
+def test_built_experiments_share_no_mutable_data():
     overrides = {"growth.blueprints": ["norm"]}
     tags = ["one"]
     base = {"devices": ["cpu:0"]}
@@ -121,43 +127,43 @@ def test_what_is_built_is_nobody_elses_and_a_change_is_in_no_other():
     builder = builder.set_base_config(base)
     first = builder.build()
     second = builder.build()
-    asked = parse_experiment(second), about(second), tracking_of(second)
-    for theirs in (overrides["growth.blueprints"], tags, base["devices"]):
-        theirs.append("more")
+    parsed_before = parse_experiment(second), about(second), tracking_of(second)
+    for argument in (overrides["growth.blueprints"], tags, base["devices"]):
+        argument.append("more")
     first.variants[0].overrides["growth.blueprints"].append("attention")
     first.variants[0].tags.append("two")
     first.variants.append(ABVariant("c"))
     first.base_config["devices"].append("cpu:1")
-    assert (parse_experiment(second), about(second), tracking_of(second)) == asked
+    assert (parse_experiment(second), about(second), tracking_of(second)) == parsed_before
     assert builder.build() == second != first
 
 
-def test_an_experiment_can_be_copied_and_sent_to_another_process():
-    made = RATES.set_base_config(episodes=2).build()
-    for again in (copy.deepcopy(made), pickle.loads(pickle.dumps(made))):
-        assert again == made
-        assert parse_experiment(again) == parse_experiment(made)
+def test_an_experiment_can_be_copied_and_pickled():
+    original = RATES.set_base_config(episodes=2).build()
+    for duplicate in (copy.deepcopy(original), pickle.loads(pickle.dumps(original))):
+        assert duplicate == original
+        assert parse_experiment(duplicate) == parse_experiment(original)
 
 
-def test_an_abexperiment_can_be_changed_and_shares_nothing_with_another():
-    one = Mine()
-    other = ABExperiment("other")
-    one.variants.append(ABVariant("b", overrides={"reward": "sparse"}))
-    one.base_config = {"episodes": 4}
-    assert (parse_experiment(one).episodes, parse_experiment(one).seeds) == (4, 3)
-    assert (other.variants, dict(other.base_config)) == ([], {})
+def test_changing_an_abexperiment_changes_no_other():
+    changed = Mine()
+    untouched = ABExperiment("other")
+    changed.variants.append(ABVariant("b", overrides={"reward": "sparse"}))
+    changed.base_config = {"episodes": 4}
+    assert (parse_experiment(changed).episodes, parse_experiment(changed).seeds) == (4, 3)
+    assert (untouched.variants, dict(untouched.base_config)) == ([], {})
 
 
-def test_how_many_axes_two_variants_differ_in_is_seen_as_on_the_command_line():
+def test_variants_that_differ_in_two_settings_are_listed_with_both():
     several = create_experiment("x").add_variant("a").add_variant("b", ppo__lr=0.1, ppo__epochs=2).build()
     assert pairs_by_axes(parse_experiment(several).groups) == {("a", "b"): ("ppo.lr", "ppo.epochs")}
 
 
-def test_relative_paths_begin_where_the_file_is(tmp_path):
-    made = ABExperiment("x", variants=[ABVariant("a", overrides={"reward": "mine.py:reward"}), ABVariant("b")])
-    groups = parse_experiment(made, tmp_path).groups
+def test_relative_paths_are_resolved_against_the_folder_of_the_file(tmp_path):
+    experiment = ABExperiment("x", variants=[ABVariant("a", overrides={"reward": "mine.py:reward"}), ABVariant("b")])
+    groups = parse_experiment(experiment, tmp_path).groups
     assert groups[0].settings.reward.mode == f"{tmp_path / 'mine.py'}:reward"
-    based = ABExperiment("x", variants=made.variants, base_config={"data_dir": tmp_path / "data"})
+    based = ABExperiment("x", variants=experiment.variants, base_config={"data_dir": tmp_path / "data"})
     assert parse_experiment(based).data_dir == str(tmp_path / "data")
 
 
@@ -184,7 +190,7 @@ def test_trackers_receive_name_description_and_tags():
     assert about(built)["date"] == "2026-01-31"
 
 
-def test_tracking_changes_nothing_that_is_asked_for():
+def test_tracking_changes_no_setting_of_the_experiment():
     tracked = RATES.set_tracking(tensorboard=True).build()
     assert msgspec.json.encode(parse_experiment(tracked)) == msgspec.json.encode(parse_experiment(RATES.build()))
     assert parse_declaration(RATES.build(), Path()).tracking == Tracking()
@@ -194,7 +200,7 @@ def test_tracking_changes_nothing_that_is_asked_for():
 
 
 @pytest.mark.parametrize(
-    ("made", "said"),
+    ("declare", "message"),
     [
         (lambda: RATES.add_variant("c", ppo__lr="high").build(), "variant 'c': ppo.lr: expected float, not 'high'"),
         (lambda: RATES.add_variant("c", ppo__lr=-1.0).build(), "variant 'c': ppo.lr: expected float >= 0.0"),
@@ -215,8 +221,8 @@ def test_tracking_changes_nothing_that_is_asked_for():
         ),
     ],
 )
-def test_an_unsupported_option_is_refused_in_one_line(made, said):
+def test_an_unsupported_option_is_refused_in_one_line(declare, message):
     with pytest.raises(UsageError) as caught:
-        made()
-    assert said in str(caught.value)
+        declare()
+    assert message in str(caught.value)
     assert "\n" not in str(caught.value)

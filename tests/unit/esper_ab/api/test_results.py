@@ -1,4 +1,4 @@
-"""Why an experiment ended before its end, as `Results.error` says it."""
+"""The reason of an early end, as in `Results.error`."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ ERROR = WorkerFailed(
 DEATH = Incident(category="worker_death", run_name="shaped/1", episode=None, detail="crashed")
 
 
-def test_it_is_one_line_with_what_where_and_what_now():
+def test_the_reason_is_one_line_with_cause_log_and_resume_command():
     history = fold([*planted_effect()[:30], DEATH])
     assert early_end(ERROR, Path("my runs/one"), history) == (
         "worker w00/3 on cpu:0 crashed, training shaped/1; that was the third time in a row; "
@@ -24,8 +24,8 @@ def test_it_is_one_line_with_what_where_and_what_now():
     )
 
 
-def test_of_a_log_without_a_conclusion_nothing_is_said():
+def test_the_reason_omits_a_resume_command_that_the_error_lacks():
     error = WorkerFailed("worker w00/3 crashed\nthe end of a log:\n  Traceback\n  ValueError")
-    said = early_end(error, Path("one"), fold(planted_effect()))
-    assert said == "worker w00/3 crashed; see `esper-ab logs one`"
+    reason = early_end(error, Path("one"), fold(planted_effect()))
+    assert reason == "worker w00/3 crashed; see `esper-ab logs one`"
     assert early_end(None, Path("one"), fold(planted_effect())) == "", "without a failure"

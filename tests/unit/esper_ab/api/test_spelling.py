@@ -28,20 +28,20 @@ PACKAGE = Path(__file__).resolve().parents[4] / "esper_ab"
         (SettingName("name"), "--name", "name"),
     ],
 )
-def test_each_front_end_spells_a_setting_as_its_users_write_it(setting, flag, python):
+def test_a_setting_is_spelled_as_a_flag_or_in_python(setting, flag, python):
     assert as_flag(setting) == flag
     assert in_python()(setting) == python
 
 
-def test_text_is_left_alone_and_the_command_line_is_what_is_not_said_otherwise():
+def test_errors_spell_settings_as_flags_by_default_and_keep_other_text():
     error = UsageError("/tmp/a--b: ", SettingName("n_envs", 2), " of --c")
     assert str(error) == "/tmp/a--b: --n-envs 2 of --c"
     with pytest.raises(UsageError, match=r"^/tmp/a--b: n_envs=2 of --c$"), spelled(in_python()):
         raise error
-    assert str(pickle.loads(pickle.dumps(error))) == str(error)  # of a pool's process
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)  # like one from a process of a pool
 
 
-# Files that name flags in the text of an error: those of the command line alone, and some that Python may see.
+# Files whose errors have flags in their text: errors of the command line, and some that Python may show.
 NAME_FLAGS = {
     "analysis/pair_spread.py",
     "control/experiment_run.py",
@@ -80,7 +80,7 @@ def _flags_in_errors(source):
     return [text for text in parts if re.search(r"(?<!\w)--[a-z]", text) and not text.startswith(LINES_OF_FLAGS)]
 
 
-def test_errors_of_no_other_file_have_a_flag_in_their_text():
+def test_only_the_listed_files_have_flags_in_errors():
     files = {str(path.relative_to(PACKAGE)): path.read_text() for path in PACKAGE.rglob("*.py")}
     assert {
         name for name, text in files.items() if not name.startswith("commands/") and _flags_in_errors(text)
@@ -88,7 +88,7 @@ def test_errors_of_no_other_file_have_a_flag_in_their_text():
 
 
 @pytest.mark.parametrize("base", [{"outcome": "shaped"}, {"nonsense": 1}])
-def test_a_builder_is_told_nothing_of_the_command_line(base):
+def test_errors_of_a_builder_do_not_mention_the_command_line(base):
     start = create_experiment("x").add_variant("shaped").add_variant("wait").set_base_config(task="synthetic")
     with pytest.raises(UsageError) as caught:
         start.set_base_config(base).build()

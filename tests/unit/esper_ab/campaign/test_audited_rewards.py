@@ -1,4 +1,4 @@
-"""Which reward audit an experiment may include, and what of it."""
+"""Reward audits that an experiment may include, and the parts that it keeps."""
 
 import pytest
 from msgspec.structs import replace
@@ -15,40 +15,48 @@ MINE = "/home/me/mine.py:reward"
 
 
 def audited_rewards(*scored):
-    found = make_reward_audit(OUTCOMES, list(scored))
-    return replace(found, question=replace(found.question, task="digits"))
+    audit = make_reward_audit(OUTCOMES, list(scored))
+    return replace(audit, question=replace(audit.question, task="digits"))
 
 
-def resolved(there, *groups, **changes):
-    return resolve(asked(*groups, **{"steps": STEPS, **changes}), there, "x", 16)
+def resolve_experiment(this_machine, *groups, **changes):
+    return resolve(asked(*groups, **{"steps": STEPS, **changes}), this_machine, "x", 16)
 
 
-def test_rewards_of_the_learning_groups_are_kept_in_their_order():
-    there = machine()
+def test_an_audit_keeps_the_rewards_of_learning_groups_in_their_order():
+    this_machine = machine()
     scored = [make_scored(name, OUTCOMES) for name in ("minimal", "shaped", "sparse")]
-    own, notes = belonging(audited_rewards(*scored), resolved(there, "wait", "sparse", "again=sparse", "shaped"), there)
-    assert [one.reward.name for one in own.answer.scored] == ["sparse", "shaped"]
-    assert own.question.rewards == tuple(one.reward for one in own.answer.scored)
+    kept, notes = belonging(
+        audited_rewards(*scored),
+        resolve_experiment(this_machine, "wait", "sparse", "again=sparse", "shaped"),
+        this_machine,
+    )
+    assert [score.reward.name for score in kept.answer.scored] == ["sparse", "shaped"]
+    assert kept.question.rewards == tuple(score.reward for score in kept.answer.scored)
     assert notes == ()
 
 
-def test_other_constants_are_another_reward():
-    there = machine()
-    experiment = resolved(there, "shaped", "dear=shaped", group=("dear:reward.rent_weight=1",))
-    _, notes = belonging(audited_rewards(make_scored("shaped", OUTCOMES)), experiment, there)
+def test_a_reward_with_other_constants_is_not_covered():
+    this_machine = machine()
+    experiment = resolve_experiment(this_machine, "shaped", "dear=shaped", group=("dear:reward.rent_weight=1",))
+    _, notes = belonging(audited_rewards(make_scored("shaped", OUTCOMES)), experiment, this_machine)
     assert notes == ("The reward audit does not cover dear.",)
-    own, _ = belonging(audited_rewards(make_scored("shaped", OUTCOMES, rent_weight=1.0)), experiment, there)
-    assert own.answer.scored[0].reward.settings.rent_weight == 1
+    kept, _ = belonging(audited_rewards(make_scored("shaped", OUTCOMES, rent_weight=1.0)), experiment, this_machine)
+    assert kept.answer.scored[0].reward.settings.rent_weight == 1
 
 
-def test_a_user_reward_is_known_by_its_code_wherever_the_file_lies():
-    there = machine(user_rewards=(UserReward(reference=MINE, sha256="abc", problem=""),))
-    experiment = resolved(there, f"mine={MINE}", "shaped")
-    own, _ = belonging(audited_rewards(make_scored("mine.py:reward", OUTCOMES, sha256="abc")), experiment, there)
-    assert [one.reward.name for one in own.answer.scored] == ["mine.py:reward"]
+def test_a_user_reward_is_identified_by_its_code_in_any_folder():
+    this_machine = machine(user_rewards=(UserReward(reference=MINE, sha256="abc", problem=""),))
+    experiment = resolve_experiment(this_machine, f"mine={MINE}", "shaped")
+    kept, _ = belonging(
+        audited_rewards(make_scored("mine.py:reward", OUTCOMES, sha256="abc")), experiment, this_machine
+    )
+    assert [score.reward.name for score in kept.answer.scored] == ["mine.py:reward"]
     for name, sha256 in (("reward", "edited"), ("other", "abc")):
         with pytest.raises(UsageError, match="no group learns from an audited reward"):
-            belonging(audited_rewards(make_scored(f"mine.py:{name}", OUTCOMES, sha256=sha256)), experiment, there)
+            belonging(
+                audited_rewards(make_scored(f"mine.py:{name}", OUTCOMES, sha256=sha256)), experiment, this_machine
+            )
 
 
 @pytest.mark.parametrize(
@@ -59,9 +67,9 @@ def test_a_user_reward_is_known_by_its_code_wherever_the_file_lies():
         ({"sets": ("growth.batch_size=32",)}, "growth.batch_size was 128 and is 32 in shaped"),
     ],
 )
-def test_hosts_have_to_be_the_same(changes, words):
-    """Also where the reward audit asked for no slots by name, which are then all of the task."""
-    there = machine()
-    found = audited_rewards(make_scored("shaped", OUTCOMES))
+def test_an_audit_of_other_hosts_is_refused(changes, words):
+    """The reward audit named no slots, so it has all slots of the task."""
+    this_machine = machine()
+    audit = audited_rewards(make_scored("shaped", OUTCOMES))
     with pytest.raises(UsageError, match=words):
-        belonging(found, resolved(there, "shaped", "sparse", **changes), there)
+        belonging(audit, resolve_experiment(this_machine, "shaped", "sparse", **changes), this_machine)

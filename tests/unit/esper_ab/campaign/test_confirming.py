@@ -1,4 +1,4 @@
-"""What the machine may not afford is said and asked for; nothing is asked for what it can."""
+"""A plan that may exceed the machine needs a confirmation; other plans need none."""
 
 from pathlib import Path
 
@@ -23,34 +23,34 @@ def cost(duration_s, memory_bytes):
 
 
 @given(st.floats(0, 10 * DAY_S), st.integers(0, 64 * GIB), st.integers(1, 64 * GIB), st.sampled_from(["", "limit x"]))
-def test_it_is_said_exactly_where_it_exceeds(duration_s, needed, room, limit):
-    said = excesses(cost(duration_s, needed), Room(room, limit))
-    assert len(said) == (duration_s > DAY_S) + (needed > room)
-    assert any("days" in one for one in said) == (duration_s > DAY_S)
-    assert any("GiB are available by limit x" in one for one in said) == (bool(limit) and needed > room)
+def test_a_plan_longer_than_a_day_or_beyond_the_memory_is_reported(duration_s, needed, room, limit):
+    reports = excesses(cost(duration_s, needed), Room(room, limit))
+    assert len(reports) == (duration_s > DAY_S) + (needed > room)
+    assert any("days" in report for report in reports) == (duration_s > DAY_S)
+    assert any("GiB are available by limit x" in report for report in reports) == (bool(limit) and needed > room)
 
 
-def test_unknown_memory_is_no_excess():
+def test_unknown_memory_is_not_reported():
     assert excesses(cost(1.0, 64 * GIB), Room(0, "")) == ()
     assert len(excesses(cost(1.0, 64 * GIB), Room(0, "limit x"))) == 1, "a limit that is used up leaves nothing"
 
 
-def test_without_a_terminal_it_is_refused_and_the_flag_named(capsys):
+def test_an_excessive_plan_without_a_terminal_is_refused_with_the_flag(capsys):
     asked = requests.experiment()
-    there = requests.machine()
-    place = Path("x")
+    this_machine = requests.machine()
+    directory = Path("x")
     part = PartPlan(
         name="",
         asked=asked,
-        machine=there,
-        plan=requests.planned(asked, there),
+        machine=this_machine,
+        plan=requests.planned(asked, this_machine),
         cost=cost(1.0, 1 << 60),
-        folder=place,
+        folder=directory,
         prior=PriorResults(),
     )
     plan = CampaignPlan(
         campaign=Campaign(parts=(), output_dir=Path()),
-        directory=place,
+        directory=directory,
         generated="",
         parts=(part,),
         launcher=InlineLauncher(),

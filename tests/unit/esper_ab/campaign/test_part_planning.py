@@ -1,4 +1,4 @@
-"""On which devices a part is planned, and what the estimate has of the others."""
+"""Devices on which a part is planned, and the estimated time on others."""
 
 import pytest
 from msgspec.structs import replace
@@ -13,38 +13,38 @@ MACHINE = requests.machine()
 ASKED = requests.experiment(seeds=1)
 
 
-def made(machine, asked):
+def plan_on_machine(machine, asked):
     return plan_on(machine, asked, "x", PriorResults())
 
 
 def with_gpu(step_s):
     """Return a machine with one GPU of unknown compute capability, so without bf16."""
-    there = requests.machine(gpus=1)
-    return replace(there, devices=tuple(replace(device, step_s=step_s) for device in there.devices))
+    plain = requests.machine(gpus=1)
+    return replace(plain, devices=tuple(replace(device, step_s=step_s) for device in plain.devices))
 
 
 @pytest.mark.parametrize("gpu_s", [1e-5, 1.0])
-def test_growing_networks_are_trained_on_gpus_however_fast_the_cpu_is_estimated(gpu_s):
-    """The estimate also has the CPU's time, for the plan's line; if GPUs were named in the request, it has none."""
-    there = with_gpu(gpu_s)
-    found, cost = made(there, requests.experiment())
-    assert {device for lane in found.lanes for device in lane.devices} == {"cuda:0"}
-    on_cpu, its_cost = made(there, requests.experiment(devices=("cpu",)))
-    assert cost.on_cpu_s == its_cost.duration_s
+def test_growth_runs_use_gpus_even_if_the_cpu_is_faster(gpu_s):
+    """The estimate has the CPU's time for the plan's line, unless GPUs were requested."""
+    this_machine = with_gpu(gpu_s)
+    by_default, cost = plan_on_machine(this_machine, requests.experiment())
+    assert {device for lane in by_default.lanes for device in lane.devices} == {"cuda:0"}
+    on_cpu, cpu_cost = plan_on_machine(this_machine, requests.experiment(devices=("cpu",)))
+    assert cost.on_cpu_s == cpu_cost.duration_s
     assert on_cpu.lanes[0].devices == ("cpu:0",)
-    named, named_cost = made(there, requests.experiment(devices=("cuda",)))
-    assert named == found  # nothing but the estimate tells a default from a choice
-    assert (named_cost.on_cpu_s, its_cost.on_cpu_s) == (0.0, 0.0)
+    named, named_cost = plan_on_machine(this_machine, requests.experiment(devices=("cuda",)))
+    assert named == by_default  # only the estimate differs
+    assert (named_cost.on_cpu_s, cpu_cost.on_cpu_s) == (0.0, 0.0)
 
 
-def test_what_gpus_refuse_and_the_cpu_does_not_is_refused_with_the_flag():
-    """A plan never leaves GPUs idle of its own accord."""
+def test_a_setting_unsupported_by_gpus_is_refused_with_the_flag_for_the_cpu():
+    """A plan never leaves GPUs idle without a request."""
     halves = tuple(requests.group(name, growth=GrowthSettings(amp="bf16")) for name in "ab")
     with pytest.raises(UsageError, match=r"choose growth\.amp=fp16 or off; to use the CPU, add --devices cpu$"):
-        made(with_gpu(1e-5), requests.experiment(groups=halves))
+        plan_on_machine(with_gpu(1e-5), requests.experiment(groups=halves))
     with pytest.raises(UsageError, match="did you mean digits"):
-        made(with_gpu(1e-5), requests.experiment(task="digit"))
+        plan_on_machine(with_gpu(1e-5), requests.experiment(task="digit"))
 
 
-def test_without_gpus_nothing_is_compared():
-    assert made(MACHINE, ASKED)[1].on_cpu_s == 0.0
+def test_the_estimate_has_no_separate_cpu_time_without_gpus():
+    assert plan_on_machine(MACHINE, ASKED)[1].on_cpu_s == 0.0

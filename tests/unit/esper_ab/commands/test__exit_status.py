@@ -27,9 +27,9 @@ def test_sigterm_ends_a_command_as_ctrl_c_does(capsys):
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
-def test_a_handler_of_the_program_that_calls_us_stays(capsys):
+def test_a_command_keeps_the_signal_handler_of_the_calling_program(capsys):
     caught = []
-    before = signal.signal(signal.SIGTERM, lambda *_: caught.append(True))
+    previous_handler = signal.signal(signal.SIGTERM, lambda *_: caught.append(True))
 
     @click.command()
     def goes_on():
@@ -38,15 +38,15 @@ def test_a_handler_of_the_program_that_calls_us_stays(capsys):
     try:
         assert invoke(goes_on, [], "esper-ab") == 0
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, previous_handler)
     assert caught == [True]
     assert capsys.readouterr().err == ""
 
 
-def test_what_a_stream_cannot_encode_is_escaped():
-    done = python("-m", "esper_ab.commands.cli", "--help", PYTHONIOENCODING="latin-1")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert r"\u2026" in done.stdout
+def test_characters_that_a_stream_cannot_encode_are_escaped():
+    process = python("-m", "esper_ab.commands.cli", "--help", PYTHONIOENCODING="latin-1")
+    assert (process.returncode, process.stderr) == (0, "")
+    assert r"\u2026" in process.stdout
 
 
 BEFORE_THE_END = {
@@ -55,8 +55,8 @@ BEFORE_THE_END = {
 }
 
 
-@pytest.mark.parametrize("before", BEFORE_THE_END)
-def test_a_command_is_taken_apart_only_where_something_may_be_left_to_do(before, tmp_path):
+@pytest.mark.parametrize("statement", BEFORE_THE_END)
+def test_the_interpreter_is_torn_down_only_after_user_code_ran(statement, tmp_path):
     (tmp_path / "mine.py").write_text(
         "from esper_ab import create_experiment\n"
         "experiment = create_experiment('x').add_variant('a').add_variant('b', ppo__lr=2).build()\n"
@@ -65,25 +65,25 @@ def test_a_command_is_taken_apart_only_where_something_may_be_left_to_do(before,
         "import atexit, sys\nfrom pathlib import Path\nfrom esper_ab.api.files import load_declaration\n"
         "from esper_ab.commands._exit_status import leaving\nclass Torn:\n"
         "    def __del__(self): print('torn')\ntorn = Torn()\natexit.register(print, 'registered')\n"
-        f"print('written')\n{before}\nsys.exit(leaving(7))\n"
+        f"print('written')\n{statement}\nsys.exit(leaving(7))\n"
     )
-    done = python("-c", code, folder=tmp_path)
-    assert done.returncode == 7
-    assert sorted(done.stdout.splitlines()) == sorted(BEFORE_THE_END[before])
+    process = python("-c", code, folder=tmp_path)
+    assert process.returncode == 7
+    assert sorted(process.stdout.splitlines()) == sorted(BEFORE_THE_END[statement])
 
 
-def test_a_lack_of_memory_is_a_line_with_what_would_help(capsys):
+def test_a_memory_error_is_one_line_with_a_remedy(capsys):
     @click.command()
     def hungry():
         raise MemoryError("array of 3 TiB")
 
     assert invoke(hungry, [], "esper-ab") == 2
-    said = capsys.readouterr().err
-    assert said.startswith("error: out of memory (array of 3 TiB); free some")
-    assert said.count("\n") == 1
+    message = capsys.readouterr().err
+    assert message.startswith("error: out of memory (array of 3 TiB); free some")
+    assert message.count("\n") == 1
 
 
-def test_an_error_of_the_output_is_reported_where_that_is_possible(capsys):
+def test_a_failed_write_to_stdout_is_reported_on_stderr(capsys):
     """With --json the report goes to the stream that has just failed, too."""
 
     @click.command()
@@ -97,7 +97,7 @@ def test_an_error_of_the_output_is_reported_where_that_is_possible(capsys):
     assert "error: " in capsys.readouterr().err
 
 
-def test_a_working_directory_that_is_removed_is_named_with_what_there_is_to_do(tmp_path, monkeypatch, capsys):
+def test_a_removed_working_directory_is_an_error_with_the_command_to_continue(tmp_path, monkeypatch, capsys):
     @click.command()
     def looks():
         try:
@@ -110,5 +110,5 @@ def test_a_working_directory_that_is_removed_is_named_with_what_there_is_to_do(t
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
     assert invoke(looks, [], "esper-ab") == 2
-    said = "error: the working directory was removed; change to one that exists\nto go on: esper-ab resume there\n"
-    assert capsys.readouterr().err == said
+    message = "error: the working directory was removed; change to one that exists\nto go on: esper-ab resume there\n"
+    assert capsys.readouterr().err == message

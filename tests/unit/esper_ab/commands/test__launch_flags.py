@@ -7,18 +7,21 @@ from esper_ab.commands._launch_flags import LaunchFlags, typed_flags
 from esper_ab.commands.cli import load_command
 from esper_ab.commands.launch import command
 
-OWN = {"calibrate": {"mode", "runs", "seeds"}}  # flags that are not those of `launch`
+OTHER_FLAGS = {"calibrate": {"mode", "runs", "seeds"}}  # flags that are not those of `launch`
 
 
-def test_without_flags_every_field_has_its_default():
+def test_every_field_has_its_default_without_flags():
     params = command.make_context("launch", []).params
     assert params.keys() == set(LaunchFlags.__struct_fields__)
     assert typed_flags(params) == LaunchFlags()
 
 
-def test_a_command_that_trains_has_flags_of_launch():
+def test_calibrate_has_the_flags_of_launch():
     params = load_command("calibrate").make_context("calibrate", []).params
-    assert typed_flags({name: value for name, value in params.items() if name not in OWN["calibrate"]}) == LaunchFlags()
+    assert (
+        typed_flags({name: value for name, value in params.items() if name not in OTHER_FLAGS["calibrate"]})
+        == LaunchFlags()
+    )
 
 
 @pytest.mark.parametrize(

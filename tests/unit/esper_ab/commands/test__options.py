@@ -9,16 +9,16 @@ from esper_ab.settings.parse import parse
 from esper_ab.settings.request import read_request
 
 # Flags of settings, whose bounds are those of the settings.
-OF_SETTINGS = {"episodes", "steps", "n_envs", "rng_seed", "devices_per_run", "threads", "total_timesteps"}
+SETTINGS = {"episodes", "steps", "n_envs", "rng_seed", "devices_per_run", "threads", "total_timesteps"}
 
 
 @pytest.mark.parametrize("name", sorted(TABLE))
-def test_a_whole_number_without_bounds_is_a_setting(name):
+def test_only_settings_are_whole_numbers_without_bounds(name):
     unbounded = {param.name for param in load_command(name).params if param.type is click.INT}
-    assert unbounded <= OF_SETTINGS
+    assert unbounded <= SETTINGS
 
 
-@pytest.mark.parametrize("key", sorted(OF_SETTINGS))
+@pytest.mark.parametrize("key", sorted(SETTINGS))
 def test_a_setting_out_of_its_bounds_is_refused(key):
     with pytest.raises(UsageError, match="expected int >= "):
         parse(read_request({"groups": "wait,random", key: -1}))

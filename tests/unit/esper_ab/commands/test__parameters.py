@@ -9,23 +9,23 @@ from esper_ab.commands.cli import TABLE, load_command
 
 
 def every_command() -> list[click.Command]:
-    found = []
+    commands = []
     for name in TABLE:
         command = load_command(name)
-        found += command.commands.values() if isinstance(command, click.Group) else [command]
-    return found
+        commands += command.commands.values() if isinstance(command, click.Group) else [command]
+    return commands
 
 
 @pytest.mark.parametrize("command", every_command(), ids=lambda command: command.name)
-def test_every_flag_of_every_command_is_said_once_or_says_so(command: click.Command) -> None:
+def test_every_flag_with_one_value_is_refused_if_it_is_given_twice(command: click.Command) -> None:
     assert isinstance(command, Command)
     for option in command.params:
         if not isinstance(option, click.Option) or option.multiple or (option.is_flag and not option.secondary_opts):
             continue
         flag = option.opts[-1]
-        twice = [flag, option.secondary_opts[0]] if option.is_flag else [flag, "1", flag, "2"]
-        done = CliRunner().invoke(command, twice)
-        assert (done.exit_code, "is given twice; remove one" in done.stderr) == (2, True), (flag, done.output)
+        arguments = [flag, option.secondary_opts[0]] if option.is_flag else [flag, "1", flag, "2"]
+        result = CliRunner().invoke(command, arguments)
+        assert (result.exit_code, "is given twice; remove one" in result.stderr) == (2, True), (flag, result.output)
 
 
 @click.command(cls=Command)
@@ -40,15 +40,15 @@ def small(words, size, also, verbose, deep) -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "printed"),
     [
         ("a --size 3 --size 3 b", "(('a', 'b'), 3, (), False, None)"),
         ("--also 1 --also 2 -v --verbose", "((), 0, ('1', '2'), True, None)"),
         ("--flat --flat -- --size", "(('--size',), 0, (), False, False)"),
     ],
 )
-def test_a_value_may_be_repeated_and_a_list_may_grow(args: str, said: str) -> None:
-    assert CliRunner().invoke(small, args.split()).stdout.strip() == said
+def test_equal_values_may_be_repeated_and_lists_may_grow(args: str, printed: str) -> None:
+    assert CliRunner().invoke(small, args.split()).stdout.strip() == printed
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_a_value_may_be_repeated_and_a_list_may_grow(args: str, said: str) -> No
         ("--deep --flat", "--deep or --flat"),
     ],
 )
-def test_two_values_are_refused(args: str, flag: str) -> None:
-    done = CliRunner().invoke(small, args.split())
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert f"{flag} is given twice; remove one" in done.stderr
+def test_two_different_values_of_a_flag_are_refused(args: str, flag: str) -> None:
+    result = CliRunner().invoke(small, args.split())
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"{flag} is given twice; remove one" in result.stderr

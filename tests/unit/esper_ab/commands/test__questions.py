@@ -12,42 +12,42 @@ from support.outcomes.csv_outcomes import csv_text, drawn, rows
 WIDE = "seed,old,new\n" + "".join(f"{seed},{seed * 7 % 5 + 1},{seed * 3 % 7 + 20}\n" for seed in range(8))
 
 
-def test_without_a_terminal_the_line_is_completed(tmp_path, monkeypatch):
+def test_a_question_without_a_terminal_is_refused_with_the_completed_command(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my wide.csv").write_text(WIDE)
-    told = esper_ab("judge", "my wide.csv", "--margin", "2")
-    assert told.returncode == 2
+    result = esper_ab("judge", "my wide.csv", "--margin", "2")
+    assert result.returncode == 2
     line = "Complete the command: esper-ab judge 'my wide.csv' --margin 2 --groups old,new"
-    assert told.stderr.rstrip().endswith(line)
+    assert result.stderr.rstrip().endswith(line)
     assert esper_ab("judge", "my wide.csv", "--margin", "2", "--groups", "old,new").returncode == 0
 
 
-def test_what_names_items_is_no_seed_unless_the_user_says_so(tmp_path, monkeypatch):
+def test_a_column_of_items_is_not_a_seed_unless_the_user_says_so(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "f.csv").write_text(csv_text(rows(*drawn(8, 3.0))).replace("seed", "prompt"))
-    asked = ("judge", "f.csv", "--margin", "2", "--columns", "seed=prompt")
-    told = esper_ab(*asked)
-    assert told.returncode == 2
-    assert "the column prompt names items of a run, not training runs" in told.stderr
-    assert told.stderr.rstrip().endswith("--rows runs")
-    assert esper_ab(*asked, "--rows", "runs").returncode == 0
+    command = ("judge", "f.csv", "--margin", "2", "--columns", "seed=prompt")
+    result = esper_ab(*command)
+    assert result.returncode == 2
+    assert "the column prompt names items of a run, not training runs" in result.stderr
+    assert result.stderr.rstrip().endswith("--rows runs")
+    assert esper_ab(*command, "--rows", "runs").returncode == 0
 
 
 @pytest.mark.parametrize(
-    ("typed", "status", "said"),
+    ("typed", "status", "text"),
     [
         (b"y\n", 0, "old is worse than new"),
         (b"n\n", 2, "nothing was judged"),
         (b"\x04", 130, "interrupted"),
     ],
 )
-def test_a_terminal_is_asked(tmp_path, typed, status, said):
+def test_a_question_is_asked_on_a_terminal(tmp_path, typed, status, text):
     (tmp_path / "wide.csv").write_text(WIDE)
     ours, theirs = pty.openpty()
-    asked = [sys.executable, "-m", "esper_ab.commands.cli", "judge", "wide.csv", "--margin", "2"]
-    command = subprocess.Popen(asked, cwd=tmp_path, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    arguments = [sys.executable, "-m", "esper_ab.commands.cli", "judge", "wide.csv", "--margin", "2"]
+    process = subprocess.Popen(arguments, cwd=tmp_path, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     os.write(ours, typed)
-    shown, _ = command.communicate()
+    output, _ = process.communicate()
     os.close(ours)
     os.close(theirs)
-    assert (command.returncode, said in " ".join(shown.decode().split())) == (status, True)
+    assert (process.returncode, text in " ".join(output.decode().split())) == (status, True)

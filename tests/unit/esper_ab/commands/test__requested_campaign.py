@@ -51,13 +51,13 @@ def test_a_file_with_train_and_a_command_are_trainers(folder, what):
 
 
 @pytest.mark.parametrize("what", ["a.toml", "my runs/a.toml", "./a.toml", "a.py"])
-def test_a_toml_file_and_any_other_python_file_are_experiments(folder, what):
+def test_a_toml_file_and_a_python_file_without_train_are_experiments(folder, what):
     declared, request = read_what(LaunchFlags(what=what))
     assert request.said("trainer") is None
     assert (request.said("episodes"), declared.asked.name) == ((7, "") if what.endswith("toml") else (None, "x"))
 
 
-def test_without_what_there_are_flags_alone():
+def test_a_request_without_a_file_has_only_flags():
     _, request = read_what(LaunchFlags(episodes=3))
     assert (request.said("trainer"), request.said("episodes")) == (None, 3)
 
@@ -80,19 +80,19 @@ COMMAND = "'python my.py --note \"a b\" --lr {lr} {seed} {out}'"
         ("calibrate train.py --runs 4", "--higher"),
     ],
 )
-def test_one_message_asks_for_all_that_is_missing_with_a_line_to_give(folder, line, flags):
+def test_one_message_names_all_missing_flags_with_a_completed_command(folder, line, flags):
     """Filled in, the line comes to the next thing that is wrong."""
-    given = shlex.split(f"{line} --output-dir a.toml")
-    first = esper_ab(*given, folder=folder)
+    arguments = shlex.split(f"{line} --output-dir a.toml")
+    first = esper_ab(*arguments, folder=folder)
     assert first.returncode == 2
-    asked, completed = first.stderr.split(". Complete the command: esper-ab ")
-    assert all(flag in asked for flag in flags.split())
+    message, completed = first.stderr.split(". Complete the command: esper-ab ")
+    assert all(flag in message for flag in flags.split())
     for blank, value in (("KEY", "lr"), ("V1,V2", "1,2"), ("VALUE", "2"), ("NAME", "score"), ("SIZE", "1")):
         completed = completed.replace(blank, value)
-    words = shlex.split(completed)
-    assert words[: len(given)] == given
-    assert [word for word in words[len(given) :] if word.startswith("--")] == flags.split()
-    second = esper_ab(*words, folder=folder)
+    completed_arguments = shlex.split(completed)
+    assert completed_arguments[: len(arguments)] == arguments
+    assert [word for word in completed_arguments[len(arguments) :] if word.startswith("--")] == flags.split()
+    second = esper_ab(*completed_arguments, folder=folder)
     assert second.returncode == 2
     assert "missing" not in second.stderr
     assert "a.toml" in second.stderr
@@ -117,7 +117,9 @@ TRACKED = (
         ),
     ],
 )
-def test_flags_of_wandb_go_with_a_file_that_tracks(folder, flags: dict[str, str], changed: dict[str, object]) -> None:
+def test_flags_of_wandb_change_the_tracking_of_a_file(
+    folder, flags: dict[str, str], changed: dict[str, object]
+) -> None:
     (folder / "tracked.py").write_text(TRACKED)
     declared = load_declaration(folder / "tracked.py").tracking
     assert tracking_of(LaunchFlags(**flags), declared) == msgspec.structs.replace(declared, **changed)

@@ -15,7 +15,7 @@ def small():
 
 
 @pytest.mark.parametrize(
-    ("of", "option", "said"),
+    ("command", "option", "message"),
     [
         (launch.command, "--repeats", "no option --repeats; here it is called --seeds"),
         (launch.command, "--num-timesteps", "no option --num-timesteps; here it is called --total-timesteps"),
@@ -24,7 +24,7 @@ def small():
         (small, "--repeats", "no option --repeats"),
     ],
 )
-def test_the_option_that_was_meant_is_named_where_the_command_has_it(of, option, said):
+def test_an_unknown_option_is_refused_with_the_option_of_the_same_meaning(command, option, message):
     with pytest.raises(click.NoSuchOption) as caught:
-        of.make_context("x", [option, "3"])
-    assert unknown_option(caught.value) == said
+        command.make_context("x", [option, "3"])
+    assert unknown_option(caught.value) == message

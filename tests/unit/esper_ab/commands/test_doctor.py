@@ -32,9 +32,9 @@ BROKEN = Diagnosis(topic="torch", level="problem", what="is not there", remedy="
         ),
     ],
 )
-def test_the_doctor_lists_what_is_not_well_and_counts_the_rest(diagnoses, lines):
+def test_the_doctor_lists_problems_and_warnings_and_counts_passed_checks(diagnoses, lines):
     assert describe_diagnoses(diagnoses).splitlines() == lines
     whole = describe_diagnoses(diagnoses, whole=True).splitlines()
     assert [line for line in whole if line in lines] == lines
-    more = [line for line in whole if line not in lines]
-    assert [line.split() for line in more] == [["ok", "disk", "300", "GB", "free"]] * diagnoses.count(WELL)
+    additional = [line for line in whole if line not in lines]
+    assert [line.split() for line in additional] == [["ok", "disk", "300", "GB", "free"]] * diagnoses.count(WELL)

@@ -28,7 +28,7 @@ def policy(tmp_path):
     return path
 
 
-def test_another_policy_is_refused_and_nothing_is_said_of_what_no_journal_here_vouches_for(policy, tmp_path):
+def test_a_policy_that_differs_from_its_record_is_refused(policy, tmp_path):
     """In which words: tests/golden/refusals."""
     (tmp_path / "elsewhere.pt").write_bytes(b"another")
     check_whole([str(policy), str(tmp_path / "elsewhere.pt"), str(policy.with_name("99.pt"))])
@@ -39,10 +39,10 @@ def test_another_policy_is_refused_and_nothing_is_said_of_what_no_journal_here_v
     check_whole([str(policy)])
 
 
-def test_a_child_that_is_killed_is_an_error_in_a_line(policy, monkeypatch, capfd):
+def test_a_killed_child_is_an_error_of_one_line(policy, monkeypatch, capfd):
     """As by the kernel, where memory is lacking: nobody else says so."""
     monkeypatch.setattr(child_answer, "child_command", lambda *_: ["sh", "-c", "kill -KILL $$"])
     assert invoke(group, ["evaluate", str(policy), "--json"], "esper-ab") == 1
-    told = capfd.readouterr()
-    assert told.err.endswith("error: workers.commands.evaluate was killed by SIGKILL and printed nothing\n")
-    assert json.loads(told.out)["exit_status"] == 1
+    captured = capfd.readouterr()
+    assert captured.err.endswith("error: workers.commands.evaluate was killed by SIGKILL and printed nothing\n")
+    assert json.loads(captured.out)["exit_status"] == 1

@@ -26,13 +26,13 @@ def test_every_table_has_its_rows(experiment_dir, tmp_path, form):
     assert {file.name for file in (tmp_path / "out").iterdir()} == {f"{table}.{form}" for table in tables.TABLES}
     for view in VIEWS:
         file = str(tmp_path / "out" / f"{view}.{form}")
-        asked = query(experiment_dir, f"SELECT * FROM {view}")
+        answer = query(experiment_dir, f"SELECT * FROM {view}")
         with duckdb.connect() as connection:
-            found = connection.read_csv(file, header=True) if form == "csv" else connection.read_parquet(file)
-            assert tuple(found.columns) == asked.columns
-            rows = found.fetchall()
-        assert len(rows) == len(asked.rows)
-        assert form == "csv" or sorted(map(repr, rows)) == sorted(map(repr, asked.rows))
+            relation = connection.read_csv(file, header=True) if form == "csv" else connection.read_parquet(file)
+            assert tuple(relation.columns) == answer.columns
+            rows = relation.fetchall()
+        assert len(rows) == len(answer.rows)
+        assert form == "csv" or sorted(map(repr, rows)) == sorted(map(repr, answer.rows))
 
 
 def test_nested_values_are_json_in_csv(experiment_dir, tmp_path):
@@ -42,7 +42,7 @@ def test_nested_values_are_json_in_csv(experiment_dir, tmp_path):
     assert set(rewards) == {"minimal", "shaped", "simplified", "sparse"}
 
 
-def test_what_is_there_is_replaced_by_force_only(experiment_dir, tmp_path):
+def test_existing_files_are_replaced_only_by_force(experiment_dir, tmp_path):
     (tmp_path / "pairs.csv").write_text("mine")
     with pytest.raises(UsageError, match=r"pairs.csv exists; --force replaces existing files, --out names another"):
         program.export(experiment_dir, tmp_path, "csv", tables.TABLES, force=False)
@@ -52,11 +52,11 @@ def test_what_is_there_is_replaced_by_force_only(experiment_dir, tmp_path):
     assert (tmp_path / "pairs.csv").read_text().startswith("a,b,replicate,outcome_a")
 
 
-def test_the_default_folder_and_what_is_printed(tmp_path):
+def test_export_writes_into_its_default_folder_and_lists_the_files(tmp_path):
     experiment_dir = write(tmp_path / "run's", planted_effect())
-    told = exported(experiment_dir, "--json", "--table", "runs", "--table", "runs")
+    output = exported(experiment_dir, "--json", "--table", "runs", "--table", "runs")
     file = experiment_dir / "export" / "runs.csv"
-    assert json.loads(told) == {
+    assert json.loads(output) == {
         "run": str(experiment_dir),
         "format": "csv",
         "files": [{"table": "runs", "file": str(file), "rows": 12, "bytes": file.stat().st_size}],
@@ -64,7 +64,7 @@ def test_the_default_folder_and_what_is_printed(tmp_path):
     assert file.stat().st_mode & 0o777 == 0o644
 
 
-def test_a_stopped_run_gives_what_is_recorded(tmp_path):
+def test_a_stopped_run_exports_its_recorded_rows(tmp_path):
     experiment_dir = write(tmp_path / "run", failed_run())
     lines = exported(experiment_dir, "--out", tmp_path / "out").splitlines()
     assert any(line.startswith(f"{tmp_path / 'out' / 'incidents.csv'}: 1 row, ") for line in lines)

@@ -19,16 +19,16 @@ from esper_ab.settings.settings_file import read_toml
 
 _DEFAULTS = parse(request())
 _FAST = re.compile(r"^#(\[group\.fast\]|reward = .*|ppo\.lr = .*|\.add_variant\(.*)\n", re.MULTILINE)
-_OFF = re.compile(r"^(\s*)#(?=[a-z\[.])", re.MULTILINE)  # a setting; prose has a blank after its #
+_COMMENTED_SETTING = re.compile(r"^(\s*)#(?=[a-z\[.])", re.MULTILINE)  # a setting; prose has a blank after its #
 
 
-def of_toml(text, folder):
+def parsed_toml(text, folder):
     path = folder / "some.toml"
     path.write_text(text)
     return parse(request(read_toml(path)))
 
 
-def of_python(text, folder):
+def parsed_python(text, folder):
     path = folder / "some.py"
     path.write_text(text)
     return msgspec.structs.replace(parse_experiment(runpy.run_path(str(path))["experiment"]), name="")
@@ -39,32 +39,32 @@ def names(experiment):
 
 
 def test_every_comment_of_the_toml_is_a_key_with_its_default(tmp_path):
-    assert of_toml(toml_file(), tmp_path) == _DEFAULTS
-    text = _OFF.sub(r"\1", _FAST.sub("", toml_file()))
-    assert of_toml(text, tmp_path) == _DEFAULTS
+    assert parsed_toml(toml_file(), tmp_path) == _DEFAULTS
+    text = _COMMENTED_SETTING.sub(r"\1", _FAST.sub("", toml_file()))
+    assert parsed_toml(text, tmp_path) == _DEFAULTS
     file = read_toml(tmp_path / "some.toml")
-    assert sorted([*(one.key for one in file.common), "margin"]) == sorted(FIELDS)
+    assert sorted([*(assignment.key for assignment in file.common), "margin"]) == sorted(FIELDS)
     assert "# margin: The smallest difference" in text  # its default is none, which TOML cannot say
     assert "#" not in re.sub(r"(  |^)# .*", "", text, flags=re.MULTILINE)  # nothing was left out
 
 
 def test_every_comment_of_the_python_file_is_a_key_with_its_default(tmp_path):
-    assert of_python(python_file("some"), tmp_path) == _DEFAULTS
-    text = _OFF.sub(r"\1", python_file("some").replace('#.add_variant("fast"', '# .add_variant("fast"'))
-    assert of_python(text, tmp_path) == _DEFAULTS
-    told = {key.replace("__", ".") for key in re.findall(r"^        ([a-z_]+)=", text, flags=re.MULTILINE)}
-    assert told | {"name", "seeds"} == {*FIELDS}
+    assert parsed_python(python_file("some"), tmp_path) == _DEFAULTS
+    text = _COMMENTED_SETTING.sub(r"\1", python_file("some").replace('#.add_variant("fast"', '# .add_variant("fast"'))
+    assert parsed_python(text, tmp_path) == _DEFAULTS
+    keys = {key.replace("__", ".") for key in re.findall(r"^        ([a-z_]+)=", text, flags=re.MULTILINE)}
+    assert keys | {"name", "seeds"} == {*FIELDS}
 
 
 def test_the_example_of_either_file_is_a_group(tmp_path):
-    of_a_toml = of_toml(_OFF.sub(r"\1", toml_file()), tmp_path)
+    of_a_toml = parsed_toml(_COMMENTED_SETTING.sub(r"\1", toml_file()), tmp_path)
     variant = python_file("some").replace('#.add_variant("fast"', '.add_variant("fast"')
-    assert names(of_a_toml) == names(of_python(variant, tmp_path)) == ["shaped", "simplified", "fast"]
+    assert names(of_a_toml) == names(parsed_python(variant, tmp_path)) == ["shaped", "simplified", "fast"]
     assert of_a_toml.groups[-1].settings.ppo.lr == 3e-3
 
 
 @pytest.mark.parametrize("name", ["mine.toml", "2 odd name.py"])
-def test_a_file_is_not_replaced_unasked(tmp_path, monkeypatch, capsys, name):
+def test_init_replaces_a_file_only_by_force(tmp_path, monkeypatch, capsys, name):
     monkeypatch.chdir(tmp_path)
     assert invoke(command, [name], "init") == 0
     (tmp_path / name).write_text("mine")
@@ -76,9 +76,9 @@ def test_a_file_is_not_replaced_unasked(tmp_path, monkeypatch, capsys, name):
 
 
 @pytest.mark.parametrize("name", ["2 odd name.toml", "2 odd name.py", "_x.toml", "plain.toml", "-.py"])
-def test_the_commands_that_are_shown_can_be_given(tmp_path, capsys, name):
+def test_the_command_that_init_prints_runs_its_file(tmp_path, capsys, name):
     assert invoke(command, [str(tmp_path / name)], "init") == 0
-    *_, shown = capsys.readouterr().out.splitlines()
-    *words, file = shlex.split(shown.removeprefix("run it: "))
+    *_, last_line = capsys.readouterr().out.splitlines()
+    *words, file = shlex.split(last_line.removeprefix("run it: "))
     assert words == ["esper-ab", "launch"]
     assert parse(read_what(LaunchFlags(what=file))[1]).groups

@@ -24,7 +24,7 @@ def files(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_a_plan_is_written_followed_and_required(files):
+def test_judge_follows_a_plan_and_checks_its_requirement(files):
     judged = "judge", "plan.json", "results.csv"
     assert "new is better than old" in stdout_of(*judged, "--fail-unless", "new better-than old")
     refused = esper_ab(*judged, "--fail-unless", "old better-than new")
@@ -33,7 +33,7 @@ def test_a_plan_is_written_followed_and_required(files):
     assert json.loads(stdout_of(*judged, "--json"))["comparisons"][0]["verdict"] == "BETTER"
 
 
-def test_a_condition_about_size_that_holds_says_what_it_cannot_see(files):
+def test_a_fulfilled_condition_about_size_notes_its_blind_spot(files):
     new, old = drawn(16, 0.0)
     stdout_of("design", "--groups", "new,old", "--seeds", "16", "--margin", "9", "--out", "level.json")
     (files / "level.csv").write_text(csv_text(rows(new, old)))
@@ -43,44 +43,47 @@ def test_a_condition_about_size_that_holds_says_what_it_cannot_see(files):
     assert "note:" not in esper_ab("judge", "plan.json", "results.csv", "--fail-unless", "new better-than old").stderr
 
 
-def test_seeds_are_run_in_the_order_told(files):
+def test_a_design_keeps_the_given_order_of_seeds(files):
     design = "design --groups a,b --seeds 7,3,5,1,9,11 --margin 1 --out p.json --json"
     assert json.loads(stdout_of(*design.split()))["looks"] == [6]
     assert json.loads((files / "p.json").read_text())["plan"]["replicates"] == ["7", "3", "5", "1", "9", "11"]
 
 
-def scored(folder, design, found):
+def scored(folder, design, table):
     """What is said of these rows by a plan of that design."""
-    (folder / "found.csv").write_text(csv_text(found, header="group,seed,outcome,task"))
+    (folder / "found.csv").write_text(csv_text(table, header="group,seed,outcome,task"))
     (folder / "plan.json").unlink()
     stdout_of("design", "--groups", "new,old", "--margin", "2", *design.split())
     return esper_ab("judge", "plan.json", "found.csv", "--scores", "0..100").stdout
 
 
-def test_scores_wait_until_every_task_has_a_run_and_for_the_cells_to_be_chosen(files):
-    found = rows(*drawn(10, 8.0), task="A")
-    one = scored(files, "--seeds 10 --tasks A,B", found)
-    assert ("The next look is after " in one, "Scores over all tasks" in one) == (True, False)
-    both = scored(files, "--seeds 10 --tasks A,B", [*found, *rows(*drawn(10, 8.0), task="B")])
-    assert "Scores over all tasks" in both
+def test_scores_are_withheld_until_every_task_has_runs_and_cells_are_chosen(files):
+    table = rows(*drawn(10, 8.0), task="A")
+    one_task = scored(files, "--seeds 10 --tasks A,B", table)
+    assert ("The next look is after " in one_task, "Scores over all tasks" in one_task) == (True, False)
+    both_tasks = scored(files, "--seeds 10 --tasks A,B", [*table, *rows(*drawn(10, 8.0), task="B")])
+    assert "Scores over all tasks" in both_tasks
     chosen = scored(files, "--seeds 8 --cells p,q --choose 2", rows(*drawn(2, 8.0), task="p"))
     assert "Cells must be chosen" in chosen
 
 
 def test_outcomes_without_a_plan_are_compared_and_called_exploratory(files):
-    out = stdout_of("judge", "results.csv", "--margin", "2", "--unit", "%")
-    assert out.startswith("EXPLORATORY.")
-    assert "points" in out
+    output = stdout_of("judge", "results.csv", "--margin", "2", "--unit", "%")
+    assert output.startswith("EXPLORATORY.")
+    assert "points" in output
 
 
 @pytest.mark.parametrize("parts", [("digits", "mixture"), ("digits, ppo.lr=1e-4", "digits, ppo.lr=1e-3")])
-def test_of_a_joint_experiment_the_parts_are_named_as_they_can_be_judged(tmp_path, monkeypatch, parts):
+def test_judge_refuses_a_joint_directory_and_names_its_parts(tmp_path, monkeypatch, parts):
     monkeypatch.chdir(tmp_path)
     shapes = {"new": Shape(accuracy=90.0), "old": Shape(accuracy=60.0, mode="simplified")}
     for part in parts:
         write(tmp_path / "both" / folder_of(part), Synthetic(groups=shapes, replicates=6).events())
     plan = make_external_plan(tuple(shapes), tuple("012345"), scales(tasks=parts), Rule())
-    joint = Joint(parts=tuple(JointPart(name=one, folder=folder_of(one), digest="0" * 64) for one in parts), scores={})
+    joint = Joint(
+        parts=tuple(JointPart(name=part_name, folder=folder_of(part_name), digest="0" * 64) for part_name in parts),
+        scores={},
+    )
     write_joint(tmp_path / "both", joint, {})
     save_plan(plan, tmp_path / "both" / "plan.json")
     refused = esper_ab("judge", "both/plan.json", "both")
@@ -98,9 +101,9 @@ SWEEP = [
 
 def test_a_sweep_of_few_seeds_gets_one_paragraph_and_an_exit_status_of_its_own(files):
     (files / "sweep.csv").write_text(csv_text(SWEEP))
-    found = esper_ab("judge", "sweep.csv", "--margin", "2")
-    text = " ".join(found.stdout.split())
-    assert found.returncode == 3
+    result = esper_ab("judge", "sweep.csv", "--margin", "2")
+    text = " ".join(result.stdout.split())
+    assert result.returncode == 3
     assert text.count("NO INFERENCE") == 1
     assert "No group has 6 seeds, so no difference between the 9 groups can be judged." in text
     assert "Their means, best first, which may be luck: lr8 59.00, lr7 58.00, " in text
@@ -116,13 +119,13 @@ def test_the_exit_status_says_whether_anything_was_answered(files, seeds, status
     assert esper_ab("judge", "plan.json", "some.csv").returncode == status
 
 
-@pytest.mark.parametrize("first", ["results.csv", "folder"])
+@pytest.mark.parametrize("path", ["results.csv", "folder"])
 @pytest.mark.parametrize("margin", [(), ("--margin", "2")])
-def test_two_files_get_a_word_about_files(files, first, margin):
+def test_two_files_without_a_plan_are_refused(files, path, margin):
     (files / "folder").mkdir()
-    found = esper_ab("judge", first, "results.csv", *margin)
-    assert found.returncode == 2
-    assert found.stderr == (
-        f"error: {first} is no plan, and without a plan judge reads one CSV file, not 2: put all runs into one file "
+    result = esper_ab("judge", path, "results.csv", *margin)
+    assert result.returncode == 2
+    assert result.stderr == (
+        f"error: {path} is no plan, and without a plan judge reads one CSV file, not 2: put all runs into one file "
         "with the columns group, seed and outcome, one row per run\n"
     )

@@ -23,38 +23,38 @@ from esper_ab.readers.listed import Listed, list_runs
 from esper_ab.verdict.verdict import Verdict
 
 
-def told(a, b, verdict):
+def verdict_json(a, b, verdict):
     """The part of a verdict.json that a list shows."""
     return json.dumps({"comparisons": [{"a": a, "b": b, "verdict": verdict, "warnings": []}]})
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    "text",
     [
-        told("shaped", "simplified", "BETTES"),
-        told("shaped", "simplifi%d", "BETTER"),
-        told("simplified", "shaped", "WORSE"),
+        verdict_json("shaped", "simplified", "BETTES"),
+        verdict_json("shaped", "simplifi%d", "BETTER"),
+        verdict_json("simplified", "shaped", "WORSE"),
         json.dumps({"comparisons": []}),
         json.dumps({"comparisoms": []}),
         "{",
         "[]",
     ],
 )
-def test_no_verdict_is_told_from_a_damaged_report(tmp_path, wrong):
-    (write(tmp_path / "finished", planted_effect()) / "verdict.json").write_text(wrong)
-    (found,) = list_runs(tmp_path)
-    assert (found.state, found.verdicts) == ("finished", ())
-    assert "verdict.json is damaged" in found.problem
-    assert f"esper-ab report {found.experiment_dir}" in found.problem
-    assert found.problem in _table([found])
+def test_a_list_shows_no_verdict_from_a_damaged_file(tmp_path, text):
+    (write(tmp_path / "finished", planted_effect()) / "verdict.json").write_text(text)
+    (run,) = list_runs(tmp_path)
+    assert (run.state, run.verdicts) == ("finished", ())
+    assert "verdict.json is damaged" in run.problem
+    assert f"esper-ab report {run.experiment_dir}" in run.problem
+    assert run.problem in _table([run])
 
 
 @pytest.mark.parametrize("when", ["0001-01-01T00:00:00.000+14:00", "9999-12-31T23:59:59.999-14:00"])
-def test_a_time_that_this_zone_cannot_show_is_shown_as_it_is(tmp_path, when):
+def test_a_time_out_of_range_in_this_time_zone_is_shown_as_recorded(tmp_path, when):
     assert when in _table([Listed(experiment_dir="x", state="stale", last_event=when)])
 
 
-def test_a_list_is_newest_first_and_hides_nothing(tmp_path):
+def test_a_list_shows_all_runs_newest_first(tmp_path):
     stranger = MilestoneReleased(replicate=0, milestone=0, runs=("nobody/0",))
     for name, events in (
         ("finished", planted_effect()),
@@ -64,7 +64,7 @@ def test_a_list_is_newest_first_and_hides_nothing(tmp_path):
         ("foreign", [*planted_effect()[:3], stranger]),
     ):
         write(tmp_path / name, events)
-    (tmp_path / "finished" / "verdict.json").write_text(told("shaped", "simplified", "BETTER"))
+    (tmp_path / "finished" / "verdict.json").write_text(verdict_json("shaped", "simplified", "BETTER"))
     damaged = tmp_path / "damaged" / JOURNAL_NAME
     damaged.write_bytes(damaged.read_bytes().replace(b"plan", b"plam", 1))
     for name in ("begun", "other", "unreadable"):
@@ -72,9 +72,9 @@ def test_a_list_is_newest_first_and_hides_nothing(tmp_path):
     (tmp_path / "begun" / JOURNAL_NAME).touch()
     (tmp_path / "unreadable" / JOURNAL_NAME).symlink_to(JOURNAL_NAME)
 
-    found = list_runs(tmp_path)
-    by_name = {one.experiment_dir.rpartition("/")[2]: one for one in found}
-    assert {name: one.state for name, one in by_name.items()} == {
+    runs = list_runs(tmp_path)
+    by_name = {run.experiment_dir.rpartition("/")[2]: run for run in runs}
+    assert {name: run.state for name, run in by_name.items()} == {
         "finished": "finished",
         "failed": "failed",
         "stale": "stale",
@@ -83,25 +83,25 @@ def test_a_list_is_newest_first_and_hides_nothing(tmp_path):
         "foreign": "damaged",
         "unreadable": "empty",
     }
-    assert [one.last_event for one in found] == sorted((one.last_event for one in found), reverse=True)
+    assert [run.last_event for run in runs] == sorted((run.last_event for run in runs), reverse=True)
     assert by_name["finished"].done == 1.0
     assert 0 < by_name["stale"].done < 0.5
     assert by_name["finished"].verdicts == ("shaped - simplified: BETTER",)
-    table = _table(found)
+    table = _table(runs)
     assert len(table.splitlines()) == 8
     assert "shaped BETTER than simplified" in table
     assert "line 1" in table
     assert "line 4: intact, but run 'nobody/0' is not in the plan" in table
 
 
-def test_many_verdicts_are_counted():
+def test_a_list_counts_many_verdicts():
     many = tuple(f"x - y{i}: {'BETTER' if i < 3 else 'BLOCKED'}" for i in range(8))
     listed = Listed(experiment_dir="run", state="finished", verdicts=many)
     assert _table([listed]).endswith("8 comparisons: 5 BLOCKED; x BETTER than 3")
 
 
 @pytest.mark.parametrize(
-    ("verdict", "said"),
+    ("verdict", "shown_text"),
     [
         (Verdict.BETTER, "x BETTER than y"),
         (Verdict.WORSE, "x WORSE than y"),
@@ -111,18 +111,20 @@ def test_many_verdicts_are_counted():
         (Verdict.NO_INFERENCE, "x - y: NO INFERENCE"),
     ],
 )
-def test_a_verdict_says_which_group_it_is_about(verdict, said):
-    assert _table([Listed(experiment_dir="run", state="finished", verdicts=(f"x - y: {verdict}",))]).endswith(said)
+def test_a_list_shows_the_groups_of_a_verdict(verdict, shown_text):
+    assert _table([Listed(experiment_dir="run", state="finished", verdicts=(f"x - y: {verdict}",))]).endswith(
+        shown_text
+    )
 
 
-def test_a_run_that_somebody_carries_out_is_running(tmp_path):
+def test_a_locked_experiment_is_listed_as_running(tmp_path):
     experiment_dir = write(tmp_path / "run", planted_effect()[:40])
     with closing(Lock(experiment_dir)):
         assert list_runs(tmp_path)[0].state == Viewer(experiment_dir).state == "running"
     assert list_runs(tmp_path)[0].state == "stale"
 
 
-def test_whoever_follows_a_run_holds_no_record_of_it(tmp_path):
+def test_a_viewer_and_a_coordinator_hold_no_records(tmp_path):
     """Neither a viewer nor a coordinator that takes it up: they would come to hold all of it."""
     experiment_dir = write(tmp_path / "run", planted_effect())
     folded = []
@@ -138,7 +140,7 @@ def test_whoever_follows_a_run_holds_no_record_of_it(tmp_path):
         assert {len(run.episodes) for run in history.runs.values()} == {0}
 
 
-def test_a_viewer_sees_an_experiment_go_on(tmp_path):
+def test_a_viewer_follows_a_continued_experiment(tmp_path):
     """Interrupted, continued by another process, extended: nothing of it is an end as long as somebody is at work."""
     experiment_dir = write(tmp_path / "run", failed_run())
     assert Viewer(experiment_dir).state == "failed"
@@ -158,7 +160,7 @@ def test_a_viewer_sees_an_experiment_go_on(tmp_path):
     journal.close()
 
 
-def test_logs_of_one_run_and_of_all(tmp_path):
+def test_logs_shows_one_log_or_all(tmp_path):
     experiment_dir = write(tmp_path / "run", planted_effect())
     viewer = Viewer(experiment_dir)
     (experiment_dir / "logs").mkdir(exist_ok=True)
@@ -170,7 +172,7 @@ def test_logs_of_one_run_and_of_all(tmp_path):
     assert list(lines(experiment_dir, viewer)) == [*of_the_run, ("w00", "between runs"), ("console", "on the console")]
 
 
-def test_of_a_long_log_the_end_is_shown(tmp_path, monkeypatch, capsys):
+def test_logs_shows_the_end_of_a_long_log(tmp_path, monkeypatch, capsys):
     """It may be sparse, and longer than the memory."""
     monkeypatch.setattr(logs, "_END_BYTES", 1 << 20)
     experiment_dir = write(tmp_path / "run", planted_effect())
@@ -180,14 +182,14 @@ def test_of_a_long_log_the_end_is_shown(tmp_path, monkeypatch, capsys):
         file.truncate(64 << 30)
         file.seek(64 << 30)
         file.write(b"\nthe end\n")
-    (_, long), last = lines(experiment_dir, viewer, "console")
+    (_, long), last_entry = lines(experiment_dir, viewer, "console")
     assert long == "\0" * 65536 + "…"
-    assert last == ("console", "the end")
+    assert last_entry == ("console", "the end")
     assert capsys.readouterr().err == f"{experiment_dir / CONSOLE_NAME}: only the last 1 of 65536 MiB are shown\n"
 
 
 @pytest.mark.parametrize("linked", ["console.log", "logs/w00.log", "logs"])
-def test_logs_follow_no_link(tmp_path, linked):
+def test_logs_refuses_symbolic_links(tmp_path, linked):
     """An experiment directory may come from somebody else."""
     experiment_dir = write(tmp_path / "run", planted_effect())
     (tmp_path / "outside").mkdir()
@@ -200,7 +202,7 @@ def test_logs_follow_no_link(tmp_path, linked):
         list(lines(experiment_dir, Viewer(experiment_dir)))
 
 
-def test_a_folder_without_runs(tmp_path):
+def test_a_folder_without_runs_is_an_empty_list(tmp_path):
     assert list_runs(tmp_path) == []
     with pytest.raises(UsageError, match="no journal"):
         follow(tmp_path / JOURNAL_NAME)

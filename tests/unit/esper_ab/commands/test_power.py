@@ -25,11 +25,11 @@ def history():
     return fold(Synthetic(groups={"x": Shape(accuracy=80.0), "y": Shape(accuracy=60.0)}, replicates=8).events())
 
 
-def test_an_earlier_run_gives_its_spread_within_groups_and_that_of_its_pairs(history):
+def test_power_takes_the_spread_within_groups_and_of_pairs_from_an_earlier_run(history):
     """A true difference between the groups is no spread."""
     known = known_from_pairs(history, "EXPERIMENT")
-    found = outcomes(history)
-    of_x, of_y = ([found[run.ref.name].outcome for run in history.of_group(group)] for group in "xy")
+    outcomes_by_run = outcomes(history)
+    of_x, of_y = ([outcomes_by_run[run.ref.name].outcome for run in history.of_group(group)] for group in "xy")
     assert 10 <= known.df <= 14  # 14 if the groups shared nothing
     assert known.sd == pytest.approx(math.sqrt((np.var(of_x, ddof=1) + np.var(of_y, ddof=1)) / 2))
     effect = analyse(history).comparisons[0].effect
@@ -39,28 +39,28 @@ def test_an_earlier_run_gives_its_spread_within_groups_and_that_of_its_pairs(his
 
 
 @pytest.mark.parametrize("groups", [3, 4])
-def test_comparisons_that_share_runs_count_once(groups):
+def test_comparisons_that_share_runs_add_no_degrees_of_freedom(groups):
     """Of all pairs of G groups G - 1 are independent: as chi-square limits of the SD, so many cover."""
-    made = Synthetic(groups=dict.fromkeys("abcd"[:groups], Shape()), episodes=2, settings={"alpha": 0.05})
-    history = fold(made.events())
-    each = analyse(history).comparisons[0].effect.df
-    assert known_from_pairs(history, "EXPERIMENT").df_pairs == (groups - 1) * each
+    synthetic = Synthetic(groups=dict.fromkeys("abcd"[:groups], Shape()), episodes=2, settings={"alpha": 0.05})
+    history = fold(synthetic.events())
+    df_of_one = analyse(history).comparisons[0].effect.df
+    assert known_from_pairs(history, "EXPERIMENT").df_pairs == (groups - 1) * df_of_one
 
 
-def test_power_of_a_run_and_its_report_ask_for_as_many_pairs(history):
+def test_power_and_the_report_of_a_run_agree_on_the_pairs_needed(history):
     """But for the looks of the new plan, and for its replicates being even."""
     known = known_from_pairs(history, "EXPERIMENT")
-    found = answer(known, 8, PowerQuestion(margin=history.design.margin), (8,))
+    power_answer = answer(known, 8, PowerQuestion(margin=history.design.margin), (8,))
     reported = analyse(history).comparisons[0].pairs_anew
-    assert found.tables[0].sd == known.sd_pairs
-    assert found.tables[0].needed.replicates == pytest.approx(reported.pairs, rel=0.1, abs=2)
-    assert "(from observed pairs, whose differences have an SD of" in power_text(found)
+    assert power_answer.tables[0].sd == known.sd_pairs
+    assert power_answer.tables[0].needed.replicates == pytest.approx(reported.pairs, rel=0.1, abs=2)
+    assert "(from observed pairs, whose differences have an SD of" in power_text(power_answer)
 
 
-def test_a_correlation_that_is_given_takes_the_place_of_the_pairs(tmp_path):
+def test_a_given_correlation_replaces_the_observed_spread_of_pairs(tmp_path):
     run = write(tmp_path / "run", Synthetic().events())
-    given = ("--margin", "5", "--rho", "0.5", "--seeds", "6")
-    found = json.loads(CliRunner().invoke(command, ["--experiment", str(run), "--json", *given]).output)
-    assert found["known"]["sd_pairs"] is None
-    assert found["tables"][0]["rho"] == 0.5
-    assert found["tables"][0]["sd"] == pytest.approx(found["known"]["sd"])
+    flags = ("--margin", "5", "--rho", "0.5", "--seeds", "6")
+    document = json.loads(CliRunner().invoke(command, ["--experiment", str(run), "--json", *flags]).output)
+    assert document["known"]["sd_pairs"] is None
+    assert document["tables"][0]["rho"] == 0.5
+    assert document["tables"][0]["sd"] == pytest.approx(document["known"]["sd"])

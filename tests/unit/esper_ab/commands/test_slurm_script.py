@@ -35,15 +35,15 @@ def invoked(*flags):
 
 
 def printed(*flags):
-    done = invoked(*flags)
-    assert done.exit_code == 0, done.output
-    return done.output
+    result = invoked(*flags)
+    assert result.exit_code == 0, result.output
+    return result.output
 
 
 def refusal(*flags):
-    done = invoked(*flags)
-    assert isinstance(done.exception, UsageError), done.output
-    return str(done.exception)
+    result = invoked(*flags)
+    assert isinstance(result.exception, UsageError), result.output
+    return str(result.exception)
 
 
 def words_of(script, name):
@@ -54,15 +54,15 @@ def words_of(script, name):
 
 def begins_with(script, folder):
     """The command that the script becomes: launch or resume, shown in the place of being carried out."""
-    said = script.replace("exec ", "exec echo ")
-    done = subprocess.run(["bash", "-c", said], cwd=folder, capture_output=True, text=True, check=True)
-    assert done.stderr == ""
-    return next(word for word in done.stdout.split() if word in ("launch", "resume"))
+    script_shown = script.replace("exec ", "exec echo ")
+    process = subprocess.run(["bash", "-c", script_shown], cwd=folder, capture_output=True, text=True, check=True)
+    assert process.stderr == ""
+    return next(word for word in process.stdout.split() if word in ("launch", "resume"))
 
 
 @pytest.mark.parametrize("flags", [ONE, GRID, TASKS])
 @pytest.mark.parametrize(
-    ("there", "does"),
+    ("files", "command_name"),
     [
         ({}, "launch"),
         ({"events.jsonl": ""}, "launch"),
@@ -71,17 +71,17 @@ def begins_with(script, folder):
         ({"joint.json": "{}\n"}, "resume"),
     ],
 )
-def test_it_resumes_what_has_been_recorded(tmp_path, monkeypatch, flags, there, does):
+def test_the_script_resumes_a_recorded_experiment(tmp_path, monkeypatch, flags, files, command_name):
     monkeypatch.chdir(tmp_path)
     script = printed(*flags)
-    for name, text in there.items():
+    for name, text in files.items():
         path = tmp_path / "experiments" / "lab" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    assert begins_with(script, tmp_path) == does
+    assert begins_with(script, tmp_path) == command_name
 
 
-def test_its_output_goes_into_a_folder_that_is_there(tmp_path, monkeypatch):
+def test_the_output_of_the_job_goes_into_an_existing_folder(tmp_path, monkeypatch):
     folder = tmp_path / "100 % of it"
     folder.mkdir()
     monkeypatch.chdir(folder)
@@ -91,29 +91,31 @@ def test_its_output_goes_into_a_folder_that_is_there(tmp_path, monkeypatch):
     assert not list(folder.iterdir()), "printing a script makes nothing"
 
 
-def test_every_flag_that_both_commands_have_is_known_here():
-    launched, resumed = ({flag for param in one.command.params for flag in param.opts} for one in (launch, resume))
+def test_the_list_of_shared_flags_is_complete():
+    launched, resumed = (
+        {flag for param in module.command.params for flag in param.opts} for module in (launch, resume)
+    )
     assert launched & resumed - {"--seeds", "--dry-run"} == set(SHARED)  # those two are of `resume` alone in this sense
 
 
-@pytest.mark.parametrize("asked", [ONE, GRID, TASKS])
+@pytest.mark.parametrize("asked_flags", [ONE, GRID, TASKS])
 @pytest.mark.parametrize(("flag", "values"), SHARED.items())
-def test_a_job_that_is_resumed_has_every_flag_that_it_was_launched_with(flag, values, asked):
+def test_a_resumed_job_has_every_shared_flag_of_its_launch(flag, values, asked_flags):
     if values is None:
-        assert flag.removeprefix("--") in refusal(*asked, flag, *([REFUSED[flag]] if flag in REFUSED else []))
+        assert flag.removeprefix("--") in refusal(*asked_flags, flag, *([REFUSED[flag]] if flag in REFUSED else []))
         return
-    script = printed(*asked, *(word for value in values for word in (flag, value)))
+    script = printed(*asked_flags, *(word for value in values for word in (flag, value)))
     for name in ("launch", "resume"):
         words = words_of(script, name)
         assert [words[place + 1] for place, word in enumerate(words) if word == flag] == list(values), name
 
 
-def test_what_an_experiment_keeps_is_not_said_again_to_resume_it():
+def test_the_script_resumes_without_the_flags_that_a_plan_stores():
     assert not {"--seeds", "--groups"} & set(words_of(printed(*ONE, "--seeds", "8"), "resume"))
 
 
 @pytest.mark.parametrize(
-    ("flags", "says"),
+    ("flags", "complaint"),
     [
         (("--fail-unless", "shaped better-than nope"), "no group 'nope'"),
         (
@@ -125,12 +127,12 @@ def test_what_an_experiment_keeps_is_not_said_again_to_resume_it():
         ((*GRID[2:], "--fail-unless", "shaped better-than nope"), "no group 'nope'"),
     ],
 )
-def test_what_launch_would_refuse_is_refused_before_a_job_waits_for_it(flags, says, tmp_path, monkeypatch):
+def test_a_script_is_refused_where_launch_would_refuse(flags, complaint, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert says in refusal(*ONE, *flags)
+    assert complaint in refusal(*ONE, *flags)
 
 
-def test_a_file_that_names_what_slurm_does_not_have_is_refused(tmp_path, monkeypatch):
+def test_a_file_with_settings_of_another_launcher_is_refused(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "lab.toml").write_text('[launcher]\nname = "ray"\nray_address = "auto"\n')
     assert "launcher slurm does not support" in refusal("lab.toml")

@@ -32,7 +32,7 @@ KEPT = (
     "checkpoints/shaped/0/more/1.pt",
     "policies/.git.index.1-2",
 )
-GONE = (
+REMOVED = (
     "checkpoints/shaped/0/7.pt",
     "checkpoints/shaped/0/.8.pt.11-12",
     ".report.html.x1y2",
@@ -59,7 +59,7 @@ def files(experiment_dir):
     return {str(path.relative_to(experiment_dir)) for path in experiment_dir.rglob("*") if path.is_file()}
 
 
-def found_in(experiment_dir):
+def removable_in(experiment_dir):
     return removable(experiment_dir, load(experiment_dir).history)
 
 
@@ -67,41 +67,41 @@ def tidy(*words):
     return invoke(group, ["tidy", *map(str, words)], "esper-ab")
 
 
-def test_of_a_finished_run_journal_policies_and_reports_stay(tmp_path):
-    experiment_dir = finished(tmp_path / "run", *KEPT, *GONE, "console.log")
+def test_tidy_keeps_journal_policies_and_reports_of_a_finished_run(tmp_path):
+    experiment_dir = finished(tmp_path / "run", *KEPT, *REMOVED, "console.log")
     (experiment_dir / ".summary.txt.abcdefgh").write_text("being written by a report now")
     journal = (experiment_dir / "events.jsonl").read_bytes()
-    assert found_in(experiment_dir).size_bytes == 10 * 6
+    assert removable_in(experiment_dir).size_bytes == 10 * 6
     assert tidy(experiment_dir, "--check") == 5, "its policies and settings are made up"
-    assert files(experiment_dir) >= {*KEPT, *GONE, "console.log"}, "looking removes nothing"
+    assert files(experiment_dir) >= {*KEPT, *REMOVED, "console.log"}, "looking removes nothing"
     assert tidy(experiment_dir) == 0
     assert files(experiment_dir) == {*KEPT, ".lock", ".summary.txt.abcdefgh"}
     assert (experiment_dir / "events.jsonl").read_bytes() == journal
-    assert found_in(experiment_dir).files == ()
+    assert removable_in(experiment_dir).files == ()
 
 
-def test_folders_of_checkpoints_that_are_empty_then_go_too(tmp_path):
+def test_tidy_removes_empty_folders_of_checkpoints(tmp_path):
     experiment_dir = finished(tmp_path / "run", "checkpoints/shaped/0/7.pt")
     assert tidy(experiment_dir) == 0
     assert not (experiment_dir / "checkpoints").exists()
 
 
-def test_of_an_unfinished_run_what_resume_needs_stays(tmp_path):
+def test_tidy_keeps_the_checkpoints_that_resume_needs(tmp_path):
     events = planted_effect()
-    at = next(i for i, event in enumerate(events) if isinstance(event, RunEvaluated))
-    cut = events[: at + 1]  # one run of the first pair is evaluated, the other one is not
-    done = cut[-1].record.run.name
-    (open_run,) = {event.record.run.name for event in cut if isinstance(event, EpisodeRecorded)} - {done}
+    index = next(i for i, event in enumerate(events) if isinstance(event, RunEvaluated))
+    cut = events[: index + 1]  # one run of the first pair is evaluated, the other one is not
+    finished_run = cut[-1].record.run.name
+    (open_run,) = {event.record.run.name for event in cut if isinstance(event, EpisodeRecorded)} - {finished_run}
     experiment_dir = write(tmp_path / "run", cut)
     fill(
         experiment_dir,
-        f"checkpoints/{done}/8.pt",
+        f"checkpoints/{finished_run}/8.pt",
         f"checkpoints/{open_run}/8.pt",
         f"checkpoints/{open_run}/7.pt",
         f"checkpoints/{open_run}/.9.pt.3-4",
         "console.log",
     )
-    assert "esper-ab resume" in found_in(experiment_dir).kept
+    assert "esper-ab resume" in removable_in(experiment_dir).kept
     assert tidy(experiment_dir) == 0
     assert files(experiment_dir) - {".lock", "events.jsonl", "experiment.toml"} == {
         f"checkpoints/{open_run}/8.pt",
@@ -110,20 +110,20 @@ def test_of_an_unfinished_run_what_resume_needs_stays(tmp_path):
     }
 
 
-def test_a_run_in_progress_is_refused_and_no_other_is_touched(tmp_path, capsys):
+def test_tidy_refuses_a_run_in_progress_and_touches_no_other(tmp_path, capsys):
     other, experiment_dir = (finished(tmp_path / name, "checkpoints/a/0/1.pt") for name in ("other", "run"))
-    found = found_in(experiment_dir)
+    removable_files = removable_in(experiment_dir)
     with closing(Lock(experiment_dir)):
         for options in ((), ("--repair",)):
             assert tidy(other, experiment_dir, *options) == 2
             assert f"in use by process {os.getpid()} on " in capsys.readouterr().err
         with pytest.raises(UsageError, match="in use by process"):
-            remove(experiment_dir, found)
+            remove(experiment_dir, removable_files)
     for folder in (other, experiment_dir):
         assert "checkpoints/a/0/1.pt" in files(folder)
 
 
-def test_what_is_no_experiment_directory_is_refused(tmp_path, capsys):
+def test_tidy_refuses_a_folder_without_a_journal(tmp_path, capsys):
     fill(tmp_path, ".important.file")
     for options in ((), ("--check",), ("--repair",)):
         assert tidy(tmp_path, *options) == 2
@@ -131,22 +131,22 @@ def test_what_is_no_experiment_directory_is_refused(tmp_path, capsys):
     assert files(tmp_path) == {".important.file"}
 
 
-def test_a_repair_cuts_first_and_then_tidies(tmp_path, capsys):
-    experiment_dir = finished(tmp_path / "run", *GONE, "console.log")
+def test_a_repair_cuts_the_journal_before_it_tidies(tmp_path, capsys):
+    experiment_dir = finished(tmp_path / "run", *REMOVED, "console.log")
     journal = experiment_dir / "events.jsonl"
     lines = journal.read_bytes().splitlines(keepends=True)
     journal.write_bytes(b"".join((*lines[:-1], lines[-1].replace(b"finished", b"finishes"))))
     assert tidy(experiment_dir) == 5
     assert f"`esper-ab tidy {experiment_dir} --check` shows what can be recovered" in capsys.readouterr().err
-    assert files(experiment_dir) >= set(GONE)
+    assert files(experiment_dir) >= set(REMOVED)
     assert tidy(experiment_dir, "--repair", "--json") == 0
-    (told,) = json.loads(capsys.readouterr().out)
-    assert told["cut"].startswith(f"cut {len(lines[-1])} bytes off the journal after line {len(lines) - 1}; ")
-    assert set(told["removed"]) == set(GONE)
+    (document,) = json.loads(capsys.readouterr().out)
+    assert document["cut"].startswith(f"cut {len(lines[-1])} bytes off the journal after line {len(lines) - 1}; ")
+    assert set(document["removed"]) == set(REMOVED)
     assert files(experiment_dir) >= {f"events.jsonl.torn-{len(lines) - 1}", "console.log"}
 
 
-def test_a_check_of_several_has_the_worst_status(tmp_path, capsys):
+def test_a_check_of_several_directories_exits_with_the_worst_status(tmp_path, capsys):
     well, ill = (finished(tmp_path / name) for name in ("well", "ill"))
     (ill / "events.jsonl").write_bytes((ill / "events.jsonl").read_bytes().replace(b"finished", b"finishes", 1))
     assert tidy(well, ill, "--check") == 5
@@ -159,26 +159,26 @@ def test_a_check_of_several_has_the_worst_status(tmp_path, capsys):
     "link",
     ["checkpoints/link", "checkpoints/shaped", "checkpoints/shaped/0", "policies", "policies/shaped", "tracking"],
 )
-def test_links_are_never_followed_out_of_the_experiment_directory(tmp_path, link):
+def test_tidy_follows_no_link_out_of_the_experiment_directory(tmp_path, link):
     """Whatever stands behind them, called as our own files are."""
     elsewhere = fill(tmp_path / "elsewhere", "7.pt", "shaped/7.pt", "0/7.pt", "shaped/0/7.pt", ".7.pt.1-2", ".a.json.b")
-    before = files(elsewhere)
+    files_before = files(elsewhere)
     experiment_dir = finished(tmp_path / "run")
     (experiment_dir / link).parent.mkdir(parents=True, exist_ok=True)
     (experiment_dir / link).symlink_to(elsewhere)
     assert examine(experiment_dir).removable == ()
     assert tidy(experiment_dir) == 0
-    assert files(elsewhere) == before
+    assert files(elsewhere) == files_before
     assert (experiment_dir / link).is_symlink()
 
 
-def test_checkpoints_that_are_kept_elsewhere_stay_and_are_named(tmp_path, capsys):
+def test_tidy_keeps_and_names_checkpoints_behind_a_link(tmp_path, capsys):
     elsewhere = fill(tmp_path / "elsewhere", "shaped/0/7.pt", "shaped/0/.7.pt.1-2", "thesis.tex")
     experiment_dir = finished(tmp_path / "run", "console.log")
     (experiment_dir / "checkpoints").symlink_to(elsewhere)
     assert tidy(experiment_dir) == 0
-    out = capsys.readouterr().out
-    assert out.endswith(
+    output = capsys.readouterr().out
+    assert output.endswith(
         f": 1 file, 0.0 MB removed; {experiment_dir}/checkpoints is a symbolic link and was skipped; "
         f"clear {elsewhere} yourself, or remove the link\n"
     )

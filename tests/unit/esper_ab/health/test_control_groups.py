@@ -1,4 +1,4 @@
-"""Limits and counts of control groups of both generations, from folders of machines that are not here."""
+"""Limits and counts of control groups of both versions, from the files of other machines."""
 
 import signal
 from types import SimpleNamespace
@@ -12,13 +12,13 @@ from esper_ab.control.fleet import WorkerHandle, ending
 from esper_ab.health import control_groups
 from esper_ab.health.control_groups import OomWatch
 
-FIRST = {
+VERSION_1 = {
     "memory.limit_in_bytes": "1000\n",
     "memory.usage_in_bytes": "700\n",
     "memory.stat": "inactive_file 1\ntotal_inactive_file 300\n",
     "memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n",
 }
-SECOND = {
+VERSION_2 = {
     "memory.max": "1000\n",
     "memory.current": "700\n",
     "memory.stat": "anon 400\ninactive_file 300\n",
@@ -26,20 +26,20 @@ SECOND = {
 }
 
 
-def group(folder, files):
+def write_group(folder, files):
     folder.mkdir(exist_ok=True)
     for name, content in files.items():
         (folder / name).write_text(content)
     return folder
 
 
-@pytest.mark.parametrize("files", [FIRST, SECOND])
-def test_both_generations_say_the_same(tmp_path, files):
-    groups = [group(tmp_path / "a", files), tmp_path / "nowhere"]
-    found = control_groups.memory(groups)
-    assert found is not None
-    assert (found.limit, found.used, found.left) == (1000, 400, 600)
-    assert found.by.endswith(f"of control group {tmp_path}/a")
+@pytest.mark.parametrize("files", [VERSION_1, VERSION_2])
+def test_both_versions_of_control_groups_give_the_same_limit(tmp_path, files):
+    groups = [write_group(tmp_path / "a", files), tmp_path / "nowhere"]
+    memory = control_groups.memory(groups)
+    assert memory is not None
+    assert (memory.limit, memory.used, memory.left) == (1000, 400, 600)
+    assert memory.by.endswith(f"of control group {tmp_path}/a")
     assert control_groups.kills(groups) == 3
 
 
@@ -51,54 +51,56 @@ def test_both_generations_say_the_same(tmp_path, files):
         {"memory.limit_in_bytes": "9223372036854771712\n"},
     ],
 )
-def test_no_limit_is_none(tmp_path, nothing):
-    assert control_groups.memory([group(tmp_path / "a", nothing)]) is None
+def test_a_group_without_a_limit_has_no_memory_limit(tmp_path, nothing):
+    assert control_groups.memory([write_group(tmp_path / "a", nothing)]) is None
 
 
 @given(st.lists(st.tuples(st.integers(0, 99), st.integers(0, 99)), min_size=1, max_size=4))
-def test_the_group_that_leaves_the_least_counts(tmp_path_factory, limits):
+def test_the_group_with_the_least_memory_left_is_the_limit(tmp_path_factory, limits):
     root = tmp_path_factory.mktemp("groups")
     groups = [
-        group(root / str(at), {"memory.max": f"{limit}\n", "memory.current": f"{used}\n"})
-        for at, (limit, used) in enumerate(limits)
+        write_group(root / str(number), {"memory.max": f"{limit}\n", "memory.current": f"{used}\n"})
+        for number, (limit, used) in enumerate(limits)
     ]
-    found = control_groups.memory(groups)
-    assert found is not None
-    assert found.left == min(max(0, limit - used) for limit, used in limits)
+    memory = control_groups.memory(groups)
+    assert memory is not None
+    assert memory.left == min(max(0, limit - used) for limit, used in limits)
 
 
-def test_the_innermost_group_that_counts_says_how_many_were_ended(tmp_path):
-    inner = group(tmp_path / "a", {})
-    outer = group(tmp_path, {"memory.events": "oom_kill 7\n"})
+def test_kills_are_counted_by_the_innermost_group_with_a_counter(tmp_path):
+    inner = write_group(tmp_path / "a", {})
+    outer = write_group(tmp_path, {"memory.events": "oom_kill 7\n"})
     assert control_groups.kills([inner, outer]) == 7
-    group(inner, {"memory.events": "oom_kill 2\n"})
+    write_group(inner, {"memory.events": "oom_kill 2\n"})
     assert control_groups.kills([inner, outer]) == 2
 
 
-def test_this_process_is_in_groups_below_the_root():
+def test_the_groups_of_this_process_are_below_the_cgroup_root():
     assert all(folder.is_relative_to("/sys/fs/cgroup") for folder in control_groups.folders())
 
 
-def handle(exitcode, *, here=True):
-    """Of a worker that has ended."""
-    gone = SimpleNamespace(name="w00/1", pid=1, sentinel=-1, ended_how="", exitcode=exitcode)
-    return WorkerHandle(order=order(node="" if here else "node7"), worker=gone, oom=OomWatch() if here else None)
+def ended_worker(exitcode, *, is_local=True):
+    """Return the handle of a worker that exited with this code."""
+    worker = SimpleNamespace(name="w00/1", pid=1, sentinel=-1, ended_how="", exitcode=exitcode)
+    return WorkerHandle(
+        order=order(node="" if is_local else "node7"), worker=worker, oom=OomWatch() if is_local else None
+    )
 
 
-@pytest.mark.parametrize("files", [FIRST, SECOND])
-def test_out_of_memory_is_named_with_the_limit_of_the_group(tmp_path, monkeypatch, files):
-    folder = group(tmp_path / "a", files)
+@pytest.mark.parametrize("files", [VERSION_1, VERSION_2])
+def test_a_kill_for_lack_of_memory_is_reported_with_the_limit_of_the_group(tmp_path, monkeypatch, files):
+    folder = write_group(tmp_path / "a", files)
     monkeypatch.setattr(control_groups, "folders", lambda: [folder])
-    watched = handle(-signal.SIGKILL)
+    watched = ended_worker(-signal.SIGKILL)
     assert "has not reported it" in ending(watched)
-    group(folder, {name: text.replace("oom_kill 3", "oom_kill 4") for name, text in files.items()})
+    write_group(folder, {name: text.replace("oom_kill 3", "oom_kill 4") for name, text in files.items()})
     assert ending(watched).startswith("was killed by SIGKILL: since it started, the kernel has killed a process")
     assert f"of control group {folder}: 0.00 GiB)" in ending(watched)
 
 
-def test_another_death_is_not_taken_for_it():
-    assert "has not reported it" in ending(handle(-signal.SIGKILL))
-    assert ending(handle(-signal.SIGSEGV)) == "was killed by SIGSEGV"
-    assert ending(handle(-40)) == "was killed by signal 40"
-    assert ending(handle(-40, here=False)) == "was killed by signal 40 on node7"
-    assert ending(handle(3)) == "ended with exit status 3"
+def test_other_deaths_are_not_reported_as_lack_of_memory():
+    assert "has not reported it" in ending(ended_worker(-signal.SIGKILL))
+    assert ending(ended_worker(-signal.SIGSEGV)) == "was killed by SIGSEGV"
+    assert ending(ended_worker(-40)) == "was killed by signal 40"
+    assert ending(ended_worker(-40, is_local=False)) == "was killed by signal 40 on node7"
+    assert ending(ended_worker(3)) == "ended with exit status 3"

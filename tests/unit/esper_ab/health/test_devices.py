@@ -1,4 +1,4 @@
-"""Findings about limits of a process."""
+"""Findings about GPUs, from the output of drivers of other machines."""
 
 import pytest
 from msgspec.structs import replace
@@ -6,9 +6,6 @@ from support.plans import requests
 
 from esper_ab.contracts.machine import Device
 from esper_ab.health import devices
-
-# Findings about GPUs, from what the drivers of machines that are not here have printed.
-
 
 _CPU = requests.machine()
 _GPUS = requests.machine(gpus=2, cuda_build="12.8")
@@ -29,10 +26,10 @@ _SCREEN = "| NVIDIA-SMI 570.12    Driver Version: 570.12    CUDA Version: 12.8 |
         (_GPUS, {"unusable_gpus": "usable: 2; not cuda:2"}, _SCREEN, None, {"gpu": "warning"}),
     ],
 )
-def test_doctor_reports_problems_of_gpus_and_nothing_else(machine, change, screen, pool, worst):
+def test_doctor_reports_only_problems_of_gpus(machine, change, screen, pool, worst):
     driver = devices.parse_driver(screen)
-    found = devices.gpu_diagnoses(replace(machine, **change), driver, pool)
-    assert {one.topic: one.level for one in found if one.level != "ok"} == worst
+    diagnoses = devices.gpu_diagnoses(replace(machine, **change), driver, pool)
+    assert {diagnosis.topic: diagnosis.level for diagnosis in diagnoses if diagnosis.level != "ok"} == worst
 
 
 def test_doctor_reports_the_driver_and_the_gpu_environment():

@@ -1,4 +1,4 @@
-"""Findings about cores, quotas and memory, from files of machines that are not here."""
+"""Findings about cores, quotas and memory, from the files of other machines."""
 
 import platform
 
@@ -11,13 +11,13 @@ from esper_ab.health import processor
 from esper_ab.health.control_groups import MemoryLimit
 
 
-@pytest.mark.parametrize(("said", "expected"), [("150000 100000\n", 1.5), ("max 100000\n", None)])
-def test_cpu_quota(tmp_path, said, expected):
-    (tmp_path / "cpu.max").write_text(said)
+@pytest.mark.parametrize(("content", "expected"), [("150000 100000\n", 1.5), ("max 100000\n", None)])
+def test_the_cpu_quota_is_read_from_the_control_group(tmp_path, content, expected):
+    (tmp_path / "cpu.max").write_text(content)
     assert processor.cpu_quota([tmp_path, tmp_path / "nowhere"]) == expected
 
 
-def test_two_processors_of_one_architecture_have_two_names():
+def test_the_name_of_a_processor_has_family_and_model():
     text = "processor\t: 0\nmodel name\t: {}\ncpu family\t: {}\nmodel\t\t: {}\n\nprocessor\t: 1\nmodel name\t: Other\n"
     assert processor.name_of_processor(text.format("AMD EPYC", 25, 17)) == "AMD EPYC (family 25, model 17)"
     assert processor.name_of_processor(text.format("AMD EPYC", 26, 2)) == "AMD EPYC (family 26, model 2)"
@@ -27,23 +27,23 @@ def test_two_processors_of_one_architecture_have_two_names():
 
 def test_doctor_names_the_kernel_and_a_remedy_if_it_is_missing():
     wide = Kernel(name="native-avx2", problem="not built", remedy="build it")
-    found = processor.kernel((wide, Kernel(name="native-generic", build="g++ 12")), "", "")
-    assert (found.level, found.what) == ("ok", "native-generic, built by g++ 12")
+    built = processor.kernel((wide, Kernel(name="native-generic", build="g++ 12")), "", "")
+    assert (built.level, built.what) == ("ok", "native-generic, built by g++ 12")
     lacking = processor.kernel((wide,), wide.problem, wide.remedy)
     assert (lacking.level, lacking.remedy) == ("warning", "build it")
     assert lacking.what.endswith("not built")
 
 
-def test_the_tightest_group_counts(tmp_path):
+def test_the_tightest_control_group_limits_quota_and_memory(tmp_path):
     inner = tmp_path / "a"
     inner.mkdir()
     (inner / "cpu.max").write_text("400000 100000")
     (tmp_path / "cpu.max").write_text("200000 100000")
     assert processor.cpu_quota([inner, tmp_path]) == 2.0
     limit = MemoryLimit("memory.max of control group x", 8 << 30, 7 << 30)
-    found = processor.memory(processor.smaller_room(48 << 30, limit))
-    assert found.level == "warning"
-    assert "1.0 GiB available under memory.max of control group x: 7.0 of 8.0 GiB are in use" in found.what
+    diagnosis = processor.memory(processor.smaller_room(48 << 30, limit))
+    assert diagnosis.level == "warning"
+    assert "1.0 GiB available under memory.max of control group x: 7.0 of 8.0 GiB are in use" in diagnosis.what
     wide = processor.smaller_room(48 << 30, limit._replace(used=0, limit=1 << 50))
     assert processor.memory(wide).what == "48.0 GiB available"
     assert processor.smaller_room(48 << 30, None).by == ""
@@ -51,6 +51,6 @@ def test_the_tightest_group_counts(tmp_path):
 
 
 @given(st.integers(1, 512), st.integers(1, 512))
-def test_affinity_and_quota_warn_when_they_take_something_away(usable, there):
-    assert (processor.cores(min(usable, there), there).level == "warning") == (usable < there)
-    assert (processor.quota(float(usable), there).level == "warning") == (usable < there)
+def test_doctor_warns_if_affinity_or_quota_withhold_cores(usable, total):
+    assert (processor.cores(min(usable, total), total).level == "warning") == (usable < total)
+    assert (processor.quota(float(usable), total).level == "warning") == (usable < total)

@@ -1,4 +1,4 @@
-"""The folder of the experiment directories: file system, room, lock and fsync as the journal needs them."""
+"""The folder of experiments: file system, free space, lock and fsync, as the journal needs them."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import pytest
 from esper_ab.health import storage
 from esper_ab.health.storage import Mount
 
-# Findings about file systems, from mounts of machines that are not here.
+# Mounts of other machines.
 
 
 _MOUNTS = [
@@ -36,23 +36,23 @@ _MOUNTS = [
         ("/n/runs", "nfs", "warning", "other machines do not see"),
     ],
 )
-def test_file_systems(folder, kind, level, words):
+def test_a_file_system_is_local_or_has_a_remedy(folder, kind, level, words):
     mount = storage.mount_of(Path(folder), _MOUNTS)
-    found = storage.file_system(Path(folder), mount)
-    assert (mount.fstype, found.level) == (kind, level)
-    assert words in found.what
-    assert bool(found.remedy) == (level != "ok")
+    diagnosis = storage.file_system(Path(folder), mount)
+    assert (mount.fstype, diagnosis.level) == (kind, level)
+    assert words in diagnosis.what
+    assert bool(diagnosis.remedy) == (level != "ok")
 
 
-def test_a_later_mount_on_the_same_place_covers_the_earlier():
+def test_a_later_mount_on_the_same_path_hides_the_earlier_one():
     mounts = [Mount("/x", "ext4", "rw"), Mount("/x", "nfs", "rw")]
     assert storage.mount_of(Path("/x/y"), mounts).fstype == "nfs"
 
 
-def test_room_lock_and_sync_are_tried_and_nothing_stays(tmp_path):
-    found = {diagnosis.topic: diagnosis for diagnosis in storage.storage_diagnoses(tmp_path / "runs" / "deep", 1)}
-    assert {"file system", "disk", "lock", "fsync"} <= set(found)
-    assert found["lock"].level == "ok"
+def test_space_lock_and_fsync_are_checked_without_leaving_files(tmp_path):
+    by_topic = {diagnosis.topic: diagnosis for diagnosis in storage.storage_diagnoses(tmp_path / "runs" / "deep", 1)}
+    assert {"file system", "disk", "lock", "fsync"} <= set(by_topic)
+    assert by_topic["lock"].level == "ok"
     assert list(tmp_path.iterdir()) == []
     full = {diagnosis.topic: diagnosis.level for diagnosis in storage.storage_diagnoses(tmp_path, 1 << 62)}
     assert full["disk"] == "problem"
@@ -61,7 +61,7 @@ def test_room_lock_and_sync_are_tried_and_nothing_stays(tmp_path):
     assert (only.topic, only.level) == ("run folder", "problem")
 
 
-def test_slow_synchronisation():
+def test_a_slow_fsync_causes_a_warning():
     assert storage.sync_time([0.001] * 5 + [3.0]).level == "ok"
     slow = storage.sync_time([0.08] * 5)
     assert (slow.level, "median 80 ms" in slow.what) == ("warning", True)

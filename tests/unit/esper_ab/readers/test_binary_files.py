@@ -36,7 +36,7 @@ def _zip(path):
 
 
 @pytest.mark.parametrize(
-    ("name", "write", "said"),
+    ("name", "write", "complaint"),
     [
         ("r.parquet", FRAME.to_parquet, "a Parquet file, not a CSV file; write it as CSV with pandas.read_parquet"),
         ("r.feather", FRAME.to_feather, "a Feather file, not a CSV file; write it as CSV with pandas.read_feather"),
@@ -52,10 +52,10 @@ def _zip(path):
     ],
     ids=lambda value: value if isinstance(value, str) and value.startswith("r.") else "",
 )
-def test_a_file_in_another_format_is_named_with_what_to_write(tmp_path, name, write, said):
+def test_a_file_in_another_format_is_refused_with_its_format_and_remedy(tmp_path, name, write, complaint):
     path = tmp_path / name
     write(path)
-    with pytest.raises(UsageError, match=f"{name} is {said}"):
+    with pytest.raises(UsageError, match=f"{name} is {complaint}"):
         read_csv(path)
 
 
@@ -75,7 +75,7 @@ def test_the_remedy_for_a_gzip_file_unpacks_it(tmp_path):
         read_csv(tmp_path / "my runs.csv.gz")
 
 
-def test_a_damaged_archive_is_an_archive(tmp_path):
+def test_a_damaged_archive_is_still_called_an_archive(tmp_path):
     (tmp_path / "r.zip").write_bytes(b"PK\x03\x04 and no more")
     with pytest.raises(UsageError, match="is a ZIP archive"):
         read_csv(tmp_path / "r.zip")

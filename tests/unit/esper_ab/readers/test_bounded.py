@@ -15,7 +15,7 @@ def test_a_function_in_time_returns_or_raises():
 
 
 @pytest.mark.parametrize("obeys", [True, False])
-def test_a_function_that_is_late_is_interrupted_and_then_abandoned(obeys):
+def test_a_function_that_exceeds_its_time_is_interrupted_and_then_abandoned(obeys):
     interrupted = threading.Event()
     late = threading.Event()
     waits_for = interrupted if obeys else late
@@ -25,11 +25,11 @@ def test_a_function_that_is_late_is_interrupted_and_then_abandoned(obeys):
     late.set()
 
 
-def test_memory_beyond_the_limit_is_refused_and_the_limit_is_taken_back():
-    before = resource.getrlimit(resource.RLIMIT_DATA)
+def test_memory_beyond_the_limit_is_refused_and_the_limit_is_restored():
+    limits = resource.getrlimit(resource.RLIMIT_DATA)
     with more_memory(64 << 20):
         assert len(bytearray(8 << 20)) == 8 << 20
         with pytest.raises(MemoryError):
             bytearray(1 << 30)
-    assert resource.getrlimit(resource.RLIMIT_DATA) == before
+    assert resource.getrlimit(resource.RLIMIT_DATA) == limits
     assert len(bytearray(128 << 20)) == 128 << 20

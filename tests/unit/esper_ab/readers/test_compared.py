@@ -18,7 +18,7 @@ from esper_ab.readers.compared import compare_sources, incomparable, observe_tog
 from esper_ab.verdict.analysis_plan import Rule
 
 FLOOR = Synthetic(groups={"shaped": Shape(accuracy=74.0), "wait": Shape(accuracy=33.0, controller="wait")})
-OTHER = Synthetic(
+REWARDS = Synthetic(
     groups={"base": Shape(accuracy=74.0, stream="shaped"), "simplified": Shape(accuracy=69.0, mode="simplified")},
     replicates=8,
 )
@@ -28,13 +28,13 @@ def source(name, synthetic, *, plan=(), events=None, **experiment):
     """`experiment`: changes of the plan's experiment; `plan`: changes of its first event."""
     listed = list(events or synthetic.events())
     changed = msgspec.structs.replace(listed[0].plan.experiment, **experiment)
-    first = msgspec.structs.replace(listed[0], plan=msgspec.structs.replace(listed[0].plan, experiment=changed))
-    listed[0] = msgspec.structs.replace(first, **dict(plan))
+    started = msgspec.structs.replace(listed[0], plan=msgspec.structs.replace(listed[0].plan, experiment=changed))
+    listed[0] = msgspec.structs.replace(started, **dict(plan))
     return name, fold(listed)
 
 
 A = source("a", FLOOR)
-B = source("b", OTHER)
+B = source("b", REWARDS)
 WIDER = msgspec.structs.replace(B[1].plan, design=msgspec.structs.replace(B[1].design, margin=5.0))
 
 
@@ -59,18 +59,18 @@ WIDER = msgspec.structs.replace(B[1].plan, design=msgspec.structs.replace(B[1].d
         ({"order": "shuffled", "sync": "independent", "devices": ("cuda:0", "cuda:1")}, []),
     ],
 )
-def test_each_setting_that_differs_is_a_line(changes, lines):
-    assert list(incomparable([A, source("b", OTHER, **changes)])) == lines
+def test_each_different_setting_makes_directories_incomparable(changes, lines):
+    assert list(incomparable([A, source("b", REWARDS, **changes)])) == lines
 
 
-def test_a_directory_of_two_states_of_the_code_is_refused():
-    events = OTHER.events()
-    again = ExperimentContinued(versions=events[0].versions, machine=events[0].machine, code={"commit": "def456"})
-    last = max(n for n, event in enumerate(events) if isinstance(event, RunReady))
-    (line,) = incomparable([A, source("b", OTHER, events=[*events[:last], again, *events[last:]])])
+def test_a_directory_trained_by_two_states_of_the_code_is_refused():
+    events = REWARDS.events()
+    continued = ExperimentContinued(versions=events[0].versions, machine=events[0].machine, code={"commit": "def456"})
+    last_ready = max(n for n, event in enumerate(events) if isinstance(event, RunReady))
+    (line,) = incomparable([A, source("b", REWARDS, events=[*events[:last_ready], continued, *events[last_ready:]])])
     assert line.startswith("audit of b: The runs used 2 states of the code: commit abc123 in ")
     assert "; commit def456 in " in line
-    assert incomparable([A, source("b", OTHER, events=[*events[:-1], again])]) == ()  # it trained nothing
+    assert incomparable([A, source("b", REWARDS, events=[*events[:-1], continued])]) == ()  # it trained nothing
 
 
 def rewarded(name, sha256):
@@ -92,34 +92,34 @@ def rewarded(name, sha256):
 
 
 def test_rewards_of_the_user_are_compared_by_their_source():
-    plain = source("c", OTHER)
+    plain = source("c", REWARDS)
     assert incomparable([rewarded("a", "11"), rewarded("b", "11"), plain]) == ()
     changed = [rewarded("a", "11"), rewarded("b", "22")]
     assert incomparable(changed) == ("source of my.py:reward: 11 in a; 22 in b",)
 
 
 def test_equal_settings_with_equal_records_are_one_condition():
-    found, scale = observe_together([A, B])
-    assert found.groups == ("shaped", "wait", "simplified")
-    assert {row.replicate for row in found.rows if row.group == "shaped"} == set("01234567")  # two more in b
+    observations, scale = observe_together([A, B])
+    assert observations.groups == ("shaped", "wait", "simplified")
+    assert {row.replicate for row in observations.rows if row.group == "shaped"} == set("01234567")  # two more in b
     a, b = (outcomes(item[1]) for item in (A, B))
-    ends = {(row.group, row.replicate): row.value for row in found.rows}
-    assert ends["wait", "3"] == a["wait/3"].outcome
-    assert ends["simplified", "7"] == b["simplified/7"].outcome
+    values = {(row.group, row.replicate): row.value for row in observations.rows}
+    assert values["wait", "3"] == a["wait/3"].outcome
+    assert values["simplified", "7"] == b["simplified/7"].outcome
     assert (scale.margin, scale.outcome) == (A[1].design.margin, A[1].outcome)
 
 
-def test_order_of_the_directories_changes_names_alone():
-    (one, _) = observe_together([A, B])
-    (other, _) = observe_together([B, A])
-    assert other.groups == ("base", "simplified", "wait")
-    assert sorted(row.value for row in one.rows) == sorted(row.value for row in other.rows)
+def test_the_order_of_directories_changes_only_names():
+    (forwards, _) = observe_together([A, B])
+    (backwards, _) = observe_together([B, A])
+    assert backwards.groups == ("base", "simplified", "wait")
+    assert sorted(row.value for row in forwards.rows) == sorted(row.value for row in backwards.rows)
 
 
-def test_two_conditions_of_one_name_are_told_apart():
+def test_two_conditions_with_one_name_get_different_names():
     named = Synthetic(groups={"shaped": Shape(accuracy=69.0, mode="simplified"), "wait": Shape(controller="wait")})
-    found, _ = observe_together([A, source("b", named)])
-    assert found.groups == ("shaped", "wait", "shaped (b)")
+    observations, _ = observe_together([A, source("b", named)])
+    assert observations.groups == ("shaped", "wait", "shaped (b)")
 
 
 def test_equal_settings_with_other_records_are_refused():
@@ -127,39 +127,39 @@ def test_equal_settings_with_other_records_are_refused():
         RunEvaluated(record=msgspec.structs.replace(event.record, digest="another"))
         if isinstance(event, RunEvaluated) and event.record.run.name == "base/2"
         else event
-        for event in OTHER.events()
+        for event in REWARDS.events()
     ]
     with pytest.raises(UsageError, match=r"shaped in a and base in b have equal settings.* seed 2, evaluation"):
-        observe_together([A, source("b", OTHER, events=broken)])
+        observe_together([A, source("b", REWARDS, events=broken)])
 
 
-def test_directories_with_one_group_between_them_are_refused_by_name():
-    alone = Synthetic(groups={"shaped": Shape(accuracy=65.0)}).events()
-    one = ("a", fold(alone))
-    other = ("b", fold(alone))
+def test_directories_that_share_one_group_are_refused():
+    events = Synthetic(groups={"shaped": Shape(accuracy=65.0)}).events()
+    first = ("a", fold(events))
+    second = ("b", fold(events))
     with pytest.raises(UsageError, match=r"^a, b: there is only one group, shaped; a comparison needs two$"):
-        compare_sources([one, other], Rule())
+        compare_sources([first, second], Rule())
 
 
-def test_a_run_that_one_directory_lost_counts_where_another_made_it():
+def test_a_lost_run_counts_if_another_directory_has_its_outcome():
     lost = {"shaped/3": "dropped_pair", "simplified/3": "cancelled"}
-    one = ("f", fold(with_lost_runs(planted_effect(), lost)))
-    other = ("w", fold(planted_effect()))
-    (alone, _) = observe_together([one])
-    (both, _) = observe_together([one, other])
-    assert {row.run for row in alone.rows if row.value is None} == set(lost)
-    assert all(row.value is not None for row in both.rows)
+    with_losses = ("f", fold(with_lost_runs(planted_effect(), lost)))
+    complete = ("w", fold(planted_effect()))
+    (observed_alone, _) = observe_together([with_losses])
+    (observed_together, _) = observe_together([with_losses, complete])
+    assert {row.run for row in observed_alone.rows if row.value is None} == set(lost)
+    assert all(row.value is not None for row in observed_together.rows)
 
 
-def test_the_command_says_all_of_it(tmp_path, monkeypatch):
+def test_compare_prints_exploratory_verdicts_and_points_to_planned_ones(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "a", replace(FLOOR, replicates=8).events())
-    write(tmp_path / "b", OTHER.events())
+    write(tmp_path / "b", REWARDS.events())
     text = " ".join(CliRunner().invoke(command, ["a", "b"], catch_exceptions=False).output.split())
-    for words in (
+    for sentence in (
         "EXPLORATORY. Nothing was declared",
         "wait is worse than simplified by",
         "exploratory WORSE",
         "a compared shaped and wait by its own plan; `esper-ab report a` shows that verdict",
     ):
-        assert words in text
+        assert sentence in text

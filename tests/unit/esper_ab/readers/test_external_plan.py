@@ -18,7 +18,7 @@ def _plan(groups=("new", "old"), seeds=10, tasks=("",), **rule):
     return make_external_plan(groups, tuple(map(str, range(seeds))), scales(tasks=tasks), Rule(**rule))
 
 
-def test_what_is_written_is_read_and_never_replaced(tmp_path):
+def test_a_saved_plan_is_read_back_and_never_replaced(tmp_path):
     plan = _plan()
     file = tmp_path / "plan.json"
     save_plan(plan, file)
@@ -42,16 +42,16 @@ def _changed(value):
     return value + 1 if isinstance(value, (int, float)) and not isinstance(value, bool) else f"{value}x"
 
 
-def test_a_plan_that_was_changed_anywhere_is_refused(tmp_path):
+def test_a_plan_with_any_changed_value_is_refused(tmp_path):
     written = json.loads(write_plan(_plan()))
     file = tmp_path / "plan.json"
     for path in _leaves(written):
         changed = json.loads(json.dumps(written))
-        *above, last = path
+        *parents, key_changed = path
         inner = changed
-        for key in above:
+        for key in parents:
             inner = inner[key]
-        inner[last] = _changed(inner[last])
+        inner[key_changed] = _changed(inner[key_changed])
         file.write_text(json.dumps(changed))
         with pytest.raises(UsageError, match=r"was changed|is not a plan"):
             read_plan(file)
@@ -65,28 +65,28 @@ def test_the_longest_names_that_a_table_may_have_can_be_planned():
     assert observations_of("f", columns, (2, 3)).groups == plan.groups
 
 
-def test_names_that_no_table_has_to_hold_may_be_longer():
+def test_names_of_cells_may_be_longer_than_those_in_a_table():
     cells = tuple(f"{'policy.hidden=64, ' * 4}ppo.lr={lr}" for lr in (1, 2))
     assert make_plan(("new", "old"), tuple("012345"), scales(tasks=cells), Rule()).tasks == cells
 
 
-def test_a_field_that_a_later_version_adds_changes_no_plan_that_is_there(tmp_path):
+def test_a_new_field_does_not_change_the_digest_of_an_old_plan(tmp_path):
     """A plan of a version that had neither cells nor stops for futility is read, and is called what it was called."""
     written = json.loads(write_plan(_plan()))
     file = tmp_path / "plan.json"
     del written["plan"]["cells"], written["plan"]["choosing"], written["plan"]["design"]["futility"]
-    before = json.dumps(written["plan"], separators=(",", ":"))
-    written["sha256"] = hashlib.sha256(before.encode()).hexdigest()
+    text = json.dumps(written["plan"], separators=(",", ":"))
+    written["sha256"] = hashlib.sha256(text.encode()).hexdigest()
     file.write_text(json.dumps(written, indent=1))
     plan = read_plan(file)
     assert plan.digest == written["sha256"] != _plan().digest
     assert plan == _plan()
-    again = tmp_path / "again.json"
-    save_plan(_plan(), again)
-    assert read_plan(again).digest == _plan().digest
+    new_file = tmp_path / "again.json"
+    save_plan(_plan(), new_file)
+    assert read_plan(new_file).digest == _plan().digest
 
 
-def test_a_plan_of_format_1_is_read_and_is_called_what_it_was_called():
+def test_a_plan_in_format_1_is_read_and_keeps_its_digest():
     """It said endpoint where a plan, or a table, says outcome_over now: somebody may be in the middle of a study."""
     plan = read_plan(FORMAT_1)
     assert plan.digest == "aea86bf5d563522e3a04dedc9f405eec9dbc5a346b158983a8e6fa9fe52f02ed"
@@ -98,4 +98,4 @@ def test_a_plan_of_format_1_is_read_and_is_called_what_it_was_called():
     ]
     columns = {name: [row[name] for row in rows] for name in rows[0]}
     answer = judge(plan, observations_of("runs.csv", columns, range(2, len(rows) + 2)))
-    assert [one.verdict for one in answer.comparisons] == ["BETTER"]
+    assert [comparison.verdict for comparison in answer.comparisons] == ["BETTER"]

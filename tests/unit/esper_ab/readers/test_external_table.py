@@ -11,25 +11,25 @@ TWO = {"group": ["a", "b"], "seed": ["0", "0"], "outcome": ["1", "2"]}
 
 
 @pytest.mark.parametrize("cell", ["", " ", "nan", "NaN", "NA", "<NA>", "null", "None", None, float("nan"), pd.NA])
-def test_a_run_without_an_outcome_is_lost_and_one_without_a_cluster_shares_nothing(cell):
-    found = observations_of("f", TWO | {"outcome": ["1", cell], "cluster": [cell, "one"]}, (2, 3))
-    assert [(row.value, row.cluster) for row in found.rows] == [(1.0, ""), (None, "one")]
+def test_an_empty_outcome_is_a_lost_run_and_an_empty_cluster_is_none(cell):
+    observations = observations_of("f", TWO | {"outcome": ["1", cell], "cluster": [cell, "one"]}, (2, 3))
+    assert [(row.value, row.cluster) for row in observations.rows] == [(1.0, ""), (None, "one")]
 
 
 @pytest.mark.parametrize("column", ["group", "seed"])
-def test_a_name_that_a_data_frame_lacks_is_empty_and_none_is_a_name(column):
+def test_a_missing_name_is_refused_and_the_text_none_is_a_name(column):
     with pytest.raises(UsageError, match=f"row 2, column {column}"):
         observations_of("f", TWO | {column: [pd.NA, "b"]}, (2, 3))
     assert observations_of("f", TWO | {column: ["none", "b"]}, (2, 3)).rows[0].value == 1.0
 
 
-def test_columns_may_have_other_names():
+def test_columns_may_be_renamed():
     theirs = {"Algorithm": ["a", "b"], "run": ["0", "0"], "return": ["1", "2"], "note": ["", ""]}
-    found = observations_of("f", theirs, (2, 3), {"group": "Algorithm", "seed": "run", "outcome": "return"})
-    assert (found.groups, found.pair_column) == (("a", "b"), "seed")
+    observations = observations_of("f", theirs, (2, 3), {"group": "Algorithm", "seed": "run", "outcome": "return"})
+    assert (observations.groups, observations.pair_column) == (("a", "b"), "seed")
 
 
-def test_a_cell_is_a_task_whatever_its_column_is_called():
+def test_a_column_of_cells_gives_the_tasks():
     theirs = TWO | {"lr": ["low", "low"]}
     assert observations_of("f", theirs, (2, 3), {"cell": "lr"}).tasks == ("low",)
     assert observations_of("f", TWO | {"group_id": ["x", "y"]}, (2, 3), {"group": "group_id"}).groups == ("x", "y")
@@ -37,26 +37,28 @@ def test_a_cell_is_a_task_whatever_its_column_is_called():
         observations_of("f", theirs | {"other": ["p", "q"]}, (2, 3), {"task": "lr", "cell": "other"})
 
 
-def test_seeds_stand_in_their_order_and_a_data_frames_floats_are_integers():
-    found = observations_of("f", {"group": ["a"] * 3, "seed": [10.0, 9.0, 2.0], "outcome": [1.0, 2.0, 3.0]}, range(3))
-    assert found.replicates == ("2", "9", "10")
+def test_seeds_are_sorted_and_float_seeds_are_read_as_integers():
+    observations = observations_of(
+        "f", {"group": ["a"] * 3, "seed": [10.0, 9.0, 2.0], "outcome": [1.0, 2.0, 3.0]}, range(3)
+    )
+    assert observations.replicates == ("2", "9", "10")
     named = observations_of("f", {"group": ["a"] * 2, "pair": ["z", "b"], "outcome": [1.0, 2.0]}, range(2))
     assert named.replicates == ("b", "z")
 
 
-def test_the_bootstraps_seed_knows_the_outcomes_and_not_their_order():
-    found = rows([1.0, 2.0], [3.0, 4.0])
-    assert outcomes(found).rng_seed == outcomes(found[::-1]).rng_seed
-    assert outcomes(found).rng_seed != outcomes([found[0] | {"outcome": 1.5}, *found[1:]]).rng_seed
+def test_the_bootstrap_seed_depends_on_outcomes_and_not_on_their_order():
+    table = rows([1.0, 2.0], [3.0, 4.0])
+    assert outcomes(table).rng_seed == outcomes(table[::-1]).rng_seed
+    assert outcomes(table).rng_seed != outcomes([table[0] | {"outcome": 1.5}, *table[1:]]).rng_seed
 
 
-def test_a_run_has_a_name_and_an_order_and_pairs_nothing():
+def test_a_column_run_names_runs_and_does_not_pair_them():
     named = {"group": ["a", "b"], "run": ["0", "0"], "outcome": ["1", "2"], "order": ["-1", ""]}
-    found = observations_of("f", named, (2, 3))
-    assert found.pair_column == ""
-    assert [(row.run, row.order) for row in found.rows] == [("0", -1), ("0", None)]
-    both = observations_of("f", named | {"seed": ["4", "5"]}, (2, 3))
-    assert (both.pair_column, both.replicates) == ("seed", ("4", "5"))
+    observations = observations_of("f", named, (2, 3))
+    assert observations.pair_column == ""
+    assert [(row.run, row.order) for row in observations.rows] == [("0", -1), ("0", None)]
+    observations_with_seeds = observations_of("f", named | {"seed": ["4", "5"]}, (2, 3))
+    assert (observations_with_seeds.pair_column, observations_with_seeds.replicates) == ("seed", ("4", "5"))
     seeds = observations_of("f", named, (2, 3), {"seed": "run"})
     assert (seeds.pair_column, seeds.rows[0].run) == ("seed", "")
 
@@ -69,7 +71,7 @@ def test_a_run_has_a_name_and_an_order_and_pairs_nothing():
         ({"arm": [0, 1], "rng": [3, 3], "score": [1.0, 2.0]}, {"group": "arm"}, "'outcome' or 'seed'"),
     ],
 )
-def test_a_frame_with_columns_of_ours_is_no_table_of_groups(data, names, lacks):
+def test_a_frame_with_a_known_column_is_not_read_as_a_column_per_group(data, names, lacks):
     with pytest.raises(UsageError, match=f"has no column {lacks}"):
         read_data(pd.DataFrame(data), names)
 
@@ -83,14 +85,14 @@ def test_a_frame_with_columns_of_ours_is_no_table_of_groups(data, names, lacks):
         (np.True_, np.False_),
     ],
 )
-def test_booleans_are_0_and_1(true, false):
-    found = observations_of("f", TWO | {"outcome": [true, false]}, (2, 3))
-    assert [row.value for row in found.rows] == [1.0, 0.0]
+def test_booleans_in_a_table_are_read_as_0_and_1(true, false):
+    observations = observations_of("f", TWO | {"outcome": [true, false]}, (2, 3))
+    assert [row.value for row in observations.rows] == [1.0, 0.0]
 
 
-def test_rows_of_items_are_named_where_group_and_seed_do_not_identify_them():
-    twice = {"group": ["a", "a"], "seed": ["0", "0"], "doc_id": ["1", "2"], "outcome": ["1", "0"]}
+def test_a_table_with_rows_per_item_is_refused_with_the_column_of_items():
+    columns = {"group": ["a", "a"], "seed": ["0", "0"], "doc_id": ["1", "2"], "outcome": ["1", "0"]}
     with pytest.raises(UsageError, match="row 3, column seed: group a also has seed 0 in row 2; doc_id names items"):
-        observations_of("f", twice, (2, 3))
+        observations_of("f", columns, (2, 3))
     with pytest.raises(UsageError, match="prompt and Epochs name items, not runs"):
         observations_of("f", {"group": ["a"], "prompt": ["1"], "Epochs": ["1"], "outcome": ["1"]}, (2,))

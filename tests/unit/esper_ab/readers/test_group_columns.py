@@ -27,7 +27,7 @@ def test_groups_of_a_few_runs_are_read(groups):
     assert len(read(columns, {"group": "algo", "outcome": "return"}).rows) == len(groups)
 
 
-def test_a_column_that_is_called_group_is_taken_at_its_word():
+def test_a_column_named_group_is_accepted_with_one_run_per_group():
     """One run of each setting: the answer says that no group has enough seeds."""
     columns = {"seed": ["0"] * 5, "group": list("abcde"), "outcome": ["1"] * 5}
     assert len(read(columns, {}).groups) == 5

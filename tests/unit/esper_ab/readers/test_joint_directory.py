@@ -18,14 +18,14 @@ TASKS = ("digits", "mixture")
 JOINT = Joint(parts=tuple(JointPart(name=task, folder=task, digest="0" * 64) for task in TASKS), scores={})
 
 
-def test_what_is_written_is_read(tmp_path):
+def test_a_written_joint_directory_is_read_back(tmp_path):
     write_joint(tmp_path, JOINT, {task: f'task = "{task}"\n' for task in TASKS})
     assert is_joint(tmp_path)
     assert read_joint(tmp_path) == JOINT
     assert (tmp_path / "mixture.toml").read_text() == 'task = "mixture"\n'
 
 
-def test_a_command_for_one_experiment_names_the_parts(tmp_path):
+def test_a_command_for_one_experiment_refuses_a_joint_one_and_names_its_parts(tmp_path):
     refuse_joint(tmp_path, "export")  # nothing there: it is the command's to say so
     write_joint(tmp_path, JOINT, {})
     with pytest.raises(UsageError, match=f"; export takes one at a time: {tmp_path}/digits, {tmp_path}/mixture$"):
@@ -35,7 +35,7 @@ def test_a_command_for_one_experiment_names_the_parts(tmp_path):
         refuse_joint(tmp_path, "stop")
 
 
-def test_damage_is_told_by_its_file(tmp_path):
+def test_a_damaged_joint_file_is_named(tmp_path):
     with pytest.raises(UsageError, match="not a joint experiment"):
         read_joint(tmp_path)
     write_joint(tmp_path, JOINT, {})

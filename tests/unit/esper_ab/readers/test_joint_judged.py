@@ -50,18 +50,18 @@ def directory(tmp_path_factory):
 
 
 def _verdicts(result):
-    return {one.question.task: str(one.verdict) for one in result.judged.comparisons}
+    return {comparison.question.task: str(comparison.verdict) for comparison in result.judged.comparisons}
 
 
-def test_what_a_part_has_beyond_the_plan_is_not_counted(tmp_path):
-    more = Synthetic(groups=GROUPS, replicates=6, more=2).events()
-    result = judge_directory(written(tmp_path, mixture=more), JOINT, PLAN)
-    assert [(now.runs, now.of_runs) for now in result.parts] == [(12, 12)] * 2
+def test_runs_beyond_the_plan_of_a_joint_experiment_are_not_counted(tmp_path):
+    extended = Synthetic(groups=GROUPS, replicates=6, extended_by=2).events()
+    result = judge_directory(written(tmp_path, mixture=extended), JOINT, PLAN)
+    assert [(part.runs, part.of_runs) for part in result.parts] == [(12, 12)] * 2
     assert result.complete
-    assert any("seed 6 and 7" in said or "6, 7" in said for said in result.judged.departures)
+    assert any("seed 6 and 7" in departure or "6, 7" in departure for departure in result.judged.departures)
 
 
-def test_a_replicate_that_was_given_up_is_said_and_not_waited_for(tmp_path):
+def test_a_joint_experiment_reports_a_replicate_that_was_given_up(tmp_path):
     given_up = with_lost_runs(WHOLE, {f"{name}/5": "dropped_pair" for name in GROUPS})
     result = judge_directory(written(tmp_path, mixture=given_up), JOINT, PLAN)
     assert not result.complete
@@ -70,44 +70,44 @@ def test_a_replicate_that_was_given_up_is_said_and_not_waited_for(tmp_path):
     )
 
 
-def test_what_blocks_one_part_blocks_the_mean_and_no_other_part(tmp_path):
+def test_a_blocked_part_blocks_the_mean_and_no_other_part(tmp_path):
     """Half of one part was recorded by other code."""
     half = [place for place, event in enumerate(WHOLE) if isinstance(event, RunStarted)][6]
-    other = ExperimentContinued(versions={}, machine={}, code={"commit": "other", "dirty": "no"})
-    result = judge_directory(written(tmp_path, digits=[*WHOLE[:half], other, *WHOLE[half:]]), JOINT, PLAN)
+    continued = ExperimentContinued(versions={}, machine={}, code={"commit": "other", "dirty": "no"})
+    result = judge_directory(written(tmp_path, digits=[*WHOLE[:half], continued, *WHOLE[half:]]), JOINT, PLAN)
     assert {part for part, finding in result.findings if finding.weight == "blocks"} == {"digits"}
     assert _verdicts(result) == {"digits": "BLOCKED", "mixture": "BETTER", MEAN: "BLOCKED"}
-    told = next(one.sentence for one in result.judged.comparisons if one.question.task == MEAN)
-    assert "digits: " in told
+    sentence = next(comparison.sentence for comparison in result.judged.comparisons if comparison.question.task == MEAN)
+    assert "digits: " in sentence
 
 
-def test_the_same_computation_in_every_part_is_identical(tmp_path):
+def test_parts_with_the_same_computation_are_identical(tmp_path):
     twins = {name: Shape(accuracy=80.0, stream="one") for name in ("a", "b")}
     events = Synthetic(groups=twins, replicates=6).events()
     plan = make_external_plan(tuple(twins), tuple("012345"), scales(tasks=TASKS), Rule())
     result = judge_directory(written(tmp_path, digits=events, mixture=events), JOINT, plan)
     assert set(_verdicts(result).values()) == {"IDENTICAL"}
-    assert all("are the same computation" in one.headline for one in result.judged.comparisons)
+    assert all("are the same computation" in comparison.headline for comparison in result.judged.comparisons)
 
 
-def test_the_answer_is_the_same_as_text_as_json_and_on_the_page(directory):
+def test_text_json_and_page_have_the_same_joint_answer(directory):
     result = judge_directory(directory, JOINT, PLAN)
     document = msgspec.json.decode(render_joint_json(result))
-    assert [one["task"] for one in document["judged"]["comparisons"]] == [*TASKS, MEAN]
+    assert [comparison["task"] for comparison in document["judged"]["comparisons"]] == [*TASKS, MEAN]
     brief = render_joint_brief(result, directory / "report.html")
     assert brief.startswith("mean over the named tasks")
     page = render_page(joint_report(result))
-    for one in result.judged.comparisons:
-        assert one.headline in page
-        assert " ".join(one.headline.split()) in " ".join(render_text(joint_report(result)).split())
+    for comparison in result.judged.comparisons:
+        assert comparison.headline in page
+        assert " ".join(comparison.headline.split()) in " ".join(render_text(joint_report(result)).split())
     assert render_page(joint_report(judge_directory(directory, JOINT, PLAN))) == page
 
 
-def test_outcomes_are_those_of_the_experiments_pairs(directory):
+def test_outcomes_of_a_directory_equal_those_of_its_pairs(directory):
     folders = [(task, directory / task) for task in TASKS]
-    found = read_experiments(folders, scales(tasks=TASKS))
+    observations = read_experiments(folders, scales(tasks=TASKS))
     pairs = pairs_of(load(folders[0][1]).history, Contrast(a="shaped", b="simplified"))
-    mine = {(row.group, row.replicate): row.value for row in found.rows if row.task == "digits"}
+    mine = {(row.group, row.replicate): row.value for row in observations.rows if row.task == "digits"}
     assert mine == {
         key: end
         for pair in pairs
@@ -115,22 +115,22 @@ def test_outcomes_are_those_of_the_experiments_pairs(directory):
     }
 
 
-def test_runs_that_were_cancelled_with_a_failed_one_are_no_failures_of_their_group(tmp_path):
+def test_runs_cancelled_with_a_failed_partner_are_not_failures_of_their_group(tmp_path):
     """The judge of a directory says what its own report says."""
     twins = {"left": Shape(accuracy=70.0), "right": Shape(accuracy=70.05)}
     events = Synthetic(groups=twins, replicates=20, episodes=2, settings={"looks": (20,)}).events()
-    why = {"left": "dropped_pair", "right": "cancelled"}
-    lost = {f"{group}/{replicate}": why[group] for group in twins for replicate in (3, 7)}
+    category = {"left": "dropped_pair", "right": "cancelled"}
+    lost = {f"{group}/{replicate}": category[group] for group in twins for replicate in (3, 7)}
     folder = write(tmp_path / "twins", with_lost_runs(events, lost))
     history = load(folder).history
-    own = content(history).comparisons[0]
+    reported = content(history).comparisons[0]
     seeds = tuple(map(str, range(20)))
     rule = Rule(looks=(20,))
     plan = make_external_plan(tuple(twins), seeds, scales(history.design.margin), rule)
     judged = judge(plan, read_experiments([("", folder)], plan.scales)).comparisons[0]
-    assert (judged.lost.a, judged.lost.b) == (own.lost.a, own.lost.b) == (2, 0)
-    assert judged.lost.cancelled == own.lost.cancelled
-    assert judged.verdict == own.verdict
+    assert (judged.lost.a, judged.lost.b) == (reported.lost.a, reported.lost.b) == (2, 0)
+    assert judged.lost.cancelled == reported.lost.cancelled
+    assert judged.verdict == reported.verdict
 
 
 @settings(max_examples=100, deadline=None)
@@ -141,41 +141,43 @@ def test_runs_that_were_cancelled_with_a_failed_one_are_no_failures_of_their_gro
     controlled=st.booleans(),
 )
 @example(effects=[[0.0, 60.0, 1.3, 0.0], [0.0] * 4], groups="abc", seed=0, controlled=False)
-def test_a_part_by_itself_claims_nothing_that_is_not_claimed_together(effects, groups, seed, controlled):
+def test_a_part_claims_alone_only_what_all_parts_claim_together(effects, groups, seed, controlled):
     """The law behind the share of alpha that a part's own report holds, whatever the mean over all parts does."""
     names = tuple(f"task{index}" for index in range(len(effects)))
     control = groups[0] if controlled else ""
     share = share_of(0.05, len(names), len(groups), controlled=controlled)
-    together = _decided(names, groups, effects, seed, Rule(looks=(9,), control=control))
+    claimed_together = _decided(names, groups, effects, seed, Rule(looks=(9,), control=control))
     for name, of_task in zip(names, effects, strict=True):
         rule = Rule(looks=(9,), control=control, alpha=share)
-        alone = _decided((name,), groups, [of_task], seed, rule)
-        assert alone.items() <= together.items(), name
+        claimed_alone = _decided((name,), groups, [of_task], seed, rule)
+        assert claimed_alone.items() <= claimed_together.items(), name
 
 
 def _decided(names, groups, effects, seed, rule):
     """What is claimed on each task, where nothing is known of the mean."""
-    own = scales(tasks=names)
-    plan = make_plan(groups, tuple("012345678"), own, rule)
+    task_scales = scales(tasks=names)
+    plan = make_plan(groups, tuple("012345678"), task_scales, rule)
     design = plan.design
-    ends = {
+    values = {
         (name, group): 70.0 + effect + np.random.default_rng((seed, ord(group))).standard_normal(9)
         for name, of_task in zip(names, effects, strict=True)
         for group, effect in zip(groups, of_task, strict=False)
     }
     pairs = {
-        one: _pairs(ends[one.task, one.a], ends[one.task, one.b]) for one in design.comparisons if one.task != MEAN
+        contrast: _pairs(values[contrast.task, contrast.a], values[contrast.task, contrast.b])
+        for contrast in design.comparisons
+        if contrast.task != MEAN
     }
-    progress = progress_after(design, pairs, 9, {one: plan.design_of(one) for one in design.comparisons})
+    progress = progress_after(design, pairs, 9, {contrast: plan.design_of(contrast) for contrast in design.comparisons})
     return {
-        (one.a, one.b, one.task or names[0]): (taken.decision, taken.direction)
-        for one, taken in progress.items()
-        if taken.claimed
+        (contrast.a, contrast.b, contrast.task or names[0]): (course.decision, course.direction)
+        for contrast, course in progress.items()
+        if course.claimed
     }
 
 
 def _pairs(a, b):
     return [
-        Pair(replicate=place, a=float(one), b=float(other), position_a=0, position_b=1)
-        for place, (one, other) in enumerate(zip(a, b, strict=True))
+        Pair(replicate=place, a=float(value_a), b=float(value_b), position_a=0, position_b=1)
+        for place, (value_a, value_b) in enumerate(zip(a, b, strict=True))
     ]

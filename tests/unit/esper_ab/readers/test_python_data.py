@@ -10,7 +10,7 @@ from support.outcomes.csv_outcomes import drawn, outcomes, rows
 from esper_ab.contracts.errors import Unanswered, UsageError
 from esper_ab.readers.python_data import read_data
 
-FOUND = rows(*drawn(7, 1.0))
+TABLE = rows(*drawn(7, 1.0))
 
 
 @pytest.mark.parametrize(
@@ -23,24 +23,24 @@ FOUND = rows(*drawn(7, 1.0))
     ],
     ids=["pandas", "polars", "pyarrow", "columns"],
 )
-def test_every_kind_of_data_frame_is_one(make):
-    read = read_data(make(pd.DataFrame(FOUND)))
-    assert [row.value for row in read.rows] == [row["outcome"] for row in FOUND]
-    assert read.rng_seed == outcomes(FOUND).rng_seed
+def test_every_kind_of_data_frame_is_read(make):
+    read = read_data(make(pd.DataFrame(TABLE)))
+    assert [row.value for row in read.rows] == [row["outcome"] for row in TABLE]
+    assert read.rng_seed == outcomes(TABLE).rng_seed
 
 
-def test_arrays_by_group_are_paired_by_place():
+def test_arrays_by_group_are_paired_by_position():
     read = read_data({"new": np.array([1.0, np.nan]), "old": [3.0, 4.0]})
-    found = [(row.group, row.replicate, row.value) for row in read.rows]
-    assert found == [("new", "0", 1.0), ("new", "1", None), ("old", "0", 3.0), ("old", "1", 4.0)]
+    rows = [(row.group, row.replicate, row.value) for row in read.rows]
+    assert rows == [("new", "0", 1.0), ("new", "1", None), ("old", "0", 3.0), ("old", "1", 4.0)]
 
 
 OLD = {seed: 10.0 + 3.0 * (seed * 7 % 11) for seed in range(8)}
 NEW = {seed: value + 2.0 for seed, value in OLD.items()}
 
 
-def _shuffled(found):
-    return {seed: found[seed] for seed in (5, 0, 7, 2, 1, 6, 4, 3)}
+def _shuffled(runs):
+    return {seed: runs[seed] for seed in (5, 0, 7, 2, 1, 6, 4, 3)}
 
 
 def _columns(old, new):
@@ -76,7 +76,7 @@ def _columns_in_other_orders(old, new):
         lambda old, new: pd.DataFrame(_columns(old, new)),
     ],
 )
-def test_values_with_keys_are_put_together_by_their_keys(make, order):
+def test_values_with_keys_are_paired_by_key(make, order):
     read = read_data(make(OLD, order(NEW)))
     assert {(row.group, row.replicate): row.value for row in read.rows} == {
         **{("old", str(seed)): value for seed, value in OLD.items()},
@@ -85,7 +85,7 @@ def test_values_with_keys_are_put_together_by_their_keys(make, order):
 
 
 @pytest.mark.parametrize(
-    ("data", "why"),
+    ("data", "complaint"),
     [
         ({"a": {1.0, 2.0}, "b": [1.0, 2.0]}, "a set has no order"),
         ({"a": frozenset({1.0}), "b": [1.0]}, "a set has no order"),
@@ -103,23 +103,23 @@ def test_values_with_keys_are_put_together_by_their_keys(make, order):
         ({1: [1.0], 2: [2.0]}, "names that are not text"),
     ],
 )
-def test_what_has_no_order_and_no_keys_is_refused(data, why):
-    with pytest.raises(UsageError, match=why):
+def test_outcomes_without_order_or_keys_are_refused(data, complaint):
+    with pytest.raises(UsageError, match=complaint):
         read_data(data)
 
 
-def test_positions_and_a_plain_index_agree():
+def test_values_without_keys_and_a_default_index_are_paired_by_position():
     read = read_data({"a": pd.Series([1.0, 2.0]), "b": (value for value in [3.0, 4.0])})
     assert [(row.replicate, row.value) for row in read.rows] == [("0", 1.0), ("1", 2.0), ("0", 3.0), ("1", 4.0)]
     assert read.pair_column == "position"
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table, dict])
-def test_a_frame_with_a_column_per_group_is_read_once_its_groups_are_named(make):
+def test_a_frame_with_a_column_per_group_needs_the_names_of_its_groups(make):
     wide = make({"seed": [7, 3], "new": [1.0, 2.0], "old": [3.0, 4.0]})
-    with pytest.raises(Unanswered) as asked:
+    with pytest.raises(Unanswered) as unanswered:
         read_data(wide)
-    ((answer,),) = (question.answers for question in asked.value.questions)
+    ((answer,),) = (question.answers for question in unanswered.value.questions)
     assert (answer.key, answer.value) == ("groups", ("new", "old"))
     read = read_data(wide, groups=answer.value)
     assert [(row.group, row.replicate, row.value) for row in read.rows] == [
@@ -142,5 +142,5 @@ def test_a_frame_with_a_column_per_group_is_read_once_its_groups_are_named(make)
     ],
     ids=["list", "numpy", "pandas", "nullable", "polars", "arrow"],
 )
-def test_booleans_are_0_and_1_in_every_container(true):
+def test_booleans_in_any_container_are_read_as_0_and_1(true):
     assert [row.value for row in read_data({"a": true, "b": [0, 1]}).rows] == [1.0, 0.0, 0.0, 1.0]

@@ -24,27 +24,27 @@ def read(states, name="State", outcomes=None, names=None):
 
 
 @pytest.mark.parametrize("name", ["State", "status", " STATE "])
-def test_crashed_runs_are_lost_and_it_is_said(name):
-    found = read(["finished"] * 14 + ["crashed", "Failed"], name)
-    assert [row.value is None for row in found.rows] == [False] * 14 + [True] * 2
-    assert found.notes == (
+def test_crashed_runs_are_lost_and_a_note_says_so(name):
+    observations = read(["finished"] * 14 + ["crashed", "Failed"], name)
+    assert [row.value is None for row in observations.rows] == [False] * 14 + [True] * 2
+    assert observations.notes == (
         f"Lost, because the column {name} says that they did not finish, whatever outcome they reached: 2 runs of "
         "tuned.",
     )
 
 
 def test_a_group_that_lost_runs_is_not_called_better():
-    found = read(["finished"] * 14 + ["crashed", "killed"])
-    answer = explore(found, scales_of(("",), 2.0), Rule())
+    observations = read(["finished"] * 14 + ["crashed", "killed"])
+    answer = explore(observations, scales_of(("",), 2.0), Rule())
     (compared,) = answer.comparisons
     assert (str(compared.verdict), str(compared.unaudited)) == ("INCONCLUSIVE", "WORSE")
-    assert found.notes[0] in answer.notes
+    assert observations.notes[0] in answer.notes
 
 
-def test_nothing_is_said_of_crashed_runs_without_an_outcome():
+def test_crashed_runs_without_an_outcome_need_no_note():
     """Their empty cells already say that they are lost."""
-    found = read(["finished"] * 15 + ["crashed"], outcomes=[100.0] * 15 + [""])
-    assert (found.rows[-1].value, found.notes) == (None, ())
+    observations = read(["finished"] * 15 + ["crashed"], outcomes=[100.0] * 15 + [""])
+    assert (observations.rows[-1].value, observations.notes) == (None, ())
 
 
 @pytest.mark.parametrize(
@@ -57,12 +57,12 @@ def test_nothing_is_said_of_crashed_runs_without_an_outcome():
         (["failed"] * 8 + ["done"] * 8, "status", {"group": "status"}),  # it names the groups
     ],
 )
-def test_other_columns_lose_no_run(states, name, names):
-    found = read(states, name, names=names)
-    assert all(row.value is not None for row in found.rows)
-    assert found.notes == ()
+def test_other_states_and_columns_lose_no_run(states, name, names):
+    observations = read(states, name, names=names)
+    assert all(row.value is not None for row in observations.rows)
+    assert observations.notes == ()
 
 
-def test_a_run_that_goes_on_has_no_final_outcome():
+def test_a_run_in_progress_is_refused():
     with pytest.raises(UsageError, match=r"row 5, column State: the run is running, so its outcome is not final"):
         read(["finished"] * 3 + ["Running"] + ["finished"] * 12)

@@ -6,18 +6,21 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.readers.scales import ranges_of, read_by_task, scales_of
 
 
-def test_one_value_is_for_all_tasks_and_each_may_have_its_own():
-    found = scales_of(("a", "b"), read_by_task("a=2,b=0.5"), better=read_by_task("b=lower"), unit="%")
-    assert [(one.task, one.margin, one.outcome.better) for one in found] == [("a", 2.0, "higher"), ("b", 0.5, "lower")]
-    assert found[0].outcome.difference("1.20") == "1.20 points"
-    assert [one.margin for one in scales_of(("a", "b"), read_by_task("3"))] == [3.0, 3.0]
+def test_a_value_applies_to_all_tasks_or_to_the_named_ones():
+    scales = scales_of(("a", "b"), read_by_task("a=2,b=0.5"), better=read_by_task("b=lower"), unit="%")
+    assert [(scale.task, scale.margin, scale.outcome.better) for scale in scales] == [
+        ("a", 2.0, "higher"),
+        ("b", 0.5, "lower"),
+    ]
+    assert scales[0].outcome.difference("1.20") == "1.20 points"
+    assert [scale.margin for scale in scales_of(("a", "b"), read_by_task("3"))] == [3.0, 3.0]
 
 
 def test_a_range_of_scores_has_two_finite_ends():
     assert ranges_of(("a", "b"), read_by_task("a=0..100,b=3..-1e3")) == {"a": (0.0, 100.0), "b": (3.0, -1000.0)}
 
 
-@pytest.mark.parametrize("told", ["0..inf", "nan..100", "-inf..0", "0..0", "0..1e200", "0..1e-300", "0", "0..x"])
-def test_what_is_no_range_of_scores_is_refused(told):
+@pytest.mark.parametrize("text", ["0..inf", "nan..100", "-inf..0", "0..0", "0..1e200", "0..1e-300", "0", "0..x"])
+def test_an_invalid_range_of_scores_is_refused(text):
     with pytest.raises(UsageError, match="two different finite numbers"):
-        ranges_of(("",), told)
+        ranges_of(("",), text)

@@ -35,22 +35,22 @@ from esper_ab.report.build import build_report
 
 
 def show(events, *, terminal=False, pace_s=10.0, width=130) -> str:
-    out = io.StringIO()
-    now = [0.0]
-    console = Console(file=out, force_terminal=terminal, width=width, color_system="standard", legacy_windows=False)
-    with LiveView(events[0].plan, console, clock=lambda: now[0]) as view:
+    output = io.StringIO()
+    time_s = [0.0]
+    console = Console(file=output, force_terminal=terminal, width=width, color_system="standard", legacy_windows=False)
+    with LiveView(events[0].plan, console, clock=lambda: time_s[0]) as view:
         for event in events:
-            now[0] += pace_s
+            time_s[0] += pace_s
             view.observe(event)
-    return out.getvalue()
+    return output.getvalue()
 
 
-def open_ended(**more):
+def open_ended(**changes):
     """A plan in which every seed may decide, so that differences are shown as they come."""
-    return Synthetic(settings={"open_ended": True}, **more).events()
+    return Synthetic(settings={"open_ended": True}, **changes).events()
 
 
-def test_a_pipe_gets_a_line_per_barrier_with_ranges_and_no_difference():
+def test_the_live_view_prints_one_line_per_barrier_into_a_pipe():
     text = show(planted_effect(), pace_s=60.0)
     barriers = 6 * (Synthetic().episodes + 2)
     assert len(text.splitlines()) == barriers
@@ -62,7 +62,7 @@ def test_a_pipe_gets_a_line_per_barrier_with_ranges_and_no_difference():
     assert "\x1b" not in text
 
 
-def test_a_viewers_last_words_are_the_verdict(tmp_path):
+def test_a_viewer_ends_with_the_verdict(tmp_path):
     write(tmp_path, planted_effect())
     said = {
         "a": "shaped",
@@ -95,82 +95,82 @@ def with_pathology(group, runs):
 
 
 @pytest.mark.parametrize("terminal", [False, True])
-def test_a_pathology_is_told_once_per_group_and_then_counted(terminal):
+def test_the_live_view_prints_a_pathology_once_per_group_and_then_counts_it(terminal):
     events = with_pathology("shaped", 5)
     lines = [line.strip() for line in show(events, terminal=terminal).splitlines() if "ppo_pathology" in line]
     assert [line[line.index("!") :] for line in lines] == [
         "! ppo_pathology shaped/0: ratio explosion: one update made a decision 12.0 times as likely",
         "! ppo_pathology shaped: ratio explosion in 5 runs, shaped/0 first",
     ]
-    other = pathology("simplified/0", "entropy collapse", "0")
-    alone = show([*with_pathology("shaped", 1), other])
-    assert alone.count("ppo_pathology") == 2
-    assert " runs, " not in alone
+    collapse = pathology("simplified/0", "entropy collapse", "0")
+    text = show([*with_pathology("shaped", 1), collapse])
+    assert text.count("ppo_pathology") == 2
+    assert " runs, " not in text
 
 
-def test_a_view_that_comes_later_counts_what_was_there_and_tells_it_no_more():
+def test_a_view_opened_later_counts_earlier_pathologies_without_printing_them():
     events = with_pathology("shaped", 3)
     second = [n for n, event in enumerate(events) if isinstance(event, Incident)][1]
-    out = io.StringIO()
-    with LiveView(events[0].plan, Console(file=out, width=130), history=fold(events[:second])) as view:
+    output = io.StringIO()
+    with LiveView(events[0].plan, Console(file=output, width=130), history=fold(events[:second])) as view:
         for event in events[second:]:
             view.observe(event)
-    told = [line for line in out.getvalue().splitlines() if "ppo_pathology" in line]
-    assert told == ["! ppo_pathology shaped: ratio explosion in 3 runs, shaped/0 first"]
+    lines = [line for line in output.getvalue().splitlines() if "ppo_pathology" in line]
+    assert lines == ["! ppo_pathology shaped: ratio explosion in 3 runs, shaped/0 first"]
 
 
 @pytest.mark.parametrize("pace_s", [0.0, 1.0, 7.0, 30.0])
-def test_lines_come_once_a_minute_at_most(pace_s):
+def test_the_live_view_prints_at_most_one_line_per_minute(pace_s):
     events = planted_effect()
     lines = show(events, pace_s=pace_s).splitlines()
     assert 1 <= len(lines) <= 1 + len(events) * pace_s / 60.0
     assert lines[0].startswith("seed 0 ready | shaped -; simplified - | 0 %")
 
 
-def test_a_terminal_gets_a_table_and_a_bar():
+def test_the_live_view_shows_a_table_and_a_bar_on_a_terminal():
     text = show(three_groups(), terminal=True)
-    for word in ("group", "held-out accuracy, %", "reward (not comparable)", "entropy", "s / episode", "100 %"):
-        assert word in text
+    for text_shown in ("group", "held-out accuracy, %", "reward (not comparable)", "entropy", "s / episode", "100 %"):
+        assert text_shown in text
     assert "simplified - wait" not in text
     assert "shaped - simplified +" in show(open_ended(), terminal=True)
 
 
-@pytest.mark.parametrize(("width", "last"), [(80, "episode"), (60, "comparable)")])
-def test_a_narrow_terminal_breaks_no_word(width, last):
+@pytest.mark.parametrize(("width", "last_word"), [(80, "episode"), (60, "comparable)")])
+def test_the_live_view_breaks_no_word_on_a_narrow_terminal(width, last_word):
     lines = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", show(three_groups(), terminal=True, width=width)).splitlines()
     assert max(map(len, lines)) <= width
     assert any(line.strip().startswith("simplified ") for line in lines)
     (*_, heading) = (line for line in lines if line.strip().startswith("group "))
     assert {"group", "episodes", "%", "comparable)"} <= set(heading.split())
-    assert heading.split()[-1] == last
+    assert heading.split()[-1] == last_word
 
 
 @pytest.mark.parametrize("terminal", [False, True])
-def test_confounders_are_told_at_once(terminal):
+def test_the_live_view_prints_a_confounder_at_once(terminal):
     assert "! worker_death simplified/3: exit code -9" in show(failed_run(), terminal=terminal)
 
 
-def test_without_numbers_nothing_breaks():
+def test_the_live_view_handles_journals_without_outcomes():
     unmeasured = without_evaluations(same_twice())
     assert show(unmeasured).startswith("seed 0 ready | a -; b - | 0 %\n")
     assert "a - b" not in show(unmeasured, terminal=True)
-    same = open_ended(groups={"a": Shape(stream="one"), "b": Shape(stream="one")})
-    assert "a - b 0.00 points, 6 pairs\n(outcome so far" in show(same, terminal=True)
+    equal_groups = open_ended(groups={"a": Shape(stream="one"), "b": Shape(stream="one")})
+    assert "a - b 0.00 points, 6 pairs\n(outcome so far" in show(equal_groups, terminal=True)
     assert show(planted_effect()[:1]) == ""
     assert "starting the workers" in show(planted_effect()[:1], terminal=True)
 
 
-def test_the_difference_is_that_of_the_outcomes_of_complete_pairs():
+def test_the_live_difference_is_the_mean_over_complete_pairs():
     history = fold(open_ended()[:-30])
-    found = differences_now(history)[0]
+    difference = differences_now(history)[0]
     pairs = pairs_of(history, history.design.comparisons[0])
-    assert found.pairs == len(pairs) < 6
-    assert found.difference == pytest.approx(sum(pair.a - pair.b for pair in pairs) / len(pairs))
+    assert difference.pairs == len(pairs) < 6
+    assert difference.difference == pytest.approx(sum(pair.a - pair.b for pair in pairs) / len(pairs))
     assert differences_now(fold(open_ended()[:20]))[0].difference is None
     assert group_now(fold(failed_run()), "shaped").episodes == 3 * 8 + 2
 
 
-def test_before_the_first_look_there_is_no_difference():
+def test_the_live_view_shows_no_difference_before_the_first_look():
     events = Synthetic(replicates=20, settings={"looks": (12, 20)}).events()
     assert differences_now(fold(events)) == ()
     look = LookTaken(replicates=12, decided=(), leaving=())
@@ -181,34 +181,34 @@ def test_before_the_first_look_there_is_no_difference():
     ("events", "state"),
     [(planted_effect, "finished"), (failed_run, "failed"), (lambda: planted_effect()[:50], "stale")],
 )
-def test_status_says_how_far_it_is(tmp_path, events, state):
-    found = status(write(tmp_path / "run", events()))
-    assert found.state == state
-    assert len(found.runs) == 12
-    assert found.groups[0].outcome is not None
+def test_status_shows_the_state_of_an_experiment(tmp_path, events, state):
+    progress = status(write(tmp_path / "run", events()))
+    assert progress.state == state
+    assert len(progress.runs) == 12
+    assert progress.groups[0].outcome is not None
     assert ("coordinator is gone" in status_text(tmp_path / "run")) == (state == "stale")
     with closing(Lock(tmp_path / "run")):
         assert status(tmp_path / "run").state == (state if state != "stale" else "running")
 
 
 @pytest.mark.parametrize("events", [planted_effect, failed_run, lambda: planted_effect()[:50]])
-def test_commands_can_be_pasted(tmp_path, events):
+def test_commands_that_status_prints_can_be_pasted(tmp_path, events):
     entry = Incident(category="bad_message", run_name="", episode=None, detail="x")
-    there = write(tmp_path / "a folder", [*events()[:1], entry, *events()[1:]])
-    text = status_text(there)
-    found = [shlex.split(command) for command in re.findall("`(esper-ab .*?)`", text)]
-    assert ["esper-ab", "report", str(there)] in found
-    assert all(str(there) in command for command in found)
+    directory = write(tmp_path / "a folder", [*events()[:1], entry, *events()[1:]])
+    text = status_text(directory)
+    commands = [shlex.split(command) for command in re.findall("`(esper-ab .*?)`", text)]
+    assert ["esper-ab", "report", str(directory)] in commands
+    assert all(str(directory) in command for command in commands)
 
 
-def test_status_lists_the_runs_that_are_going_on_and_counts_all(tmp_path):
+def test_status_lists_runs_in_progress_and_counts_all(tmp_path):
     lines = status_text(write(tmp_path / "run", failed_run())).splitlines()
     assert "  12 runs: 6 finished, 2 stopped, 4 planned" in lines
     assert [line.split()[0] for line in lines if " on cpu:" in line] == ["simplified/3", "shaped/3"]
     assert not [line for line in status_text(write(tmp_path / "done", planted_effect())).splitlines() if " on " in line]
 
 
-def test_status_json_and_torn_tail(tmp_path):
+def test_status_json_counts_the_bytes_of_an_unfinished_last_line(tmp_path):
     experiment_dir = write(tmp_path / "run", failed_run())
     with (experiment_dir / JOURNAL_NAME).open("ab") as file:
         file.write(b'{"n":1')
@@ -224,19 +224,19 @@ def test_status_json_and_torn_tail(tmp_path):
     }
 
 
-def test_status_of_a_finished_experiment_begins_with_verdict_and_report_unless_it_is_out_of_date(tmp_path):
+def test_status_of_a_finished_experiment_begins_with_an_up_to_date_verdict(tmp_path):
     experiment_dir = write(tmp_path / "run", planted_effect())
     assert "`esper-ab report" in status_text(experiment_dir)
     (comparison,) = build_report(experiment_dir).content.comparisons
-    first, *said = status_text(experiment_dir).splitlines()
-    assert said == [
+    first_line, *other_lines = status_text(experiment_dir).splitlines()
+    assert other_lines == [
         f"  {comparison.verdict}: {comparison.headline}",
         *(f"  ! {warning}" for warning in comparison.warnings),
         f"  report: {experiment_dir / 'report.html'}",
         "  12 runs: 12 finished",
     ]
-    assert "training so far" not in first
-    assert "recent" not in first
+    assert "training so far" not in first_line
+    assert "recent" not in first_line
     assert json.loads(status_json(experiment_dir))["verdicts"] == [
         {
             "a": "shaped",
@@ -248,6 +248,6 @@ def test_status_of_a_finished_experiment_begins_with_verdict_and_report_unless_i
     ]
     path = experiment_dir / VERDICT
     path.write_text(json.dumps(json.loads(path.read_text()) | {"replicates": 5}))  # fewer than the journal has
-    found, problem = reported(experiment_dir, load(experiment_dir).history)
-    assert found == ()
+    verdicts, problem = reported(experiment_dir, load(experiment_dir).history)
+    assert verdicts == ()
     assert "out of date" in problem

@@ -1,4 +1,4 @@
-"""--kernel and --amp: what they mean on which machine, what is refused there, and that they are the plan's."""
+"""--kernel and --amp: their meaning on each machine, refusals, and their place in the plan."""
 
 import msgspec
 import pytest
@@ -22,110 +22,117 @@ NARROW = Kernel(name="native-avx2", build="g++ 12; -O3 -DLANES=8; sources abc")
 UNBUILT = Kernel(name="native-avx512", problem="it has not been built", remedy="build it")
 
 
-def having(*kernels: Kernel, gpus: int = 0, blueprints: tuple[str, ...] = DEFAULT_BLUEPRINTS) -> Machine:
+def machine_with(*kernels: Kernel, gpus: int = 0, blueprints: tuple[str, ...] = DEFAULT_BLUEPRINTS) -> Machine:
     return machine(gpus=gpus, kernels=kernels, native_blueprints=blueprints)
 
 
-def wanting(kernel: str, hosts: str = "kernel", **growth: object) -> AskedExperiment:
+def experiment_with(kernel: str, hosts: str = "kernel", **growth: object) -> AskedExperiment:
     groups = (group("a"), group("b", growth=GrowthSettings(**growth)))  # type: ignore[arg-type]
     arithmetic = AskedArithmetic(kernel=kernel, hosts=hosts)  # type: ignore[arg-type]
     return experiment(groups=groups, arithmetic=arithmetic)
 
 
-def found(want: AskedExperiment, there: Machine) -> Arithmetic:
-    return resolve(want, there, "x", 16).arithmetic
+def resolve_arithmetic(want: AskedExperiment, this_machine: Machine) -> Arithmetic:
+    return resolve(want, this_machine, "x", 16).arithmetic
 
 
 @pytest.mark.parametrize(
-    ("want", "there", "kernel", "hosts"),
+    ("want", "this_machine", "kernel", "hosts"),
     [
-        (wanting("torch"), having(WIDE), "torch", "torch"),
-        (wanting("native"), having(WIDE, NARROW), "native-avx512", "native-avx512"),
-        (wanting("native-avx2"), having(WIDE, NARROW), "native-avx2", "native-avx2"),
-        (wanting("auto"), having(WIDE, NARROW), "native-avx512", "native-avx512"),
-        (wanting("auto"), having(NARROW), "native-avx2", "native-avx2"),
-        (wanting("auto"), having(UNBUILT, NARROW), "native-avx2", "native-avx2"),
-        (wanting("auto"), having(UNBUILT), "torch", "torch"),
-        (wanting("auto"), having(), "torch", "torch"),
-        (wanting("auto"), having(UNBUILT, gpus=2), "torch", "torch"),
-        # torch trains the hosts that the kernel cannot, of one group or of all
-        (wanting("auto"), having(WIDE, gpus=2), "native-avx512", "torch"),
-        (wanting("auto"), having(WIDE, blueprints=DEFAULT_BLUEPRINTS[1:]), "native-avx512", "torch"),
-        (wanting("auto", amp="bf16"), having(WIDE), "native-avx512", "torch"),
-        (wanting("auto", blueprints=("norm",)), having(WIDE), "native-avx512", "native-avx512"),
-        # as the file of an experiment on GPUs asks, which is to be the same experiment again
-        (wanting("native-avx512", "torch"), having(WIDE), "native-avx512", "torch"),
-        (wanting("native-avx512", "torch"), having(WIDE, gpus=2), "native-avx512", "torch"),
+        (experiment_with("torch"), machine_with(WIDE), "torch", "torch"),
+        (experiment_with("native"), machine_with(WIDE, NARROW), "native-avx512", "native-avx512"),
+        (experiment_with("native-avx2"), machine_with(WIDE, NARROW), "native-avx2", "native-avx2"),
+        (experiment_with("auto"), machine_with(WIDE, NARROW), "native-avx512", "native-avx512"),
+        (experiment_with("auto"), machine_with(NARROW), "native-avx2", "native-avx2"),
+        (experiment_with("auto"), machine_with(UNBUILT, NARROW), "native-avx2", "native-avx2"),
+        (experiment_with("auto"), machine_with(UNBUILT), "torch", "torch"),
+        (experiment_with("auto"), machine_with(), "torch", "torch"),
+        (experiment_with("auto"), machine_with(UNBUILT, gpus=2), "torch", "torch"),
+        # torch trains the hosts that the kernel cannot train, of one group or of all
+        (experiment_with("auto"), machine_with(WIDE, gpus=2), "native-avx512", "torch"),
+        (experiment_with("auto"), machine_with(WIDE, blueprints=DEFAULT_BLUEPRINTS[1:]), "native-avx512", "torch"),
+        (experiment_with("auto", amp="bf16"), machine_with(WIDE), "native-avx512", "torch"),
+        (experiment_with("auto", blueprints=("norm",)), machine_with(WIDE), "native-avx512", "native-avx512"),
+        # the settings in the file of an experiment on GPUs, which must plan the same experiment
+        (experiment_with("native-avx512", "torch"), machine_with(WIDE), "native-avx512", "torch"),
+        (experiment_with("native-avx512", "torch"), machine_with(WIDE, gpus=2), "native-avx512", "torch"),
     ],
 )
-def test_a_kernel_computes_the_policies_and_trains_the_hosts_that_it_can(
-    want: AskedExperiment, there: Machine, kernel: str, hosts: str
+def test_a_kernel_computes_policies_and_trains_the_hosts_that_it_supports(
+    want: AskedExperiment, this_machine: Machine, kernel: str, hosts: str
 ) -> None:
-    arithmetic = found(want, there)
+    arithmetic = resolve_arithmetic(want, this_machine)
     assert (arithmetic.kernel, arithmetic.host_kernel) == (kernel, hosts)
-    assert arithmetic.kernel_build == next((k.build for k in there.kernels if k.name == kernel), "")
+    assert arithmetic.kernel_build == next((k.build for k in this_machine.kernels if k.name == kernel), "")
     assert kernel != "torch" or arithmetic == Arithmetic()
 
 
 @pytest.mark.parametrize(
-    ("asks", "there", "kernel"),
+    ("kernel_setting", "this_machine", "kernel"),
     [
-        ("auto", having(WIDE, NARROW), "native-avx512"),
-        ("auto", having(UNBUILT), "torch"),
-        ("native-avx2", having(WIDE, NARROW), "native-avx2"),
-        ("torch", having(WIDE), "torch"),
+        ("auto", machine_with(WIDE, NARROW), "native-avx512"),
+        ("auto", machine_with(UNBUILT), "torch"),
+        ("native-avx2", machine_with(WIDE, NARROW), "native-avx2"),
+        ("torch", machine_with(WIDE), "torch"),
     ],
 )
-def test_the_kernel_computes_policies_of_gymnasium_s_tasks(asks: str, there: Machine, kernel: str) -> None:
+def test_the_kernel_computes_policies_of_gymnasium_tasks(
+    kernel_setting: str, this_machine: Machine, kernel: str
+) -> None:
     cartpole = msgspec.structs.replace(TASK, name="gym:CartPole-v1", kind="gymnasium", slots=())
-    there = msgspec.structs.replace(there, tasks=(cartpole,))
-    want = asked("env", "random", task=cartpole.name, margin=5.0, sets=(f"arithmetic.kernel={asks}",))
-    arithmetic = found(want, there)
+    this_machine = msgspec.structs.replace(this_machine, tasks=(cartpole,))
+    want = asked("env", "random", task=cartpole.name, margin=5.0, sets=(f"arithmetic.kernel={kernel_setting}",))
+    arithmetic = resolve_arithmetic(want, this_machine)
     assert (arithmetic.kernel, arithmetic.hosts) == (kernel, "kernel")
-    assert arithmetic.kernel_build == next((k.build for k in there.kernels if k.name == kernel), "")
+    assert arithmetic.kernel_build == next((k.build for k in this_machine.kernels if k.name == kernel), "")
 
 
-def test_the_plan_says_what_it_came_to_and_what_would_help() -> None:
-    def notes(want: AskedExperiment, there: Machine) -> tuple[str, ...]:
-        return settings_of(want.task).remarks(want, resolve(want, there, "x", 16), there)
+def test_a_note_names_the_chosen_kernel_and_a_remedy() -> None:
+    def notes(want: AskedExperiment, this_machine: Machine) -> tuple[str, ...]:
+        return settings_of(want.task).remarks(want, resolve(want, this_machine, "x", 16), this_machine)
 
-    assert notes(wanting("auto"), having(WIDE)) == ("--kernel auto: native-avx512 (built by g++ 12).",)
-    assert notes(wanting("auto"), having(UNBUILT)) == ("--kernel auto: torch (it has not been built; build it).",)
-    assert notes(wanting("torch"), having(UNBUILT)) == ()
-    (on_gpus,) = notes(wanting("auto"), having(WIDE, gpus=2))
+    assert notes(experiment_with("auto"), machine_with(WIDE)) == ("--kernel auto: native-avx512 (built by g++ 12).",)
+    assert notes(experiment_with("auto"), machine_with(UNBUILT)) == (
+        "--kernel auto: torch (it has not been built; build it).",
+    )
+    assert notes(experiment_with("torch"), machine_with(UNBUILT)) == ()
+    (on_gpus,) = notes(experiment_with("auto"), machine_with(WIDE, gpus=2))
     assert on_gpus.startswith(
         "--kernel auto: native-avx512 (built by g++ 12); hosts: torch (the kernel trains hosts only on the CPU"
     )
-    assert lacking_kernel(having(UNBUILT)) == (UNBUILT.problem, UNBUILT.remedy)
-    assert lacking_kernel(having(UNBUILT, NARROW)) == ("", "")
+    assert lacking_kernel(machine_with(UNBUILT)) == (UNBUILT.problem, UNBUILT.remedy)
+    assert lacking_kernel(machine_with(UNBUILT, NARROW)) == ("", "")
 
 
-def test_width_compiler_flags_and_sources_make_another_plan() -> None:
-    """Two arithmetics are never compared: not by digest, not across directories, not against a calibration."""
+def test_width_compiler_flags_and_sources_of_a_kernel_change_the_plan() -> None:
+    """Plans of different arithmetic differ in digest and circumstances, so they are never compared."""
     changes = (("", ""), ("12", "13"), ("-O3", "-O2"), ("abc", "abd"))
     builds = [WIDE.build.replace(*change) for change in changes]
-    there = [having(msgspec.structs.replace(WIDE, build=build)) for build in builds]
-    plans = [planned(wanting("auto"), one) for one in (*there, having(NARROW), having())]
+    machines = [machine_with(msgspec.structs.replace(WIDE, build=build)) for build in builds]
+    plans = [
+        planned(experiment_with("auto"), this_machine)
+        for this_machine in (*machines, machine_with(NARROW), machine_with())
+    ]
     assert len({plan.digest for plan in plans}) == len(plans)
     assert len({circumstances_of(plan.experiment)["arithmetic"] for plan in plans}) == len(plans)
     assert {spec.arithmetic for block in plans[0].blocks for spec in block.runs} == {plans[0].experiment.arithmetic}
 
 
-def test_what_is_left_is_trained_by_the_same_build_or_not_at_all() -> None:
-    plan = found(wanting("auto"), having(WIDE, NARROW))
-    check_kernel(plan, having(WIDE, NARROW))
-    for there, said in (
-        (having(NARROW), "cannot run this kernel, only native-avx2"),
-        (having(UNBUILT, NARROW), "it has not been built; build it"),
-        (having(msgspec.structs.replace(WIDE, build="clang")), "here (clang) differs from that of the plan"),
+def test_the_remaining_runs_need_the_same_build_of_the_kernel() -> None:
+    plan = resolve_arithmetic(experiment_with("auto"), machine_with(WIDE, NARROW))
+    check_kernel(plan, machine_with(WIDE, NARROW))
+    for this_machine, reason in (
+        (machine_with(NARROW), "cannot run this kernel, only native-avx2"),
+        (machine_with(UNBUILT, NARROW), "it has not been built; build it"),
+        (machine_with(msgspec.structs.replace(WIDE, build="clang")), "here (clang) differs from that of the plan"),
     ):
         with pytest.raises(UsageError, match="native-avx512") as refused:
-            check_kernel(plan, there)
-        assert said in str(refused.value)
-    check_kernel(Arithmetic(), having())
+            check_kernel(plan, this_machine)
+        assert reason in str(refused.value)
+    check_kernel(Arithmetic(), machine_with())
 
 
-def test_flag_file_and_key_say_the_same(tmp_path) -> None:
+def test_flag_file_and_key_set_the_same_kernel(tmp_path) -> None:
     by_flag = asked("shaped", "wait", **read_flags({"kernel": "native"}))
     by_file = asked("shaped", "wait", toml=toml(tmp_path, '[arithmetic]\nkernel = "native"\n'))
     by_key = asked("shaped", "wait", sets=("arithmetic.kernel=native",))
@@ -138,9 +145,9 @@ def test_flag_file_and_key_say_the_same(tmp_path) -> None:
 
 
 def gpus(*capabilities: str) -> Machine:
-    there = machine(gpus=len(capabilities))
-    cards = [msgspec.structs.replace(d, capability=c) for d, c in zip(there.devices, capabilities, strict=False)]
-    return msgspec.structs.replace(there, devices=(*cards, *there.devices[len(cards) :]))
+    plain = machine(gpus=len(capabilities))
+    cards = [msgspec.structs.replace(d, capability=c) for d, c in zip(plain.devices, capabilities, strict=False)]
+    return msgspec.structs.replace(plain, devices=(*cards, *plain.devices[len(cards) :]))
 
 
 def with_amps(*amps: str) -> AskedExperiment:
@@ -148,28 +155,28 @@ def with_amps(*amps: str) -> AskedExperiment:
     return experiment(groups=groups)
 
 
-def precision_on(there: Machine, *amps: str) -> tuple[list[str], list[str]]:
-    """What the groups come to, and the notes about it."""
+def precision_on(this_machine: Machine, *amps: str) -> tuple[list[str], list[str]]:
+    """Return the resolved precision of each group, and the notes about it."""
     want = with_amps(*amps)
-    plan = resolve(want, there, "x", 16)
-    return [one.settings.growth.amp for one in plan.groups], list(precision_notes(want, plan, there))
+    plan = resolve(want, this_machine, "x", 16)
+    return [resolved.settings.growth.amp for resolved in plan.groups], list(precision_notes(want, plan, this_machine))
 
 
-@pytest.mark.parametrize("there", [machine(cpu_bf16="avx512_bf16"), gpus("9.0", "8.0"), gpus("9.0", "7.5")])
-def test_auto_is_float32_until_a_gain_was_measured_and_says_so_once(there: Machine) -> None:
-    assert precision_on(there, "auto", "auto")[0] == ["off", "off"]
-    amps, (note,) = precision_on(there, "auto", "fp16" if there.names("cuda") else "bf16")
+@pytest.mark.parametrize("this_machine", [machine(cpu_bf16="avx512_bf16"), gpus("9.0", "8.0"), gpus("9.0", "7.5")])
+def test_auto_precision_is_off_with_one_note(this_machine: Machine) -> None:
+    assert precision_on(this_machine, "auto", "auto")[0] == ["off", "off"]
+    amps, (note,) = precision_on(this_machine, "auto", "fp16" if this_machine.names("cuda") else "bf16")
     assert amps[0] == "off"
     assert note.startswith("--amp auto: off (")
-    assert precision_on(there, "off", "off")[1] == []
+    assert precision_on(this_machine, "off", "off")[1] == []
 
 
-def test_a_cpu_without_instructions_for_it_is_a_note() -> None:
+def test_bf16_on_a_cpu_without_its_instructions_causes_a_note() -> None:
     _, (note,) = precision_on(machine(), "bf16", "off")
     assert note.startswith("g0: this CPU has no bf16 instructions")
 
 
-def test_float16_is_for_gpus_without_bf16_and_on_a_cpu_it_is_noted_as_slow() -> None:
+def test_float16_is_accepted_on_older_gpus_and_causes_a_note_on_a_cpu() -> None:
     assert precision_on(gpus("7.5"), "fp16", "off") == (["fp16", "off"], [])
     with pytest.raises(UsageError, match=r"bf16 needs compute capability 8\.0, but cuda:0 has 7\.5.*fp16 or off"):
         precision_on(gpus("7.5"), "bf16")
@@ -178,22 +185,22 @@ def test_float16_is_for_gpus_without_bf16_and_on_a_cpu_it_is_noted_as_slow() -> 
     assert note.startswith("g0: growth.amp=fp16 is meant for GPUs")
 
 
-def test_the_flag_is_for_all_groups_and_one_may_differ() -> None:
+def test_the_amp_flag_sets_all_groups_and_one_may_differ() -> None:
     flags = read_flags({"amp": "bf16"})
-    assert {one.growth.amp for one in by_name(asked("shaped", "wait", **flags)).values()} == {"bf16"}
+    assert {settings.growth.amp for settings in by_name(asked("shaped", "wait", **flags)).values()} == {"bf16"}
     groups = asked("shaped", "b=shaped", group=("b:growth.amp=off",), **flags)
-    assert [(one.key, one.values) for one in differences(groups.groups)] == [
+    assert [(difference.key, difference.values) for difference in differences(groups.groups)] == [
         ("growth.amp", {"shaped": "bf16", "b": "off"})
     ]
 
 
 @pytest.mark.parametrize(("given", "deterministic"), [(None, True), (True, True), (False, False)])
-def test_determinism_is_a_flag_with_a_no(given: bool | None, deterministic: bool) -> None:
+def test_the_deterministic_flag_can_be_negated(given: bool | None, deterministic: bool) -> None:
     flags = read_flags({"deterministic": given})
     assert asked("shaped", "wait", **flags).arithmetic.deterministic == deterministic
 
 
-def test_the_better_instructions_are_named() -> None:
+def test_the_best_bf16_instructions_of_a_cpu_are_named() -> None:
     assert cpu_bf16(["sse", "avx512_bf16", "amx_bf16"]) == "amx_bf16"
     assert cpu_bf16(["avx512_bf16"]) == "avx512_bf16"
     assert cpu_bf16(["avx512f"]) == ""

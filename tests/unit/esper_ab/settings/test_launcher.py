@@ -1,4 +1,4 @@
-"""How workers are started, as a file or a program says it: every key known and typed, flags before the file."""
+"""Settings of the launcher in files and Python: keys are checked and typed, and flags override files."""
 
 import pytest
 from msgspec.structs import replace
@@ -19,29 +19,29 @@ ray_address = "10.0.0.1:6379"
 ray_label.kind = "h100"
 ray_wait = 60
 """
-IN_FILE = AskedLauncher(
+FROM_FILE = AskedLauncher(
     launcher="ray", transport="tcp", ray_address="10.0.0.1:6379", ray_label={"kind": "h100"}, ray_wait=60.0
 )
 
 
-def in_file(tmp_path, text):
+def read_file(tmp_path, text):
     file = tmp_path / "rates.toml"
     file.write_text(text)
     return read_toml(file).launcher
 
 
-def test_a_file_says_what_the_flags_say(tmp_path):
-    assert in_file(tmp_path, FILE) == IN_FILE
-    assert in_file(tmp_path, 'groups = ["shaped", "wait"]\n') == UNSAID
+def test_a_file_sets_the_launcher(tmp_path):
+    assert read_file(tmp_path, FILE) == FROM_FILE
+    assert read_file(tmp_path, 'groups = ["shaped", "wait"]\n') == UNSAID
 
 
-def test_flags_are_stronger_than_a_file():
+def test_flags_override_a_file():
     flags = read_launcher_flags(NO_FLAGS | {"ray_address": "auto", "ray_label": ("zone=a",)})
-    assert flags.over(IN_FILE) == replace(IN_FILE, ray_address="auto", ray_label={"zone": "a"})
+    assert flags.over(FROM_FILE) == replace(FROM_FILE, ray_address="auto", ray_label={"zone": "a"})
     assert read_launcher_flags(NO_FLAGS) == UNSAID
 
 
-def test_what_a_program_says_is_named_as_there():
+def test_launcher_arguments_are_read_and_refused_by_their_python_names():
     assert asked_launcher({"launcher": "ray", "ray_label": {"kind": "h100"}}, "run_ab_test").own == {
         "ray_label": {"kind": "h100"}
     }
@@ -59,8 +59,8 @@ def test_what_a_program_says_is_named_as_there():
         ({"ray_label": {"kind": "h100", "zone": "a"}}, "--ray-label kind=h100 --ray-label zone=a"),
     ],
 )
-def test_what_was_said_can_be_typed_again(asked, words):
-    said = AskedLauncher(**asked)
-    assert " ".join(said.words) == words
-    flags = dict(zip(said.words[::2], said.words[1::2], strict=True))
+def test_launcher_settings_are_printed_as_flags(asked, words):
+    launcher = AskedLauncher(**asked)
+    assert " ".join(launcher.words) == words
+    flags = dict(zip(launcher.words[::2], launcher.words[1::2], strict=True))
     assert set(flags) == {f"--{key.replace('_', '-')}" for key in asked}

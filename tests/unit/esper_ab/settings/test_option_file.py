@@ -1,4 +1,4 @@
-"""Files that options name: read from themselves or their folder; everything else is refused with what to do."""
+"""Files of options: given by their path or their folder; errors name a remedy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from esper_ab.settings.option_file import load_option_file
 
 
 class Measured(msgspec.Struct, frozen=True):
-    """A file's content."""
+    """The contents of a file."""
 
     schema: int
     value: float
@@ -25,7 +25,7 @@ def load(path: Path) -> Measured:
     return load_option_file(path, DECODER, what="measurement", schema=3, made_by="measure")
 
 
-def test_a_file_and_its_folder_are_read_alike(tmp_path: Path) -> None:
+def test_a_file_is_read_by_its_path_or_its_folder(tmp_path: Path) -> None:
     file = tmp_path / "measurement.json"
     file.write_bytes(msgspec.json.encode(Measured(3, 0.5)))
     assert load(file) == load(tmp_path) == Measured(3, 0.5)
@@ -33,20 +33,20 @@ def test_a_file_and_its_folder_are_read_alike(tmp_path: Path) -> None:
     assert load(file) == Measured(3, 0.5)
 
 
-def test_a_file_that_is_not_there_is_refused_with_the_command_that_writes_it(tmp_path: Path) -> None:
+def test_a_missing_file_is_refused_with_the_command_that_writes_it(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"^--measurement \S+/measurement\.json: No such file.*`esper-ab measure`"):
         load(tmp_path)
 
 
 @pytest.mark.parametrize("content", ["", "{}", "no json", '{"schema": 3, "value": "high"}'])
-def test_what_is_no_such_file_is_refused(tmp_path: Path, content: str) -> None:
+def test_a_file_with_other_contents_is_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / "some.json").write_text(content)
     with pytest.raises(UsageError, match=r"^--measurement \S+/some\.json: not a measurement of this version: "):
         load(tmp_path / "some.json")
 
 
 @pytest.mark.parametrize("schema", [2, 4])
-def test_another_schema_is_named_beside_that_which_is_read(tmp_path: Path, schema: int) -> None:
+def test_a_file_of_another_schema_is_refused_with_both_schemas(tmp_path: Path, schema: int) -> None:
     (tmp_path / "some.json").write_bytes(msgspec.json.encode(Measured(schema, 0.5)))
     with pytest.raises(UsageError, match=rf"schema {schema}, but this version reads 3; create it .* `esper-ab m"):
         load(tmp_path / "some.json")

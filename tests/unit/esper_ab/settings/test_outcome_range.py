@@ -1,4 +1,4 @@
-"""Ranges of outcomes: what is read, what is refused, and for whom."""
+"""Ranges of outcomes, and settings of a user's trainer."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ from esper_ab.settings.trainer_settings import outcome_measure
 
 
 @given(low=st.none() | st.integers(-9, 0), high=st.none() | st.integers(1, 9))
-def test_a_range_is_read_as_it_is_written(low: int | None, high: int | None) -> None:
+def test_a_range_has_an_optional_low_and_high_end(low: int | None, high: int | None) -> None:
     text = f"{'' if low is None else low}..{'' if high is None else high}"
     if text == "..":
         with pytest.raises(UsageError, match="expected LOW"):
@@ -28,13 +28,13 @@ def test_a_range_is_read_as_it_is_written(low: int | None, high: int | None) -> 
 
 
 @pytest.mark.parametrize("text", ["1..1", "1..2..3", "nan..5", "-inf..5", "0..1e200", "1...2"])
-def test_what_is_no_range_of_numbers_is_refused(text: str) -> None:
+def test_an_invalid_range_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match=r"expected LOW\.\.HIGH"):
         read_range(text)
 
 
 COMMAND = "python train.py --seed {seed} --lr {lr} --out {out}"
-SAID = {"outcome": "result.json:return", "outcome_better": "higher", "margin": 1.0}
+OUTCOME = {"outcome": "result.json:return", "outcome_better": "higher", "margin": 1.0}
 GROUPS = ("slow:trainer.lr=1e-4", "fast:trainer.lr=1e-3")
 PYTHON = {"trainer": "mine.py", "outcome_better": "lower", "margin": 1.0}
 
@@ -43,7 +43,7 @@ def trainer_settings(experiment: AskedExperiment) -> dict[str, dict[str, Trainer
     return {name: settings.trainer for name, settings in by_name(experiment).items()}
 
 
-def test_groups_of_a_trainer_differ_in_its_settings_which_stay_as_they_were_written() -> None:
+def test_trainer_settings_of_groups_keep_their_spelling() -> None:
     experiment = asked(group=GROUPS, sets=("trainer.note=x y",), **PYTHON)
     assert trainer_settings(experiment) == {
         "slow": {"note": "x y", "lr": "1e-4"},
@@ -55,13 +55,13 @@ def test_groups_of_a_trainer_differ_in_its_settings_which_stay_as_they_were_writ
     assert trainer_settings(without_settings) == {"base": {}, "fast": {"lr": "1e-3"}}
 
 
-def test_a_command_has_one_point_and_one_outcome_and_runs_where_it_was_typed() -> None:
-    experiment = asked(group=GROUPS, trainer=COMMAND, **SAID)
+def test_a_command_has_one_episode_and_runs_in_the_current_folder() -> None:
+    experiment = asked(group=GROUPS, trainer=COMMAND, **OUTCOME)
     assert (experiment.episodes, experiment.eval_episodes, experiment.task) == (1, 1, "trainer:train")
     assert (experiment.trainer, experiment.trainer_folder) == (COMMAND, str(Path.cwd()))
 
 
-def test_a_file_says_the_same_as_the_command_line_with_values_of_their_types(tmp_path: Path) -> None:
+def test_a_file_sets_typed_trainer_settings(tmp_path: Path) -> None:
     experiment = asked(
         toml=toml(
             tmp_path,
@@ -85,10 +85,10 @@ deep = true
     }
 
 
-def fast_has(tmp_path: Path, value: str) -> GroupSettings:
-    """The settings of a group in whose file its learning rate is this value."""
+def settings_with_lr(tmp_path: Path, value: str) -> GroupSettings:
+    """Return the settings of a group whose file sets its learning rate to this TOML value."""
     file = toml(tmp_path, f"[group.slow.trainer]\nlr = 1.0\n[group.fast.trainer]\nlr = {value}")
-    return by_name(asked(toml=file, trainer=COMMAND, **SAID))["fast"]
+    return by_name(asked(toml=file, trainer=COMMAND, **OUTCOME))["fast"]
 
 
 @pytest.mark.parametrize(
@@ -102,24 +102,24 @@ def fast_has(tmp_path: Path, value: str) -> GroupSettings:
         ('"a\\u0000b"', "expected text without NUL, not 'a\\x00b'"),
     ],
 )
-def test_a_value_that_no_message_carries_is_refused_with_its_place(tmp_path: Path, value: str, words: str) -> None:
+def test_a_value_that_fits_no_message_is_refused_with_its_key(tmp_path: Path, value: str, words: str) -> None:
     with pytest.raises(UsageError) as refused:
-        fast_has(tmp_path, value)
+        settings_with_lr(tmp_path, value)
     assert str(refused.value).startswith(f"run.toml [group.fast.trainer] lr: {words}")
     assert "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize("value", [2**63 - 1, -(2**63), 1.7e308, "inf", "nan", "ü", True])
-def test_a_value_that_is_carried_comes_through_json_as_it_was(tmp_path: Path, value: TrainerValue) -> None:
-    settings = fast_has(tmp_path, json.dumps(value, ensure_ascii=False))
+def test_a_valid_value_survives_json(tmp_path: Path, value: TrainerValue) -> None:
+    settings = settings_with_lr(tmp_path, json.dumps(value, ensure_ascii=False))
     assert settings.trainer == {"lr": value}
     assert msgspec.json.decode(msgspec.json.encode(settings), type=GroupSettings) == settings
 
 
 @pytest.mark.parametrize(("better", "worst"), [("higher", -1.0), ("lower", 5.0)])
-def test_the_outcome_is_declared_with_its_direction_and_its_worse_end(better: str, worst: float) -> None:
-    said = {"outcome": "wandb:charts/episodic_return", "outcome_range": "-1..5", "outcome_unit": "J", "margin": 1.0}
-    experiment = asked(group=GROUPS, trainer=COMMAND, **{**said, "outcome_better": better})
+def test_the_outcome_has_its_declared_direction_and_worst_value(better: str, worst: float) -> None:
+    settings = {"outcome": "wandb:charts/episodic_return", "outcome_range": "-1..5", "outcome_unit": "J", "margin": 1.0}
+    experiment = asked(group=GROUPS, trainer=COMMAND, **{**settings, "outcome_better": better})
     measure = outcome_measure(experiment)
     assert (measure.label, measure.unit, measure.better) == ("charts/episodic_return", "J", better)
     assert (measure.low, measure.high, worst_outcome(experiment)) == (-1.0, 5.0, worst)

@@ -1,4 +1,4 @@
-"""From command line and file to an experiment: what is accepted and what wins; tests/golden/refusals has the rest."""
+"""From command line and file to an experiment: accepted input and precedence; tests/golden/refusals has refusals."""
 
 import math
 from pathlib import Path
@@ -27,17 +27,17 @@ def test_a_number_of_thousands_of_digits_is_refused(tmp_path: Path, key: str, nu
     assert "run.toml" in str(refused.value)
 
 
-def test_nothing_asked_is_the_demo_with_the_defaults_of_the_contract() -> None:
+def test_an_empty_request_compares_shaped_and_simplified_with_default_settings() -> None:
     assert asked().groups == tuple(
         Group(name=mode, settings=GroupSettings(reward=RewardSettings(mode=mode))) for mode in ("shaped", "simplified")
     )
     assert (asked().alpha, asked(alpha=0.01).alpha) == (0.05, 0.01)
 
 
-def test_names_are_modes_or_controllers_can_be_renamed_and_group_alters_and_creates() -> None:
+def test_groups_are_modes_or_controllers_and_group_flags_change_or_add_them() -> None:
     alterations = ("sparse:ppo.lr=2e-3,growth.batch_size=32", "slow:ppo.lr=1e-4")
     groups = by_name(asked("sparse", "wait", "b=minimal", group=alterations))
-    assert {name: one.reward.mode for name, one in groups.items()} == {
+    assert {name: settings.reward.mode for name, settings in groups.items()} == {
         "sparse": "sparse",
         "wait": "shaped",
         "b": "minimal",
@@ -54,22 +54,22 @@ def test_short_keys_and_lists() -> None:
     assert groups["y"].growth.blueprints == ("norm", "conv_light")
 
 
-def test_set_is_for_all_groups_and_for_the_experiment() -> None:
+def test_set_changes_all_groups_and_the_experiment() -> None:
     experiment = asked("shaped", "wait", sets=("ppo.lr=0.5", "episodes=3", "arithmetic.threads=2", "telemetry=false"))
     assert {group.settings.ppo.lr for group in experiment.groups} == {0.5}
     assert (experiment.episodes, experiment.arithmetic.threads, experiment.telemetry) == (3, 2, False)
 
 
 @pytest.mark.parametrize(
-    ("said", "mode"),
+    ("written", "mode"),
     [
         ("some/file.py:f", "HERE/some/file.py:f"),
         ("pkg.mod:f", "pkg.mod:f"),
         ("lab:f", "lab:f"),
     ],
 )
-def test_a_file_of_the_users_gets_an_absolute_path(said: str, mode: str) -> None:
-    assert by_name(asked("shaped", f"mine={said}"))["mine"].reward.mode == mode.replace("HERE", str(Path.cwd()))
+def test_a_user_file_gets_an_absolute_path(written: str, mode: str) -> None:
+    assert by_name(asked("shaped", f"mine={written}"))["mine"].reward.mode == mode.replace("HERE", str(Path.cwd()))
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_a_file_of_the_users_gets_an_absolute_path(said: str, mode: str) -> None
     ],
 )
 @pytest.mark.parametrize(
-    ("said", "file"),
+    ("written", "file"),
     [
         ("file.py", "file.py"),
         ("mine", "mine.py"),
@@ -88,17 +88,17 @@ def test_a_file_of_the_users_gets_an_absolute_path(said: str, mode: str) -> None
         ("lab", "lab/__init__.py"),
     ],
 )
-def test_a_path_or_module_of_a_file_lies_beside_it_and_other_modules_are_installed(
-    tmp_path: Path, text: str, said: str, file: str
+def test_paths_and_modules_in_a_file_are_relative_to_it_unless_installed(
+    tmp_path: Path, text: str, written: str, file: str
 ) -> None:
     (tmp_path / "lab").mkdir()
     (tmp_path / file).touch()
-    assert by_name(asked(toml=toml(tmp_path, text.format(said))))["mine"].reward.mode == f"{tmp_path / file}:f"
-    told = toml(tmp_path, text.format("installed.mine"))
-    assert by_name(asked(toml=told))["mine"].reward.mode == "installed.mine:f"
+    assert by_name(asked(toml=toml(tmp_path, text.format(written))))["mine"].reward.mode == f"{tmp_path / file}:f"
+    installed = toml(tmp_path, text.format("installed.mine"))
+    assert by_name(asked(toml=installed))["mine"].reward.mode == "installed.mine:f"
 
 
-def test_file_has_the_same_structure_and_flags_win(tmp_path: Path) -> None:
+def test_a_file_sets_groups_and_settings_and_flags_override_it(tmp_path: Path) -> None:
     file = toml(
         tmp_path,
         """
@@ -126,9 +126,9 @@ def test_file_has_the_same_structure_and_flags_win(tmp_path: Path) -> None:
     assert list(by_name(asked("fast", "wait", toml=file))) == ["fast", "wait"]
 
 
-def test_a_table_that_bears_a_modes_name_has_that_mode(tmp_path: Path) -> None:
-    same = toml(tmp_path, "[group.simplified]\nppo.lr = 0.2\n[group.b]\nppo.lr = 0.1")
-    assert by_name(asked(toml=same))["simplified"].reward.mode == "simplified"
+def test_a_group_table_named_like_a_mode_has_this_mode(tmp_path: Path) -> None:
+    file = toml(tmp_path, "[group.simplified]\nppo.lr = 0.2\n[group.b]\nppo.lr = 0.1")
+    assert by_name(asked(toml=file))["simplified"].reward.mode == "simplified"
 
 
 @pytest.mark.parametrize(
@@ -142,13 +142,13 @@ def test_a_table_that_bears_a_modes_name_has_that_mode(tmp_path: Path) -> None:
         ("trainer.simulation.evaluate_interval", "here it is called eval_episodes"),
     ],
 )
-def test_keys_of_other_trainers_are_refused_with_the_name_of_ours(key: str, ours: str) -> None:
+def test_keys_of_other_trainers_are_refused_with_our_names(key: str, ours: str) -> None:
     with pytest.raises(UsageError) as caught:
         asked(sets=(f"{key}=1",))
     assert f"unknown key {key!r}; {ours}" in str(caught.value)
 
 
-def test_what_a_foreign_key_is_said_to_be_here_exists() -> None:
+def test_every_suggested_key_exists() -> None:
     assert {key for ours in OURS.values() for key in ours} <= FIELDS.keys()
     assert not OURS.keys() & FIELDS.keys()
 
@@ -177,7 +177,7 @@ def test_what_a_foreign_key_is_said_to_be_here_exists() -> None:
         ("\udcff", "expected text in UTF-8"),
     ],
 )
-def test_text_that_no_file_name_or_message_can_have_is_refused_with_its_key(key: str, text: str, words: str) -> None:
+def test_text_with_nul_or_invalid_utf_8_is_refused_with_its_key(key: str, text: str, words: str) -> None:
     written = Assignment(key, text, f"run.toml {key}", Path("/"), is_text=False)
     with pytest.raises(UsageError, match=rf"run.toml {key}: {words}") as refused:
         convert_value(written)
@@ -186,7 +186,7 @@ def test_text_that_no_file_name_or_message_can_have_is_refused_with_its_key(key:
 
 @pytest.mark.parametrize("is_text", [False, True])
 @pytest.mark.parametrize(("value", "words"), [(math.inf, "a finite number, not inf"), (2**63, r"2\^63 - 1, not 9223")])
-def test_a_constant_of_a_users_own_is_a_number_that_a_message_carries(value: float, words: str, is_text: bool) -> None:
-    written = Assignment("reward.params.w", str(value) if is_text else value, "there", Path("/"), is_text)
-    with pytest.raises(UsageError, match=f"there: expected .*{words}"):
+def test_a_user_constant_that_fits_no_message_is_refused(value: float, words: str, is_text: bool) -> None:
+    written = Assignment("reward.params.w", str(value) if is_text else value, "origin", Path("/"), is_text)
+    with pytest.raises(UsageError, match=f"origin: expected .*{words}"):
         convert_value(written)

@@ -1,4 +1,4 @@
-"""Text of every flag, however long or odd: it is refused where it is parsed, or fits the messages that carry it."""
+"""Long and odd text of every flag is refused by the parser or fits into the messages that carry it."""
 
 import msgspec
 import pytest
@@ -12,7 +12,7 @@ from esper_ab.settings.parse import parse
 from esper_ab.settings.request import read_request
 from esper_ab.settings.schema import FIELDS
 
-ASKED = {
+FLAGS_OF_KINDS = {
     "growth": {"groups": "shaped,wait"},
     "gymnasium": {"task": "gym:CartPole-v1", "groups": "env,random", "margin": 1.0},
     "command": {"trainer": "python t.py {lr} {seed} {out}", "vary": "lr=1,2", "higher": "score", "margin": 1.0},
@@ -22,17 +22,17 @@ TEXTS = ("x" * 21, "x" * 61, "x" * 5000, "a\nb", "a\x1b[2J", "a\x7f", "$x$", "\u
 FLAGS = ["higher", "lower", *(field.flag for field in FIELDS.values() if field.type in (str, tuple[str, ...]))]
 
 
-def carried(message: Settings) -> None:
+def check_round_trip(message: Settings) -> None:
     """Encode a message and decode it, which checks every bound."""
     assert msgspec.json.decode(msgspec.json.encode(message), type=type(message)) == message
 
 
-@pytest.mark.parametrize("kind", ASKED)
+@pytest.mark.parametrize("kind", FLAGS_OF_KINDS)
 @pytest.mark.parametrize("flag", FLAGS)
 def test_text_of_a_flag_is_refused_or_fits_into_every_message(kind: str, flag: str) -> None:
     for text in TEXTS:
         for written in (text, f"info:{text}", f"{text}=1"):
-            asked_for: dict[str, object] = ASKED[kind] | {flag: written}
+            asked_for: dict[str, object] = FLAGS_OF_KINDS[kind] | {flag: written}
             if flag == "lower":
                 asked_for.pop("higher", None)
             if flag in ("controller.schedule", "growth.blueprints"):
@@ -49,20 +49,20 @@ def test_text_of_a_flag_is_refused_or_fits_into_every_message(kind: str, flag: s
             except UsageError:
                 continue
             assert isinstance(asked, AskedExperiment)
-            carried(asked)
+            check_round_trip(asked)
             questions = settings_of(asked.task).ask(asked)
             assert isinstance(questions, Questions)
-            carried(questions)
+            check_round_trip(questions)
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "message"),
     [
         ({"outcome_unit": "points of the evaluation score"}, "--outcome-unit: expected at most 20 characters"),
         ({"outcome_unit": "a\x1b[2J"}, r"--outcome-unit: expected .* without control characters and .*, not 'a\\x1b"),
         ({"higher": "a\nb"}, r"--higher or --lower: expected a name without control characters and .*, not 'a\\nb'"),
     ],
 )
-def test_the_flag_and_its_bound_are_named(flags: dict[str, object], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
-        parse(read_request(ASKED["command"] | flags))
+def test_a_refusal_names_the_flag_and_its_bound(flags: dict[str, object], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        parse(read_request(FLAGS_OF_KINDS["command"] | flags))

@@ -1,4 +1,4 @@
-"""Which of two layers wins."""
+"""Flags override files."""
 
 from support.plans.requests import toml
 
@@ -6,7 +6,7 @@ from esper_ab.settings.parse import parse
 from esper_ab.settings.request import read_request
 
 
-def test_a_flag_wins_over_the_outcome_of_a_file(tmp_path) -> None:
+def test_a_flag_overrides_the_outcome_of_a_file(tmp_path) -> None:
     file = toml(tmp_path, 'trainer = "mine.py"\noutcome = "loss"\noutcome_better = "lower"\nmargin = 1.0')
     asked = parse(read_request({"vary": "lr=1,2", "higher": "score"}, file))
     assert (asked.outcome, asked.outcome_better) == ("score", "higher")

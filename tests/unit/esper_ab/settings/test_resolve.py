@@ -1,4 +1,4 @@
-"""Resolution: what was planned without a word can be asked for by name."""
+"""Resolution of devices and trainers: the resolved settings can also be requested."""
 
 from contextlib import nullcontext
 
@@ -19,18 +19,18 @@ def _questions(asked: AskedExperiment) -> Questions:
 
 
 @pytest.mark.parametrize("per_run", [1, 2])
-def test_the_lanes_of_a_plan_can_be_given_back(per_run: int) -> None:
-    def devices(gpus: int, *asked: str) -> tuple[str, ...]:
+def test_the_devices_of_a_plan_can_be_requested(per_run: int) -> None:
+    def resolve_devices(gpus: int, *asked: str) -> tuple[str, ...]:
         question = experiment(("a", "b", "c"), devices_per_run=per_run, devices=asked)
         return resolve(question, machine(cores=2, gpus=gpus), "x", 16).devices
 
-    planned = devices(0)
+    planned = resolve_devices(0)
     assert len(planned) == 3 * per_run
-    assert devices(0, *planned) == devices(1, *planned) == planned  # a GPU that came later changes nothing
+    assert resolve_devices(0, *planned) == resolve_devices(1, *planned) == planned  # a GPU added later changes nothing
 
 
 @pytest.mark.parametrize("devices", [(), ("cuda",), ("cuda:0",)], ids=str)
-def test_fewer_gpus_than_a_block_needs_are_shared_unless_another_placement_is_asked_for(
+def test_too_few_gpus_are_shared_unless_another_placement_is_requested(
     devices: tuple[str, ...],
 ) -> None:
     plan = planned(experiment(devices=devices), machine(gpus=1))
@@ -42,12 +42,12 @@ def test_fewer_gpus_than_a_block_needs_are_shared_unless_another_placement_is_as
     assert planned(experiment(), machine(gpus=2)).experiment.placement == "spread"
 
 
-def test_gpus_that_were_tried_in_vain_are_named_and_those_that_stay_unused_are_mentioned() -> None:
-    told = "GPUs requested: 3, usable: 2; not cuda:2 (CUDA error: uncorrectable ECC error)"
-    there = machine(gpus=2, unusable_gpus=told)
-    plan = planned(experiment(), there)
-    assert f"{told}." in plan.notes[: plan.limits]  # on the first screen
-    on_cpu = planned(experiment(devices=("cpu",)), there)
+def test_notes_name_unusable_gpus_and_mention_unused_ones() -> None:
+    unusable = "GPUs requested: 3, usable: 2; not cuda:2 (CUDA error: uncorrectable ECC error)"
+    this_machine = machine(gpus=2, unusable_gpus=unusable)
+    plan = planned(experiment(), this_machine)
+    assert f"{unusable}." in plan.notes[: plan.limits]  # on the first screen
+    on_cpu = planned(experiment(devices=("cpu",)), this_machine)
     assert "GPUs stay unused: 2 workers on the CPU, 1 thread each." in on_cpu.notes
 
 
@@ -60,11 +60,9 @@ def test_gpus_that_were_tried_in_vain_are_named_and_those_that_stay_unused_are_m
         (("cpu",), ()),
     ],
 )
-def test_the_preflight_tries_the_gpus_that_are_asked_for_and_no_others(
-    asked: tuple[str, ...], tried: tuple[str, ...]
-) -> None:
-    found = _questions(experiment(devices=asked, n_envs=9, devices_per_run=2))
-    assert (found.gpus, found.hosts) == (tried, 5)
+def test_the_preflight_tries_only_the_requested_gpus(asked: tuple[str, ...], tried: tuple[str, ...]) -> None:
+    questions = _questions(experiment(devices=asked, n_envs=9, devices_per_run=2))
+    assert (questions.gpus, questions.hosts) == (tried, 5)
     assert _questions(experiment(devices=asked, task="gym:CartPole-v1")).gpus == ()  # environments are on cores
 
 
@@ -82,36 +80,36 @@ CARTPOLE = msgspec.structs.replace(TASK, name="gym:CartPole-v1", kind="gymnasium
         (("outcome_over=last-tenth",), 500, ""),
     ],
 )
-def test_rollouts_that_are_no_episodes_need_an_outcome_and_a_limit(
+def test_rollouts_that_are_not_episodes_need_an_outcome_and_a_limit(
     sets: tuple[str, ...], limit: int, words: str
 ) -> None:
     question = asked("env", "random", task=CARTPOLE.name, margin=1.0, sets=sets)
-    there = machine(tasks=(msgspec.structs.replace(CARTPOLE, episode_steps=limit),))
+    this_machine = machine(tasks=(msgspec.structs.replace(CARTPOLE, episode_steps=limit),))
     with pytest.raises(UsageError, match=words) if words else nullcontext():
-        resolve(question, there, "x", 16)
+        resolve(question, this_machine, "x", 16)
 
 
 TRAINER = {"group": ("slow:trainer.lr=1e-4", "fast:trainer.lr=1e-3"), "trainer": "mine.py", "outcome_better": "lower"}
 
 
-def test_the_preflight_is_asked_about_a_trainer_with_the_settings_of_every_group() -> None:
+def test_the_preflight_gets_the_trainer_with_the_settings_of_every_group() -> None:
     question = asked(**TRAINER, margin=1.0, outcome="loss", episodes=7, rehearsal=["steps=2"], rng_seed=3)
-    found = _questions(question).trainer
-    assert found is not None
-    assert (found.reference, found.outcome, found.points, found.rng_seed) == (question.trainer, "loss", 7, 3)
-    assert found.groups == {"slow": {"lr": "1e-4"}, "fast": {"lr": "1e-3"}}
-    assert found.rehearsal == {"steps": "2"}
-    assert found.evaluations == 0, "as many as the trainer returns"
+    trainer = _questions(question).trainer
+    assert trainer is not None
+    assert (trainer.reference, trainer.outcome, trainer.points, trainer.rng_seed) == (question.trainer, "loss", 7, 3)
+    assert trainer.groups == {"slow": {"lr": "1e-4"}, "fast": {"lr": "1e-3"}}
+    assert trainer.rehearsal == {"steps": "2"}
+    assert trainer.evaluations == 0, "as many as the trainer returns"
     assert _questions(experiment()).trainer is None
 
 
-def test_an_experiment_of_a_trainer_has_the_settings_and_evaluations_that_the_preflight_found() -> None:
+def test_a_resolved_trainer_has_the_settings_and_evaluations_of_the_preflight() -> None:
     question = asked(**TRAINER, margin=1.0)
     typed = {"slow": {"lr": 1e-4}, "fast": {"lr": 1e-3}}
     task = msgspec.structs.replace(TASK, name=question.task, kind="trainer", slots=())
     facts = TrainerFacts(settings=typed, evaluations=5)
-    found = resolve(question, machine(tasks=(task,), trainer=facts), "x", 16)
-    assert {group.name: group.settings.trainer for group in found.groups} == typed
-    assert (found.eval_episodes, found.arithmetic.kernel, found.slots) == (5, "torch", ())
+    resolved = resolve(question, machine(tasks=(task,), trainer=facts), "x", 16)
+    assert {group.name: group.settings.trainer for group in resolved.groups} == typed
+    assert (resolved.eval_episodes, resolved.arithmetic.kernel, resolved.slots) == (5, "torch", ())
     with pytest.raises(UsageError, match=r"trainer .*mine\.py: no function train"):
         resolve(question, machine(tasks=(task,), trainer=TrainerFacts(problem="no function train")), "x", 16)

@@ -1,4 +1,4 @@
-"""What may be asked of a reward audit."""
+"""Questions of a reward audit."""
 
 from pathlib import Path
 
@@ -7,12 +7,12 @@ from esper_ab.settings.assignments import Assignment
 from esper_ab.settings.reward_audit import make_question
 
 
-def assigned(key: str, value: object) -> Assignment:
+def assign(key: str, value: object) -> Assignment:
     return Assignment(key, value, key, Path(), is_text=False)
 
 
-def test_without_names_every_mode_is_asked_for_and_constants_are_those_of_all() -> None:
-    question = make_question(rewards=(), assignments=[assigned("reward.rent_weight", 2.0)])
-    assert [one.name for one in question.rewards] == list(catalog.names("workers.kinds.growth.rewards"))
-    assert {one.settings.rent_weight for one in question.rewards} == {2.0}
+def test_an_audit_without_names_covers_every_mode_with_the_same_constants() -> None:
+    question = make_question(rewards=(), assignments=[assign("reward.rent_weight", 2.0)])
+    assert [reward.name for reward in question.rewards] == list(catalog.names("workers.kinds.growth.rewards"))
+    assert {reward.settings.rent_weight for reward in question.rewards} == {2.0}
     assert question.arithmetic is None

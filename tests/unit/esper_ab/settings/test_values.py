@@ -1,4 +1,4 @@
-"""A parameter of a user's function, from the command line and from a file."""
+"""Parameters of a user's function, from the command line and from a file."""
 
 from pathlib import Path
 
@@ -8,8 +8,8 @@ from esper_ab.settings.assignments import Assignment
 from esper_ab.settings.values import convert_value
 
 
-def constant(value, *, is_text):
-    return convert_value(Assignment("reward.params.w", value, "there", Path("/"), is_text=is_text))
+def convert_constant(value, *, is_text):
+    return convert_value(Assignment("reward.params.w", value, "origin", Path("/"), is_text=is_text))
 
 
 @pytest.mark.parametrize(
@@ -25,8 +25,8 @@ def constant(value, *, is_text):
         ("'unclosed", "'unclosed"),
     ],
 )
-def test_a_constant_of_the_command_line_is_read_as_in_a_file_and_one_of_a_file_stays_what_it_is(written, meant) -> None:
-    value = constant(written, is_text=True)
+def test_a_constant_is_typed_by_its_spelling_on_the_command_line_and_kept_from_a_file(written, meant) -> None:
+    value = convert_constant(written, is_text=True)
     assert (value, type(value)) == (meant, type(meant))
-    assert constant(written, is_text=False) == written
-    assert constant(meant, is_text=False) == meant
+    assert convert_constant(written, is_text=False) == written
+    assert convert_constant(meant, is_text=False) == meant

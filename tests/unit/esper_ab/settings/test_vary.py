@@ -1,4 +1,4 @@
-"""--vary: which groups it asks for, what they are called, and what it excludes."""
+"""--vary: its groups, their names, and the options that it excludes."""
 
 import re
 
@@ -18,13 +18,13 @@ TRAINED = {"trainer": "mine.py", "higher": "score", "margin": 1.0}
 COMMAND = TRAINED | {"trainer": "python t.py --lr {lr} {seed} {out}"}
 
 
-def varied(text: str, **options: object) -> AskedExperiment:
+def parse_vary(text: str, **options: object) -> AskedExperiment:
     return parse(read_request({"vary": text, **options}))
 
 
 @pytest.mark.parametrize("options", [TRAINED, COMMAND])
-def test_every_value_of_a_trainers_setting_is_a_group_and_the_first_the_control(options: dict[str, object]) -> None:
-    asked = varied("lr=3e-4, 1e-3,adaptive", **options)
+def test_every_value_of_a_trainer_setting_is_a_group_and_the_first_is_the_control(options: dict[str, object]) -> None:
+    asked = parse_vary("lr=3e-4, 1e-3,adaptive", **options)
     assert {name: settings.trainer for name, settings in by_name(asked).items()} == {
         "lr=3e-4": {"lr": "3e-4"},
         "lr=1e-3": {"lr": "1e-3"},
@@ -41,17 +41,15 @@ def test_every_value_of_a_trainers_setting_is_a_group_and_the_first_the_control(
         ("ppo.lr", {"task": "gym:CartPole-v1", "margin": 5.0}, [1.0, 2.0]),
     ],
 )
-def test_a_key_with_a_dot_is_the_setting_of_that_name(
-    key: str, options: dict[str, object], values: list[object]
-) -> None:
-    groups = by_name(varied(f"{key}=1,2", **options))
+def test_a_dotted_key_is_the_setting_of_this_name(key: str, options: dict[str, object], values: list[object]) -> None:
+    groups = by_name(parse_vary(f"{key}=1,2", **options))
     assert list(groups) == [f"{key}=1", f"{key}=2"]
-    assert [one.trainer.get("lr", one.ppo.lr) for one in groups.values()] == values
+    assert [settings.trainer.get("lr", settings.ppo.lr) for settings in groups.values()] == values
 
 
-def test_what_is_said_for_all_groups_holds_for_those_of_vary() -> None:
-    groups = by_name(varied("ppo.lr=1e-3,3e-3", set=["ppo.gamma=0.9"]))
-    assert [(one.ppo.lr, one.ppo.gamma) for one in groups.values()] == [(1e-3, 0.9), (3e-3, 0.9)]
+def test_settings_for_all_groups_apply_to_groups_of_vary() -> None:
+    groups = by_name(parse_vary("ppo.lr=1e-3,3e-3", set=["ppo.gamma=0.9"]))
+    assert [(settings.ppo.lr, settings.ppo.gamma) for settings in groups.values()] == [(1e-3, 0.9), (3e-3, 0.9)]
 
 
 @pytest.mark.parametrize(
@@ -67,8 +65,8 @@ def test_what_is_said_for_all_groups_holds_for_those_of_vary() -> None:
         (f"x={'a' * 99},c", f"x={'a' * 62}"),
     ],
 )
-def test_a_name_has_of_a_value_what_a_file_name_can_have(text: str, name: str) -> None:
-    assert next(iter(by_name(varied(text, **TRAINED)))) == name
+def test_a_group_name_keeps_the_characters_of_a_value_that_a_file_name_allows(text: str, name: str) -> None:
+    assert next(iter(by_name(parse_vary(text, **TRAINED)))) == name
 
 
 @given(
@@ -77,9 +75,9 @@ def test_a_name_has_of_a_value_what_a_file_name_can_have(text: str, name: str) -
     ),
     key=st.sampled_from(["lr", "_x", "a.b"]),
 )
-def test_a_name_is_always_that_of_a_file_and_of_one_group(values: list[str], key: str) -> None:
+def test_group_names_are_valid_file_names_and_unique(values: list[str], key: str) -> None:
     try:
-        groups = by_name(varied(f"{key}={','.join(values)}", **TRAINED))
+        groups = by_name(parse_vary(f"{key}={','.join(values)}", **TRAINED))
     except UsageError:
         return
     assert all(re.fullmatch(GROUP_NAME, name) for name in groups)
@@ -90,12 +88,12 @@ PLAIN = st.from_regex(r"[A-Za-z0-9_.+-]{1,30}", fullmatch=True)
 
 
 @given(values=st.lists(PLAIN, min_size=2, max_size=4, unique_by=plain_group))
-def test_plain_values_are_in_names_as_they_are_written(values: list[str]) -> None:
-    assert [*by_name(varied(f"lr={','.join(values)}", **TRAINED))] == [f"lr={value}" for value in values]
+def test_plain_values_are_kept_in_group_names(values: list[str]) -> None:
+    assert [*by_name(parse_vary(f"lr={','.join(values)}", **TRAINED))] == [f"lr={value}" for value in values]
 
 
 @pytest.mark.parametrize("text", ['groups = ["shaped", "sparse"]', "[group.fast]\nppo.lr = 1.0"])
-def test_vary_excludes_groups_of_a_file_and_goes_with_the_rest_of_it(tmp_path, text: str) -> None:
+def test_vary_excludes_groups_of_a_file_but_accepts_its_other_settings(tmp_path, text: str) -> None:
     with pytest.raises(UsageError, match="the file also declares groups"):
         read_request({"vary": "ppo.lr=1,2"}, toml(tmp_path, text))
     asked = parse(read_request({"vary": "ppo.lr=1,2"}, toml(tmp_path, 'control = "shaped"\nppo.gamma = 0.9')))
@@ -104,28 +102,29 @@ def test_vary_excludes_groups_of_a_file_and_goes_with_the_rest_of_it(tmp_path, t
 
 
 @pytest.mark.parametrize("text", ["lr=a b,a;b", "lr=ä,日本", f"lr={'a' * 70}1,{'a' * 70}2"])
-def test_two_groups_of_one_name_are_refused_with_the_reason_and_a_name_for_each(text: str) -> None:
+def test_values_with_the_same_group_name_are_refused_with_a_remedy(text: str) -> None:
     first, second = text.removeprefix("lr=").split(",")
     with pytest.raises(UsageError, match=r"two groups would be named lr=.* keeps only the letters a to z") as refused:
-        varied(text, **TRAINED)
+        parse_vary(text, **TRAINED)
     assert f"--group first:trainer.lr={first} --group second:trainer.lr={second}" in str(refused.value)
     with pytest.raises(UsageError, match="the value 3 is given twice"):
-        varied("lr=3,3", **TRAINED)
+        parse_vary("lr=3,3", **TRAINED)
 
 
 DOTTED = TRAINED | {"trainer": "python t.py a={algo.lr} b={trainer.epochs} c={learning-rate} {seed} {out}"}
 
 
 @pytest.mark.parametrize("key", ["algo.lr", "trainer.epochs", "learning-rate", "trainer.algo.lr"])
-def test_a_placeholder_of_a_command_may_have_dots_and_dashes(tmp_path, key: str) -> None:
-    """Also one that looks like a setting of ours, or that begins like our prefix, as in Hydra and Lightning."""
+def test_a_placeholder_of_a_command_can_contain_dots_and_dashes(tmp_path, key: str) -> None:
+    """It can also look like one of our settings or begin with our prefix, as in Hydra and Lightning."""
     name = "algo.lr" if key == "trainer.algo.lr" else key
-    others = [f"{one}=7" for one in ("algo.lr", "trainer.epochs", "trainer.learning-rate") if not one.endswith(name)]
-    values = [one.trainer for one in by_name(varied(f"{key}=1,2", set=others, **DOTTED)).values()]
-    assert [one[name] for one in values] == ["1", "2"]
-    assert {frozenset(one) for one in values} == {frozenset(("algo.lr", "trainer.epochs", "learning-rate"))}
+    keys = ("algo.lr", "trainer.epochs", "trainer.learning-rate")
+    fixed = [f"{other_key}=7" for other_key in keys if not other_key.endswith(name)]
+    values = [settings.trainer for settings in by_name(parse_vary(f"{key}=1,2", set=fixed, **DOTTED)).values()]
+    assert [trainer[name] for trainer in values] == ["1", "2"]
+    assert {frozenset(trainer) for trainer in values} == {frozenset(("algo.lr", "trainer.epochs", "learning-rate"))}
 
 
-def test_a_key_with_a_dot_that_is_no_placeholder_of_the_command_is_told_so() -> None:
+def test_a_dotted_key_without_a_placeholder_in_the_command_is_refused() -> None:
     with pytest.raises(UsageError, match=r"the command has no \{model.lr\}"):
-        varied("model.lr=1,2", **COMMAND, set=["trainer.lr=1"])
+        parse_vary("model.lr=1,2", **COMMAND, set=["trainer.lr=1"])

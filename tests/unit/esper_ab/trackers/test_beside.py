@@ -1,4 +1,4 @@
-"""Trackers that are run over a journal and waited for."""
+"""Trackers that fill in a journal, and are awaited."""
 
 import psutil
 import pytest
@@ -6,9 +6,9 @@ import pytest
 from esper_ab.trackers.beside import fill
 
 
-def test_if_one_tracker_cannot_be_started_none_is_left_running(tmp_path):
+def test_a_failed_start_of_one_tracker_leaves_none_running(tmp_path):
     (tmp_path / "logs" / "tracker-tensorboard.log").mkdir(parents=True)  # where its log would be
-    before = psutil.Process().children()
+    children = psutil.Process().children()
     with pytest.raises(OSError, match=r"tracker-tensorboard\.log"):
         fill(tmp_path, ("wandb", "tensorboard"), live=True)
-    assert psutil.Process().children() == before
+    assert psutil.Process().children() == children

@@ -1,4 +1,4 @@
-"""The numbers in records, by name, for trackers. Pure. Missing values (None) are left out."""
+"""Numbers of records by name, for trackers."""
 
 from support.journals.ready_journals import three_groups
 
@@ -7,7 +7,7 @@ from esper_ab.journal.outcomes import outcomes
 from esper_ab.trackers.numbers import evaluation_numbers
 
 
-def test_an_evaluation_is_what_the_report_says_of_the_run():
+def test_the_numbers_of_an_evaluation_equal_the_outcomes_in_the_report():
     history = fold(three_groups())
     for name, outcome in outcomes(history).items():
         numbers = evaluation_numbers(history, name)

@@ -1,4 +1,4 @@
-"""Which trackers have a server, and that nothing of what a user logs in with there is kept or said."""
+"""Servers of trackers; credentials are neither stored nor printed."""
 
 import pytest
 
@@ -16,13 +16,13 @@ from esper_ab.trackers.state import FOLDER, read_progress
         ("wandb", Tracking(wandb="online"), "https://me:s3cret@lab:8080", "https://lab:8080"),
     ],
 )
-def test_a_server_is_named_where_there_is_one(monkeypatch, name, tracking, base, server):
+def test_only_an_online_tracker_has_a_server(monkeypatch, name, tracking, base, server):
     monkeypatch.setenv("WANDB_BASE_URL", base)
     assert server_of(name, tracking) == server
 
 
 @pytest.mark.parametrize(
-    ("text", "left"),
+    ("text", "expected"),
     [
         ("API request to http://me:s3cret@host:1/api failed", "API request to http://host:1/api failed"),
         ("('postgresql+pg8000://me:s3@cret@host/lab')", "('postgresql+pg8000://host/lab')"),
@@ -30,18 +30,18 @@ def test_a_server_is_named_where_there_is_one(monkeypatch, name, tracking, base,
         ("file:///home/me@lab/runs, mail me@lab", "file:///home/me@lab/runs, mail me@lab"),
     ],
 )
-def test_credentials_are_taken_out_of_a_text_and_nothing_else(text, left):
-    assert without_credentials(text) == left
+def test_only_credentials_are_removed_from_a_text(text, expected):
+    assert without_credentials(text) == expected
 
 
 @pytest.mark.parametrize("long", [0, 480, 600])
-def test_a_library_that_says_the_address_says_no_password(tmp_path, capfd, long):
+def test_an_error_of_a_library_is_reported_without_the_password(tmp_path, capfd, long):
     (tmp_path / FOLDER).mkdir()
     why = f"CommError: {'x' * long} API request to http://me:s3cret@127.0.0.1:9/api failed"
     assert _Work(tmp_path, "wandb", "now").fail(why) == 1
-    said = capfd.readouterr().err
-    assert said.startswith("error: wandb: CommError: ")
-    assert read_progress(tmp_path, "wandb").detail == said.removeprefix("error: wandb: ").rstrip("\n")
+    printed = capfd.readouterr().err
+    assert printed.startswith("error: wandb: CommError: ")
+    assert read_progress(tmp_path, "wandb").detail == printed.removeprefix("error: wandb: ").rstrip("\n")
     written = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
-    assert b"s3cret" not in written + said.encode()
+    assert b"s3cret" not in written + printed.encode()
     assert b"me:" not in written

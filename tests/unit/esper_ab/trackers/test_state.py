@@ -1,4 +1,4 @@
-"""What `status` says of the trackers of a run."""
+"""Lines of `status` about the trackers of a run."""
 
 import json
 import os
@@ -20,13 +20,13 @@ def experiment_dir(tmp_path):
     return experiment_dir
 
 
-def test_every_tracker_has_a_line_and_what_is_missing_has_a_remedy(experiment_dir, capsys):
+def test_every_tracker_has_a_line_and_an_incomplete_one_has_a_remedy(experiment_dir, capsys):
     write_progress(experiment_dir, "wandb", TrackerProgress(state="done", lines=30, where="here"))
     write_progress(experiment_dir, "tensorboard", TrackerProgress(state="following", lines=12))
     lock = take(experiment_dir, "tensorboard")
-    assert [one.state for one in tracking_now(experiment_dir)] == ["done", "following"]
+    assert [state.state for state in tracking_now(experiment_dir)] == ["done", "following"]
     os.close(lock)
-    assert [one.state for one in tracking_now(experiment_dir)] == ["done", "gone"]
+    assert [state.state for state in tracking_now(experiment_dir)] == ["done", "gone"]
     wandb, tensorboard = tracking_text(experiment_dir, tracking_now(experiment_dir))
     remedy = f"`esper-ab track '{experiment_dir}'` adds what is missing"
     assert wandb == "  tracker wandb: done, 30 journal lines in here"
@@ -34,10 +34,10 @@ def test_every_tracker_has_a_line_and_what_is_missing_has_a_remedy(experiment_di
     assert invoke(group, ["status", str(experiment_dir)], "esper-ab") == 0
     assert capsys.readouterr().out.splitlines()[-2:] == [wandb, tensorboard]
     assert invoke(group, ["status", str(experiment_dir), "--json"], "esper-ab") == 0
-    assert [one["tracker"] for one in json.loads(capsys.readouterr().out)["trackers"]] == ["wandb", "tensorboard"]
+    assert [state["tracker"] for state in json.loads(capsys.readouterr().out)["trackers"]] == ["wandb", "tensorboard"]
 
 
-def test_a_failure_is_said_in_one_line_and_settings_that_nobody_can_read_keep_nothing_from_being_said(experiment_dir):
+def test_a_failure_is_one_line_and_unreadable_settings_are_ignored(experiment_dir):
     write_progress(experiment_dir, "wandb", TrackerProgress(state="failed", detail="nobody\nlistens"))
     wandb, _ = tracking_text(experiment_dir, tracking_now(experiment_dir))
     assert wandb.startswith("  tracker wandb: failed, 0 journal lines: nobody")

@@ -95,7 +95,7 @@ def test_a_replicate_is_in_the_mean_only_with_all_tasks():
     table = [
         *rows([4.0, 1.0, ""], [0.0, 1.0, 2.0], task="far"),
         *rows([1.0], [1.0], task="time"),
-        *rows([1.0], [1.0], task="time", first=2),
+        *rows([1.0], [1.0], task="time", first_seed=2),
     ]
     paired = _pair_rows(table, Contrast(a="new", b="old", task=MEAN), scales(1.0, ("far", "time")))
     assert [pair.replicate for pair in paired.pairs] == [0]

@@ -40,7 +40,7 @@ def test_profiles_cover_the_groups_and_runs_of_the_plan_and_need_ranges():
     plan = make_external_plan(("new", "old"), tuple(map(str, range(8))), scales(), Rule(control="new"))
     planned = rows(*drawn(8, 1.0))
     ranges = {"": (0.0, 100.0)}
-    unknown = [*rows([90.0], [1.0], first=8), {"group": "third", "seed": 0, "outcome": 90.0}]
+    unknown = [*rows([90.0], [1.0], first_seed=8), {"group": "third", "seed": 0, "outcome": 90.0}]
     with_others, alone = (judge(plan, outcomes(table)) for table in ([*planned, *unknown], planned))
     profiles = with_profiles(alone, ranges).profiles
     assert [(profile.group, profile.runs) for profile in profiles] == [("old", 8), ("new", 8)]

@@ -31,7 +31,7 @@ def test_the_other_seeds_are_judged_at_the_chosen_cells():
     first = judge(PLAN, outcomes(CHOOSE))
     assert first.next_step.endswith("after 6 seeds: run 2, 3, 4, 5, 6, 7 of new, old; new at slow, old at fast.")
     a, b = drawn(6, 8.0)
-    judged = [*rows(a, [0.0] * 6, task="slow", first=2), *rows([0.0] * 6, b, task="fast", first=2)]
+    judged = [*rows(a, [0.0] * 6, task="slow", first_seed=2), *rows([0.0] * 6, b, task="fast", first_seed=2)]
     result = judge(PLAN, outcomes([*CHOOSE, *judged]))
     (comparison,) = result.comparisons
     assert [(pair.a, pair.b) for pair in comparison.pairs] == list(zip(a, b, strict=True))
@@ -44,7 +44,9 @@ def test_the_other_seeds_are_judged_at_the_chosen_cells():
 def test_no_judged_run_changes_the_choice_and_no_choosing_run_is_judged(values):
     """This makes the judgement independent of the choice."""
     cells = zip(CELLS, (values[:12], values[12:]), strict=True)
-    judged = [row for cell, cell_values in cells for row in rows(cell_values[:6], cell_values[6:], task=cell, first=2)]
+    judged = [
+        row for cell, cell_values in cells for row in rows(cell_values[:6], cell_values[6:], task=cell, first_seed=2)
+    ]
     tuned = tune(outcomes([*CHOOSE, *judged]), PLAN)
     assert tuned.choices == tune(outcomes(CHOOSE), PLAN).choices
     assert not {row.replicate for row in tuned.observations.rows} & set(PLAN.choosing)

@@ -8,7 +8,7 @@ from workers.commands.describe import find_gpus, gpu_problem
 
 
 @pytest.mark.parametrize(
-    ("gpu_there", "cuda_build", "usable", "pool", "words"),
+    ("gpu_there", "cuda_build", "usable", "pool", "complaint"),
     [
         (False, None, 0, None, ""),
         (True, "13.0", 1, None, ""),
@@ -22,21 +22,21 @@ from workers.commands.describe import find_gpus, gpu_problem
         (True, "13.0", 0, "MIG-a", "finds none in CUDA_VISIBLE_DEVICES=MIG-a"),
     ],
 )
-def test_a_gpu_that_cannot_be_used_is_a_problem(
-    gpu_there: bool, cuda_build: str | None, usable: int, pool: str | None, words: str
+def test_an_unusable_gpu_is_reported_as_a_problem(
+    gpu_there: bool, cuda_build: str | None, usable: int, pool: str | None, complaint: str
 ) -> None:
     problem = gpu_problem(gpu_there, cuda_build, usable, pool)
-    assert words in problem
-    assert bool(problem) == bool(words)
+    assert complaint in problem
+    assert bool(problem) == bool(complaint)
 
 
-def test_a_gpu_that_fails_is_named_and_left_out_and_one_that_nobody_asks_for_is_not_touched() -> None:
+def test_a_failing_gpu_is_named_and_left_out_if_it_is_requested() -> None:
     """There is no GPU of this number anywhere, so that to try it is to fail."""
     facts = SimpleNamespace(name="H200", total_memory=1 << 30, major=9, minor=0)
-    seen = [(f"GPU-{index}", facts) for index in range(300)]
-    gpus, told = find_gpus(("cuda:299",), seen, lambda device: 0.0)
-    assert [gpu.uuid for gpu in gpus] == [name for name, _ in seen[:-1]]
-    assert told.startswith("GPUs requested: 1, usable: 0; not cuda:299 (")
-    assert len(told.splitlines()) == 1
-    gpus, told = find_gpus((), seen, lambda device: 0.0)
-    assert (len(gpus), told) == (300, "")
+    properties = [(f"GPU-{index}", facts) for index in range(300)]
+    gpus, problem = find_gpus(("cuda:299",), properties, lambda device: 0.0)
+    assert [gpu.uuid for gpu in gpus] == [name for name, _ in properties[:-1]]
+    assert problem.startswith("GPUs requested: 1, usable: 0; not cuda:299 (")
+    assert len(problem.splitlines()) == 1
+    gpus, problem = find_gpus((), properties, lambda device: 0.0)
+    assert (len(gpus), problem) == (300, "")

@@ -27,7 +27,7 @@ def rewrite(policy: Path, **changes: object) -> None:
 
 
 @pytest.mark.parametrize("device", ["cuda:7", "gpu"])
-def test_a_device_that_is_not_here_is_refused(policy: Path, device: str) -> None:
+def test_a_missing_device_is_refused(policy: Path, device: str) -> None:
     with pytest.raises(ValueError, match=f"no device '{device}' here; available: cpu"):
         evaluated(policy, device=device)
 
@@ -46,19 +46,19 @@ def test_a_policy_is_evaluated_in_the_arithmetic_of_its_run(policy: Path) -> Non
         assert not torch.backends.cuda.matmul.allow_tf32
 
 
-def test_a_kernel_that_is_not_here_is_replaced_by_torch_with_a_warning(policy: Path) -> None:
+def test_a_missing_kernel_is_replaced_by_torch_with_a_warning(policy: Path) -> None:
     """A policy can be looked at on every machine; that the numbers are not the run's is said."""
     by_torch = evaluated(policy)
     rewrite(policy, arithmetic=Arithmetic(kernel="native-avx2", kernel_build="a compiler that nobody has"))
-    found = evaluated(policy)
-    assert (found.rows, found.lines, by_torch.warnings) == (by_torch.rows, by_torch.lines, ())
-    (warning,) = found.warnings
+    by_kernel = evaluated(policy)
+    assert (by_kernel.rows, by_kernel.lines, by_torch.warnings) == (by_torch.rows, by_torch.lines, ())
+    (warning,) = by_kernel.warnings
     assert warning.startswith(f"{policy}: evaluated by torch instead of native-avx2")
     assert "\n" not in warning
 
 
 @pytest.mark.parametrize(
-    ("task", "words"),
+    ("task", "complaint"),
     [
         ("elsewhere", "its task 'elsewhere' is not installed here; there are "),
         (
@@ -67,18 +67,20 @@ def test_a_kernel_that_is_not_here_is_replaced_by_torch_with_a_warning(policy: P
         ),
     ],
 )
-def test_a_policy_file_chooses_no_task_of_its_own(policy: Path, task: str, words: str) -> None:
+def test_a_policy_file_cannot_choose_a_task_that_is_not_installed(policy: Path, task: str, complaint: str) -> None:
     rewrite(policy, task=task)
-    with pytest.raises(ValueError, match=f"^{policy}: {words}"):
+    with pytest.raises(ValueError, match=f"^{policy}: {complaint}"):
         evaluated(policy)
 
 
-def test_a_policy_is_evaluated_without_the_reward_of_its_maker_s(policy: Path) -> None:
+def test_an_evaluation_does_not_run_the_custom_reward_of_a_policy_file(policy: Path) -> None:
     """A file from elsewhere must not cause code to run."""
-    own = policy.parent / "own.py"
-    own.write_text("raise RuntimeError('it was run')")
-    settings = msgspec.structs.replace(policy_file.load(policy).spec.settings, reward=RewardSettings(mode=f"{own}:f"))
-    rewrite(policy, settings=settings, eval_reward_modes=("shaped", f"{own}:f"))
+    reward_file = policy.parent / "own.py"
+    reward_file.write_text("raise RuntimeError('it was run')")
+    settings = msgspec.structs.replace(
+        policy_file.load(policy).spec.settings, reward=RewardSettings(mode=f"{reward_file}:f")
+    )
+    rewrite(policy, settings=settings, eval_reward_modes=("shaped", f"{reward_file}:f"))
     assert "held-out accuracy" in evaluated(policy).lines[0]
 
 
@@ -90,7 +92,7 @@ class _Trap:
         return Path.touch, (self.sprung,)
 
 
-def test_a_policy_file_with_an_object_in_it_is_refused(tmp_path: Path) -> None:
+def test_a_policy_file_with_a_pickled_object_is_refused(tmp_path: Path) -> None:
     """What pickle would call while loading is never called."""
     torch.save({"format": policy_file.FORMAT, "spec": _Trap(tmp_path / "sprung"), "agent": None}, tmp_path / "0.pt")
     with pytest.raises(ValueError, match="is no policy file"):

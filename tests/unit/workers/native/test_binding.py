@@ -19,9 +19,9 @@ def pairs() -> list[tuple[type[ctypes.Structure], int, int]]:
     sizes = {struct: [ctypes.sizeof(kind) for _, kind in struct._fields_] for struct in binding.STRUCTS}
     return [
         (struct, a, b)
-        for struct, own in sizes.items()
-        for a, b in itertools.combinations(range(len(own)), 2)
-        if own[a] == own[b]
+        for struct, field_sizes in sizes.items()
+        for a, b in itertools.combinations(range(len(field_sizes)), 2)
+        if field_sizes[a] == field_sizes[b]
     ]
 
 
@@ -30,32 +30,32 @@ def loaded() -> tuple[ctypes.CDLL, int]:
 
 
 @pytest.mark.parametrize(("struct", "a", "b"), pairs(), ids=lambda value: getattr(value, "__name__", str(value)))
-def test_two_fields_that_are_exchanged_are_noticed(struct: type[ctypes.Structure], a: int, b: int) -> None:
+def test_two_exchanged_fields_of_a_struct_are_refused(struct: type[ctypes.Structure], a: int, b: int) -> None:
     """host_lr and seed_lr of one size among them: the struct has as many bytes as before."""
     fields = list(struct._fields_)
     fields[a], fields[b] = fields[b], fields[a]
-    other = type(struct.__name__, (ctypes.Structure,), {"_fields_": fields})
-    assert ctypes.sizeof(other) == ctypes.sizeof(struct)
+    exchanged = type(struct.__name__, (ctypes.Structure,), {"_fields_": fields})
+    assert ctypes.sizeof(exchanged) == ctypes.sizeof(struct)
     kernel, lanes = loaded()
-    structs = [other if one is struct else one for one in binding.STRUCTS]
+    structs = [exchanged if declared is struct else declared for declared in binding.STRUCTS]
     with pytest.raises(ValueError, match=f"Esper{struct.__name__.removesuffix('Struct')}"):
         binding.declare(kernel, binding.layout(structs, lanes))
 
 
-def test_another_number_of_lanes_is_noticed() -> None:
+def test_another_number_of_lanes_is_refused() -> None:
     kernel, lanes = loaded()
     with pytest.raises(ValueError, match="LANES"):
         binding.declare(kernel, binding.layout(binding.STRUCTS, 2 * lanes))
 
 
-def test_every_status_has_a_sentence() -> None:
+def test_every_status_has_a_message() -> None:
     header = (build.HERE / "src" / "api.h").read_text(encoding="utf-8")
     names = re.search(r"enum EsperStatus : std::int32_t \{([^}]*)\}", header)
     assert names
     assert sorted(binding._STATUS) == list(range(1, len(names[1].split(","))))
 
 
-def test_no_memory_is_a_memory_error() -> None:
+def test_a_failed_allocation_raises_memory_error() -> None:
     binding.checked(0)
     with pytest.raises(MemoryError, match="no memory"):
         binding.checked(1)
@@ -73,11 +73,11 @@ class Call:
             binding.LayerStruct(binding.CONV, 6, 4, 1, (228,)),
         )
         self.arrays = [np.full(size, 0.1, np.float32) for size in (411, 411, 301, 301, 4, 4, 8, 8, 5 * 32)]
-        at = [array.ctypes.data for array in self.arrays]
+        addresses = [array.ctypes.data for array in self.arrays]
         self.seeds = (binding.SeedStruct * 2)(
             binding.SeedStruct(
-                values=at[2],
-                momentum=at[3],
+                values=addresses[2],
+                momentum=addresses[3],
                 layers=self.layers,
                 n_layers=3,
                 width=301,
@@ -88,23 +88,23 @@ class Call:
                 alpha=0.5,
             )
         )
-        mean = binding.pointers((at[4], at[6]))
-        var = binding.pointers((at[5], at[7]))
-        self.network = binding.NetworkStruct(at[0], at[1], mean, var, self.seeds, 411)
+        mean = binding.pointers((addresses[4], addresses[6]))
+        var = binding.pointers((addresses[5], addresses[7]))
+        self.network = binding.NetworkStruct(addresses[0], addresses[1], mean, var, self.seeds, 411)
         self.labels = np.array([0, 1, 2, 1, 0])
         self.order = np.arange(5)
-        self.split = binding.SplitStruct(at[8], self.labels.ctypes.data, 5, 32)
+        self.split = binding.SplitStruct(addresses[8], self.labels.ctypes.data, 5, 32)
         self.rule = binding.RuleStruct(2, 0.1, 0.1, 0.9, 0.0, 1.0)
         self.rows = (binding.Int * 2)(2, 2)
         self.parents = [np.array([0, 0]), np.array([0, 1])]
-        on = [np.array([0, 1], np.uint8), np.array([0, 0], np.uint8)]
+        enabled = [np.array([0, 1], np.uint8), np.array([0, 0], np.uint8)]
         self.tree = binding.TreeStruct(
             self.rows,
             binding.pointers(a.ctypes.data for a in self.parents),
-            binding.pointers(a.ctypes.data for a in on),
+            binding.pointers(a.ctypes.data for a in enabled),
             1,
         )
-        self.kept = on
+        self.kept = enabled
 
     def train(self) -> None:
         workspaces = binding.Workspaces(loaded()[0], self.host, self.border)
@@ -117,13 +117,13 @@ class Call:
         return float(loss[0])
 
 
-def test_a_call_that_is_right_is_carried_out() -> None:
+def test_a_valid_call_trains_and_measures() -> None:
     Call().train()
     assert 0.0 < Call().measure() < np.inf
 
 
 HUGE = 2**31 - 1
-BOTH = {  # what it says, and what is wrong with a call
+FOR_BOTH_CALLS = {  # what it says, and what is wrong with a call
     "a size": [
         "host.classes = 0",
         "host.in_channels = -1",
@@ -173,29 +173,29 @@ MEASURING = {"configuration": ["parents[1][1] = 2", "rows[0] = 0", "tree.real = 
 
 
 @pytest.mark.parametrize(
-    ("does", "said", "wrong"),
+    ("call_kernel", "complaint", "statement"),
     [
-        (does, said, wrong)
-        for does, own in ((Call.train, TRAINING), (Call.measure, MEASURING))
-        for said, changes in (BOTH | own).items()
-        for wrong in changes
+        (call_kernel, complaint, statement)
+        for call_kernel, additional in ((Call.train, TRAINING), (Call.measure, MEASURING))
+        for complaint, changes in (FOR_BOTH_CALLS | additional).items()
+        for statement in changes
     ],
 )
-def test_what_is_wrong_is_refused_before_anything_is_computed(does, said: str, wrong: str) -> None:
+def test_an_invalid_call_is_refused_before_any_computation(call_kernel, complaint: str, statement: str) -> None:
     call = Call()
-    exec(f"call.{wrong}", {"call": call, "HUGE": HUGE, "binding": binding})
-    before = [array.copy() for array in call.arrays]
-    with pytest.raises(ValueError, match=f"the kernel refuses: .*{said}"):
-        does(call)
-    assert all(np.array_equal(a, b) for a, b in zip(before, call.arrays, strict=True))
+    exec(f"call.{statement}", {"call": call, "HUGE": HUGE, "binding": binding})
+    arrays_before = [array.copy() for array in call.arrays]
+    with pytest.raises(ValueError, match=f"the kernel refuses: .*{complaint}"):
+        call_kernel(call)
+    assert all(np.array_equal(a, b) for a, b in zip(arrays_before, call.arrays, strict=True))
 
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_known_answer_depends_on_every_number_of_the_rule(width: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It goes through the structs, so that two that are exchanged on this side alone would show."""
     kernel = library.load(width)
-    right = library.KNOWN_ANSWER[width.removeprefix("native-")]
-    assert known_answer.known_answer(kernel) == right
+    expected = library.KNOWN_ANSWER[width.removeprefix("native-")]
+    assert known_answer.known_answer(kernel) == expected
     plain = binding.RuleStruct
     for a, b in itertools.combinations([name for name, kind in plain._fields_ if kind is binding.Float], 2):
 
@@ -203,4 +203,4 @@ def test_the_known_answer_depends_on_every_number_of_the_rule(width: str, monkey
             return plain(**{**numbers, a: numbers[b], b: numbers[a]})
 
         monkeypatch.setattr(binding, "RuleStruct", exchanged)
-        assert known_answer.known_answer(kernel) != right
+        assert known_answer.known_answer(kernel) != expected

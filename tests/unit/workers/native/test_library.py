@@ -39,7 +39,7 @@ LIBRARY = Path(build.library("generic"))
 
 
 @needs_compiler
-def test_a_library_is_that_of_its_record_and_twice_the_same(built: Path, tmp_path: Path) -> None:
+def test_a_library_matches_its_record_and_builds_reproducibly(built: Path, tmp_path: Path) -> None:
     """It counts as code: built twice from the same, it must not look like two states of the code."""
     record = build.check("generic", built)
     assert record.flags.split() == list(build.flags("generic"))
@@ -51,7 +51,7 @@ def test_a_library_is_that_of_its_record_and_twice_the_same(built: Path, tmp_pat
 
 @needs_compiler
 @pytest.mark.parametrize(
-    ("happens", "said"),
+    ("happens", "complaint"),
     [
         (lambda room: (room / "src" / "tiny.cpp").write_text(TINY + "\n"), "other sources"),
         (lambda room: (room / "src" / "more.h").touch(), "other sources"),
@@ -61,9 +61,9 @@ def test_a_library_is_that_of_its_record_and_twice_the_same(built: Path, tmp_pat
         (lambda room: (room / LIBRARY).unlink(), "has not been built"),
     ],
 )
-def test_what_does_not_fit_together_is_not_used(built: Path, happens, said: str) -> None:
+def test_a_library_that_does_not_match_its_sources_is_refused(built: Path, happens, complaint: str) -> None:
     happens(built)
-    with pytest.raises(Unusable, match=said) as refused:
+    with pytest.raises(Unusable, match=complaint) as refused:
         build.check("generic", built)
     assert refused.value.remedy == build.REMEDY
 
@@ -87,28 +87,30 @@ def without_the_functions(folder: Path) -> None:
 def faulty(folder: Path) -> None:
     """One coefficient of its exponential is a hundredth too large: the case of a compiler with a fault."""
     file = copied(folder)
-    right = np.float32(0.0013950601)
+    coefficient = np.float32(0.0013950601)
     sound = file.read_bytes()
-    file.write_bytes(sound.replace(right.tobytes(), (right * np.float32(1.01)).tobytes()))
+    file.write_bytes(sound.replace(coefficient.tobytes(), (coefficient * np.float32(1.01)).tobytes()))
     assert file.read_bytes() != sound
 
 
 @needs_compiler
-def test_a_library_that_was_stripped_is_used_for_it_gives_its_known_answer(tmp_path: Path) -> None:
+def test_a_stripped_library_is_accepted_by_its_known_answer(tmp_path: Path) -> None:
     """As by a distribution's packager; bytes at its end are what a signature adds."""
     file = copied(tmp_path)
-    before = file.read_bytes()
+    original = file.read_bytes()
     subprocess.run(["strip", "--strip-unneeded", str(file)], check=True)
     file.write_bytes(file.read_bytes() + b"signed")
-    assert file.read_bytes() != before
+    assert file.read_bytes() != original
     assert library.checked(WIDTH, tmp_path)[1] == build.check(WIDTH)
 
 
 @needs_compiler
-@pytest.mark.parametrize(("library_of", "said"), [(without_the_functions, "cannot be loaded"), (faulty, "other bits")])
-def test_a_library_that_cannot_compute_or_does_so_otherwise_is_not_used(tmp_path: Path, library_of, said: str) -> None:
+@pytest.mark.parametrize(
+    ("library_of", "complaint"), [(without_the_functions, "cannot be loaded"), (faulty, "other bits")]
+)
+def test_a_library_that_fails_its_known_answer_is_refused(tmp_path: Path, library_of, complaint: str) -> None:
     library_of(tmp_path)
-    with pytest.raises(Unusable, match=said):
+    with pytest.raises(Unusable, match=complaint):
         library.checked(WIDTH, tmp_path)
 
 
@@ -134,7 +136,7 @@ def test_without_a_compiler_nothing_is_built(room: Path, monkeypatch: pytest.Mon
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("width", build.built_here())
-def test_no_width_leaves_its_memory_or_the_language(tmp_path: Path, width: str) -> None:
+def test_every_width_passes_the_address_and_undefined_behaviour_sanitizers(tmp_path: Path, width: str) -> None:
     """Networks of many shapes under the address and undefined-behaviour sanitizers, in a program of its own."""
     if width not in library.runnable():
         pytest.skip("this processor cannot run it")
@@ -146,18 +148,18 @@ def test_no_width_leaves_its_memory_or_the_language(tmp_path: Path, width: str) 
     compiler = next(path for path in map(shutil.which, ("g++", "clang++", "c++")) if path)
     command = [compiler, *flags, *sanitized, *kernel, str(driver), "-o", str(program)]
     subprocess.run(command, check=True, timeout=600)
-    done = subprocess.run([str(program), "60"], capture_output=True, text=True, timeout=300, check=False)
-    assert (done.returncode, done.stdout) == (0, "60 networks\n"), done.stderr
+    process = subprocess.run([str(program), "60"], capture_output=True, text=True, timeout=300, check=False)
+    assert (process.returncode, process.stdout) == (0, "60 networks\n"), process.stderr
 
 
 @needs_compiler
 def test_the_installation_has_every_kernel_that_this_processor_can_run() -> None:
     """In continuous integration the kernel may not be missing; elsewhere torch would train, and nobody would notice."""
-    found = library.kernels()
-    if not IN_CI and all("has not been built" in kernel.problem for kernel in found):
+    kernels = library.kernels()
+    if not IN_CI and all("has not been built" in kernel.problem for kernel in kernels):
         pytest.skip("the kernel was not built here: scripts/install builds it")
-    assert found
-    assert [(kernel.name, kernel.problem) for kernel in found if kernel.problem] == []
+    assert kernels
+    assert [(kernel.name, kernel.problem) for kernel in kernels if kernel.problem] == []
 
 
 @pytest.mark.slow
@@ -171,7 +173,7 @@ def test_clang_gives_the_known_answer_in_every_width(tmp_path: Path, monkeypatch
         assert "clang" in record.compiler
 
 
-def _told(capability: str) -> list[str]:
+def _names_and_refusal(capability: str) -> list[str]:
     """The kernels that a process with this ATEN_CPU_CAPABILITY finds, and what it says of the widest there is."""
     code = (
         "from workers.native import library\n"
@@ -179,13 +181,13 @@ def _told(capability: str) -> list[str]:
         "try:\n    library.load('native-avx512')\nexcept library.build.Unusable as error:\n    print(error)\n"
     )
     environment = {**os.environ, "ATEN_CPU_CAPABILITY": capability, "PYTHONPATH": str(build.HERE.parents[1])}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    return done.stdout.splitlines()
+    process = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    return process.stdout.splitlines()
 
 
-def test_widths_are_those_that_torch_may_use() -> None:
+def test_the_kernel_respects_the_cpu_capability_of_torch() -> None:
     """Somebody who has torch keep to less has the kernel keep to it, too; a library is not called to find out."""
-    names, refused = _told("default")
+    names, refused = _names_and_refusal("default")
     assert names == "native-generic"
     assert "cannot run here" in refused
     assert "native-generic" in refused

@@ -45,10 +45,10 @@ def _largest(array: np.ndarray) -> float:
     return float(np.abs(array).max(initial=0.0))
 
 
-def apart(found: np.ndarray, expected: np.ndarray, floor: float = 0.1) -> float:
+def relative_error(actual: np.ndarray, expected: np.ndarray, floor: float = 0.1) -> float:
     """Largest difference, of the largest number that is expected or of `floor`."""
-    assert found.shape == expected.shape
-    return _largest(found - expected) / max(_largest(expected), floor)
+    assert actual.shape == expected.shape
+    return _largest(actual - expected) / max(_largest(expected), floor)
 
 
 def widened(batch: Batch) -> Batch:
@@ -58,34 +58,34 @@ def widened(batch: Batch) -> Batch:
 
 @given(cases(8))
 @settings(max_examples=40)
-def test_log_probs_entropies_and_values_of_sequences(case: Case) -> None:
+def test_log_probs_entropies_and_values_of_sequences_equal_torch(case: Case) -> None:
     wide, policy = networks(case.shape, case.key)
     batch = batch_of(case)
-    for found, expected in zip(policy.evaluate(batch), wide.evaluate(widened(batch)), strict=True):
-        assert apart(found, expected) < CLOSE
+    for actual, expected in zip(policy.evaluate(batch), wide.evaluate(widened(batch)), strict=True):
+        assert relative_error(actual, expected) < CLOSE
 
 
 @given(cases(8))
 @settings(max_examples=60)
-def test_gradients_and_losses_of_a_minibatch(case: Case) -> None:
+def test_gradients_and_losses_of_a_minibatch_equal_torch(case: Case) -> None:
     """A minibatch has some of the sequences, one with a valid step among them; Adam's first mean is the gradient."""
     wide, policy = networks(case.shape, case.key)
-    some = np.random.default_rng(case.key).permutation(case.sequences)[: max(1, case.sequences // 2)]
-    some = np.union1d(some, [0])
+    sequences = np.random.default_rng(case.key).permutation(case.sequences)[: max(1, case.sequences // 2)]
+    sequences = np.union1d(sequences, [0])
     batch = with_log_probs_near(batch_of(case), policy, case.key)
     rule = replace(RULE, max_grad_norm=1e9, lr=0.0)
-    expected = wide.learn(widened(batch), some, rule)
-    found = policy.learn(batch, some, rule)
+    expected = wide.learn(widened(batch), sequences, rule)
+    learnt = policy.learn(batch, sequences, rule)
     largest = max(map(_largest, wide.means.values()))
     for name, mean in policy.means.items():
-        assert apart(mean, wide.means[name], largest) < CLOSE, name
-    assert found.stepped
-    assert vars(found) == pytest.approx(vars(expected), rel=CLOSE, abs=1e-6)
+        assert relative_error(mean, wide.means[name], largest) < CLOSE, name
+    assert learnt.stepped
+    assert vars(learnt) == pytest.approx(vars(expected), rel=CLOSE, abs=1e-6)
 
 
 @given(cases(8))
 @settings(max_examples=25)
-def test_parameters_after_two_updates(case: Case) -> None:
+def test_parameters_after_two_updates_equal_torch(case: Case) -> None:
     """The second has another bias correction; what it starts from is what torch's float64 has after the first.
 
     A step is held against the formula: of a gradient as small as Adam's epsilon it makes much of the last digits.
@@ -93,19 +93,21 @@ def test_parameters_after_two_updates(case: Case) -> None:
     wide, policy = networks(case.shape, case.key)
     assert list(policy.weights) == list(policy.means) == list(policy.squares) == list(wide.weights)
     batch = with_log_probs_near(batch_of(case), policy, case.key)
-    every = np.arange(case.sequences)
+    sequences = np.arange(case.sequences)
     for step in (1, 2):
-        before = {name: weight.astype(np.float64) for name, weight in policy.weights.items()}
-        assert wide.learn(widened(batch), every, RULE).stepped
-        assert policy.learn(batch, every, RULE).stepped
+        weights_before = {name: weight.astype(np.float64) for name, weight in policy.weights.items()}
+        assert wide.learn(widened(batch), sequences, RULE).stepped
+        assert policy.learn(batch, sequences, RULE).stepped
         largest = max(map(_largest, wide.means.values()))
-        most = max(map(_largest, wide.squares.values()))
-        first, second = (1.0 - beta**step for beta in ADAM_BETAS)
+        largest_square = max(map(_largest, wide.squares.values()))
+        first_correction, second_correction = (1.0 - beta**step for beta in ADAM_BETAS)
         for name, weight in policy.weights.items():
             mean, square = (part[name].astype(np.float64) for part in (policy.means, policy.squares))
-            assert apart(mean, wide.means[name], largest) < CLOSE, name
-            assert apart(square, wide.squares[name], most) < 2 * CLOSE, name
-            moved = before[name] - RULE.lr * mean / first / (np.sqrt(square / second) + ADAM_EPS)
+            assert relative_error(mean, wide.means[name], largest) < CLOSE, name
+            assert relative_error(square, wide.squares[name], largest_square) < 2 * CLOSE, name
+            moved = weights_before[name] - RULE.lr * mean / first_correction / (
+                np.sqrt(square / second_correction) + ADAM_EPS
+            )
             np.testing.assert_allclose(weight, moved, rtol=2e-7, atol=CLOSE * RULE.lr)
         write(wide, policy)
     assert policy.steps == wide.steps
@@ -125,7 +127,7 @@ class EarlierChoices:
 
 @given(cases(8), st.booleans())
 @settings(max_examples=40)
-def test_decisions_are_those_of_torch(case: Case, greedy: bool) -> None:
+def test_decisions_equal_those_of_torch(case: Case, greedy: bool) -> None:
     """Two steps, so that memory has gone on once; masks that are known beforehand give the same bits."""
     wide, policy = networks(case.shape, case.key)
     batch = batch_of(replace(case, steps=2, ragged=False))
@@ -133,30 +135,32 @@ def test_decisions_are_those_of_torch(case: Case, greedy: bool) -> None:
     rng = np.random.default_rng(case.key)
     memory = wide.initial_memory(case.sequences)
     mine = memory.astype(np.float32)
-    for step, seen in enumerate(batch.observations):
+    for step, observation in enumerate(batch.observations):
         uniforms = None if greedy else rng.random(batch.actions.shape[1:])
         masks = None if batch.masks is None else EarlierChoices(batch.masks[step], heads)
-        before = memory.copy()
-        expected = wide.decide(seen.astype(np.float64), memory, masks, uniforms)
+        memory_before = memory.copy()
+        expected = wide.decide(observation.astype(np.float64), memory, masks, uniforms)
         if masks is None and heads:  # what every choice is valid means
-            every = np.arange(max(heads)) < np.tile(np.array(heads)[:, None], (case.sequences, 1, 1))
-            alike = wide.decide(seen.astype(np.float64), before.copy(), Fixed(every, case.shape), uniforms)
+            all_choices = np.arange(max(heads)) < np.tile(np.array(heads)[:, None], (case.sequences, 1, 1))
+            alike = wide.decide(
+                observation.astype(np.float64), memory_before.copy(), Fixed(all_choices, case.shape), uniforms
+            )
             assert [part.tobytes() for part in alike[2:]] == [part.tobytes() for part in expected[2:]]
-        ahead = policy.values(seen, mine)
-        known = None if expected.masks is None else Fixed(expected.masks, case.shape)
-        again = policy.decide(seen, mine.copy(), known, uniforms)
-        found = policy.decide(seen, mine, masks, uniforms)
-        for one, other, torch_s in zip(again, found, expected, strict=True):
-            assert (one is None) == (other is None) == (torch_s is None)
-            assert one is None or one.tobytes() == other.tobytes()
-        assert ahead.tobytes() == found.values.tobytes()
-        assert found.actions.dtype == expected.actions.dtype
-        assert found.masks is None or (found.masks == expected.masks).all()
-        assert apart(found.actions, expected.actions) < (1e-12 if heads else CLOSE)
-        assert apart(found.log_probs, expected.log_probs) < CLOSE
-        assert apart(found.values, expected.values) < CLOSE
+        ahead = policy.values(observation, mine)
+        fixed_masks = None if expected.masks is None else Fixed(expected.masks, case.shape)
+        with_fixed_masks = policy.decide(observation, mine.copy(), fixed_masks, uniforms)
+        decided = policy.decide(observation, mine, masks, uniforms)
+        for fixed_part, part_decided, torch_s in zip(with_fixed_masks, decided, expected, strict=True):
+            assert (fixed_part is None) == (part_decided is None) == (torch_s is None)
+            assert fixed_part is None or fixed_part.tobytes() == part_decided.tobytes()
+        assert ahead.tobytes() == decided.values.tobytes()
+        assert decided.actions.dtype == expected.actions.dtype
+        assert decided.masks is None or (decided.masks == expected.masks).all()
+        assert relative_error(decided.actions, expected.actions) < (1e-12 if heads else CLOSE)
+        assert relative_error(decided.log_probs, expected.log_probs) < CLOSE
+        assert relative_error(decided.values, expected.values) < CLOSE
         if case.shape.memory == "lstm":
-            assert apart(mine, memory) < CLOSE
+            assert relative_error(mine, memory) < CLOSE
 
 
 def test_float64_functions_are_accurate_to_its_last_digits() -> None:
@@ -168,17 +172,17 @@ def test_float64_functions_are_accurate_to_its_last_digits() -> None:
     by_heads.weights["actor.0.logits.weight"][:], by_heads.weights["actor.0.logits.bias"][:] = 0.0, logits
     by_heads.changed()
     case = Case(by_heads.shape, 1, 40, memory=False, ragged=False, masked=False, key=0)
-    found, _, _ = by_heads.evaluate(replace(batch_of(case), actions=np.arange(40)[None, :, None]))
+    actual, _, _ = by_heads.evaluate(replace(batch_of(case), actions=np.arange(40)[None, :, None]))
     expected = torch.log_softmax(torch.from_numpy(logits).double(), -1).numpy()
-    np.testing.assert_allclose(found, expected, rtol=4e-15, atol=1e-15)
+    np.testing.assert_allclose(actual, expected, rtol=4e-15, atol=1e-15)
     uniforms = np.concatenate(([0.0, 2.0**-54, 1e-12, 0.5, 0.075, 0.925, 1 - 2.0**-53], rng.random(1000)))[:, None]
     rows = np.zeros((len(uniforms), 1), np.float32)
     normal = NativePolicy(Shape(dimensions=1, **lone), RngPath(0), by_heads._library)
     normal.weights["actor.0.means.weight"][:] = 0.0
     normal.changed()
-    found = normal.decide(rows, normal.initial_memory(len(rows)), None, uniforms).actions
+    actual = normal.decide(rows, normal.initial_memory(len(rows)), None, uniforms).actions
     expected = torch.special.ndtri(torch.from_numpy(np.maximum(uniforms, 2.0**-54))).numpy()
-    np.testing.assert_allclose(found, expected, rtol=4e-15, atol=1e-15)
+    np.testing.assert_allclose(actual, expected, rtol=4e-15, atol=1e-15)
 
 
 @pytest.mark.parametrize("memory", ["lstm", "none"])
@@ -186,22 +190,22 @@ def test_a_step_beyond_the_target_kl_or_with_a_gradient_not_finite_changes_nothi
     shape = Shape(observation_width=3, hidden=9, head_sizes=(4,), memory=memory)
     _, policy = networks(shape, 1)
     batch = with_log_probs_near(batch_of(Case(shape, 4, 3, memory=False, ragged=False, masked=False, key=1)), policy, 1)
-    before = policy._flat.tobytes()
-    every = np.arange(3)
-    beyond = policy.learn(batch, every, replace(RULE, target_kl=1e-9))
+    weights_before = policy._flat.tobytes()
+    sequences = np.arange(3)
+    beyond = policy.learn(batch, sequences, replace(RULE, target_kl=1e-9))
     assert beyond.kl > 1e-9
     assert (beyond.stepped, beyond.grad_norm) == (False, None)
     for broken in (np.nan, np.inf):
         advantages = batch.advantages.copy()
         advantages[0, 0] = broken
-        learnt = policy.learn(replace(batch, advantages=advantages), every, RULE)
+        learnt = policy.learn(replace(batch, advantages=advantages), sequences, RULE)
         assert not learnt.stepped
         assert not np.isfinite(learnt.grad_norm)
     assert policy.steps == 0
-    assert policy._flat.tobytes() == before
+    assert policy._flat.tobytes() == weights_before
     # What is not beyond it is learnt from.
-    assert policy.learn(batch, every, replace(RULE, target_kl=beyond.kl)).stepped
-    assert policy._flat.tobytes() != before
+    assert policy.learn(batch, sequences, replace(RULE, target_kl=beyond.kl)).stepped
+    assert policy._flat.tobytes() != weights_before
 
 
 @given(cases())
@@ -212,53 +216,55 @@ def test_a_row_has_the_same_bits_alone_and_in_a_batch(case: Case) -> None:
     batch = batch_of(case)
     rng = np.random.default_rng(case.key)
     uniforms = rng.random(batch.actions.shape[1:])
-    seen = batch.observations[0]
+    observation = batch.observations[0]
 
     def decided(rows: slice, memory: np.ndarray) -> list[list[bytes]]:
         masks = None if batch.masks is None else Fixed(batch.masks[0, rows], case.shape)
-        found = policy.decide(seen[rows], memory, masks, uniforms[rows])
-        return [[one.tobytes() for one in part] for part in found if part is not None]
+        decision = policy.decide(observation[rows], memory, masks, uniforms[rows])
+        return [[array.tobytes() for array in part] for part in decision if part is not None]
 
     state = rng.standard_normal((2, case.sequences, case.shape.hidden)).astype(np.float32)
-    together = state.copy()
-    whole = decided(slice(None), together)
+    memory_of_all = state.copy()
+    whole = decided(slice(None), memory_of_all)
     for row in range(case.sequences):
-        one = slice(row, row + 1)
-        alone = state[:, row : row + 1].copy()
-        assert decided(one, alone) == [part[one] for part in whole]
-        assert alone.tobytes() == together[:, one].tobytes()
+        row_slice = slice(row, row + 1)
+        memory_of_row = state[:, row : row + 1].copy()
+        assert decided(row_slice, memory_of_row) == [part[row_slice] for part in whole]
+        assert memory_of_row.tobytes() == memory_of_all[:, row_slice].tobytes()
     of_first = batch.valid & (np.arange(case.sequences) == 0)
-    first = policy.evaluate(replace(batch, valid=of_first))
-    every = policy.evaluate(batch)
-    assert [part.tobytes() for part in first] == [part[of_first[batch.valid]].tobytes() for part in every]
+    evaluation_of_first = policy.evaluate(replace(batch, valid=of_first))
+    evaluation_of_all = policy.evaluate(batch)
+    assert [part.tobytes() for part in evaluation_of_first] == [
+        part[of_first[batch.valid]].tobytes() for part in evaluation_of_all
+    ]
 
 
 @given(cases())
 @settings(max_examples=30)
-def test_what_comes_after_the_last_valid_step_is_not_looked_at(case: Case) -> None:
-    (_, policy), (_, other) = (networks(case.shape, case.key) for _ in range(2))
+def test_steps_after_the_last_valid_one_are_ignored(case: Case) -> None:
+    (_, policy), (_, poisoned_policy) = (networks(case.shape, case.key) for _ in range(2))
     batch = with_log_probs_near(batch_of(replace(case, ragged=True)), policy, case.key)
     poisoned = {name: array.copy() for name, array in vars(batch).items() if isinstance(array, np.ndarray)}
     for name in ("observations", "log_probs", "advantages", "returns"):
         poisoned[name][~batch.valid] = np.nan
     poisoned["actions"][~batch.valid] = 2**40
-    every = np.arange(case.sequences)
-    assert policy.learn(batch, every, RULE) == other.learn(replace(batch, **poisoned), every, RULE)
-    assert policy._flat.tobytes() == other._flat.tobytes()
+    sequences = np.arange(case.sequences)
+    assert policy.learn(batch, sequences, RULE) == poisoned_policy.learn(replace(batch, **poisoned), sequences, RULE)
+    assert policy._flat.tobytes() == poisoned_policy._flat.tobytes()
 
 
-def _bits(case: Case, of: ctypes.CDLL | None = None) -> list[bytes]:
+def _bits(case: Case, loaded_library: ctypes.CDLL | None = None) -> list[bytes]:
     """What a library makes of a case: decisions, an evaluation, two updates."""
-    _, policy = networks(case.shape, case.key, of)
+    _, policy = networks(case.shape, case.key, loaded_library)
     batch = batch_of(case)
-    every = np.arange(case.sequences)
+    sequences = np.arange(case.sequences)
     rng = np.random.default_rng(case.key)
     state = np.zeros((2, case.sequences, case.shape.hidden), np.float32)
     masks = None if batch.masks is None else Fixed(batch.masks[0], case.shape)
     decision = policy.decide(batch.observations[0], state, masks, rng.random(batch.actions.shape[1:]))
-    found = [state, *policy.evaluate(batch), decision.actions, decision.log_probs, decision.values]
-    learnt = [policy.learn(batch, every, RULE) for _ in range(2)]
-    return [*(array.tobytes() for array in (*found, *policy.weights.values())), repr(learnt).encode()]
+    arrays = [state, *policy.evaluate(batch), decision.actions, decision.log_probs, decision.values]
+    learnt = [policy.learn(batch, sequences, RULE) for _ in range(2)]
+    return [*(array.tobytes() for array in (*arrays, *policy.weights.values())), repr(learnt).encode()]
 
 
 @pytest.mark.skipif(not {"native-avx2", "native-avx512"} <= set(BUILT), reason="only one fused width runs here")
@@ -292,7 +298,7 @@ def test_narrower_vectors_give_the_same_bits(narrow: ctypes.CDLL, case: Case) ->
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    "changes",
     [
         {"observation_width": 0},
         {"hidden": 0},
@@ -302,8 +308,8 @@ def test_narrower_vectors_give_the_same_bits(narrow: ctypes.CDLL, case: Case) ->
     ],
 )
 @pytest.mark.parametrize("memory", ["none", "lstm"])
-def test_a_network_that_cannot_be_is_refused(wrong: dict[str, Any], memory: str) -> None:
-    shape = Shape(**{"observation_width": 3, "hidden": 8, "head_sizes": (2,), "memory": memory} | wrong)
+def test_an_invalid_shape_of_network_is_refused(changes: dict[str, Any], memory: str) -> None:
+    shape = Shape(**{"observation_width": 3, "hidden": 8, "head_sizes": (2,), "memory": memory} | changes)
     with pytest.raises(ValueError, match="refuses"):
         NativePolicy(shape, RngPath(0), library.load(BUILT[0]))
 
@@ -324,18 +330,23 @@ def test_a_network_that_cannot_be_is_refused(wrong: dict[str, Any], memory: str)
         lambda batch: {"memory": batch.memory[:1].copy()},
     ],
 )
-def test_arrays_that_do_not_fit_are_refused_before_any_work(named: Callable[[Any], dict[str, Any]]) -> None:
+def test_arrays_of_another_shape_are_refused_before_any_computation(named: Callable[[Any], dict[str, Any]]) -> None:
     _, policy = networks(_HEADS, 5)
     batch = batch_of(_CASE)
-    before = policy._flat.tobytes()
+    weights_before = policy._flat.tobytes()
     broken = replace(batch, **named(batch))
     with pytest.raises(ValueError, match=_REFUSED):
         policy.evaluate(broken)
-    wrong = [(broken, [0, 1, 2, 3, 4]), (batch, [-1]), (batch, [5]), (batch, [])]  # sequences that are not there
-    for given_batch, sequences in wrong:
+    invalid_calls = [
+        (broken, [0, 1, 2, 3, 4]),
+        (batch, [-1]),
+        (batch, [5]),
+        (batch, []),
+    ]  # sequences that are not there
+    for given_batch, sequences in invalid_calls:
         with pytest.raises(ValueError, match=_REFUSED):
             policy.learn(given_batch, np.array(sequences, dtype=np.int64), RULE)
-    assert policy._flat.tobytes() == before
+    assert policy._flat.tobytes() == weights_before
     assert policy.steps == 0
 
 
@@ -349,7 +360,9 @@ def test_arrays_that_do_not_fit_are_refused_before_any_work(named: Callable[[Any
         (2, 3, 8, True, 1),
     ],
 )
-def test_a_step_that_does_not_fit_is_refused(rows: int, width: int, memory: int, writeable: bool, choices: int) -> None:
+def test_a_step_with_arrays_of_another_shape_is_refused(
+    rows: int, width: int, memory: int, writeable: bool, choices: int
+) -> None:
     _, policy = networks(_HEADS, 5)
     state = np.zeros((2, rows, memory), np.float32)
     state.flags.writeable = writeable
@@ -357,7 +370,7 @@ def test_a_step_that_does_not_fit_is_refused(rows: int, width: int, memory: int,
         policy.decide(np.zeros((rows, width), np.float32), state, None, np.zeros((rows, choices)))
 
 
-def test_heads_are_chosen_in_order_and_once() -> None:
+def test_heads_must_be_chosen_once_and_in_order() -> None:
     """As the library itself sees it: before a step, out of order, twice, beyond the last one."""
     _, policy = networks(_HEADS, 5)
     actions = np.zeros((4, 2), np.int64)
@@ -365,8 +378,8 @@ def test_heads_are_chosen_in_order_and_once() -> None:
     state = np.zeros((2, 4, 8), np.float32)
     step = _Step(rows=4, actions=actions.ctypes.data, log_probs=log_probs.ctypes.data)
 
-    def choose(first: int, count: int) -> int:
-        return int(policy._library.esper_policy_choose(policy._handle, step, first, count, None))
+    def choose(first_head: int, count: int) -> int:
+        return int(policy._library.esper_policy_choose(policy._handle, step, first_head, count, None))
 
     assert choose(0, 1) == choose(0, 2) == 3
     policy.values(np.zeros((4, 3), np.float32), state)

@@ -54,13 +54,13 @@ def collect(agent: PPOAgent, key: int, ended: int | None = None, garbage: float 
         observation = (rng.standard_normal((ENVS, WIDTH)) * 5 + 3).astype(np.float32)
         uniforms = rng.random((ENVS, len(SIZES)))
         rewards = rng.standard_normal(ENVS) * 20 + 50
-        done = np.full(ENVS, step == STEPS - 1)
+        done_mask = np.full(ENVS, step == STEPS - 1)
         if ended is not None and step > ended:
             observation[1], rewards[1], uniforms[1] = garbage, garbage, 0.5
         if step == ended:
-            done[1] = True
+            done_mask[1] = True
         actions.append(agent.act(observation, HalfMasks(), uniforms).tolist())
-        agent.reward(rewards, done)
+        agent.reward(rewards, done_mask)
     return actions
 
 
@@ -68,27 +68,27 @@ def weights(agent: PPOAgent) -> list[list[float]]:
     return [weight.ravel().tolist() for weight in agent.policy.weights.values()]
 
 
-def train(agent: PPOAgent, episodes: range, **how: float) -> list[PPOUpdate]:
+def train(agent: PPOAgent, episodes: range, **changes: float) -> list[PPOUpdate]:
     updates = []
     for episode in episodes:
-        collect(agent, episode, **how)
+        collect(agent, episode, **changes)
         updates.append(agent.finish_episode(episode))
     return updates
 
 
 @pytest.mark.parametrize("normalise", [True, False])
-def test_only_a_normaliser_lets_earlier_episodes_change_what_a_policy_sees(normalise: bool):
+def test_earlier_episodes_change_the_inputs_of_a_policy_only_by_normalisation(normalise: bool):
     """With a learning rate of 0 the network is the same, so a decision can change only with its inputs."""
     agent = fresh_agent(normalise=normalise, lr=0.0)
-    seen = []
+    inputs = []
     for _ in range(2):
         collect(agent, 0)
-        seen.append(agent._seen(agent._buffer.rollout().raw))
+        inputs.append(agent._seen(agent._buffer.rollout().raw))
         agent.finish_episode(0)
-    assert np.array_equal(*seen) is not normalise
+    assert np.array_equal(*inputs) is not normalise
 
 
-def test_diagnostics_are_numbers_of_this_rollout():
+def test_diagnostics_describe_the_current_rollout():
     """Of a policy that is nearly uniform: ln 3 for the op, ln 2 + ln 3 more where the op uses slot and blueprint."""
     (update,) = train(fresh_agent(), range(1))
     used = (np.array(collect(fresh_agent(), 0))[..., 0] != 0).mean()
@@ -101,7 +101,7 @@ def test_diagnostics_are_numbers_of_this_rollout():
 
 
 @pytest.mark.parametrize("garbage", [1e6, math.nan, math.inf])
-def test_what_an_ended_environment_shows_changes_nothing(garbage: float):
+def test_observations_of_an_ended_environment_change_nothing(garbage: float):
     clean = fresh_agent()
     dirty = fresh_agent()
     expected = train(clean, range(3), ended=2, garbage=0.0)
@@ -111,17 +111,17 @@ def test_what_an_ended_environment_shows_changes_nothing(garbage: float):
     assert clean.observations.count == 3 * (ENVS * STEPS - 2)  # two steps are not valid
 
 
-def test_without_a_single_valid_step_nothing_is_learnt():
+def test_an_episode_without_a_valid_step_teaches_nothing():
     agent = fresh_agent()
-    before = weights(agent)
+    weights_before = weights(agent)
     agent.begin_episode(ENVS)
     agent.exclude(np.ones(ENVS, dtype=bool))
     collected = agent.finish_episode(0)
     assert (collected.epochs_done, collected.policy_loss, collected.heads) == (0, None, {})
-    assert weights(agent) == before
+    assert weights(agent) == weights_before
 
 
-def test_an_environment_excluded_before_its_first_decision_shows_nothing():
+def test_observations_of_an_excluded_environment_change_nothing():
     updates = []
     for garbage in (0.0, np.nan):
         agent = fresh_agent()
@@ -135,67 +135,67 @@ def test_an_environment_excluded_before_its_first_decision_shows_nothing():
     assert updates[0].epochs_done == PPOSettings().epochs
 
 
-def test_same_path_same_learning_other_path_other_learning():
+def test_equal_rng_paths_learn_the_same_and_others_do_not():
     agents = [fresh_agent(rng_seed) for rng_seed in (0, 0, 1)]
-    first, again, other = [(train(agent, range(2)), weights(agent)) for agent in agents]
-    assert first == again
-    assert first[1] != other[1]
+    result, same_seed, other_seed = [(train(agent, range(2)), weights(agent)) for agent in agents]
+    assert result == same_seed
+    assert result[1] != other_seed[1]
 
 
-@pytest.mark.parametrize("arithmetic", ARITHMETICS, ids=lambda one: one.kernel)
+@pytest.mark.parametrize("arithmetic", ARITHMETICS, ids=lambda arithmetic: arithmetic.kernel)
 @pytest.mark.parametrize("memory", ["lstm", "none"])
 @pytest.mark.parametrize("episodes", [0, 3])
-def test_a_saved_agent_goes_on_as_the_original_would(episodes: int, memory: str, arithmetic: Arithmetic):
+def test_a_saved_agent_continues_like_the_original(episodes: int, memory: str, arithmetic: Arithmetic):
     """Also from a state that was not written anywhere: it does not move when the agent learns on."""
     agent = fresh_agent(arithmetic=arithmetic, memory=memory)
     train(agent, range(episodes))
     state = agent.state()
-    before = weights(agent)
+    weights_before = weights(agent)
     written = state_bytes.to_bytes(state)
     expected = train(agent, range(3, 5))
-    for given in (state, state_bytes.from_bytes(written)):
-        loaded = PPOAgent.from_state(given, arithmetic)
-        assert (loaded.spec, weights(loaded)) == (agent.spec, before)
+    for saved_state in (state, state_bytes.from_bytes(written)):
+        loaded = PPOAgent.from_state(saved_state, arithmetic)
+        assert (loaded.spec, weights(loaded)) == (agent.spec, weights_before)
         assert train(loaded, range(3, 5)) == expected
         assert weights(loaded) == weights(agent)
 
 
 @pytest.mark.parametrize("memory", ["lstm", "none"])
-@pytest.mark.parametrize("arithmetic", ARITHMETICS[1:], ids=lambda one: one.kernel)
-def test_what_one_implementation_has_learnt_another_goes_on_with(arithmetic: Arithmetic, memory: str):
+@pytest.mark.parametrize("arithmetic", ARITHMETICS[1:], ids=lambda arithmetic: arithmetic.kernel)
+def test_one_implementation_continues_from_the_state_of_the_other(arithmetic: Arithmetic, memory: str):
     """The same decisions, and after an update weights that differ by rounding alone."""
     agent = fresh_agent(memory=memory)
     train(agent, range(2), ended=2)
-    other = PPOAgent.from_state(state_bytes.from_bytes(state_bytes.to_bytes(agent.state())), arithmetic)
-    assert weights(other) == weights(agent)
-    assert collect(other, 7) == collect(agent, 7)
+    loaded = PPOAgent.from_state(state_bytes.from_bytes(state_bytes.to_bytes(agent.state())), arithmetic)
+    assert weights(loaded) == weights(agent)
+    assert collect(loaded, 7) == collect(agent, 7)
     agent.finish_episode(2)
-    other.finish_episode(2)
-    for mine, theirs in zip(weights(other), weights(agent), strict=True):
+    loaded.finish_episode(2)
+    for mine, theirs in zip(weights(loaded), weights(agent), strict=True):
         assert mine == pytest.approx(theirs, rel=1e-4, abs=1e-5)
-    assert other.state().keys() == agent.state().keys()
-    assert other.state()["optimiser"]["state"].keys() == agent.state()["optimiser"]["state"].keys()
+    assert loaded.state().keys() == agent.state().keys()
+    assert loaded.state()["optimiser"]["state"].keys() == agent.state()["optimiser"]["state"].keys()
 
 
-def test_a_frozen_agent_acts_alike_and_learns_nothing():
+def test_a_frozen_agent_acts_the_same_and_learns_nothing():
     agent = fresh_agent()
     train(agent, range(2))
     free = collect(agent, 7)
     agent.begin_episode(ENVS)
-    before = agent.state()
+    state_before = agent.state()
     agent.frozen = True
     assert collect(agent, 7) == free
     with pytest.raises(RuntimeError, match="frozen"):
         agent.finish_episode(2)
-    after = agent.state()
-    assert weights(PPOAgent.from_state(before, TORCH)) == weights(PPOAgent.from_state(after, TORCH))
-    assert np.array_equal(before["observations"]["mean"], after["observations"]["mean"])
+    state_after = agent.state()
+    assert weights(PPOAgent.from_state(state_before, TORCH)) == weights(PPOAgent.from_state(state_after, TORCH))
+    assert np.array_equal(state_before["observations"]["mean"], state_after["observations"]["mean"])
 
 
-def cut_off(last: float, **which: bool) -> Cut:
+def cut_off(last_observation: float, **which: bool) -> Cut:
     """Of two environments; every keyword is about both."""
-    of = {name: np.full(2, which.get(name, False)) for name in ("truncated", "restarted", "goes_on")}
-    return Cut(last=np.full((2, WIDTH), last, dtype=np.float32), **of)
+    flags = {name: np.full(2, which.get(name, False)) for name in ("truncated", "restarted", "goes_on")}
+    return Cut(last=np.full((2, WIDTH), last_observation, dtype=np.float32), **flags)
 
 
 def play_two(agent: PPOAgent, steps: int, cuts: dict[int, Cut], start: float = 1.0, observed: float = 1.0) -> None:
@@ -203,11 +203,11 @@ def play_two(agent: PPOAgent, steps: int, cuts: dict[int, Cut], start: float = 1
     agent.begin_episode(2)
     for step in range(steps):
         agent.act(np.full((2, WIDTH), observed if step else start, dtype=np.float32), HalfMasks(), np.full((2, 3), 0.5))
-        done = np.full(2, step == steps - 1 or step in cuts)
-        agent.reward(np.full(2, 1.0 + step), done, cuts.get(step))
+        done_mask = np.full(2, step == steps - 1 or step in cuts)
+        agent.reward(np.full(2, 1.0 + step), done_mask, cuts.get(step))
 
 
-def test_a_rollout_in_which_an_environment_has_not_ended_is_refused():
+def test_a_rollout_with_an_unfinished_environment_is_refused():
     agent = fresh_agent()
     agent.begin_episode(2)
     agent.act(np.ones((2, WIDTH), dtype=np.float32), HalfMasks(), np.full((2, 3), 0.5))
@@ -218,19 +218,19 @@ def test_a_rollout_in_which_an_environment_has_not_ended_is_refused():
 
 @pytest.mark.parametrize("memory", ["lstm", "none"])
 @pytest.mark.parametrize("step", [1, 2])
-def test_what_is_seen_at_a_time_limit_counts_and_what_is_seen_at_an_end_does_not(step: int, memory: str):
-    def run(last: float, truncated: bool) -> PPOUpdate:
+def test_the_last_observation_counts_only_at_a_time_limit(step: int, memory: str):
+    def run(last_observation: float, truncated: bool) -> PPOUpdate:
         agent = fresh_agent(memory=memory)
         train(agent, range(1))
-        play_two(agent, 3, {step: cut_off(last, truncated=truncated, restarted=step == 1)})
+        play_two(agent, 3, {step: cut_off(last_observation, truncated=truncated, restarted=step == 1)})
         return agent.finish_episode(1)
 
-    low, high = (run(last, True) for last in (-5.0, 5.0))
+    low, high = (run(last_observation, True) for last_observation in (-5.0, 5.0))
     assert low.return_mean != high.return_mean
     assert run(-5.0, False) == run(5.0, False)
 
 
-def test_truncation_adds_what_the_critic_expects_once_and_discounted():
+def test_truncation_adds_the_discounted_value_of_the_critic_once():
     """Of an untrained critic, whose every value means the mean of the returns so far: known without the network."""
     agent = fresh_agent(gamma=0.5, gae_lambda=1.0)
     agent.returns.moments.merge(np.full((4, 1), 8.0))  # no spread: the critic says 8
@@ -239,9 +239,9 @@ def test_truncation_adds_what_the_critic_expects_once_and_discounted():
     assert agent.finish_episode(0).return_mean == pytest.approx(np.mean(returns))
 
 
-@pytest.mark.parametrize("arithmetic", ARITHMETICS, ids=lambda one: one.kernel)
+@pytest.mark.parametrize("arithmetic", ARITHMETICS, ids=lambda arithmetic: arithmetic.kernel)
 @pytest.mark.parametrize("memory", ["lstm", "none"])
-def test_the_update_sees_what_the_policy_saw_also_across_resets_and_rollouts(memory: str, arithmetic: Arithmetic):
+def test_the_update_reproduces_the_memory_of_the_policy_across_resets_and_rollouts(memory: str, arithmetic: Arithmetic):
     """Memories are emptied at resets and go on from rollout to rollout: the first ratio is 1 in every rollout."""
     agent = fresh_agent(memory=memory, arithmetic=arithmetic)
     for episode in range(3):
@@ -250,7 +250,7 @@ def test_the_update_sees_what_the_policy_saw_also_across_resets_and_rollouts(mem
         assert agent.finish_episode(episode).first_ratio_error < 1e-6
 
 
-def test_a_reset_empties_the_memory_and_going_on_keeps_it():
+def test_a_reset_clears_the_memory_and_continuing_keeps_it():
     for cuts in ({1: cut_off(0.0, restarted=True)}, {}):
         agents = [fresh_agent(), fresh_agent()]
         for agent, start in zip(agents, (4.0, -4.0), strict=True):
@@ -258,34 +258,34 @@ def test_a_reset_empties_the_memory_and_going_on_keeps_it():
         assert np.array_equal(*(agent._memory[0] for agent in agents)) == bool(cuts)
 
 
-def test_an_agent_taken_up_between_two_rollouts_of_an_episode_goes_on_with_its_memory():
-    def second(kept: bool, through_a_state: bool) -> list[list[float]]:
+def test_an_agent_resumed_within_an_episode_keeps_its_memory():
+    def second(continues: bool, through_a_state: bool) -> list[list[float]]:
         agent = fresh_agent()
-        play_two(agent, 4, {3: cut_off(2.0, truncated=True, goes_on=kept)}, observed=2.0)
+        play_two(agent, 4, {3: cut_off(2.0, truncated=True, goes_on=continues)}, observed=2.0)
         agent.finish_episode(0)
         agent = PPOAgent.from_state(agent.state(), TORCH) if through_a_state else agent
-        play_two(agent, 4, {3: cut_off(2.0, truncated=True, goes_on=kept)})
+        play_two(agent, 4, {3: cut_off(2.0, truncated=True, goes_on=continues)})
         agent.finish_episode(1)
         return weights(agent)
 
-    assert second(kept=True, through_a_state=True) == second(kept=True, through_a_state=False)
-    assert second(kept=True, through_a_state=True) != second(kept=False, through_a_state=True)
+    assert second(continues=True, through_a_state=True) == second(continues=True, through_a_state=False)
+    assert second(continues=True, through_a_state=True) != second(continues=False, through_a_state=True)
 
 
-def test_the_learning_rate_comes_to_its_end_with_the_planned_episodes():
+def test_the_learning_rate_reaches_its_end_with_the_last_planned_episode():
     agent = fresh_agent(lr_end=0.0)  # over ten episodes
     train(agent, range(9))
-    before = {name: weight.copy() for name, weight in agent.policy.weights.items() if name.startswith("actor")}
+    actor_weights = {name: weight.copy() for name, weight in agent.policy.weights.items() if name.startswith("actor")}
     train(agent, range(9, 10))
-    assert all(np.array_equal(weight, agent.policy.weights[name]) for name, weight in before.items())
+    assert all(np.array_equal(weight, agent.policy.weights[name]) for name, weight in actor_weights.items())
 
 
 def continuous_agent(arithmetic: Arithmetic, **ppo: float) -> PPOAgent:
     return make_agent(2, ("x", "y"), (), arithmetic=arithmetic, policy={"hidden": 16, "memory": "none"}, **ppo)
 
 
-@pytest.mark.parametrize("arithmetic", ARITHMETICS, ids=lambda one: one.kernel)
-def test_continuous_decisions_come_near_what_is_rewarded(arithmetic: Arithmetic):
+@pytest.mark.parametrize("arithmetic", ARITHMETICS, ids=lambda arithmetic: arithmetic.kernel)
+def test_continuous_decisions_approach_the_rewarded_action(arithmetic: Arithmetic):
     """The reward is the distance from (1, -1): from 2 on average, by 64 environments' single decisions."""
     agent = continuous_agent(arithmetic, lr=0.02, minibatches=4)
     rng = np.random.default_rng(0)
@@ -302,16 +302,16 @@ def test_continuous_decisions_come_near_what_is_rewarded(arithmetic: Arithmetic)
     assert means[-1] == pytest.approx([1.0, -1.0], abs=0.35)
 
 
-@pytest.mark.parametrize("arithmetic", ARITHMETICS, ids=lambda one: one.kernel)
+@pytest.mark.parametrize("arithmetic", ARITHMETICS, ids=lambda arithmetic: arithmetic.kernel)
 def test_greedy_continuous_decisions_are_the_means_of_the_sampled_ones(arithmetic: Arithmetic):
     agent = continuous_agent(arithmetic)
     agent.frozen = True
     agent.begin_episode(1001)
-    seen = np.ones((1001, 2), dtype=np.float32)
+    observations = np.ones((1001, 2), dtype=np.float32)
     quantiles = np.repeat((np.arange(1001) / 1000.0)[:, None], 2, axis=1)
     quantiles[-1] = 1.0 - 2.0**-53
-    sampled = agent.act(seen, None, quantiles)
-    greedy = agent.act(seen, None, quantiles, greedy=True)
+    sampled = agent.act(observations, None, quantiles)
+    greedy = agent.act(observations, None, quantiles, greedy=True)
     assert np.isfinite(sampled).all()
     assert sampled[500] == pytest.approx(greedy[0])
     assert (np.diff(sampled, axis=0) > 0).all()
@@ -340,8 +340,8 @@ SHAPE = Shape(observation_width=3, head_sizes=(2,), hidden=4)
 
 
 @pytest.mark.parametrize("hosts", ["kernel", "torch"])
-@pytest.mark.parametrize("arithmetic", ARITHMETICS, ids=lambda one: one.kernel)
-def test_the_kernel_computes_policies_whatever_trains_hosts(arithmetic: Arithmetic, hosts: str) -> None:
+@pytest.mark.parametrize("arithmetic", ARITHMETICS, ids=lambda arithmetic: arithmetic.kernel)
+def test_the_kernel_computes_policies_with_any_host_trainer(arithmetic: Arithmetic, hosts: str) -> None:
     policy = policy_of(SHAPE, RngPath(0), msgspec.structs.replace(arithmetic, hosts=hosts))
     assert type(policy) is (TorchPolicy if arithmetic == TORCH else NativePolicy)
     expected = policy_of(SHAPE, RngPath(0), TORCH).weights
@@ -349,29 +349,29 @@ def test_the_kernel_computes_policies_whatever_trains_hosts(arithmetic: Arithmet
     assert all(np.array_equal(policy.weights[name], weight) for name, weight in expected.items())
 
 
-@pytest.mark.parametrize("arithmetic", ARITHMETICS[1:], ids=lambda one: one.kernel)
-def test_another_build_than_the_plan_s_is_no_policy_and_torch_takes_its_place_in_an_evaluation(
+@pytest.mark.parametrize("arithmetic", ARITHMETICS[1:], ids=lambda arithmetic: arithmetic.kernel)
+def test_another_build_of_the_kernel_is_refused_and_torch_replaces_it_in_an_evaluation(
     arithmetic: Arithmetic,
 ) -> None:
-    other = msgspec.structs.replace(arithmetic, kernel_build="of somebody else")
+    other_build = msgspec.structs.replace(arithmetic, kernel_build="of somebody else")
     with pytest.raises(Unusable, match="another arithmetic"):
-        policy_of(SHAPE, RngPath(0), other)
+        policy_of(SHAPE, RngPath(0), other_build)
     assert possible(arithmetic) == (arithmetic, "")
-    found, why = possible(other)
-    assert found == TORCH
-    assert "another arithmetic" in why
+    replacement, reason = possible(other_build)
+    assert replacement == TORCH
+    assert "another arithmetic" in reason
 
 
-def test_what_the_critic_expects_in_reward_units_does_not_move_with_the_unit_of_returns():
+def test_values_in_reward_units_do_not_depend_on_the_scale_of_returns():
     """Without learning, another rollout changes the running returns alone."""
     agent = fresh_agent(lr=0.0)
     train(agent, range(1))
-    seen = np.random.default_rng(3).standard_normal((ENVS, WIDTH)).astype(np.float32)
+    observations = np.random.default_rng(3).standard_normal((ENVS, WIDTH)).astype(np.float32)
     expected = []
     for episode in (1, 2):
-        values = agent.policy.values(seen, agent.policy.initial_memory(ENVS))
+        values = agent.policy.values(observations, agent.policy.initial_memory(ENVS))
         expected.append(agent.returns.denormalise(values))
-        before = weights(agent)
+        weights_before = weights(agent)
         train(agent, range(episode, episode + 1))
-        assert weights(agent) != before  # the critic's last layer, which now has another unit
+        assert weights(agent) != weights_before  # the critic's last layer, which now has another unit
     assert expected[1] == pytest.approx(expected[0], rel=1e-5)

@@ -58,16 +58,16 @@ def tiny_policy() -> TorchPolicy:
     return policy
 
 
-def test_sampled_decisions_are_reachable_with_the_frequencies_of_their_recorded_probabilities():
+def test_sampled_decisions_have_the_frequencies_of_their_recorded_probabilities():
     policy = tiny_policy()
     n = 20_000
     observation = np.tile(np.array([0.3, -0.2, 0.9, 0.1], dtype=np.float32), (n, 1))
     uniforms = np.random.default_rng(0).random((n, len(SIZES)))
-    got = policy.decide(observation, policy.initial_memory(n), TinyMasks(), uniforms)
-    rows = [tuple(row) for row in got.actions.tolist()]
+    decided = policy.decide(observation, policy.initial_memory(n), TinyMasks(), uniforms)
+    rows = [tuple(row) for row in decided.actions.tolist()]
     assert set(rows) <= set(reachable())
     for decision in set(rows):
-        probability = float(np.exp(got.log_probs[rows.index(decision)]))
+        probability = float(np.exp(decided.log_probs[rows.index(decision)]))
         spread = np.sqrt(probability * (1 - probability) / n)
         assert rows.count(decision) / n == pytest.approx(probability, abs=5 * spread + 1e-4)
 
@@ -75,15 +75,15 @@ def test_sampled_decisions_are_reachable_with_the_frequencies_of_their_recorded_
 def test_greedy_takes_the_most_probable_choice_head_by_head():
     policy = tiny_policy()
     observation = np.random.default_rng(1).standard_normal((50, 4)).astype(np.float32)
-    got = policy.decide(observation, policy.initial_memory(50), TinyMasks(), None)
+    decided = policy.decide(observation, policy.initial_memory(50), TinyMasks(), None)
     with torch.no_grad():
         features, _ = policy.features(torch.from_numpy(observation)[None], torch.zeros(2, 50, 8))
-        logits = policy.logits(features[0], torch.from_numpy(got.actions)).numpy()
-    assert got.actions.tolist() == np.where(got.masks, logits, -np.inf).argmax(-1).tolist()
-    assert set(map(tuple, got.actions.tolist())) <= set(reachable())
+        logits = policy.logits(features[0], torch.from_numpy(decided.actions)).numpy()
+    assert decided.actions.tolist() == np.where(decided.masks, logits, -np.inf).argmax(-1).tolist()
+    assert set(map(tuple, decided.actions.tolist())) <= set(reachable())
 
 
-def test_padding_keeps_each_heads_logits_in_its_row():
+def test_padding_keeps_the_logits_of_each_head_in_its_row():
     padded = pad_heads(torch.arange(6.0)[None], (3, 1, 2))
     assert padded.tolist() == [[[0, 1, 2], [3, 0, 0], [4, 5, 0]]]
     assert pad_heads(torch.arange(4.0)[None], (2, 2)).tolist() == [[[0, 1], [2, 3]]]
@@ -101,14 +101,14 @@ def test_a_choice_is_valid_for_any_logits_mask_and_uniform(logits: list[tuple[fl
         assert mask[0, choice] if mask.any() else choice == 0
 
 
-def test_the_entropy_is_the_logarithm_of_equal_choices_0_for_a_sure_one_and_0_without_a_choice():
+def test_the_entropy_of_equal_certain_and_missing_choices_is_exact():
     logits = torch.tensor([[[0.0, 0.0, 0.0], [50.0, 0.0, 0.0], [1.0, 2.0, 3.0], [0.0, 0.0, 0.0]]])
     masks = torch.tensor([[[True, True, False], [True, True, True], [False, True, False], [False, False, False]]])
-    got = distributions.head_entropies(distributions.masked_log_softmax(logits, masks), masks)
-    assert got.tolist() == [pytest.approx([np.log(2.0), 0.0, 0.0, 0.0], abs=1e-12)]
+    entropies = distributions.head_entropies(distributions.masked_log_softmax(logits, masks), masks)
+    assert entropies.tolist() == [pytest.approx([np.log(2.0), 0.0, 0.0, 0.0], abs=1e-12)]
 
 
-def test_inverse_cdf_by_hand():
+def test_sampling_equals_the_inverse_cdf_computed_by_hand():
     weights = np.array([[1.0, 5.0, 2.0, 1.0]] * 4)
     mask = np.array([[True, False, True, True]] * 4)  # cdf 0.25, 0.25, 0.75, 1
     assert sample(weights, mask, np.array([0.0, 0.24, 0.25, 0.75])).tolist() == [0, 0, 2, 3]
@@ -135,15 +135,15 @@ PARAMETERS = torch.from_numpy(np.stack((MEANS, LOG_STDS), -1))
 NORMALS = stats.norm(MEANS, np.exp(LOG_STDS))
 
 
-def test_densities_and_entropies_are_those_of_the_normal_distribution() -> None:
+def test_densities_and_entropies_equal_those_of_the_normal_distribution() -> None:
     actions = np.array([[0.0, -1.0], [5.0, 2.5]])
-    found = distributions.normal_log_prob(PARAMETERS, torch.from_numpy(actions)).numpy()
-    assert found == pytest.approx(NORMALS.logpdf(actions).sum(-1))
+    actual = distributions.normal_log_prob(PARAMETERS, torch.from_numpy(actions)).numpy()
+    assert actual == pytest.approx(NORMALS.logpdf(actions).sum(-1))
     assert distributions.normal_entropies(PARAMETERS).numpy() == pytest.approx(NORMALS.entropy())
 
 
 @pytest.mark.parametrize("uniform", [0.0, 1e-12, 0.3, 0.5, 1.0 - 2.0**-53])
 def test_samples_are_quantiles_and_finite_at_every_uniform_number(uniform: float) -> None:
-    found = normal_sample(PARAMETERS, np.full((2, 2), uniform)).numpy()
-    assert np.isfinite(found).all()
-    assert found == pytest.approx(NORMALS.ppf(max(uniform, 2.0**-54)))
+    actual = normal_sample(PARAMETERS, np.full((2, 2), uniform)).numpy()
+    assert np.isfinite(actual).all()
+    assert actual == pytest.approx(NORMALS.ppf(max(uniform, 2.0**-54)))

@@ -11,7 +11,7 @@ from workers.ppo.normalise import ObservationNormaliser, ReturnNormaliser, Runni
 
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=6), st.integers(0, 2**32 - 1), st.floats(-1e4, 1e4))
-def test_merging_pieces_equals_seeing_all_rows_at_once(lengths: list[int], key: int, offset: float):
+def test_merging_pieces_equals_merging_all_rows_at_once(lengths: list[int], key: int, offset: float):
     rng = np.random.default_rng(key)
     pieces = [rng.standard_normal((length, 3)) + offset for length in lengths]
     moments = RunningMoments(3, 0.0)
@@ -23,24 +23,24 @@ def test_merging_pieces_equals_seeing_all_rows_at_once(lengths: list[int], key: 
         np.testing.assert_allclose(moments.std, rows.std(axis=0), rtol=1e-6, atol=1e-6)
 
 
-def test_before_any_rollout_observations_are_seen_as_they_are_but_clipped():
+def test_observations_before_any_rollout_are_only_clipped():
     raw = np.array([[0.25, -3.0, 50.0]], dtype=np.float32)
     assert ObservationNormaliser(3, std_floor=0.1).normalise(raw).tolist() == [[0.25, -3.0, 10.0]]
 
 
-def test_normalised_observations_have_mean_0_and_std_1_and_a_constant_entry_does_not_explode():
+def test_normalised_observations_have_mean_0_and_std_1():
     rng = np.random.default_rng(0)
     raw = np.column_stack([rng.normal(40.0, 5.0, 1000), np.full(1000, 0.5)]).astype(np.float32)
     normaliser = ObservationNormaliser(2, std_floor=0.1)
     normaliser.merge(raw)
-    seen = normaliser.normalise(raw)
-    assert seen.dtype == np.float32
-    assert seen[:, 0].mean() == pytest.approx(0.0, abs=1e-4)
-    assert seen[:, 0].std() == pytest.approx(1.0, abs=1e-4)
+    normalised_rows = normaliser.normalise(raw)
+    assert normalised_rows.dtype == np.float32
+    assert normalised_rows[:, 0].mean() == pytest.approx(0.0, abs=1e-4)
+    assert normalised_rows[:, 0].std() == pytest.approx(1.0, abs=1e-4)
     assert normaliser.normalise(np.array([[40.0, 0.6]], dtype=np.float32))[0, 1] == pytest.approx(1.0, abs=1e-5)
 
 
-def test_returns_survive_the_way_there_and_back():
+def test_denormalising_inverts_normalising_returns():
     normaliser = ReturnNormaliser()
     normaliser.moments.merge(np.array([[1.0], [5.0], [9.0]]))
     returns = np.array([[2.0, -7.0]])
@@ -61,11 +61,11 @@ def test_advantages_are_normalised_over_valid_steps_only_and_equal_ones_vanish()
     assert normalised[valid].mean() == pytest.approx(0.0, abs=1e-12)
     assert normalised[valid].std() == pytest.approx(1.0)
     advantages[valid] = 0.3
-    equal, none = normalise_advantages(advantages, returns, valid)
-    assert (equal[valid].tolist(), none) == ([0.0] * 21, 0.0)
+    equal, std_of_equal = normalise_advantages(advantages, returns, valid)
+    assert (equal[valid].tolist(), std_of_equal) == ([0.0] * 21, 0.0)
 
 
-def test_differences_far_below_the_size_of_the_returns_are_still_differences():
+def test_advantages_far_smaller_than_the_returns_are_still_normalised():
     """A thousand millionth of the returns is small, but no rounding; what is rounding depends on the returns."""
     small = np.array([[1e-9, -1e-9], [2e-9, -2e-9]])
     returns = np.ones((2, 2))
@@ -73,13 +73,13 @@ def test_differences_far_below_the_size_of_the_returns_are_still_differences():
     normalised, std = normalise_advantages(small, returns, valid)
     assert std == pytest.approx(math.sqrt(2.5) * 1e-9)
     assert normalised.std() == pytest.approx(1.0)
-    nothing, none = normalise_advantages(small * 1e-7, returns, valid)
-    assert (nothing.tolist(), none) == ([[0.0, 0.0], [0.0, 0.0]], 0.0)
+    normalised_rounding, std_of_rounding = normalise_advantages(small * 1e-7, returns, valid)
+    assert (normalised_rounding.tolist(), std_of_rounding) == ([[0.0, 0.0], [0.0, 0.0]], 0.0)
     normalised, _ = normalise_advantages(small * 1e-7, returns * 1e-7, valid)
     assert normalised.std() == pytest.approx(1.0)
 
 
-def test_the_critic_has_no_unit_before_returns_differ():
+def test_values_are_not_scaled_before_returns_differ():
     normaliser = ReturnNormaliser()
     values = np.array([-3.0, 0.1, 7.0])
     assert normaliser.denormalise(values).tolist() == [0.0, 0.0, 0.0]

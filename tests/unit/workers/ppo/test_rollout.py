@@ -9,7 +9,7 @@ from workers.actor_critic import Decision
 from workers.ppo.rollout import RolloutBuffer, cut_sequences, gae, of_steps
 
 
-def test_nothing_behind_a_terminal_step_reaches_it():
+def test_steps_after_a_terminal_one_do_not_change_its_advantage():
     rewards = np.array([[1.0, 1.0], [2.0, 2.0], [0.0, 50.0]])
     values = np.array([[1.0, 1.0], [2.0, 2.0], [3.0, -70.0]])
     advantages, _ = gae(rewards, values, np.array([[False] * 2, [True] * 2, [True] * 2]), 0.9, 0.9)
@@ -17,7 +17,7 @@ def test_nothing_behind_a_terminal_step_reaches_it():
 
 
 @given(st.integers(1, 12), st.integers(0, 2**32 - 1), st.floats(0, 1), st.floats(0, 1))
-def test_equals_the_discounted_sum_of_td_errors(steps: int, key: int, gamma: float, lam: float):
+def test_advantages_equal_the_discounted_sum_of_td_errors(steps: int, key: int, gamma: float, lam: float):
     rng = np.random.default_rng(key)
     rewards = rng.standard_normal(steps)
     values = rng.standard_normal(steps)
@@ -35,29 +35,33 @@ def test_sequences_hold_every_step_once_in_order_and_begin_at_starts(steps: int,
     starts = np.array([[random.random() < 0.4 for _ in range(columns)] for _ in range(steps)])
     number = 1 + np.arange(steps * columns).reshape(columns, steps).T  # by column, in order
     arrays = {"number": number, "valid": np.ones(starts.shape, dtype=bool), "begins": starts}
-    found, of_column, first = cut_sequences(arrays, starts)
-    joined = found["number"].T[found["valid"].T]
+    sequences, of_column, is_first = cut_sequences(arrays, starts)
+    joined = sequences["number"].T[sequences["valid"].T]
     assert joined.tolist() == np.sort(number, axis=None).tolist()
-    assert of_column[first].tolist() == list(range(columns))
-    assert not found["begins"][1:].any()  # a memory is emptied nowhere but before a sequence
-    assert found["begins"][0][~first].all()
-    assert not found["number"][~found["valid"]].any()
-    assert found["number"].dtype == number.dtype
+    assert of_column[is_first].tolist() == list(range(columns))
+    assert not sequences["begins"][1:].any()  # a memory is emptied nowhere but before a sequence
+    assert sequences["begins"][0][~is_first].all()
+    assert not sequences["number"][~sequences["valid"]].any()
+    assert sequences["number"].dtype == number.dtype
 
 
-def test_without_a_memory_every_valid_step_is_a_sequence() -> None:
+def test_every_valid_step_is_a_sequence_without_memory() -> None:
     valid = np.array([[True, True], [True, False]])
-    found = of_steps({"x": np.arange(8.0).reshape(2, 2, 2), "valid": valid}, valid)
-    assert found["x"].tolist() == [[[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]]
-    assert found["valid"].all()
+    sequences = of_steps({"x": np.arange(8.0).reshape(2, 2, 2), "valid": valid}, valid)
+    assert sequences["x"].tolist() == [[[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]]
+    assert sequences["valid"].all()
 
 
-def test_an_environment_is_done_from_the_step_with_which_it_ended():
+def test_an_environment_is_done_from_its_last_step_on():
     buffer = RolloutBuffer()
     decision = Decision(np.zeros((2, 1), dtype=np.int64), None, np.zeros(2), np.zeros(2))
-    for done, alive in (((False, True), (True, True)), ((False, False), (True, False)), ((True, False), (True, False))):
+    for done_flags, alive in (
+        ((False, True), (True, True)),
+        ((False, False), (True, False)),
+        ((True, False), (True, False)),
+    ):
         buffer.decided(np.zeros((2, 3), dtype=np.float32), decision)
-        buffer.rewarded(np.ones(2), np.array(done), np.array(alive))
+        buffer.rewarded(np.ones(2), np.array(done_flags), np.array(alive))
     rollout = buffer.rollout()
     assert rollout is not None
     assert rollout.dones.T.tolist() == [[False, False, True], [True, True, True]]

@@ -17,21 +17,21 @@ PLANE = Shape(observation_width=WIDTH, head_sizes=(), dimensions=2, hidden=4, me
 RULE = UpdateRule(clip=0.2, value_coef=0.5, entropy_coef=0.0, max_grad_norm=0.5, lr=0.01, target_kl=1e9)
 
 
-class Everything:
+class AllValid:
     def mask(self, head: int, chosen: np.ndarray) -> np.ndarray:
         return np.ones((len(chosen), HEADS.head_sizes[head]), dtype=bool)
 
 
-def seen() -> np.ndarray:
+def observations() -> np.ndarray:
     return np.random.default_rng(0).standard_normal((ENVS, WIDTH)).astype(np.float32)
 
 
 def own_batch(policy: TorchPolicy) -> Batch:
     """One step of each environment, decided by this policy, so that every ratio is 1."""
     memory = policy.initial_memory(ENVS)
-    decision = policy.decide(seen(), memory, None, np.full((ENVS, 2), 0.5))
+    decision = policy.decide(observations(), memory, None, np.full((ENVS, 2), 0.5))
     batch = Batch(
-        observations=seen()[None],
+        observations=observations()[None],
         actions=decision.actions[None],
         masks=None,
         log_probs=decision.log_probs[None],
@@ -43,11 +43,11 @@ def own_batch(policy: TorchPolicy) -> Batch:
     return replace(batch, log_probs=policy.evaluate(batch).log_probs[None])
 
 
-def test_masks_are_kept_only_where_some_choice_could_be_invalid():
+def test_masks_are_kept_only_if_a_choice_can_be_invalid():
     policy = TorchPolicy(HEADS, RngPath(0))
     uniforms = np.full((ENVS, 2), 0.5)
     free, masked = (
-        policy.decide(seen(), policy.initial_memory(ENVS), masks, uniforms) for masks in (None, Everything())
+        policy.decide(observations(), policy.initial_memory(ENVS), masks, uniforms) for masks in (None, AllValid())
     )
     assert free.masks is None
     assert masked.masks.sum(-1).tolist() == [[2, 3]] * ENVS
@@ -59,14 +59,14 @@ def test_continuous_decisions_have_the_spread_of_their_own_dimension():
     policy = TorchPolicy(PLANE, RngPath(0))
     policy.weights["actor.0.log_std"][:] = (0.5, -1.0)
     uniforms = np.array([[0.1, 0.9], [0.5, 0.2], [0.7, 0.3], [0.9, 0.6]])
-    means = policy.decide(seen(), policy.initial_memory(ENVS), None, None).actions
-    drawn = policy.decide(seen(), policy.initial_memory(ENVS), None, uniforms)
-    around = stats.norm(means, np.exp([0.5, -1.0]))
-    np.testing.assert_allclose(drawn.actions, around.ppf(uniforms), rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(drawn.log_probs, around.logpdf(drawn.actions).sum(-1), rtol=1e-5, atol=1e-6)
+    means = policy.decide(observations(), policy.initial_memory(ENVS), None, None).actions
+    drawn = policy.decide(observations(), policy.initial_memory(ENVS), None, uniforms)
+    distribution = stats.norm(means, np.exp([0.5, -1.0]))
+    np.testing.assert_allclose(drawn.actions, distribution.ppf(uniforms), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(drawn.log_probs, distribution.logpdf(drawn.actions).sum(-1), rtol=1e-5, atol=1e-6)
 
 
-def test_a_minibatch_at_the_target_kl_is_still_learnt_from_and_one_beyond_it_is_not():
+def test_a_minibatch_beyond_the_target_kl_is_skipped_and_one_at_it_is_not():
     batch = own_batch(TorchPolicy(HEADS, RngPath(0)))
     batch.log_probs[:] += np.linspace(-0.5, 0.5, ENVS)
     everyone = np.arange(ENVS)

@@ -87,7 +87,7 @@ def plain_loss(policy: TorchPolicy, batch: Batch, entropy_coef: float) -> dict[s
                 break
             features, h, c = plain_step(w, batch.observations[t, env].astype(np.float64), h, c)
             actions = batch.actions[t, env]
-            new = 0.0
+            log_prob = 0.0
             entropy = 0.0
             for head, size in enumerate(SIZES):
                 logits = plain_logits(w, head, features, actions)
@@ -95,11 +95,11 @@ def plain_loss(policy: TorchPolicy, batch: Batch, entropy_coef: float) -> dict[s
                 if allowed:
                     z = sum(math.exp(logits[a]) for a in allowed)
                     p = {a: math.exp(logits[a]) / z for a in allowed}
-                    new += math.log(p[int(actions[head])])
+                    log_prob += math.log(p[int(actions[head])])
                     entropy -= sum(q * math.log(q) for q in p.values())
             critic = np.tanh(w["critic.0.weight"] @ features + w["critic.0.bias"])
             value = (w["value_out.weight"] @ critic + w["value_out.bias"]).item()
-            ratio = math.exp(new - float(batch.log_probs[t, env]))
+            ratio = math.exp(log_prob - float(batch.log_probs[t, env]))
             advantage = float(batch.advantages[t, env])
             sums["policy_loss"] -= min(ratio * advantage, min(max(ratio, 0.8), 1.2) * advantage)
             sums["value_loss"] += 0.5 * (value - float(batch.returns[t, env])) ** 2
@@ -120,15 +120,15 @@ def tensors(batch: Batch) -> dict[str, torch.Tensor]:
 def test_loss_equals_a_plain_computation(key: int):
     policy = fresh_policy()
     batch = random_batch(key)
-    found = policy.loss(tensors(batch), RULE)
+    terms = policy.loss(tensors(batch), RULE)
     expected = plain_loss(policy, batch, RULE.entropy_coef)
-    assert {name: float(found[name].detach()) for name in expected} == pytest.approx(expected, abs=1e-5)
+    assert {name: float(terms[name].detach()) for name in expected} == pytest.approx(expected, abs=1e-5)
 
 
-@pytest.mark.parametrize("most", [1e-3, 1e6])
-def test_it_learns_by_gradients_that_are_clipped_and_torch_s_adam_from_any_state_on(most: float):
+@pytest.mark.parametrize("max_norm", [1e-3, 1e6])
+def test_learning_equals_torch_adam_with_clipped_gradients_from_any_state(max_norm: float):
     """The state of torch's optimiser is laid out alike, and the other way round."""
-    rule = replace(RULE, max_grad_norm=most)
+    rule = replace(RULE, max_grad_norm=max_norm)
     policy = fresh_policy()
     batch = random_batch()
     sequences = np.array([0, 3, 1])
@@ -143,7 +143,7 @@ def test_it_learns_by_gradients_that_are_clipped_and_torch_s_adam_from_any_state
         grads = torch.autograd.grad(policy.loss(chosen, rule)["loss"], list(policy._tensors.values()))
         for parameter, grad in zip(parameters, grads, strict=True):
             parameter.grad = grad
-        norm = float(torch.nn.utils.clip_grad_norm_(parameters, most))
+        norm = float(torch.nn.utils.clip_grad_norm_(parameters, max_norm))
         twin.step()
         learnt = policy.learn(batch, sequences, rule)
         assert learnt.stepped
@@ -153,30 +153,30 @@ def test_it_learns_by_gradients_that_are_clipped_and_torch_s_adam_from_any_state
     assert policy.steps == 3
 
 
-def test_steps_and_sequence_agree():
+def test_features_of_single_steps_equal_those_of_a_sequence():
     policy = TorchPolicy(SHAPE, RngPath(0))
     memory = torch.zeros(2, ENVS, HIDDEN)
     observations = torch.randn(STEPS, ENVS, WIDTH, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
-        whole, after = policy.features(observations, memory)
+        whole, memory_after = policy.features(observations, memory)
         for step, observation in enumerate(observations):
             features, memory = policy.features(observation[None], memory)
             torch.testing.assert_close(features[0], whole[step], rtol=0, atol=1e-5)
-    torch.testing.assert_close(memory, after)
+    torch.testing.assert_close(memory, memory_after)
 
 
-def test_what_the_network_expects_leaves_the_memory_alone_and_a_decision_moves_it():
+def test_values_leave_the_memory_unchanged_and_a_decision_updates_it():
     policy = fresh_policy()
     memory = np.zeros((2, ENVS, HIDDEN), dtype=np.float32)
-    seen = np.ones((ENVS, WIDTH), dtype=np.float32)
-    values = policy.values(seen, memory)
+    observations = np.ones((ENVS, WIDTH), dtype=np.float32)
+    values = policy.values(observations, memory)
     assert not memory.any()
 
-    class Everything:
+    class AllValid:
         def mask(self, head: int, chosen: np.ndarray) -> np.ndarray:
             return np.ones((ENVS, SIZES[head]), dtype=bool)
 
-    assert policy.decide(seen, memory, Everything(), None).values.tolist() == values.tolist()
+    assert policy.decide(observations, memory, AllValid(), None).values.tolist() == values.tolist()
     assert memory.all()
 
 
@@ -226,41 +226,41 @@ def test_the_update_stops_before_the_step_that_starts_beyond_the_target_kl():
     assert policy.steps == stopped.epochs_done
     frozen = fresh_policy()
     batch.log_probs[batch.valid] += 1.0  # already beyond the target: not one step
-    none = update(frozen, batch, **stops)
-    assert (none.stopped_by_kl, none.epochs_done, none.grad_norm) == (True, 0, None)
+    no_step = update(frozen, batch, **stops)
+    assert (no_step.stopped_by_kl, no_step.epochs_done, no_step.grad_norm) == (True, 0, None)
     assert all(np.array_equal(weight, fresh_policy().weights[name]) for name, weight in frozen.weights.items())
 
 
-def test_a_gradient_that_is_not_finite_is_reported_as_none_and_not_applied():
+def test_a_non_finite_gradient_is_reported_as_none_and_not_applied():
     policy = fresh_policy()
     batch = random_batch()
     batch.returns[0, 0] = math.inf
-    found = update(policy, batch)
-    assert (found.grad_norm, found.value_loss, found.stopped_by_kl) == (None, None, False)
+    diagnostics = update(policy, batch)
+    assert (diagnostics.grad_norm, diagnostics.value_loss, diagnostics.stopped_by_kl) == (None, None, False)
     assert all(np.isfinite(weight).all() for weight in policy.weights.values())
 
 
-def test_order_of_environments_comes_from_the_path_alone():
+def test_the_order_of_environments_depends_only_on_the_rng_path():
     def weights(rng_seed: int) -> list[list[float]]:
         policy = fresh_policy()
         update(policy, random_batch(), RngPath(rng_seed))
         return [weight.ravel().tolist() for weight in policy.weights.values()]
 
-    first = weights(0)
+    weights_of_seed_0 = weights(0)
     torch.manual_seed(99)
-    assert weights(0) == first
-    assert weights(1) != first
+    assert weights(0) == weights_of_seed_0
+    assert weights(1) != weights_of_seed_0
 
 
 def test_an_environment_without_a_valid_step_takes_part_in_no_minibatch():
     batch = random_batch()
     batch.valid[:, 2] = False
-    found = update(fresh_policy(), batch, minibatches=64, epochs=2, target_kl=100.0)
-    assert found.epochs_done == 2
-    assert found.policy_loss is not None
+    diagnostics = update(fresh_policy(), batch, minibatches=64, epochs=2, target_kl=100.0)
+    assert diagnostics.epochs_done == 2
+    assert diagnostics.policy_loss is not None
 
 
-def test_learning_rate_and_entropy_coefficient_go_to_their_ends_and_stay_there():
+def test_learning_rate_and_entropy_coefficient_reach_their_ends_and_stay_there():
     settings = PPOSettings(lr=4.0, lr_end=0.25, entropy_coef=0.1, entropy_coef_end=0.02)
     rules = [rule_of(settings, episode, 4) for episode in range(6)]
     assert [rule.lr for rule in rules] == [4.0, 3.0, 2.0, 1.0, 1.0, 1.0]
@@ -269,7 +269,7 @@ def test_learning_rate_and_entropy_coefficient_go_to_their_ends_and_stay_there()
     assert rule_of(settings, 0, 1).entropy_coef == 0.1
 
 
-def test_the_explained_variance_is_that_of_the_returns_and_none_where_they_do_not_vary():
+def test_the_explained_variance_is_none_for_constant_returns():
     batch = random_batch()
     batch.values[:] = batch.returns
     assert update(fresh_policy(), batch).explained_variance == 1.0

@@ -21,19 +21,19 @@ from workers.process.loop import serve
 
 CPU = Lane(name="cpu:0", devices=("cpu:0",), uuids=("",))
 GPU = Lane(name="cuda:1", devices=("cuda:1",), uuids=("GPU-b",))
-BOTH = Lane(name="cuda:1+cpu:0", devices=("cuda:1", "cpu:0"), uuids=("GPU-b", ""))
+GPU_AND_CPU = Lane(name="cuda:1+cpu:0", devices=("cuda:1", "cpu:0"), uuids=("GPU-b", ""))
 
 
-@pytest.mark.parametrize("lane", [GPU, BOTH], ids=lambda lane: lane.name)
+@pytest.mark.parametrize("lane", [GPU, GPU_AND_CPU], ids=lambda lane: lane.name)
 def test_a_worker_accepts_the_gpus_of_its_lane_and_no_others(lane: Lane) -> None:
     check_gpus(lane, ["GPU-b"])
-    for others in ([], ["GPU-a"], ["GPU-b", "GPU-a"]):
+    for visible in ([], ["GPU-a"], ["GPU-b", "GPU-a"]):
         with pytest.raises(WrongDevice, match="is GPU-b, but torch sees"):
-            check_gpus(lane, others)
+            check_gpus(lane, visible)
 
 
 @pytest.mark.parametrize(
-    ("error", "summary", "again", "stops"),
+    ("error", "summary", "retry", "stops"),
     [
         (UserCodeFailed("reward mode 'm.py:r' failed\nand more"), "reward mode 'm.py:r' failed", False, False),
         (ScriptFailed("train.py ended with exit status 1"), "train.py ended with exit status 1", True, False),
@@ -41,57 +41,57 @@ def test_a_worker_accepts_the_gpus_of_its_lane_and_no_others(lane: Lane) -> None
         (KeyError("x"), "KeyError: 'x'", True, False),
     ],
 )
-def test_what_a_users_code_did_is_told_without_our_traceback_and_whether_another_attempt_may_help(
-    error: Exception, summary: str, again: bool, stops: bool
+def test_a_failure_of_user_code_is_reported_without_traceback_and_with_whether_to_retry(
+    error: Exception, summary: str, retry: bool, stops: bool
 ) -> None:
-    found = failure(error)
-    assert (found.summary, found.again, found.stops) == (summary, again, stops)
-    assert ("KeyError" in found.traceback) == bool(found.traceback) == isinstance(error, KeyError)
+    message = failure(error)
+    assert (message.summary, message.again, message.stops) == (summary, retry, stops)
+    assert ("KeyError" in message.traceback) == bool(message.traceback) == isinstance(error, KeyError)
 
 
-def test_a_worker_that_has_done_its_work_ends_with_what_was_registered_and_without_taking_itself_apart() -> None:
+def test_a_finished_worker_runs_exit_handlers_and_skips_interpreter_teardown() -> None:
     code = (
         "import atexit\nfrom workers.process import setup\nclass Torn:\n    def __del__(self): print('torn')\n"
         "torn = Torn()\natexit.register(print, 'registered')\nprint('written')\nsetup.end()\n"
     )
-    done = python("-c", code)
-    assert done.stdout.split() == ["written", "registered"]
+    process = python("-c", code)
+    assert process.stdout.split() == ["written", "registered"]
 
 
-def test_a_run_that_does_not_fit_its_gpu_is_not_started_again_and_says_what_needs_less() -> None:
+def test_a_run_out_of_gpu_memory_is_not_retried_and_names_the_remedy() -> None:
     def out_of_memory(_folder: Path, _log: str) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
 
     hub = Hub()
-    told = order(endpoint=hub.endpoint)
-    hub.admit(told.identity)
-    link = Link(hub.endpoint, told.identity)
-    while not hub.send(told.identity, Assign(spec=fake_plans.plan().blocks[0].runs[0], milestone=0)):
+    worker_order = order(endpoint=hub.endpoint)
+    hub.admit(worker_order.identity)
+    link = Link(hub.endpoint, worker_order.identity)
+    while not hub.send(worker_order.identity, Assign(spec=fake_plans.plan().blocks[0].runs[0], milestone=0)):
         hub.poll(0.02)
     with pytest.raises(OutOfMemory) as caught:
-        serve(link, told, out_of_memory)
+        serve(link, worker_order, out_of_memory)
     link.close(finished=True)
     hub.close()
-    said = failure(caught.value)
-    assert (said.again, failure(ValueError("no")).again) == (False, True)
-    assert said.summary.startswith("OutOfMemory: cpu:0: the run took up to ")
-    assert said.summary.endswith("fewer --n-envs or a smaller growth.batch_size need less")
-    assert "Tried to allocate 2.00 GiB" in said.traceback
+    message = failure(caught.value)
+    assert (message.again, failure(ValueError("no")).again) == (False, True)
+    assert message.summary.startswith("OutOfMemory: cpu:0: the run took up to ")
+    assert message.summary.endswith("fewer --n-envs or a smaller growth.batch_size need less")
+    assert "Tried to allocate 2.00 GiB" in message.traceback
 
 
 @pytest.mark.parametrize(
-    ("told", "found"),
+    ("variables", "expected"),
     [
         ({}, "expandable_segments:True"),
         ({"PYTORCH_CUDA_ALLOC_CONF": "backend:native"}, None),
         ({"PYTORCH_ALLOC_CONF": "backend:native"}, None),
     ],
 )
-def test_the_allocator_of_a_gpu_is_told_to_expand_unless_it_was_told_something(
-    monkeypatch: pytest.MonkeyPatch, told: dict[str, str], found: str | None
+def test_the_gpu_allocator_expands_segments_unless_the_user_configured_it(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], expected: str | None
 ) -> None:
     for name in ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"):
         monkeypatch.delenv(name, raising=False)
-    for name, value in told.items():
+    for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    assert pinned.variables(("GPU-a",), Arithmetic()).get("PYTORCH_CUDA_ALLOC_CONF") == found
+    assert pinned.variables(("GPU-a",), Arithmetic()).get("PYTORCH_CUDA_ALLOC_CONF") == expected

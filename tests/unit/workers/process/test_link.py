@@ -18,10 +18,10 @@ PATIENCE_S = 30.0
 
 @pytest.fixture
 def dealer():
-    with zmq.Context() as context, context.socket(zmq.DEALER) as made:
-        made.setsockopt(zmq.LINGER, 0)
-        made.setsockopt(zmq.IDENTITY, b"w00/1")
-        yield made
+    with zmq.Context() as context, context.socket(zmq.DEALER) as peer:
+        peer.setsockopt(zmq.LINGER, 0)
+        peer.setsockopt(zmq.IDENTITY, b"w00/1")
+        yield peer
 
 
 @pytest.fixture
@@ -32,20 +32,20 @@ def ended():
 @pytest.fixture
 def hub(dealer):
     """One that lets the dealer in."""
-    found = Hub("tcp")
-    keys = admitted(found, "w00/1")
+    new_hub = Hub("tcp")
+    keys = admitted(new_hub, "w00/1")
     curve(dealer, keys.server_public.encode(), (keys.public.encode(), keys.secret.encode()))
-    return found
+    return new_hub
 
 
-def test_without_a_coordinator_it_ends_after_the_limit(dealer, ended):
+def test_a_worker_without_a_coordinator_ends_after_the_limit(dealer, ended):
     watch = LinkWatch(dealer, 0.1, 2.0, ended.put)
     dealer.connect("tcp://127.0.0.1:9")
     assert ended.get(timeout=PATIENCE_S) == "no connection to the coordinator for 0 s"
     watch.close()
 
 
-def test_a_connection_that_stands_is_no_reason_and_its_loss_is_one(dealer, ended, hub):
+def test_a_worker_ends_when_its_connection_is_lost(dealer, ended, hub):
     watch = LinkWatch(dealer, 0.5, 2.0, ended.put)
     dealer.connect(hub.endpoint)
     dealer.send(b"\xc1")
@@ -57,7 +57,7 @@ def test_a_connection_that_stands_is_no_reason_and_its_loss_is_one(dealer, ended
     watch.close()
 
 
-def test_one_that_was_replaced_ends_at_once(dealer, ended, hub):
+def test_a_replaced_worker_ends_at_once(dealer, ended, hub):
     """As a node that could not be reached, and can be again."""
     hub.admit("w00/2")
     watch = LinkWatch(dealer, 3600, 2.0, ended.put)
@@ -67,23 +67,23 @@ def test_one_that_was_replaced_ends_at_once(dealer, ended, hub):
     hub.close()
 
 
-def test_fast_steps_are_reported_now_and_then_and_a_cancel_is_heard_between_them() -> None:
+def test_fast_steps_are_reported_at_intervals_and_can_be_cancelled() -> None:
     hub = Hub()
     spec = fake_plans.plan().blocks[0].runs[0]
     hub.admit("w00/1")
     link = Link(hub.endpoint, "w00/1")
     link.run = spec.ref
-    heard = list[int]()
+    steps_heard = list[int]()
     steps = 0
     began = time.monotonic()
     try:
         on_step = _progress(link, spec, 1, "train")
-        while len(heard) < 5 and time.monotonic() - began < PATIENCE_S:
+        while len(steps_heard) < 5 and time.monotonic() - began < PATIENCE_S:
             steps += 1
             on_step(steps)
-            heard += [one.message.step for one in hub.poll(0) if isinstance(one, Received)]
-        assert len(heard) == 5
-        assert sorted(set(heard)) == heard
+            steps_heard += [received.message.step for received in hub.poll(0) if isinstance(received, Received)]
+        assert len(steps_heard) == 5
+        assert sorted(set(steps_heard)) == steps_heard
         assert time.monotonic() - began >= 4 * _BETWEEN_REPORTS_S
         hub.send("w00/1", Cancel(run_name=spec.ref.name, reason="enough"))
         with pytest.raises(_Cancelled, match="enough"):

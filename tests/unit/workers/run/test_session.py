@@ -54,33 +54,33 @@ def reference(tmp_path_factory) -> list[str]:
         {"eval_reward_modes": ("sparse",)},
     ],
 )
-def test_names_telemetry_and_company_change_nothing(change, reference, tmp_path) -> None:
-    found = digests(make_session(**change), tmp_path)
-    assert found[:2] == reference[:2]
-    assert found[2] == reference[2] or "eval_reward_modes" in change
+def test_names_and_telemetry_do_not_change_records(change, reference, tmp_path) -> None:
+    digests_after = digests(make_session(**change), tmp_path)
+    assert digests_after[:2] == reference[:2]
+    assert digests_after[2] == reference[2] or "eval_reward_modes" in change
 
 
 @pytest.mark.parametrize(
     "change", [{"replicate": 1}, {"rng_seed": 6}, {"rng_label": "a"}, {"mode": "simplified"}, {"ppo": {"lr": 1e-3}}]
 )
-def test_what_matters_changes_records(change, reference, tmp_path) -> None:
+def test_seed_reward_and_settings_change_records(change, reference, tmp_path) -> None:
     assert digests(make_session(**change), tmp_path)[1] != reference[1]
 
 
-def test_a_kind_of_task_says_how_its_observations_are_divided() -> None:
+def test_the_kind_of_task_sets_the_smallest_divisor_of_observations() -> None:
     """Of growth, an entry that was constant so far and then moves by 1 just reaches the clip."""
     agent = make_session().agent
     assert agent is not None
     agent.observations.merge(np.zeros((5, agent.spec.observation_width)))
-    for moved, seen in ((1.0, OBSERVATION_CLIP), (0.5, OBSERVATION_CLIP / 2), (2.0, OBSERVATION_CLIP)):
+    for moved, normalised in ((1.0, OBSERVATION_CLIP), (0.5, OBSERVATION_CLIP / 2), (2.0, OBSERVATION_CLIP)):
         row = np.full((1, agent.spec.observation_width), moved, dtype=np.float32)
-        assert agent.observations.normalise(row) == pytest.approx(seen)
+        assert agent.observations.normalise(row) == pytest.approx(normalised)
 
 
 @pytest.mark.parametrize("op", Op)
-def test_an_op_starts_with_the_bias_of_its_name(op: Op) -> None:
+def test_the_bias_setting_of_an_op_changes_only_its_initial_bias(op: Op) -> None:
     changes = ({}, {f"bias_{op.name.lower()}": -20.0})
-    plain, biased = (make_session(policy=one).agent.policy.weights["actor.0.logits.bias"] for one in changes)
+    plain, biased = (make_session(policy=change).agent.policy.weights["actor.0.logits.bias"] for change in changes)
     assert np.flatnonzero(biased != plain).tolist() == [op]
 
 
@@ -91,12 +91,12 @@ def test_a_worker_carries_nothing_from_run_to_run(reference, tmp_path) -> None:
 
 def test_groups_share_the_hosts_of_an_evaluation(tmp_path) -> None:
     """A controller that never grows sees the same episodes whatever the group is called: pairing is by address."""
-    _, first = run(make_session(controller="wait", group="x"), tmp_path)
-    _, second = run(make_session(controller="wait", group="y", mode="sparse"), tmp_path)
-    assert outcomes(first.episodes) == outcomes(second.episodes)
+    _, first_evaluation = run(make_session(controller="wait", group="x"), tmp_path)
+    _, second_evaluation = run(make_session(controller="wait", group="y", mode="sparse"), tmp_path)
+    assert outcomes(first_evaluation.episodes) == outcomes(second_evaluation.episodes)
 
 
-def test_an_evaluation_grows_the_planned_hosts_and_the_first_episode_greedily(tmp_path) -> None:
+def test_an_evaluation_plays_the_planned_hosts_and_a_greedy_first_episode(tmp_path) -> None:
     """Five episodes in episodes of two: addresses go on where they would with six, and only a learner is greedy.
 
     More hosts change no training, and none of the first hosts.
@@ -105,7 +105,10 @@ def test_an_evaluation_grows_the_planned_hosts_and_the_first_episode_greedily(tm
     sampled = [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0)]
     greedy = [(0, 0), (0, 1)]
     hosts = {(played.actions, played.episode, played.result.env): played.result for played in five.episodes}
-    assert list(hosts) == [*(("sampled", *at) for at in sampled), *(("greedy", *at) for at in greedy)]
+    assert list(hosts) == [
+        *(("sampled", *position) for position in sampled),
+        *(("greedy", *position) for position in greedy),
+    ]
     assert all(hosts[played.actions, played.episode, played.result.env] == played.result for played in two.episodes)
     assert [record.digest for record in two_trained] == [record.digest for record in five_trained]
     _, waiting = run(make_session(controller="wait", eval_episodes=1), tmp_path)
@@ -115,28 +118,28 @@ def test_an_evaluation_grows_the_planned_hosts_and_the_first_episode_greedily(tm
 def test_a_saved_policy_repeats_its_evaluation(tmp_path) -> None:
     _, evaluation = run(make_session(), tmp_path)
     path = tmp_path / evaluation.policy_file
-    _, again, _ = evaluate_file(path, question(path))
-    assert outcomes(again) == outcomes(evaluation.episodes)
-    assert [played.rewards for played in again] == [played.rewards for played in evaluation.episodes]
-    _, other, _ = evaluate_file(path, msgspec.structs.replace(question(path), rng_seed=99))
-    assert outcomes(other) != outcomes(evaluation.episodes)
+    _, repeated, _ = evaluate_file(path, question(path))
+    assert outcomes(repeated) == outcomes(evaluation.episodes)
+    assert [played.rewards for played in repeated] == [played.rewards for played in evaluation.episodes]
+    _, with_other_seed, _ = evaluate_file(path, msgspec.structs.replace(question(path), rng_seed=99))
+    assert outcomes(with_other_seed) != outcomes(evaluation.episodes)
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "complaint"),
     [
         ("x.pt", "is no policy file"),
         (".", r"is a folder; name the \.pt files in it"),
         ("absent.pt", "no policy file"),
     ],
 )
-def test_a_file_that_is_no_policy_is_refused(tmp_path, name, said) -> None:
+def test_a_file_that_is_not_a_policy_is_refused(tmp_path, name, complaint) -> None:
     (tmp_path / "x.pt").write_bytes(b"not a policy")
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=complaint):
         policy_file.load(tmp_path / name)
 
 
-def test_a_diverged_host_ends_its_own_episode_only(tmp_path) -> None:
+def test_a_diverged_host_ends_only_its_own_episode(tmp_path) -> None:
     """A learning rate that explodes: chance accuracy, said so, and the policy learns from the transitions it has."""
     session = make_session(growth={"host_lr": 1e30, "max_grad_norm": 1e30}, n_envs=3)
     record = session.train(0, quiet, quiet)
@@ -145,12 +148,12 @@ def test_a_diverged_host_ends_its_own_episode_only(tmp_path) -> None:
     session.evaluate(tmp_path, quiet)
 
 
-def test_divergence_is_paid_by_the_last_executed_decision(monkeypatch) -> None:
+def test_the_last_executed_decision_gets_the_penalty_of_divergence(monkeypatch) -> None:
     """An episode breaks before step 4: its transition 3 carries the penalty and is terminal; the other one plays on."""
     session = make_session()
     env = session._env
     decider = session._decider(session.agent)
-    heard: list[tuple[np.ndarray, np.ndarray]] = []
+    rewards_heard: list[tuple[np.ndarray, np.ndarray]] = []
     decide = decider.decide
     reward = decider.reward
 
@@ -159,24 +162,26 @@ def test_divergence_is_paid_by_the_last_executed_decision(monkeypatch) -> None:
             env._banks[0][0].host.values[0] = float("nan")
         return decide(view, uniforms)
 
-    def listens(rewards, done, cut) -> None:
-        heard.append((rewards.copy(), done.copy()))
-        reward(rewards, done, cut)
+    def listens(rewards, done_mask, cut) -> None:
+        rewards_heard.append((rewards.copy(), done_mask.copy()))
+        reward(rewards, done_mask, cut)
 
     monkeypatch.setattr(decider, "decide", breaks)
     monkeypatch.setattr(decider, "reward", listens)
     paths = paths_below(session._path / "train" / 0, env.n_envs)
     result = play(env, paths, decider, session._rewards, session._stopwatch, quiet)
-    nobody = [False, False]
-    first = [True, False]
-    both = [True, True]
-    assert [done.tolist() for _, done in heard] == [nobody] * 2 + [first] + [nobody] * 4 + [both]
-    assert heard[2][0][0] < -9.0
-    assert [(one.steps, one.failed) for one in result.envs] == [(3, True), (8, False)]
+    none_done = [False, False]
+    first_done = [True, False]
+    both_done = [True, True]
+    assert [done.tolist() for _, done in rewards_heard] == [none_done] * 2 + [first_done] + [none_done] * 4 + [
+        both_done
+    ]
+    assert rewards_heard[2][0][0] < -9.0
+    assert [(env_result.steps, env_result.failed) for env_result in result.envs] == [(3, True), (8, False)]
     session.agent.finish_episode(0)
 
 
-def test_waiting_for_a_release_is_no_part_of_an_episode(tmp_path) -> None:
+def test_the_time_of_an_episode_excludes_waiting_for_its_release(tmp_path) -> None:
     session = make_session()
     session._stopwatch._start -= 1e6  # as if it had waited for days
     assert session.train(0, quiet, quiet).timing.total_s < 1e5
@@ -184,7 +189,7 @@ def test_waiting_for_a_release_is_no_part_of_an_episode(tmp_path) -> None:
     assert session.evaluate(tmp_path, quiet).timing.total_s < 1e5
 
 
-def ends() -> Iterator[tuple[str, str, float]]:
+def settings_at_their_bounds() -> Iterator[tuple[str, str, float]]:
     """(part, key, value): closed ends; 2^63 - 1 is only the largest number of a message."""
     for part in msgspec.inspect.type_info(GroupSettings).fields:  # type: ignore[attr-defined]
         for field in getattr(part.type, "fields", ()):  # a trainer's own settings have none of ours
@@ -193,8 +198,8 @@ def ends() -> Iterator[tuple[str, str, float]]:
                     yield part.encode_name, field.encode_name, end
 
 
-@pytest.mark.parametrize(("part", "key", "value"), list(ends()))
-def test_an_episode_and_its_update_at_the_end_of_a_setting(part: str, key: str, value: float) -> None:
+@pytest.mark.parametrize(("part", "key", "value"), list(settings_at_their_bounds()))
+def test_an_episode_and_its_update_work_at_the_bounds_of_every_setting(part: str, key: str, value: float) -> None:
     settings = make_session().spec.settings
     changed: Any = msgspec.structs.replace(getattr(settings, part), **{key: value})
     session = make_session(steps=3, episodes=1, settings=msgspec.structs.replace(settings, **{part: changed}))
@@ -203,11 +208,11 @@ def test_an_episode_and_its_update_at_the_end_of_a_setting(part: str, key: str, 
     assert all(env.steps > 0 for env in record.envs)
 
 
-def test_a_run_has_the_kernel_of_its_plan_or_none() -> None:
+def test_a_run_with_another_build_of_the_kernel_is_refused() -> None:
     """Another build has other bits: the worker refuses the run, and trains nothing by what it happens to have."""
-    elsewhere = Arithmetic(kernel="native-generic", kernel_build="a compiler that nobody has")
+    other_build = Arithmetic(kernel="native-generic", kernel_build="a compiler that nobody has")
     with pytest.raises(Unusable, match="native-generic"):
-        make_session(arithmetic=elsewhere)
+        make_session(arithmetic=other_build)
 
 
 BODY = """
@@ -221,13 +226,13 @@ def reward(facts, settings):
 
 @pytest.mark.parametrize("controller", ["ppo", "random"])
 @pytest.mark.parametrize(
-    ("value", "said"), [("np.nan", "is not finite"), ("np.inf", "is not finite"), ("-1e200", r"is beyond 1e\+40")]
+    ("value", "complaint"), [("np.nan", "is not finite"), ("np.inf", "is not finite"), ("-1e200", r"is beyond 1e\+40")]
 )
-def test_a_reward_that_nobody_can_compute_with_ends_the_run_and_is_named(
-    tmp_path: Path, controller: str, value: str, said: str
+def test_a_reward_that_is_not_a_usable_number_ends_the_run(
+    tmp_path: Path, controller: str, value: str, complaint: str
 ) -> None:
     path = tmp_path / "mine.py"
     path.write_text(BODY.format(value=value))
     session = make_session(controller=controller, mode=f"{path}:reward")
-    with pytest.raises(UserCodeFailed, match=rf"reward mode '{path}:reward' {said} at step 1: \[0.0, "):
+    with pytest.raises(UserCodeFailed, match=rf"reward mode '{path}:reward' {complaint} at step 1: \[0.0, "):
         session.warm_up(lambda _step: None)

@@ -62,7 +62,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
 
 
 @pytest.mark.parametrize("milestone", range(1, EPISODES + 1))
-def test_a_run_taken_up_at_any_point_is_the_undisturbed_one(milestone: int, whole: Whole, tmp_path: Path) -> None:
+def test_a_run_resumed_at_any_point_equals_the_undisturbed_one(milestone: int, whole: Whole, tmp_path: Path) -> None:
     """Records, states byte by byte, evaluation, and with it the sha256 of the policy's file."""
     session = make_session(episodes=EPISODES)
     session.resume(state_bytes.from_bytes(whole.states[milestone - 1]))
@@ -74,7 +74,7 @@ def test_a_run_taken_up_at_any_point_is_the_undisturbed_one(milestone: int, whol
 
 
 @pytest.mark.parametrize("item", ["policy", "optimiser", "observations", "returns"])
-def test_no_item_of_the_state_can_be_left_out(item: str, whole: Whole) -> None:
+def test_every_item_of_the_state_matters(item: str, whole: Whole) -> None:
     """Each is put back to where a fresh run has it: the next two episodes must differ."""
     milestone = 2
     state = state_bytes.from_bytes(whole.states[milestone - 1])
@@ -84,28 +84,28 @@ def test_no_item_of_the_state_can_be_left_out(item: str, whole: Whole) -> None:
     state["agent"][item] = fresh["agent"][item]
     session = make_session(episodes=EPISODES)
     session.resume(state)
-    found = [timeless(session.train(episode, quiet, quiet)).digest for episode in range(milestone, EPISODES)]
-    assert found[-1] != whole.records[-1].digest
+    digests = [timeless(session.train(episode, quiet, quiet)).digest for episode in range(milestone, EPISODES)]
+    assert digests[-1] != whole.records[-1].digest
 
 
 @pytest.mark.parametrize("controller", ["random", "heuristic", "schedule", "wait"])
-def test_a_controller_stands_at_any_point_at_once(controller: str, tmp_path: Path) -> None:
+def test_a_controller_without_state_starts_at_any_point(controller: str, tmp_path: Path) -> None:
     undisturbed = rest_of(make_session(controller=controller), 0, tmp_path)
     session = make_session(controller=controller)
     assert session.state() is None
     assert rest_of(session, 1, tmp_path).records == undisturbed.records[1:]
 
 
-def test_equal_states_are_equal_bytes(whole: Whole) -> None:
+def test_equal_states_have_equal_bytes(whole: Whole) -> None:
     """However they came about: shared strings and lists of a state leave no trace."""
     for data in whole.states:
         assert state_bytes.to_bytes(state_bytes.from_bytes(data)) == data
     shared = ["x" * 3]
-    apart = {"a": list(shared), "b": ["".join(["x"] * 3)], "".join(["a", "b"]): 1}
-    assert state_bytes.to_bytes({"a": shared, "b": shared, "ab": 1}) == state_bytes.to_bytes(apart)
+    unshared = {"a": list(shared), "b": ["".join(["x"] * 3)], "".join(["a", "b"]): 1}
+    assert state_bytes.to_bytes({"a": shared, "b": shared, "ab": 1}) == state_bytes.to_bytes(unshared)
 
 
-def test_bytes_of_another_run_change_nothing(whole: Whole) -> None:
+def test_a_state_of_another_run_is_refused_and_changes_nothing(whole: Whole) -> None:
     session = make_session(episodes=EPISODES, replicate=1)
     agent = session.agent
     with pytest.raises(ValueError, match="it was written for a different run"):
@@ -131,56 +131,58 @@ def listing(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
-def taken(experiment_dir: Path, offered: tuple[Checkpoint, ...]) -> tuple[int, list[bytes], tuple[str, ...]]:
-    found: list[bytes] = []
-    milestone, damaged = durable.take_up(experiment_dir, REF, offered, found.append)
-    return milestone, found, damaged
+def take_up(experiment_dir: Path, offered: tuple[Checkpoint, ...]) -> tuple[int, list[bytes], tuple[str, ...]]:
+    loaded: list[bytes] = []
+    milestone, damaged = durable.take_up(experiment_dir, REF, offered, loaded.append)
+    return milestone, loaded, damaged
 
 
 def test_two_generations_are_kept(tmp_path: Path) -> None:
     written = generations(tmp_path, *(bytes([milestone]) for milestone in range(1, 13)))
     assert listing(tmp_path) == ["checkpoints/a/0/11.pt", "checkpoints/a/0/12.pt"]
-    assert taken(tmp_path, written) == (12, [bytes([12])], ())
+    assert take_up(tmp_path, written) == (12, [bytes([12])], ())
 
 
-def test_a_worker_that_was_replaced_overwrites_nothing_of_its_successors(tmp_path: Path) -> None:
+def test_a_replaced_worker_overwrites_no_file_of_its_successor(tmp_path: Path) -> None:
     """One that was taken for lost comes back, and writes and removes what it would have."""
-    first = durable.store(tmp_path, REF, 5, b"first")
+    overwritten = durable.store(tmp_path, REF, 5, b"first")
     successor = [durable.store(tmp_path, REF, milestone, b"again", 2) for milestone in (5, 6)]
     late = [durable.store(tmp_path, REF, milestone, b"a zombie's") for milestone in (5, 6, 7)]
-    assert first.file == late[0].file
-    assert taken(tmp_path, tuple(reversed(successor))) == (6, [b"again"], ())
+    assert overwritten.file == late[0].file
+    assert take_up(tmp_path, tuple(reversed(successor))) == (6, [b"again"], ())
     durable.store(tmp_path, REF, 9, b"later", 3)
     assert [path.name for path in tmp_path.rglob("*.pt")] == ["9.3.pt"]
 
 
-def test_no_flipped_bit_and_no_cut_is_taken_up(whole: Whole, tmp_path: Path) -> None:
+def test_a_checkpoint_with_a_flipped_bit_or_another_length_is_refused(whole: Whole, tmp_path: Path) -> None:
     """300 bits and 100 lengths: one sentence each, and the generation before instead."""
-    old, new = whole.states[:2]
-    offered = generations(tmp_path, old, new)
+    previous, newest = whole.states[:2]
+    offered = generations(tmp_path, previous, newest)
     draw = random.Random(4)
-    damaged = [(new + b"x", f"has more than {len(new)} bytes; {len(new)} were recorded")]
-    for bit in draw.sample(range(8 * len(new)), 300):
-        place, one = divmod(bit, 8)
-        damaged.append((new[:place] + bytes([new[place] ^ 1 << one]) + new[place + 1 :], "has sha256 "))
-    lengths = (0, 1, len(new) - 1, *draw.sample(range(len(new)), 100))
-    damaged += [(new[:length], f"has {length} bytes; {len(new)} were recorded") for length in lengths]
-    for data, said in damaged:
+    damaged = [(newest + b"x", f"has more than {len(newest)} bytes; {len(newest)} were recorded")]
+    for bit in draw.sample(range(8 * len(newest)), 300):
+        place, bit_in_byte = divmod(bit, 8)
+        damaged.append(
+            (newest[:place] + bytes([newest[place] ^ 1 << bit_in_byte]) + newest[place + 1 :], "has sha256 ")
+        )
+    lengths = (0, 1, len(newest) - 1, *draw.sample(range(len(newest)), 100))
+    damaged += [(newest[:length], f"has {length} bytes; {len(newest)} were recorded") for length in lengths]
+    for data, complaint in damaged:
         (tmp_path / offered[0].file).write_bytes(data)
-        milestone, found, (sentence,) = taken(tmp_path, offered)
-        assert (milestone, found) == (1, [old])
-        assert sentence.startswith(f"checkpoints/a/0/2.pt {said}")
+        milestone, loaded, (sentence,) = take_up(tmp_path, offered)
+        assert (milestone, loaded) == (1, [previous])
+        assert sentence.startswith(f"checkpoints/a/0/2.pt {complaint}")
 
 
-def test_without_an_intact_generation_a_run_begins_anew(tmp_path: Path) -> None:
+def test_a_run_without_an_intact_checkpoint_starts_from_the_beginning(tmp_path: Path) -> None:
     offered = generations(tmp_path, b"one", b"two")
     (tmp_path / offered[0].file).unlink()
     (tmp_path / offered[1].file).write_bytes(b"0ne")
-    milestone, found, damaged = taken(tmp_path, offered)
-    assert (milestone, found) == (0, [])
+    milestone, loaded, damaged = take_up(tmp_path, offered)
+    assert (milestone, loaded) == (0, [])
     assert damaged[0] == "checkpoints/a/0/2.pt cannot be read: No such file or directory"
     assert damaged[1].startswith("checkpoints/a/0/1.pt has sha256 ")
-    assert taken(tmp_path, ()) == (0, [], ())
+    assert take_up(tmp_path, ()) == (0, [], ())
 
 
 @pytest.mark.parametrize(
@@ -195,10 +197,10 @@ def test_without_an_intact_generation_a_run_begins_anew(tmp_path: Path) -> None:
         "checkpoints/a/0/../0/1.pt",
     ],
 )
-def test_only_the_runs_own_files_are_opened(file: str, tmp_path: Path) -> None:
+def test_a_checkpoint_path_of_another_file_is_refused(file: str, tmp_path: Path) -> None:
     (offered,) = generations(tmp_path, b"one")
-    milestone, found, (sentence,) = taken(tmp_path, (msgspec.structs.replace(offered, file=file),))
-    assert (milestone, found) == (0, [])
+    milestone, loaded, (sentence,) = take_up(tmp_path, (msgspec.structs.replace(offered, file=file),))
+    assert (milestone, loaded) == (0, [])
     assert sentence == f"checkpoints/a/0/1.pt is the state file of run a/0 after episode 0, not {file!r}"
 
 
@@ -228,9 +230,9 @@ def no_room_left(*_args: object, **_options: object) -> None:
 
 @pytest.fixture
 def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
-    found = Disk()
-    monkeypatch.setattr(os, "write", found.write)
-    return found
+    new_disk = Disk()
+    monkeypatch.setattr(os, "write", new_disk.write)
+    return new_disk
 
 
 @pytest.mark.parametrize("call", ["write", "fsync", "replace"])
@@ -245,13 +247,13 @@ def test_a_failed_write_leaves_the_previous_file_and_nothing_else(
     assert {entry.name: entry.read_bytes() for entry in tmp_path.iterdir()} == {"x": b"before"}
 
 
-def test_short_writes_are_gone_on_with(tmp_path: Path, disk: Disk) -> None:
+def test_short_writes_are_continued(tmp_path: Path, disk: Disk) -> None:
     disk.at_a_time = 7
     sha256 = durable.write(tmp_path, "x", b"0123456789" * 5)
     assert durable.read(tmp_path / "x", sha256, 50) == b"0123456789" * 5
 
 
-def test_what_a_killed_writer_left_is_removed_by_the_next(tmp_path: Path) -> None:
+def test_a_write_removes_files_of_a_killed_writer(tmp_path: Path) -> None:
     for name in (".x.41-41", ".x.41-42"):
         (tmp_path / name).write_bytes(b"ha")
     (tmp_path / ".xy.41-41").write_bytes(b"another's")
@@ -299,7 +301,7 @@ class Conversation:
         """The next message of `kind` (and `phase`); other signs of life are passed over, other reports fail."""
         deadline = time.monotonic() + PATIENCE_S
         while time.monotonic() < deadline:
-            self._unread += [heard.message for heard in self._hub.poll(0.1) if isinstance(heard, Received)]
+            self._unread += [received.message for received in self._hub.poll(0.1) if isinstance(received, Received)]
             while self._unread:
                 message = self._unread.pop(0)
                 if isinstance(message, kind) and phase in ("", getattr(message, "phase", "")):
@@ -312,7 +314,7 @@ def release(milestone: int) -> Release:
     return Release(run_name="a/0", milestone=milestone)
 
 
-def test_episodes_done_again_after_damage_are_the_same_to_the_byte(whole: Whole, tmp_path: Path) -> None:
+def test_episodes_repeated_after_damage_are_bit_identical(whole: Whole, tmp_path: Path) -> None:
     """The newest is damaged: the one before is taken, and what was lost is written as it was recorded."""
     spec = make_session(episodes=EPISODES).spec
     offered = generations(tmp_path, *whole.states[:2])
@@ -323,21 +325,21 @@ def test_episodes_done_again_after_damage_are_the_same_to_the_byte(whole: Whole,
         assert ready.milestone == 1
         assert ready.damaged == (f"checkpoints/a/0/2.pt has 3 bytes; {offered[0].size_bytes} were recorded",)
         worker.say(release(1))
-        again = worker.hear(EpisodeFinished)
-    assert timeless(again.record) == whole.records[1]
-    assert again.checkpoint == offered[0]
+        repeated = worker.hear(EpisodeFinished)
+    assert timeless(repeated.record) == whole.records[1]
+    assert repeated.checkpoint == offered[0]
 
 
-def test_a_checkpoint_of_other_orders_is_not_taken_up(whole: Whole, tmp_path: Path) -> None:
+def test_a_checkpoint_of_another_run_is_not_loaded(whole: Whole, tmp_path: Path) -> None:
     offered = generations(tmp_path, whole.states[0])
     with Conversation(tmp_path) as worker:
         worker.say(Assign(spec=make_session(episodes=EPISODES, rng_seed=6).spec, milestone=1, checkpoints=offered))
         ready = worker.hear(Ready)
-    said = "checkpoints/a/0/1.pt is no checkpoint of this run: it was written for a different run"
-    assert (ready.milestone, ready.damaged) == (0, (said,))
+    complaint = "checkpoints/a/0/1.pt is no checkpoint of this run: it was written for a different run"
+    assert (ready.milestone, ready.damaged) == (0, (complaint,))
 
 
-def test_a_fixed_controller_writes_nothing_and_stands_where_it_is_told(tmp_path: Path) -> None:
+def test_a_fixed_controller_writes_no_checkpoint_and_starts_at_its_milestone(tmp_path: Path) -> None:
     spec = make_session(controller="wait", episodes=EPISODES).spec
     with Conversation(tmp_path) as worker:
         worker.say(Assign(spec=spec, milestone=3))
@@ -348,10 +350,10 @@ def test_a_fixed_controller_writes_nothing_and_stands_where_it_is_told(tmp_path:
     assert not (tmp_path / "checkpoints").exists()
 
 
-def test_a_cancelled_run_is_given_up_at_the_next_step(tmp_path: Path) -> None:
+def test_a_cancelled_run_stops_at_the_next_step(tmp_path: Path) -> None:
     """In the middle of an episode that would last for minutes; the next run is none the worse for it."""
     endless = make_session(steps=100_000).spec
-    after = make_session(group="b").spec
+    next_spec = make_session(group="b").spec
     with Conversation(tmp_path) as worker:
         worker.say(Assign(spec=endless))
         worker.hear(Ready)
@@ -361,27 +363,29 @@ def test_a_cancelled_run_is_given_up_at_the_next_step(tmp_path: Path) -> None:
         for _ in range(20):  # more than can have been on their way
             worker.hear(Progress, phase="train")
         worker.say(Cancel(run_name="a/0", reason="its seed cannot be completed"))
-        worker.say(Assign(spec=after))
+        worker.say(Assign(spec=next_spec))
         assert worker.hear(Ready).run.name == "b/0"
 
 
-def test_a_full_disk_is_waited_out(tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_retries_writes_until_the_disk_has_room(
+    tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In the middle of a checkpoint and of the policy: what was there stays, nothing is left over, the run goes on."""
     monkeypatch.setattr(loop, "_ASK_FOR_ROOM_S", 0.1)
     with Conversation(tmp_path) as worker:
         worker.say(Assign(spec=make_session().spec))
         worker.hear(Ready)
         worker.say(release(0))
-        first = worker.hear(EpisodeFinished)
+        first_report = worker.hear(EpisodeFinished)
         disk.room = 1000
         worker.say(release(1))
         for _ in range(2):  # it says so, and says so again
             worker.hear(Progress, phase="disk full")
-        kept = first.checkpoint
-        assert listing(tmp_path) == [kept.file] == ["checkpoints/a/0/1.pt"]
-        assert durable.read(tmp_path / kept.file, kept.sha256, kept.size_bytes)
+        checkpoint = first_report.checkpoint
+        assert listing(tmp_path) == [checkpoint.file] == ["checkpoints/a/0/1.pt"]
+        assert durable.read(tmp_path / checkpoint.file, checkpoint.sha256, checkpoint.size_bytes)
         disk.room = ENOUGH
-        second = worker.hear(EpisodeFinished)
+        second_report = worker.hear(EpisodeFinished)
         disk.room = 1000
         worker.say(release(2))
         worker.hear(Progress, phase="disk full")
@@ -390,5 +394,5 @@ def test_a_full_disk_is_waited_out(tmp_path: Path, disk: Disk, monkeypatch: pyte
         worker.say(release(3))
     assert listing(tmp_path) == ["checkpoints/a/0/1.pt", "checkpoints/a/0/2.pt", "policies/a/0.pt"]
     undisturbed = rest_of(make_session(), 0, tmp_path)
-    assert [timeless(one.record) for one in (first, second)] == undisturbed.records
+    assert [timeless(report.record) for report in (first_report, second_report)] == undisturbed.records
     assert timeless(evaluated.record) == undisturbed.evaluation

@@ -15,10 +15,10 @@ STATE = {"empty": b"", "bytes": b"\0x", "nested": {"tuple": (1, 2.5, None, "text
 def _repacked(data: bytes, change) -> bytes:
     """The same archive, whose data.pkl is what `change` makes of it."""
     buffer = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(buffer, "w") as new:
-        for entry in old.infolist():
-            content = old.read(entry)
-            new.writestr(entry.filename, change(content) if entry.filename.endswith("data.pkl") else content)
+    with zipfile.ZipFile(io.BytesIO(data)) as old_archive, zipfile.ZipFile(buffer, "w") as new_archive:
+        for entry in old_archive.infolist():
+            content = old_archive.read(entry)
+            new_archive.writestr(entry.filename, change(content) if entry.filename.endswith("data.pkl") else content)
     return buffer.getvalue()
 
 
@@ -30,7 +30,7 @@ def test_a_state_is_restored_with_empty_bytes() -> None:
 ALLOCATES = b"\x80\x02cbuiltins\nbytes\n\x8a\x07\x00\x80\xc6\xa4\x7e\x8d\x03\x85R."
 
 
-def test_whatever_is_cut_off_or_calls_with_arguments_is_foreign() -> None:
+def test_truncated_bytes_and_calls_with_arguments_are_foreign() -> None:
     data = to_bytes({"empty": b"", "nested": {"tuple": (1, 2.5, None, "text")}})
     pickled = list[bytes]()
     _repacked(data, lambda content: pickled.append(content) or content)

@@ -1,4 +1,4 @@
-"""What the figures of growth are drawn from: shares of stages."""
+"""Shares of stages, from which the figures of growth are drawn."""
 
 import msgspec
 import pytest

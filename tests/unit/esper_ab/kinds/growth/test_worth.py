@@ -1,4 +1,4 @@
-"""Groups that do not stand clear of guessing, or of the bare host, support no EQUIVALENT."""
+"""Groups that are not clearly better than guessing or the bare host support no EQUIVALENT."""
 
 import pytest
 from support.journals.audited_journals import findings, planned, replace
@@ -18,14 +18,14 @@ from esper_ab.verdict.verdict import Verdict
 NEAR = {"shaped": Shape(accuracy=60.0), "simplified": Shape(accuracy=60.0, mode="simplified")}
 
 
-def journal(groups=NEAR, chance=None, replicates=16, margin=4.0, **rule):
-    """An experiment in which nothing differs, with its margin wide enough to show that."""
-    made = Synthetic(groups=groups, replicates=replicates, episodes=1, n_envs=2).events()
+def make_events(groups=NEAR, chance=None, replicates=16, margin=4.0, **rule):
+    """Return an experiment without differences, with a margin wide enough to show EQUIVALENT."""
+    events = Synthetic(groups=groups, replicates=replicates, episodes=1, n_envs=2).events()
 
-    def known(plan):
+    def change_plan(plan):
         return replace(plan, chance=chance, design=replace(plan.design, margin=margin, **rule))
 
-    return planned(made, known)
+    return planned(events, change_plan)
 
 
 def baselines(events):
@@ -33,18 +33,23 @@ def baselines(events):
 
 
 def verdicts(events):
-    return {(one.question.a, one.question.b): one.verdict for one in analyse(fold(events)).comparisons}
+    return {
+        (comparison.question.a, comparison.question.b): comparison.verdict
+        for comparison in analyse(fold(events)).comparisons
+    }
 
 
-def test_groups_that_guess_are_not_equivalent():
-    free = journal(chance=10.0)
-    bound = journal(chance=58.0)
-    assert set(verdicts(free).values()) == {Verdict.EQUIVALENT}
-    (finding,) = baselines(bound)
+def test_guessing_groups_are_not_equivalent():
+    above_chance = make_events(chance=10.0)
+    near_chance = make_events(chance=58.0)
+    assert set(verdicts(above_chance).values()) == {Verdict.EQUIVALENT}
+    (finding,) = baselines(near_chance)
     assert (finding.weight, finding.groups) == ("caps equivalence", ("shaped", "simplified"))
-    said = "it has not been shown that shaped and simplified are more than the margin of 4 points above guessing (58 %)"
-    assert said in finding.sentence
-    history = fold(bound)
+    reason = (
+        "it has not been shown that shaped and simplified are more than the margin of 4 points above guessing (58 %)"
+    )
+    assert reason in finding.sentence
+    history = fold(near_chance)
     (result,) = analyse(history).comparisons
     assert (result.verdict, result.unaudited) == (Verdict.INCONCLUSIVE, Verdict.EQUIVALENT)
     assert result.capped_by == (finding.sentence,)
@@ -57,65 +62,65 @@ def test_groups_that_guess_are_not_equivalent():
 @pytest.mark.parametrize(
     ("events", "findings"),
     [
-        (journal(chance=10.0), 0),
-        (journal(chance=58.0, replicates=14), 0),
-        (journal(chance=58.0, replicates=15), 1),
-        # A wide margin makes two groups equivalent of which one guesses.
-        (journal(NEAR | {"simplified": Shape(accuracy=64.0, mode="simplified")}, chance=55.0), 1),
+        (make_events(chance=10.0), 0),
+        (make_events(chance=58.0, replicates=14), 0),
+        (make_events(chance=58.0, replicates=15), 1),
+        # With a wide margin two groups could be equivalent although one guesses.
+        (make_events(NEAR | {"simplified": Shape(accuracy=64.0, mode="simplified")}, chance=55.0), 1),
     ],
 )
-def test_one_group_that_guesses_is_enough_and_nothing_is_said_before_an_equivalence_could_be(events, findings):
+def test_one_guessing_group_is_reported_once_equivalence_could_be_claimed(events, findings):
     start = "EQUIVALENT cannot be claimed: it has not been shown that shaped "
     assert [finding.sentence[: len(start)] for finding in baselines(events)] == [start] * findings
 
 
-@pytest.mark.parametrize(("bare", "said"), [(60.0, True), (57.0, True), (63.0, True), (33.0, False), (90.0, False)])
-def test_groups_that_end_where_the_bare_host_does_are_not_equivalent(bare, said):
-    """From either side, and only by more than the margin; a comparison with the bare host asks about just this."""
-    events = journal(NEAR | {"wait": Shape(accuracy=bare, controller="wait")})
-    found = baselines(events)
-    assert [finding.groups for finding in found] == ([("shaped", "simplified")] if said else [])
-    assert all("from wait, which never grows" in finding.sentence for finding in found)
-    expected = Verdict.INCONCLUSIVE if said else Verdict.EQUIVALENT
+@pytest.mark.parametrize(("bare", "reported"), [(60.0, True), (57.0, True), (63.0, True), (33.0, False), (90.0, False)])
+def test_groups_as_good_as_the_bare_host_are_not_equivalent(bare, reported):
+    """The difference may have either sign, and must exceed the margin; comparisons with the bare host are exempt."""
+    events = make_events(NEAR | {"wait": Shape(accuracy=bare, controller="wait")})
+    reports = baselines(events)
+    assert [finding.groups for finding in reports] == ([("shaped", "simplified")] if reported else [])
+    assert all("from wait, which never grows" in finding.sentence for finding in reports)
+    expected = Verdict.INCONCLUSIVE if reported else Verdict.EQUIVALENT
     assert verdicts(events)["shaped", "simplified"] is expected
 
 
-def test_a_difference_that_was_found_stays_found():
+def test_a_decided_difference_is_not_capped():
     groups = {"shaped": Shape(accuracy=70.0), "simplified": Shape(accuracy=60.0, mode="simplified")}
-    events = journal(groups, chance=60.0)
+    events = make_events(groups, chance=60.0)
     assert len(baselines(events)) == 1
     assert set(verdicts(events).values()) == {Verdict.BETTER}
     (result,) = analyse(fold(events)).comparisons
     assert result.capped_by == ()
     assert holds(Requirement(left="shaped", relation="better-than", right="simplified"), result)
     for chance, verdict in ((60.0, Verdict.BETTER), (10.0, Verdict.BETTER_BELOW_MARGIN)):
-        wide = journal(groups, chance=chance, margin=20.0, early_stop=False)
+        wide = make_events(groups, chance=chance, margin=20.0, early_stop=False)
         assert set(verdicts(wide).values()) == {verdict}
 
 
-# What parameters are worth needs the never-grown host; the share of kept seeds needs seeds.
+# Gains per parameter and shares of kept seed modules.
 
 
-def gains(events):
+def gains_per_parameter(events):
     history = fold(events)
     return gains_per_kparam(history, outcomes(history))
 
 
-def test_gain_per_parameter_needs_the_never_grown_host() -> None:
-    assert set(gains(planted_effect()).values()) == {None}
-    found = outcomes(fold(three_groups()))
-    gained = gains(three_groups())
-    shaped = found["shaped/2"]
-    wait = found["wait/2"]
-    assert gained["shaped/2"] == pytest.approx(
+def test_the_gain_per_parameter_needs_a_never_grown_host() -> None:
+    assert set(gains_per_parameter(planted_effect()).values()) == {None}
+    by_run = outcomes(fold(three_groups()))
+    gains = gains_per_parameter(three_groups())
+    shaped = by_run["shaped/2"]
+    wait = by_run["wait/2"]
+    assert gains["shaped/2"] == pytest.approx(
         (shaped.evaluated - wait.evaluated) / (shaped.measures["params_added"] / 1000)
     )
-    assert gained["wait/2"] is None
+    assert gains["wait/2"] is None
 
 
-def test_the_kept_share_needs_seeds() -> None:
-    found = outcomes(fold(three_groups()))
-    kept, pruned = (found["shaped/2"].measures[name] for name in ("fossilized", "pruned"))
-    assert kept_share(found["shaped/2"]) == pytest.approx(kept / (kept + pruned))
-    assert kept_share(found["wait/2"]) is None
+def test_the_kept_share_needs_seed_modules() -> None:
+    by_run = outcomes(fold(three_groups()))
+    fossilized, pruned = (by_run["shaped/2"].measures[name] for name in ("fossilized", "pruned"))
+    assert kept_share(by_run["shaped/2"]) == pytest.approx(fossilized / (fossilized + pruned))
+    assert kept_share(by_run["wait/2"]) is None
     assert kept_share(outcomes(fold(without_evaluations(three_groups())))["shaped/2"]) is None

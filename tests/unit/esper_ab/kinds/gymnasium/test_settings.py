@@ -1,4 +1,4 @@
-"""What a task of Gymnasium decides of its settings."""
+"""Settings of Gymnasium tasks."""
 
 import pytest
 from hypothesis import given
@@ -11,22 +11,22 @@ CARTPOLE = {"task": "gym:CartPole-v1"}
 
 
 @given(total=st.integers(1, 10**7), steps=st.integers(1, 4096), n_envs=st.integers(1, 64))
-def test_a_run_has_the_steps_that_were_asked_for_rounded_up_to_whole_rollouts(total, steps, n_envs):
-    found = asked(
+def test_total_timesteps_are_rounded_up_to_whole_rollouts(total, steps, n_envs):
+    experiment = asked(
         "env", "random", sets=("gym.rollout=continues",), total_timesteps=total, steps=steps, n_envs=n_envs, **CARTPOLE
     )
-    a_rollout = steps * n_envs
-    assert total <= found.episodes * a_rollout < total + a_rollout
+    rollout_steps = steps * n_envs
+    assert total <= experiment.episodes * rollout_steps < total + rollout_steps
 
 
-def test_steps_per_run_need_rollouts_of_a_known_length_and_exclude_episodes():
+def test_total_timesteps_need_rollouts_of_fixed_length_and_exclude_episodes():
     with pytest.raises(UsageError, match="--total-timesteps and --episodes both set how long a run trains"):
         asked("env", "random", sets=("gym.rollout=resets",), total_timesteps=1000, episodes=3, **CARTPOLE)
     with pytest.raises(UsageError, match="the rollouts of group 'env' end with their episodes"):
         asked("env", "random", total_timesteps=1000, **CARTPOLE)
 
 
-def test_the_return_is_the_outcome_by_its_name_too():
+def test_the_outcome_return_equals_the_default():
     by_name = asked("env", "random", outcome="return", outcome_better="higher", **CARTPOLE)
     assert by_name.outcome == ""
     assert by_name == asked("env", "random", outcome_better="higher", **CARTPOLE)

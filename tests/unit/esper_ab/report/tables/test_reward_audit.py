@@ -51,5 +51,5 @@ def test_constants_are_shown_where_two_decimals_show_what_they_do() -> None:
 
 def test_what_a_search_found_is_shown_by_what_it_is_worth_on_other_hosts() -> None:
     found = FoundBehaviour(behaviour=make_played(9, 61.0), returned=1.0, searched_return=2.0, tried=5)
-    table = shown(make_scored("mine", OUTCOMES, found=found))["What a short search for the reward finds"]
+    table = shown(make_scored("mine", OUTCOMES, found_behaviour=found))["What a short search for the reward finds"]
     assert table.rows == (("mine", "61.0", "words of 9"),)

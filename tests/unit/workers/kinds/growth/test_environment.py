@@ -20,7 +20,10 @@ from workers.kinds.growth.tasks.synthetic import TASK
 from workers.native.library import kernels
 
 ENVS = 5
-ONE, TWO = ("cpu:0",) * ENVS, tuple(f"cpu:{env % 2}" for env in range(ENVS))  # as the plan deals them out
+ONE_DEVICE, TWO_DEVICES = (
+    ("cpu:0",) * ENVS,
+    tuple(f"cpu:{env % 2}" for env in range(ENVS)),
+)  # as the plan deals them out
 
 
 def environments(
@@ -41,30 +44,32 @@ def environments(
 def grown(env: GrowthEnv, controller: Controller, paths: list[RngPath]) -> np.ndarray:
     """Measurements of every step of an episode, and held-out accuracy [E, number]."""
     view = env.begin(paths)
-    seen = []
+    measurements = []
     controller.begin_episode(len(paths))
     while view.alive.any():
         m = env._measurement
-        seen.append(np.column_stack((m.train_loss, m.train_acc, m.val_loss, m.val_acc, m.contribution, m.all_off_acc)))
+        measurements.append(
+            np.column_stack((m.train_loss, m.train_acc, m.val_loss, m.val_acc, m.contribution, m.all_off_acc))
+        )
         _, view = env.step(controller.decide(view, env.uniforms()))
-    return np.column_stack([*seen, env.held_out_accuracy()])
+    return np.column_stack([*measurements, env.held_out_accuracy()])
 
 
-def test_an_episode_with_seeds_is_that_on_one_device() -> None:
-    found = []
-    for devices in (ONE, TWO):
+def test_an_episode_on_two_devices_equals_one_on_one_device() -> None:
+    results = []
+    for devices in (ONE_DEVICE, TWO_DEVICES):
         env = environments(devices, device_data(torch.float64))
         controller = make_random(ControllerSettings(name="random"), TASK.slots, env.spec.growth.blueprints)
-        found.append(grown(env, controller, paths_below(RngPath(3) / "train" / 0, ENVS)))
+        results.append(grown(env, controller, paths_below(RngPath(3) / "train" / 0, ENVS)))
         assert env.lifecycle.table.present.any()
-    np.testing.assert_allclose(*found, rtol=1e-9, atol=1e-9, equal_nan=True)
+    np.testing.assert_allclose(*results, rtol=1e-9, atol=1e-9, equal_nan=True)
 
 
 def on_cpus() -> GrowthEnv:
-    return environments(TWO, device_data(torch.float64))
+    return environments(TWO_DEVICES, device_data(torch.float64))
 
 
-def elsewhere() -> GrowthEnv:
+def on_meta_devices() -> GrowthEnv:
     """On two devices that are no CPU; torch lets its "meta" device hold tensors and compute nothing."""
     env = on_cpus()
     away = DeviceData.of(TASK.load(""), torch.device("meta"))
@@ -81,33 +86,33 @@ def threads(env: GrowthEnv, *alive: int) -> list[tuple[list[int], threading.Thre
     return [(envs.tolist(), thread) for envs, thread in env._on_every_context(work, np.isin(range(ENVS), alive))]
 
 
-def test_devices_that_are_no_cpu_work_at_the_same_time_and_results_come_in_order() -> None:
+def test_devices_other_than_cpus_work_concurrently_with_results_in_order() -> None:
     """Each waits for the other: one after the other would break the barrier."""
-    both = threading.Barrier(2, timeout=120)
+    barrier = threading.Barrier(2, timeout=120)
 
     def work(bank, data, rows):
-        both.wait()
+        barrier.wait()
         return [(np.arange(len(rows)), rows.tolist())]
 
-    found = elsewhere()._on_every_context(work, np.array([True, True, True, False, False]))
-    assert [(envs.tolist(), rows) for envs, rows in found] == [([0, 2], [0, 1]), ([1], [0])]
+    results = on_meta_devices()._on_every_context(work, np.array([True, True, True, False, False]))
+    assert [(envs.tolist(), rows) for envs, rows in results] == [([0, 2], [0, 1]), ([1], [0])]
 
 
-def test_cpu_devices_and_one_alone_have_the_thread_of_the_worker_and_none_works_for_nobody() -> None:
+def test_cpu_devices_and_a_single_device_work_in_the_main_thread() -> None:
     main = threading.main_thread()
     assert threads(on_cpus(), 0, 1, 2, 3, 4) == [([0, 2, 4], main), ([1, 3], main)]
-    assert threads(elsewhere(), 1, 3) == [([1, 3], main)]
-    assert threads(elsewhere()) == []
+    assert threads(on_meta_devices(), 1, 3) == [([1, 3], main)]
+    assert threads(on_meta_devices()) == []
 
 
-@pytest.mark.parametrize("there", [on_cpus, elsewhere])
-def test_an_error_on_one_device_is_the_run_s(there) -> None:
+@pytest.mark.parametrize("make_environment", [on_cpus, on_meta_devices])
+def test_an_error_on_one_device_fails_the_run(make_environment) -> None:
     def work(bank, data, rows):
         if 1 in bank.envs:
             raise ValueError("on the second")
 
     with pytest.raises(ValueError, match="on the second"):
-        there()._on_every_context(work, np.ones(ENVS, bool))
+        make_environment()._on_every_context(work, np.ones(ENVS, bool))
 
 
 FAMILY = replace(
@@ -140,28 +145,28 @@ def family_grown(
     data = DeviceData.of(family_splits(changed), torch.device("cpu"), dtype)
     env = environments(("cpu",) * len(envs), data, FAMILY, steps=5, kernel=kernel)
     controller = make_schedule(ControllerSettings(name="schedule"), TASK.slots, env.spec.growth.blueprints)
-    found = grown(env, controller, [RngPath(8) / "env" / number for number in envs])  # of both contexts
-    return env._shares.context, found
+    measured = grown(env, controller, [RngPath(8) / "env" / number for number in envs])  # of both contexts
+    return env._shares.context, measured
 
 
 def test_a_host_of_a_family_grows_as_it_would_alone() -> None:
-    contexts, together = family_grown(*range(4))
+    contexts, all_measured = family_grown(*range(4))
     assert set(contexts) == {0, 1}
-    for number, row in enumerate(together):
+    for number, row in enumerate(all_measured):
         np.testing.assert_allclose(family_grown(number)[1][0], row, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("changed", [0, 1])
-def test_a_host_of_a_family_sees_its_own_context_alone(changed: int) -> None:
-    contexts, before = family_grown(*range(4))
-    after = family_grown(*range(4), changed=changed)[1]
-    same = (before == after) | np.isnan(before)
-    assert same[contexts != changed].all()
-    assert (~same[contexts == changed]).any(axis=1).all()
+def test_a_host_of_a_family_sees_only_its_own_context(changed: int) -> None:
+    contexts, expected = family_grown(*range(4))
+    with_change = family_grown(*range(4), changed=changed)[1]
+    unchanged = (expected == with_change) | np.isnan(expected)
+    assert unchanged[contexts != changed].all()
+    assert (~unchanged[contexts == changed]).any(axis=1).all()
 
 
 def test_the_kernel_grows_a_family_as_torch_does() -> None:
     width = next(kernel.name for kernel in kernels() if not kernel.problem)
-    found = [family_grown(*range(4), kernel=kernel, dtype=torch.float32)[1] for kernel in (width, "torch")]
-    losses = np.arange(4) * (found[0].shape[1] // 5)  # of training, in the first epochs
-    np.testing.assert_allclose(found[0][:, losses], found[1][:, losses], rtol=1e-4)
+    results = [family_grown(*range(4), kernel=kernel, dtype=torch.float32)[1] for kernel in (width, "torch")]
+    losses = np.arange(4) * (results[0].shape[1] // 5)  # of training, in the first epochs
+    np.testing.assert_allclose(results[0][:, losses], results[1][:, losses], rtol=1e-4)

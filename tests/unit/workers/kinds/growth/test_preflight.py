@@ -12,12 +12,12 @@ from workers.kinds.growth.tasks.cifar10 import TASK
 
 @pytest.mark.parametrize("task", names("workers.kinds.growth.tasks"))
 def test_a_step_of_every_task_of_growth_can_be_timed(task: str) -> None:
-    asked = Questions(task=task, data_dir="", user_rewards=(), hosts=3, batch_size=2)
-    assert step_s(asked, torch.device("cpu")) > 0
+    questions = Questions(task=task, data_dir="", user_rewards=(), hosts=3, batch_size=2)
+    assert step_s(questions, torch.device("cpu")) > 0
 
 
 @pytest.mark.parametrize(
-    ("controller", "task", "blueprint", "slots", "said"),
+    ("controller", "task", "blueprint", "slots", "complaint"),
     [
         ("schedule", "synthetic", "norm", (), ""),
         ("schedule", "synthetic", "attention", (), "no blueprint 'attention'"),
@@ -26,18 +26,18 @@ def test_a_step_of_every_task_of_growth_can_be_timed(task: str) -> None:
         ("schedule", "nothing", "x", (), ""),  # whoever asks will see
     ],
 )
-def test_a_schedule_is_read_before_anything_starts(
-    controller: str, task: str, blueprint: str, slots: tuple[str, ...], said: str
+def test_the_preflight_reports_an_invalid_schedule(
+    controller: str, task: str, blueprint: str, slots: tuple[str, ...], complaint: str
 ) -> None:
     settings = ControllerSettings(name=controller, schedule=(f"1:germinate:early:blueprint={blueprint}",))
-    asked = ControllerQuestion(group="plan", settings=settings, blueprints=("norm",))
-    questions = Questions(task=task, data_dir="", slots=slots, user_rewards=(), controllers=(asked,))
+    question = ControllerQuestion(group="plan", settings=settings, blueprints=("norm",))
+    questions = Questions(task=task, data_dir="", slots=slots, user_rewards=(), controllers=(question,))
     problems = probe(questions, lambda doing: None).controller_problems
-    assert problems.keys() == ({"plan"} if said else set())
-    assert said in problems.get("plan", "")
+    assert problems.keys() == ({"plan"} if complaint else set())
+    assert complaint in problems.get("plan", "")
 
 
-def test_cost_of_a_host_by_hand() -> None:
+def test_the_cost_of_a_host_equals_one_computed_by_hand() -> None:
     by_hand = 3 * 8 * 9 * 32**2 + 8 * 16 * 9 * 16**2 + 16 * 32 * 9 * 8**2 + 32 * 10
     assert task_facts(TASK).host_multiply_adds == by_hand
     assert task_facts(TASK).classes == TASK.host.classes

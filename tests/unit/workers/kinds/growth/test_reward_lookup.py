@@ -33,31 +33,34 @@ def user_file(tmp_path):
     return written
 
 
-def paid(mode, **facts):
+def rewards_of(mode, **facts):
     return find_reward(mode)(make_facts(**facts), SETTINGS).tolist()
 
 
 @pytest.mark.parametrize("mode", ["sparse", "workers.kinds.growth.rewards.sparse:reward"])
-def test_a_reward_is_found_by_its_name_in_the_catalogue_and_by_module_and_function(mode):
-    assert paid(mode, step=25) == pytest.approx([0.5 - 0.1 * 1000 / 500_000])
+def test_a_reward_is_found_by_catalogue_name_or_by_module_and_function(mode):
+    assert rewards_of(mode, step=25) == pytest.approx([0.5 - 0.1 * 1000 / 500_000])
 
 
-def test_the_example_of_the_docs(user_file):
+def test_the_example_of_the_rewards_page_works(user_file):
     example = re.search(r"```python\n(.*?)```", DOCS.read_text(), re.DOTALL).group(1)
     mode = f"{user_file(example, 'accuracy_gain.py')}:reward"
-    assert paid(mode, shape=(2, 3), acc_delta=[2.0, np.nan], present=[[True, True, False], [False] * 3]) == [1.9, 0.0]
+    assert rewards_of(mode, shape=(2, 3), acc_delta=[2.0, np.nan], present=[[True, True, False], [False] * 3]) == [
+        1.9,
+        0.0,
+    ]
 
 
-def test_relative_path(user_file, monkeypatch):
+def test_a_reward_file_may_have_a_relative_path(user_file, monkeypatch):
     monkeypatch.chdir(user_file("def half(facts, settings):\n    return facts.val_acc / 2\n").parent)
-    assert paid("mine.py:half") == [25.0]
+    assert rewards_of("mine.py:half") == [25.0]
 
 
 @pytest.mark.parametrize("fact", ["val_acc", "op", "seeds.contribution", "seeds.present"])
 def test_a_reward_cannot_write_into_the_facts(user_file, fact):
     path = user_file(f"def reward(facts, settings):\n    facts.{fact}[...] = 0\n    return facts.val_acc\n")
     with pytest.raises(ValueError, match=r"reward mode '.*mine.py:reward' failed: ValueError: .*read-only"):
-        paid(f"{path}:reward")
+        rewards_of(f"{path}:reward")
 
 
 REWARD = "\ndef reward(facts, settings):\n    return facts.val_acc * 0 + PRICE\n"
@@ -67,49 +70,49 @@ def test_an_installed_module_comes_before_a_neighbour(user_file, monkeypatch):
     monkeypatch.delitem(sys.modules, "colorsys", raising=False)
     user_file("raise RuntimeError('the wrong one')", "colorsys.py")
     path = user_file(f"import colorsys\nPRICE = colorsys.ONE_THIRD{REWARD}")
-    assert paid(f"{path}:reward") == pytest.approx([1 / 3])
+    assert rewards_of(f"{path}:reward") == pytest.approx([1 / 3])
 
 
-def test_a_users_file_may_hold_dataclasses_and_shadows_no_module(user_file):
+def test_a_user_file_may_define_dataclasses_and_shadows_no_module(user_file):
     text = (
         "from __future__ import annotations\nfrom dataclasses import dataclass\nimport numpy\n"
         "@dataclass\nclass Scale:\n    by: float = 2.0\n"
         "def scaled(facts, settings):\n    return Scale().by * numpy.asarray(facts.val_acc)\n"
     )
-    assert paid(f"{user_file(text, 'json.py')}:scaled") == [100.0]
+    assert rewards_of(f"{user_file(text, 'json.py')}:scaled") == [100.0]
 
 
-OTHER = "def other(facts, settings): pass\n"
+OTHER_FUNCTION = "def other(facts, settings): pass\n"
 
 
 @pytest.mark.parametrize(
-    ("mode", "text", "said"),
+    ("mode", "text", "complaint"),
     [
         ("shapd", "", r"no reward mode 'shapd': did you mean 'shaped'\? choose from .*shaped"),
         ("zzz", "", r"no reward mode 'zzz': choose from .*path/to/file\.py:function or module:function"),
         ("_loss", "", "no reward mode '_loss'"),
-        ("mine.py", OTHER, "no reward mode 'mine.py'.*file.py:function"),
+        ("mine.py", OTHER_FUNCTION, "no reward mode 'mine.py'.*file.py:function"),
         (":reward", "", "expected path/to/file.py:function"),
         ("shaped:", "", "expected path/to/file.py:function"),
         ("nowhere.py:reward", "", "no file '/.*nowhere.py'"),
         ("no.such.module:reward", "", "importing 'no.such.module' failed: ModuleNotFoundError: No module named 'no'"),
         ("workers.kinds.growth.rewards.sparse:rewards", "", "no function 'rewards'; available: reward$"),
-        ("mine.py:reward", OTHER, "no function 'reward'; available: other$"),
+        ("mine.py:reward", OTHER_FUNCTION, "no function 'reward'; available: other$"),
         ("mine.py:reward", "reward = 3\n", "no function 'reward'; available: none$"),
         ("mine.py:reward", "def reward(facts): pass\n", r"must accept the arguments \(facts, settings\)"),
         ("mine.py:reward", "def reward(\n", "running mine.py failed: SyntaxError"),
         ("mine.py:reward", "import nothing_of_the_kind\n", "running mine.py failed: ModuleNotFoundError"),
     ],
 )
-def test_what_cannot_be_found(user_file, monkeypatch, mode, text, said):
+def test_an_invalid_reward_reference_is_refused_in_one_line(user_file, monkeypatch, mode, text, complaint):
     monkeypatch.chdir(user_file(text).parent)
-    with pytest.raises(ValueError, match=said) as caught:
+    with pytest.raises(ValueError, match=complaint) as caught:
         find_reward(mode)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("body", ["[1, 1]", "facts.op + 1", "(facts.op + 1).astype('float32')", "facts.op == 0"])
-def test_any_numbers_will_do(user_file, body):
+def test_a_reward_may_return_any_numeric_type(user_file, body):
     values = find_reward(f"{user_file(f'def mine(facts, settings): return {body}')}:mine")(make_facts((2, 3)), SETTINGS)
     assert (values.dtype, values.tolist()) == (np.float64, [1.0, 1.0])
 
@@ -128,14 +131,14 @@ def test_any_numbers_will_do(user_file, body):
         ("facts.seeds.present[:, 1] * 1.0", "^$"),
     ],
 )
-def test_a_users_function_is_called_before_anything_is_spent(user_file, body, problem):
+def test_the_preflight_calls_a_user_reward_and_reports_its_problem(user_file, body, problem):
     path = user_file(f"import numpy as np\ndef mine(facts, settings):\n    return {body}\n")
-    found = user_reward(f"{path}:mine", 2, lambda doing: None)
-    assert re.search(problem, found.problem)
-    assert "\n" not in found.problem
+    user_code = user_reward(f"{path}:mine", 2, lambda doing: None)
+    assert re.search(problem, user_code.problem)
+    assert "\n" not in user_code.problem
 
 
-def kept(reference: str, experiment_dir: Path):
+def find_planned(reference: str, experiment_dir: Path):
     """As a run finds it: what the preflight loaded, copied."""
     reward: UserReward = user_reward(reference, 3, lambda doing: None)
     assert reward.problem == ""
@@ -159,41 +162,41 @@ PACKAGES = {  # the first file has the reward
 
 
 @pytest.mark.parametrize("files", PACKAGES.values(), ids=PACKAGES)
-@pytest.mark.parametrize("gone", [True, False])
-def test_a_run_has_the_reward_that_was_planned_whatever_became_of_it(tmp_path, monkeypatch, files, gone):
+@pytest.mark.parametrize("deleted", [True, False])
+def test_a_run_uses_the_planned_reward_after_the_file_changed(tmp_path, monkeypatch, files, deleted):
     project = {tmp_path / "project" / name: text for name, text in files.items()}
     for path, text in project.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     reference = f"{next(iter(project))}:reward"
-    find = kept(reference, tmp_path / "run")
+    find = find_planned(reference, tmp_path / "run")
     monkeypatch.syspath_prepend(str(tmp_path / "project"))  # where the original would be found first
     for path, text in project.items():
-        path.unlink() if gone else path.write_text(text.replace("PRICE = 1", "PRICE = -777"))
-    before = dict(sys.modules)
+        path.unlink() if deleted else path.write_text(text.replace("PRICE = 1", "PRICE = -777"))
+    modules_before = dict(sys.modules)
     searched = list(sys.path)
     for _ in range(2):
         assert find(reference)(make_facts(), SETTINGS).tolist() == [1.0]
     assert sys.path == searched
-    assert {name: sys.modules[name] for name in before} == before
+    assert {name: sys.modules[name] for name in modules_before} == modules_before
 
 
 PLAIN = "def reward(facts, settings):\n    return facts.val_acc * 1\n"
 
 
-def test_a_copy_that_was_changed_is_refused(tmp_path, user_file):
+def test_a_changed_copy_of_a_reward_is_refused(tmp_path, user_file):
     path = user_file(PLAIN)
-    find = kept(f"{path}:reward", tmp_path / "run")
+    find = find_planned(f"{path}:reward", tmp_path / "run")
     (copy,) = (tmp_path / "run").rglob("*.py")
     copy.write_text(copy.read_text() + "\n")
     with pytest.raises(ValueError, match=rf"its copy in {copy.parent} was changed since the experiment was planned"):
         find(f"{path}:reward")
 
 
-def test_an_installed_module_that_was_changed_is_refused(tmp_path, monkeypatch):
+def test_a_changed_installed_reward_module_is_refused(tmp_path, monkeypatch):
     (tmp_path / "priced.py").write_text(PLAIN)
     monkeypatch.syspath_prepend(str(tmp_path))
-    find = kept("priced:reward", tmp_path / "run")
+    find = find_planned("priced:reward", tmp_path / "run")
     assert find("priced:reward")(make_facts(), SETTINGS)[0] == 50.0
     (tmp_path / "priced.py").write_text(PLAIN.replace("1", "2"))
     with pytest.raises(ValueError, match="module 'priced' was changed since the experiment was planned"):
@@ -211,14 +214,14 @@ def test_a_file_edited_between_preflight_and_copy_is_refused(tmp_path, user_file
         keep_rewards(tmp_path, [reward])
 
 
-def test_data_is_read_where_it_lies(tmp_path, user_file):
+def test_a_reward_reads_data_from_its_original_folder(tmp_path, user_file):
     user_file("3.0", "price.txt")
     price = "float(Path(__file__).with_name('price.txt').read_text())"
     path = user_file(f"from pathlib import Path\nPRICE = {price}{REWARD}")
-    assert kept(f"{path}:reward", tmp_path / "run")(f"{path}:reward")(make_facts(), SETTINGS)[0] == 3.0
+    assert find_planned(f"{path}:reward", tmp_path / "run")(f"{path}:reward")(make_facts(), SETTINGS)[0] == 3.0
 
 
-def test_runs_in_threads_do_not_disturb_one_another(tmp_path):
+def test_rewards_loaded_in_threads_do_not_affect_each_other(tmp_path):
     """Each has a neighbour of the same name; while one is imported another begins."""
     slow = "import threading\nthreading.Event().wait(0.005)\nPRICE = {}\n"
     finds = []
@@ -227,15 +230,20 @@ def test_runs_in_threads_do_not_disturb_one_another(tmp_path):
         folder.mkdir()
         (folder / "prices.py").write_text(slow.format(price))
         (folder / "mine.py").write_text("import prices\nPRICE = prices.PRICE" + REWARD)
-        finds.append((f"{folder / 'mine.py'}:reward", kept(f"{folder / 'mine.py'}:reward", tmp_path / "run")))
-    before = set(sys.modules)
+        finds.append((f"{folder / 'mine.py'}:reward", find_planned(f"{folder / 'mine.py'}:reward", tmp_path / "run")))
+    modules_before = set(sys.modules)
     path = list(sys.path)
     bytecode = sys.dont_write_bytecode
     with ThreadPoolExecutor(6) as pool:
-        found = list(pool.map(lambda one: one[1](one[0])(make_facts(), SETTINGS)[0], finds))
-    assert found == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+        rewards = list(
+            pool.map(
+                lambda find_and_reference: find_and_reference[1](find_and_reference[0])(make_facts(), SETTINGS)[0],
+                finds,
+            )
+        )
+    assert rewards == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
     assert (sys.path, sys.dont_write_bytecode, "prices" in sys.modules) == (path, bytecode, False)
-    assert {name for name in set(sys.modules) - before if not name.startswith("user_reward_")} == set()
+    assert {name for name in set(sys.modules) - modules_before if not name.startswith("user_reward_")} == set()
 
 
 LATE = {  # the reward's file, and the files beside it; each is imported when the reward is called
@@ -257,25 +265,25 @@ LATE = {  # the reward's file, and the files beside it; each is imported when th
 
 @pytest.mark.parametrize("files", LATE.values(), ids=LATE)
 @pytest.mark.parametrize("planned", [False, True])
-def test_a_module_beside_the_file_is_found_when_it_is_imported_late(tmp_path, monkeypatch, files, planned):
+def test_a_module_beside_the_reward_file_can_be_imported_late(tmp_path, monkeypatch, files, planned):
     """Each of two projects imports its own module, and neither imports the one in the working directory."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "prices.py").write_text("PRICE = -777\n")
     (tmp_path / "base.py").write_text("")
-    before = dict(sys.modules)
+    modules_before = dict(sys.modules)
     searched = list(sys.path)
     for price in (1.0, 2.0, 1.0):
         folder = tmp_path / f"project{price}"
         for name, text in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(text)
-        first = folder / next(iter(files))
-        (first.parent / "base.py").write_text(f"PRICE = {price}\n")
-        in_package = "from . " if "own" in str(first.parent.name) else ""
-        (first.parent / "prices.py").write_text(f"{in_package}import base\nPRICE = base.PRICE\n")
-        find = kept(f"{first}:reward", tmp_path / f"run{price}") if planned else find_reward
-        assert find(f"{first}:reward")(make_facts(), SETTINGS)[0] == price
+        reward_file = folder / next(iter(files))
+        (reward_file.parent / "base.py").write_text(f"PRICE = {price}\n")
+        in_package = "from . " if "own" in str(reward_file.parent.name) else ""
+        (reward_file.parent / "prices.py").write_text(f"{in_package}import base\nPRICE = base.PRICE\n")
+        find = find_planned(f"{reward_file}:reward", tmp_path / f"run{price}") if planned else find_reward
+        assert find(f"{reward_file}:reward")(make_facts(), SETTINGS)[0] == price
     late_imports.forget()
     assert sys.path == searched
-    assert {name for name in set(sys.modules) - set(before) if not name.startswith("user_reward_")} == set()
+    assert {name for name in set(sys.modules) - set(modules_before) if not name.startswith("user_reward_")} == set()

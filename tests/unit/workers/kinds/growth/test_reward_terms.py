@@ -34,9 +34,9 @@ LOSS_NO_PBRS = RewardSettings(family="loss", disable_pbrs=True)
 LATE = {"present": True, "stage": [Stage.HOLDING, Stage.GERMINATED], "previous_stage": [Stage.BLENDING, Stage.DORMANT]}
 
 
-def case(of, expected, settings=SETTINGS, **facts):
+def case(term, expected, settings=SETTINGS, **facts):
     """A term of `shaped`, or the whole reward of a mode, of one environment with as many slots as its lists name."""
-    return of, expected, settings, facts
+    return term, expected, settings, facts
 
 
 CASES = {
@@ -143,12 +143,12 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize(("of", "expected", "settings", "facts"), CASES.values(), ids=CASES)
-def test_what_is_paid(of, expected, settings, facts):
+@pytest.mark.parametrize(("term", "expected", "settings", "facts"), CASES.values(), ids=CASES)
+def test_a_reward_term_has_its_expected_value(term, expected, settings, facts):
     slots = max((len(value) for value in facts.values() if isinstance(value, list)), default=1)
-    seen = make_facts((1, slots), **facts)
-    found = shaped.terms(seen, settings)[of] if isinstance(of, str) else of.reward(seen, settings)
-    assert found[0] == pytest.approx(expected, abs=1e-12)
+    step_facts = make_facts((1, slots), **facts)
+    rewards = shaped.terms(step_facts, settings)[term] if isinstance(term, str) else term.reward(step_facts, settings)
+    assert rewards[0] == pytest.approx(expected, abs=1e-12)
 
 
 @given(st.floats(1e-6, 1e3))
@@ -163,15 +163,15 @@ def test_shaped_refuses_another_gamma(family):
         shaped.reward(make_facts(), RewardSettings(gamma=0.99, family=family))
 
 
-def test_blank_absent_forgets_all_but_what_is_owed():
+def test_blanking_absent_seeds_keeps_only_their_potential():
     facts = random_facts(np.random.default_rng(23), (40, 3))
     blank = blank_absent(facts.seeds)
     empty = blank_absent(make_facts((40, 3)).seeds)
     for field in fields(blank):
-        now = getattr(blank, field.name)
-        known = getattr(facts.seeds, field.name)
-        expected = known if field.name == "potential_before" else getattr(empty, field.name)
-        np.testing.assert_array_equal(now, np.where(blank.present, known, expected))
+        blanked = getattr(blank, field.name)
+        original = getattr(facts.seeds, field.name)
+        expected = original if field.name == "potential_before" else getattr(empty, field.name)
+        np.testing.assert_array_equal(blanked, np.where(blank.present, original, expected))
 
 
 COMPONENT_OF_TERM = {
@@ -187,31 +187,31 @@ COMPONENT_OF_TERM = {
 }
 
 
-@pytest.mark.parametrize("golden", GOLDEN["shaped"] + GOLDEN["shaped_edges"], ids=lambda one: one["id"])
-def test_terms_are_those_of_the_golden_cases(golden):
+@pytest.mark.parametrize("golden", GOLDEN["shaped"] + GOLDEN["shaped_edges"], ids=lambda golden: golden["id"])
+def test_reward_terms_equal_those_of_the_golden_cases(golden):
     facts, settings = golden_case(golden, "shaped")
     expected = golden["expected"]
     seeds = blank_absent(facts.seeds)
-    found = {COMPONENT_OF_TERM[term]: values[0] for term, values in shaped.terms(facts, settings).items()}
-    found["attribution_discount"] = discount(seeds, settings)[0, 0]
-    found["ratio_penalty"] = ratio_penalty(seeds, settings)[0, 0]
-    assert found == pytest.approx({name: expected["components"][name] for name in found}, abs=1e-9)
+    components = {COMPONENT_OF_TERM[term]: values[0] for term, values in shaped.terms(facts, settings).items()}
+    components["attribution_discount"] = discount(seeds, settings)[0, 0]
+    components["ratio_penalty"] = ratio_penalty(seeds, settings)[0, 0]
+    assert components == pytest.approx({name: expected["components"][name] for name in components}, abs=1e-9)
     assert shaped.reward(facts, settings)[0] == pytest.approx(expected["reward"], abs=1e-9)
 
 
-def standing(slots):
+def active_alpha_params(slots):
     """active, alpha, params [1, S]; the parameter count falls back to the module's own, a gate adds to it."""
     params = [(slot["seed_param_count"] or slot["seed_numel"]) + (slot["gate_numel"] or 0) for slot in slots]
     return (np.array([row]) for row in ([slot["active"] for slot in slots], [slot["alpha"] for slot in slots], params))
 
 
-@pytest.mark.parametrize("golden", GOLDEN["rent_and_shock_inputs"], ids=lambda one: one["id"])
-def test_what_rent_and_shock_are_computed_from(golden):
+@pytest.mark.parametrize("golden", GOLDEN["rent_and_shock_inputs"], ids=lambda golden: golden["id"])
+def test_the_inputs_of_rent_and_shock_equal_the_golden_cases(golden):
     host_params = np.array([golden["host_params"]])
     alpha_before = np.zeros((1, 1))
     params_before = np.zeros((1, 1), dtype=np.int64)
     for step in golden["steps"]:
-        active, alpha, params = standing(list(step["slots"].values()))
+        active, alpha, params = active_alpha_params(list(step["slots"].values()))
         rent = effective_seed_params(active, alpha, params, host_params, golden["base_slot_rent_ratio"])
         alpha = np.where(active, alpha, 0.0)
         params = np.where(active, params, 0)
@@ -246,7 +246,7 @@ def discounted(rewards):
 
 @hypothesis.settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["permissive", "strict"]), st.integers(1, 30))
-def test_potentials_telescope_over_whole_lives_and_in_shaped_with_its_birth_bonus(rng_seed, gates, steps):
+def test_potentials_telescope_over_whole_episodes(rng_seed, gates, steps):
     """To pbrs_weight * gamma^T * Phi of what stands at the last decision; seeds appear, advance, stay and vanish."""
     history = lives(rng_seed, gates, steps)
     standing = SETTINGS.pbrs_weight * SETTINGS.gamma ** len(history) * potential(history[-1].seeds, SETTINGS).sum()

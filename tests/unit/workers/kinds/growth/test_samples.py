@@ -18,7 +18,7 @@ SAMPLES = 40
 
 
 def family(*images: tuple[int, int]) -> Task:
-    contexts = tuple(Context(name=f"context {number}", images=one) for number, one in enumerate(images))
+    contexts = tuple(Context(name=f"context {number}", images=sizes) for number, sizes in enumerate(images))
     return replace(TASK, contexts=contexts, sizes=(SAMPLES, 10, 10))
 
 
@@ -30,38 +30,38 @@ def epochs(task: Task, where: list[RngPath]) -> tuple[np.ndarray, np.ndarray]:
 
 
 @given(st.integers(0, 2**32), st.lists(st.integers(1, SAMPLES), min_size=2, max_size=2))
-def test_an_epoch_holds_as_many_different_samples_as_the_context_allows(rng_seed: int, sizes: list[int]) -> None:
+def test_an_epoch_has_as_many_distinct_samples_as_its_context_allows(rng_seed: int, sizes: list[int]) -> None:
     least, most = sorted(sizes)
     task = family((least, most), (SAMPLES, SAMPLES))
     contexts, samples = epochs(task, paths_below(RngPath(rng_seed), 6))
-    for context, own in zip(contexts, samples, strict=True):
+    for context, sample_numbers in zip(contexts, samples, strict=True):
         low, high = task.contexts[context].images
-        seen, times = np.unique(own, return_counts=True)
-        assert low <= len(seen) <= high
-        assert set(seen) <= set(range(SAMPLES))
+        distinct, times = np.unique(sample_numbers, return_counts=True)
+        assert low <= len(distinct) <= high
+        assert set(distinct) <= set(range(SAMPLES))
         assert times.max() - times.min() <= 1
 
 
-def test_a_host_s_share_depends_on_its_own_address_alone() -> None:
+def test_the_samples_of_a_host_depend_only_on_its_rng_path() -> None:
     task = family((5, 10), (20, 40))
     where = paths_below(RngPath(3), 8)
     (contexts, samples) = epochs(task, where)
     (turned, turned_samples) = epochs(task, where[::-1])
     assert np.array_equal(contexts, turned[::-1])
     assert np.array_equal(samples, turned_samples[::-1])
-    assert len({own.tobytes() for own in samples}) == len(where)
+    assert len({host_samples.tobytes() for host_samples in samples}) == len(where)
 
 
-def test_contexts_and_numbers_of_samples_are_all_drawn_about_equally_often() -> None:
+def test_contexts_and_sample_counts_are_drawn_uniformly() -> None:
     contexts, samples = epochs(family((1, 3), (1, 3), (1, 3)), paths_below(RngPath(4), 900))
-    numbers = [len(set(own.tolist())) for own in samples]
+    numbers = [len(set(host_samples.tolist())) for host_samples in samples]
     for values in (contexts, numbers):
         counts = np.unique(values, return_counts=True)[1]
         assert len(counts) == 3
         assert counts.min() > 240  # four standard deviations below 300
 
 
-def test_hosts_of_other_tasks_are_given_everything_as_it_is() -> None:
+def test_hosts_of_a_task_without_contexts_see_all_samples() -> None:
     shares = Shares(TASK, paths_below(RngPath(6), 2))
     order = np.array([[2, 0, 1], [0, 1, 2]])
     assert shares.context.tolist() == [0, 0]
@@ -75,11 +75,11 @@ def order_paths(episode: int) -> dict[int, RngPath]:
     return dict(enumerate(paths_below(RngPath(3) / episode, 5)))
 
 
-def test_when_they_are_drawn_changes_nothing() -> None:
+def test_drawing_orders_ahead_changes_nothing() -> None:
     """Two episodes; in both some environments end, and the first ends early."""
     ahead = Orders(ORDERED, ahead=True)
     at_once = Orders(ORDERED, ahead=False)
-    found = set()
+    orders_seen = set()
     for episode, steps in ((0, 2), (1, 4)):
         ahead.begin(order_paths(episode))
         at_once.begin(order_paths(episode))
@@ -88,24 +88,24 @@ def test_when_they_are_drawn_changes_nothing() -> None:
             order = at_once.of(step, envs, last=step == 4)
             assert np.array_equal(order, ahead.of(step, envs, last=step == 4))
             assert (np.sort(order, 1) == np.arange(ORDERED)).all()
-            found.add(order.tobytes())
-    assert len(found) == 6
+            orders_seen.add(order.tobytes())
+    assert len(orders_seen) == 6
 
 
-@pytest.mark.parametrize("last", [True, False])
-def test_the_next_step_is_drawn_ahead_and_nothing_after_the_last(last: bool) -> None:
+@pytest.mark.parametrize("is_last", [True, False])
+def test_only_the_next_step_is_drawn_ahead(is_last: bool) -> None:
     orders = Orders(ORDERED, ahead=True)
     orders.begin(order_paths(0))
-    orders.of(1, np.arange(5), last=last)
+    orders.of(1, np.arange(5), last=is_last)
     orders._paths.clear()  # what is drawn from now on fails
-    with pytest.raises(KeyError) if last else nullcontext():
+    with pytest.raises(KeyError) if is_last else nullcontext():
         assert orders.of(2, np.array([3]), last=True).shape == (1, ORDERED)
 
 
-def test_an_error_while_drawing_ahead_is_the_run_s() -> None:
+def test_an_error_while_drawing_ahead_fails_the_run() -> None:
     orders = Orders(ORDERED, ahead=True)
     orders.begin({env: path for env, path in order_paths(0).items() if env})
     with pytest.raises(KeyError):
         orders.of(1, np.arange(5), last=False)
-    found = orders.of(1, np.array([1]), last=False)
-    assert found.shape == (1, ORDERED)
+    drawn = orders.of(1, np.array([1]), last=False)
+    assert drawn.shape == (1, ORDERED)

@@ -61,9 +61,9 @@ class Open(Walk):
         return seen, reward, terminated, truncated, {**info, "drift": self.drift, "deep": {"parts": [self.drift]}}
 
 
-def environments(steps: int = 20, limit: int = 9, kind: type[Walk] = Walk, **how: Any) -> GymEnvironments:
+def environments(steps: int = 20, limit: int = 9, kind: type[Walk] = Walk, **changes: Any) -> GymEnvironments:
     """`how` changes their spec."""
-    known = {
+    defaults = {
         "make": lambda: kind(limit),
         "codec": Codec(Walk.observation_space, Walk.action_space),
         "outcome": env_return,
@@ -72,25 +72,27 @@ def environments(steps: int = 20, limit: int = 9, kind: type[Walk] = Walk, **how
         "devices": ("cpu:0",) * ENVS,
         "keeps": True,
     }
-    return GymEnvironments(GymSpec(**known | how), Stopwatch())
+    return GymEnvironments(GymSpec(**defaults | changes), Stopwatch())
 
 
 def play(env: GymEnvironments, episode: int = 0) -> Rollout:
     """Actions by the uniforms alone."""
-    seen = env.begin(paths_below(RngPath(1) / episode, ENVS))
-    found: Rollout = []
-    while seen.alive.any():
-        happened, after = env.step((env.uniforms() < 0.5).astype(np.int64))
-        found.append((seen.observation, replace(happened, facts=happened.facts.facts)))
-        seen = after
-    return found
+    shown = env.begin(paths_below(RngPath(1) / episode, ENVS))
+    rollout: Rollout = []
+    while shown.alive.any():
+        happened, next_shown = env.step((env.uniforms() < 0.5).astype(np.int64))
+        rollout.append((shown.observation, replace(happened, facts=happened.facts.facts)))
+        shown = next_shown
+    return rollout
 
 
 def digest(rollout: Rollout) -> list[Any]:
-    return [(seen.tolist(), one.facts.env_reward.tolist(), one.ended.tolist()) for seen, one in rollout]
+    return [
+        (shown.tolist(), happened.facts.env_reward.tolist(), happened.ended.tolist()) for shown, happened in rollout
+    ]
 
 
-def test_a_whole_episode_ends_once_and_leaves_zeros_and_its_last_info() -> None:
+def test_an_ended_environment_shows_zeros_and_its_last_info() -> None:
     env = environments()
     rollout = play(env)
     ended = np.array([happened.ended for _, happened in rollout])  # [T, E]
@@ -108,116 +110,121 @@ def test_a_whole_episode_ends_once_and_leaves_zeros_and_its_last_info() -> None:
             assert facts.step[end.env] == 0
 
 
-def test_a_limit_of_environment_or_run_is_no_end_of_their_own() -> None:
-    for env, at in ((environments(limit=2), 2), (environments(steps=3), 3)):
+def test_a_step_limit_truncates_without_terminating() -> None:
+    for env, length in ((environments(limit=2), 2), (environments(steps=3), 3)):
         rollout = play(env)
-        *_, (_, last) = rollout
-        assert len(rollout) == at
-        assert last.cut is not None
-        assert (last.facts.terminated | last.facts.truncated).tolist() == last.ended.tolist()
-        assert last.cut.truncated.any()
-        assert not (last.cut.truncated & last.facts.terminated).any()
+        *_, (_, last_step) = rollout
+        assert len(rollout) == length
+        assert last_step.cut is not None
+        assert (last_step.facts.terminated | last_step.facts.truncated).tolist() == last_step.ended.tolist()
+        assert last_step.cut.truncated.any()
+        assert not (last_step.cut.truncated & last_step.facts.terminated).any()
 
 
-def test_facts_are_of_before_and_after_the_step() -> None:
-    for seen, happened in play(environments(steps=40, resets=True)):
+def test_facts_describe_the_states_before_and_after_the_step() -> None:
+    for observation, happened in play(environments(steps=40, resets=True)):
         facts = happened.facts
-        assert facts.observation.tolist() == seen.tolist()
+        assert facts.observation.tolist() == observation.tolist()
         assert facts.env_reward == pytest.approx(facts.next_observation[:, 0], abs=1e-6)  # before any reset
         assert facts.step.tolist() == facts.next_observation[:, 1].tolist()
         moved = facts.next_observation[:, 0] - facts.observation[:, 0]
         assert (facts.action == (moved > 0)).all()
 
 
-def test_with_resets_every_environment_steps_on_and_begins_anew_with_fresh_draws() -> None:
+def test_with_resets_every_environment_restarts_with_fresh_draws() -> None:
     env = environments(steps=40, resets=True)
     rollout = play(env)
     assert len(rollout) == 40
-    starts = [tuple(seen[i]) for seen, _ in rollout for i in range(ENVS) if seen[i, 1] == 0]
+    starts = [tuple(observation[i]) for observation, _ in rollout for i in range(ENVS) if observation[i, 1] == 0]
     assert len(starts) == len(set(starts)) > ENVS
-    for (_, happened), (after, _) in pairwise(rollout):
+    for (_, happened), (next_observation, _) in pairwise(rollout):
         restarted = happened.cut.restarted if happened.cut is not None else np.zeros(ENVS, dtype=bool)
-        assert restarted.tolist() == happened.ended.tolist() == (after[:, 1] == 0).tolist()
+        assert restarted.tolist() == happened.ended.tolist() == (next_observation[:, 1] == 0).tolist()
     assert all(end.steps == 40 for end in env.ends().envs)
 
 
-@pytest.mark.parametrize("how", ROLLOUTS[1:])
-def test_a_rollout_has_outcomes_of_episodes_that_ended_in_it_and_of_no_other(how: dict[str, bool]) -> None:
-    asked = list[int]()
+@pytest.mark.parametrize("changes", ROLLOUTS[1:])
+def test_a_rollout_has_only_outcomes_of_episodes_that_ended_in_it(changes: dict[str, bool]) -> None:
+    lengths = list[int]()
 
     def outcome(episode: GymEpisode) -> float:
         assert episode.terminated or episode.truncated
-        asked.append(len(episode.actions))
-        return float(asked[-1])
+        lengths.append(len(episode.actions))
+        return float(lengths[-1])
 
-    env = environments(steps=4, outcome=outcome, **how)
-    without = 0
+    env = environments(steps=4, outcome=outcome, **changes)
+    without_outcome = 0
     for number in range(12):
-        asked.clear()
-        ended = np.array([one.ended & (one.facts.terminated | (one.facts.step == 9)) for _, one in play(env, number)])
+        lengths.clear()
+        ended = np.array(
+            [
+                happened.ended & (happened.facts.terminated | (happened.facts.step == 9))
+                for _, happened in play(env, number)
+            ]
+        )
         ends = env.ends().envs
-        assert len(asked) == ended.sum()
+        assert len(lengths) == ended.sum()
         assert [end.outcome is not None for end in ends] == ended.any(axis=0).tolist()
         assert [end.measures for end in ends] == [{"length": end.outcome} for end in ends]
         assert not any(end.failed for end in ends)
-        without += sum(end.outcome is None for end in ends)
-    assert without
+        without_outcome += sum(end.outcome is None for end in ends)
+    assert without_outcome
 
 
-def test_rollouts_that_continue_are_one_long_rollout() -> None:
+def test_continuing_rollouts_equal_one_long_rollout() -> None:
     """Piece by piece nobody is reset but at ends."""
     env = environments(steps=5, **ON)
     pieces = [play(env, episode) for episode in range(6)]
-    for before, after in pairwise(pieces):
-        (_, last) = before[-1]
-        (first, _) = after[0]
-        on = last.cut.goes_on
-        assert on.any()
-        assert first[on].tolist() == last.cut.last[on].tolist()
-        assert (first[~on, 1] == 0).all()
-        assert not last.facts.truncated[on].any()  # to a reward nothing ends there
+    for earlier_piece, later_piece in pairwise(pieces):
+        (_, last_step) = earlier_piece[-1]
+        (first_shown, _) = later_piece[0]
+        continuing = last_step.cut.goes_on
+        assert continuing.any()
+        assert first_shown[continuing].tolist() == last_step.cut.last[continuing].tolist()
+        assert (first_shown[~continuing, 1] == 0).all()
+        assert not last_step.facts.truncated[continuing].any()  # to a reward nothing ends there
 
 
-@pytest.mark.parametrize("at", [1, 2, 5])
-def test_what_is_carried_on_is_replayed_to_the_same_place(at: int) -> None:
+@pytest.mark.parametrize("resumed_at", [1, 2, 5])
+def test_carried_episodes_are_replayed_to_the_same_state(resumed_at: int) -> None:
     whole, first, second = (environments(steps=4, **ON) for _ in range(3))
     expected = [digest(play(whole, episode)) for episode in range(7)]
-    for episode in range(at):
+    for episode in range(resumed_at):
         play(first, episode)
     second.take_up(first.carried())
-    assert [digest(play(second, episode)) for episode in range(at, 7)] == expected[at:]
+    assert [digest(play(second, episode)) for episode in range(resumed_at, 7)] == expected[resumed_at:]
     assert [end.outcome for end in second.ends().envs] == [end.outcome for end in whole.ends().envs]
 
 
-def test_a_replay_that_shows_something_else_is_refused_where_environments_repeat_and_all_begin_anew() -> None:
+def test_a_replay_that_differs_is_refused_if_environments_repeat() -> None:
     """Also those that came before the one that did not repeat."""
     first, refused, untouched = (environments(steps=2, **ON) for _ in range(3))
     play(first)
     carried = first.carried()
-    *before, last = carried["going_on"]
-    assert before
-    carried["going_on"][last]["seen"][0] += 1.0
-    with pytest.raises(ValueError, match=f"environment {last} does not repeat"):
+    *earlier_numbers, last_number = carried["going_on"]
+    assert earlier_numbers
+    carried["going_on"][last_number]["seen"][0] += 1.0
+    with pytest.raises(ValueError, match=f"environment {last_number} does not repeat"):
         refused.take_up(carried)
     assert digest(play(refused)) == digest(play(untouched))
-    other = environments(steps=2, repeats=False, **ON)
-    other.take_up(carried)
-    assert (play(other, 1)[0][0][:, 1] == 0).all()
+    not_repeating = environments(steps=2, repeats=False, **ON)
+    not_repeating.take_up(carried)
+    assert (play(not_repeating, 1)[0][0][:, 1] == 0).all()
 
 
-def test_draws_do_not_depend_on_the_length_of_a_rollout_or_on_company() -> None:
+def test_draws_do_not_depend_on_the_length_of_a_rollout() -> None:
     long = play(environments(steps=40, resets=True))
     short = play(environments(steps=7, resets=True))
     assert digest(long)[:6] == digest(short)[:6]
 
 
 @pytest.mark.parametrize("broken", [float("nan"), float("inf"), -float("inf"), 1e200])
-def test_an_outcome_that_is_no_number_is_refused_unless_a_worst_one_stands_for_it_and_for_no_other(
+def test_an_outcome_that_is_not_a_number_is_refused_or_replaced_by_the_worst(
     broken: float,
 ) -> None:
-    def judged(**how: Any) -> GymEnvironments:
+    def judged(**changes: Any) -> GymEnvironments:
         outcomes = iter([5.0, broken, 5.0, 5.0])
-        return environments(outcome=lambda episode: next(outcomes), measures=lambda episode: {"odd": broken}, **how)
+        return environments(outcome=lambda episode: next(outcomes), measures=lambda episode: {"odd": broken}, **changes)
 
     refused = judged()
     counted = judged(worst=-7.0)
@@ -225,46 +232,46 @@ def test_an_outcome_that_is_no_number_is_refused_unless_a_worst_one_stands_for_i
     with pytest.raises(ValueError, match=r"environment 1 is not a number.*--outcome-range.*an outcome of your own"):
         refused.ends()
     play(counted)
-    found = [(end.failed, end.outcome, end.measures["odd"]) for end in counted.ends().envs]
-    assert found == [(False, 5.0, None), (True, -7.0, None), (False, 5.0, None), (False, 5.0, None)]
+    outcomes_of_ends = [(end.failed, end.outcome, end.measures["odd"]) for end in counted.ends().envs]
+    assert outcomes_of_ends == [(False, 5.0, None), (True, -7.0, None), (False, 5.0, None), (False, 5.0, None)]
 
 
-@pytest.mark.parametrize("how", ROLLOUTS)
-def test_an_environment_that_writes_into_what_it_has_shown_before_changes_nothing(how: dict[str, bool]) -> None:
+@pytest.mark.parametrize("changes", ROLLOUTS)
+def test_an_environment_may_overwrite_its_earlier_observations(changes: dict[str, bool]) -> None:
     def outcome(episode: GymEpisode) -> float:
         return float(np.sum(episode.observations)) + episode.info["place"]
 
-    found = []
+    results = []
     for kind in (Walk, Thrifty):
-        env = environments(kind=kind, steps=15, outcome=outcome, **how)
+        env = environments(kind=kind, steps=15, outcome=outcome, **changes)
         rollouts = [play(env, episode) for episode in range(3)]
-        told = [[dict(info) for info in happened.facts.info] for rollout in rollouts for _, happened in rollout]
-        found.append(([digest(rollout) for rollout in rollouts], told, env.ends()))
-    assert found[0] == found[1]
+        infos = [[dict(info) for info in happened.facts.info] for rollout in rollouts for _, happened in rollout]
+        results.append(([digest(rollout) for rollout in rollouts], infos, env.ends()))
+    assert results[0] == results[1]
 
 
-@pytest.mark.parametrize("how", ROLLOUTS)
-def test_an_outcome_that_writes_into_its_episode_changes_nothing(how: dict[str, bool]) -> None:
+@pytest.mark.parametrize("changes", ROLLOUTS)
+def test_an_outcome_may_overwrite_its_episode(changes: dict[str, bool]) -> None:
     def read(episode: GymEpisode) -> float:
         return float(np.sum(episode.observations)) + float(episode.info["drift"][0])
 
     def scribble(episode: GymEpisode) -> float:
-        found = read(episode)
+        value = read(episode)
         for array in (*episode.observations, episode.info["drift"], episode.info["deep"]["parts"][0]):
             array += 100.0
         episode.info.clear()  # type: ignore[attr-defined]
-        for kept in (episode.observations, episode.actions, episode.env_rewards):
-            kept.clear()
-        return found
+        for part in (episode.observations, episode.actions, episode.env_rewards):
+            part.clear()
+        return value
 
-    found = []
+    results = []
     for outcome in (read, scribble):
-        env = environments(kind=Open, steps=15, outcome=outcome, **how)
-        found.append([(digest(play(env, episode)), env.ends()) for episode in range(4)])
-    assert found[0] == found[1]
+        env = environments(kind=Open, steps=15, outcome=outcome, **changes)
+        results.append([(digest(play(env, episode)), env.ends()) for episode in range(4)])
+    assert results[0] == results[1]
 
 
-def test_facts_are_built_once_for_all_their_readers_and_not_before() -> None:
+def test_facts_are_built_once_on_first_use() -> None:
     built = list[int]()
     step = GymStep(np.zeros(2), lambda: built.append(1) or play(environments())[0][1].facts)
     assert not built
@@ -273,13 +280,18 @@ def test_facts_are_built_once_for_all_their_readers_and_not_before() -> None:
 
 
 @pytest.mark.parametrize("keeps", [True, False])
-def test_actions_and_observations_are_kept_only_where_an_outcome_may_read_them(keeps: bool) -> None:
-    asked = list[GymEpisode]()
-    env = environments(keeps=keeps, outcome=lambda episode: asked.append(episode) or 0.0, measures=lambda episode: {})
+def test_actions_and_observations_are_kept_only_for_outcomes_that_read_them(keeps: bool) -> None:
+    episodes = list[GymEpisode]()
+    env = environments(
+        keeps=keeps, outcome=lambda episode: episodes.append(episode) or 0.0, measures=lambda episode: {}
+    )
     play(env)
     steps = [end.steps for end in env.ends().envs]
-    found = [(len(one.actions), len(one.observations), len(one.env_rewards)) for one in asked]
-    assert found == [(n, n + 1, n) if keeps else (0, 0, n) for n in steps]
+    lengths = [
+        (len(kept_episode.actions), len(kept_episode.observations), len(kept_episode.env_rewards))
+        for kept_episode in episodes
+    ]
+    assert lengths == [(n, n + 1, n) if keeps else (0, 0, n) for n in steps]
 
 
 def test_facts_are_read_only() -> None:
@@ -294,20 +306,20 @@ def test_facts_are_read_only() -> None:
                 value[0]["place"] = 0.0
 
 
-def test_an_environment_that_is_in_use_is_not_taken_again() -> None:
+def test_an_environment_in_use_is_refused() -> None:
     """Not within a rollout, nor for an evaluation beside it; once nobody has it any more it may come back."""
     pool: list[Env] = [Walk(), Walk(), Walk()]
 
-    def of_pool(n_envs: int) -> GymEnvironments:
-        left = iter(pool)
-        return environments(make=lambda: next(left), devices=("cpu:0",) * n_envs)
+    def environments_of_pool(n_envs: int) -> GymEnvironments:
+        remaining = iter(pool)
+        return environments(make=lambda: next(remaining), devices=("cpu:0",) * n_envs)
 
     for n_envs in (1, 3):
-        first = of_pool(n_envs)
+        environments_in_use = environments_of_pool(n_envs)
         with pytest.raises(ValueError, match="one that is in use; it has to make another at every call"):
-            of_pool(1)
-        del first
-    assert of_pool(2).n_envs == 2
+            environments_of_pool(1)
+        del environments_in_use
+    assert environments_of_pool(2).n_envs == 2
     pool[2] = TimeLimit(pool[0], 5)
     with pytest.raises(ValueError, match="one that is in use"):
-        of_pool(3)
+        environments_of_pool(3)

@@ -15,14 +15,14 @@ from workers.kinds.gymnasium.preflight import probe
 
 def ask(task: str, *modes: str, params: dict[str, Any] | None = None, **questions: Any) -> AboutTask:
     rewards = {f"g{place}": RewardSettings(mode=mode, params=params or {}) for place, mode in enumerate(modes)}
-    own = tuple(mode for mode in modes if ":" in mode)
-    return probe(Questions(task=task, data_dir="", user_rewards=own, rewards=rewards, **questions), AboutTask())
+    user_modes = tuple(mode for mode in modes if ":" in mode)
+    return probe(Questions(task=task, data_dir="", user_rewards=user_modes, rewards=rewards, **questions), AboutTask())
 
 
-def test_a_registered_environment_repeats_and_has_its_limit_and_its_speed() -> None:
-    found = ask("gym:CartPole-v1", "env")
-    (task,) = found.tasks
-    assert (found.task_problem, found.reward_problems, found.user_rewards) == ("", {}, ())
+def test_the_preflight_measures_a_registered_environment() -> None:
+    answer = ask("gym:CartPole-v1", "env")
+    (task,) = answer.tasks
+    assert (answer.task_problem, answer.reward_problems, answer.user_rewards) == ("", {}, ())
     assert (task.kind, task.repeats, task.episode_steps) == ("gymnasium", True, 500)
     assert task.step_s > 0.0
     assert 8 < task.seen_steps < 100
@@ -31,10 +31,10 @@ def test_a_registered_environment_repeats_and_has_its_limit_and_its_speed() -> N
     assert ask("gym:Pendulum-v1", "env").tasks[0].action_bounds == ((-2.0, 2.0),)
 
 
-def test_an_episode_that_does_not_end_has_no_length(tmp_path: Path) -> None:
-    own = own_file(tmp_path, TELLS)
-    assert ask(f"{own}:Level", "env").tasks[0].seen_steps == 9
-    assert ask(f"{own}:endless", "env").tasks[0].seen_steps == 0
+def test_an_endless_episode_has_no_length(tmp_path: Path) -> None:
+    user_file = own_file(tmp_path, TELLS)
+    assert ask(f"{user_file}:Level", "env").tasks[0].seen_steps == 9
+    assert ask(f"{user_file}:endless", "env").tasks[0].seen_steps == 0
 
 
 CARRIES = """
@@ -82,34 +82,36 @@ class Both(Unrepeatable, Curriculum):
         ("Both", "", False, False),
     ],
 )
-def test_an_environment_that_does_not_repeat_or_carries_state_from_one_reset_to_the_next_is_found(
+def test_the_preflight_finds_environments_that_do_not_repeat_or_carry_state(
     tmp_path: Path, name: str, outcome: str, repeats: bool, carries: bool
 ) -> None:
-    own = own_file(tmp_path, CARRIES)
-    found = ask(f"{own}:{name}", "env", outcome=outcome)
-    assert (found.task_problem, found.tasks[0].repeats, found.tasks[0].carries) == ("", repeats, carries)
+    user_file = own_file(tmp_path, CARRIES)
+    answer = ask(f"{user_file}:{name}", "env", outcome=outcome)
+    assert (answer.task_problem, answer.tasks[0].repeats, answer.tasks[0].carries) == ("", repeats, carries)
 
 
-def test_all_code_of_a_users_own_is_reported_for_copying(tmp_path: Path) -> None:
-    own = own_file(tmp_path)
-    found = ask(f"{own}:make", f"{own}:reward", outcome=f"{own}:outcome", outcome_better="lower")
-    assert {one.reference for one in found.user_rewards} == {f"{own}:{name}" for name in ("make", "reward", "outcome")}
-    assert all(one.files == ("own.py",) and one.sha256 for one in found.user_rewards)
-    measures = found.tasks[0].measures
+def test_the_preflight_reports_all_user_code_for_copying(tmp_path: Path) -> None:
+    user_file = own_file(tmp_path)
+    answer = ask(f"{user_file}:make", f"{user_file}:reward", outcome=f"{user_file}:outcome", outcome_better="lower")
+    assert {code.reference for code in answer.user_rewards} == {
+        f"{user_file}:{name}" for name in ("make", "reward", "outcome")
+    }
+    assert all(code.files == ("own.py",) and code.sha256 for code in answer.user_rewards)
+    measures = answer.tasks[0].measures
     assert (measures.outcome.label, measures.outcome.better) == ("outcome", "lower")
     assert measures.names == ("env_return", "length")
 
 
-def test_every_groups_reward_is_tried_on_the_episode_with_its_constants(tmp_path: Path) -> None:
-    own = own_file(tmp_path)
-    found = ask(f"{own}:make", f"{own}:reward", f"{own}:weighted", f"{own}:nobody", "env")
-    assert list(found.reward_problems) == ["g2"]
-    wrong = ask(f"{own}:make", f"{own}:weighted", params={"wait": 1.0}).reward_problems
-    assert "has no constant 'wait'" in wrong["g0"]
-    assert wrong["g0"].startswith(f"reward={own}:weighted")
+def test_the_preflight_tries_the_reward_of_every_group_with_its_constants(tmp_path: Path) -> None:
+    user_file = own_file(tmp_path)
+    answer = ask(f"{user_file}:make", f"{user_file}:reward", f"{user_file}:weighted", f"{user_file}:nobody", "env")
+    assert list(answer.reward_problems) == ["g2"]
+    problems = ask(f"{user_file}:make", f"{user_file}:weighted", params={"wait": 1.0}).reward_problems
+    assert "has no constant 'wait'" in problems["g0"]
+    assert problems["g0"].startswith(f"reward={user_file}:weighted")
 
 
-def test_a_range_is_declared_and_one_that_random_actions_leave_is_refused(tmp_path: Path) -> None:
+def test_an_outcome_range_that_random_actions_leave_is_refused(tmp_path: Path) -> None:
     outcome = ask("gym:CartPole-v1", "env", outcome_low=0.0, outcome_high=500.0).tasks[0].measures.outcome
     assert (outcome.low, outcome.high) == (0.0, 500.0)
     problem = ask("gym:CartPole-v1", "env", outcome_low=-9.0, outcome_high=0.0).task_problem
@@ -117,12 +119,12 @@ def test_a_range_is_declared_and_one_that_random_actions_leave_is_refused(tmp_pa
     assert "which --outcome-range says is impossible" in problem
 
 
-def test_an_outcome_that_is_no_number_is_found_before_anything_is_trained_unless_a_worst_one_stands_for_it(
+def test_the_preflight_finds_an_outcome_that_is_not_a_number_unless_a_worst_is_given(
     tmp_path: Path,
 ) -> None:
-    own = own_file(tmp_path, "\n\ndef never(episode):\n    return float('nan')\n")
-    task = f"{own}:make"
-    outcome = f"{own}:never"
+    user_file = own_file(tmp_path, "\n\ndef never(episode):\n    return float('nan')\n")
+    task = f"{user_file}:make"
+    outcome = f"{user_file}:never"
     assert "--outcome-range" in ask(task, "env", outcome=outcome).task_problem
     assert ask(task, "env", outcome=outcome, outcome_low=-1.0, outcome_worst=-1.0).task_problem == ""
 
@@ -160,7 +162,7 @@ class Opens(Walk):
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "complaint"),
     [
         ("Shows", "reset of the environment: it shows 3 numbers, and observation_space is Box(-10.0, 10.0, (2,)"),
         ("Nothing", "what it shows before step 2 is not finite"),
@@ -171,33 +173,35 @@ class Opens(Walk):
         ("Opens", ""),
     ],
 )
-def test_an_environment_that_breaks_its_contract_is_named(tmp_path: Path, name: str, said: str) -> None:
+def test_an_environment_that_breaks_its_contract_is_reported(tmp_path: Path, name: str, complaint: str) -> None:
     problem = ask(f"{own_file(tmp_path, BROKEN)}:{name}", "env").task_problem
-    assert problem.startswith(said)
-    assert bool(problem) == bool(said)
+    assert problem.startswith(complaint)
+    assert bool(problem) == bool(complaint)
 
 
-def test_a_reward_that_gives_other_values_for_the_same_facts_is_told_apart(tmp_path: Path) -> None:
-    own = own_file(tmp_path, "\n\ndef noisy(facts):\n    return np.random.default_rng().normal(size=len(facts.step))\n")
-    found = ask("gym:CartPole-v1", f"{own}:noisy", f"{own}:reward")
-    repeats = {code.reference.rpartition(":")[2]: code.repeats for code in found.user_rewards}
+def test_the_preflight_finds_a_reward_that_does_not_repeat(tmp_path: Path) -> None:
+    user_file = own_file(
+        tmp_path, "\n\ndef noisy(facts):\n    return np.random.default_rng().normal(size=len(facts.step))\n"
+    )
+    answer = ask("gym:CartPole-v1", f"{user_file}:noisy", f"{user_file}:reward")
+    repeats = {code.reference.rpartition(":")[2]: code.repeats for code in answer.user_rewards}
     assert repeats == {"noisy": False, "reward": True}
-    assert (found.task_problem, found.reward_problems) == ("", {})
+    assert (answer.task_problem, answer.reward_problems) == ("", {})
 
 
 def test_the_memory_of_an_episode_does_not_grow_with_its_steps(tmp_path: Path) -> None:
     """All that 60 steps of two environments show takes 23 MiB, once."""
-    own = own_file(tmp_path)
+    user_file = own_file(tmp_path)
     tracemalloc.start()
     try:
-        found = ask(f"{own}:Wide", f"{own}:late", "env")
-        _, most = tracemalloc.get_traced_memory()
+        answer = ask(f"{user_file}:Wide", f"{user_file}:late", "env")
+        _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert (found.task_problem, found.tasks[0].repeats, found.tasks[0].observation_width) == ("", True, 50_000)
-    assert list(found.reward_problems) == ["g0"]
-    assert "is not finite at step 40: [nan, nan]" in found.reward_problems["g0"]
-    assert most < 8 << 20
+    assert (answer.task_problem, answer.tasks[0].repeats, answer.tasks[0].observation_width) == ("", True, 50_000)
+    assert list(answer.reward_problems) == ["g0"]
+    assert "is not finite at step 40: [nan, nan]" in answer.reward_problems["g0"]
+    assert peak < 8 << 20
 
 
 TELLS = """
@@ -218,10 +222,10 @@ def not_of_ended(facts):
 """
 
 
-def test_a_reward_is_tried_beside_an_environment_that_has_ended(tmp_path: Path) -> None:
+def test_the_preflight_tries_a_reward_with_an_ended_environment(tmp_path: Path) -> None:
     """Episodes of random actions may all end at once, by a limit; those of a policy do not."""
-    own = own_file(tmp_path, TELLS)
+    user_file = own_file(tmp_path, TELLS)
     names = ("told", "only_of_ended", "not_of_ended")
-    found = ask(f"{own}:Level", *(f"{own}:{name}" for name in names), "env").reward_problems
-    assert list(found) == ["g2"]
-    assert "failed: ZeroDivisionError" in found["g2"]
+    problems = ask(f"{user_file}:Level", *(f"{user_file}:{name}" for name in names), "env").reward_problems
+    assert list(problems) == ["g2"]
+    assert "failed: ZeroDivisionError" in problems["g2"]

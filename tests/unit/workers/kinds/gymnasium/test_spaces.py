@@ -28,7 +28,7 @@ DTYPES = st.sampled_from(["f2", "f4", "f8", ">f4", "i1", "i8", "u8", "?"])
         (spaces.MultiBinary((2, 2)), (2, 2, 2, 2)),
     ],
 )
-def test_every_choice_is_an_action_of_the_space_and_none_is_left_out(space: gymnasium.Space, sizes: tuple) -> None:
+def test_every_action_of_a_space_is_one_decision(space: gymnasium.Space, sizes: tuple) -> None:
     codec = Codec(SEEN, space)
     assert codec.spaces.head_sizes == sizes
     assert len(codec.spaces.head_names) == codec.width == len(sizes)
@@ -50,7 +50,7 @@ def test_continuous_decisions_are_clipped_to_the_box() -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, np.uint64, np.bool_, np.float32, np.float64])
-def test_facts_have_what_the_environment_was_given(dtype: type) -> None:
+def test_facts_have_the_action_that_the_environment_received(dtype: type) -> None:
     space = spaces.Box(0, 1, (3,), dtype)
     codec = Codec(SEEN, space)
     decisions = np.array([[0.2, 0.9, 7.3], [-5.0, 0.6, 0.1]])
@@ -63,14 +63,14 @@ def test_facts_have_what_the_environment_was_given(dtype: type) -> None:
         assert given.tolist() == [[0, 1, 1], [0, 1, 0]]
 
 
-def test_integers_are_the_nearest_ones() -> None:
+def test_decisions_for_integers_are_rounded_to_the_nearest() -> None:
     codec = Codec(SEEN, spaces.Box(-4, 4, (1,), np.int16))
     decisions = np.array([[-9.0], [-3.9], [-0.7], [-0.2], [0.2], [3.4], [3.9], [9.0]])
     assert codec.given(decisions).ravel().tolist() == [-4, -4, -1, 0, 0, 3, 4, 4]
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.uint64])
-def test_no_decision_is_beyond_the_largest_integer(dtype: type) -> None:
+def test_decisions_are_clipped_to_the_largest_integer(dtype: type) -> None:
     limits = np.iinfo(dtype)
     space = spaces.Box(limits.min, limits.max, (1,), dtype)
     low, high = Codec(SEEN, space).actions(np.array([[-1e30], [1e30]]))
@@ -80,7 +80,7 @@ def test_no_decision_is_beyond_the_largest_integer(dtype: type) -> None:
     assert int(high[0]) > limits.max - 4096  # the last number of float64 below it
 
 
-def test_bounds_are_those_of_a_box_where_both_are_finite() -> None:
+def test_action_bounds_are_those_of_a_box_with_finite_bounds() -> None:
     low = np.array([-np.inf, -2.0, 0.0])
     high = np.array([1.0, np.inf, 200.0])
     assert Codec(SEEN, spaces.Box(low, high, dtype=np.float64)).bounds == (None, None, (0.0, 200.0))
@@ -90,39 +90,41 @@ def test_bounds_are_those_of_a_box_where_both_are_finite() -> None:
 @pytest.mark.parametrize(
     "space", [spaces.Box(-9, 9, (2,), np.float64), spaces.MultiDiscrete([3, 3]), spaces.Box(-9, 9, ())]
 )
-def test_an_environment_may_write_into_its_action_and_changes_no_other(space: gymnasium.Space) -> None:
+def test_an_environment_may_overwrite_its_action(space: gymnasium.Space) -> None:
     codec = Codec(SEEN, space)
     decisions = np.zeros((3, codec.width), dtype=np.float64 if codec.box else np.int64)
-    first, *others = codec.actions(decisions)
-    assert (type(first), first.shape, first.dtype) == (np.ndarray, space.shape, space.dtype)
-    first[...] = 7
-    assert not np.any(others)
+    first_action, *other_actions = codec.actions(decisions)
+    assert (type(first_action), first_action.shape, first_action.dtype) == (np.ndarray, space.shape, space.dtype)
+    first_action[...] = 7
+    assert not np.any(other_actions)
     assert not decisions.any()
 
 
 @pytest.mark.filterwarnings("ignore:overflow encountered in cast")
 @given(arrays(DTYPES, st.sampled_from([(6,), (2, 3), (6, 1), (5,), (7,), ()])), st.booleans())
-def test_an_observation_is_float32_to_the_bit_or_refused(shown: np.ndarray, as_list: bool) -> None:
+def test_an_observation_is_float32_to_the_bit_or_refused(observation: np.ndarray, as_list: bool) -> None:
     codec = Codec(spaces.Box(-np.inf, np.inf, (6,)), spaces.Discrete(2))
     row = np.zeros(6, dtype=np.float32)
-    largest = np.abs(shown[np.isfinite(shown)].astype(np.float64)).max(initial=0.0)
-    said = "beyond float32" if np.float64(largest).astype(np.float32) == np.inf else None
-    said = said or (None if shown.size == 6 else f"it shows {shown.size} numbers, and observation_space is")
-    with nullcontext() if said is None else pytest.raises(ValueError, match=said):
-        row[:] = codec.flat(shown.tolist() if as_list else shown)
-        assert row.tobytes() == shown.astype(np.float32).tobytes()
+    largest = np.abs(observation[np.isfinite(observation)].astype(np.float64)).max(initial=0.0)
+    complaint = "beyond float32" if np.float64(largest).astype(np.float32) == np.inf else None
+    complaint = complaint or (
+        None if observation.size == 6 else f"it shows {observation.size} numbers, and observation_space is"
+    )
+    with nullcontext() if complaint is None else pytest.raises(ValueError, match=complaint):
+        row[:] = codec.flat(observation.tolist() if as_list else observation)
+        assert row.tobytes() == observation.astype(np.float32).tobytes()
 
 
-def test_observations_are_flat_whatever_they_are_made_of() -> None:
+def test_nested_observations_are_flattened() -> None:
     space = spaces.Dict({"a": spaces.Discrete(3), "b": spaces.Box(0.0, 1.0, (2, 2), np.float32)})
     codec = Codec(space, spaces.Discrete(2))
-    found = codec.flat({"a": 1, "b": np.full((2, 2), 0.5, dtype=np.float32)})
-    assert found.tolist() == [0.0, 1.0, 0.0, 0.5, 0.5, 0.5, 0.5]
+    flat = codec.flat({"a": 1, "b": np.full((2, 2), 0.5, dtype=np.float32)})
+    assert flat.tolist() == [0.0, 1.0, 0.0, 0.5, 0.5, 0.5, 0.5]
     assert codec.spaces.observation_width == 7
 
 
 @pytest.mark.parametrize(
-    ("seen", "acts", "said"),
+    ("observation_space", "action_space", "complaint"),
     [
         (SEEN, spaces.Text(3), "Discrete, MultiDiscrete, MultiBinary and Box"),
         (SEEN, spaces.Dict({"a": spaces.Discrete(2)}), "Discrete, MultiDiscrete, MultiBinary and Box"),
@@ -130,6 +132,8 @@ def test_observations_are_flat_whatever_they_are_made_of() -> None:
         (SEEN, spaces.Discrete(2**40), "1099511627776 entries or choices of a space are too many"),
     ],
 )
-def test_spaces_that_no_policy_can_have_are_refused(seen: gymnasium.Space, acts: gymnasium.Space, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        Codec(seen, acts)
+def test_unsupported_spaces_are_refused(
+    observation_space: gymnasium.Space, action_space: gymnasium.Space, complaint: str
+) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        Codec(observation_space, action_space)

@@ -50,7 +50,7 @@ def test_settings_are_typed_by_their_struct(tmp_path: Path, values: Any, expecte
 
 
 @pytest.mark.parametrize(
-    ("values", "words"),
+    ("values", "complaint"),
     [
         ({"lrr": 1}, "no setting trainer.lrr; did you mean lr?"),
         ({"momentum": 1}, "no setting trainer.momentum; available settings: lr, steps, clip, kind"),
@@ -66,13 +66,13 @@ def test_settings_are_typed_by_their_struct(tmp_path: Path, values: Any, expecte
         ),
     ],
 )
-def test_settings_that_are_none_are_refused(tmp_path: Path, values: Any, words: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(words)):
+def test_unknown_or_invalid_settings_are_refused(tmp_path: Path, values: Any, complaint: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(complaint)):
         load(tmp_path, WHOLE).settings(values)
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "words"),
+    ("old", "new", "complaint"),
     [
         (
             "def train(run)",
@@ -86,32 +86,32 @@ def test_settings_that_are_none_are_refused(tmp_path: Path, values: Any, words: 
         ("import esper_ab", "import esper_abc", "No module named 'esper_abc'"),
     ],
 )
-def test_a_file_that_is_no_trainer_is_refused(tmp_path: Path, old: str, new: str, words: str) -> None:
-    with pytest.raises(ValueError, match=words):
+def test_a_file_that_is_not_a_trainer_is_refused(tmp_path: Path, old: str, new: str, complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
         load(tmp_path, WHOLE.replace(old, new))
 
 
-@pytest.mark.parametrize("one", [3, 3.0, np.float32(3), torch.tensor(3.0), np.array(3)])
-def test_numbers_of_any_library_are_numbers(one: Any) -> None:
-    assert module.metrics_of(Point({"return": one}, b""), "return") == {"return": 3.0}
-    assert module.outcomes_of(one, "return") == [3.0]
-    assert module.outcomes_of([{"return": one, "length": 5}, one], "return") == [3.0, 3.0]
+@pytest.mark.parametrize("value", [3, 3.0, np.float32(3), torch.tensor(3.0), np.array(3)])
+def test_numbers_of_any_library_are_numbers(value: Any) -> None:
+    assert module.metrics_of(Point({"return": value}, b""), "return") == {"return": 3.0}
+    assert module.outcomes_of(value, "return") == [3.0]
+    assert module.outcomes_of([{"return": value, "length": 5}, value], "return") == [3.0, 3.0]
 
 
-@pytest.mark.parametrize("one", [True, np.True_, torch.tensor(True)])
-def test_booleans_are_0_and_1_as_in_files(one: Any) -> None:
-    assert module.outcomes_of([one, not one], "return") == [1.0, 0.0]
-    assert module.metrics_of(Point({"return": one}, b""), "return") == {"return": 1.0}
+@pytest.mark.parametrize("value", [True, np.True_, torch.tensor(True)])
+def test_booleans_are_read_as_0_and_1(value: Any) -> None:
+    assert module.outcomes_of([value, not value], "return") == [1.0, 0.0]
+    assert module.metrics_of(Point({"return": value}, b""), "return") == {"return": 1.0}
 
 
-@pytest.mark.parametrize("one", ["3", None, [1.0, 2.0], torch.ones(2)])
-def test_what_is_no_number_is_refused(one: Any) -> None:
+@pytest.mark.parametrize("value", ["3", None, [1.0, 2.0], torch.ones(2)])
+def test_a_metric_that_is_not_a_number_is_refused(value: Any) -> None:
     with pytest.raises(ValueError, match="metric 'return' of a point is"):
-        module.metrics_of(Point({"return": one}, b""), "return")
+        module.metrics_of(Point({"return": value}, b""), "return")
 
 
 @pytest.mark.parametrize(
-    ("call", "words"),
+    ("call", "complaint"),
     [
         (
             lambda: module.metrics_of(Point({"loss": 1.0}, b""), "return"),
@@ -123,8 +123,8 @@ def test_what_is_no_number_is_refused(one: Any) -> None:
         (lambda: module.outcomes_of([], "return"), "empty list"),
     ],
 )
-def test_what_has_no_outcome_is_refused(call: Any, words: str) -> None:
-    with pytest.raises(ValueError, match=words):
+def test_a_point_or_evaluation_without_the_outcome_is_refused(call: Any, complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
         call()
 
 
@@ -136,12 +136,12 @@ def test_what_has_no_outcome_is_refused(call: Any, words: str) -> None:
         {"a": [1, 2.5, None, "x", (True, b"y")], 3: {"deep": torch.arange(3)}},
     ],
 )
-def test_a_state_comes_back_as_it_was(state: Any) -> None:
+def test_a_state_is_restored_unchanged(state: Any) -> None:
     assert repr(module.restored(module.saved(state))) == repr(state)
 
 
 @pytest.mark.parametrize(
-    ("state", "words"),
+    ("state", "complaint"),
     [
         (None, "the state of a point is NoneType"),
         ({"net": torch.nn.Linear(1, 1)}, r"state\['net'\] is torch.nn.*Linear, which cannot be restored"),
@@ -151,6 +151,6 @@ def test_a_state_comes_back_as_it_was(state: Any) -> None:
         ({"a": namedtuple("P", "x y")(1, 2)}, r"state\['a'\] is .*\.P, which cannot be restored"),
     ],
 )
-def test_a_state_that_would_need_code_is_refused(state: Any, words: str) -> None:
-    with pytest.raises(ValueError, match=words):
+def test_a_state_that_would_need_code_is_refused(state: Any, complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
         module.saved(state)

@@ -30,12 +30,12 @@ def problem_with(outcome: float, declared: Measure) -> str:
         (1e308, measure("lower", high=9.0)),
     ],
 )
-def test_an_outcome_that_a_run_can_record_passes(outcome: float, declared: Measure) -> None:
+def test_a_possible_outcome_is_accepted(outcome: float, declared: Measure) -> None:
     assert problem_with(outcome, declared) == ""
 
 
 @pytest.mark.parametrize(
-    ("outcome", "declared", "said"),
+    ("outcome", "declared", "complaint"),
     [
         (
             0.5,
@@ -53,12 +53,12 @@ def test_an_outcome_that_a_run_can_record_passes(outcome: float, declared: Measu
         (-math.inf, measure("lower", low=0.0), "was -inf"),
     ],
 )
-def test_an_outcome_that_no_run_can_record_is_refused(outcome: float, declared: Measure, said: str) -> None:
-    assert re.search(said, problem_with(outcome, declared))
+def test_an_impossible_outcome_is_refused(outcome: float, declared: Measure, complaint: str) -> None:
+    assert re.search(complaint, problem_with(outcome, declared))
 
 
 @pytest.mark.parametrize(
-    ("seen", "declared", "margin", "refused"),
+    ("observed", "declared", "margin", "refused"),
     [
         ((0.2, 0.9), measure(), 2.0, True),
         ((0.2, math.nan, 0.9), measure(low=0.0), 1.0, True),
@@ -70,10 +70,10 @@ def test_an_outcome_that_no_run_can_record_is_refused(outcome: float, declared: 
         ((), measure(), 2.0, False),
     ],
 )
-def test_a_margin_in_another_unit_than_fractions_is_refused(seen, declared, margin, refused) -> None:
+def test_a_margin_above_1_is_refused_for_outcomes_that_are_fractions(observed, declared, margin, refused) -> None:
     if not refused:
-        refuse_other_unit(seen, declared, margin)
-        assert margin < 1.0 or not seen or max(seen) >= 1.0 or declared.high is not None
+        refuse_other_unit(observed, declared, margin)
+        assert margin < 1.0 or not observed or max(observed) >= 1.0 or declared.high is not None
         return
     with pytest.raises(ValueError, match=r"is larger than 1.* a wider range with --outcome-range LOW\.\.HIGH"):
-        refuse_other_unit(seen, declared, margin)
+        refuse_other_unit(observed, declared, margin)

@@ -27,25 +27,25 @@ pytestmark = pytest.mark.usefixtures("warm_children")
 MEASURE = Measure(name="outcome", label="score", better="higher")
 
 
-def silent(what: str) -> None: ...
+def silent(message: str) -> None: ...
 
 
 def rehearse(question: TrainerQuestion, measure: Measure = MEASURE, limits: IdleLimits = IDLE_LIMITS) -> TrainerFacts:
     return rehearsal.rehearse(question, measure, silent, limits)
 
 
-def of_python(tmp_path: Path, fault: str = "") -> Any:
+def rehearsed_python(tmp_path: Path, fault: str = "") -> Any:
     groups = {"a": {"lr": "1", "fault": fault}, "b": {}}
     return rehearse(trainers.question(trainers.python_file(tmp_path), tmp_path, groups=groups))
 
 
-def of_command(tmp_path: Path, lr: str = "1", **changes: Any) -> Any:
+def rehearsed_command(tmp_path: Path, lr: str = "1", **changes: Any) -> Any:
     groups = {"a": {"lr": lr}, "b": {"lr": "2"}}
     return rehearse(trainers.question(trainers.command(tmp_path), tmp_path, groups=groups, **changes))
 
 
-def tried(tmp_path: Path, fault: str, **changes: Any) -> Tried:
-    given = {
+def attempted(tmp_path: Path, fault: str, **changes: Any) -> Tried:
+    defaults = {
         "question": trainers.question(trainers.python_file(tmp_path), tmp_path),
         "settings": {"fault": fault},
         "rng": RngPath(0),
@@ -54,7 +54,7 @@ def tried(tmp_path: Path, fault: str, **changes: Any) -> Tried:
         "last": 2,
         "keep": str(tmp_path / "state"),
     }
-    return attempt(Trial(**given | changes), "cpu")
+    return attempt(Trial(**defaults | changes), "cpu")
 
 
 @pytest.mark.parametrize(
@@ -66,28 +66,30 @@ def tried(tmp_path: Path, fault: str, **changes: Any) -> Tried:
         ("does not repeat", (False, "resumes")),
     ],
 )
-def test_a_rehearsal_tells_what_a_trainer_does(tmp_path: Path, fault: str, expected: tuple[bool, str]) -> None:
-    whole = tried(tmp_path, fault)
-    again = tried(tmp_path, fault)
-    resumed = tried(tmp_path, fault, first=1, state_file=str(tmp_path / "state0"), keep="")
-    alone = tried(tmp_path, fault, first=2, state_file=str(tmp_path / "state1"), keep="")
-    assert alone.outcomes == (again.outcomes if expected[0] else alone.outcomes)
-    assert behaviour(whole, again, resumed, alone) == expected
-    assert behaviour(whole, again, None, alone) == (expected[0], "anew")
+def test_a_rehearsal_classifies_how_a_trainer_repeats_and_resumes(
+    tmp_path: Path, fault: str, expected: tuple[bool, str]
+) -> None:
+    whole = attempted(tmp_path, fault)
+    repeated = attempted(tmp_path, fault)
+    resumed = attempted(tmp_path, fault, first=1, state_file=str(tmp_path / "state0"), keep="")
+    without_training = attempted(tmp_path, fault, first=2, state_file=str(tmp_path / "state1"), keep="")
+    assert without_training.outcomes == (repeated.outcomes if expected[0] else without_training.outcomes)
+    assert behaviour(whole, repeated, resumed, without_training) == expected
+    assert behaviour(whole, repeated, None, without_training) == (expected[0], "anew")
 
 
-def test_a_rehearsal_finds_all_that_a_plan_needs(tmp_path: Path) -> None:
-    found = of_python(tmp_path)
-    assert (found.problem, found.repeats, found.resumption, found.evaluates_alike) == ("", True, "exactly", True)
-    assert (found.evaluations, found.metrics) == (3, {"Loss/train": "loss_train"})
-    assert found.settings == {"a": {"lr": 1.0, "fault": ""}, "b": {"lr": 0.1, "fault": ""}}
+def test_a_rehearsal_returns_all_facts_that_a_plan_needs(tmp_path: Path) -> None:
+    facts = rehearsed_python(tmp_path)
+    assert (facts.problem, facts.repeats, facts.resumption, facts.evaluates_alike) == ("", True, "exactly", True)
+    assert (facts.evaluations, facts.metrics) == (3, {"Loss/train": "loss_train"})
+    assert facts.settings == {"a": {"lr": 1.0, "fault": ""}, "b": {"lr": 0.1, "fault": ""}}
 
 
 def evaluating(tmp_path: Path, outcome: str, **changes: Any) -> Any:
     """A trainer whose training leaves a global behind, and whose evaluation gives `outcome`, rehearsed."""
     path = Path(trainers.python_file(tmp_path))
-    left = "LEFT.append(1), (run.folder / 'kept').write_text('1')"
-    text = path.read_text().replace("run.alive(1)", left).replace('[state["x"]] * 3', outcome)
+    leave_global = "LEFT.append(1), (run.folder / 'kept').write_text('1')"
+    text = path.read_text().replace("run.alive(1)", leave_global).replace('[state["x"]] * 3', outcome)
     path.write_text(f"{text}\n\nLEFT = []\n")
     return rehearse(trainers.question(str(path), tmp_path, **changes))
 
@@ -102,25 +104,25 @@ def evaluating(tmp_path: Path, outcome: str, **changes: Any) -> Any:
         ('state["x"] + (run.point == 2)', 3, "resumes", False),  # a run that is taken up for it begins where it ends
     ],
 )
-def test_an_evaluation_that_needs_what_training_left_is_found(
+def test_a_rehearsal_finds_an_evaluation_that_depends_on_leftovers_of_training(
     tmp_path: Path, outcome: str, points: int, resumption: str, alike: bool
 ) -> None:
-    found = evaluating(tmp_path, outcome, points=points)
-    assert (found.problem, found.resumption, found.evaluates_alike) == ("", resumption, alike)
+    facts = evaluating(tmp_path, outcome, points=points)
+    assert (facts.problem, facts.resumption, facts.evaluates_alike) == ("", resumption, alike)
 
 
-def test_an_evaluation_that_fails_without_what_training_left_is_refused_with_its_place(tmp_path: Path) -> None:
+def test_an_evaluation_that_fails_without_leftovers_of_training_is_refused(tmp_path: Path) -> None:
     problem = evaluating(tmp_path, 'state["x"] + LEFT[0]').problem
     assert problem.startswith("evaluate(run, state) failed in a process that has not trained: IndexError: list index")
     assert problem.endswith("(mine.py, line 24); it receives nothing but the state")
 
 
 def test_a_trainer_that_ignores_its_seed_is_refused(tmp_path: Path) -> None:
-    problem = of_python(tmp_path, "ignores its seed").problem
+    problem = rehearsed_python(tmp_path, "ignores its seed").problem
     assert re.match(r"3 seeds gave the same result \(score.*so every seed would repeat the same run", problem)
 
 
-def test_a_trainer_that_exits_is_told_like_one_that_raises(tmp_path: Path) -> None:
+def test_a_trainer_that_exits_is_reported_like_one_that_raises(tmp_path: Path) -> None:
     path = Path(trainers.python_file(tmp_path))
     path.write_text(path.read_text().replace("run.alive(1)", "raise SystemExit(0)"))
     assert rehearse(trainers.question(str(path), tmp_path)).problem == "SystemExit: 0 (mine.py, line 19)"
@@ -141,7 +143,7 @@ def test_a_command_is_rehearsed_with_the_variables_of_a_run(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("visible", "uuids", "gpu", "seen"),
+    ("visible", "uuids", "gpu", "visible_gpu"),
     [
         ("", "ab", "", ""),
         ("", "ab", "cuda", "GPU-a"),
@@ -150,8 +152,8 @@ def test_a_command_is_rehearsed_with_the_variables_of_a_run(tmp_path: Path) -> N
         ("MIG-7", "a", "cuda", "MIG-7"),  # an instance has a name of its own
     ],
 )
-def test_a_rehearsal_sees_the_first_gpu_of_the_pool_and_no_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, visible: str, uuids: str, gpu: str, seen: str
+def test_a_rehearsal_sees_only_the_first_gpu_of_the_pool(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, visible: str, uuids: str, gpu: str, visible_gpu: str
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     monkeypatch.setattr(torch.version, "cuda", "12.8")
@@ -159,30 +161,32 @@ def test_a_rehearsal_sees_the_first_gpu_of_the_pool_and_no_other(
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda index: SimpleNamespace(uuid=uuids[index]))
     command = trainers.shell_command(tmp_path)
     assert rehearse(trainers.question(command, tmp_path, gpu=gpu)).problem == ""
-    assert trainers.variables(tmp_path)["CUDA_VISIBLE_DEVICES"] == seen
+    assert trainers.variables(tmp_path)["CUDA_VISIBLE_DEVICES"] == visible_gpu
 
 
 def test_a_python_trainer_is_rehearsed_with_the_variables_of_a_worker(tmp_path: Path) -> None:
     path = Path(trainers.python_file(tmp_path))
     names = "('OMP_NUM_THREADS', 'CUDA_VISIBLE_DEVICES', 'CUBLAS_WORKSPACE_CONFIG')"
-    told = f"raise ValueError(str([os.environ.get(name) for name in {names}]))"
-    path.write_text(path.read_text().replace("run.alive(1)", told).replace("import random", "import os, random"))
+    raise_variables = f"raise ValueError(str([os.environ.get(name) for name in {names}]))"
+    path.write_text(
+        path.read_text().replace("run.alive(1)", raise_variables).replace("import random", "import os, random")
+    )
     assert rehearse(trainers.question(str(path), tmp_path, threads=2)).problem == "['2', '', ':4096:8']"
 
 
 @pytest.mark.parametrize(("lr", "repeats"), [("1", True), ("9", False)])
 def test_a_rehearsal_finds_whether_a_command_repeats(tmp_path: Path, lr: str, repeats: bool) -> None:
-    found = of_command(tmp_path, lr)
-    assert (found.problem, found.repeats, found.resumption) == ("", repeats, "anew")
-    assert (found.files, found.evaluations, found.shortened) == (("train.py",), 1, "")
+    facts = rehearsed_command(tmp_path, lr)
+    assert (facts.problem, facts.repeats, facts.resumption) == ("", repeats, "anew")
+    assert (facts.files, facts.evaluations, facts.shortened) == (("train.py",), 1, "")
 
 
-def test_a_command_that_ignores_its_seed_or_fails_is_refused_also_with_settings_of_its_own(tmp_path: Path) -> None:
-    assert "3 seeds gave the same result (return 0.134364)" in of_command(tmp_path, "0").problem
-    assert "ValueError: lr must be positive" in of_command(tmp_path, rehearsal={"lr": "-1"}).problem
-    assert of_command(tmp_path, rehearsal={"lr": "3"}).shortened == "lr=3"
-    found = rehearse(trainers.question("no-such-program {seed}", tmp_path))
-    assert "no-such-program: No such file or directory" in found.problem
+def test_a_command_that_ignores_its_seed_or_fails_is_refused(tmp_path: Path) -> None:
+    assert "3 seeds gave the same result (return 0.134364)" in rehearsed_command(tmp_path, "0").problem
+    assert "ValueError: lr must be positive" in rehearsed_command(tmp_path, rehearsal={"lr": "-1"}).problem
+    assert rehearsed_command(tmp_path, rehearsal={"lr": "3"}).shortened == "lr=3"
+    facts = rehearse(trainers.question("no-such-program {seed}", tmp_path))
+    assert "no-such-program: No such file or directory" in facts.problem
 
 
 def test_a_trainer_that_ignores_its_seed_but_for_rounding_is_refused(tmp_path: Path) -> None:
@@ -200,24 +204,24 @@ def test_a_trainer_that_ignores_its_seed_but_for_rounding_is_refused(tmp_path: P
         assert re.match(r"3 seeds differ no more than one seed run 3 times, and only by rounding \(\w+ \d+\.", problem)
 
 
-SOON = IdleLimits(with_result_s=0.1)
+SHORT_LIMITS = IdleLimits(with_result_s=0.1)
 PAUSES = "import signal; signal.pause()"
 
 
-def test_a_command_that_idles_with_its_result_is_ended_and_its_result_counts_where_that_is_declared(
+def test_a_command_that_idles_after_its_result_counts_only_with_end_idle(
     tmp_path: Path,
 ) -> None:
     command = trainers.command(tmp_path)
     with (tmp_path / "train.py").open("a") as file:
         file.write(PAUSES)
-    problem = rehearse(trainers.question(command, tmp_path), limits=SOON).problem
+    problem = rehearse(trainers.question(command, tmp_path), limits=SHORT_LIMITS).problem
     assert re.match(r"the command wrote its result \(return 1\.\d+\), then used no CPU .* give --end-idle:", problem)
-    found = rehearse(trainers.question(command, tmp_path, ends_idle=True), limits=SOON)
-    assert (found.problem, found.ends_idle, found.repeats) == ("", True, True)
+    facts = rehearse(trainers.question(command, tmp_path, ends_idle=True), limits=SHORT_LIMITS)
+    assert (facts.problem, facts.ends_idle, facts.repeats) == ("", True, True)
 
 
 @pytest.mark.parametrize(
-    ("code", "limits", "said"),
+    ("code", "limits", "complaint"),
     [
         (PAUSES, IdleLimits(without_result_s=0.1), r"used no CPU time and wrote nothing for 0\.1 s, so it was ended"),
         (
@@ -227,17 +231,17 @@ def test_a_command_that_idles_with_its_result_is_ended_and_its_result_counts_whe
         ),
     ],
 )
-def test_a_trainer_that_does_nothing_is_ended(tmp_path: Path, code: str, limits: IdleLimits, said: str) -> None:
+def test_an_idle_trainer_is_ended(tmp_path: Path, code: str, limits: IdleLimits, complaint: str) -> None:
     command = trainers.command(tmp_path)
     path = Path(trainers.python_file(tmp_path))
     (tmp_path / "train.py").write_text(code)
     path.write_text(path.read_text().replace("run.alive(1)", code))
     for reference in (command, str(path)):
-        assert re.search(said, rehearse(trainers.question(reference, tmp_path), limits=limits).problem)
+        assert re.search(complaint, rehearse(trainers.question(reference, tmp_path), limits=limits).problem)
 
 
 @pytest.mark.parametrize(
-    ("measure", "said"),
+    ("measure", "complaint"),
     [
         (Measure(name="outcome", label="r", better="higher", low=10.0, high=20.0), r"r was [\d.]+ .*-range 10\.\.20;"),
         (
@@ -246,10 +250,10 @@ def test_a_trainer_that_does_nothing_is_ended(tmp_path: Path, code: str, limits:
         ),
     ],
 )
-def test_an_outcome_outside_the_declared_range_is_refused(tmp_path: Path, measure: Measure, said: str) -> None:
+def test_an_outcome_outside_the_declared_range_is_refused(tmp_path: Path, measure: Measure, complaint: str) -> None:
     groups = {"a": {"lr": "1"}}
     for reference in (trainers.command(tmp_path), trainers.python_file(tmp_path)):
-        assert re.search(said, rehearse(trainers.question(reference, tmp_path, groups=groups), measure).problem)
+        assert re.search(complaint, rehearse(trainers.question(reference, tmp_path, groups=groups), measure).problem)
 
 
 @pytest.mark.parametrize(
@@ -265,7 +269,7 @@ def test_an_outcome_outside_the_declared_range_is_refused(tmp_path: Path, measur
         ("python train.py --conf={conf} {seed}", ("train.py", "conf.yaml", "more.yaml")),  # of any group
     ],
 )
-def test_the_files_of_a_command_are_those_below_the_folder_where_it_runs(
+def test_the_files_of_a_command_are_those_below_its_working_directory(
     tmp_path: Path, command: str, files: tuple[str, ...]
 ) -> None:
     (tmp_path / "lab").mkdir()
@@ -279,7 +283,7 @@ NAMES = st.text(min_size=1, max_size=70).filter(is_printable)
 
 
 @pytest.mark.parametrize("metric", ["", "a\nb", "cost_$", "\x1b[2J"])
-def test_a_metric_that_cannot_be_a_label_is_refused_with_its_name(metric: str) -> None:
+def test_a_metric_with_an_unprintable_name_is_refused(metric: str) -> None:
     with pytest.raises(ValueError, match="needs a name without control characters") as refused:
         measure_names(["loss", metric])
     assert repr(metric) in str(refused.value)

@@ -21,20 +21,20 @@ from workers.kinds.trainer.script import WANDB_FILE, read_outcome
 JSON = OutcomeSource("result.json", "return")
 
 
-def nothing() -> None: ...
+def no_sign() -> None: ...
 
 
-def run(tmp_path: Path, code: str, *arguments: str, on_sign: Callable[[], None] = nothing, key: str = "") -> str:
+def run(tmp_path: Path, code: str, *arguments: str, on_sign: Callable[[], None] = no_sign, key: str = "") -> str:
     """Run Python code as a script; what it wrote."""
     source = OutcomeSource("", key, wandb=True) if key else JSON
-    words = [sys.executable, "-c", code, *arguments]
+    command = [sys.executable, "-c", code, *arguments]
     shell = users_shell.of_this_process()
     variables = script.environment(shell, source, tmp_path, {})
-    script.run_script(words, str(tmp_path), variables, (tmp_path, "run.log"), Watch(on_sign), shell)
+    script.run_script(command, str(tmp_path), variables, (tmp_path, "run.log"), Watch(on_sign), shell)
     return (tmp_path / "run.log").read_text()
 
 
-def test_the_words_output_and_errors_of_a_script_go_to_the_log(tmp_path: Path) -> None:
+def test_the_log_has_the_command_output_and_errors_of_a_script(tmp_path: Path) -> None:
     """The words as a shell takes them, so that anybody can repeat the run."""
     code = "import sys; print('one'); print('two', file=sys.stderr)"
     command, *output = run(tmp_path, code, "a b").splitlines()
@@ -43,7 +43,7 @@ def test_the_words_output_and_errors_of_a_script_go_to_the_log(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("code", "said"),
+    ("code", "complaint"),
     [
         (
             "print('step 7'); raise ValueError('lr must be positive')",
@@ -53,9 +53,9 @@ def test_the_words_output_and_errors_of_a_script_go_to_the_log(tmp_path: Path) -
         ("raise SystemExit(3)", "exit status 3: it wrote nothing"),
     ],
 )
-def test_a_script_that_fails_is_reported_with_its_last_lines(tmp_path: Path, code: str, said: str) -> None:
+def test_a_script_that_fails_is_reported_with_its_last_lines(tmp_path: Path, code: str, complaint: str) -> None:
     (tmp_path / "run.log").write_text("of an earlier life\n")
-    with pytest.raises(script.ScriptFailed, match=f"(?s){said}") as failed:
+    with pytest.raises(script.ScriptFailed, match=f"(?s){complaint}") as failed:
         run(tmp_path, code.replace("FOLDER", repr(str(tmp_path))))
     assert "earlier life" not in str(failed.value)
 
@@ -64,17 +64,17 @@ BUSY = "import pathlib, sys\nwhile not pathlib.Path(sys.argv[1]).exists(): pass"
 BY_ANOTHER = "import subprocess, sys\nsubprocess.run([sys.executable, '-c', *sys.argv[1:]], start_new_session=True)"
 
 
-@pytest.mark.parametrize("words", [(BUSY,), (BY_ANOTHER, BUSY)])
-def test_a_script_works_while_it_or_a_process_of_it_in_whatever_session_uses_the_processor(
-    tmp_path: Path, words: tuple[str, ...]
+@pytest.mark.parametrize("arguments", [(BUSY,), (BY_ANOTHER, BUSY)])
+def test_a_script_counts_as_working_while_any_of_its_processes_uses_the_cpu(
+    tmp_path: Path, arguments: tuple[str, ...]
 ) -> None:
     """It ends when it has been told that a sign was given for it."""
-    told = tmp_path / "told"
-    run(tmp_path, *words, str(told), on_sign=told.touch)
-    assert told.exists()
+    sign = tmp_path / "told"
+    run(tmp_path, *arguments, str(sign), on_sign=sign.touch)
+    assert sign.exists()
 
 
-def test_an_exception_of_the_sign_ends_the_script(tmp_path: Path) -> None:
+def test_an_exception_in_the_callback_ends_the_script(tmp_path: Path) -> None:
     pid = tmp_path / "pid"
     code = f"import os, pathlib\npathlib.Path({str(pid)!r}).write_text(str(os.getpid()))\nwhile True: pass"
 
@@ -178,7 +178,7 @@ LIBRARIES = {
         pytest.param(CALLBACK, "ret", 2.0, id="the callback for stable-baselines is one of its and does nothing"),
     ],
 )
-def test_what_a_script_gives_to_wandb_is_its_outcome(tmp_path: Path, code: str, key: str, outcome: float) -> None:
+def test_a_value_logged_with_wandb_is_the_outcome(tmp_path: Path, code: str, key: str, outcome: float) -> None:
     for name, text in LIBRARIES.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
@@ -186,7 +186,7 @@ def test_what_a_script_gives_to_wandb_is_its_outcome(tmp_path: Path, code: str, 
     assert read_outcome(OutcomeSource("", key, wandb=True), tmp_path) == outcome
 
 
-def test_what_is_no_number_is_no_outcome_and_ends_no_script(tmp_path: Path) -> None:
+def test_values_that_are_not_numbers_are_ignored_by_the_wandb_stub(tmp_path: Path) -> None:
     code = """
 import numpy, torch, wandb
 wandb.log({"ret": numpy.array([1.5])})
@@ -199,18 +199,18 @@ for nothing in (None, "best", [4.5], numpy.zeros(2), torch.zeros(2), wandb.Histo
     assert (tmp_path / WANDB_FILE).read_text().split() == ["1.5", "2.5", "3.5"]
 
 
-def test_what_is_left_of_an_earlier_life_is_no_result(tmp_path: Path) -> None:
+def test_a_fresh_folder_has_no_results_of_an_earlier_attempt(tmp_path: Path) -> None:
     folder = script.fresh_folder(tmp_path, "runs/a-0/out")
     (folder / "result.json").write_text('{"return": 1}')
     assert list(script.fresh_folder(tmp_path, "runs/a-0/out").iterdir()) == []
 
 
-def test_a_value_is_one_word_whatever_it_holds() -> None:
-    words = script.words_of("run --lr {lr} '{out}/a b'", {"lr": "1 $(touch x) ; 'y"}, 3, Path("/o"))
-    assert words == ["run", "--lr", "1 $(touch x) ; 'y", "/o/a b"]
+def test_a_value_is_one_argument_without_shell_expansion() -> None:
+    command = script.words_of("run --lr {lr} '{out}/a b'", {"lr": "1 $(touch x) ; 'y"}, 3, Path("/o"))
+    assert command == ["run", "--lr", "1 $(touch x) ; 'y", "/o/a b"]
 
 
-def test_seeds_of_addresses_differ_and_suit_every_library() -> None:
+def test_seeds_of_rng_paths_differ_and_fit_31_bits() -> None:
     seeds = {script.seed_at(RngPath(0) / "train" / step) for step in range(100)}
     assert len(seeds) == 100
     assert all(0 <= seed < 2**31 for seed in seeds)
@@ -219,25 +219,23 @@ def test_seeds_of_addresses_differ_and_suit_every_library() -> None:
 NUMBERS = st.floats(allow_nan=False)
 
 
-def left(tmp_path: Path, source: str, text: str) -> float:
-    found = read_source(source)
-    (tmp_path / (found.path or WANDB_FILE)).write_text(text)
-    return read_outcome(found, tmp_path)
+def outcome_of(tmp_path: Path, source: str, text: str) -> float:
+    outcome_source = read_source(source)
+    (tmp_path / (outcome_source.path or WANDB_FILE)).write_text(text)
+    return read_outcome(outcome_source, tmp_path)
 
 
 @given(values=st.lists(NUMBERS, min_size=1))
 def test_the_last_row_of_a_column_is_the_outcome(tmp_path_factory: pytest.TempPathFactory, values: list[float]) -> None:
     text = "step,return\n" + "".join(f"{step},{value!r}\n" for step, value in enumerate(values))
-    assert left(tmp_path_factory.mktemp("out"), "log.csv:return", text) == values[-1]
+    assert outcome_of(tmp_path_factory.mktemp("out"), "log.csv:return", text) == values[-1]
 
 
 @given(value=NUMBERS)
-def test_a_key_of_a_json_file_is_the_outcome_also_inside_of_others(
-    tmp_path_factory: pytest.TempPathFactory, value: float
-) -> None:
-    out = tmp_path_factory.mktemp("out")
+def test_a_nested_key_of_a_json_file_is_the_outcome(tmp_path_factory: pytest.TempPathFactory, value: float) -> None:
+    folder = tmp_path_factory.mktemp("out")
     for key, written in (("x", {"x": value}), ("eval.x", {"eval": {"x": value}}), ("eval.x", {"eval.x": value})):
-        assert left(out, f"a.json:{key}", json.dumps(written)) == value
+        assert outcome_of(folder, f"a.json:{key}", json.dumps(written)) == value
 
 
 @pytest.mark.parametrize(
@@ -257,11 +255,11 @@ def test_a_key_of_a_json_file_is_the_outcome_also_inside_of_others(
     ],
 )
 def test_an_outcome_is_read_from_odd_text(tmp_path: Path, source: str, text: str, outcome: float) -> None:
-    assert left(tmp_path, source, text) == outcome
+    assert outcome_of(tmp_path, source, text) == outcome
 
 
 @pytest.mark.parametrize(
-    ("source", "text", "words"),
+    ("source", "text", "complaint"),
     [
         ("a.json:x", '{"y": 1, "z": {"x": 2}}', "a.json: no key 'x'; available keys: y, z.x"),
         ("a.json:x.z", '{"x": 1}', "no key 'x.z'"),
@@ -287,9 +285,11 @@ def test_an_outcome_is_read_from_odd_text(tmp_path: Path, source: str, text: str
         ("a.json:x", "[" * 100_000, "a.json: not JSON"),
     ],
 )
-def test_an_outcome_that_cannot_be_read_says_what_is_there(tmp_path: Path, source: str, text: str, words: str) -> None:
-    with pytest.raises(ValueError, match=words.replace(".", r"\.").replace("[", r"\[")):
-        left(tmp_path, source, text)
+def test_an_unreadable_outcome_is_refused_with_the_available_names(
+    tmp_path: Path, source: str, text: str, complaint: str
+) -> None:
+    with pytest.raises(ValueError, match=complaint.replace(".", r"\.").replace("[", r"\[")):
+        outcome_of(tmp_path, source, text)
 
 
 @pytest.mark.parametrize(
@@ -300,28 +300,28 @@ def test_an_outcome_that_cannot_be_read_says_what_is_there(tmp_path: Path, sourc
         ("deep/down/eval.json", '{"return": 2.5}'),
     ],
 )
-def test_a_name_alone_is_of_the_only_file_that_may_have_it(tmp_path: Path, name: str, text: str) -> None:
+def test_a_name_without_a_file_is_read_from_the_only_candidate_file(tmp_path: Path, name: str, text: str) -> None:
     file = tmp_path / name
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)
-    for other in ("model.pt", "json", "notes.txt", WANDB_FILE):
-        (tmp_path / other).write_text("return")
+    for other_name in ("model.pt", "json", "notes.txt", WANDB_FILE):
+        (tmp_path / other_name).write_text("return")
     assert read_outcome(read_source("return"), tmp_path) == 2.5
 
 
-def test_a_name_alone_needs_its_file_where_there_are_several(tmp_path: Path) -> None:
+def test_a_name_in_several_files_needs_its_file(tmp_path: Path) -> None:
     for name, value in (("b.json", 1), ("a/x.json", 2)):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(json.dumps({"return": value}))
     (tmp_path / "0.csv").write_text("return\n3\n")
     with pytest.raises(ValueError, match=r"0.csv, a/x.json, b.json in \{out\} all have return; .*as in a/x.json:"):
         read_outcome(read_source("return"), tmp_path)
-    found = [read_outcome(read_source(f"{name}:return"), tmp_path) for name in ("b.json", "a/x.json", "0.csv")]
-    assert found == [1.0, 2.0, 3.0]
+    outcomes = [read_outcome(read_source(f"{name}:return"), tmp_path) for name in ("b.json", "a/x.json", "0.csv")]
+    assert outcomes == [1.0, 2.0, 3.0]
 
 
 @pytest.mark.parametrize(
-    ("other", "text"),
+    ("other_name", "text"),
     [
         ("config.json", '{"lr": 0.1}'),
         ("log.csv", "step,loss\n1,2\n"),
@@ -329,21 +329,21 @@ def test_a_name_alone_needs_its_file_where_there_are_several(tmp_path: Path) -> 
         ("log.csv", 'step,loss\n1,"2'),
     ],
 )
-def test_of_several_files_the_only_one_with_the_name_is_taken(tmp_path: Path, other: str, text: str) -> None:
-    (tmp_path / other).write_text(text)
+def test_a_name_is_read_from_the_only_file_that_contains_it(tmp_path: Path, other_name: str, text: str) -> None:
+    (tmp_path / other_name).write_text(text)
     (tmp_path / "result.csv").write_text('#{"of": "a monitor"}\nreturn\n2.5\n')
     assert read_outcome(read_source("return"), tmp_path) == 2.5
 
 
 @pytest.mark.parametrize("broken", ['{"return": 1, "return": 2}', '{"return": "1"}'])
-def test_a_file_that_has_the_name_counts_although_its_value_cannot_be_used(tmp_path: Path, broken: str) -> None:
+def test_a_file_with_an_unusable_value_still_makes_a_name_ambiguous(tmp_path: Path, broken: str) -> None:
     (tmp_path / "a.json").write_text(broken)
     (tmp_path / "b.json").write_text('{"return": 2.5}')
     with pytest.raises(ValueError, match=r"a.json, b.json in \{out\} all have return"):
         read_outcome(read_source("return"), tmp_path)
 
 
-def test_where_no_file_has_the_name_all_are_named(tmp_path: Path) -> None:
+def test_a_name_in_no_file_is_refused_with_all_files(tmp_path: Path) -> None:
     for name in ("a.json", "b.csv"):
         (tmp_path / name).write_text("{}")
     with pytest.raises(ValueError, match=r"left a.json, b.csv in \{out\}, of which none has return; say which has it"):
@@ -351,7 +351,7 @@ def test_where_no_file_has_the_name_all_are_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "there", "said"),
+    ("source", "file_names", "complaint"),
     [
         ("return", (), r"left no \.json or \.csv file in \{out\}; it left nothing"),
         ("return", ("model.pt",), r"it left model\.pt"),
@@ -359,11 +359,11 @@ def test_where_no_file_has_the_name_all_are_named(tmp_path: Path) -> None:
         ("wandb:x", (), "logged no number 'x' with wandb"),
     ],
 )
-def test_where_there_is_no_outcome_it_says_what_is_there(
-    tmp_path: Path, source: str, there: tuple[str, ...], said: str
+def test_a_missing_outcome_is_refused_with_the_files_left(
+    tmp_path: Path, source: str, file_names: tuple[str, ...], complaint: str
 ) -> None:
     (tmp_path / "sub").mkdir()
-    for name in there:
+    for name in file_names:
         (tmp_path / name).touch()
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=complaint):
         read_outcome(read_source(source), tmp_path)

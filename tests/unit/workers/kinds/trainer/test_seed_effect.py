@@ -42,13 +42,13 @@ def test_a_distance_is_relative_to_the_size_of_the_numbers(values: Sequence[floa
         (runs(1.0, math.nan), runs(1.0, 1.0)),
     ],
 )
-def test_a_seed_matters(seeds: list[Numbers], repeats: list[Numbers]) -> None:
+def test_a_seed_that_changes_results_is_accepted(seeds: list[Numbers], repeats: list[Numbers]) -> None:
     assert not is_in_doubt(seeds, repeats, OUTCOME)
     refuse_no_effect(seeds, repeats, OUTCOME, "")
 
 
 @pytest.mark.parametrize(
-    ("seeds", "repeats", "said"),
+    ("seeds", "repeats", "complaint"),
     [
         (runs(61.0, 61.0), runs(61.0, 61.0), r"2 seeds gave the same result \(acc 61\), so every seed.* run; read it"),
         (runs(61.0, 61.0, speed=(90.0, 80.0)), runs(61.0, 61.0, speed=(90.0, 85.0)), "2 seeds gave the same result"),
@@ -59,16 +59,16 @@ def test_a_seed_matters(seeds: list[Numbers], repeats: list[Numbers]) -> None:
         ),
     ],
 )
-def test_a_seed_that_does_not_matter_is_refused(seeds: list[Numbers], repeats: list[Numbers], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_a_seed_without_effect_is_refused(seeds: list[Numbers], repeats: list[Numbers], complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
         refuse_no_effect(seeds, repeats, OUTCOME, "read it")
 
 
-def test_rounding_is_found_in_nearly_all_trainers_that_ignore_their_seed() -> None:
+def test_nearly_all_trainers_that_ignore_their_seed_are_detected_despite_rounding() -> None:
     """Sums of single-precision numbers in another order; three seeds, and one seed three times."""
-    found = 0
+    doubtful = 0
     rng = random.Random(0)
     for _ in range(1000):
         numbers = [60.0 + rng.gauss(0.0, 1e-4) for _ in range(5)]
-        found += is_in_doubt(runs(*numbers[:3]), runs(numbers[0], *numbers[3:]), OUTCOME)
-    assert found > 980
+        doubtful += is_in_doubt(runs(*numbers[:3]), runs(numbers[0], *numbers[3:]), OUTCOME)
+    assert doubtful > 980

@@ -31,41 +31,45 @@ def random_decider(env: GrowthEnv) -> Controller[Seen]:
     return make_random(ControllerSettings(), env.spec.slots, env.spec.growth.blueprints)
 
 
-def test_row_of_a_bank_is_the_bank_of_one_in_float64_for_an_episode() -> None:
+def test_a_row_of_a_bank_behaves_like_a_bank_of_one_for_an_episode() -> None:
     """Random growth over a whole episode: the same decisions, stages and accuracies, environment by environment."""
     steps = 12
     n_envs = 5
     many = make_env(n_envs, steps)
-    together = play(many, paths_below(RngPath(3), n_envs), random_decider(many), {}, Stopwatch(), lambda _: None)
+    all_results = play(many, paths_below(RngPath(3), n_envs), random_decider(many), {}, Stopwatch(), lambda _: None)
     assert many.lifecycle.germinated.sum() > n_envs
     for env in range(n_envs):
-        one = make_env(1, steps)
-        alone = play(one, [RngPath(3) / "env" / env], random_decider(one), {}, Stopwatch(), lambda _: None)
-        assert np.array_equal(one.lifecycle.table.stage[0], many.lifecycle.table.stage[env])
-        mine = together.envs[env]
-        theirs = alone.envs[0]
+        single = make_env(1, steps)
+        single_result = play(
+            single, [RngPath(3) / "env" / env], random_decider(single), {}, Stopwatch(), lambda _: None
+        )
+        assert np.array_equal(single.lifecycle.table.stage[0], many.lifecycle.table.stage[env])
+        mine = all_results.envs[env]
+        theirs = single_result.envs[0]
         assert theirs.outcome == pytest.approx(mine.outcome, abs=1e-9)
         assert theirs.measures == pytest.approx(mine.measures, rel=1e-9)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_what_is_not_trained_does_not_change(kernel: HostKernel) -> None:
+def test_training_some_rows_leaves_the_others_unchanged(kernel: HostKernel) -> None:
     """Other environments, a seed that blends out, and one that has only germinated and is not in the forward pass."""
-    (bank, table, split), (before, *_) = (crowded(DIGITS, CPU, 53, kernel=kernel) for _ in range(2))
+    (bank, table, split), (untrained, *_) = (crowded(DIGITS, CPU, 53, kernel=kernel) for _ in range(2))
     table.stage[[2, 6], 0], table.alpha[6, 0] = (Stage.GERMINATED, Stage.BLENDING), 0.5
     assert table.frozen[6, 0]
     trained = np.array([2, 6])
     for _ in range(3):
         bank.train_epoch(table, trained, split, orders(2, 53))
-    assert equal_to_the_bit(bank, before, np.delete(ROWS, trained))
+    assert equal_to_the_bit(bank, untrained, np.delete(ROWS, trained))
     for row in trained:
-        seeds, old = (one._seeds[0, int(table.blueprint[row, 0])] for one in (bank, before))
-        assert torch.equal(seeds.values[row], old.values[row])
-        assert torch.equal(seeds.momentum[row], old.momentum[row])
-        assert not torch.equal(bank.host.values[row], before.host.values[row])
+        seeds, untrained_seeds = (
+            bank_of_both._seeds[0, int(table.blueprint[row, 0])] for bank_of_both in (bank, untrained)
+        )
+        assert torch.equal(seeds.values[row], untrained_seeds.values[row])
+        assert torch.equal(seeds.momentum[row], untrained_seeds.momentum[row])
+        assert not torch.equal(bank.host.values[row], untrained.host.values[row])
 
 
-def test_every_ablation_is_what_a_bank_without_that_seed_would_show() -> None:
+def test_every_ablation_equals_a_bank_without_that_seed() -> None:
     bank, table = make_bank(3)
     for env, slot, blueprint, alpha, algorithm in (
         (0, 0, 5, 0.7, Algorithm.ADD),
@@ -82,26 +86,26 @@ def test_every_ablation_is_what_a_bank_without_that_seed_would_show() -> None:
         code = key & 3
         cut = copy.deepcopy(table)
         cut.alpha[env] = [alpha if code >> slot & 1 else 0.0 for slot, alpha in enumerate(table.alpha[env])]
-        alone = bank.measure(cut, np.array([env]), data.validation, ablate=False)
-        assert alone.accuracy[0] == accuracy
+        measured_alone = bank.measure(cut, np.array([env]), data.validation, ablate=False)
+        assert measured_alone.accuracy[0] == accuracy
 
 
-def test_an_exact_identity_contributes_exactly_nothing() -> None:
+def test_an_identity_contributes_exactly_zero() -> None:
     bank, table = make_bank(1, torch.float32)
     plant(bank, table, 0, 0, 0, alpha=1.0)  # norm: tanh(0) at birth
     result = bank.measure(table, np.array([0]), device_data().validation, ablate=True)
     assert len(set(result.accuracy.tolist())) == 1
 
 
-def test_measuring_mutates_nothing_and_evaluates_in_evaluation_mode() -> None:
-    (bank, table, split), (before, *_) = (crowded(TASK, CPU, 64, torch.float64) for _ in range(2))
-    first, again = (bank.measure(table, ROWS, split, ablate=True) for _ in range(2))
-    assert np.array_equal(first.accuracy, again.accuracy)
-    assert equal_to_the_bit(bank, before)
+def test_measuring_changes_nothing_and_uses_evaluation_mode() -> None:
+    (bank, table, split), (untouched, *_) = (crowded(TASK, CPU, 64, torch.float64) for _ in range(2))
+    first, repeated = (bank.measure(table, ROWS, split, ablate=True) for _ in range(2))
+    assert np.array_equal(first.accuracy, repeated.accuracy)
+    assert equal_to_the_bit(bank, untouched)
     # Evaluation mode: a sample's logits do not depend on its companions, so the loss of halves averages to the whole.
     halves = [DeviceSplit(split.x[cut], split.y[cut]) for cut in (slice(0, 32), slice(32, None))]
-    one, other = (bank.measure(table, ROWS, part, ablate=False).loss for part in halves)
-    assert (one + other) / 2 == pytest.approx(first.loss, rel=1e-9)
+    loss_of_first_half, loss_of_second_half = (bank.measure(table, ROWS, part, ablate=False).loss for part in halves)
+    assert (loss_of_first_half + loss_of_second_half) / 2 == pytest.approx(first.loss, rel=1e-9)
 
 
 def test_losses_are_per_sample_means_of_the_real_network() -> None:
@@ -122,19 +126,19 @@ def test_losses_are_per_sample_means_of_the_real_network() -> None:
     assert result.real_accuracy[0] == pytest.approx(100.0 * float((logits.argmax(1) == y).double().mean()))
 
 
-def test_a_dropped_seed_leaves_nothing_for_the_next_and_a_new_gate_leaves_the_module_as_it_is() -> None:
+def test_dropping_a_seed_clears_its_row_and_opening_a_gate_keeps_the_module() -> None:
     bank, table = make_bank(1)
     plant(bank, table, 0, 0, 5, alpha=0.5, algorithm=Algorithm.GATE)
     bank.train_epoch(table, np.array([0]), device_data(torch.float64).train, orders(1, SAMPLES))
     seeds = bank._seeds[0, 5]
     (module, gate) = bank.sizes(0, 5)
-    before = seeds.values[0].clone()
-    assert len(before) == module + gate
+    values_before = seeds.values[0].clone()
+    assert len(values_before) == module + gate
     assert seeds.momentum[0].abs().sum() > 0
     bank.open_gate(0, 0, 5, env_path(0) / "again")
     bank.settle()
-    assert torch.equal(seeds.values[0, :module], before[:module])
-    assert not torch.equal(seeds.values[0, module:], before[module:])
+    assert torch.equal(seeds.values[0, :module], values_before[:module])
+    assert not torch.equal(seeds.values[0, module:], values_before[module:])
     assert seeds.momentum[0, module:].abs().sum() == 0
     bank.drop(0, 0, 5)
     assert seeds.values[0].abs().sum() == 0
@@ -148,15 +152,15 @@ def test_half_precision_trains_nearly_as_float32_and_measures_in_float32() -> No
     """One step of every blueprint and style; parameters and momentum are float32, and validation is, to the bit."""
     losses = []
     momenta = []
-    seen = []
+    measurements = []
     for amp in ("bf16", "off"):
         bank, table, split = crowded(DIGITS, CPU, 64, amp=amp, batch_size=64)
-        seen.append(bank.measure(table, ROWS, split, ablate=True))
+        measurements.append(bank.measure(table, ROWS, split, ablate=True))
         losses.append(bank.train_epoch(table, ROWS, split, orders(ENVS, 64))[0])
         stacks = [bank.host, *bank._seeds.values()]
         assert all(s.values.dtype == s.momentum.dtype == torch.float32 for s in stacks)
         momenta.append(torch.cat([s.momentum.flatten().double() for s in stacks]))
-    assert np.array_equal(seen[0].loss, seen[1].loss)
-    assert np.array_equal(seen[0].accuracy, seen[1].accuracy)
+    assert np.array_equal(measurements[0].loss, measurements[1].loss)
+    assert np.array_equal(measurements[0].accuracy, measurements[1].accuracy)
     assert losses[0] == pytest.approx(losses[1], rel=0.01)
     assert 0.0 < float((momenta[0] - momenta[1]).norm() / momenta[1].norm()) < 0.25

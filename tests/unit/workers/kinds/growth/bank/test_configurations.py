@@ -17,24 +17,24 @@ def expected_codes(active: np.ndarray) -> set[int]:
     """Real, all off, each off, only one on, only two on: spelt out for one environment."""
     n_slots = len(active)
     on = [slot for slot in range(n_slots) if active[slot]]
-    rest = sum(1 << slot for slot in range(n_slots) if not active[slot])
-    kept = [on, [], *([s for s in on if s != off] for off in on), *([s] for s in on), *itertools.combinations(on, 2)]
-    return {rest + sum(1 << slot for slot in slots) for slots in kept}
+    inactive = sum(1 << slot for slot in range(n_slots) if not active[slot])
+    enabled = [on, [], *([s for s in on if s != off] for off in on), *([s] for s in on), *itertools.combinations(on, 2)]
+    return {inactive + sum(1 << slot for slot in slots) for slots in enabled}
 
 
 @given(activity)
 def test_every_environment_is_measured_in_every_configuration_once(active: np.ndarray) -> None:
     plan = plan_pass(active, ablate=True)
-    found: dict[int, list[int]] = {}
+    codes: dict[int, list[int]] = {}
     for key in plan.keys.tolist():
-        found.setdefault(key >> plan.n_slots, []).append(key & ((1 << plan.n_slots) - 1))
+        codes.setdefault(key >> plan.n_slots, []).append(key & ((1 << plan.n_slots) - 1))
     for env, row in enumerate(active):
-        assert len(found[env]) == len(set(found[env]))
-        assert set(found[env]) == expected_codes(row)
+        assert len(codes[env]) == len(set(codes[env]))
+        assert set(codes[env]) == expected_codes(row)
 
 
 @given(activity)
-def test_rows_descend_from_a_row_of_their_environment_that_agrees_so_far(active: np.ndarray) -> None:
+def test_each_row_descends_from_a_row_with_the_same_earlier_slots(active: np.ndarray) -> None:
     plan = plan_pass(active, ablate=True)
     env = np.arange(len(active))
     history = [()] * len(active)
@@ -48,13 +48,13 @@ def test_rows_descend_from_a_row_of_their_environment_that_agrees_so_far(active:
 
 
 @given(activity)
-def test_without_ablations_only_the_real_networks(active: np.ndarray) -> None:
+def test_a_pass_without_ablations_has_only_the_real_networks(active: np.ndarray) -> None:
     plan = plan_pass(active, ablate=False)
     assert np.array_equal(plan.real_rows(), np.arange(len(active)))
     assert not any(widening.widens for widening in plan.slots)
 
 
-def test_contributions_by_hand() -> None:
+def test_contributions_equal_those_computed_by_hand() -> None:
     active = np.array([[True, True, False], [False, False, False], [True, True, True]])
     plan = plan_pass(active, ablate=True)
     table = {  # (environment, slots that are on): accuracy
@@ -73,12 +73,12 @@ def test_contributions_by_hand() -> None:
         (2, 0b000): 40.0,
     }
     accuracy = np.array([table[key >> 3, key & 7] for key in plan.keys.tolist()])
-    contribution, off, interaction = contributions(active, accuracy, plan)
+    contribution, all_off, interaction = contributions(active, accuracy, plan)
     assert contribution[0].tolist()[:2] == [10.0, 15.0]
     assert np.isnan(contribution[0, 2])
     assert np.isnan(contribution[1]).all()
     assert contribution[2].tolist() == [10.0, 5.0, 1.0]
-    assert off.tolist() == [40.0, 33.0, 40.0]
+    assert all_off.tolist() == [40.0, 33.0, 40.0]
     # Pairs alone: {0,1}: 89-60-50+40 = 19; {0,2}: 85-60-45+40 = 20; {1,2}: 80-50-45+40 = 25.
     assert interaction[2].tolist() == [39.0, 44.0, 45.0]
     assert interaction[0].tolist() == pytest.approx([80 - 65 - 70 + 40, 80 - 65 - 70 + 40, 0.0])

@@ -17,17 +17,17 @@ SMALL = 2.0**6  # every gradient of a fresh host does
 
 
 def scales_of(*values: float) -> LossScales:
-    found = LossScales.fresh(len(values), torch.zeros(()))
-    found.scale[:, 0] = torch.tensor(values)
-    return found
+    scales = LossScales.fresh(len(values), torch.zeros(()))
+    scales.scale[:, 0] = torch.tensor(values)
+    return scales
 
 
-def test_every_environment_has_the_scale_that_a_grad_scaler_of_its_own_would_have() -> None:
+def test_every_environment_is_scaled_as_by_its_own_grad_scaler() -> None:
     """Through overflows, and through growth after 2000 steps without one."""
     overflows = {0: {5}, 1: {0, 1, 700, 2600}, 2: set()}  # environment -> steps
     mine = LossScales.fresh(len(overflows), torch.zeros(()))
     parameters = [torch.zeros(1, requires_grad=True) for _ in overflows]
-    optimisers = [torch.optim.SGD([one], lr=1.0) for one in parameters]
+    optimisers = [torch.optim.SGD([parameter_of_one], lr=1.0) for parameter_of_one in parameters]
     theirs = [torch.amp.GradScaler("cpu") for _ in overflows]
     for step in range(4200):
         overflowed = [step in steps for steps in overflows.values()]
@@ -48,8 +48,8 @@ def parts_of(bank: Bank, env: int) -> list[torch.Tensor]:
     return [part.clone() for stack in stacks for part in (stack.values[env], stack.momentum[env])]
 
 
-def equal(ones: list[torch.Tensor], others: list[torch.Tensor]) -> bool:
-    return all(torch.equal(one, other) for one, other in zip(ones, others, strict=True))
+def equal(mine: list[torch.Tensor], theirs: list[torch.Tensor]) -> bool:
+    return all(torch.equal(part, other_part) for part, other_part in zip(mine, theirs, strict=True))
 
 
 def trained(scales: dict[int, float], steps: int = 1) -> tuple[Bank, list[list[torch.Tensor]]]:
@@ -59,9 +59,9 @@ def trained(scales: dict[int, float], steps: int = 1) -> tuple[Bank, list[list[t
     bank.loss_scales.scale.fill_(SMALL)
     for env, scale in scales.items():
         bank.loss_scales.scale[env] = scale
-    before = [parts_of(bank, env) for env in range(ENVS)]
+    parts_before = [parts_of(bank, env) for env in range(ENVS)]
     bank.train_epoch(table, np.arange(ENVS), split, orders(ENVS, steps * BATCH))
-    return bank, before
+    return bank, parts_before
 
 
 @pytest.mark.parametrize("overflowing", [(0,), (6,), (ENVS - 1,), (1, 4, 10)])  # 6 has a frozen seed, the last has none
@@ -70,25 +70,25 @@ def test_an_overflow_skips_the_step_of_its_environment_and_changes_no_bit_of_ano
 ) -> None:
     """Its host and seeds keep parameters and momentum, and its scale alone is halved."""
     clean, _ = trained({})
-    bank, before = trained(dict.fromkeys(overflowing, HUGE))
+    bank, parts_before = trained(dict.fromkeys(overflowing, HUGE))
     assert bank.loss_scales is not None
     for env in range(ENVS):
         overflowed = env in overflowing
-        assert equal(parts_of(bank, env), before[env]) == overflowed
+        assert equal(parts_of(bank, env), parts_before[env]) == overflowed
         assert equal(parts_of(bank, env), parts_of(clean, env)) != overflowed
         assert bank.loss_scales.scale[env, 0] == (HUGE / 2 if overflowed else SMALL)
         assert bank.loss_scales.finite_steps[env, 0] == (0 if overflowed else 1)
 
 
-def test_an_environment_trains_on_once_its_scale_has_fallen_far_enough() -> None:
-    bank, before = trained({3: INITIAL_SCALE * 2**4}, steps=12)
+def test_an_environment_trains_again_once_its_scale_is_small_enough() -> None:
+    bank, parts_before = trained({3: INITIAL_SCALE * 2**4}, steps=12)
     assert bank.loss_scales is not None
     assert bank.loss_scales.scale[3, 0] < INITIAL_SCALE * 2**4
     assert bank.loss_scales.finite_steps[3, 0] > 0
-    assert not equal(parts_of(bank, 3), before[3])
+    assert not equal(parts_of(bank, 3), parts_before[3])
 
 
-def test_a_scale_is_kept_from_epoch_to_epoch_and_those_of_other_rows_stay() -> None:
+def test_an_epoch_keeps_scales_and_changes_only_those_of_trained_rows() -> None:
     bank, _ = trained({})
     assert bank.loss_scales is not None
     bank.loss_scales.scale[[3, 8]] = HUGE
@@ -103,18 +103,18 @@ def test_float16_trains_nearly_as_float32_and_measures_in_float32() -> None:
     """One step of every blueprint and style. Parameters and momentum are float32; a measurement is, to the bit."""
     losses = []
     momenta = []
-    seen = []
+    measurements = []
     for amp in ("fp16", "off"):
         bank, table, split = crowded(DIGITS, CPU, 64, amp=amp, batch_size=64)
         if bank.loss_scales is not None:
             bank.loss_scales.scale.fill_(SMALL)
-        seen.append(bank.measure(table, np.arange(ENVS), split, ablate=True))
+        measurements.append(bank.measure(table, np.arange(ENVS), split, ablate=True))
         losses.append(bank.train_epoch(table, np.arange(ENVS), split, orders(ENVS, 64))[0])
         stacks = [bank.host, *bank._seeds.values()]
         assert all(stack.values.dtype == stack.momentum.dtype == torch.float32 for stack in stacks)
         momenta.append(torch.cat([stack.momentum.flatten().double() for stack in stacks]))
-    assert np.array_equal(seen[0].loss, seen[1].loss)
-    assert np.array_equal(seen[0].accuracy, seen[1].accuracy)
+    assert np.array_equal(measurements[0].loss, measurements[1].loss)
+    assert np.array_equal(measurements[0].accuracy, measurements[1].accuracy)
     assert losses[0] == pytest.approx(losses[1], rel=0.01)
     assert 0.0 < float((momenta[0] - momenta[1]).norm() / momenta[1].norm()) < 0.1
 
@@ -132,7 +132,7 @@ def two_loans() -> tuple[list[Borrowed], list[Places]]:
     [(0, 1, {1}), (1, 1, {0}), (1, 0, set())],
     ids=["a host's", "a seed's", "a frozen seed's"],
 )
-def test_one_bad_number_in_a_gradient_skips_its_environment(
+def test_a_gradient_with_one_non_finite_number_skips_its_environment(
     loan: int, row: int, skipping: set[int], bad: float
 ) -> None:
     loans, places = two_loans()
@@ -154,7 +154,7 @@ def test_gradients_are_divided_by_the_scale_of_their_environment() -> None:
     assert grads[1][:, 0].tolist() == [1 / 2, 1 / 8]
 
 
-def test_at_the_least_scale_a_step_is_taken_as_in_float32_so_that_a_divergence_is_seen() -> None:
+def test_a_step_at_the_smallest_scale_is_applied_so_that_divergence_shows() -> None:
     loans, places = two_loans()
     scaling = Scaling(scales_of(LEAST_SCALE, 2.0, 2.0), loans, places)
     hosts, _ = scaling.unscale([torch.full((3, 4), float("nan")), torch.ones(2, 5)])
@@ -162,7 +162,7 @@ def test_at_the_least_scale_a_step_is_taken_as_in_float32_so_that_a_divergence_i
     assert scaling.scales.scale[:, 0].tolist() == [LEAST_SCALE, LEAST_SCALE, LEAST_SCALE]
 
 
-def test_a_host_whose_activations_overflow_ends_its_episode_and_no_other() -> None:
+def test_overflowing_activations_end_only_the_episode_of_their_host() -> None:
     env = make_env(3, 4, torch.float32, amp="fp16")
     env.begin([env_path(i) for i in range(3)])
     bank, row = env.homes[1]

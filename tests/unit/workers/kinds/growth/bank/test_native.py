@@ -25,8 +25,8 @@ CPU = torch.device("cpu")
 ROWS = np.arange(ENVS)
 
 
-def unexplained(one: Case, width: str) -> list[str]:
-    return [str(found) for found in compared(one, width) if found.kind == "UNEXPLAINED"]
+def unexplained(tested: Case, width: str) -> list[str]:
+    return [str(comparison) for comparison in compared(tested, width) if comparison.kind == "UNEXPLAINED"]
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def unexplained(one: Case, width: str) -> list[str]:
         ),  # the kernel once summed all pixels and channels of a seed in one chain
     ],
 )
-def test_what_differs_from_torch_by_more_than_rounding_is_explained_by_one_flip(mode: str, numbers: range) -> None:
+def test_the_kernel_differs_from_torch_only_by_rounding_or_one_flip(mode: str, numbers: range) -> None:
     """Every parameter, momentum, moment and loss of any network, seeds and batch: scripts/fuzz_kernel has more."""
     for number in numbers:
         assert (number, unexplained(drawn(mode, number), WIDTHS[0])) == (number, [])
@@ -49,18 +49,18 @@ def test_what_differs_from_torch_by_more_than_rounding_is_explained_by_one_flip(
 def bare(levels: int, pools: int, kernel: int, side: int, batch: int, samples: int, rng_seed: int = 0) -> Case:
     """Hosts without seeds."""
     host = HostSpec(in_channels=2, base=4, levels=levels, kernel=kernel, pools=pools, classes=3)
-    nothing = [(-1, STAGES[0], Algorithm.ADD, 0.0, False)]
-    return case(host, (side, side), nothing, batch, samples, np.random.default_rng(rng_seed))
+    no_seed = [(-1, STAGES[0], Algorithm.ADD, 0.0, False)]
+    return case(host, (side, side), no_seed, batch, samples, np.random.default_rng(rng_seed))
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_one_value_per_channel_has_no_gradient(width: str) -> None:
+def test_a_level_with_one_value_per_channel_has_no_gradient(width: str) -> None:
     """The smallest network in which it occurs: what is left of its only batch is the bias, so nothing flows through."""
     for rng_seed in range(40):
-        one = bare(levels=2, pools=1, kernel=1, side=2, batch=1, samples=1, rng_seed=rng_seed)
-        one.bank.host.momentum.zero_()
-        one.bank._rule = msgspec.structs.replace(one.bank._rule, weight_decay=0.0)
-        for trained in (one.by_kernel(width), one.by_torch(), one.in_float64()):
+        small_case = bare(levels=2, pools=1, kernel=1, side=2, batch=1, samples=1, rng_seed=rng_seed)
+        small_case.bank.host.momentum.zero_()
+        small_case.bank._rule = msgspec.structs.replace(small_case.bank._rule, weight_decay=0.0)
+        for trained in (small_case.by_kernel(width), small_case.by_torch(), small_case.in_float64()):
             first_level = 4 * 2 + 2 * 4  # kernel, gain and bias of level 0: behind it comes the single pixel
             assert torch.count_nonzero(trained.bank.host.momentum[:, :first_level]) == 0
             assert torch.count_nonzero(trained.bank.host.momentum[:, first_level:]) > 0
@@ -68,24 +68,24 @@ def test_one_value_per_channel_has_no_gradient(width: str) -> None:
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize(("samples", "batch", "levels"), [(23, 11, 4), (19, 3, 4), (7, 2, 3)])
-def test_an_epoch_that_ends_with_one_value_per_channel_is_that_of_torch(
+def test_an_epoch_with_a_last_batch_of_one_sample_equals_torch(
     width: str, samples: int, batch: int, levels: int
 ) -> None:
     """A last batch of one sample in a host that ends at 1x1, after whole batches."""
     for rng_seed in range(10):
-        one = bare(levels, levels - 1, 3, 1 << (levels - 1), batch, samples, rng_seed)
-        assert unexplained(one, width) == []
+        small_case = bare(levels, levels - 1, 3, 1 << (levels - 1), batch, samples, rng_seed)
+        assert unexplained(small_case, width) == []
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_moments_do_not_cancel_where_a_mean_moves_far(width: str) -> None:
+def test_variances_are_accurate_when_the_mean_moves_far(width: str) -> None:
     """Batches of one image each, some dark and some a hundred thousand times brighter: variances as torch has them."""
-    one = bare(levels=1, pools=0, kernel=1, side=4, batch=1, samples=8)
+    dark = bare(levels=1, pools=0, kernel=1, side=4, batch=1, samples=8)
     centres = torch.tensor([0.0, 1e5] * 4)[:, None, None, None]
-    bright = replace(one, split=DeviceSplit(one.split.x + centres, one.split.y), order=np.stack([np.arange(8)] * 2))
-    right = bright.in_float64().bank.statistics[0].var
+    bright = replace(dark, split=DeviceSplit(dark.split.x + centres, dark.split.y), order=np.stack([np.arange(8)] * 2))
+    variance = bright.in_float64().bank.statistics[0].var
     by_torch, by_kernel = (
-        float((trained.bank.statistics[0].var / right - 1.0).abs().max())
+        float((trained.bank.statistics[0].var / variance - 1.0).abs().max())
         for trained in (bright.by_torch(), bright.by_kernel(width))
     )
     assert by_kernel < 10.0 * max(by_torch, 1e-6)
@@ -107,7 +107,7 @@ ROWED = torch.zeros(3, 4)
         ROWED[None],
     ],
 )
-def test_only_rows_of_float32_side_by_side_on_a_processor_have_addresses(tensor: torch.Tensor) -> None:
+def test_only_contiguous_float32_rows_on_a_cpu_have_addresses(tensor: torch.Tensor) -> None:
     assert _Rows(ROWED, 4).address(2) == ROWED[2].data_ptr()
     with pytest.raises(ValueError, match="contiguous rows of 4"):
         _Rows(tensor, 4)
@@ -127,11 +127,11 @@ def test_widths_with_fused_arithmetic_give_equal_bits() -> None:
     fused = [width for width in WIDTHS if width != "native-generic"]
     if len(fused) < 2:
         pytest.skip("this processor runs one width")
-    found = [banks(width) for width in fused]
-    assert equal_to_the_bit(found[0][0], found[1][0])
-    seen = [bank.measure(table, ROWS, split, ablate=True) for bank, table, split in found]
-    assert np.array_equal(seen[0].loss, seen[1].loss)
-    assert np.array_equal(seen[0].accuracy, seen[1].accuracy)
+    trained = [banks(width) for width in fused]
+    assert equal_to_the_bit(trained[0][0], trained[1][0])
+    measurements = [bank.measure(table, ROWS, split, ablate=True) for bank, table, split in trained]
+    assert np.array_equal(measurements[0].loss, measurements[1].loss)
+    assert np.array_equal(measurements[0].accuracy, measurements[1].accuracy)
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -142,8 +142,8 @@ def test_every_width_computes_what_torch_does(width: str) -> None:
     pairs = list(zip(all_tensors(mine), all_tensors(theirs), strict=True))
     agree = [all(torch.allclose(a[row], b[row], rtol=1e-3, atol=2e-4) for a, b in pairs) for row in range(ENVS)]
     assert sum(agree) > ENVS - 4
-    for to, of in pairs:
-        of.copy_(to)
+    for parameter, torch_parameter in pairs:
+        torch_parameter.copy_(parameter)
     by_torch, by_kernel = (bank.measure(table, ROWS, split, ablate=True) for bank in (theirs, mine))
     assert np.abs(by_torch.accuracy - by_kernel.accuracy).max() <= 100.0 / 53 + 1e-9  # a near tie of two classes
     assert (by_torch.accuracy == by_kernel.accuracy).mean() > 0.95
@@ -151,31 +151,33 @@ def test_every_width_computes_what_torch_does(width: str) -> None:
     assert np.array_equal(by_kernel.real_accuracy, by_kernel.accuracy[by_kernel.plan.real_rows()])
 
 
-def test_neighbours_and_threads_leave_no_trace() -> None:
+def test_other_rows_and_threads_do_not_change_results() -> None:
     """Rows trained together, in two threads, in two calls, or after another network used the same memory."""
-    together, table, split = banks(WIDTHS[0])
+    trained_together, table, split = banks(WIDTHS[0])
     torch.set_num_threads(2)
-    assert equal_to_the_bit(together, banks(WIDTHS[0])[0])
-    apart, *_ = crowded(DIGITS, CPU, 53, kernel=WIDTHS[0])
+    assert equal_to_the_bit(trained_together, banks(WIDTHS[0])[0])
+    trained_apart, *_ = crowded(DIGITS, CPU, 53, kernel=WIDTHS[0])
     order = orders(ENVS, 53)
     for rows in (np.array([14, 3]), np.delete(ROWS, [3, 14])):
         for _ in range(2):
-            apart.train_epoch(table, rows, split, order[rows])
-    assert equal_to_the_bit(together, apart)
+            trained_apart.train_epoch(table, rows, split, order[rows])
+    assert equal_to_the_bit(trained_together, trained_apart)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e30])
 @pytest.mark.parametrize("part", ["host", "seed"])
-def test_what_is_not_finite_shows_and_touches_no_neighbour(value: float, part: str) -> None:
+def test_a_non_finite_parameter_shows_and_affects_no_other_row(value: float, part: str) -> None:
     """In a host, or in a seed in any slot and stage; the memory that it went through is clean afterwards."""
     (clean, table, split), (broken, *_) = (crowded(DIGITS, CPU, 53, kernel=WIDTHS[0]) for _ in range(2))
     env = 5
     stack = broken.host if part == "host" else broken._seeds[0, int(table.blueprint[env, 0])]
     stack.values[env, :8] = value
-    good, bad = (bank.train_epoch(table, ROWS, split, orders(ENVS, 53))[0] for bank in (clean, broken))
-    seen = broken.measure(table, ROWS, split, ablate=True).loss
-    assert not np.isfinite(bad[env]) or not np.isfinite(seen[env]) or abs(value) == 1e30
+    clean_losses, broken_losses = (
+        bank.train_epoch(table, ROWS, split, orders(ENVS, 53))[0] for bank in (clean, broken)
+    )
+    validation_losses = broken.measure(table, ROWS, split, ablate=True).loss
+    assert not np.isfinite(broken_losses[env]) or not np.isfinite(validation_losses[env]) or abs(value) == 1e30
     others = np.delete(ROWS, env)
-    assert np.array_equal(good[others], bad[others])
-    assert np.isfinite(seen[others]).all()
+    assert np.array_equal(clean_losses[others], broken_losses[others])
+    assert np.isfinite(validation_losses[others]).all()
     assert equal_to_the_bit(clean, broken, others)

@@ -36,10 +36,10 @@ HOSTS = 3
 
 
 def plain(
-    x: torch.Tensor, own: list[torch.Tensor], mean: torch.Tensor, var: torch.Tensor, pools: int, training: bool
+    x: torch.Tensor, parameters: list[torch.Tensor], mean: torch.Tensor, var: torch.Tensor, pools: int, training: bool
 ) -> torch.Tensor:
     """Of one host: images [B,I,H,W]."""
-    weight, gain, bias = own
+    weight, gain, bias = parameters
     y = F.batch_norm(F.conv2d(x, weight, padding=weight.shape[-1] // 2), mean, var, gain, bias, training)
     y = F.relu(y)
     return F.max_pool2d(y, 2) if pools else y
@@ -59,19 +59,22 @@ def test_a_level_is_conv_norm_pool_and_relu(
     shapes = {"0.conv": (8, 3, kernel, kernel), "0.bn.gain": (8,), "0.bn.bias": (8,)}
     p = {name: random(HOSTS, *shape).requires_grad_() for name, shape in shapes.items()}
     leaves = list(p.values())
-    moments, own = (BatchStatistics(random(HOSTS, 8), random(HOSTS, 8).square() + 0.1) for _ in range(2))
+    moments, expected_moments = (BatchStatistics(random(HOSTS, 8), random(HOSTS, 8).square() + 0.1) for _ in range(2))
     x = random(6, side, side, 1 if shared else HOSTS, 3, rng_seed=4)
     y = level_forward(x, p, spec, 0, moments, training=training)
     images = x.expand(-1, -1, -1, HOSTS, -1).permute(3, 0, 4, 1, 2)
     found = [
-        plain(images[n], [leaf[n] for leaf in leaves], own.mean[n], own.var[n], pools, training) for n in range(HOSTS)
+        plain(
+            images[n], [leaf[n] for leaf in leaves], expected_moments.mean[n], expected_moments.var[n], pools, training
+        )
+        for n in range(HOSTS)
     ]
     expected = torch.stack(found).permute(1, 3, 4, 0, 2)
     torch.testing.assert_close(y, expected, rtol=1e-10, atol=1e-10)
     g = random(*y.shape, rng_seed=9)
     found, theirs = (torch.autograd.grad(out, leaves, g) for out in (y, expected))
     torch.testing.assert_close(found, theirs, rtol=1e-8, atol=1e-8)
-    torch.testing.assert_close([moments.mean, moments.var], [own.mean, own.var])
+    torch.testing.assert_close([moments.mean, moments.var], [expected_moments.mean, expected_moments.var])
 
 
 STAGES = [Stage.TRAINING, Stage.BLENDING, Stage.HOLDING, Stage.FOSSILIZED]
@@ -103,34 +106,38 @@ def grown(name: str, count: int) -> SeedGroup:
     all_rows=st.booleans(),
     on_cpu=st.booleans(),
 )
-def test_any_seeds_join_as_if_each_were_alone(
+def test_seeds_side_by_side_join_as_each_would_alone(
     held: dict[str, list[tuple[Stage, float, Algorithm]]], side: int, size: float, all_rows: bool, on_cpu: bool
 ) -> None:
     """Features, their gradient and those of all parameters; rows without a seed are what they were, to the bit."""
-    seeds = [seed for own in held.values() for seed in own]
+    seeds = [seed for seed_list in held.values() for seed in seed_list]
     n = len(seeds)
     rows = list(range(n)) if all_rows else torch.arange(n + 2).roll(3)[:n].tolist()
     h = (size * random(3, side, side, n if all_rows else n + 2, 8)).requires_grad_()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_device, "is_cpu", lambda _device: on_cpu)
         blend = Blend.of(*(np.array(values) for values in zip(*seeds, strict=True)), h)
-        groups = tuple(grown(name, len(own)) for name, own in held.items())
+        groups = tuple(grown(name, len(seed_list)) for name, seed_list in held.items())
         places = None if all_rows else Places.of(torch.tensor(rows), h.shape[3])
         flat = [group.stack.values.requires_grad_() for group in groups]
         params = [by_name(group.stack.specs, values) for group, values in zip(groups, flat, strict=True)]
         y = SlotSeeds(groups, places, blend).forward(h, params)
-        alone = list(h.unbind(3))
-        kinds = [(index, at) for index, group in enumerate(groups) for at in range(len(group.members))]
-        for row, (index, at), seed in zip(rows, kinds, seeds, strict=True):
+        expected_rows = list(h.unbind(3))
+        kinds = [
+            (index, index_in_group)
+            for index, group in enumerate(groups)
+            for index_in_group in range(len(group.members))
+        ]
+        for row, (index, index_in_group), seed in zip(rows, kinds, seeds, strict=True):
             mine = h[:, :, :, [row]]
-            own = Blend.of(*(np.array([value]) for value in seed), h)
-            x = seed_input(mine, own)
-            p = {name: value[at : at + 1] for name, value in params[index].items()}
+            seed_list = Blend.of(*(np.array([value]) for value in seed), h)
+            x = seed_input(mine, seed_list)
+            p = {name: value[index_in_group : index_in_group + 1] for name, value in params[index].items()}
             d = groups[index].blueprint.forward(x, p) - x
-            alone[row] = (mine + seed_delta(mine, x, d, p, own))[:, :, :, 0]
+            expected_rows[row] = (mine + seed_delta(mine, x, d, p, seed_list))[:, :, :, 0]
         g = random(*h.shape, rng_seed=5)
-        found, expected = (torch.autograd.grad(out, [h, *flat], g) for out in (y, torch.stack(alone, 3)))
-    torch.testing.assert_close(y, torch.stack(alone, 3), rtol=1e-9, atol=1e-9)
+        found, expected = (torch.autograd.grad(out, [h, *flat], g) for out in (y, torch.stack(expected_rows, 3)))
+    torch.testing.assert_close(y, torch.stack(expected_rows, 3), rtol=1e-9, atol=1e-9)
     for mine, theirs in zip(found, expected, strict=True):
         torch.testing.assert_close(mine, theirs, rtol=1e-8, atol=1e-8)
     others = [row for row in range(h.shape[3]) if row not in rows]
@@ -150,21 +157,19 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 @pytest.mark.parametrize("amp", ["off", "bf16", "fp16"])
 @pytest.mark.parametrize("samples", [BATCH, 5 * BATCH])
-def test_an_epoch_waits_once_however_many_steps_it_has_and_so_does_a_validation(
-    waits: Counter[str], amp: str, samples: int
-) -> None:
+def test_an_epoch_and_a_validation_synchronise_once_each(waits: Counter[str], amp: str, samples: int) -> None:
     """A validation with counterfactuals, for what was right and the losses together."""
     bank, table, split = crowded(TASK, META, samples, amp=amp)
     loss, _ = bank.train_epoch(table, np.arange(ENVS), split, orders(ENVS, samples))
     assert (loss.shape, waits) == ((ENVS,), {"cpu": 1})
-    found = bank.measure(table, np.arange(ENVS), split, ablate=True)
-    assert (found.loss.shape, waits) == ((ENVS,), {"cpu": 2})
+    measured = bank.measure(table, np.arange(ENVS), split, ablate=True)
+    assert (measured.loss.shape, waits) == ((ENVS,), {"cpu": 2})
 
 
 @pytest.mark.parametrize(
     ("task", "live_seeds", "most"), [("digits", 0, 65), ("cifar10", 0, 90), ("digits", 3, 800), ("cifar10", 3, 840)]
 )
-def test_a_minibatch_starts_so_many_kernels_at_most(task: str, live_seeds: int, most: int) -> None:
+def test_a_minibatch_launches_a_bounded_number_of_kernels(task: str, live_seeds: int, most: int) -> None:
     """Of bare hosts, and with every blueprint in every slot; however many hosts there are."""
     few, many = (
         per_minibatch(Case(task=task, n_envs=n, live_seeds=live_seeds)).total() for n in (16, 64 if live_seeds else 128)
@@ -174,7 +179,7 @@ def test_a_minibatch_starts_so_many_kernels_at_most(task: str, live_seeds: int, 
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
-def test_one_value_per_channel_leaves_the_bias_and_no_gradient(dtype: torch.dtype) -> None:
+def test_batch_norm_of_one_value_per_channel_yields_the_bias_and_no_gradient(dtype: torch.dtype) -> None:
     """A last batch of one sample in a level of one pixel, which torch's own batch norm refuses."""
     spec = dataclasses.replace(TASK.host, in_channels=2, base=3, levels=1, kernel=3, pools=0)
     x = random(1, 1, 1, HOSTS, 2).to(dtype).requires_grad_()
@@ -221,7 +226,7 @@ def jacobian_is_identity(h: torch.Tensor, y: torch.Tensor) -> bool:
 
 
 @pytest.mark.parametrize("algorithm", list(Algorithm))
-def test_an_incubating_seed_changes_nothing_but_is_taught(algorithm: Algorithm) -> None:
+def test_an_incubating_seed_is_trained_without_changing_the_output(algorithm: Algorithm) -> None:
     h = features()
     y, p = joined(h, Stage.TRAINING, 0.0, algorithm)
     assert torch.equal(y, h)  # to the bit
@@ -251,15 +256,15 @@ def test_multiply_scales_the_host_gradient_by_its_factor(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("algorithm", list(Algorithm))
-def test_a_fossil_has_the_same_forward_and_is_part_of_the_host(algorithm: Algorithm) -> None:
+def test_a_fossil_has_the_same_output_and_passes_gradients_to_the_host(algorithm: Algorithm) -> None:
     h = features()
-    held, _ = joined(h, Stage.HOLDING, 1.0, algorithm)
+    holding, _ = joined(h, Stage.HOLDING, 1.0, algorithm)
     fossil, p = joined(h, Stage.FOSSILIZED, 1.0, algorithm)
-    assert torch.equal(held, fossil)
+    assert torch.equal(holding, fossil)
     if algorithm == Algorithm.ADD:  # delta 0.5 h is within the bound: y = 1.5 h
         assert torch.allclose(torch.autograd.grad(fossil.sum(), h)[0], p["w"].detach().expand_as(h))
     else:
-        assert not torch.allclose(*(torch.autograd.grad(y.sum(), h)[0] for y in (held, fossil)))
+        assert not torch.allclose(*(torch.autograd.grad(y.sum(), h)[0] for y in (holding, fossil)))
 
 
 def test_seed_gradient_is_scaled_by_alpha_once_blending() -> None:
@@ -284,16 +289,16 @@ def test_the_bound_keeps_delta_below_the_host_per_sample() -> None:
 def test_the_bound_differentiates_through_delta_not_through_the_host() -> None:
     h = features()
     delta = (3.0 * h.detach()).requires_grad_()
-    out = delta * bound(delta, h)
-    assert torch.autograd.grad(out.sum(), h, allow_unused=True, retain_graph=True)[0] is None
+    bounded = delta * bound(delta, h)
+    assert torch.autograd.grad(bounded.sum(), h, allow_unused=True, retain_graph=True)[0] is None
     # Beyond the bound the size of delta no longer matters: moving along delta itself changes nothing.
-    (gradient,) = torch.autograd.grad(out, delta, torch.ones_like(out))
+    (gradient,) = torch.autograd.grad(bounded, delta, torch.ones_like(bounded))
     assert torch.allclose((gradient * delta).sum((1, 2, 4)), torch.zeros(3, 1, dtype=h.dtype), atol=1e-9)
 
 
 @pytest.mark.parametrize("times", [1.0, 1e25, 1e40], ids=["", "its square overflows", "it overflows"])
 @pytest.mark.parametrize("size", [1.0, 1e25], ids=["", "the features' square overflows"])
-def test_a_delta_too_large_to_be_added_may_still_multiply(size: float, times: float) -> None:
+def test_a_delta_that_overflows_can_still_multiply(size: float, times: float) -> None:
     """In float32: tanh bounds it. Beside it one that is added, which may be anything."""
     h = size * torch.randn(2, 3, 3, 2, 8, generator=torch.Generator().manual_seed(0))
     h.requires_grad_()

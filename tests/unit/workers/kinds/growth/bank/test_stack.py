@@ -13,50 +13,50 @@ ROWS = torch.tensor([3, 0])
 
 
 def stack(dtype: torch.dtype = torch.float64) -> Stack:
-    found = Stack(SPECS, 4, torch.device("cpu"), dtype)
-    births([(found, slice(None), (env_path(1) / "stack").generator().random((4, found.width)))])
-    found.momentum += 0.1
-    return found
+    new_stack = Stack(SPECS, 4, torch.device("cpu"), dtype)
+    births([(new_stack, slice(None), (env_path(1) / "stack").generator().random((4, new_stack.width)))])
+    new_stack.momentum += 0.1
+    return new_stack
 
 
 def loans(dtype: torch.dtype) -> list[Borrowed]:
     """All rows trained, some, none idle, one row, another architecture."""
-    other = Stack(SPECS[1:], 2, torch.device("cpu"), dtype)
+    other_stack = Stack(SPECS[1:], 2, torch.device("cpu"), dtype)
     return [
         stack(dtype).borrow(ROWS, None),
         stack(dtype).borrow(ROWS, torch.tensor([False, True]), idle=5),
         stack(dtype).borrow(ROWS[:1], None),
-        other.borrow(torch.arange(2), None),
+        other_stack.borrow(torch.arange(2), None),
     ]
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-13), (torch.float32, 1e-5)])
 @pytest.mark.parametrize("weight_decay", [0.0, 0.3])
 @pytest.mark.parametrize("momentum", [0.0, 0.9, 1.0])
-def test_loans_updated_at_once_are_each_updated_alone(
+def test_updating_loans_together_equals_updating_each_alone(
     dtype: torch.dtype, tolerance: float, weight_decay: float, momentum: float
 ) -> None:
     """Rows that are clipped and rows that are not; one whose gradient is not finite stays alone."""
     rule = SGD(lr=0.1, momentum=momentum, weight_decay=weight_decay, max_grad_norm=1.0)
-    alone = loans(dtype)
-    together = loans(dtype)
-    optimiser = Optimiser(together, rule)
+    updated_alone = loans(dtype)
+    updated_together = loans(dtype)
+    optimiser = Optimiser(updated_together, rule)
     generator = torch.Generator().manual_seed(3)
     for step in range(3):
         size = (0.01, 3.0)[step % 2]
-        grads = [torch.randn(loan.flat.shape, generator=generator, dtype=dtype) * size for loan in alone]
+        grads = [torch.randn(loan.flat.shape, generator=generator, dtype=dtype) * size for loan in updated_alone]
         grads[0][1, 55] = float("inf") if step == 1 else 1.0
-        for loan, own in zip(alone, grads, strict=True):
-            loan.step(own.clone(), rule)
+        for loan, grad in zip(updated_alone, grads, strict=True):
+            loan.step(grad.clone(), rule)
         optimiser.step(grads)
-    for mine, theirs in zip(together, alone, strict=True):
+    for mine, theirs in zip(updated_together, updated_alone, strict=True):
         assert torch.allclose(mine.flat, theirs.flat, atol=tolerance, rtol=tolerance, equal_nan=True)
         if momentum:  # else nobody reads it
             assert torch.allclose(mine.momentum, theirs.momentum, atol=tolerance, rtol=tolerance, equal_nan=True)
-    assert not torch.equal(together[0].flat[0], loans(dtype)[0].flat[0])
+    assert not torch.equal(updated_together[0].flat[0], loans(dtype)[0].flat[0])
 
 
-def test_a_loan_is_updated_by_the_rule_of_torch() -> None:
+def test_a_loan_is_updated_like_torch_sgd() -> None:
     rule = SGD(lr=0.1, momentum=0.9, weight_decay=0.3, max_grad_norm=1.0)
     loan = stack().borrow(torch.arange(4), None)
     loan.momentum.zero_()
@@ -64,8 +64,8 @@ def test_a_loan_is_updated_by_the_rule_of_torch() -> None:
     plain = [torch.optim.SGD([row], lr=0.1, momentum=0.9, weight_decay=0.3) for row in rows]
     for step in range(3):
         grad = random(*loan.flat.shape, rng_seed=step) * 10.0 ** (step - 2)
-        for row, own, optimiser in zip(rows, grad, plain, strict=True):
-            row.grad = own.clone()
+        for row, row_grad, optimiser in zip(rows, grad, plain, strict=True):
+            row.grad = row_grad.clone()
             torch.nn.utils.clip_grad_norm_([row], 1.0)
             optimiser.step()
         loan.step(grad, rule)
@@ -73,14 +73,14 @@ def test_a_loan_is_updated_by_the_rule_of_torch() -> None:
 
 
 @pytest.mark.parametrize("idle", [0, 5, 7])
-def test_what_nothing_computes_with_is_not_lent(idle: int) -> None:
+def test_idle_parameters_are_not_lent(idle: int) -> None:
     """The last parameters: a gate that nobody looks through."""
     mine = stack()
-    before = mine.values.clone()
+    values = mine.values.clone()
     momentum = mine.momentum.clone()
     loan = mine.borrow(ROWS, None, idle)
     assert list(loan.params()) == [spec.name for spec in SPECS][: {0: 3, 5: 2, 7: 1}[idle]]
-    assert torch.equal(loan.params()["kernel"].flatten(1), before[ROWS, :54])
+    assert torch.equal(loan.params()["kernel"].flatten(1), values[ROWS, :54])
     with torch.no_grad():
         loan.flat += 1.0
     loan.momentum += 2.0
@@ -88,13 +88,13 @@ def test_what_nothing_computes_with_is_not_lent(idle: int) -> None:
     used = torch.zeros(4, mine.width, dtype=torch.bool)
     used[:, : mine.width - idle] = True
     used[[1, 2]] = False
-    assert torch.equal(mine.values, torch.where(used, before + 1.0, before))
+    assert torch.equal(mine.values, torch.where(used, values + 1.0, values))
     assert torch.equal(mine.momentum, torch.where(used, momentum + 2.0, momentum))
 
 
 @pytest.mark.parametrize("on_cpu", [True, False])
 @pytest.mark.parametrize("rows", [[3, 0], [1], [2, 3, 0, 1]])
-def test_rows_are_picked_and_put_and_no_other_and_so_are_their_gradients(
+def test_picking_and_putting_rows_equals_indexing_including_gradients(
     rows: list[int], on_cpu: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_device, "is_cpu", lambda _device: on_cpu)
@@ -119,7 +119,7 @@ def test_rows_are_picked_and_put_and_no_other_and_so_are_their_gradients(
     assert torch.equal(torch.autograd.grad(places.put(part), part, g)[0], g[:, :, :, rows])
 
 
-def test_what_is_not_finite_elsewhere_is_not_touched() -> None:
+def test_putting_an_infinite_row_leaves_the_others_at_zero() -> None:
     part = torch.full((1, 1, 1, 1, 2), torch.inf)
-    found = Places.of(torch.tensor([1]), 3).put(part)
-    assert torch.equal(found[0, 0, 0], torch.tensor([[0.0, 0.0], [torch.inf, torch.inf], [0.0, 0.0]]))
+    placed = Places.of(torch.tensor([1]), 3).put(part)
+    assert torch.equal(placed[0, 0, 0], torch.tensor([[0.0, 0.0], [torch.inf, torch.inf], [0.0, 0.0]]))

@@ -28,15 +28,15 @@ def check_playable(behaviour: Behaviour, slots: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("slots", SLOTS)
 def test_reference_behaviours_are_playable_and_differ(slots: tuple[str, ...]) -> None:
     offered = Behaviours(slots).reference
-    assert len({one.name for one in offered}) == len(offered)
+    assert len({behaviour.name for behaviour in offered}) == len(offered)
     if len(slots) > 1:  # "grow everything" and "one good seed" are one in one slot
-        assert len({(one.controller, one.lives) for one in offered}) == len(offered)
-    for one in offered:
-        check_playable(one, slots)
+        assert len({(behaviour.controller, behaviour.lives) for behaviour in offered}) == len(offered)
+    for behaviour in offered:
+        check_playable(behaviour, slots)
 
 
 @given(st.sampled_from(SLOTS), st.integers(0, 2**32 - 1))
-def test_what_is_drawn_and_varied_is_playable(slots: tuple[str, ...], rng_seed: int) -> None:
+def test_drawn_and_varied_behaviours_are_playable(slots: tuple[str, ...], rng_seed: int) -> None:
     offered = Behaviours(slots)
     rng = np.random.default_rng(rng_seed)
     behaviour = offered.draw("drawn", rng)
@@ -48,7 +48,7 @@ def test_what_is_drawn_and_varied_is_playable(slots: tuple[str, ...], rng_seed: 
         behaviour = offered.vary(f"varied {turn}", behaviour, rng)
 
 
-def test_neighbours_are_near_and_seldom_the_same() -> None:
+def test_varied_behaviours_are_near_their_parent_and_rarely_equal() -> None:
     offered = Behaviours(SLOTS[-1])
     rng = np.random.default_rng(0)
     parent = offered.draw("parent", rng)

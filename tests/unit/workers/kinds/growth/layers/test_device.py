@@ -27,7 +27,7 @@ def _nothing_to_fetch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
-def test_group_norms_off_the_cpu_are_given_the_layout_that_their_kernel_takes(task: Task) -> None:
+def test_group_norms_off_the_cpu_receive_contiguous_images(task: Task) -> None:
     """CUDA's refuses images that are not contiguous, and older backward passes read gradients as if they were."""
     bank, table, split = crowded(task, META, 2 * BATCH)
     with Calls() as calls:
@@ -45,7 +45,7 @@ def test_group_norms_off_the_cpu_are_given_the_layout_that_their_kernel_takes(ta
 
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
-def test_a_gpu_needs_the_memory_that_plans_expect(task: Task) -> None:
+def test_the_memory_on_a_gpu_matches_the_estimate_of_a_plan(task: Task) -> None:
     """Of a training step with every blueprint, and of a validation with all counterfactuals."""
     bank, table, split = crowded(task, META, 4096, batch_size=128)
     with LiveBytes() as training:
@@ -60,14 +60,14 @@ def test_a_gpu_needs_the_memory_that_plans_expect(task: Task) -> None:
 
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
-def test_the_ways_of_a_gpu_give_the_numbers_of_a_cpu(task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_gpu_code_path_gives_the_numbers_of_the_cpu_path(task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
     """In float64, on a CPU: losses, accuracies, hosts, seeds and moments after an epoch, and every configuration."""
-    found = []
+    results = []
     for is_cpu in (True, False):
         monkeypatch.setattr(_device, "is_cpu", lambda _device, answer=is_cpu: answer)
         bank, table, split = crowded(task, torch.device("cpu"), 2 * BATCH + 3, torch.float64)
         trained = bank.train_epoch(table, ROWS, split, orders(ENVS, 2 * BATCH + 3))
         measured = bank.measure(table, ROWS, split, ablate=True)
-        found.append([*trained, measured.accuracy, measured.loss, *(one.numpy() for one in all_tensors(bank))])
-    for mine, theirs in zip(*found, strict=True):
+        results.append([*trained, measured.accuracy, measured.loss, *(tensor.numpy() for tensor in all_tensors(bank))])
+    for mine, theirs in zip(*results, strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-12)

@@ -12,13 +12,15 @@ from workers.kinds.growth.layers.operations import by_groups, by_products, conv,
 SHAPES = [(3, 8, 3), (8, 16, 3), (16, 8, 5), (1, 8, 1), (8, 16, 1)]
 
 
-def alone(x: torch.Tensor, weight: torch.Tensor, depthwise: bool = False) -> torch.Tensor:
+def by_network(x: torch.Tensor, weight: torch.Tensor, depthwise: bool = False) -> torch.Tensor:
     """Network by network."""
     n, _, _, k, _ = weight.shape
     images = x.expand(-1, -1, -1, n, -1).permute(3, 0, 4, 1, 2)  # [n,B,I,H,W]
     groups = images.shape[2] if depthwise else 1
-    found = [F.conv2d(image, own, padding=k // 2, groups=groups) for image, own in zip(images, weight, strict=True)]
-    return torch.stack(found).permute(1, 3, 4, 0, 2)
+    outputs = [
+        F.conv2d(image, kernel, padding=k // 2, groups=groups) for image, kernel in zip(images, weight, strict=True)
+    ]
+    return torch.stack(outputs).permute(1, 3, 4, 0, 2)
 
 
 def assert_equal(mine: torch.Tensor, theirs: torch.Tensor, leaves: list[torch.Tensor]) -> None:
@@ -29,34 +31,38 @@ def assert_equal(mine: torch.Tensor, theirs: torch.Tensor, leaves: list[torch.Te
 
 
 @pytest.mark.parametrize("way", [by_groups, by_products])
-@pytest.mark.parametrize(("into", "out", "k"), SHAPES)
+@pytest.mark.parametrize(("inputs", "outputs", "k"), SHAPES)
 @pytest.mark.parametrize("sides", [(7, 6), (1, 1), (2, 5)])
 @pytest.mark.parametrize("networks", [1, 3])
 @pytest.mark.parametrize("shared", [False, True])
-def test_a_convolution_and_its_gradients_are_those_of_each_network(way, into, out, k, sides, networks, shared) -> None:
+def test_a_convolution_and_its_gradients_equal_those_of_each_network(
+    way, inputs, outputs, k, sides, networks, shared
+) -> None:
     """Of an image for each network, or of one that all of them see."""
-    x = random(5, *sides, 1 if shared else networks, into).requires_grad_(not shared)
-    weight = random(networks, out, into, k, k, rng_seed=1).requires_grad_()
-    assert_equal(way(x, weight), alone(x, weight), [weight] if shared else [x, weight])
+    x = random(5, *sides, 1 if shared else networks, inputs).requires_grad_(not shared)
+    weight = random(networks, outputs, inputs, k, k, rng_seed=1).requires_grad_()
+    assert_equal(way(x, weight), by_network(x, weight), [weight] if shared else [x, weight])
 
 
 @pytest.mark.parametrize("on_cpu", [True, False])
 @pytest.mark.parametrize("k", [1, 3])
 @pytest.mark.parametrize("side", [1, 4])
-def test_a_depthwise_one_sees_one_channel(on_cpu: bool, k: int, side: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_depthwise_convolution_equals_torch_per_network(
+    on_cpu: bool, k: int, side: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(_device, "is_cpu", lambda _device: on_cpu)
     x = random(5, side, side, 3, 8).requires_grad_()
     weight = random(3, 8, 1, k, k, rng_seed=1).requires_grad_()
-    assert_equal(conv(x, weight, depthwise=True), alone(x, weight, depthwise=True), [x, weight])
+    assert_equal(conv(x, weight, depthwise=True), by_network(x, weight, depthwise=True), [x, weight])
 
 
 @pytest.mark.parametrize("way", [by_groups, by_products])
 @pytest.mark.parametrize("value", [torch.inf, torch.nan])
-def test_a_network_that_overflowed_spoils_no_other(way, value: float) -> None:
+def test_an_overflow_in_one_network_affects_no_other(way, value: float) -> None:
     """Neither its features nor its kernel nor the gradient of its output."""
     clean = {"x": random(4, 8, 8, 4, 3), "weight": random(4, 8, 3, 3, 3, rng_seed=1), "g": random(4, 8, 8, 4, 8)}
     for broken in clean:
-        found = []
+        results = []
         for spoilt in (False, True):
             x, weight, g = (tensor.clone() for tensor in clean.values())
             if spoilt:
@@ -64,31 +70,33 @@ def test_a_network_that_overflowed_spoils_no_other(way, value: float) -> None:
                 part.fill_(value)
             y = way(x.requires_grad_(), weight.requires_grad_())
             dx, dweight = torch.autograd.grad(y, [x, weight], g)
-            found.append([y.permute(3, 0, 1, 2, 4), dx.permute(3, 0, 1, 2, 4), dweight])
-        for mine, theirs in zip(*found, strict=True):
+            results.append([y.permute(3, 0, 1, 2, 4), dx.permute(3, 0, 1, 2, 4), dweight])
+        for mine, theirs in zip(*results, strict=True):
             assert torch.equal(mine[[0, 2, 3]], theirs[[0, 2, 3]])
 
 
 @pytest.mark.parametrize("on_cpu", [True, False])
-def test_in_half_precision_it_answers_in_half(on_cpu: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_convolution_of_half_precision_input_returns_half_precision(
+    on_cpu: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(_device, "is_cpu", lambda _device: on_cpu)
     x = random(4, 5, 5, 2, 3).bfloat16()
     weight = random(2, 8, 3, 3, 3, rng_seed=1).float().requires_grad_()
     y = conv(x, weight)
     assert y.dtype == torch.bfloat16
-    torch.testing.assert_close(y.float(), alone(x.float(), weight), rtol=0.02, atol=0.1)
+    torch.testing.assert_close(y.float(), by_network(x.float(), weight), rtol=0.02, atol=0.1)
     (grad,) = torch.autograd.grad(y.sum(), weight)
     assert grad.dtype == torch.float32
 
 
 @pytest.mark.parametrize(("channels", "groups"), [(8, 8), (16, 1), (32, 2), (64, 4), (128, 8), (12, 4)])
-def test_group_count(channels: int, groups: int) -> None:
+def test_the_number_of_groups_follows_from_the_channels(channels: int, groups: int) -> None:
     assert norm_groups(channels) == groups
 
 
 @pytest.mark.parametrize("channels", [8, 32])
 @pytest.mark.parametrize("side", [1, 3])
-def test_group_norm_and_its_gradients(channels: int, side: int) -> None:
+def test_group_norm_and_its_gradients_equal_torch(channels: int, side: int) -> None:
     shapes = ((5, side, side, 3, channels), (3, channels), (3, channels))
     x, gain, bias = leaves = [random(*shape).requires_grad_() for shape in shapes]
     image = x.permute(0, 3, 4, 1, 2)  # [B, N, C, H, W]
@@ -105,5 +113,5 @@ def test_group_norm_of_detached_features_does_not_crash_the_process() -> None:
         "y = group_norm(torch.randn(64, 4, 4, 3, 8), gain, bias)\n"
         "torch.autograd.grad(y.square().sum(), [gain, bias])\n"
     )
-    done = python("-c", program)
-    assert done.returncode == 0, done.stderr
+    process = python("-c", program)
+    assert process.returncode == 0, process.stderr

@@ -30,16 +30,16 @@ SEVERAL = [
 ]
 
 
-def played(behaviours: list[Behaviour], **how: int) -> Recorded:
-    return player(make_env(1, STEPS).spec, device_data(torch.float64), **how)(behaviours, HOSTS, env_path(0))
+def played(behaviours: list[Behaviour], **options: int) -> Recorded:
+    return player(make_env(1, STEPS).spec, device_data(torch.float64), **options)(behaviours, HOSTS, env_path(0))
 
 
 @pytest.fixture(scope="module")
-def together() -> Recorded:
+def played_together() -> Recorded:
     return played(SEVERAL)
 
 
-def done(recorded: Recorded) -> list[tuple[object, ...]]:
+def measured_decisions(recorded: Recorded) -> list[tuple[object, ...]]:
     """What was decided: all that is measured but accuracies and losses."""
     return [
         tuple(value for name, value in host.measures.items() if not name.endswith(("accuracy", "loss")))
@@ -47,32 +47,35 @@ def done(recorded: Recorded) -> list[tuple[object, ...]]:
     ]
 
 
-def test_each_decides_as_alone(together: Recorded) -> None:
+def test_each_behaviour_decides_as_it_would_alone(played_together: Recorded) -> None:
     for place, behaviour in enumerate(SEVERAL):
-        assert done(played([behaviour])) == done(together)[place * HOSTS : (place + 1) * HOSTS], behaviour.name
+        assert (
+            measured_decisions(played([behaviour]))
+            == measured_decisions(played_together)[place * HOSTS : (place + 1) * HOSTS]
+        ), behaviour.name
 
 
-def test_chunks_change_nothing(together: Recorded) -> None:
+def test_playing_in_chunks_changes_no_decision(played_together: Recorded) -> None:
     chunked = played(SEVERAL, together=3)
-    assert done(chunked) == done(together)
+    assert measured_decisions(chunked) == measured_decisions(played_together)
     assert [len(facts.op) for facts in chunked.steps] == [HOSTS * len(SEVERAL)] * STEPS
 
 
-def test_all_behaviours_begin_with_the_same_hosts(together: Recorded) -> None:
+def test_all_behaviours_begin_with_the_same_hosts(played_together: Recorded) -> None:
     """The first measurement precedes the first decision."""
-    first = together.steps[0].val_acc.reshape(-1, HOSTS)
-    assert np.allclose(first, first[0])
+    first_accuracies = played_together.steps[0].val_acc.reshape(-1, HOSTS)
+    assert np.allclose(first_accuracies, first_accuracies[0])
 
 
-def test_a_behaviour_that_cannot_be_played_is_named() -> None:
-    there = Behaviour(name="elsewhere", lives=(SeedLife(slot="mid", step=1),))
+def test_a_behaviour_with_an_unknown_slot_is_refused() -> None:
+    behaviour = Behaviour(name="elsewhere", lives=(SeedLife(slot="mid", step=1),))
     with pytest.raises(ValueError, match=r"behaviour 'elsewhere': schedule entry .* no slot 'mid'"):
-        played([there])
+        played([behaviour])
 
 
 RECORDED_STEPS = 12
 MODES = names("workers.kinds.growth.rewards")
-OTHER = RewardSettings(
+OTHER_CONSTANTS = RewardSettings(
     epoch_progress_bonus=0.7, max_progress_bonus=1.1, base_slot_rent_ratio=0.05, pbrs_weight=0.2, rent_weight=1.0
 )
 
@@ -80,23 +83,23 @@ OTHER = RewardSettings(
 def record(settings: RewardSettings) -> tuple[Recorded, dict[str, Floats]]:
     """Play once in three environments with `settings`: the facts, and what `play` sums up under every mode."""
     env = make_env(3, RECORDED_STEPS)
-    found = list[StepFacts]()
+    step_facts = list[StepFacts]()
     env.spec = replace(env.spec, reward=settings)
 
-    def keep(facts: StepFacts) -> Floats:
-        found.append(deepcopy(facts))
+    def record_facts(facts: StepFacts) -> Floats:
+        step_facts.append(deepcopy(facts))
         return np.zeros(3)
 
     def bound(mode: str) -> object:
         function = find_reward(mode)
         return lambda facts: function(facts, msgspec.structs.replace(settings, mode=mode))
 
-    rewards = {"kept": keep, **{mode: bound(mode) for mode in MODES}}
+    rewards = {"kept": record_facts, **{mode: bound(mode) for mode in MODES}}
     result = play(env, [env_path(i) for i in range(3)], Random(), rewards, Stopwatch(), quiet)  # type: ignore[arg-type]
-    return Recorded(hosts=result.envs, steps=tuple(found)), result.rewards
+    return Recorded(hosts=result.envs, steps=tuple(step_facts)), result.rewards
 
 
-@pytest.fixture(scope="module", params=[RewardSettings(), OTHER], ids=["as played", "other constants"])
+@pytest.fixture(scope="module", params=[RewardSettings(), OTHER_CONSTANTS], ids=["as played", "other constants"])
 def summed(request: pytest.FixtureRequest) -> tuple[RewardSettings, dict[str, Floats]]:
     return request.param, record(request.param)[1]
 
@@ -107,7 +110,7 @@ def plays() -> Recorded:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_facts_earn_what_an_evaluation_sums_up_and_other_constants_need_no_other_play(
+def test_scoring_recorded_facts_equals_the_rewards_of_an_evaluation(
     plays: Recorded, summed: tuple[RewardSettings, dict[str, Floats]], mode: str
 ) -> None:
     settings, sums = summed
@@ -121,34 +124,34 @@ def test_a_diverged_host_earns_nothing_after_its_end_and_the_penalty_at_it(plays
     ended = msgspec.structs.replace(plays.hosts[1], steps=4, failed=True)
     broken = replace(plays, hosts=(plays.hosts[0], ended, plays.hosts[2]))
     settings = RewardSettings(mode="simplified", divergence_penalty=-7.0)
-    whole, cut = (score(one, find_reward("simplified"), settings) for one in (plays, broken))
+    whole, cut = (score(recorded, find_reward("simplified"), settings) for recorded in (plays, broken))
     assert np.array_equal(cut[:3], whole[:3])
     assert cut[3, 1] == whole[3, 1] - 7
     assert (cut[4:, 1] == 0).all()
     assert np.array_equal(cut[:, [0, 2]], whole[:, [0, 2]])
 
 
-@pytest.mark.parametrize(("value", "said"), [(np.nan, "is not finite"), (1e200, r"is beyond 1e\+40")])
-def test_a_reward_that_nobody_can_compute_with_is_named(plays: Recorded, value: float, said: str) -> None:
+@pytest.mark.parametrize(("value", "complaint"), [(np.nan, "is not finite"), (1e200, r"is beyond 1e\+40")])
+def test_a_reward_that_is_not_a_usable_number_is_refused(plays: Recorded, value: float, complaint: str) -> None:
     def broken(facts: StepFacts, settings: RewardSettings) -> Floats:
         return np.where(facts.step == 3, value, facts.val_acc)
 
-    with pytest.raises(ValueError, match=f"reward mode 'mine' {said} at step 3"):
+    with pytest.raises(ValueError, match=f"reward mode 'mine' {complaint} at step 3"):
         score(plays, broken, RewardSettings(mode="mine"))
 
 
-def test_joined_episodes_earn_what_each_earns(plays: Recorded) -> None:
+def test_scores_of_joined_episodes_equal_those_of_each(plays: Recorded) -> None:
     """One of them shorter, as when all its hosts diverged: what fills it up earns nothing."""
-    gone = tuple(msgspec.structs.replace(host, steps=5, failed=True) for host in plays.hosts[:2])
-    short = Recorded(hosts=gone, steps=tuple(take_envs(facts, [0, 1]) for facts in plays.steps[:5]))
+    diverged = tuple(msgspec.structs.replace(host, steps=5, failed=True) for host in plays.hosts[:2])
+    short = Recorded(hosts=diverged, steps=tuple(take_envs(facts, [0, 1]) for facts in plays.steps[:5]))
     settings = RewardSettings(mode="shaped")
     function = find_reward("shaped")
-    both = score(joined([short, plays]), function, settings)
-    assert np.allclose(both[:, 2:], score(plays, function, settings))
-    assert np.allclose(both[:5, :2], score(short, function, settings))
-    assert (both[5:, :2] == 0).all()
+    scores = score(joined([short, plays]), function, settings)
+    assert np.allclose(scores[:, 2:], score(plays, function, settings))
+    assert np.allclose(scores[:5, :2], score(short, function, settings))
+    assert (scores[5:, :2] == 0).all()
 
 
-def test_nothing_to_score_is_said() -> None:
+def test_joining_episodes_without_steps_is_refused() -> None:
     with pytest.raises(ValueError, match="every host diverged in its first epoch"):
         joined([Recorded(hosts=(), steps=())])

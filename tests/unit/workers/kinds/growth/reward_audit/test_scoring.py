@@ -18,9 +18,9 @@ def returns_of(settings: RewardSettings) -> Floats:
     return np.array([settings.rent_weight, float(settings.early_prune_threshold), switched])
 
 
-def test_only_what_matters_is_listed_with_what_it_was() -> None:
-    found = varied(RewardSettings(), returns_of)
-    listed = [(one.constant, one.was, one.now, one.returns) for one in found]
+def test_only_constants_that_change_returns_are_listed() -> None:
+    variations = varied(RewardSettings(), returns_of)
+    listed = [(variation.constant, variation.was, variation.now, variation.returns) for variation in variations]
     assert sorted(listed) == [
         ("disable_pbrs", "false", "true", (0.5, 5.0, 1.0)),
         ("early_prune_threshold", "5", "10", (0.5, 10.0, 0.0)),
@@ -31,16 +31,21 @@ def test_only_what_matters_is_listed_with_what_it_was() -> None:
     ]
 
 
-def test_every_constant_but_the_mode_is_tried_once_per_value_and_alone() -> None:
+def test_each_alternative_changes_one_constant_once_per_value() -> None:
     settings = RewardSettings()
-    seen = set()
+    alternatives_seen = set()
     for name, value, changed in alternatives(settings):
         altered = [field for field in settings.__struct_fields__ if getattr(changed, field) != getattr(settings, field)]
         assert altered == [name]
         assert getattr(changed, name) == value
-        assert (name, value) not in seen
-        seen.add((name, value))
-    assert set(settings.__struct_fields__) - {name for name, _ in seen} == {"mode", "params", "family", "gamma"}
+        assert (name, value) not in alternatives_seen
+        alternatives_seen.add((name, value))
+    assert set(settings.__struct_fields__) - {name for name, _ in alternatives_seen} == {
+        "mode",
+        "params",
+        "family",
+        "gamma",
+    }
 
 
 OFFERED = Behaviours(("early", "mid", "late"))
@@ -49,7 +54,7 @@ PATH = run_path(3, 0) / "search"
 
 def earliest(behaviours: Sequence[Behaviour]) -> Floats:
     """Best with one seed at the first step."""
-    return np.array([-sum(life.step for life in one.lives) for one in behaviours], dtype=np.float64)
+    return np.array([-sum(life.step for life in behaviour.lives) for behaviour in behaviours], dtype=np.float64)
 
 
 def started(count: int) -> list[tuple[Behaviour, float]]:
@@ -57,24 +62,24 @@ def started(count: int) -> list[tuple[Behaviour, float]]:
     return list(zip(drawn, earliest(drawn).tolist(), strict=True))
 
 
-def test_it_climbs_and_never_falls_behind_its_start() -> None:
+def test_the_search_never_scores_below_its_start_and_improves_with_tries() -> None:
     start = started(6)
     top = max(score for _, score in start)
     assert search(OFFERED, start, 0, PATH, earliest)[1] == top
-    found = [search(OFFERED, start, tries, PATH, earliest)[1] for tries in (8, 40, 120)]
-    assert found == sorted(found)
-    assert found[-1] > top
-    assert found[-1] >= -2
+    scores = [search(OFFERED, start, tries, PATH, earliest)[1] for tries in (8, 40, 120)]
+    assert scores == sorted(scores)
+    assert scores[-1] > top
+    assert scores[-1] >= -2
 
 
-def test_it_tries_as_many_as_it_is_allowed() -> None:
-    tried: list[Behaviour] = []
+def test_the_search_makes_the_allowed_number_of_tries() -> None:
+    graded: list[Behaviour] = []
 
     def grade(behaviours: Sequence[Behaviour]) -> Floats:
-        tried.extend(behaviours)
+        graded.extend(behaviours)
         return np.zeros(len(behaviours))
 
     start = started(3)
-    found, score = search(OFFERED, [(one, 1.0) for one, _ in start], 13, PATH, grade)
-    assert [one.name for one in tried] == [f"search {n + 1}" for n in range(13)]
-    assert (found, score) == (start[0][0], 1.0)  # of equal scores the first
+    best, score = search(OFFERED, [(behaviour, 1.0) for behaviour, _ in start], 13, PATH, grade)
+    assert [behaviour.name for behaviour in graded] == [f"search {n + 1}" for n in range(13)]
+    assert (best, score) == (start[0][0], 1.0)  # of equal scores the first

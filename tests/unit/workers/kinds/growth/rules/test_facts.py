@@ -57,23 +57,23 @@ EXPECTED = {  # of every decision: of its environment, or of the slot with the s
 
 
 @pytest.mark.parametrize("fact", EXPECTED)
-def test_facts_of_a_life(fact: str) -> None:
+def test_facts_of_a_seeds_life_equal_the_expected_table(fact: str) -> None:
     values = np.array([operator.attrgetter(fact)(facts)[0] for facts in play(LIFE)])
-    found = values[:, 1] if fact.startswith("seeds.") else values
-    assert found.tolist() == pytest.approx(EXPECTED[fact], nan_ok=True)
+    values_of_slot = values[:, 1] if fact.startswith("seeds.") else values
+    assert values_of_slot.tolist() == pytest.approx(EXPECTED[fact], nan_ok=True)
 
 
-def test_facts_of_the_decision_before_are_remembered() -> None:
+def test_facts_remember_the_previous_decision() -> None:
     facts = play(LIFE)
     assert np.isnan(facts[0].acc_delta[0])
     assert facts[1].seeds.acc_at_germination[0, 1] == facts[0].val_acc[0]
     assert facts[0].seeds.potential_before.tolist() == facts[1].seeds.potential_before.tolist() == [[0.0, 0.0, 0.0]]
-    for before, now in itertools.pairwise(facts):
-        np.testing.assert_array_equal(now.seeds.potential_before, potential(before.seeds, SETTINGS))
+    for earlier, later in itertools.pairwise(facts):
+        np.testing.assert_array_equal(later.seeds.potential_before, potential(earlier.seeds, SETTINGS))
     assert facts[2].seeds.potential_before[0, 1] == pytest.approx(1.3)  # GERMINATED, one epoch
 
 
-def test_facts_do_not_change_when_the_decision_is_executed() -> None:
+def test_executing_a_decision_does_not_change_its_facts() -> None:
     rng = np.random.default_rng(7)
     game = Episode(make_lifecycle(4, 20), rng)
     memory = FactsMemory(4, 3, HOST, SETTINGS)
@@ -81,13 +81,13 @@ def test_facts_do_not_change_when_the_decision_is_executed() -> None:
         view = game.view(step)
         decisions = random_decisions(view.masks, rng)
         facts = memory.step_facts(game.lifecycle, view.signals, game.measurement, decisions, step)
-        kept = copy.deepcopy(facts)
+        copied = copy.deepcopy(facts)
         game.act(decisions, step)
-        np.testing.assert_equal(vars(facts.seeds), vars(kept.seeds))
-        np.testing.assert_array_equal((facts.fossilized, facts.contributing), (kept.fossilized, kept.contributing))
+        np.testing.assert_equal(vars(facts.seeds), vars(copied.seeds))
+        np.testing.assert_array_equal((facts.fossilized, facts.contributing), (copied.fossilized, copied.contributing))
 
 
-def test_a_pruned_slot_remembers_what_it_owes() -> None:
+def test_a_pruned_slot_keeps_its_potential() -> None:
     facts = play([GERMINATE, WAIT, decision(op=Op.PRUNE, slot=1), WAIT])
     assert facts[3].seeds.stage[0, 1] == Stage.EMBARGOED
     assert facts[3].seeds.potential_before[0, 1] == pytest.approx(1.6)

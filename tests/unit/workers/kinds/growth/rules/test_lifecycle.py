@@ -44,7 +44,7 @@ def state(lifecycle: Lifecycle) -> dict[str, list[object]]:
     return {name: np.nan_to_num(array, nan=-99.0).tolist() for name, array in vars(lifecycle.table).items()}
 
 
-def test_fastest_life() -> None:
+def test_the_fastest_life_fossilizes_after_seven_steps() -> None:
     game = run(episode(), FASTEST_LIFE)
     table = game.lifecycle.table
     assert [c.stage for c in game.changes] == ["GERMINATED", "TRAINING", "BLENDING", "HOLDING", "FOSSILIZED"]
@@ -70,7 +70,9 @@ def test_a_fossil_with_too_little_contribution_does_not_count_as_contributing() 
         ({"acc_at_stage_start": 29.6}, [False, True, False], True),
     ],
 )
-def test_strict_gates(changes: dict[str, float], advances: list[bool], fossilizes: bool) -> None:
+def test_strict_gates_require_age_accuracy_and_contribution(
+    changes: dict[str, float], advances: list[bool], fossilizes: bool
+) -> None:
     """Of a seed in training, one that blends, and one that holds."""
     lifecycle = make_lifecycle(gates="strict")
     lifecycle.table.stage[0] = [Stage.TRAINING, Stage.BLENDING, Stage.HOLDING]
@@ -83,27 +85,27 @@ def test_strict_gates(changes: dict[str, float], advances: list[bool], fossilize
     assert valid[Op.FOSSILIZE].tolist() == [False, False, fossilizes]
 
 
-def test_no_fossil_without_a_measurement_in_this_life() -> None:
+def test_a_seed_without_a_measurement_cannot_fossilize() -> None:
     game = run(episode(), HELD, contribution=np.nan)
     assert game.lifecycle.table.stage[0, 0] == Stage.HOLDING
     assert not game.lifecycle.masks(7).valid[0, Op.FOSSILIZE].any()
 
 
-def test_cooldown_calendar() -> None:
+def test_a_pruned_slot_is_free_after_its_cooldown() -> None:
     game = run(episode(), [GERMINATE, WAIT, PRUNE])  # pruned at t = 3
-    seen = [int(game.lifecycle.table.stage[0, 0])]
+    stages = [int(game.lifecycle.table.stage[0, 0])]
     for step in range(4, 10):
         assert not game.lifecycle.masks(step).valid[0, Op.GERMINATE, 0]
         game.follow([WAIT], step)
-        seen.append(int(game.lifecycle.table.stage[0, 0]))
-    assert seen == [Stage.EMBARGOED] * 5 + [Stage.RESETTING, Stage.DORMANT]  # ends of t … t + 6
+        stages.append(int(game.lifecycle.table.stage[0, 0]))
+    assert stages == [Stage.EMBARGOED] * 5 + [Stage.RESETTING, Stage.DORMANT]  # ends of t … t + 6
     assert game.lifecycle.masks(10).valid[0, Op.GERMINATE, 0]  # t + 7
     assert [change.event for change in game.changes] == ["germinated", "pruned", "emptied"]
     assert game.lifecycle.pruned[0] == 1
     assert state(game.lifecycle)["serial"] == [[-1, -1, -1]]
 
 
-def test_scheduled_prune_ramps_down_frozen_counts_its_parameters_and_then_drops() -> None:
+def test_a_scheduled_prune_ramps_down_a_frozen_seed_before_it_drops_it() -> None:
     game = run(episode(), [*HELD, PRUNE_SLOWLY])
     table = game.lifecycle.table
     assert (table.stage[0, 0], table.alpha_mode[0, 0], table.frozen[0, 0]) == (Stage.BLENDING, AlphaMode.DOWN, True)
@@ -116,17 +118,17 @@ def test_scheduled_prune_ramps_down_frozen_counts_its_parameters_and_then_drops(
     assert game.lifecycle.masks(16).valid[0, Op.GERMINATE, 0]  # 9 + 7, as after an instant prune
 
 
-def test_partial_target_falls_back_to_blending_and_comes_back() -> None:
-    up = decision(op=Op.SET_ALPHA_TARGET, alpha_target=FULL)
+def test_a_partial_alpha_target_returns_a_seed_to_blending() -> None:
+    raise_target = decision(op=Op.SET_ALPHA_TARGET, alpha_target=FULL)
     game = run(episode(), [*HELD, RETARGET])
     table = game.lifecycle.table
     assert (table.stage[0, 0], table.alpha[0, 0], table.frozen[0, 0]) == (Stage.BLENDING, 0.5, False)
     assert not game.lifecycle.masks(8).valid[0, Op.ADVANCE].any()
-    game.follow([up, ADVANCE], 8)
+    game.follow([raise_target, ADVANCE], 8)
     assert (table.stage[0, 0], table.alpha[0, 0]) == (Stage.HOLDING, 1.0)
 
 
-def test_retarget_may_change_the_algorithm_alone_and_then_has_no_speed() -> None:
+def test_a_retarget_of_the_algorithm_alone_has_no_speed() -> None:
     gate = decision(op=Op.SET_ALPHA_TARGET, style=GATE_STYLE, alpha_target=FULL)
     game = run(episode(), HELD)
     assert not game.lifecycle.masks(7).mask(HEADS.index("alpha_speed"), gate[:, :6]).any()
@@ -139,11 +141,11 @@ def test_retarget_may_change_the_algorithm_alone_and_then_has_no_speed() -> None
 def test_a_failed_germination_changes_nothing() -> None:
     game = episode()
     game.view(1)
-    before = state(game.lifecycle)
+    state_before = state(game.lifecycle)
     game.graft.broken = True
     with pytest.raises(RuntimeError, match="no memory"):
         game.lifecycle.execute(GERMINATE, 1, game.graft)
-    assert state(game.lifecycle) == before
+    assert state(game.lifecycle) == state_before
     assert game.lifecycle.op_counts.sum() == game.lifecycle.germinated.sum() == 0
     game.graft.broken = False
     game.act(GERMINATE, 1)
@@ -152,30 +154,30 @@ def test_a_failed_germination_changes_nothing() -> None:
 
 def test_a_stopped_environment_stands_still_and_others_do_not() -> None:
     game = episode(n_envs=2)
-    both = np.repeat(GERMINATE, 2, axis=0)
+    decisions = np.repeat(GERMINATE, 2, axis=0)
     game.view(1)
-    game.act(both, 1)
+    game.act(decisions, 1)
     game.lifecycle.stop(np.array([True, False]))
-    before = state(game.lifecycle)
+    state_before = state(game.lifecycle)
     game.view(2)
     assert not game.lifecycle.masks(2).valid[0].any()
-    assert game.lifecycle.masks(2).mask(OP, both[:, :0])[0].tolist() == [True] + [False] * 5
+    assert game.lifecycle.masks(2).mask(OP, decisions[:, :0])[0].tolist() == [True] + [False] * 5
     game.act(np.concatenate([WAIT, ADVANCE]), 2)
-    after = state(game.lifecycle)
-    assert all(before[name][0] == after[name][0] for name in before)
-    assert after["stage"][1] != before["stage"][1]
+    state_after = state(game.lifecycle)
+    assert all(state_before[name][0] == state_after[name][0] for name in state_before)
+    assert state_after["stage"][1] != state_before["stage"][1]
     assert game.lifecycle.op_counts.sum(axis=1).tolist() == [1, 2]
 
 
-def test_neither_ramps_nor_cooldowns_go_on_where_the_episode_has_ended() -> None:
+def test_ramps_and_cooldowns_stop_with_the_episode() -> None:
     game = run(episode(), [GERMINATE, ADVANCE, ADVANCE])
     game.follow([decision(op=Op.GERMINATE, slot=1), WAIT, decision(op=Op.PRUNE, slot=1)], 4)
     table = game.lifecycle.table
     table.alpha_mode[0, 0], table.steps_done[0, 0] = AlphaMode.UP, 1  # as if the ramp were still on its way
     game.lifecycle.stop(np.array([True]))
-    before = state(game.lifecycle)
+    state_before = state(game.lifecycle)
     game.follow([WAIT] * 8, 7)
-    assert state(game.lifecycle) == before
+    assert state(game.lifecycle) == state_before
 
 
 USED = {
@@ -195,7 +197,7 @@ USED = {
 
 
 @pytest.mark.parametrize("name", USED)
-def test_which_heads_an_operation_uses(name: str) -> None:
+def test_an_operation_uses_only_its_heads(name: str) -> None:
     """`early` holds a measured seed at full alpha, `mid` a seed in training, `late` none."""
     row, used = USED[name]
     game = run(episode(), HELD).follow([decision(op=Op.GERMINATE, slot=1), decision(op=Op.ADVANCE, slot=1)], 7)
@@ -214,7 +216,7 @@ def test_velocity_starts_with_the_second_measurement() -> None:
         assert game.lifecycle.table.velocity[0, 0] == pytest.approx(velocity)
 
 
-def test_a_new_seed_inherits_nothing() -> None:
+def test_a_new_seed_inherits_nothing_from_the_pruned_one() -> None:
     game = run(episode(), [*HELD, PRUNE]).follow([*[WAIT] * 6, GERMINATE], 8)
     table = game.lifecycle.table
     fresh = SeedTable.empty(1, 1)
@@ -224,24 +226,24 @@ def test_a_new_seed_inherits_nothing() -> None:
     assert table.previous_stage[0, 0] == Stage.DORMANT
 
 
-def test_execution_of_several_environments_is_that_of_each_alone() -> None:
+def test_executing_several_environments_equals_each_alone() -> None:
     """Paired scripts: environment i of many equals one environment with the same measurements and decisions."""
     rng = np.random.default_rng(5)
     n_envs = 5
     steps = 25
-    together = Episode(make_lifecycle(n_envs, steps), rng)
-    alone = [Episode(make_lifecycle(1, steps), rng) for _ in range(n_envs)]
+    many = Episode(make_lifecycle(n_envs, steps), rng)
+    singles = [Episode(make_lifecycle(1, steps), rng) for _ in range(n_envs)]
     for step in range(1, steps + 1):
-        view = together.view(step)
+        view = many.view(step)
         decisions = random_decisions(view.masks, rng)
-        for i, game in enumerate(alone):
-            row = {name: array[i : i + 1] for name, array in vars(together.measurement).items()}
-            single = game.view(step, type(together.measurement)(**row))
+        for i, game in enumerate(singles):
+            row = {name: array[i : i + 1] for name, array in vars(many.measurement).items()}
+            single = game.view(step, type(many.measurement)(**row))
             np.testing.assert_array_equal(single.observation, view.observation[i : i + 1])
             game.act(decisions[i : i + 1], step)
-        together.act(decisions, step)
-        for i, game in enumerate(alone):
-            rows = {name: values[i : i + 1] for name, values in state(together.lifecycle).items()}
+        many.act(decisions, step)
+        for i, game in enumerate(singles):
+            rows = {name: values[i : i + 1] for name, values in state(many.lifecycle).items()}
             assert rows == state(game.lifecycle)
 
 
@@ -278,33 +280,35 @@ def every_decision(lifecycle: Lifecycle, step: int, rng: np.random.Generator) ->
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["permissive", "strict"]))
 @settings(max_examples=4)
-def test_valid_changes_state_and_masked_raises_in_every_reachable_state(rng_seed: int, gates: str) -> None:
+def test_valid_decisions_change_one_slot_and_masked_ones_raise(rng_seed: int, gates: str) -> None:
     rng = np.random.default_rng(rng_seed)
     game = Episode(make_lifecycle(1, 20, gates), rng)
     for step in range(1, 21):
         view = game.view(step)
         for op, slot, row in every_decision(game.lifecycle, step, rng):
             twin, graft = copy.deepcopy((game.lifecycle, game.graft))
-            before = state(twin)
+            state_before = state(twin)
             if view.masks.valid[0, op, slot]:
                 twin.execute(row, step, graft)
-                after = state(twin)
-                changed = {s for name in before for s in range(3) if before[name][0][s] != after[name][0][s]}  # type: ignore[index]
+                state_after = state(twin)
+                changed = {
+                    s for name in state_before for s in range(3) if state_before[name][0][s] != state_after[name][0][s]
+                }  # type: ignore[index]
                 assert changed == {slot}
             else:
                 with pytest.raises(InvalidDecision, match=f"step {step}"):
                     twin.execute(row, step, graft)
-                assert state(twin) == before
+                assert state(twin) == state_before
         game.act(random_decisions(view.masks, rng), step)
 
 
-def test_last_step_allows_only_what_can_still_count() -> None:
+def test_the_last_step_allows_only_fossilizing() -> None:
     valid = run(episode(steps=7), HELD).lifecycle.masks(7).valid[0]
     assert valid[Op.FOSSILIZE].tolist() == [True, False, False]
     assert not np.delete(valid, Op.FOSSILIZE, axis=0).any()
 
 
-def test_masks_are_a_snapshot() -> None:
+def test_masks_do_not_change_with_later_decisions() -> None:
     game = run(episode(), HELD)
     masks = game.view(7).masks
     game.act(RETARGET, 7)
@@ -316,16 +320,16 @@ def test_masks_are_a_snapshot() -> None:
 
 def permitted_head_by_head(masks: DecisionMasks, decision: list[int]) -> bool:
     """What a decision may say, from the masks' definition: each head given all heads before it."""
-    for head, said in enumerate(decision):
+    for head, choice in enumerate(decision):
         mask = masks.mask(head, np.array([decision[:head]] * 2, dtype=np.int64).reshape(2, head))[0]
-        if not (0 <= said < len(mask) and mask[said] if mask.any() else said == 0):
+        if not (0 <= choice < len(mask) and mask[choice] if mask.any() else choice == 0):
             return False
     return True
 
 
 @given(st.integers(0, 2**32 - 1))
 @settings(max_examples=8)
-def test_a_decision_is_permitted_where_each_head_is_given_those_before(rng_seed: int) -> None:
+def test_a_decision_is_permitted_if_each_head_is_given_its_earlier_heads(rng_seed: int) -> None:
     """Anything may be said, sensible or not, in any state that can be reached."""
     rng = np.random.default_rng(rng_seed)
     game = Episode(make_lifecycle(2, 12), rng)
@@ -333,7 +337,7 @@ def test_a_decision_is_permitted_where_each_head_is_given_those_before(rng_seed:
         view = game.view(step)
         for _ in range(20):
             wish = random_decisions(view.masks, rng)
-            at = rng.integers(0, len(HEADS), 2)
-            wish[0, at] = rng.integers(-1, np.array(view.masks.sizes)[at] + 1)
+            heads = rng.integers(0, len(HEADS), 2)
+            wish[0, heads] = rng.integers(-1, np.array(view.masks.sizes)[heads] + 1)
             assert view.masks.permits(wish).tolist() == [permitted_head_by_head(view.masks, wish[0].tolist()), True]
         game.act(random_decisions(view.masks, rng), step)

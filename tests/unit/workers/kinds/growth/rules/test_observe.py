@@ -51,17 +51,17 @@ WHERE = layout(len(SLOTS), len(BLUEPRINTS))
 
 
 @pytest.mark.parametrize(("n_slots", "n_blueprints"), [(1, 1), (3, 7), (5, 2)])
-def test_the_width_is_that_of_all_features(n_slots: int, n_blueprints: int) -> None:
+def test_the_observation_width_is_the_sum_of_all_features(n_slots: int, n_blueprints: int) -> None:
     assert observation_width(n_slots, n_blueprints) == layout(n_slots, n_blueprints).width
 
 
-def test_empty_slots_are_zeros_and_the_first_observation_is_known() -> None:
+def test_empty_slots_are_zeros_in_the_first_observation() -> None:
     game = Episode(make_lifecycle(1, steps=25), np.random.default_rng(0))
     reading = measure(game.lifecycle, game.rng)
     view = game.view(1, dataclasses.replace(reading, val_acc=np.array([30.0]), val_loss=np.array([2.0])))
-    seen = view.observation[0]
-    assert (seen.dtype, seen.shape) == (np.float32, (WHERE.width,))
-    assert not seen[WHERE.mine.any(axis=0)].any()
+    observation = view.observation[0]
+    assert (observation.dtype, observation.shape) == (np.float32, (WHERE.width,))
+    assert not observation[WHERE.mine.any(axis=0)].any()
     expected = {
         "progress": [1 / 25],
         "val_acc": [0.3],
@@ -69,26 +69,28 @@ def test_empty_slots_are_zeros_and_the_first_observation_is_known() -> None:
         "loss_delta": [0],
         "val_loss": [np.log(3.0) / np.log(21.0)],
     }
-    assert {name: seen[WHERE.base[name]].tolist() for name in expected} == {
+    assert {name: observation[WHERE.base[name]].tolist() for name in expected} == {
         name: pytest.approx(values) for name, values in expected.items()
     }
 
 
 @pytest.mark.parametrize("slot", range(len(SLOTS)))
-def test_a_slots_slices_tell_of_that_slot_only(slot: int) -> None:
+def test_features_of_a_slot_depend_on_that_slot_only(slot: int) -> None:
     """Two environments measure the same; only one germinates. They differ in that slot's blocks and nowhere else."""
     game = Episode(make_lifecycle(2), np.random.default_rng(1))
     born = decision(op=Op.GERMINATE, slot=slot, blueprint=2, alpha_target=2)
-    on = decision(op=Op.ADVANCE, slot=slot)
-    script = [born, on, on, decision(), decision()]
+    advance = decision(op=Op.ADVANCE, slot=slot)
+    script = [born, advance, advance, decision(), decision()]
     expected = WHERE.mine[slot].copy()
     for name in ("params_added", "seed_utilisation"):  # totals over slots
         expected[WHERE.base[name]] = True
     for step, wish in enumerate(script, start=1):
         reading = measure(game.lifecycle, game.rng)
-        same = {name: np.repeat(array[:1], 2, axis=0) for name, array in vars(reading).items() if array.ndim == 1}
-        shown = game.view(step, dataclasses.replace(reading, **same)).observation
-        differs = shown[0] != shown[1]
+        equal_readings = {
+            name: np.repeat(array[:1], 2, axis=0) for name, array in vars(reading).items() if array.ndim == 1
+        }
+        observations = game.view(step, dataclasses.replace(reading, **equal_readings)).observation
+        differs = observations[0] != observations[1]
         assert not (differs & ~expected).any()
         if step > 1:
             assert differs[WHERE.slots[slot]["present"]].any()
@@ -96,11 +98,11 @@ def test_a_slots_slices_tell_of_that_slot_only(slot: int) -> None:
         game.act(np.concatenate([wish, decision()]), step)
 
 
-def test_slot_features_say_what_they_are_called() -> None:
+def test_slot_features_have_the_values_of_their_names() -> None:
     game = Episode(make_lifecycle(1, steps=20), np.random.default_rng(2))
     born = decision(op=Op.GERMINATE, slot=1, blueprint=1, style=3, tempo=1, alpha_target=1)
     game.follow([born, *[decision(op=Op.ADVANCE, slot=1)] * 2])
-    seen = game.view(4).observation[0]
+    observation = game.view(4).observation[0]
     expected = {
         "present": [1],
         "stage": [0, 0, 1, 0, 0, 0, 0],
@@ -118,19 +120,19 @@ def test_slot_features_say_what_they_are_called() -> None:
         "age": [0.15],
         "epochs_in_stage": [0.05],
     }
-    found = {name: seen[WHERE.slots[1][name]].tolist() for name in expected}
-    assert found == {name: pytest.approx(values, abs=1e-4) for name, values in expected.items()}
+    values_by_name = {name: observation[WHERE.slots[1][name]].tolist() for name in expected}
+    assert values_by_name == {name: pytest.approx(values, abs=1e-4) for name, values in expected.items()}
 
 
 def test_totals_are_over_all_slots() -> None:
     game = Episode(make_lifecycle(1, max_seeds=2), np.random.default_rng(2))
     game.follow(decision(op=Op.GERMINATE, slot=slot, blueprint=slot) for slot in (0, 2))
-    seen = game.view(3).observation[0]
-    assert seen[WHERE.base["params_added"]] == pytest.approx(np.log1p(100 + 300) / np.log1p(1e6))
-    assert seen[WHERE.base["seed_utilisation"]] == 1.0
+    observation = game.view(3).observation[0]
+    assert observation[WHERE.base["params_added"]] == pytest.approx(np.log1p(100 + 300) / np.log1p(1e6))
+    assert observation[WHERE.base["seed_utilisation"]] == 1.0
 
 
-def test_never_measured_is_not_zero() -> None:
+def test_an_unmeasured_contribution_differs_from_a_measured_zero() -> None:
     """Before the first measurement and with a contribution of exactly 0: told apart by the flag."""
     game = Episode(make_lifecycle(1), np.random.default_rng(3))
     game.follow([decision(op=Op.GERMINATE, tempo=0, alpha_target=2)])
@@ -143,7 +145,7 @@ def test_never_measured_is_not_zero() -> None:
 
 @given(st.integers(0, 2**32 - 1), st.floats(0.0, 1e30))
 @settings(max_examples=20)
-def test_everything_is_bounded(rng_seed: int, loss: float) -> None:
+def test_observations_are_bounded(rng_seed: int, loss: float) -> None:
     rng = np.random.default_rng(rng_seed)
     game = Episode(make_lifecycle(3, 15), rng)
     for step in range(1, 16):
@@ -155,21 +157,25 @@ def test_everything_is_bounded(rng_seed: int, loss: float) -> None:
         game.act(random_decisions(view.masks, rng), step)
 
 
-def test_a_stopped_environment_shows_nothing() -> None:
+def test_the_observation_of_a_stopped_environment_is_zero() -> None:
     game = Episode(make_lifecycle(2), np.random.default_rng(4))
     game.lifecycle.stop(np.array([True, False]))
-    seen = game.view(1).observation
-    assert not seen[0].any()
-    assert seen[1].any()
+    observations = game.view(1).observation
+    assert not observations[0].any()
+    assert observations[1].any()
 
 
 @pytest.mark.parametrize("blueprints", [BLUEPRINTS[:1], BLUEPRINTS[:2]])
-def test_a_seed_s_blueprint_is_seen_however_few_are_enabled(blueprints: tuple[str, ...]) -> None:
+def test_the_blueprint_of_a_seed_is_observed_with_few_enabled(blueprints: tuple[str, ...]) -> None:
     rules = Rules(steps=5, gates="permissive", max_seeds=0)
     game = Episode(Lifecycle(1, SLOTS, blueprints, rules), np.random.default_rng(2))
-    last = len(blueprints) - 1
-    game.follow([decision(op=Op.GERMINATE, slot=1, blueprint=last)])
-    seen = game.view(2).observation[0]
+    last_blueprint = len(blueprints) - 1
+    game.follow([decision(op=Op.GERMINATE, slot=1, blueprint=last_blueprint)])
+    observation = game.view(2).observation[0]
     slots = layout(len(SLOTS), len(blueprints)).slots
-    shown = [seen[where["blueprint"]].tolist() for where in slots]
-    assert shown == [[0.0] * (last + 1), [0.0] * last + [1.0], [0.0] * (last + 1)]
+    blueprints_by_slot = [observation[where["blueprint"]].tolist() for where in slots]
+    assert blueprints_by_slot == [
+        [0.0] * (last_blueprint + 1),
+        [0.0] * last_blueprint + [1.0],
+        [0.0] * (last_blueprint + 1),
+    ]

@@ -35,7 +35,7 @@ def ramp(start: float, target: float, steps: int, curve: int) -> tuple[SeedTable
 
 
 @pytest.mark.parametrize(("curve", "steps", "expected"), RAMPS)
-def test_ramp_values(curve: Curve, steps: int, expected: list[float]) -> None:
+def test_a_ramp_has_the_values_of_its_curve(curve: Curve, steps: int, expected: list[float]) -> None:
     assert ramp(0.0, 1.0, steps, curve)[1] == pytest.approx(expected, abs=6e-4)
 
 
@@ -78,12 +78,12 @@ def test_every_transition_is_in_the_table_or_refused(source: Stage, target: Stag
         assert table.stage[0].tolist() == [Stage.DORMANT, source]
 
 
-def test_transition_graph_is_the_known_one() -> None:
+def test_the_transition_graph_has_the_documented_edges() -> None:
     edges = {int(source): sorted(int(t) for t in targets) for source, targets in TRANSITIONS.items()}
     assert edges == {0: [1], 1: [2], 2: [3, 8], 3: [4, 8], 4: [6, 8], 6: [4, 7, 8], 7: [], 8: [9], 9: [10], 10: [1]}
 
 
-def test_slot_of_refuses_a_number_twice() -> None:
+def test_a_serial_number_in_two_slots_is_refused() -> None:
     table = SeedTable.empty(1, 3)
     table.stage[0, :2] = Stage.TRAINING
     table.serial[0] = [3, 4, -1]

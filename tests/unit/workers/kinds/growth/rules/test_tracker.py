@@ -31,7 +31,7 @@ def follow(losses: list[float], accs: list[float]) -> Signals:
     return signals
 
 
-def test_a_falling_loss_and_a_rising_accuracy_are_positive_and_the_first_epoch_has_nothing_to_compare_with() -> None:
+def test_improvements_are_positive_and_unknown_in_the_first_epoch() -> None:
     first = follow([2.0], [30.0])
     signals = follow([2.0, 1.5], [30.0, 33.0])
     assert np.isnan((first.loss_delta, first.acc_delta)).all()
@@ -58,23 +58,23 @@ def test_plateau_counts_epochs_below_half_a_point(accs: list[float], plateau: in
         ([2.0, 1.99, 1.98, 1.97, 5.0, 1.0], True),  # never unlatches
     ],
 )
-def test_stabilisation_latch(losses: list[float], latched: bool) -> None:
+def test_stabilisation_latches_after_three_small_improvements(losses: list[float], latched: bool) -> None:
     assert follow(losses, [30.0] * len(losses)).stabilized[0] == latched
 
 
 @given(st.lists(st.floats(0.0, 100.0), min_size=1, max_size=12))
-def test_histories_and_bests(accs: list[float]) -> None:
+def test_signals_keep_recent_histories_and_the_best_values(accs: list[float]) -> None:
     losses = [5.0 - acc / 50 for acc in accs]
     signals = follow(losses, accs)
-    before = [np.nan] * (HISTORY - len(accs))
+    padding = [np.nan] * (HISTORY - len(accs))
     for history, values in ((signals.acc_history, accs), (signals.loss_history, losses)):
-        np.testing.assert_array_equal(history[0], [*before, *values[-HISTORY:]])
+        np.testing.assert_array_equal(history[0], [*padding, *values[-HISTORY:]])
     assert (signals.best_val_acc[0], signals.best_val_loss[0]) == (max(accs), min(losses))
 
 
 def test_a_stopped_environment_keeps_its_signals() -> None:
-    before = Signals.unknown(2).after(reading([2.0, 2.0], [30.0, 30.0]), np.ones(2, dtype=bool))
-    signals = before.after(reading([np.nan, 1.0], [np.nan, 40.0]), np.array([False, True]))
+    first_signals = Signals.unknown(2).after(reading([2.0, 2.0], [30.0, 30.0]), np.ones(2, dtype=bool))
+    signals = first_signals.after(reading([np.nan, 1.0], [np.nan, 40.0]), np.array([False, True]))
     assert signals.val_acc.tolist() == [30.0, 40.0]
     assert signals.acc_history[:, -1].tolist() == [30.0, 40.0]
     assert signals.acc_history[1, -2] == 30.0
@@ -92,17 +92,19 @@ def test_a_stopped_environment_keeps_its_signals() -> None:
         ((3, 9, 1), (0, 0, 0), (np.nan,) * 3, (0, 3, -1), 0),  # a cooling slot holds nobody
     ],
 )
-def test_summary_seed(stage: tuple, alpha: tuple, contribution: tuple, serial: tuple, expected: int) -> None:
+def test_the_summary_seed_is_the_one_of_highest_rank(
+    stage: tuple, alpha: tuple, contribution: tuple, serial: tuple, expected: int
+) -> None:
     table = SeedTable.empty(1, 3)
     table.stage[0], table.alpha[0], table.contribution[0], table.serial[0] = stage, alpha, contribution, serial
     assert summary_seed(table, table.present).tolist() == [expected]
     order = [2, 0, 1]
     shuffled = SeedTable(**{name: array[:, order] for name, array in vars(table).items()})
-    same = summary_seed(shuffled, shuffled.present)[0]
-    assert (order[same] if same >= 0 else -1) == expected
+    shuffled_slot = summary_seed(shuffled, shuffled.present)[0]
+    assert (order[shuffled_slot] if shuffled_slot >= 0 else -1) == expected
 
 
-def test_summary_seed_is_of_those_asked_for() -> None:
+def test_the_summary_seed_is_one_of_the_eligible_seeds() -> None:
     table = SeedTable.empty(1, 3)
     table.stage[0] = (Stage.FOSSILIZED, Stage.TRAINING, Stage.DORMANT)
     live = table.present & (table.stage != Stage.FOSSILIZED)

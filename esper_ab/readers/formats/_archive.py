@@ -1,0 +1,57 @@
+"""Members of ZIP archives (.npz, .eval), which others may have made endless."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+from collections.abc import Collection
+from functools import lru_cache
+from pathlib import Path
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.regular_file import read_regular
+
+MAGIC = b"PK\x03\x04"
+_MOST_BYTES = 256 * 2**20  # of an archive, and of all that is read from it
+_BROKEN = (zipfile.BadZipFile, EOFError, ValueError, NotImplementedError, RuntimeError, OSError, zlib.error)
+_ZSTANDARD = 93  # a method of compression that Python reads from 3.14 on
+
+
+class ZipArchive:
+    """A ZIP archive in memory; what is unpacked of it is counted."""
+
+    def __init__(self, file: Path) -> None:
+        """Raises UsageError if it is damaged, and OSError if it cannot be read or is larger than 256 MiB."""
+        self.file = file
+        self._left = _MOST_BYTES
+        content = read_regular(file, _MOST_BYTES)
+        try:
+            self._zip = zipfile.ZipFile(io.BytesIO(content))
+        except _BROKEN as error:
+            raise UsageError(f"{file} is a damaged ZIP archive: {error}") from None
+        self.names: Collection[str] = tuple(self._zip.namelist())
+
+    def read(self, name: str) -> bytes:
+        """Return a member. Raises UsageError if it is damaged, compressed in an unknown way, or too much."""
+        member = self._zip.getinfo(name)
+        if member.file_size > self._left:
+            raise UsageError(f"{self.file}: {name} and what comes before it unpack to over {_MOST_BYTES >> 20} MiB")
+        self._left -= member.file_size
+        if member.compress_type == _ZSTANDARD and not hasattr(zipfile, "ZIP_ZSTANDARD"):
+            raise UsageError(f"{self.file}: {name} is compressed with Zstandard, which this Python cannot unpack")
+        try:
+            return self._zip.read(member)
+        except _BROKEN as error:
+            raise UsageError(f"{self.file}: {name} is damaged: {error}") from None
+
+
+@lru_cache(maxsize=1)
+def names_in(file: Path, head: bytes) -> Collection[str]:
+    """Return the names of the members; () if the file, which begins with `head`, is no archive."""
+    if not head.startswith(MAGIC):
+        return ()
+    try:
+        return ZipArchive(file).names
+    except (UsageError, OSError):
+        return ()
