@@ -41,10 +41,10 @@ def claims(numbers: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     found = []
     for row in numbers["rows"]:
         if row["runs"] >= LEAST_RUNS and row["effective"] >= LEAST_TRAINING_CLUSTERS:
-            found.append((f"trainings, {row['runs']} runs, {row['items']} items", row["trainings"]["false"]))
+            found.append((f"trainings; {row['runs']} runs; {row['items']}", row["trainings"]["false"]))
         if row["effective"] >= LEAST_CHECKPOINT_CLUSTERS:
-            found.append((f"checkpoints, {row['runs']} runs, {row['items']} items", row["checkpoints"]["false"]))
-    found += [(f"McNemar, {row['items']} items", row["false"]) for row in numbers["exact"]]
+            found.append((f"checkpoints; {row['runs']} runs; {row['items']}", row["checkpoints"]["false"]))
+    found += [(f"McNemar; 1 run; {row['items']}", row["false"]) for row in numbers["exact"]]
     return found
 
 
@@ -120,13 +120,13 @@ def _exact(rows: Sequence[dict[str, Any]]) -> Iterable[str]:
 def _exceptions(numbers: dict[str, Any]) -> Iterable[str]:
     above = [(words, rate) for words, rate in claims(numbers) if rate["percent"] > limit(rate)]
     yield _paragraph(
-        f"**Exceptions**: {len(above)} of {len(claims(numbers))} rates of false claims are more than three standard "
-        "errors above 5 %."
+        f"**Exceptions**: rates of false claims more than three standard errors above 5 % ({len(above)} of the "
+        f"{len(claims(numbers))} above)."
     )
     if not above:
         return
     yield from _head(
-        ["level, runs, items", "false claims", "experiments", "scores", "run noise", "interaction", "runs"]
+        ["level; runs; items", "false claims", "experiments", "scores", "run noise", "interaction", "runs"]
     )
     for words, rate in above:
         law = rate["law"]

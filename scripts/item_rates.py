@@ -31,7 +31,6 @@ NUMBERS = ROOT / "docs" / "evidence" / "benchmarks" / "item_rates.json"
 PAGE = ROOT / "docs" / "evidence" / "item-rates.md"
 RNG_SEED = 64
 EXPERIMENTS, EXPERIMENTS_EXACT = 2_000, 10_000
-MOST_SCORES = 20_000_000  # of a group; fewer experiments if they have more
 AGAIN = 5  # times as many
 BLOCK = 500_000  # scores of a group at once
 EFFECT = 5.0  # points
@@ -92,8 +91,8 @@ def simulate(name: str, layout: Layout, law: Law, experiments: int, *, anew: boo
     block = max(1, BLOCK // (law.runs * layout.items))
     for begin in range(0, experiments, block):
         sample = draw(rng, min(block, experiments - begin), layout, law)
-        for error, number in _errors(sample, layout, law).items():
-            counted[error] = counted.get(error, 0) + number
+        for error, count in _errors(sample, layout, law).items():
+            counted[error] = counted.get(error, 0) + count
     return counted
 
 
@@ -101,7 +100,7 @@ def _errors(sample: Sample, layout: Layout, law: Law) -> dict[str, int]:
     found = tests(sample.a, sample.b, layout, paired=law.paired)
     errors = {}
     for level, test in found.items():
-        true = sample.true_here if level == "checkpoints" else sample.true
+        true = sample.true_here if level in ("checkpoints", "cluster sums") else sample.true
         errors[level] = int(test.misses(true).sum())
         errors[f"{level} claimed"] = int(test.misses(0.0).sum())
     errors["these runs of new"] = int(found["checkpoints"].misses(sample.true).sum())
@@ -140,23 +139,22 @@ def row(name: str, layout: Layout, runs: int) -> dict[str, Any]:
     every = list(laws(runs))
     null = [law for law in every if not law.effect]
     levels: dict[str, Any] = {"items": name, "runs": runs, "effective": round(layout.effective, 1)}
-    number = min(EXPERIMENTS, MOST_SCORES // (runs * layout.items))
     same = [law for law in null if not law.points]  # checkpoints do not differ
     levels["checkpoints"] = {
-        "false": worst(name, layout, same, "checkpoints", number),
-        "missed": worst(name, layout, every, "checkpoints", number),
+        "false": worst(name, layout, same, "checkpoints", EXPERIMENTS),
+        "missed": worst(name, layout, every, "checkpoints", EXPERIMENTS),
     }
     if layout.tasks == 1 and layout.shared:
-        levels["checkpoints"]["cluster sums"] = _plain(name, layout, every, "cluster sums", number)
+        levels["checkpoints"]["cluster sums"] = _plain(name, layout, every, "cluster sums")
     if runs >= 3:
         levels["trainings"] = {
-            "false": worst(name, layout, null, "trainings", number),
-            "missed": worst(name, layout, every, "trainings", number),
-            "runs alone": _plain(name, layout, null, "these items", number),
-            "Satterthwaite": _plain(name, layout, every, "Satterthwaite", number),
-            "items alone": _plain(name, layout, null, "these runs of new", number),
+            "false": worst(name, layout, null, "trainings", EXPERIMENTS),
+            "missed": worst(name, layout, every, "trainings", EXPERIMENTS),
+            "runs alone": _plain(name, layout, null, "these items"),
+            "Satterthwaite": _plain(name, layout, every, "Satterthwaite"),
+            "items alone": _plain(name, layout, null, "these runs of new"),
             "power": [
-                round(100.0 * _counted(name, layout, law, number)["trainings claimed"] / number, 1)
+                round(100.0 * _counted(name, layout, law, EXPERIMENTS)["trainings claimed"] / EXPERIMENTS, 1)
                 for law in every
                 if law.effect and law.binary
             ],
@@ -164,8 +162,8 @@ def row(name: str, layout: Layout, runs: int) -> dict[str, Any]:
     return levels
 
 
-def _plain(name: str, layout: Layout, chosen: list[Law], level: str, number: int) -> float:
-    return round(max(100.0 * _counted(name, layout, law, number)[level] / number for law in chosen), 1)
+def _plain(name: str, layout: Layout, chosen: list[Law], level: str) -> float:
+    return round(max(100.0 * _counted(name, layout, law, EXPERIMENTS)[level] / EXPERIMENTS for law in chosen), 1)
 
 
 def exact_row(name: str, layout: Layout) -> dict[str, Any]:
