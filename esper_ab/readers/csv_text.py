@@ -22,7 +22,7 @@ def lines_of(file: Path) -> TextIO:
     """
     content = read_regular(file, _LARGEST_BYTES)
     refuse_binary(file, content)
-    encoding = "utf-16" if content.startswith(_UTF16_MARKS) else "utf-8-sig"
+    encoding = encoding_of(content)
     try:
         content.decode(encoding)
     except UnicodeDecodeError as error:
@@ -31,3 +31,8 @@ def lines_of(file: Path) -> TextIO:
             f"{file}, row {row}: byte {error.start} is not valid {encoding.removesuffix('-sig').upper()}"
         ) from None
     return io.TextIOWrapper(io.BytesIO(content), encoding=encoding, newline="")
+
+
+def encoding_of(content: bytes) -> str:
+    """Return the encoding of a text, from its byte-order mark."""
+    return "utf-16" if content.startswith(_UTF16_MARKS) else "utf-8-sig"

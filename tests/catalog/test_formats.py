@@ -9,15 +9,15 @@ FORMATS = "esper_ab.readers.formats"
 
 
 @pytest.fixture(params=catalog.names(FORMATS))
-def known(request: pytest.FixtureRequest) -> Format:
+def file_format(request: pytest.FixtureRequest) -> Format:
     return catalog.entry(FORMATS, request.param, "FORMAT")
 
 
-def test_its_name_has_an_article(known):
-    assert known.name.startswith(("a ", "an ", "the "))
+def test_the_name_of_a_format_has_an_article(file_format):
+    assert file_format.name.startswith(("a ", "an ", "the "))
 
 
-def test_it_does_not_recognise_an_empty_file(known, tmp_path):
+def test_a_format_does_not_recognise_an_empty_file(file_format, tmp_path):
     file = tmp_path / "empty"
     file.write_bytes(b"")
-    assert not known.recognises(file, b"")
+    assert not file_format.recognises(file, b"")

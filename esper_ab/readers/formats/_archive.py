@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import struct
 import zipfile
 import zlib
 from collections.abc import Collection
@@ -11,11 +12,13 @@ from pathlib import Path
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.regular_file import read_regular
+from esper_ab.readers.formats._zstandard import unpack_text
 
 MAGIC = b"PK\x03\x04"
 _MOST_BYTES = 256 * 2**20  # of an archive, and of all that is read from it
 _BROKEN = (zipfile.BadZipFile, EOFError, ValueError, NotImplementedError, RuntimeError, OSError, zlib.error)
-_ZSTANDARD = 93  # a method of compression that Python reads from 3.14 on
+_ZSTANDARD = 93  # a method of compression that zipfile reads from Python 3.14 on
+_LOCAL_HEADER = struct.Struct("<26xHH")
 
 
 class ZipArchive:
@@ -25,9 +28,9 @@ class ZipArchive:
         """Raises UsageError if it is damaged, and OSError if it cannot be read or is larger than 256 MiB."""
         self.file = file
         self._left = _MOST_BYTES
-        content = read_regular(file, _MOST_BYTES)
+        self._content = read_regular(file, _MOST_BYTES)
         try:
-            self._zip = zipfile.ZipFile(io.BytesIO(content))
+            self._zip = zipfile.ZipFile(io.BytesIO(self._content))
         except _BROKEN as error:
             raise UsageError(f"{file} is a damaged ZIP archive: {error}") from None
         self.names: Collection[str] = tuple(self._zip.namelist())
@@ -38,12 +41,18 @@ class ZipArchive:
         if member.file_size > self._left:
             raise UsageError(f"{self.file}: {name} and what comes before it unpack to over {_MOST_BYTES >> 20} MiB")
         self._left -= member.file_size
-        if member.compress_type == _ZSTANDARD and not hasattr(zipfile, "ZIP_ZSTANDARD"):
-            raise UsageError(f"{self.file}: {name} is compressed with Zstandard, which this Python cannot unpack")
+        if member.compress_type == _ZSTANDARD:
+            return unpack_text(f"{self.file}, {name}", self._packed(member), _MOST_BYTES)
         try:
             return self._zip.read(member)
         except _BROKEN as error:
             raise UsageError(f"{self.file}: {name} is damaged: {error}") from None
+
+    def _packed(self, member: zipfile.ZipInfo) -> bytes:
+        """Return a member as it is in the archive, after a header and two fields whose lengths the header has."""
+        start = member.header_offset + _LOCAL_HEADER.size
+        lengths = _LOCAL_HEADER.unpack(self._content[member.header_offset : start])[-2:]
+        return self._content[start + sum(lengths) :][: member.compress_size]
 
 
 @lru_cache(maxsize=1)

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import csv
+from itertools import islice
 from pathlib import Path
 
-from esper_ab.readers.csv_file import NAME, read_table
+from esper_ab.readers.csv_file import NAME, SEPARATORS, read_table
+from esper_ab.readers.csv_text import encoding_of
 from esper_ab.readers.formats import Format
 from esper_ab.readers.source_table import SourceTable
 
-_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_SAMPLE_ROWS = 50
 
 
 def _recognises(file: Path, head: bytes) -> bool:
-    """True for text whose first line has a separator: one column alone is no table of outcomes."""
-    if head.startswith(_UTF16_MARKS):
-        return True
-    first = head.lstrip().partition(b"\n")[0]
-    return b"\x00" not in head and head.lstrip()[:1] not in (b"{", b"[") and any(c in first for c in b",;\t")
+    """True for text whose first line has several cells, and so has at least one of the next, if there are any."""
+    text = head.decode(encoding_of(head), errors="replace")
+    if "\x00" in text or text.lstrip()[:1] in ("{", "[", ""):
+        return False
+    for separator in SEPARATORS:
+        try:
+            rows = list(islice(csv.reader(text.splitlines(), delimiter=separator), _SAMPLE_ROWS))
+        except csv.Error:
+            continue
+        header, *others = [len(cells) for cells in rows if cells] or [0]
+        if header > 1 and (header in others or not others):
+            return True
+    return False
 
 
 def _read(file: Path) -> list[SourceTable]:
