@@ -49,7 +49,10 @@ def join_tables(
     if {"group", "run", "item", *PAIR_COLUMNS} & {*roles}:
         return _join_rows(source, runs, names, pattern, rule, notes)
     metric = metric_of(source, tables, names.get("outcome", ""))
-    used_pattern, of_runs = _named(source, [run.path for run in runs], pattern, seeds=True, groups=True)
+    by_path = [run.path for run in runs]
+    if pattern.endswith("/..."):  # reaches from a folder to the file
+        by_path = [str(run.tables[0].file) for run in runs]
+    used_pattern, of_runs = _named(source, by_path, pattern, seeds=True, groups=True)
     _check_different(runs, of_runs)
     values = [
         RunValues(name.group, label_of(name), _series(run, metric), run.tables[0].window)
