@@ -25,7 +25,7 @@ _POOL = os.environ.get("CUDA_VISIBLE_DEVICES")
 hypothesis.settings.register_profile(
     "shrink", deadline=None, phases=[phase for phase in hypothesis.Phase if phase is not hypothesis.Phase.reuse]
 )
-_QUICK_TO_FAIL = [one for one in hypothesis.Phase if one not in (hypothesis.Phase.shrink, hypothesis.Phase.explain)]
+_QUICK_TO_FAIL = [phase for phase in hypothesis.Phase if phase.name not in ("shrink", "explain")]
 hypothesis.settings.register_profile("commit", deadline=None, print_blob=True, phases=_QUICK_TO_FAIL)
 hypothesis.settings.register_profile("nightly", deadline=None, print_blob=True, phases=_QUICK_TO_FAIL, max_examples=600)
 hypothesis.settings.load_profile("commit")

@@ -79,7 +79,7 @@ def _aliasing(history: History, contrast: Contrast, places: Places) -> Iterator[
         f"{difference} cannot be separated from the effects of device and start order: the design does not have full "
         "rank."
     )
-    complete = _still_expected(history, contrast) | places.keys()
+    complete = _expected_replicates(history, contrast) | places.keys()
     if _separated(_places(history.blocks, contrast, complete)):
         sentence = f"{aliased} No look decides before further seeds separate them."
         yield Finding("aliased", "notes", contrast.groups, sentence)
@@ -93,14 +93,14 @@ def _separated(places: Places) -> bool:
     return identified(list(places.values()))
 
 
-def _still_expected(history: History, contrast: Contrast) -> set[int]:
+def _expected_replicates(history: History, contrast: Contrast) -> set[int]:
     """Return the replicates in which all runs of both groups are still expected to finish."""
-    coming = set()
+    expected = set()
     for block in history.blocks:
         runs = [history.runs[spec.ref.name] for spec in block.runs if spec.ref.group_id in contrast.groups]
         if runs and all(run.expected for run in runs):
-            coming.add(block.replicate)
-    return coming
+            expected.add(block.replicate)
+    return expected
 
 
 def _remedy(history: History, contrast: Contrast, places: Places) -> str:
@@ -110,15 +110,15 @@ def _remedy(history: History, contrast: Contrast, places: Places) -> str:
         return "An experiment with `--order balanced` would separate them; more seeds would not."
     names = [group.name for group in experiment.groups]
     n_sets = len(history.plan.lanes) // len(names)
-    more = dict(places)
+    extended = dict(places)
     for replicate in range(history.replicates, history.replicates + 2 * len(names) * n_sets):
         lanes = history.plan.lanes[replicate % n_sets * len(names) :]
         planned: dict[Hashable, tuple[str, int]] = {}
         for place, group in enumerate(positions(experiment, replicate, n_sets)):
             if names[group] in contrast.groups:
                 planned[names[group]] = (lanes[place].name, place)
-        more[replicate] = planned
-        if _separated(more):
+        extended[replicate] = planned
+        if _separated(extended):
             return f"{replicate + 1} seeds would separate them: `esper-ab resume --seeds` adds the missing ones."
     return "Another experiment, with fewer lost seeds, would separate them."
 
@@ -161,7 +161,7 @@ def _amounts(history: History, contrast: Contrast, replicates: set[int]) -> Iter
             unequal[name] = f"{a} against {b} {name}"
     remedy = ""
     if list(unequal) == [_STEPS]:
-        remedy = _for_equal_steps(history, contrast)
+        remedy = _equal_steps_setting(history, contrast)
     if remedy:
         sentence = (
             f"{contrast.a} and {contrast.b} trained for equally many episodes, but their lengths depend on the policy: "
@@ -173,7 +173,7 @@ def _amounts(history: History, contrast: Contrast, replicates: set[int]) -> Iter
         yield Finding("amounts", "blocks", contrast.groups, sentence)
 
 
-def _for_equal_steps(history: History, contrast: Contrast) -> str:
+def _equal_steps_setting(history: History, contrast: Contrast) -> str:
     """Return the setting that gives equally many steps if, in one of the groups, the policy ends its episodes."""
     kind = of_kind(history.plan.kind, FindingsKind)
     for group in contrast.groups:

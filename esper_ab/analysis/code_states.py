@@ -35,7 +35,7 @@ def recorded_by(run: RunHistory) -> tuple[Taken, ...]:
 
 
 def sittings_at_work(history: History) -> tuple[Sitting, ...]:
-    """Return the sittings in which something was recorded; the rest do not affect the runs."""
+    """Return the sittings in which something was recorded; the others do not affect the runs."""
     at_work: set[int] = set()
     for run in history.runs.values():
         at_work.update(taken.sitting for taken in recorded_by(run))
@@ -46,13 +46,13 @@ def sittings_at_work(history: History) -> tuple[Sitting, ...]:
 def code_states(history: History) -> tuple[CodeState, ...]:
     """Return the states of the code, in the plan order of their runs; only one unless the code changed."""
     sittings = _sittings(history)
-    made: list[tuple[dict[str, str], str]] = []  # the code of each worker that recorded something, and its run
+    recorded: list[tuple[dict[str, str], str]] = []  # the code of each worker that recorded something, and its run
     for name, run in history.runs.items():
-        made += [(_code(sittings[taken.sitting].code, taken), name) for taken in recorded_by(run)]
-    key = telling([code for code, _ in made])
+        recorded += [(_code(sittings[taken.sitting].code, taken), name) for taken in recorded_by(run)]
+    key = telling([code for code, _ in recorded])
     codes: dict[str, dict[str, str]] = {}
     runs: dict[str, list[str]] = {}
-    for code, name in made:
+    for code, name in recorded:
         value = code.get(key, "")
         codes.setdefault(value, code)
         of_state = runs.setdefault(value, [])

@@ -42,8 +42,8 @@ def noise_of_runs(history: History) -> EvaluationNoise | None:
 
 def _estimate(sets: Sequence[Sequence[Floats]], independent: int) -> Components | None:
     """Estimate from outcomes [episodes] by set and run; sets of fewer than two runs are skipped."""
-    several = [np.stack(runs) for runs in sets if len(runs) > 1]
-    return components(several, min(independent, len(several)))
+    usable = [np.stack(runs) for runs in sets if len(runs) > 1]
+    return components(usable, min(independent, len(usable)))
 
 
 def _outcomes_by_replicate(history: History, group: str) -> dict[int, Floats]:

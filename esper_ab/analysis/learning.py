@@ -113,10 +113,10 @@ def _limit(design: Design, progress: Learning) -> str:
         return "the learning rate is 0, so the policy is the untrained one"
     gap = greedy_gap(design, progress.sampled, progress.greedy)
     if progress.head_entropy is not None and progress.head_entropy > _UNDECIDED:
-        also = f"; {gap}" if gap else ""
+        greedy_note = f"; {gap}" if gap else ""
         return (
             f"the policy is still nearly uniform ({100 * progress.head_entropy:.0f} % of the entropy of a uniform "
-            f"choice of {progress.head}); train it longer before comparing rewards{also}"
+            f"choice of {progress.head}); train it longer before comparing rewards{greedy_note}"
         )
     if gap:
         return gap

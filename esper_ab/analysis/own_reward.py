@@ -32,9 +32,9 @@ def own_rewards(history: History) -> tuple[OwnReward, ...]:
     """Return one `OwnReward` per group that learns, in the order of the experiment."""
     rewards = []
     for group, runs in learners(history).items():
-        several = [run for run in runs if len(run.columns) > 1]
-        if several:
-            rewards.append(_reward_of_group(group, several))
+        usable = [run for run in runs if len(run.columns) > 1]
+        if usable:
+            rewards.append(_reward_of_group(group, usable))
     return tuple(rewards)
 
 

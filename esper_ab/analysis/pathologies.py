@@ -54,10 +54,10 @@ def pathologies(record: EpisodeRecord) -> dict[str, str]:
 
     chose = any(use.learnable > 0.0 for use in ppo.heads.values())
     judged = _judge(of, learns=True, chose=chose, episodes=record.episode)  # one update per episode
-    return {kind: _in_words(kind, of) for kind, is_found in judged.items() if is_found}
+    return {kind: _describe(kind, of) for kind, is_found in judged.items() if is_found}
 
 
-def _in_words(kind: str, of: Callable[[str], float]) -> str:
+def _describe(kind: str, of: Callable[[str], float]) -> str:
     """Describe a pathology of one update; `of` returns a number of the update by name."""
     if kind == NO_STEP:
         return (

@@ -34,7 +34,7 @@ def remarks(
         *_misled(history, comparisons),
         *_falling(history, [progress.group for progress in learning]),
         *_greedy(history, learning),
-        *_fixed_above(history, outcomes, {progress.group for progress in learning}),
+        *_note_better_fixed_groups(history, outcomes, {progress.group for progress in learning}),
     )
 
 
@@ -86,7 +86,9 @@ def _greedy(history: History, learning: Sequence[Learning]) -> Iterator[str]:
             yield f"{progress.group}: {gap}."
 
 
-def _fixed_above(history: History, outcomes: Mapping[str, RunOutcome], learners: Collection[str]) -> Iterator[str]:
+def _note_better_fixed_groups(
+    history: History, outcomes: Mapping[str, RunOutcome], learners: Collection[str]
+) -> Iterator[str]:
     design = history.design
     trained = {}
     fixed = {}

@@ -43,8 +43,8 @@ def typed(what: str, given: Any, kind: Any) -> Any:
 def path_of(what: str, given: Any, otherwise: str = "") -> Path:
     """Return the path given as an argument; UsageError if it is not one. `otherwise`: what else fits, "a plan or "."""
     if not isinstance(given, str | os.PathLike) or not isinstance(os.fspath(given), str):
-        shown = visible_line(repr(given), 60)
-        raise UsageError(f"{what}={shown}: expected {otherwise}a path, as text or as a pathlib.Path")
+        printable = visible_line(repr(given), 60)
+        raise UsageError(f"{what}={printable}: expected {otherwise}a path, as text or as a pathlib.Path")
     return Path(given)
 
 

@@ -50,11 +50,11 @@ def audit_rewards(
     folder = None if output_dir is None else path_of("output_dir", output_dir)
     if folder is not None:
         check_folder(folder)
-    found = findings_of(audit(question))
+    findings = findings_of(audit(question))
     if folder is not None:
         # needs matplotlib, which the numbers do not
         from esper_ab.report.page import render_page
         from esper_ab.report.reward_audit import reward_audit_report
 
-        save(found.reward_audit, render_page(reward_audit_report(found)), folder)
-    return found
+        save(findings.reward_audit, render_page(reward_audit_report(findings)), folder)
+    return findings

@@ -51,29 +51,29 @@ class ExperimentBuilder:
 
         `ppo__lr=1e-3` and `overrides={"ppo.lr": 1e-3}` are equivalent. `tags` and `run` are for trackers.
         """
-        own = _once(overrides, settings, f"variant {name!r}")
+        own = _merge_overrides(overrides, settings, f"variant {name!r}")
         if isinstance(tags, list | tuple):  # `build` refuses anything else
             tags = list(tags)
-        return self._with(variants=[*self.so_far.variants, ABVariant(name, description, own, tags, run)])
+        return self._copy(variants=[*self.so_far.variants, ABVariant(name, description, own, tags, run)])
 
     def set_runs_per_variant(self, runs: int) -> ExperimentBuilder:
         """Set the number of seeds; a verdict needs at least six."""
-        return self._with(runs_per_variant=runs)
+        return self._copy(runs_per_variant=runs)
 
     def set_base_config(self, overrides: Overrides | None = None, **settings: Any) -> ExperimentBuilder:
         """Change settings of the experiment and of all variants, with any key of the command line or of a file.
 
         A key that is already set gets the new value.
         """
-        new = _once(overrides, settings, "set_base_config")
-        return self._with(base_config={**self.so_far.base_config, **new})
+        new = _merge_overrides(overrides, settings, "set_base_config")
+        return self._copy(base_config={**self.so_far.base_config, **new})
 
     def set_tracking(self, **tracking: Any) -> ExperimentBuilder:
         """Choose the trackers that follow the experiment, as in `wandb="offline"` or `tensorboard=True`.
 
         The keywords are fields of `esper_ab.trackers.settings.Tracking`. Trackers never affect results.
         """
-        return self._with(tracking=change_tracking(self.so_far.tracking, tracking))
+        return self._copy(tracking=change_tracking(self.so_far.tracking, tracking))
 
     def set_wandb_config(
         self, entity: str = "", project: str = "", mode: Literal["online", "offline"] | None = None
@@ -94,11 +94,11 @@ class ExperimentBuilder:
         parse_experiment(self.so_far)
         return copy.deepcopy(self.so_far)  # the experiment can be changed, the builder cannot
 
-    def _with(self, **changes: Any) -> ExperimentBuilder:
+    def _copy(self, **changes: Any) -> ExperimentBuilder:
         return ExperimentBuilder(replace(self.so_far, **changes))
 
 
-def _once(overrides: Overrides | None, settings: Overrides, where: str) -> Overrides:
+def _merge_overrides(overrides: Overrides | None, settings: Overrides, where: str) -> Overrides:
     """Merge the settings in `overrides` with those in keywords, by dotted key; UsageError if both set the same key."""
     in_overrides: dict[str, Any] = {}
     if overrides is not None:

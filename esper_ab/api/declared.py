@@ -54,7 +54,7 @@ class ABExperiment:
 
     def __setattr__(self, name: str, value: object) -> None:
         known = [field.name for field in fields(ABExperiment)]
-        meant = get_close_matches(name, known, n=1, cutoff=_MISTYPED)
-        if meant and name not in known and len(name) >= _LONG:
-            raise AttributeError(f"{name}: an experiment has no such attribute; did you mean {meant[0]}?")
+        close = get_close_matches(name, known, n=1, cutoff=_MISTYPED)
+        if close and name not in known and len(name) >= _LONG:
+            raise AttributeError(f"{name}: an experiment has no such attribute; did you mean {close[0]}?")
         super().__setattr__(name, value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
@@ -17,12 +17,13 @@ from esper_ab.api.spelling import in_python, spelled
 from esper_ab.contracts.errors import Unanswered, UsageError, refused
 from esper_ab.contracts.margins import check_margin
 from esper_ab.readers.cells import cell_text
-from esper_ab.readers.csv_file import read_csv
 from esper_ab.readers.external_plan import make_external_plan, read_plan, save_plan
 from esper_ab.readers.joint import read_experiments
-from esper_ab.readers.joint_directory import refuse_joint
+from esper_ab.readers.joint_directory import is_experiment, refuse_joint
 from esper_ab.readers.python_data import read_data
+from esper_ab.readers.read_outcomes import Outcomes, ReadingRules, read_outcomes
 from esper_ab.readers.scales import ByTask, ranges_of, scales_of
+from esper_ab.readers.steps import StepRule
 from esper_ab.report.external import external_json, external_report
 from esper_ab.report.text import render_text
 from esper_ab.verdict.analysis_plan import AnalysisPlan, Rule
@@ -79,7 +80,15 @@ class RuleOptions(TypedDict, total=False):
     alpha: float
 
 
-class OutcomeOptions(RuleOptions, total=False):
+class FileOptions(TypedDict, total=False):
+    """How to read files and folders, named like the flags of `esper-ab judge`."""
+
+    runs: str  # the pattern by which paths or columns name the runs; by default, it is found in the names
+    at: float | None  # the step at which the outcomes are taken; by default, each run's last
+    mean_last: int | None  # over how many of a run's last values the mean is taken
+
+
+class OutcomeOptions(RuleOptions, FileOptions, total=False):
     """Options of `compare_outcomes`, named like the flags of `esper-ab judge` without a plan."""
 
     scores: ByTask  # "WORST..TARGET": outcomes that score 0 and 1, for profiles; one, or one per task
@@ -110,8 +119,11 @@ def compare_outcomes(
 
     `data` is one of these:
 
-    - a CSV file, a data frame, or a mapping from column names to values, with one row per run. The columns are group,
-      outcome, and seed or pair (for unpaired data: run). The columns task and cluster are optional.
+    - a file or a folder, or a list of them, as for `esper-ab judge`. `runs` is the pattern by which paths or columns
+      name groups and seeds, as in "{group}-s{seed}"; without it, it is found. `at` or `mean_last` says at which step,
+      or over how many of the last values, the outcome of a run is taken; by default, it is the last value.
+    - a data frame, or a mapping from column names to values, with one row per run. The columns are group, outcome, and
+      seed or pair (for unpaired data: run). The columns task and cluster are optional.
     - the same with one row per seed and one column per group; `groups` names these columns.
     - a mapping from groups to outcomes. Outcomes with the same key (of a mapping, or of the index of a pandas Series)
       form a pair; without keys, outcomes at the same position do.
@@ -121,7 +133,10 @@ def compare_outcomes(
     """
     asked = arguments("compare_outcomes", options, OutcomeOptions) | {"margin": margin}
     with _python_errors():
-        return explored(_observations(data, columns, groups), asked)
+        outcomes = _outcomes(data, columns, groups, asked)
+        if outcomes.better:
+            asked = {"better": outcomes.better} | asked
+        return explored(outcomes.observations, asked)
 
 
 def explored(observations: Observations, asked: Asked) -> OutcomeVerdicts:
@@ -139,8 +154,8 @@ def explored(observations: Observations, asked: Asked) -> OutcomeVerdicts:
     )
     if questions:
         raise Unanswered(observations.source, questions)
-    found = explore(observations, scales, rule, paired=paired, rows=rows)
-    return with_scores(found, scores)
+    answer = explore(observations, scales, rule, paired=paired, rows=rows)
+    return with_scores(answer, scores)
 
 
 def design_comparison(
@@ -189,12 +204,15 @@ def judge_outcomes(
     columns: Mapping[str, str] | None = None,
     groups: Sequence[str] = (),
     scores: ByTask = "",
+    **options: Unpack[FileOptions],
 ) -> OutcomeVerdicts:
     """Judge `data` by a plan or a plan file, in the order of the plan, and note deviations from the plan.
 
-    `data` is as for `compare_outcomes`, or an experiment directory, or a mapping from tasks to experiment directories.
+    `data`, `columns`, `groups` and the options are as for `compare_outcomes`; or `data` is an experiment directory, or
+    a mapping from tasks to experiment directories.
     `scores` gives the outcomes that score 0 and 1 in performance profiles, as one text "WORST..TARGET" or one per task.
     """
+    asked = arguments("judge_outcomes", options, FileOptions)
     with _python_errors():
         if isinstance(plan, AnalysisPlan):
             held = plan
@@ -208,7 +226,7 @@ def judge_outcomes(
         if folders:
             observations = read_experiments(folders, held.scales)
         else:
-            observations = _observations(data, columns, groups)
+            observations = _outcomes(data, columns, groups, asked).observations
         return judged(held, observations, scores)
 
 
@@ -219,10 +237,10 @@ def judged(plan: AnalysisPlan, observations: Observations, scores: ByTask) -> Ou
     return with_scores(judge(plan, observations), scores)
 
 
-def with_scores(found: Answer, scores: ByTask) -> OutcomeVerdicts:
-    """Return `found` with the performance profiles that `scores` requests."""
-    ranges = ranges_of([scale.task for scale in found.scales], scores)
-    return OutcomeVerdicts(**vars(with_profiles(found, ranges)))
+def with_scores(answer: Answer, scores: ByTask) -> OutcomeVerdicts:
+    """Return `answer` with the performance profiles that `scores` requests."""
+    ranges = ranges_of([scale.task for scale in answer.scales], scores)
+    return OutcomeVerdicts(**vars(with_profiles(answer, ranges)))
 
 
 @contextmanager
@@ -236,39 +254,55 @@ def _python_errors() -> Iterator[None]:
 
 
 def _folders(data: Any) -> list[tuple[str, Path]]:
-    """Return the task and path of each experiment directory given as `data`; [] if `data` is a table of outcomes."""
+    """Return the task and path of each experiment directory given as `data`; [] if `data` has other outcomes."""
     if isinstance(data, (str, os.PathLike)):
-        if not Path(data).is_dir():
-            return []
-        return [("", Path(data))]
-    if not isinstance(data, Mapping) or not all(isinstance(one, (str, os.PathLike)) for one in data.values()):
+        return [("", Path(data))] if is_experiment(Path(data)) else []
+    if not isinstance(data, Mapping) or not all(isinstance(path, (str, os.PathLike)) for path in data.values()):
         return []
-    return [(task, Path(one)) for task, one in data.items()]
+    return [(task, Path(path)) for task, path in data.items()]
 
 
-def _observations(data: Any, columns: Mapping[str, str] | None, groups: Sequence[str]) -> Observations:
+def _outcomes(data: Any, columns: Mapping[str, str] | None, groups: Sequence[str], asked: Asked) -> Outcomes:
+    """Read outcomes from files and folders, or from data in memory."""
     if not isinstance(columns, Mapping | None):
         raise UsageError(
             f"columns must map names of esper_ab to names in the data, as in {{'group': 'algorithm'}}, not {columns!r}"
         )
     named = typed("groups", groups, tuple[str, ...])
+    runs = asked.get("runs", "")
+    steps = StepRule(asked.get("at"), asked.get("mean_last"))
+    paths = _paths(data)
+    if not paths:
+        if runs or steps.told:
+            raise UsageError("runs, at and mean_last apply to files and folders")
+        return Outcomes(read_data(data, columns, named))
+    outcomes = read_outcomes(paths, ReadingRules(names=columns or {}, groups=named, runs=runs, steps=steps))
+    observations = outcomes.observations
+    notes = (*(f"{line}." for line in outcomes.shown), *observations.notes)
+    return replace(outcomes, observations=msgspec.structs.replace(observations, notes=notes))
+
+
+def _paths(data: Any) -> list[Path]:
+    """Return the files and folders given as `data`; [] if it is something else."""
     if isinstance(data, (str, os.PathLike)):
-        return read_csv(Path(data), columns, named)
-    return read_data(data, columns, named)
+        return [Path(data)]
+    if isinstance(data, list | tuple) and all(isinstance(one, (str, os.PathLike)) for one in data):
+        return [Path(one) for one in data]
+    return []
 
 
 def _scales(tasks: Sequence[str], asked: Asked) -> tuple[Scale, ...]:
-    told = {key: asked[key] for key in ("margin", "better", "unit", "label", "worst") if key in asked}
-    return scales_of(tasks, **told)
+    options = {key: asked[key] for key in ("margin", "better", "unit", "label", "worst") if key in asked}
+    return scales_of(tasks, **options)
 
 
 def _rule(asked: Asked) -> Rule:
-    told = {key: value for key, value in asked.items() if key in Rule.__struct_fields__}
-    return Rule(**told | {"looks": tuple(asked.get("looks", ()))})
+    options = {key: value for key, value in asked.items() if key in Rule.__struct_fields__}
+    return Rule(**options | {"looks": tuple(asked.get("looks", ()))})
 
 
-def _seeds(told: Any, choose: int) -> tuple[str, ...]:
+def _seeds(seeds: Any, choose: int) -> tuple[str, ...]:
     """Return the names of the seeds as they appear in a table of outcomes; `choose` is added to a number."""
-    if isinstance(plain(told), int):
-        return tuple(map(str, range(choose + told)))
-    return tuple(map(cell_text, typed("seeds", told, tuple[Any, ...])))
+    if isinstance(plain(seeds), int):
+        return tuple(map(str, range(choose + seeds)))
+    return tuple(map(cell_text, typed("seeds", seeds, tuple[Any, ...])))

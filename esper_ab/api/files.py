@@ -42,16 +42,16 @@ def load_declaration(path: Path) -> DeclaredExperiment:
     experiment.
     """
     with _reading(path):
-        found = _find_experiments(path)
+        experiments = _find_experiments(path)
     # Equal experiments count as one.
     different = {
         msgspec.json.encode((asked, declared.about, declared.tracking)): f"{symbol} ({asked.name})"
-        for symbol, declared, asked in found
+        for symbol, declared, asked in experiments
     }
     if len(different) > 1:
         named = ", ".join(different.values())
         raise UsageError(f"{path} has several experiments: {named}; put each into a file of its own")
-    return found[0][1]
+    return experiments[0][1]
 
 
 def defines_trainer(path: Path) -> bool:
@@ -190,14 +190,14 @@ def _make(path: Path, symbol: str, value: Any) -> tuple[DeclaredExperiment, Aske
     where = _place(path, value)
     if inspect.iscoroutinefunction(value):
         raise UsageError(f"{where}: {symbol} is async, but is called without await; define it without async")
-    made = _run_guarded(path, value) if callable(value) else value
-    if isinstance(made, ExperimentBuilder):
+    experiment = _run_guarded(path, value) if callable(value) else value
+    if isinstance(experiment, ExperimentBuilder):
         raise UsageError(f"{where}: '{symbol}' is not built yet; end it with .build()")
-    if not isinstance(made, ABExperiment):
+    if not isinstance(experiment, ABExperiment):
         called = "()" if callable(value) else ""
-        raise UsageError(f"{where}: '{symbol}{called}' must be an ABExperiment, not {type(made).__name__}")
+        raise UsageError(f"{where}: '{symbol}{called}' must be an ABExperiment, not {type(experiment).__name__}")
     try:
-        declared = parse_declaration(made, path.parent)
+        declared = parse_declaration(experiment, path.parent)
         return declared, declared.asked
     except UsageError as error:
         raise UsageError(f"{where}: {symbol}: {error}") from None

@@ -108,7 +108,10 @@ class LoadedExperiment:
     @property
     def sentences(self) -> tuple[str, ...]:
         """One text per comparison: its headline, its numbers, then its warnings."""
-        return tuple(" ".join((one.headline, one.sentence, *one.warnings)) for one in self.comparisons)
+        return tuple(
+            " ".join((comparison.headline, comparison.sentence, *comparison.warnings))
+            for comparison in self.comparisons
+        )
 
     @property
     def reward_audit(self) -> RewardAuditFindings | None:
@@ -117,7 +120,8 @@ class LoadedExperiment:
 
     def comparison(self, a: str, b: str) -> Comparison:
         """Return the comparison a - b. Raises UsageError if it was not declared, or was declared only as b - a."""
-        return ByPair({(one.question.a, one.question.b): one for one in self.comparisons})[a, b]
+        by_pair = {(comparison.question.a, comparison.question.b): comparison for comparison in self.comparisons}
+        return ByPair(by_pair)[a, b]
 
     def frame(self, table: str) -> DuckDBPyRelation:
         """Return one of the tables in `tables.TABLES` (docs/data.md). Raises UsageError for an unknown name.
@@ -171,11 +175,11 @@ class LoadedExperiment:
         if run.evaluation is None:
             raise UsageError(f"run {run.ref.name} in '{self.path}' has no policy: the run is {run.state}, not finished")
         try:
-            found = hashlib.sha256(read_regular(path, FILE_LIMIT_BYTES)).hexdigest()
+            sha256 = hashlib.sha256(read_regular(path, FILE_LIMIT_BYTES)).hexdigest()
         except OSError as error:
             why = f"{error.strerror}; the journal records it as the policy of {run.ref.name}"
             raise UsageError(f"{path}: {why}") from None
-        if found != run.evaluation.policy_sha256:
+        if sha256 != run.evaluation.policy_sha256:
             raise UsageError(f"{path} is not the policy that was evaluated: its sha256 differs from the journal's")
         try:
             policy: Policy = import_own(_POLICIES).load(path)
@@ -184,9 +188,9 @@ class LoadedExperiment:
         return policy
 
     def __repr__(self) -> str:
-        said = "; ".join(f"{a} - {b}: {verdict}" for (a, b), verdict in self.verdicts.items())
+        verdicts = "; ".join(f"{a} - {b}: {verdict}" for (a, b), verdict in self.verdicts.items())
         return visible(
-            f"<LoadedExperiment {str(self.path)!r}, {self.state}: {self._content.title}; {self._done}; {said}>"
+            f"<LoadedExperiment {str(self.path)!r}, {self.state}: {self._content.title}; {self._done}; {verdicts}>"
         )
 
     def _repr_html_(self) -> str:

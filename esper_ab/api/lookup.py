@@ -33,4 +33,6 @@ class ByPair(dict[tuple[str, str], Found]):
 
 def verdicts_of(comparisons: Iterable[Comparison]) -> dict[tuple[str, str], str]:
     """Return a mapping from (a, b) to the verdict on a - b; an unknown pair raises NoSuchName."""
-    return ByPair({(one.question.a, one.question.b): str(one.verdict) for one in comparisons})
+    return ByPair(
+        {(comparison.question.a, comparison.question.b): str(comparison.verdict) for comparison in comparisons}
+    )

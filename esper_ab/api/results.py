@@ -69,9 +69,9 @@ class Results(Mapping[str, list[RunResult]]):
     def verdict(self) -> str:
         """Headline, sentence and warnings of every comparison, one per line."""
         lines = list[str]()
-        for one in self.comparisons:
-            headline, *marked = one.answer
-            lines += [headline, one.sentence, *marked]
+        for comparison in self.comparisons:
+            headline, *marked = comparison.answer
+            lines += [headline, comparison.sentence, *marked]
         return "\n".join(lines)
 
     @property
@@ -127,10 +127,10 @@ def early_end(failure: EsperError | None, path: Path, history: History) -> str:
     if failure is None:
         return ""
     lines = str(failure).splitlines()
-    first, *more = [line for line in lines if not line.startswith(_GO_ON)]
+    first, *later = [line for line in lines if not line.startswith(_GO_ON)]
     parts = [first]
-    if more and not more[-1].startswith(" "):
-        parts.append(more[-1])  # the consequence, below the log
+    if later and not later[-1].startswith(" "):
+        parts.append(later[-1])  # the consequence, below the log
     words = [str(path)]
     if died := next((entry.run_name for entry in reversed(history.incidents) if entry.category in _DEATHS), ""):
         words.append(died)

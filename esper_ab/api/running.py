@@ -70,7 +70,7 @@ def run_ab_test(
     max_parallel_runs: int | None = None,
     retry_failed_runs: bool = True,
     max_retries: int = 2,
-    **more: Unpack[More],
+    **options: Unpack[More],
 ) -> Results:
     """Train every variant `runs_per_variant` times, compare the variants, and return when all runs have ended.
 
@@ -97,7 +97,7 @@ def run_ab_test(
             "max_parallel_runs": max_parallel_runs,
             "retry_failed_runs": retry_failed_runs,
             "max_retries": max_retries,
-            **more,
+            **options,
         },
         _Checked,
     )

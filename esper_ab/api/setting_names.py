@@ -26,7 +26,7 @@ def dotted(settings: Overrides, above: str = "") -> dict[str, Any]:
 def _flattened(settings: Overrides, above: str) -> dict[str, Any]:
     if not isinstance(settings, Mapping):
         raise UsageError(f"settings must be given by key, as in {{'ppo.lr': 1e-3}}, not {settings!r}")
-    found: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     for written, value in settings.items():
         if not isinstance(written, str):
             raise UsageError(f"the key of a setting must be text, as in 'ppo.lr', not {written!r}")
@@ -36,10 +36,10 @@ def _flattened(settings: Overrides, above: str) -> dict[str, Any]:
         else:
             below = {key: value}
         for name, setting in below.items():
-            if name in found:
+            if name in flat:
                 raise UsageError(f"{name} is set twice")
-            found[name] = plain(setting)
-    return found
+            flat[name] = plain(setting)
+    return flat
 
 
 def plain(value: Any) -> Any:

@@ -21,47 +21,48 @@ def belonging(
     Raises UsageError if the audited hosts differ from those of `experiment`, or if none of the rewards was audited.
     """
     learning = [group for group in experiment.groups if group.settings.has_policy]
-    apart = _apart(reward_audit, experiment, learning)
-    if apart:
+    differences = _list_differences(reward_audit, experiment, learning)
+    if differences:
         raise UsageError(
-            f"the audit of --reward-audit used different hosts: {'; '.join(apart)}; audit again with "
+            f"the audit of --reward-audit used different hosts: {'; '.join(differences)}; audit again with "
             "`esper-ab growth rewards`"
         )
     codes = {user.reference: user.sha256 for user in machine.user_rewards}
-    found = {
-        group.name: [one for one in reward_audit.answer.scored if _is(one, group.settings.reward, codes)]
+    by_group = {
+        group.name: [scored for scored in reward_audit.answer.scored if _is(scored, group.settings.reward, codes)]
         for group in learning
     }
-    kept = tuple({one.reward.name: one for several in found.values() for one in several}.values())
+    kept = tuple({scored.reward.name: scored for several in by_group.values() for scored in several}.values())
     if not kept:
-        there = ", ".join(one.reward.name for one in reward_audit.answer.scored)
+        audited = ", ".join(scored.reward.name for scored in reward_audit.answer.scored)
         raise UsageError(
-            f"--reward-audit: no group learns from an audited reward with the constants of the audit; audited: {there}"
+            "--reward-audit: no group learns from an audited reward with the constants of the audit; audited: "
+            f"{audited}"
         )
-    lacking = ", ".join(name for name, several in found.items() if not several)
+    lacking = ", ".join(name for name, several in by_group.items() if not several)
     notes = (f"The reward audit does not cover {lacking}.",) if lacking else ()
     own = replace(
         reward_audit,
-        question=replace(reward_audit.question, rewards=tuple(one.reward for one in kept)),
+        question=replace(reward_audit.question, rewards=tuple(scored.reward for scored in kept)),
         answer=replace(reward_audit.answer, scored=kept),
     )
     return own, notes
 
 
-def _apart(reward_audit: RewardAudit, experiment: ResolvedExperiment, learning: list[Group]) -> list[str]:
+def _list_differences(reward_audit: RewardAudit, experiment: ResolvedExperiment, learning: list[Group]) -> list[str]:
     """List the differences between the audited hosts and those of the experiment."""
     asked = reward_audit.question
-    there = {"task": asked.task, "steps": asked.steps, "slots": reward_audit.answer.slots}
-    here = {"task": experiment.task, "steps": experiment.steps, "slots": experiment.slots}
-    found = [f"{key} was {there[key]} and is {here[key]}" for key in here if there[key] != here[key]]
+    audited = {"task": asked.task, "steps": asked.steps, "slots": reward_audit.answer.slots}
+    planned = {"task": experiment.task, "steps": experiment.steps, "slots": experiment.slots}
+    differences = [f"{key} was {audited[key]} and is {planned[key]}" for key in planned if audited[key] != planned[key]]
     for group in learning:
         growth = group.settings.growth
         names = [name for name in growth.__struct_fields__ if getattr(growth, name) != getattr(asked.growth, name)]
-        found += [
+        differences += [
             f"growth.{name} was {getattr(asked.growth, name)} and is {getattr(growth, name)} in {group.name}"
             for name in names
         ]
-    return found
+    return differences
 
 
 def _is(scored: Scored, reward: RewardSettings, codes: Mapping[str, str]) -> bool:

@@ -31,18 +31,18 @@ _DETERMINISM_EPISODES = 2  # the second one follows an update of the policy
 
 
 def calibrate(
-    plan: CampaignPlan, replicates: int, *, named: bool, watched: bool, again: Callable[[Path], str]
+    plan: CampaignPlan, replicates: int, *, named: bool, watched: bool, resume_command: Callable[[Path], str]
 ) -> tuple[Path, Calibration]:
     """Carry out an A/A plan, and write the calibration to its directory; return the file and what it has.
 
     The calibration is for an experiment of `replicates` seeds. `named`: whether the plan's margin comes from the user
-    or the task; if not, the calibration suggests one. `again`: the command that continues the calibration in a
+    or the task; if not, the calibration suggests one. `resume_command`: the command that continues the calibration in a
     directory, for error messages. Raises UsageError if the calibration has already been written.
     """
     if (plan.directory / FILE_NAME).exists():
         raise UsageError(f"{plan.directory} already exists; choose another with ", SettingName("name"))
-    plan = _carry_on(plan, RunOptions(watched=watched), again)
-    deterministic = _try_determinism(plan, again(plan.directory))
+    plan = _start_or_resume(plan, RunOptions(watched=watched), resume_command)
+    deterministic = _try_determinism(plan, resume_command(plan.directory))
     history = load(plan.directory).history
     calibration = calibration_of(history, replicates, deterministic=deterministic, named=named)
     text = visible_json(msgspec.json.format(msgspec.json.encode(calibration), indent=2))
@@ -50,19 +50,20 @@ def calibrate(
     return plan.directory / FILE_NAME, calibration
 
 
-def _carry_on(plan: CampaignPlan, options: RunOptions, again: Callable[[Path], str]) -> CampaignPlan:
-    """Start a plan, or resume it if it is unfinished, and return it; its generated name may have been taken meanwhile.
+def _start_or_resume(plan: CampaignPlan, options: RunOptions, resume_command: Callable[[Path], str]) -> CampaignPlan:
+    """Start a plan, or resume it if it is unfinished, and return it.
 
-    Raises UsageError if the directory has a different experiment.
+    The returned plan has another generated name if its name was taken in the meantime. Raises
+    UsageError if the directory has a different experiment.
     """
     if not begun(plan.directory):
         with claim(plan) as claimed:
             directory = claimed.directory
-            with naming(again(directory), instead_of=_resumed(claimed)):
+            with naming(resume_command(directory), instead_of=_resumed(claimed)):
                 run(claimed, options)
             return claimed
     directory = plan.directory
-    with naming(again(directory), instead_of=_resumed(plan)):
+    with naming(resume_command(directory), instead_of=_resumed(plan)):
         history = load(directory).history
         if history.plan.digest != plan.parts[0].plan.digest:
             raise UsageError(
@@ -80,7 +81,7 @@ def _resumed(plan: CampaignPlan) -> str:
     return shell_command("resume", plan.directory, *plan.launcher.flags)
 
 
-def _try_determinism(plan: CampaignPlan, again: str) -> bool:
+def _try_determinism(plan: CampaignPlan, resume_command: str) -> bool:
     """Whether the two runs of a small paired replicate, which use two lanes, have the same records."""
     (part,) = plan.parts
     small = msgspec.structs.replace(
@@ -100,7 +101,7 @@ def _try_determinism(plan: CampaignPlan, again: str) -> bool:
         generated="",
         parts=(replace(part, asked=small, plan=small_plan, cost=cost, folder=folder),),
     )
-    _carry_on(trial, RunOptions(watched=False), lambda _: again)
+    _start_or_resume(trial, RunOptions(watched=False), lambda _: resume_command)
     history = load(folder).history
     contrast = history.design.comparisons[0]
     return same_records(history, contrast, pairs_of(history, contrast))

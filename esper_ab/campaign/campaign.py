@@ -17,7 +17,7 @@ from esper_ab.launchers import Launcher
 from esper_ab.plan.estimate import Estimate
 from esper_ab.plan.plan import Plan
 from esper_ab.settings.experiment import AskedExperiment
-from esper_ab.settings.launcher import UNSAID, AskedLauncher
+from esper_ab.settings.launcher import NOT_GIVEN, AskedLauncher
 from esper_ab.settings.parts import Part
 from esper_ab.trackers.settings import Tracking
 
@@ -48,7 +48,7 @@ class Campaign:
     parts: tuple[Part, ...]  # at least one
     output_dir: Path
     scores: str = ""  # WORST..TARGET, for all parts or by part; "": the ends of the declared ranges
-    launcher: AskedLauncher = UNSAID
+    launcher: AskedLauncher = NOT_GIVEN
     tracking: Tracking = field(default_factory=Tracking)  # results do not depend on trackers
     prior: PriorResults = field(default_factory=PriorResults)
     about: dict[str, Any] = field(default_factory=dict)  # the author's remarks, for [record] of experiment.toml

@@ -32,7 +32,7 @@ def describe(plan: CampaignPlan, *, whole: bool = False) -> str:
     first = "\n".join([*_remarks(plan.campaign.about), first])
     if plan.over_all is None:
         return first
-    return "\n\n".join([_over_all(plan), first, *others])
+    return "\n\n".join([_describe_joint(plan), first, *others])
 
 
 def whole_plan(part: PartPlan, width: int = WIDTH) -> str:
@@ -71,7 +71,7 @@ def _remarks(about: dict[str, Any]) -> list[str]:
     return [visible_line(line) for line in lines if line]
 
 
-def _over_all(plan: CampaignPlan) -> str:
+def _describe_joint(plan: CampaignPlan) -> str:
     """Return the cost of all parts, and the rule of the comparisons over all of them."""
     from esper_ab.verdict.sentences import rule_sentence  # needs scipy
 

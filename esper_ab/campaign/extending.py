@@ -36,13 +36,13 @@ class Preview:
 def preview(experiment_dir: Path, history: History, replicates: int) -> Preview:
     """Describe the extension to `replicates` seeds in all; raises as `extension` does."""
     added = extension(experiment_dir, history, replicates)
-    gone = {group for look in history.looks for group in look.leaving}
+    stopped = {group for look in history.looks for group in look.leaving}
     return Preview(
         experiment_dir=str(experiment_dir),
         more=len(added.blocks),
         replicates=replicates,
         rule=rule(added.design),
-        groups=tuple(group for group in history.groups if group not in gone),
+        groups=tuple(group for group in history.groups if group not in stopped),
     )
 
 
@@ -52,8 +52,8 @@ def extension(experiment_dir: Path, history: History, replicates: int) -> Extens
         word = history.ended.status if history.ended else "not finished"
         raise UsageError(f"{experiment_dir}: the experiment is {word}; only a finished experiment can be extended")
     if replicates <= history.replicates:
-        there = f"{experiment_dir} already has {history.replicates} seeds"
-        raise UsageError(f"--seeds {replicates}: {there}; give the new total number of seeds")
+        present = f"{experiment_dir} already has {history.replicates} seeds"
+        raise UsageError(f"--seeds {replicates}: {present}; give the new total number of seeds")
     refuse_too_many(len(history.plan.experiment.groups), replicates)
     if not history.design.comparisons:
         raise UsageError(f"{experiment_dir}: one group has no verdict to extend; launch it again with more seeds")

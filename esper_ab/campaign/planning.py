@@ -42,7 +42,7 @@ def plan_campaign(campaign: Campaign, launcher: Launcher, *, only_plan: bool = F
     plan = CampaignPlan(campaign=campaign, directory=directory, generated=generated, parts=parts, launcher=launcher)
     if len(parts) == 1:
         return plan
-    over_all = _over_all(plan)
+    over_all = _plan_joint_analysis(plan)
     return replace(plan, over_all=over_all, scores=_scores(campaign.scores, over_all))
 
 
@@ -80,7 +80,7 @@ def _naming_part(part: Part) -> Iterator[None]:
         raise UsageError(f"{part.name}: ", *error.args) from None
 
 
-def _over_all(plan: CampaignPlan) -> AnalysisPlan:
+def _plan_joint_analysis(plan: CampaignPlan) -> AnalysisPlan:
     """Return the analysis plan over all parts."""
     from esper_ab.verdict.analysis_plan import Rule, make_plan  # --help does not need it
     from esper_ab.verdict.scale import Scale  # as above
@@ -90,9 +90,9 @@ def _over_all(plan: CampaignPlan) -> AnalysisPlan:
         design = part.plan.design
         scales.append(Scale(task=part.name, outcome=design.outcome, margin=design.margin, worst=design.worst))
     first = plan.parts[0].plan.experiment
-    seeds = tuple(map(str, range(first.seeds)))
+    replicates = tuple(map(str, range(first.seeds)))
     rule = Rule(control=first.control, alpha=plan.campaign.parts[0].asked.alpha, looks=first.looks)
-    return make_plan(plan.groups, seeds, tuple(scales), rule)
+    return make_plan(plan.groups, replicates, tuple(scales), rule)
 
 
 def _scores(asked: str, plan: AnalysisPlan) -> dict[str, tuple[float, float]]:

@@ -51,24 +51,24 @@ class Resumption:
 
 
 def check_resumable(
-    directory: Path, seeds: int | None, requirements: Sequence[str], *, allow_changed_code: bool
+    directory: Path, replicates: int | None, requirements: Sequence[str], *, allow_changed_code: bool
 ) -> Resumption:
     """Raise UsageError if the campaign cannot continue with this code. Nothing is started or written.
 
-    `seeds` is the new total number of seeds for a finished experiment. `requirements` are the texts of --fail-unless.
+    `replicates`: the new total number for a finished experiment. `requirements`: the texts of --fail-unless.
     """
     if is_joint(directory):
-        if seeds is not None:
+        if replicates is not None:
             refuse_joint(directory, "resume --seeds")
         plan = read_plan(directory / PLAN_NAME)
         required = parse_requirements(requirements, plan.groups, plan.design.comparisons)
         return Resumption(requirements=required, added=None)
     history = load(directory).history
     added = None
-    if seeds is None:
+    if replicates is None:
         experiment_run.check_resumable(directory, history, allow_changed_code=allow_changed_code)
     else:
-        added = preview(directory, history, seeds)
+        added = preview(directory, history, replicates)
         experiment_run.check_code(directory, history, allowed=allow_changed_code)
     required = parse_requirements(requirements, history.groups, history.design.comparisons)
     return Resumption(requirements=required, added=added)
@@ -79,12 +79,15 @@ def resume(
     launcher: Launcher,
     options: RunOptions,
     *,
-    seeds: int | None = None,
+    replicates: int | None = None,
     allow_changed_code: bool = False,
 ) -> None:
-    """Train the remaining runs of every part, one part after the other; or extend a finished experiment to `seeds`."""
+    """Train the remaining runs of every part, one part after the other.
+
+    With `replicates`, extend a finished experiment to this number instead.
+    """
     if not is_joint(directory):
-        _resume_experiment(directory, launcher, options, seeds, allow_changed_code=allow_changed_code)
+        _resume_experiment(directory, launcher, options, replicates, allow_changed_code=allow_changed_code)
         return
     joint = read_joint(directory)
     with closing(Lock(directory)):
@@ -109,11 +112,11 @@ def _is_finished(folder: Path) -> bool:
 
 
 def _resume_experiment(
-    experiment_dir: Path, launcher: Launcher, options: RunOptions, seeds: int | None, *, allow_changed_code: bool
+    experiment_dir: Path, launcher: Launcher, options: RunOptions, replicates: int | None, *, allow_changed_code: bool
 ) -> None:
-    """Train the remaining runs of an experiment, or extend a finished one to `seeds` seeds, in the same journal."""
+    """Train the remaining runs of an experiment, or extend a finished one to `replicates`, in the same journal."""
     history = load(experiment_dir).history
-    if seeds is None:
+    if replicates is None:
         experiment_run.check_resumable(experiment_dir, history, allow_changed_code=allow_changed_code)
     try:
         check_no_links(experiment_dir, _WRITTEN_TO)
@@ -126,14 +129,14 @@ def _resume_experiment(
     with reserved(launcher, lanes, devices), ExitStack() as stack:
         observers = make_observers(stack, experiment_dir, history.plan, history, watched=options.watched)
         observers += options.observers
-        if seeds is None:
+        if replicates is None:
             experiment_run.resume(
                 experiment_dir, launcher, observers, options.limits, allow_changed_code=allow_changed_code
             )
         else:
             experiment_run.extend(
                 experiment_dir,
-                lambda current: extension(experiment_dir, current, seeds),
+                lambda current: extension(experiment_dir, current, replicates),
                 launcher,
                 observers,
                 options.limits,

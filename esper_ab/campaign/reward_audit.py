@@ -28,7 +28,7 @@ def audit(question: RewardAuditQuestion) -> RewardAudit:
 
     UsageError, with a one-line message, if the child refuses.
     """
-    own = ", ".join(one.settings.mode for one in question.rewards if ":" in one.settings.mode)
+    own = ", ".join(reward.settings.mode for reward in question.rewards if ":" in reward.settings.mode)
     answer = answer_of(_MODULE, question, _ANSWER, code=own)
     code = sources()
     made_from = (

@@ -92,9 +92,9 @@ def _wrong(path: Path, sha256: str, size_bytes: int | None) -> str:
             if size > FILE_LIMIT_BYTES or size_bytes not in (None, size):
                 return f"it has {size} bytes, but {size_bytes or 'fewer'} were recorded"
             content.seek(0)
-            found = hashlib.file_digest(content, "sha256").hexdigest()
+            actual_sha256 = hashlib.file_digest(content, "sha256").hexdigest()
     except OSError as error:
         return f"cannot be read: {error.strerror}"
-    if found == sha256:
+    if actual_sha256 == sha256:
         return ""
-    return f"its sha256 is {found[:12]}…, but {sha256[:12]}… was recorded"
+    return f"its sha256 is {actual_sha256[:12]}…, but {sha256[:12]}… was recorded"

@@ -67,8 +67,8 @@ STATUSES = (
 
 def epilog(*lines: str, statuses: str = "Exit statuses: esper-ab --help.") -> str:
     """Return the epilog of a click command: example command lines, which the tests run, and the exit statuses."""
-    shown = "\n".join(_folded(line) for line in lines)
-    return f"\b\nExamples:\n{shown}\n\n{statuses}"
+    examples = "\n".join(_folded(line) for line in lines)
+    return f"\b\nExamples:\n{examples}\n\n{statuses}"
 
 
 def command_with(*examples: str, **how: Any) -> Callable[[Callable[..., Any]], click.Command]:
@@ -96,15 +96,15 @@ def _report(message: str, status: int, args: Sequence[str]) -> int:
     return status
 
 
-def _of_the_system(error: OSError, args: Sequence[str]) -> int:
+def _report_system_error(error: OSError, args: Sequence[str]) -> int:
     """Report, in one line, an OSError that the system caused; re-raise any other OSError, because it is a bug."""
     if error.errno in NO_ROOM:
         return _report(str(no_room(error)), DiskFull.exit_code, args)  # a journal's writer raises DiskFull
     if error.errno == errno.EAGAIN and error.filename is None:  # from fork
-        return _report(_out_of_processes(error), UsageError.exit_code, args)
+        return _report(_describe_process_limit(error), UsageError.exit_code, args)
     if error.filename is None and error.errno == errno.ENOENT and not _has_working_directory():
-        said = "the working directory was removed; change to one that exists"
-        return _report("\n".join([said, *getattr(error, "__notes__", ())]), UsageError.exit_code, args)
+        message = "the working directory was removed; change to one that exists"
+        return _report("\n".join([message, *getattr(error, "__notes__", ())]), UsageError.exit_code, args)
     if error.filename is None or error.errno not in _REFUSED:
         raise error
     return _report(f"{error.filename}: {error.strerror}", UsageError.exit_code, args)
@@ -145,10 +145,10 @@ def _lacking(error: Exception, program: str, args: Sequence[str]) -> str:
         return f"out of memory{what}; {remedy}; journals are not affected"
     if str(error) != _NO_THREAD:
         raise error
-    return _out_of_processes(error)
+    return _describe_process_limit(error)
 
 
-def _out_of_processes(error: BaseException) -> str:
+def _describe_process_limit(error: BaseException) -> str:
     remedy = "end other processes, or raise `ulimit -u` or the control group's pids.max"
     return f"no process or thread could be started ({error}): {remedy}; journals are not affected"
 
@@ -199,7 +199,7 @@ def invoke(command: click.Command, args: Sequence[str], program: str) -> int:
     except EsperError as error:
         return _report(str(error), error.exit_code, args)
     except OSError as error:
-        return _of_the_system(error, args)
+        return _report_system_error(error, args)
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         return UsageError.exit_code

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from esper_ab.commands._exit_status import NOTHING_ANSWERED
-from esper_ab.commands._parameters import PATH, Decorator, Flags, in_order, switch, valued
+from esper_ab.commands._parameters import AT_LEAST_1, PATH, Decorator, Flags, in_order, switch, valued
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.shell_command import typeable
 from esper_ab.verdict.verdict import Verdict
@@ -76,6 +76,14 @@ _OPTIONS = {
         "Columns that have the outcomes of one group each, in a file with one row per seed.",
         default="",
     ),
+    "runs": valued(
+        "--runs",
+        "PATTERN",
+        "How paths or columns name runs, as in '{group}-s{seed}' or '{group}/{seed}'. [default: found in the names]",
+        default="",
+    ),
+    "at": valued("--at", "STEP", "Take each run's outcome at this step. [default: its last]", type=float),
+    "mean_last": valued("--mean-last", "N", "Take the mean of each run's last N values.", type=AT_LEAST_1),
     "verbose": switch("--verbose", "Also print every table.", "-v"),
 }
 RULE = ("margin", "better", "unit", "label", "worst", "control", "alpha")
@@ -93,15 +101,15 @@ def columns_of(text: str) -> dict[str, str]:
     """
     if not text:
         return {}
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for part in text.split(","):
         ours, equals, theirs = (piece.strip() for piece in part.partition("="))
         if not (equals and ours and theirs):
             raise UsageError(f"--columns {text}: expected OURS=THEIRS, as in group=algorithm,outcome=return")
-        if ours in found:
+        if ours in names:
             raise UsageError(f"--columns {text}: {ours} is named twice")
-        found[ours] = theirs
-    return found
+        names[ours] = theirs
+    return names
 
 
 def as_in_python(flags: Flags) -> dict[str, Any]:
@@ -127,7 +135,7 @@ def status_of(comparisons: Iterable[Comparison]) -> int:
     return 0
 
 
-def printed(found: OutcomeVerdicts, *, figure: Path | None, json: bool, verbose: bool) -> str:
+def printed(verdicts: OutcomeVerdicts, *, figure: Path | None, json: bool, verbose: bool) -> str:
     """Draw the figure if one is requested, and return the verdicts as JSON, or as text for the screen.
 
     Unless `verbose`, the text is limited to one screen.
@@ -139,7 +147,7 @@ def printed(found: OutcomeVerdicts, *, figure: Path | None, json: bool, verbose:
     if figure is not None:
         from esper_ab.report.figures.external import external_figure, write_figure  # as above
 
-        write_figure(external_figure(found), figure)
+        write_figure(external_figure(verdicts), figure)
     if json:
-        return external_json(found) + "\n"
-    return typeable(render_text(external_report(found), whole=verbose))
+        return external_json(verdicts) + "\n"
+    return typeable(render_text(external_report(verdicts), whole=verbose))

@@ -364,7 +364,7 @@ class ExperimentCommand(RecordingCommand):
         if not short:
             sections["More"] = list(records.values())
         for heading, rows in sections.items():
-            shown = [row for row in rows if row is not None]
-            if shown:
+            present = [row for row in rows if row is not None]
+            if present:
                 with formatter.section(heading):
-                    formatter.write_dl(shown)
+                    formatter.write_dl(present)

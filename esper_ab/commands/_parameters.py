@@ -85,12 +85,12 @@ class Command(click.Command):
 
     def _refuse_second_values(self, ctx: click.Context, args: list[str]) -> None:
         single = [option for option in self.get_params(ctx) if isinstance(option, click.Option) and not option.multiple]
-        every = click.Command(
+        repeatable = click.Command(
             self.name, params=[_repeatable(option) for option in self.get_params(ctx)], add_help_option=False
         )
-        said, _, _ = every.make_parser(ctx).parse_args(args=list(args))
+        values_by_name, _, _ = repeatable.make_parser(ctx).parse_args(args=list(args))
         for option in single:
-            values = dict.fromkeys(said.get(option.name or "") or ())
+            values = dict.fromkeys(values_by_name.get(option.name or "") or ())
             if len(values) > 1:
                 raise click.UsageError(f"{_shown(option)} is given twice; remove one", ctx)
 

@@ -59,13 +59,13 @@ def removable(experiment_dir: Path, history: History) -> Removable:
     )
 
 
-def remove(experiment_dir: Path, found: Removable) -> None:
-    """Remove the files in `found`; UsageError if a process now holds the experiment directory."""
+def remove(experiment_dir: Path, unneeded: Removable) -> None:
+    """Remove the files in `unneeded`; UsageError if a process now holds the experiment directory."""
     with closing(Lock(experiment_dir)):
-        for file in found.files:
+        for file in unneeded.files:
             remove_below(experiment_dir, file)
         folders: set[Path] = set()
-        for file in found.files:
+        for file in unneeded.files:
             folders |= {parent for parent in file.parents if CHECKPOINTS in parent.parts}
         for folder in sorted(folders, reverse=True):
             remove_empty_below(experiment_dir, folder)

@@ -65,8 +65,8 @@ def completed(command: str) -> Iterator[None]:
         flags = [flag for _, _, flag in error.missing]
         wanted = []
         for _, decides, flag in error.missing:
-            shown = flag.replace("--higher NAME", "--higher NAME or --lower NAME")
-            wanted.append(f"{shown} ({decides})")
+            alternatives = flag.replace("--higher NAME", "--higher NAME or --lower NAME")
+            wanted.append(f"{alternatives} ({decides})")
         typed = click.get_current_context().meta.get(ARGUMENTS, ())
         line = " ".join((shell_command(command, *typed), *flags))
         raise UsageError(f"missing: {'; '.join(wanted)}. Complete the command: {line}") from None

@@ -100,14 +100,14 @@ def command(mode: str | None, runs: int, seeds: int, **options: Any) -> None:
 
     words = list(click.get_current_context().meta[ARGUMENTS])
 
-    def again(directory: Path) -> str:
+    def resume_command(directory: Path) -> str:
         named = ["--name", directory.name] if plan.generated else []
         return shell_command("calibrate", *words, *named)
 
     measures = plan.parts[0].plan.design.measures
-    margin_is_known = measures.margin is not None or request.said("margin") is not None
+    margin_is_known = measures.margin is not None or request.value_of("margin") is not None
     path, calibration = calibrate(
-        plan, seeds, named=margin_is_known, watched=not (flags.quiet or flags.json), again=again
+        plan, seeds, named=margin_is_known, watched=not (flags.quiet or flags.json), resume_command=resume_command
     )
     if flags.json:
         click.echo(read_regular(path).decode().strip())
@@ -130,13 +130,13 @@ def _plan(mode: str | None, runs: int, flags: LaunchFlags, request: Request) -> 
     else:
         groups = (f"a={mode or kind.default_mode}", f"b={mode or kind.default_mode}")
     own: dict[str, object] = {"seeds": pairs, "looks": [pairs], "early_stop": False, "unpaired": True}
-    if not kind.declares_margins and request.said("margin") is None:
+    if not kind.declares_margins and request.value_of("margin") is None:
         own["margin"] = _NO_MARGIN
-        low, high = read_range(str(request.said("outcome_range") or ""))
+        low, high = read_range(str(request.value_of("outcome_range") or ""))
         if low is not None and high is not None:
             own["margin"] = min(_NO_MARGIN, (high - low) / 2.0)
     campaign = Campaign(
-        parts=(Part(name="", asked=parse(request.also(groups, own))),),
+        parts=(Part(name="", asked=parse(request.with_groups(groups, own))),),
         output_dir=flags.output_dir,
         launcher=read_launcher_flags(flags.by_name).over(request.launcher),
         generated_name="calibration-{task}-{time}",

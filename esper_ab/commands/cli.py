@@ -64,8 +64,8 @@ class _LazyGroup(CommandGroup):
 
             if today := command_today(args[0]):
                 raise click.UsageError(f"no command {args[0]!r}; write {today}", ctx)
-        name, found, rest = super().resolve_command(ctx, args)
-        if not name or found is None:
+        name, command, rest = super().resolve_command(ctx, args)
+        if not name or command is None:
             return name, None, rest
         return name, load_command(name), rest
 

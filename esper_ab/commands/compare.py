@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @json_flag
 @click.pass_context
 def command(
-    context: click.Context, /, folders: tuple[Path, ...], control: str, alpha: float, scores: str, **shown: Any
+    context: click.Context, /, folders: tuple[Path, ...], control: str, alpha: float, scores: str, **output: Any
 ) -> int:
     """Compare the groups of several experiment directories; exploratory.
 
@@ -49,10 +49,10 @@ def command(
     sources = read_sources(folders)
     if are_replications(sources):
         _refuse(context, "control", "alpha", "scores", "figure")
-        return _show_beside(sources, json=shown["json"], verbose=shown["verbose"])
-    found = compare_sources(sources, Rule(control=control, alpha=alpha))
-    click.echo(printed(with_scores(found, read_by_task(scores)), **shown), nl=False)
-    return status_of(found.comparisons)
+        return _show_replications(sources, json=output["json"], verbose=output["verbose"])
+    verdicts = compare_sources(sources, Rule(control=control, alpha=alpha))
+    click.echo(printed(with_scores(verdicts, read_by_task(scores)), **output), nl=False)
+    return status_of(verdicts.comparisons)
 
 
 def _refuse(context: click.Context, *names: str) -> None:
@@ -65,20 +65,20 @@ def _refuse(context: click.Context, *names: str) -> None:
             )
 
 
-def _show_beside(sources: Sequence[Source], *, json: bool, verbose: bool) -> int:
+def _show_replications(sources: Sequence[Source], *, json: bool, verbose: bool) -> int:
     """Print the verdicts of experiments that replicate each other, as JSON or text, and return the exit status."""
     from esper_ab.readers.replications import remarks  # with scipy
     from esper_ab.report.content import content
     from esper_ab.report.replications import replications_json, replications_report
     from esper_ab.report.text import render_text
 
-    found = [(name, content(history, place=name)) for name, history in sources]
+    experiments = [(name, content(history, place=name)) for name, history in sources]
     differs = remarks(sources)
     if json:
-        click.echo(replications_json(found, differs))
+        click.echo(replications_json(experiments, differs))
     else:
-        click.echo(typeable(render_text(replications_report(found, differs), whole=verbose)), nl=False)
+        click.echo(typeable(render_text(replications_report(experiments, differs), whole=verbose)), nl=False)
     comparisons: list[Comparison] = []
-    for _, item in found:
+    for _, item in experiments:
         comparisons += item.comparisons
     return status_of(comparisons)

@@ -66,13 +66,13 @@ def command(out: Path, dry_run: bool, json: bool, **asked: Any) -> None:
 
     named = {name: _names(asked[name]) for name in ("tasks", "cells") if asked[name]}
     asked |= {"looks": _looks(asked["looks"]), "early_stop": not asked["no_early_stop"]}
-    told = as_in_python(asked | {"tasks": (), "cells": ()} | named)
+    options = as_in_python(asked | {"tasks": (), "cells": ()} | named)
     groups = _names(asked["groups"])
     seeds = _seeds(asked["seeds"], asked["choose"])
     try:
-        plan = designed(groups, seeds, told)
+        plan = designed(groups, seeds, options)
     except Unanswered as error:
-        plan = designed(groups, seeds, told | answers_to(error, "design"))
+        plan = designed(groups, seeds, options | answers_to(error, "design"))
     if not dry_run:
         save_plan(plan, out)
     if json:

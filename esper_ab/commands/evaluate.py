@@ -74,29 +74,29 @@ def check_whole(policies: Sequence[str]) -> None:
 
     Policies outside their experiment directory, and those whose journal cannot be read, are not checked.
     """
-    for _, history, asked in _by_experiment(policies):
+    for _, history, asked in _group_by_experiment(policies):
         for name, path in asked.items():
             if name not in history.runs or not path.is_file():
                 continue
             evaluation = history.runs[name].evaluation
             if evaluation is None:
                 continue
-            found = hashlib.sha256(read_regular(path, FILE_LIMIT_BYTES)).hexdigest()
-            if found != evaluation.policy_sha256:
+            sha256 = hashlib.sha256(read_regular(path, FILE_LIMIT_BYTES)).hexdigest()
+            if sha256 != evaluation.policy_sha256:
                 raise UsageError(
-                    f"{path} is not the policy that run {name} saved: its sha256 is {found[:12]}…, but "
+                    f"{path} is not the policy that run {name} saved: its sha256 is {sha256[:12]}…, but "
                     f"{evaluation.policy_sha256[:12]}… was recorded; to evaluate it anyway, copy it out of the "
                     "experiment directory"
                 )
 
 
-def _by_experiment(policies: Sequence[str]) -> Iterator[tuple[Path, History, dict[str, Path]]]:
+def _group_by_experiment(policies: Sequence[str]) -> Iterator[tuple[Path, History, dict[str, Path]]]:
     """Yield each experiment directory that has a readable journal, with its history and its policies by run name."""
-    found: dict[Path, dict[str, Path]] = {}
+    policies_by_directory: dict[Path, dict[str, Path]] = {}
     for path in map(Path, policies):
         if len(path.absolute().parents) > 2:
-            found.setdefault(path.absolute().parents[2], {})[f"{path.parent.name}/{path.stem}"] = path
-    for experiment_dir, asked in found.items():
+            policies_by_directory.setdefault(path.absolute().parents[2], {})[f"{path.parent.name}/{path.stem}"] = path
+    for experiment_dir, asked in policies_by_directory.items():
         with suppress(EsperError, OSError):
             yield experiment_dir, load(experiment_dir).history, asked
 
@@ -106,15 +106,15 @@ def describe_other_code(policies: Sequence[str]) -> list[str]:
 
     Policies outside their experiment directory, and those whose journal cannot be read, are skipped.
     """
-    here = provenance.code()
+    our_code = provenance.code()
     lines = []
-    for experiment_dir, history, asked in _by_experiment(policies):
+    for experiment_dir, history, asked in _group_by_experiment(policies):
         trained_by = [state.code for state in code_states(history) if asked.keys() & set(state.runs)]
-        key = telling([here, *trained_by])
-        others = [named(code) for code in trained_by if code.get(key, "") != here.get(key, "")]
+        key = telling([our_code, *trained_by])
+        others = [named(code) for code in trained_by if code.get(key, "") != our_code.get(key, "")]
         if others:
             lines.append(
-                f"{experiment_dir.name}: trained by {' and by '.join(others)}, but the code here is {named(here)}: "
+                f"{experiment_dir.name}: trained by {' and by '.join(others)}, but the code here is {named(our_code)}: "
                 "outcomes may differ from those of the run"
             )
     return lines

@@ -90,8 +90,8 @@ def export(
     loaded = load(experiment_dir)
     existing = [str(file) for file in files.values() if file.exists()]
     if existing and not force:
-        more = f", and {len(existing) - 1} more" if len(existing) > 1 else ""
-        raise UsageError(f"{existing[0]} exists{more}; --force replaces existing files, --out names another folder")
+        others = f", and {len(existing) - 1} more" if len(existing) > 1 else ""
+        raise UsageError(f"{existing[0]} exists{others}; --force replaces existing files, --out names another folder")
     comparisons = analyse(loaded.history).comparisons
     with viewed(experiment_dir, loaded.lines, loaded.history.design.measures) as connection:
         add_conclusions(connection, comparisons)
@@ -124,7 +124,7 @@ def _draft(connection: DuckDBPyConnection, table: str, file: Path, form: Format)
         if form == "parquet":
             relation.write_parquet(str(file))
         else:
-            relation.project(", ".join(map(_as_csv, relation.columns))).write_csv(str(file), header=True)
+            relation.project(", ".join(map(_csv_column, relation.columns))).write_csv(str(file), header=True)
     except duckdb.IOException as error:
         full = "No space left" in str(error) or "quota" in str(error)
         number = errno.ENOSPC if full else errno.EIO
@@ -132,7 +132,7 @@ def _draft(connection: DuckDBPyConnection, table: str, file: Path, form: Format)
     return int(connection.execute(f"SELECT count(*) FROM {table}").fetchall()[0][0])
 
 
-def _as_csv(column: str) -> str:
+def _csv_column(column: str) -> str:
     """Return the SQL of a column in a CSV file."""
     if column in _NESTED:
         return f"to_json({column}) AS {column}"

@@ -74,7 +74,7 @@ def toml_file(name: str = "") -> str:
         "# An experiment of esper-ab. Every setting is here with its default: remove the # in front of one to change",
         "# it. `esper-ab doctor` shows the devices of this machine.",
         "",
-        *(f"# {line}" for line in _about_groups()),
+        *(f"# {line}" for line in _describe_groups()),
         f"groups = {json_module.dumps(_GROUPS)}",
         "",
     ]
@@ -93,7 +93,7 @@ def toml_file(name: str = "") -> str:
     ]
     for section, fields in sections.items():
         lines.append("")
-        if about := _about(section):
+        if about := _describe_section(section):
             lines.append(f"# {about}")
         lines.append(f"[{section}]")
         for field in fields:
@@ -105,7 +105,7 @@ def python_file(name: str) -> str:
     """Return the text of a Python experiment file, which defines `experiment` and has every setting as a comment."""
     settings: list[str] = []
     for section, fields in _sections().items():
-        if about := _about(section):
+        if about := _describe_section(section):
             settings.append(f"# {about}")
         for field in fields:
             if field.key not in ("name", "seeds"):
@@ -123,7 +123,7 @@ def python_file(name: str) -> str:
             "",
             "experiment = (",
             f'    create_experiment("{name}")',
-            *(f"    # {line}" for line in _about_groups()),
+            *(f"    # {line}" for line in _describe_groups()),
             *(f"    {line}" for line in variants),
             '    #.add_variant("fast", reward="shaped", ppo__lr=3e-3)',
             f"    .set_runs_per_variant({runs})",
@@ -137,7 +137,7 @@ def python_file(name: str) -> str:
     )
 
 
-def _about_groups() -> tuple[str, ...]:
+def _describe_groups() -> tuple[str, ...]:
     rewards = catalog.names("workers.kinds.growth.rewards")
     controllers = catalog.names("workers.kinds.growth.controllers")
     return (
@@ -148,13 +148,13 @@ def _about_groups() -> tuple[str, ...]:
 
 def _sections() -> dict[str, list[Field]]:
     """Return all settings by section; the settings of the experiment itself are in section "", which comes first."""
-    found: dict[str, list[Field]] = {"": []}
+    sections: dict[str, list[Field]] = {"": []}
     for field in sorted(FIELDS.values(), key=lambda field: field.of_group):
-        found.setdefault(field.key.rpartition(".")[0], []).append(field)
-    return found
+        sections.setdefault(field.key.rpartition(".")[0], []).append(field)
+    return sections
 
 
-def _about(section: str) -> str:
+def _describe_section(section: str) -> str:
     """Describe a section of group settings in one line. Returns "" for a section of the experiment."""
     for field in msgspec.structs.fields(GroupSettings):
         if field.name == section:
@@ -210,10 +210,10 @@ def _toml_lines(field: Field) -> list[str]:
 
 def _python_lines(field: Field) -> list[str]:
     if isinstance(field.default, str | tuple):
-        shown = json_module.dumps(field.default)
+        literal = json_module.dumps(field.default)
     else:
-        shown = repr(field.default)
-    return _lines(field.key, f"{field.key.replace('.', '__')}={shown},", _words(field), _WIDTH - 8)
+        literal = repr(field.default)
+    return _lines(field.key, f"{field.key.replace('.', '__')}={literal},", _words(field), _WIDTH - 8)
 
 
 def _lines(key: str, setting: str, words: str, width: int) -> list[str]:

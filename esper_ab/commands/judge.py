@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,30 +14,31 @@ from esper_ab.commands._options import RecordingCommand
 from esper_ab.commands._parameters import Flags, json_flag, valued
 from esper_ab.commands._questions import answers_to
 from esper_ab.contracts.errors import Unanswered, UsageError
-from esper_ab.contracts.regular_file import read_regular
-from esper_ab.contracts.shell_command import shell_command, typeable
+from esper_ab.contracts.regular_file import open_to_read
+from esper_ab.contracts.shell_command import typeable
 from esper_ab.contracts.visible import visible_line
-from esper_ab.readers.joint_directory import refuse_joint
+from esper_ab.readers.joint_directory import is_experiment, refuse_joint
 
 if TYPE_CHECKING:
     from esper_ab.api.external import OutcomeVerdicts
+    from esper_ab.readers.read_outcomes import ReadingRules
     from esper_ab.verdict.observations import Observations
     from esper_ab.verdict.scale import Scale
 
+_HEAD_BYTES = 4096
 _RULE = (*RULE, "rows", "paired")  # flags that a plan replaces
 
 
 @command_with(
-    "esper-ab judge plan.json results.csv",
-    "esper-ab judge plan.json digits=experiments/ONE mixture=experiments/OTHER",
     "esper-ab judge plan.json results.csv --fail-unless 'new better-than old'",
-    "esper-ab judge results.csv --margin 2",
+    "esper-ab judge plan.json digits=experiments/ONE mixture=experiments/OTHER",
     "esper-ab judge results.csv --margin 25 --columns group=algorithm,outcome=return",
-    "esper-ab judge wide.csv --margin 2 --groups baseline,tuned",
+    "esper-ab judge runs/ --margin 20",
+    "esper-ab judge small-*/ large-*/ --margin 20 --runs '{group}-s{seed}' --mean-last 10",
     cls=RecordingCommand,
 )
-@click.argument("words", metavar="[PLAN] FILE|[TASK=]EXPERIMENT…", nargs=-1, required=True)
-@external_options("scores", "columns", "groups", "figure", "verbose")
+@click.argument("words", metavar="[PLAN] PATH…|[TASK=]EXPERIMENT…", nargs=-1, required=True)
+@external_options("scores", "columns", "groups", "runs", "at", "mean_last", "figure", "verbose")
 @json_flag
 @valued(
     "--fail-unless",
@@ -54,19 +55,18 @@ def command(
     /,
     words: tuple[str, ...],
     requirements: tuple[str, ...],
-    columns: str,
-    groups: str,
     **options: Any,
 ) -> int:
     """Judge outcomes of runs made elsewhere by PLAN, noting deviations; or, without PLAN, explore them.
 
-    FILE is a CSV file with a row per run. Its columns are group, seed (or pair), outcome (empty for a failed run) and,
-    if the plan has tasks, task. Instead of FILE, name an experiment directory, or one per task. Each look is taken
-    once all of its runs are present.
+    PATH is a file or a folder: CSV with a row per run (columns group, seed or pair, outcome, empty for a failed run,
+    and task if the plan has tasks), or what training libraries write, a file or folder per run, whose names tell group
+    and seed. Instead of PATH, name an experiment directory, or one per task. Each look is taken once all of its runs
+    are present.
 
-    A CSV file without PLAN is explored, which confirms nothing; --margin and the flags below it replace the plan. In
-    each task, runs with the same seed form a pair. Pairs with the same value in a column named cluster count as one.
-    If no seed occurs in two groups, or if the file has a column run instead of seed, the runs are not paired.
+    Without PLAN, nothing is confirmed; --margin and the flags below it replace the plan. In each task, runs with the
+    same seed form a pair. Pairs with the same value in a column named cluster count as one. If no seed occurs in two
+    groups, or if there is a column run instead of seed, the runs are not paired.
     """
     # Imported here, so that --help needs no scipy.
     from esper_ab.api.external import judged
@@ -74,83 +74,96 @@ def command(
     from esper_ab.readers.scales import read_by_task
     from esper_ab.verdict.requirement import parse_requirement, require
 
-    wide: tuple[str, ...] = ()
-    if groups:
-        wide = tuple(name.strip() for name in groups.split(","))
-    table = TableShape(columns_of(columns), wide)
-    shown = {name: options.pop(name) for name in ("figure", "json", "verbose")}
-    if len(words) == 1:
+    reading = {name: options.pop(name) for name in ("columns", "groups", "runs", "at", "mean_last")}
+    output = {name: options.pop(name) for name in ("figure", "json", "verbose")}
+    if not _begins_with_plan(words, margin=options["margin"]):
         if requirements:
             raise UsageError("--fail-unless needs a plan, because results without a plan are exploratory")
-        explored = _explore(Path(words[0]), table, options)
-        click.echo(printed(explored, **shown), nl=False)
+        explored = _explore(words, reading, options)
+        click.echo(printed(explored, **output), nl=False)
         return status_of(explored.comparisons)
-    _refuse_tables(words)
-    told = [name for name in _RULE if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
-    if told:
-        raise UsageError(f"--{told[0]} is only for a CSV file without a plan; a plan already contains this setting")
+    given = [name for name in _RULE if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
+    if given:
+        raise UsageError(f"--{given[0]} is only for outcomes without a plan; a plan already contains this setting")
     plan = read_plan(Path(words[0]))
+    if len(words) == 1:
+        raise UsageError(f"judge {words[0]}: name the outcomes as well, as in `esper-ab judge plan.json results.csv`")
     asked = [parse_requirement(text, plan.groups, plan.design.comparisons) for text in requirements]
-    found = judged(plan, _read(words[1:], table, plan.scales), read_by_task(options["scores"]))
-    click.echo(printed(found, **shown), nl=False)
-    for note in require(asked, found.comparisons):
+    verdicts = judged(plan, _read(words[1:], reading, plan.scales), read_by_task(options["scores"]))
+    click.echo(printed(verdicts, **output), nl=False)
+    for note in require(asked, verdicts.comparisons):
         click.echo(typeable(f"note: {visible_line(note)}"), err=True)
-    return status_of(found.comparisons)
+    return status_of(verdicts.comparisons)
 
 
-def _refuse_tables(words: Sequence[str]) -> None:
-    """Raise UsageError if the first of several words is no plan but a table, a folder or another kind of file."""
+def _begins_with_plan(words: Sequence[str], margin: str | None) -> bool:
+    """True if the first word is a plan or is meant to be one: a JSON file that has no outcomes, without a margin."""
+    from esper_ab.readers.formats import format_of  # needs numpy, as above
+
     first = Path(words[0])
-    if first.suffix == ".json" or not first.exists():
-        return  # the reader of plans says what is wrong
-    if first.is_dir() or not read_regular(first).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
-        raise UsageError(
-            f"{first} is no plan, and without a plan judge reads one CSV file, not {len(words)}: put all runs into one "
-            "file with the columns group, seed and outcome, one row per run"
-        )
+    if first.is_dir():
+        return False
+    if not first.exists():
+        return first.suffix == ".json"  # the reader of plans says what is wrong
+    with open_to_read(first) as file:
+        head = file.read(_HEAD_BYTES)
+    if b'"esper_ab_plan"' in head:
+        return True
+    if first.suffix != ".json" and not head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
+        return False
+    return format_of(first) is None or (len(words) > 1 and margin is None)
 
 
-def _explore(file: Path, table: TableShape, rule: Flags) -> OutcomeVerdicts:
-    """Explore the outcomes in a CSV file; ask what only the user can answer."""
+def _explore(words: Sequence[str], reading: Flags, rule: Flags) -> OutcomeVerdicts:
+    """Explore the outcomes in files and folders; ask what only the user can answer."""
     # Imported here, so that --help needs no scipy.
     from esper_ab.api.external import explored
-    from esper_ab.readers.csv_file import read_csv
+    from esper_ab.readers.read_outcomes import read_outcomes
 
-    if file.is_dir():
-        raise UsageError(
-            f"{file} is a folder, but judge needs a plan and outcomes, or one CSV file; "
-            f"`{shell_command('report', file)}` shows the verdict of an experiment"
-        )
-    if file.suffix == ".json" and rule["margin"] is None:
-        raise UsageError(f"judge {file}: name the outcomes as well, as in `esper-ab judge plan.json results.csv`")
-    groups = table.groups
+    paths = [Path(word) for word in words]
+    shown: tuple[str, ...] = ()
     while True:
         try:
-            return explored(read_csv(file, table.columns, groups), as_in_python(rule))
+            outcomes = read_outcomes(paths, _reading(reading))
+            if outcomes.shown != shown:
+                click.echo("\n".join(map(visible_line, outcomes.shown)), err=True)
+            shown = outcomes.shown
+            options = as_in_python(rule)
+            if outcomes.better:
+                options = {"better": outcomes.better} | options
+            return explored(outcomes.observations, options)
         except Unanswered as error:
             answers = answers_to(error, "judge")
-            groups = answers.pop("groups", groups)
-            rule = rule | answers
+            reading = reading | {name: answer for name, answer in answers.items() if name in reading}
+            rule = rule | {name: answer for name, answer in answers.items() if name not in reading}
 
 
-class TableShape(NamedTuple):
-    """How to read a CSV file."""
+def _reading(flags: Flags) -> ReadingRules:
+    """Return how to read files, from the flags as click parsed them, or as the user answered."""
+    from esper_ab.readers.read_outcomes import ReadingRules  # with numpy
+    from esper_ab.readers.steps import StepRule
 
-    columns: Mapping[str, str]  # our name -> the file's
-    groups: tuple[str, ...]  # columns of one group each; (): a row is a run
+    groups = flags["groups"]
+    if isinstance(groups, str):
+        groups = tuple(name.strip() for name in groups.split(",")) if groups else ()
+    steps = StepRule(flags["at"], flags["mean_last"])
+    return ReadingRules(names=columns_of(flags["columns"]), groups=groups, runs=flags["runs"], steps=steps)
 
 
-def _read(words: Sequence[str], table: TableShape, scales: Sequence[Scale]) -> Observations:
-    """Read one CSV file, or experiment directories."""
+def _read(words: Sequence[str], reading: Flags, scales: Sequence[Scale]) -> Observations:
+    """Read files and folders, or experiment directories."""
     # As above.
-    from esper_ab.readers.csv_file import read_csv
     from esper_ab.readers.joint import read_experiments
+    from esper_ab.readers.read_outcomes import read_outcomes
 
     named = [_named(text) for text in words]
-    if len(named) == 1 and not named[0][1].is_dir():
-        return read_csv(named[0][1], table.columns, table.groups)
-    if any(table):
-        raise UsageError("--columns and --groups apply to a CSV file; experiment directories have no columns")
+    if not any(task for task, _ in named) and not all(is_experiment(path) for _, path in named):
+        outcomes = read_outcomes([path for _, path in named], _reading(reading))
+        for line in outcomes.shown:
+            click.echo(visible_line(line), err=True)
+        return outcomes.observations
+    if any(reading.values()):
+        raise UsageError("--columns and --groups apply to files; experiment directories have no columns")
     for _, folder in named:
         refuse_joint(folder, "judge", by_task=True)
     return read_experiments(named, scales)

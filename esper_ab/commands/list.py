@@ -53,17 +53,17 @@ def command(folder: Path, page: Path | None, follow: bool, json: bool) -> None:
             time.sleep(_FOLLOW_S)
             write_listing(folder, page, refresh_s=_FOLLOW_S)
         return
-    found = list_runs(folder)
+    experiments = list_runs(folder)
     if json:
-        click.echo(json_module.dumps([asdict(one) for one in found], indent=2))
-    elif found:
-        click.echo(typeable(_table(found)))
+        click.echo(json_module.dumps([asdict(experiment) for experiment in experiments], indent=2))
+    elif experiments:
+        click.echo(typeable(_table(experiments)))
     else:
         click.echo(f"no experiment directory below {folder}")
 
 
-def _table(found: list[Listed]) -> str:
-    rows = [_HEADINGS, *map(_cells, found)]
+def _table(experiments: list[Listed]) -> str:
+    rows = [_HEADINGS, *map(_cells, experiments)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADINGS) - 1)]
     lines = []
     for row in rows:
@@ -72,7 +72,7 @@ def _table(found: list[Listed]) -> str:
     return "\n".join(lines)
 
 
-def _came_out(verdicts: tuple[str, ...]) -> str:
+def _summarise_verdicts(verdicts: tuple[str, ...]) -> str:
     """Return the verdicts, "a - b: VERDICT", as one cell that fits on a screen.
 
     Each says which group is better or worse than which; if there are many, than how many.
@@ -80,7 +80,7 @@ def _came_out(verdicts: tuple[str, ...]) -> str:
     parted = [_parted(text) for text in verdicts]
     if len(verdicts) <= _MOST_TOLD:
         return "; ".join(_told(a, b, verdict) for a, b, verdict in parted)
-    counts = Counter(_about(a, b, verdict) for a, b, verdict in parted)
+    counts = Counter(_claim_start(a, b, verdict) for a, b, verdict in parted)
     cells = []
     for about, n in counts.most_common():
         if about.endswith(_THAN):
@@ -109,7 +109,7 @@ def _told(a: str, b: str, verdict: str) -> str:
     return claim
 
 
-def _about(a: str, b: str, verdict: str) -> str:
+def _claim_start(a: str, b: str, verdict: str) -> str:
     if verdict not in DIFFERENT:
         return verdict
     comma = "," if ", " in verdict else ""
@@ -134,6 +134,6 @@ def _cells(listed: Listed) -> tuple[str, ...]:
         "" if listed.done is None else f"{int(100 * listed.done)} %",
         _local(listed.last_event),
         ",".join(listed.groups),
-        listed.problem or _came_out(listed.verdicts),
+        listed.problem or _summarise_verdicts(listed.verdicts),
     )
     return tuple(map(visible_line, cells))

@@ -88,7 +88,7 @@ def lines(experiment_dir: Path, viewer: Viewer, name: str = "", *, follow: bool 
         if name:
             paths = {name: paths[name]}
         for origin, path in paths.items():
-            data, read[origin] = _read_on(experiment_dir, path, read[origin], last=last)
+            data, read[origin] = _read_new_lines(experiment_dir, path, read[origin], last=last)
             for line in data.decode(errors="replace").splitlines():
                 yield origin, _shortened(line)
         if last:
@@ -96,7 +96,7 @@ def lines(experiment_dir: Path, viewer: Viewer, name: str = "", *, follow: bool 
         time.sleep(_POLL_S)
 
 
-def _read_on(experiment_dir: Path, path: Path, offset: int, *, last: bool) -> tuple[bytes, int]:
+def _read_new_lines(experiment_dir: Path, path: Path, offset: int, *, last: bool) -> tuple[bytes, int]:
     """Return the new complete lines of a growing file, and the offset where they end.
 
     With `last`, include a final unfinished line. More than _END_BYTES are not read: the lines before them are skipped,

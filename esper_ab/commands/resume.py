@@ -68,6 +68,6 @@ def command(experiment_dir: Path, seeds: int | None, requirements: tuple[str, ..
     outlive_terminal(experiment_dir)
     run_options = RunOptions(watched=not (options["quiet"] or json), begin=str if json else click.echo)
     launcher = make_launcher(read_launcher_flags(options))
-    resume(experiment_dir, launcher, run_options, seeds=seeds, allow_changed_code=allowed)
+    resume(experiment_dir, launcher, run_options, replicates=seeds, allow_changed_code=allowed)
     form: Form = "json" if json else "brief"
     show_answer(write_answer(experiment_dir, form), form, resumption.requirements)

@@ -76,7 +76,7 @@ def command(name: str, output_dir: Path, launch_flags: Words, setup: Words, **as
     context = launch.make_context("launch", list(launch_flags))
     _check_flags(typed_flags(context.params))
     options = _options(name, **asked)
-    click.echo(batch_script(output_dir / name, launch_flags, _of_resume(context), options, setup), nl=False)
+    click.echo(batch_script(output_dir / name, launch_flags, _collect_resume_flags(context), options, setup), nl=False)
 
 
 def _check_flags(flags: LaunchFlags) -> None:
@@ -95,18 +95,18 @@ def _check_flags(flags: LaunchFlags) -> None:
     parse_requirements(flags.fail_unless, [group.name for group in asked.groups], comparisons(asked))
 
 
-def _of_resume(launched: click.Context) -> Words:
+def _collect_resume_flags(launched: click.Context) -> Words:
     """Return the flags of `launch` that `resume` must repeat, because the journal does not record them."""
     words: list[str] = []
     for param in launched.command.params:
         name = param.name or ""
         given = launched.get_parameter_source(name) is ParameterSource.COMMANDLINE
         if given and name in (*LAUNCHER_FLAGS, "fail_unless"):
-            words += _as_typed(param.opts[0], launched.params[name])
+            words += _spell_flag(param.opts[0], launched.params[name])
     return tuple(words)
 
 
-def _as_typed(flag: str, value: Any) -> list[str]:
+def _spell_flag(flag: str, value: Any) -> list[str]:
     """Return a flag with its value; one that is repeatable with each of its values."""
     if value is True:
         return [flag]

@@ -43,26 +43,26 @@ def command(experiment_dir: Path, now: bool, json: bool) -> None:
         if by.pid and not (now or json):
             click.echo(f"signalled process {by.pid}; waiting for the current barrier (with --now, stop does not wait)")
         end(experiment_dir, by, now=now)
-    found = status(experiment_dir)
+    progress = status(experiment_dir)
     resume = ""
-    if found.state != "finished":
+    if progress.state != "finished":
         resume = shell_command("resume", experiment_dir)
     if json:
         tree = {
             "experiment_dir": str(experiment_dir),
             "stopped": by is not None,
-            "state": found.state,
-            "detail": found.detail,
+            "state": progress.state,
+            "detail": progress.detail,
             "resume": resume,
         }
         click.echo(json_module.dumps(tree))
         return
-    state: str = found.state
-    if found.detail:
-        state += f" ({found.detail})"
+    state: str = progress.state
+    if progress.detail:
+        state += f" ({progress.detail})"
     if by is None:
         state = f"not running; it is {state}"
-    click.echo(typeable(f"{found.experiment}: {state}"))
+    click.echo(typeable(f"{progress.experiment}: {state}"))
     if resume:
         click.echo(typeable(f"resume with: {resume}"))
 

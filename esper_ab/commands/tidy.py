@@ -52,9 +52,9 @@ def command(experiment_dirs: tuple[Path, ...], check: bool, repairs: bool, json:
         raise click.UsageError("--check and --repair exclude each other, because --check changes nothing")
     if check:
         findings = [examine(experiment_dir) for experiment_dir in experiment_dirs]
-        statuses = [found.exit_status for found in findings]
+        statuses = [damage.exit_status for damage in findings]
         if json:
-            checked = [msgspec.to_builtins(found) | {"exit_status": found.exit_status} for found in findings]
+            checked = [msgspec.to_builtins(damage) | {"exit_status": damage.exit_status} for damage in findings]
             click.echo(json_module.dumps(checked))  # not msgspec's, because a path may have bytes that are not UTF-8
         else:
             click.echo(typeable("\n\n".join(map(describe, findings))))
@@ -66,21 +66,21 @@ def command(experiment_dirs: tuple[Path, ...], check: bool, repairs: bool, json:
     cut = dict.fromkeys(experiment_dirs, "")
     if repairs:
         cut = {experiment_dir: repair(experiment_dir) for experiment_dir in experiment_dirs}
-    unneeded = {experiment_dir: removable(experiment_dir, load(experiment_dir).history) for experiment_dir in cut}
-    for experiment_dir, found in unneeded.items():
-        remove(experiment_dir, found)
+    removables = {experiment_dir: removable(experiment_dir, load(experiment_dir).history) for experiment_dir in cut}
+    for experiment_dir, unneeded in removables.items():
+        remove(experiment_dir, unneeded)
         if not json:
-            files = f"{counted(len(found.files), 'file')}, {found.size_bytes / 1e6:.1f} MB removed"
-            click.echo(typeable(f"{experiment_dir}: {cut[experiment_dir]}{files}{found.kept}"))
+            files = f"{counted(len(unneeded.files), 'file')}, {unneeded.size_bytes / 1e6:.1f} MB removed"
+            click.echo(typeable(f"{experiment_dir}: {cut[experiment_dir]}{files}{unneeded.kept}"))
     if json:
         trees = [
             {
                 "experiment_dir": str(experiment_dir),
                 "cut": cut[experiment_dir].removesuffix("; "),
-                "removed": [str(file) for file in found.files],
-                "bytes": found.size_bytes,
+                "removed": [str(file) for file in unneeded.files],
+                "bytes": unneeded.size_bytes,
             }
-            for experiment_dir, found in unneeded.items()
+            for experiment_dir, unneeded in removables.items()
         ]
         click.echo(json_module.dumps(trees, indent=2))
     return 0

@@ -71,8 +71,8 @@ def command(experiment_dir: Path, follow: bool, json: bool, **options: Any) -> i
 
 def _change(before: Tracking, options: Flags) -> Tracking:
     """Return the settings `before` with the flags applied; UsageError for W&B flags without --wandb."""
-    told = ("wandb_entity", "wandb_project")
-    changed: dict[str, Any] = {name: options[name] for name in told if options[name] is not None}
+    wandb_flags = ("wandb_entity", "wandb_project")
+    changed: dict[str, Any] = {name: options[name] for name in wandb_flags if options[name] is not None}
     if options["wandb"] is not None:
         changed["wandb"] = wandb_mode("--wandb", options["wandb"])
     if options["tensorboard"]:

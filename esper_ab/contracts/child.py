@@ -70,7 +70,7 @@ def _written(file: BinaryIO) -> bytes:
 def child_of(command: Sequence[str], line: bytes, environment: Mapping[str, str]) -> Child:
     """Run `command` with `line` as its input.
 
-    It has a session of its own, so that a terminal that closes does not end it while this process goes on.
+    The child has its own session, so closing the terminal does not end it while this process continues.
     """
     return Child(
         lambda standard: subprocess.Popen(

@@ -15,6 +15,7 @@ EsperError
 from __future__ import annotations
 
 import errno
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -74,6 +75,8 @@ def as_flag(setting: SettingName) -> str:
     if isinstance(value, Sequence) and not isinstance(value, str):
         separator = "," if setting.key in _JOINED_BY_COMMAS else " "
         value = separator.join(map(str, value))
+    if setting.key == "runs":  # a pattern, which has braces
+        value = shlex.quote(str(value))
     return f"{flag} {value}"
 
 

@@ -50,10 +50,10 @@ def limit_softly(number: int, soft: int) -> None:
 def guard(inherited: str, words: list[str]) -> int:
     """Run a program until it ends or stdin is closed, kill everything that it started, and return its exit status."""
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)  # orphans become children of this process, not of init
-    this = os.getpid()
+    guard_pid = os.getpid()
     program = os.fork()
     if not program:
-        _become(inherited, words, this)
+        _become(inherited, words, guard_pid)
     _thread.start_new_thread(_kill_at_the_end_of_stdin, (os.pidfd_open(program),))
     pid = status = 0
     while pid != program:  # also reaps orphans
@@ -64,7 +64,7 @@ def guard(inherited: str, words: list[str]) -> int:
 
 
 def _become(inherited: str, words: list[str], parent: int) -> None:
-    """Replace this process, a forked child, by the program in a process group of its own."""
+    """Replace this process, a forked child, by the program, in a new process group."""
     try:
         end_with_parent(parent)
         os.setpgid(0, 0)

@@ -195,9 +195,9 @@ def _main() -> None:
 
 
 def become(module: str, *standard: int) -> None:
-    """Be the program `module` in a process that another of ours has forked, in a session of its own.
+    """Run the program `module` in this forked process, in a new session.
 
-    `standard`: descriptors to take the place of standard input, output and error.
+    `standard`: descriptors that replace standard input, output and error.
     """
     os.setsid()
     for own, descriptor in enumerate(standard):

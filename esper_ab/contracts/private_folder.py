@@ -1,7 +1,7 @@
 """Temporary folders that no other user can enter, and that are removed later if their owner was killed.
 
-The owner holds a lock on its folder, which the kernel releases when the owner ends in whatever way. Whoever makes such
-a folder removes those that nobody holds any more.
+The owner holds a lock on its folder, which the kernel releases however the owner ends. Each process that makes such a
+folder first removes those whose lock is free.
 """
 
 from __future__ import annotations

@@ -14,9 +14,9 @@ def name_of_signal(number: int) -> str:
         return f"signal {number}"
 
 
-def end_told(status: int, said: Sequence[str]) -> str:
+def describe_end(status: int, lines: Sequence[str]) -> str:
     """Describe how a process ended, with the last line that it printed."""
-    return how_ended(status) + (f"; its last line: {said[-1].strip()}" if said else " and printed nothing")
+    return how_ended(status) + (f"; its last line: {lines[-1].strip()}" if lines else " and printed nothing")
 
 
 def how_ended(status: int) -> str:

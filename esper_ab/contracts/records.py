@@ -25,7 +25,7 @@ LARGEST_COUNT = 2**53
 Number = Annotated[float, Meta(ge=-LARGEST_NUMBER, le=LARGEST_NUMBER)]
 Seconds = Annotated[float, Meta(ge=-1e12, le=1e12)]  # a difference of clocks may be slightly negative
 Count = Annotated[int, Meta(ge=0, le=LARGEST_COUNT)]
-Index = Annotated[int, Meta(ge=0, lt=2**31)]  # of a seed, an episode, an environment or a step
+Index = Annotated[int, Meta(ge=0, lt=2**31)]  # of a replicate, an episode, an environment or a step
 
 
 def finite(number: float) -> float | None:

@@ -8,7 +8,7 @@ import msgspec
 
 from esper_ab.contracts.errors import EsperError, UsageError
 from esper_ab.contracts.own_packages import child_command
-from esper_ab.contracts.process_endings import end_told
+from esper_ab.contracts.process_endings import describe_end
 from esper_ab.contracts.visible import visible_line
 from esper_ab.launchers import begin_here
 
@@ -25,10 +25,10 @@ def answer_of(module: str, question: object, decoder: msgspec.json.Decoder[Answe
         answer, complaint = child.communicate()
     if child.returncode == 0 and (answer or not code):
         return decoder.decode(answer.decode(errors="replace"))
-    said = complaint.decode(errors="replace").strip().splitlines()
-    if child.returncode == UsageError.exit_code and said:
-        raise UsageError(visible_line(said[-1].removeprefix("error: ")))
-    ended = visible_line(end_told(child.returncode or 0, said))
+    lines = complaint.decode(errors="replace").strip().splitlines()
+    if child.returncode == UsageError.exit_code and lines:
+        raise UsageError(visible_line(lines[-1].removeprefix("error: ")))
+    ended = visible_line(describe_end(child.returncode or 0, lines))
     if code:
         raise UsageError(f"{code} ended the process that ran it, which {ended}")
     raise EsperError(f"{module} {ended}")

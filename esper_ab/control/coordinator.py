@@ -81,7 +81,7 @@ class Coordinator:
                     by = CTRL_C if number == signal.SIGINT else number.name
                     self._perform(machine.stop_requested(by, now))
             case Readable(descriptor):
-                for lane in self._fleet.heard_of(descriptor):
+                for lane in self._fleet.handle_event(descriptor):
                     machine.exited(lane, now)
 
     def _perform(self, due: Iterable[commands.Command]) -> None:

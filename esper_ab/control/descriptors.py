@@ -28,17 +28,17 @@ PASSING = {
 }
 
 
-def needed(workers: int, each: int, beside: int) -> int:
+def needed(workers: int, each: int, others: int) -> int:
     """Return the largest number of descriptors that this process will have open, including those open now.
 
-    `each`: descriptors per worker. `beside`: further descriptors, which the launcher needs.
+    `each`: descriptors per worker. `others`: further descriptors, which the launcher needs.
     """
-    return _in_use() + _OWN + beside + workers * each
+    return _count_open() + _OWN + others + workers * each
 
 
-def check(workers: int, each: int, beside: int) -> None:
+def check(workers: int, each: int, others: int) -> None:
     """Raise UsageError if this process may not open as many descriptors as `workers` workers need."""
-    wanted = needed(workers, each, beside)
+    wanted = needed(workers, each, others)
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     if wanted > hard:
         raise UsageError(
@@ -47,14 +47,14 @@ def check(workers: int, each: int, beside: int) -> None:
         )
 
 
-def room_for(workers: int, each: int, beside: int) -> AbstractContextManager[None]:
+def room_for(workers: int, each: int, others: int) -> AbstractContextManager[None]:
     """Inside this context, raise the soft limit so that `workers` workers can start.
 
     The limit stays at least RESERVE below the hard limit. It is raised no further than needed, because connections
     from strangers could use up the rest.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return _soft_limit(min(hard - RESERVE, max(soft, needed(workers, each, beside))))
+    return _soft_limit(min(hard - RESERVE, max(soft, needed(workers, each, others))))
 
 
 def reserve() -> AbstractContextManager[None]:
@@ -68,11 +68,11 @@ def reserve() -> AbstractContextManager[None]:
 
 def require(free: int) -> None:
     """Raise OSError (EMFILE) unless `free` descriptors are free."""
-    if resource.getrlimit(resource.RLIMIT_NOFILE)[0] - _in_use() < free:
+    if resource.getrlimit(resource.RLIMIT_NOFILE)[0] - _count_open() < free:
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
 
-def _in_use() -> int:
+def _count_open() -> int:
     return psutil.Process().num_fds() - 1  # minus the one that lists them
 
 

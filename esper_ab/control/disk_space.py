@@ -48,7 +48,7 @@ class DiskSpaceWait:
         finally:
             self._signals = None
 
-    def await_for(self, write: Callable[[], None]) -> Incident | None:
+    def retry_until_room(self, write: Callable[[], None]) -> Incident | None:
         """Retry `write` until the disk has room; return an incident if there was a wait.
 
         Raises DiskFull after the limit, and Interrupted on Ctrl-C or SIGTERM. Raises JournalError at once, because
@@ -68,7 +68,7 @@ class DiskSpaceWait:
             else:
                 break
             if not waiting:
-                self._say_that_it_waits("the journal")
+                self._report_wait("the journal")
             waiting = True
             self._pause(began)
         self._go_on = f"`{shell_command('resume', self._experiment_dir)}`"
@@ -85,15 +85,15 @@ class DiskSpaceWait:
         """
         run = progress.run.name
         if progress.phase != PHASE:
-            return self.went_on(run)
+            return self.stop_tracking(run)
         if not self._without:
-            self._say_that_it_waits(f"a checkpoint of {run}")
+            self._report_wait(f"a checkpoint of {run}")
         began = self._without.setdefault(run, time.monotonic())
         if time.monotonic() - began >= self._limit_s:
             self._give_up()
         return None
 
-    def went_on(self, run: str) -> Incident | None:
+    def stop_tracking(self, run: str) -> Incident | None:
         """Stop tracking a run whose worker has continued; return an incident if the worker had waited."""
         began = self._without.pop(run, None)
         if began is None:
@@ -121,7 +121,7 @@ class DiskSpaceWait:
         kept = f"{self._lack} for {self._limit_s:.0f} s; all records so far are kept"
         raise DiskFull(f"{kept}: free some space, then {self._go_on}")
 
-    def _say_that_it_waits(self, what: str) -> None:
+    def _report_wait(self, what: str) -> None:
         self._tell(f"{self._lack} for {what}: waiting up to {self._limit_s:.0f} s")
 
 

@@ -51,17 +51,17 @@ class EventSink:
         """Journal an event that the history already has. `flush` writes it to the file; `commit` syncs the file."""
         self._journal.append(event)
         self._observers.note(event)
-        if run := _run_that_goes_on(event):
-            self._note(self._disk.went_on(run))
+        if run := _unblocked_run(event):
+            self._note(self._disk.stop_tracking(run))
 
     def flush(self) -> None:
         """Make all events so far visible to readers of the journal and to the observers."""
-        self._note(self._disk.await_for(self._journal.write))
+        self._note(self._disk.retry_until_room(self._journal.write))
         self._observers.tell()
 
     def commit(self) -> None:
         """Flush, and return once all events are durable on the disk."""
-        self._note(self._disk.await_for(self._journal.commit))
+        self._note(self._disk.retry_until_room(self._journal.commit))
         self._observers.tell()
 
     def _note(self, paused: Incident | None) -> None:
@@ -95,7 +95,7 @@ class EventSink:
             self._observers.close()
 
 
-def _run_that_goes_on(event: AnyEvent) -> str:
+def _unblocked_run(event: AnyEvent) -> str:
     """Return the run that no longer waits for disk space, because it has its file or its worker works on it no more.
 
     Return "" if the event concerns no such run.

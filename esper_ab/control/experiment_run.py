@@ -49,7 +49,7 @@ def run(
     JournalError, DiskFull or Interrupted if the experiment cannot be finished. In every case, no worker is left running
     and the journal records how the experiment ended.
     """
-    started = events.ExperimentStarted(schema=events.SCHEMA, plan=plan, **_here())
+    started = events.ExperimentStarted(schema=events.SCHEMA, plan=plan, **_describe_process())
     journal = where if isinstance(where, Journal) else Journal(where)
     sink = EventSink(journal, begin(started, keeps_records=False), observers)
     _perform(sink, [started], journal.experiment_dir, launcher, limits)
@@ -74,7 +74,7 @@ def extend(
         check_code(experiment_dir, history, allowed=allow_changed_code)
         return [events.PlanExtended(extension=extension)]
 
-    _go_on(experiment_dir, extended, launcher, observers, limits)
+    _continue(experiment_dir, extended, launcher, observers, limits)
 
 
 def resume(
@@ -94,10 +94,10 @@ def resume(
         check_resumable(experiment_dir, history, allow_changed_code=allow_changed_code)
         return _mended_trainer(experiment_dir, history)
 
-    _go_on(experiment_dir, resumed, launcher, observers, limits)
+    _continue(experiment_dir, resumed, launcher, observers, limits)
 
 
-def _go_on(
+def _continue(
     experiment_dir: Path,
     checked: Callable[[History], list[events.AnyEvent]],
     launcher: Launcher,
@@ -110,16 +110,19 @@ def _go_on(
     """
     journal, history = Journal.take_up(experiment_dir, partial(_past, experiment_dir))
     try:
-        more = checked(history)
+        first_events = checked(history)
     except BaseException:
         journal.close()
         raise
     sink = EventSink(journal, history, observers)
-    _perform(sink, [events.ExperimentContinued(**_here()), *more], experiment_dir, launcher, limits)
+    _perform(sink, [events.ExperimentContinued(**_describe_process()), *first_events], experiment_dir, launcher, limits)
 
 
 def _mended_trainer(experiment_dir: Path, history: History) -> list[events.AnyEvent]:
-    """Return the event of a trainer whose files have changed; nothing once a seed is complete, which is compared."""
+    """Return an event if the trainer's files have changed.
+
+    Returns [] once a replicate is complete, because its runs were already compared under the old files.
+    """
     facts = history.plan.trainer
     if facts is None or any_complete(history):
         return []
@@ -132,7 +135,7 @@ def _mended_trainer(experiment_dir: Path, history: History) -> list[events.AnyEv
     return []
 
 
-def _here() -> dict[str, dict[str, str]]:
+def _describe_process() -> dict[str, dict[str, str]]:
     """Return the facts that the journal records about this process: installed versions, machine and code."""
     return {"versions": versions(), "machine": provenance.machine(), "code": provenance.code()}
 
@@ -150,17 +153,17 @@ def check_code(experiment_dir: Path, history: History, *, allowed: bool) -> None
 
     Runs done with two states of the code cannot be compared in pairs, so the audit would block the verdict.
     """
-    here = provenance.code()
+    code = provenance.code()
     for state in code_states(history):
-        key = telling([state.code, here])
-        if allowed or state.code.get(key, "") == here.get(key, ""):
+        key = telling([state.code, code])
+        if allowed or state.code.get(key, "") == code.get(key, ""):
             continue
         commit = state.code.get("commit", "")
-        elsewhere = commit not in ("", here.get("commit")) and state.code.get("dirty") != "yes"
+        elsewhere = commit not in ("", code.get("commit")) and state.code.get("dirty") != "yes"
         back = f"`git checkout {commit}`" if elsewhere else "restore the earlier code"
         raise UsageError(
             f"{experiment_dir}: the code has changed since the records were made, from {named(state.code)} to "
-            f"{named(here)}: {back}, or continue with --allow-changed-code, which blocks the verdict"
+            f"{named(code)}: {back}, or continue with --allow-changed-code, which blocks the verdict"
         )
 
 
@@ -195,12 +198,12 @@ def _perform(
             detail = str(error).partition("\n")[0] or type(error).__name__
             sink.record(events.ExperimentEnded(status="interrupted" if by_user else "failed", detail=detail))
             if recorded:
-                say_how_to_go_on(error, experiment_dir, sink.history)
+                append_resume_command(error, experiment_dir, sink.history)
             raise
         sink.record(events.ExperimentEnded(status="finished", detail=""))
 
 
-def say_how_to_go_on(error: BaseException, experiment_dir: Path, history: History) -> None:
+def append_resume_command(error: BaseException, experiment_dir: Path, history: History) -> None:
     """Append to the error the command that resumes the experiment, unless nothing is left to do."""
     if isinstance(error, DiskFull | Moved | Removed) or not any(run.expected for run in history.runs.values()):
         return  # these errors have said how

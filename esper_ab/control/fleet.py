@@ -71,7 +71,7 @@ class WorkerHandle:
     worker: Worker = field(default_factory=_Nobody)
     waits: bool = True  # whether it waits for its turn to start
     delay: Delay | None = None  # None once the worker has been started
-    watched: bool = False  # whether `heard_of` will report its end
+    watched: bool = False  # whether `handle_event` will report its end
     oom: OomWatch | None = None  # counts from its start; None for a worker on another machine
 
     @property
@@ -81,7 +81,7 @@ class WorkerHandle:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Ending:
-    """A worker that was told to end."""
+    """A worker that was asked to exit."""
 
     handle: WorkerHandle
     deadline: float  # monotonic, s: first for the worker to end by itself, then for it to die after a kill
@@ -155,22 +155,22 @@ class Fleet:
 
     def ended(self, now: float) -> list[WorkerHandle]:
         """Return the workers that have ended since the last call, including those that could not be killed."""
-        gone: list[WorkerHandle] = []
-        left: list[_Ending] = []
+        ended: list[WorkerHandle] = []
+        running: list[_Ending] = []
         for ending in self._endings:
             worker = ending.handle.worker
             if worker.join(0.0):
-                gone.append(ending.handle)
+                ended.append(ending.handle)
             elif now < ending.deadline:
-                left.append(ending)
+                running.append(ending)
             elif not ending.killed:
                 worker.kill()
-                left.append(replace(ending, killed=True, deadline=now + _KILL_S))
+                running.append(replace(ending, killed=True, deadline=now + _KILL_S))
             else:
                 self._stuck.append(worker)
-                gone.append(ending.handle)
-        self._endings = left
-        return gone
+                ended.append(ending.handle)
+        self._endings = running
+        return ended
 
     def restart(self, handle: WorkerHandle) -> None:
         """Queue the next incarnation of a worker that has ended; `start_due` starts it."""
@@ -199,8 +199,8 @@ class Fleet:
             if handle.delay is None or not delayed_before:
                 news.append(handle)
             elif now - handle.delay.since >= limit_s:
-                who = f"worker {handle.identity} on {lane}"
-                raise WorkerFailed(f"{who} could not be started within {limit_s:.0f} s: {handle.delay.lack}")
+                title = f"worker {handle.identity} on {lane}"
+                raise WorkerFailed(f"{title} could not be started within {limit_s:.0f} s: {handle.delay.lack}")
         return news
 
     def _start(self, handle: WorkerHandle, now: float) -> None:
@@ -252,7 +252,7 @@ class Fleet:
     def on_lane(self, lane: str) -> WorkerHandle:
         return self._handles[lane]
 
-    def heard_of(self, descriptor: int) -> list[str]:
+    def handle_event(self, descriptor: int) -> list[str]:
         """Handle an event on `descriptor`, and return the lanes whose workers have ended by themselves.
 
         A worker that has sent its public key on `descriptor` is admitted. Events of earlier incarnations are ignored.
@@ -274,18 +274,18 @@ class Fleet:
         if public:
             self._hub.register(handle.identity, public)
             keys.admit()
-        self._hear_no_more(handle)
+        self._close_keys(handle)
 
-    def _hear_no_more(self, handle: WorkerHandle) -> None:
+    def _close_keys(self, handle: WorkerHandle) -> None:
         keys = handle.worker.keys
         if keys is not None and keys.descriptor >= 0:
-            self._watch_no_more(keys.descriptor, handle, "key")
+            self._unwatch_descriptor(keys.descriptor, handle, "key")
             keys.close()
 
     def _unwatch(self, handle: WorkerHandle) -> None:
         if handle.watched:
-            self._watch_no_more(handle.worker.sentinel, handle, "end")
-            self._hear_no_more(handle)
+            self._unwatch_descriptor(handle.worker.sentinel, handle, "end")
+            self._close_keys(handle)
             handle.watched = False
 
     def _watch(self, descriptor: int, handle: WorkerHandle, what: str) -> None:
@@ -294,7 +294,7 @@ class Fleet:
             self._hub.watch(descriptor, edge_triggered=True)
         self._watching.setdefault(descriptor, {})[handle.order.lane.name, what] = handle
 
-    def _watch_no_more(self, descriptor: int, handle: WorkerHandle, what: str) -> None:
+    def _unwatch_descriptor(self, descriptor: int, handle: WorkerHandle, what: str) -> None:
         watching = self._watching[descriptor]
         del watching[handle.order.lane.name, what]
         if not watching:
@@ -324,10 +324,10 @@ class Fleet:
 
         `at_once()` is polled during the grace period. Returns True if it cut the grace period short.
         """
-        told = [handle for handle in self if self._hub.send(handle.identity, Stop(reason=reason))]
+        notified = [handle for handle in self if self._hub.send(handle.identity, Stop(reason=reason))]
         deadline = time.monotonic() + grace_s
         hurried = at_once()
-        for handle in told:
+        for handle in notified:
             while not hurried and not handle.worker.join(min(_ASK_S, max(0.0, deadline - time.monotonic()))):
                 if time.monotonic() >= deadline:
                     break

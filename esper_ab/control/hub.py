@@ -178,8 +178,8 @@ class Hub:
                 frames = self._socket.recv_multipart(_AT_ONCE, copy=False)
             except zmq.Again:
                 break
-            if (one := self._understood(frames)) is not None:
-                yield one
+            if (message := self._understood(frames)) is not None:
+                yield message
 
     def _understood(self, frames: list[zmq.Frame]) -> Received | BadMessage | None:
         """Decode a message. Returns None if the peer is cut off, or if a stranger repeats an earlier message."""

@@ -21,9 +21,9 @@ Observed = AnyEvent | Progress | str  # text: a warning, which is shown at once 
 
 
 class Observer(Protocol):
-    """Receives all journalled events and signs of life in order, and all warnings, on a thread of its own.
+    """Receives all journalled events and signs of life in order, and all warnings, on its own thread.
 
-    An event arrives after it was journalled. A warning arrives immediately, ahead of any events noted but not yet told.
+    An event arrives after it was journalled. A warning arrives immediately, ahead of queued events.
     """
 
     def observe(self, event: Observed) -> None: ...

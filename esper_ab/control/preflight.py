@@ -20,7 +20,7 @@ from esper_ab.contracts.errors import EsperError, SettingName, UsageError, Worke
 from esper_ab.contracts.machine import DOING, Device, Machine, Questions
 from esper_ab.contracts.own_packages import child_command
 from esper_ab.contracts.plain_values import expected_instead
-from esper_ab.contracts.process_endings import end_told
+from esper_ab.contracts.process_endings import describe_end
 from esper_ab.contracts.shell_command import typeable
 from esper_ab.contracts.trainer import is_command
 from esper_ab.contracts.unreadable import UNREADABLE
@@ -67,10 +67,10 @@ def examine(
         return _decode_machine(answer)  # a valid answer counts, whatever users' code printed or did at exit
     except UNREADABLE as error:
         why = error
-    told = complaint.decode(errors="replace").splitlines()
-    said = [line for line in told if line.strip() and not line.startswith(DOING)]
-    ended = visible_line(end_told(child.returncode or 0, said))
-    doing = _last_doing(told)
+    lines = complaint.decode(errors="replace").splitlines()
+    printed = [line for line in lines if line.strip() and not line.startswith(DOING)]
+    ended = visible_line(describe_end(child.returncode or 0, printed))
+    doing = _last_doing(lines)
     own = [*questions.user_rewards, questions.trainer.reference if questions.trainer else questions.task]
     if any(reference in doing for reference in own if ":" in reference or questions.trainer):
         raise UsageError(f"your code ended the preflight, which was {doing}: the process {ended}")
@@ -101,20 +101,22 @@ def _awaited(child: Errand, began: float, limit_s: float) -> tuple[bytes, bytes]
         try:
             return child.communicate(timeout=_LOOK_S)
         except subprocess.TimeoutExpired as error:
-            told = (error.stderr or b"").decode(errors="replace").splitlines()
+            lines = (error.stderr or b"").decode(errors="replace").splitlines()
         waited_s = time.monotonic() - began
         longest_s = max(longest_s, limit_s * crowding())
         if waited_s > longest_s:
-            raise WorkerHung(f"the preflight gave no answer within {longest_s:.0f} s; it was still {_last_doing(told)}")
+            raise WorkerHung(
+                f"the preflight gave no answer within {longest_s:.0f} s; it was still {_last_doing(lines)}"
+            )
         if waited_s > say_at:
             limit = "" if longest_s == math.inf else f", of at most {longest_s:.0f} s"
-            _warn(f"before the start: {_last_doing(told)}; {waited_s:.0f} s so far{limit}")
+            _warn(f"before the start: {_last_doing(lines)}; {waited_s:.0f} s so far{limit}")
             say_at += _SAY_AGAIN_S
 
 
-def _last_doing(told: Sequence[str]) -> str:
+def _last_doing(lines: Sequence[str]) -> str:
     """Return the last step that the preflight announced on its standard error."""
-    last = next((line for line in reversed(told) if line.startswith(DOING)), f"{DOING}importing torch")
+    last = next((line for line in reversed(lines) if line.startswith(DOING)), f"{DOING}importing torch")
     return visible_line(last.removeprefix(DOING))
 
 

@@ -32,12 +32,12 @@ def code() -> dict[str, str]:
 
     If this package is merely installed inside a user's repository (project/.venv), that repository is not its checkout.
     """
-    found = {"sources": sources()}
+    facts = {"sources": sources()}
     commit = _git("ls-files", Path(__file__).name) and _git("rev-parse", "HEAD")
     if commit:
-        found["commit"] = commit
-        found["dirty"] = "yes" if _git("status", "--porcelain", "--untracked-files=no") else "no"
-    return found
+        facts["commit"] = commit
+        facts["dirty"] = "yes" if _git("status", "--porcelain", "--untracked-files=no") else "no"
+    return facts
 
 
 def _git(*arguments: str) -> str:

@@ -13,27 +13,29 @@ from esper_ab.stats.text import digits_for
 _WIDTH = 100
 
 
-def calibration_text(found: Calibration) -> str:
+def calibration_text(calibration: Calibration) -> str:
     """Describe all results of a calibration, in lines of at most 100 characters."""
-    outcome = found.outcome
-    digits = digits_for(found.margin)
-    mean = outcome.value(f"{found.spread.mean:.{digits - 1}f}")
-    task = found.circumstances["task"]
-    over = found.circumstances["outcome_over"]
-    lines = [found.sentence, f"Mean {outcome.label} {mean}; task {task}, outcome {over}."]
-    if found.noise is not None:
-        lines.append(f"Evaluation noise: {share_text(found.noise)} of the runs' variance. {next_text(found.noise)}.")
-    if found.deterministic:
+    outcome = calibration.outcome
+    digits = digits_for(calibration.margin)
+    mean = outcome.value(f"{calibration.spread.mean:.{digits - 1}f}")
+    task = calibration.circumstances["task"]
+    over = calibration.circumstances["outcome_over"]
+    lines = [calibration.sentence, f"Mean {outcome.label} {mean}; task {task}, outcome {over}."]
+    if calibration.noise is not None:
+        lines.append(
+            f"Evaluation noise: {share_text(calibration.noise)} of the runs' variance. {next_text(calibration.noise)}."
+        )
+    if calibration.deterministic:
         lines.append("Determinism: two devices with the same randomness gave the same records.")
     else:
         lines.append(
             "Determinism: two devices with the same randomness gave DIFFERENT records: pairs have less in common than "
             "they should."
         )
-    lines += _margin_lines(found)
-    if found.power:
+    lines += _margin_lines(calibration)
+    if calibration.power:
         lines += ["", "One group does not show the pair correlation rho; an experiment will show its own.", ""]
-        lines += table_lines(found.power, outcome.apart)
+        lines += table_lines(calibration.power, outcome.apart)
     return "\n".join(_wrapped(line) for line in lines)
 
 
@@ -44,15 +46,15 @@ def _wrapped(line: str) -> str:
     return textwrap.fill(line, _WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
-def _margin_lines(found: Calibration) -> list[str]:
+def _margin_lines(calibration: Calibration) -> list[str]:
     """Explain the margin used here if the user gave none; only the user knows which difference matters."""
-    if found.margin_named or not found.power:
+    if calibration.margin_named or not calibration.power:
         return []
-    margin = found.outcome.difference(f"{found.margin:g}")
-    seeds = max(found.planned, LEAST_PAIRS)
+    margin = calibration.outcome.difference(f"{calibration.margin:g}")
+    replicates = max(calibration.planned, LEAST_PAIRS)
     return [
         "",
-        f"No margin was named. {seeds} seeds can find a difference of {margin} with 80 % power, if pairs are "
+        f"No margin was named. {replicates} seeds can find a difference of {margin} with 80 % power, if pairs are "
         "uncorrelated; the table uses this margin. Name the smallest difference worth acting on; a much smaller margin "
         "needs more seeds.",
     ]

@@ -25,10 +25,10 @@ def next_text(noise: EvaluationNoise) -> str:
         return f"--eval-episodes {eval_episodes}, as used here, has the least variance x cost"
     variance = noise.variance_times(eval_episodes)
     cost = noise.cost_times(eval_episodes)
-    more = eval_episodes > noise.components.eval_episodes  # then the variance is an upper bound
-    bound = "at most " if more else ""
-    pairs = _change(variance, "fewer", limit=more)
-    compute = _change(variance * cost, "less", limit=more)
+    adds_episodes = eval_episodes > noise.components.eval_episodes  # then the variance is an upper bound
+    bound = "at most " if adds_episodes else ""
+    pairs = _change(variance, "fewer", limit=adds_episodes)
+    compute = _change(variance * cost, "less", limit=adds_episodes)
     least = f" (a verdict needs {LEAST_PAIRS})" if variance < 1.0 else ""
     return (
         f"--eval-episodes {eval_episodes}: {bound}{variance:.2f} times the variance at {cost:.2f} "

@@ -20,23 +20,23 @@ from esper_ab.stats.text import digits_for, with_unit
 _FEW_PATHS = 10_000  # for one line of a plan; standard error of a power of 0.8: 0.004
 
 
-def power_text(found: PowerAnswer) -> str:
+def power_text(answer: PowerAnswer) -> str:
     """Return an answer as text: the number of seeds, two sentences per pair correlation, then the table."""
-    known = found.known
-    question = found.tables[0].question
+    known = answer.known
+    question = answer.tables[0].question
     margin = with_unit(f"{question.margin:g}", known.unit)
     sd = with_unit(significant(known.sd, 3), known.unit)
     df = f", {known.df} degrees of freedom" if known.df else ""
     lines = [
-        f"To find a difference of {margin} with 80 % power: {_seeds_needed(found.tables)}.",
+        f"To find a difference of {margin} with 80 % power: {_seeds_needed(answer.tables)}.",
         "",
         f"Run SD {sd} ({known.source}{df}); margin {margin}; alpha "
         f"{question.alpha:g} shared by {counted(question.comparisons, 'comparison')}.",
     ]
     if known.rho is None and known.sd_pairs is None:
         lines.append("Pair correlation unknown: it depends on how much of the shared randomness survives training.")
-    for index, table in enumerate(found.tables):
-        row = next(row for row in table.rows if row.replicates == found.replicates)
+    for index, table in enumerate(answer.tables):
+        row = next(row for row in table.rows if row.replicates == answer.replicates)
         source = _describe_source(known, table) if index == 0 else ""
         lines += [
             "",
@@ -44,8 +44,8 @@ def power_text(found: PowerAnswer) -> str:
             f"  {_resolves(row, known.unit)}",
             f"  {_needs(table.needed, margin)}",
         ]
-    lines += _describe_episodes(found, margin)
-    lines += ["", *table_lines(found.tables, known.unit)]
+    lines += _describe_episodes(answer, margin)
+    lines += ["", *table_lines(answer.tables, known.unit)]
     return "\n".join(lines)
 
 
@@ -59,14 +59,14 @@ def _seeds_needed(tables: Sequence[PowerTable]) -> str:
     return f"{fewest} to {most} seeds, depending on how similar the two runs of a pair are"
 
 
-def _name_count(seeds: int) -> str:
-    return _count(None if seeds > MOST_NAMED else seeds)
+def _name_count(replicates: int) -> str:
+    return _count(None if replicates > MOST_NAMED else replicates)
 
 
-def _describe_episodes(found: PowerAnswer, margin: str) -> list[str]:
+def _describe_episodes(answer: PowerAnswer, margin: str) -> list[str]:
     """Describe the effect of changing the number of evaluation episodes; [] if the evaluation noise is unknown."""
-    change = found.eval_episodes
-    noise = found.known.noise
+    change = answer.eval_episodes
+    noise = answer.known.noise
     if change is None or noise is None:
         return []
     lines = [
@@ -76,7 +76,7 @@ def _describe_episodes(found: PowerAnswer, margin: str) -> list[str]:
     ]
     if change.best == change.eval_episodes:
         return [*lines, f"  {next_text(noise)}."]
-    table = found.tables[0]
+    table = answer.tables[0]
     before = table.needed.replicates
     after = change.needed.replicates
     compute = ""
@@ -206,10 +206,10 @@ def design_power_line(design: Design, run_sd: float | None, known: KnownSD | Non
         sds = significant(sd_of_differences(smallest, 0.0))
         return f"Finds a difference of {sds} run-to-run SDs with 80 % power; your SD is unknown (esper-ab calibrate)."
     margin = design.margin / sd_of_differences(run_sd, 0.0)
-    once = 100 * _power(simulation, margin, margin)
-    twice = 100 * _power(simulation, 2.0 * margin, margin)
+    at_margin = 100 * _power(simulation, margin, margin)
+    at_double = 100 * _power(simulation, 2.0 * margin, margin)
     runs = with_unit(significant(run_sd, 3), design.outcome.apart)
-    return f"Run-to-run SD {runs}: power {once:.0f} % at the margin, {twice:.0f} % at twice the margin."
+    return f"Run-to-run SD {runs}: power {at_margin:.0f} % at the margin, {at_double:.0f} % at twice the margin."
 
 
 def _simulate(design: Design) -> Simulation:

@@ -65,7 +65,7 @@ def gpu_diagnoses(machine: Machine, driver: Driver, pool: str | None) -> Iterato
         yield ok("gpu", f"none{emptied}: experiments run on CPU cores")
     if gpus and machine.unusable_gpus:
         yield warning("gpu", machine.unusable_gpus, "the others are used; choose GPUs with --devices")
-    yield _against(build, machine.cuda_build, driver)
+    yield _check_driver(build, machine.cuda_build, driver)
     if len({gpu.title for gpu in gpus}) > 1:
         yield warning("gpu", "different kinds of GPU", "choose one kind with --devices; devices are counterbalanced")
     if pool:
@@ -78,7 +78,7 @@ def gpu_diagnoses(machine: Machine, driver: Driver, pool: str | None) -> Iterato
         )
 
 
-def _against(build: str, cuda_build: str, driver: Driver) -> Diagnosis:
+def _check_driver(build: str, cuda_build: str, driver: Driver) -> Diagnosis:
     """Check that the build's CUDA major version is not newer than the driver's; a newer minor version is compatible."""
     if not driver.version:
         return ok("torch", f"{build}; no NVIDIA driver")

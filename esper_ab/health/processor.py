@@ -53,12 +53,12 @@ def name_of_processor(cpuinfo: str | None = None) -> str:
     return f"{name} ({', '.join(numbers)})" if numbers else name
 
 
-def cores(usable: int, there: int) -> Diagnosis:
+def cores(usable: int, installed: int) -> Diagnosis:
     """Report whether CPU affinity excludes cores of the machine."""
-    if usable < there:
+    if usable < installed:
         return warning(
             "cores",
-            f"only {usable} of {there} cores are available (CPU affinity)",
+            f"only {usable} of {installed} cores are available (CPU affinity)",
             "widen `taskset`, or request more cores from the batch system; the number of workers follows from this",
         )
     return ok("cores", f"{usable}, all of this machine's")
@@ -111,11 +111,11 @@ def smaller_room(available: int, limit: MemoryLimit | None) -> Room:
     return Room(limit.left, f"{limit.by}: {limit.used / 2**30:.1f} of {limit.limit / 2**30:.1f} GiB are in use")
 
 
-def memory(there: Room) -> Diagnosis:
+def memory(room: Room) -> Diagnosis:
     """Warn if there is less memory than two workers and a report need."""
-    what = f"{there.bytes / 2**30:.1f} GiB available"
-    if there.by:
-        what += f" under {there.by}"
-    if there.bytes < _LITTLE_BYTES:
+    what = f"{room.bytes / 2**30:.1f} GiB available"
+    if room.by:
+        what += f" under {room.by}"
+    if room.bytes < _LITTLE_BYTES:
         return warning("memory", what, "run fewer at once: --devices cpu:0 --placement sequence")
     return ok("memory", what)

@@ -32,7 +32,7 @@ UPDATE = (
 
 
 class _Totals(NamedTuple):
-    """The numbers of an episode over its environments. Their names are those of the first columns, in this order."""
+    """An episode's numbers over all environments; the fields are the first columns, in the same order."""
 
     envs: int  # number of environments
     outcome: float | None  # mean over the environments in which an episode ended

@@ -81,7 +81,7 @@ class RunEvaluated(Event, frozen=True, kw_only=True, tag="evaluation"):
 
 
 class MilestoneReleased(Event, frozen=True, kw_only=True, tag="released"):
-    """All records of `milestone` are on disk, and the runs named in `runs` may go on."""
+    """All records of `milestone` are on disk, and the runs named in `runs` may continue."""
 
     replicate: Index  # names the block
     milestone: Index

@@ -169,7 +169,7 @@ class Journal:
                 self._written += len(lines)
                 self._size += len(data)
         except OSError as error:
-            self._take_back()
+            self._truncate_partial_line()
             raise self._cannot_write(error) from error
 
     def commit(self) -> None:
@@ -196,7 +196,7 @@ class Journal:
                 os.close(self._file)
             self._lock.close()
 
-    def _take_back(self) -> None:
+    def _truncate_partial_line(self) -> None:
         """Truncate a partly written line. Whole lines stay, because a reader may have seen them."""
         if self._doubtful:
             return

@@ -63,11 +63,11 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
         return "another process"
 
 
-def ray_job(told: str) -> str:
+def ray_job(variable: str) -> str:
     """Return the job id from the environment variable that Ray sets for a job's command; "" if it sets none."""
     try:
-        if told:
-            return _decode_job(os.fsencode(told)).metadata.get("job_submission_id", "")
+        if variable:
+            return _decode_job(os.fsencode(variable)).metadata.get("job_submission_id", "")
         return ""
     except UNREADABLE:
         return ""

@@ -46,19 +46,19 @@ def check_shares(lanes: Sequence[Lane]) -> None:
             )
 
 
-def uuids_of(dealt: Sequence[str], visible: str | None, there: Sequence[str]) -> list[str]:
+def uuids_of(dealt: Sequence[str], visible: str | None, known: Sequence[str]) -> list[str]:
     """Return the UUIDs of the GPUs that Ray assigned; GPUs that the preflight did not find are left out.
 
     Ray names GPUs as they are named in CUDA_VISIBLE_DEVICES of their node (`visible`) or, if this variable is not set,
-    by number. `there`: the UUIDs that the preflight found on the node, in order.
+    by number. `known`: the UUIDs that the preflight found on the node, in order.
     """
     if visible is None:
-        listed = [str(number) for number in range(len(there))]
+        listed = [str(number) for number in range(len(known))]
     else:
         listed = visible.replace(" ", "").split(",")
-    uuid_of = dict(zip(listed, there, strict=False))  # a node may offer fewer than it sees
+    uuid_of = dict(zip(listed, known, strict=False))  # a node may offer fewer than it sees
     uuids = [uuid_of.get(gpu, gpu) for gpu in dealt]
-    return [uuid for uuid in uuids if uuid in there]
+    return [uuid for uuid in uuids if uuid in known]
 
 
 def _sharing(lanes: Sequence[Lane]) -> Counter[tuple[str, ...]]:

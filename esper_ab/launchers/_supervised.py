@@ -224,7 +224,7 @@ class NodeSupervisor:
                 worker.end(message.status, how)
                 del self._workers[message.name]
             else:
-                worker.said = message.line if link_keys.is_public_key(message.line) else ""
+                worker.public_key = message.line if link_keys.is_public_key(message.line) else ""
             self._tell_of_change()
 
     def _tell_of_change(self) -> None:
@@ -252,7 +252,7 @@ class _NodeKeys(KeyExchange):
         self._supervisor = supervisor
 
     def public(self) -> str | None:
-        return self._worker.said
+        return self._worker.public_key
 
     def admit(self) -> None:
         self._supervisor.tell("write", self._worker.name, "\n")
@@ -273,15 +273,15 @@ class NodeWorker:
         self.ended_how = ""
         self.exitcode: int | None = None
         self.suspect = False  # its supervisor was told to end it
-        self.said: str | None = None  # its public key, once it has sent its first line
+        self.public_key: str | None = None  # known once the worker has sent its first line; "" if that was no key
         self.keys: KeyExchange | None = _NodeKeys(self, supervisor) if order.server_key else None
 
     def end(self, exitcode: int, how: str) -> None:
         """Record that the worker has ended; call it with the supervisor's lock held."""
         self.ended_how = how
         self.exitcode = exitcode
-        if self.said is None:
-            self.said = ""
+        if self.public_key is None:
+            self.public_key = ""
 
     def dump_stacks(self) -> None:
         """Request the stacks by SIGUSR1."""

@@ -168,19 +168,19 @@ class RayLauncher(Launcher):
         """
         began = time.monotonic()
         warned = False
-        who = f"{counted(len(lanes), 'lane')}, {lanes[0].name} to {lanes[-1].name},"
+        waiting = f"{counted(len(lanes), 'lane')}, {lanes[0].name} to {lanes[-1].name},"
         while not self._group.wait(_LOOK_S):
             waited_s = time.monotonic() - began
             if waited_s > self._wait_s:
                 raise UsageError(
-                    f"launcher ray: {who} got no resources within {self._wait_s:.0f} s; Ray grants all or none: "
+                    f"launcher ray: {waiting} got no resources within {self._wait_s:.0f} s; Ray grants all or none: "
                     f"{self._describe_free()}. Wait for other jobs to end (`ray status`), use fewer --devices, "
                     "or wait longer with --ray-wait"
                 )
             if waited_s > _SAY_S and not warned:
                 warned = True
                 sys.stderr.write(
-                    f"warning: {who} wait for resources in Ray's cluster, up to {self._wait_s:.0f} s: "
+                    f"warning: {waiting} wait for resources in Ray's cluster, up to {self._wait_s:.0f} s: "
                     f"{self._describe_free()}\n"
                 )
 

@@ -103,7 +103,7 @@ class Fallback:
     """
 
     def __init__(self) -> None:
-        self.shown: dict[int, int] = {}  # descriptor -> its duplicate for writing
+        self.duplicates: dict[int, int] = {}  # descriptor -> its duplicate for writing
         self._path: Path | None = None
         self._held: int | None = None  # descriptor of the temporary file
         self._terminals = {descriptor for descriptor in _STANDARD if os.isatty(descriptor)}
@@ -138,7 +138,7 @@ class Fallback:
             self._settle()
             return self._write_to_file(descriptor, data)
         try:
-            return os.write(self.shown[descriptor], data)
+            return os.write(self.duplicates[descriptor], data)
         except OSError as error:
             if error.errno not in _GONE and descriptor not in self._replaced:
                 raise
@@ -221,7 +221,7 @@ class _Survivor(io.RawIOBase):
 def _surviving(stream: io.TextIOWrapper, descriptor: int, fallback: Fallback) -> io.TextIOWrapper:
     with suppress(OSError):
         stream.flush()
-    fallback.shown[descriptor] = os.dup(descriptor)
+    fallback.duplicates[descriptor] = os.dup(descriptor)
     raw = io.BufferedWriter(_Survivor(descriptor, fallback))
     lines = stream.line_buffering or stream.write_through  # PYTHONUNBUFFERED sets only the latter
     return io.TextIOWrapper(raw, stream.encoding, stream.errors, line_buffering=lines)

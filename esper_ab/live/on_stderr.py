@@ -38,13 +38,13 @@ class Narration:
     def observe(self, event: events.AnyEvent | Progress | str) -> None:
         if isinstance(event, str | Progress):
             return
-        line = told(event)
+        line = describe_event(event)
         if line:
             with suppress(OSError):
                 sys.stderr.write(typeable(f"{datetime.now(UTC).astimezone():%H:%M:%S} {visible_line(line)}\n"))
 
 
-def told(event: events.AnyEvent) -> str | None:
+def describe_event(event: events.AnyEvent) -> str | None:
     """Describe a journalled event in one line; None for events that are of no interest to users."""
     match event:
         case events.WorkerStarted():

@@ -237,12 +237,12 @@ def _fraction(spec: RunSpec, progress: messages.Progress) -> float:
 
 def _milestone_name(event: MilestoneReleased, history: History) -> str:
     spec = history.runs[event.runs[0]].spec
-    seed = f"seed {spec.ref.replicate}"
+    label = f"seed {spec.ref.replicate}"
     if not event.milestone:
-        return f"{seed} ready"
+        return f"{label} ready"
     if event.milestone > spec.episodes:
-        return f"{seed} evaluated"
-    return f"{seed} episode {event.milestone} of {spec.episodes}"
+        return f"{label} evaluated"
+    return f"{label} episode {event.milestone} of {spec.episodes}"
 
 
 def _table(history: History, width: int) -> Table:

@@ -99,12 +99,12 @@ def _design(
     )
 
 
-def extend(plan: Plan, design: Design, planned: int, more: int) -> Extension:
-    """Return an extension with `more` seeds after the `planned` ones, on the same lanes, in counterbalanced order."""
+def extend(plan: Plan, design: Design, planned: int, added: int) -> Extension:
+    """Return an extension with `added` seeds after the `planned` ones, on the same lanes, in counterbalanced order."""
     n_groups = len(plan.experiment.groups)
     sets = [plan.lanes[i : i + n_groups] for i in range(0, len(plan.lanes), n_groups)]
     templates = {spec.ref.group_id: spec for spec in plan.blocks[0].runs}
-    blocks = _blocks(plan.experiment, templates, sets, range(planned, planned + more))
+    blocks = _blocks(plan.experiment, templates, sets, range(planned, planned + added))
     return Extension(design=extended(design, planned), blocks=blocks)
 
 

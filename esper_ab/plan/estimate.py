@@ -48,8 +48,8 @@ def estimate(experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Mac
     )
     if not alone.longest_times:
         return cost
-    more = (cost.duration_s - cost.start_up_s) * (alone.longest_times - 1.0)
-    return msgspec.structs.replace(cost, longest_s=cost.duration_s + more)
+    extra_s = (cost.duration_s - cost.start_up_s) * (alone.longest_times - 1.0)
+    return msgspec.structs.replace(cost, longest_s=cost.duration_s + extra_s)
 
 
 def duration(seconds: float) -> str:

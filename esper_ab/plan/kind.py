@@ -58,11 +58,11 @@ class NotesKind(Concern):
         """Describe the training and the evaluation of one run."""
         return self.size_with(experiment, "")
 
-    def size_with(self, experiment: ResolvedExperiment, more: str) -> str:
-        """Describe the training, with `more` after its numbers, and the evaluation of one run."""
+    def size_with(self, experiment: ResolvedExperiment, details: str) -> str:
+        """Describe the training, with `details` after its numbers, and the evaluation of one run."""
         training = (
             f"{counted(experiment.episodes, 'episode')} x {counted(experiment.steps, 'step')} x "
-            f"{counted(experiment.n_envs, 'environment')}{more}"
+            f"{counted(experiment.n_envs, 'environment')}{details}"
         )
         return f"{training}; evaluation: {counted(experiment.eval_episodes, 'episode')}"
 

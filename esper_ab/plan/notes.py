@@ -194,20 +194,20 @@ def _note_order(experiment: ResolvedExperiment, n_lanes: int) -> Iterator[str]:
 
 def _note_differences(experiment: ResolvedExperiment, machine: Machine) -> Iterator[str]:
     """Yield notes on pairs of groups that do not differ, or that differ in several settings."""
-    alike: dict[tuple[str, ...], list[tuple[str, str]]] = {}
+    by_axes: dict[tuple[str, ...], list[tuple[str, str]]] = {}
     for pair, axes in pairs_by_axes(experiment.groups).items():
-        alike.setdefault(axes, []).append(pair)
-    for axes, pairs in alike.items():
-        them = capital(named(pairs))
+        by_axes.setdefault(axes, []).append(pair)
+    for axes, pairs in by_axes.items():
+        names = capital(named(pairs))
         if not axes:
             equal = "their records must be identical"
             if machine.trainer is not None and not machine.trainer.repeats:
                 equal = "their records differ by chance alone, because the trainer does not repeat"
             elif experiment.unpaired:
                 equal = "with independent randomness"
-            yield f"{them} do not differ in any setting that they use (A/A): {equal}."
+            yield f"{names} do not differ in any setting that they use (A/A): {equal}."
         elif len(axes) > 1:
-            yield f"{them} differ in {len(axes)} settings ({', '.join(axes)}): their effects cannot be told apart."
+            yield f"{names} differ in {len(axes)} settings ({', '.join(axes)}): their effects cannot be told apart."
 
 
 def _note_repeating(task: TaskFacts) -> Iterator[str]:

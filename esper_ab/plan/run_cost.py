@@ -43,12 +43,12 @@ def policy_bytes(experiment: ResolvedExperiment) -> int:
     return _POLICY_COPIES * FLOAT_BYTES * largest
 
 
-def observation_bytes(experiment: ResolvedExperiment, task: TaskFacts, rollout: int, more: int = 0) -> int:
+def observation_bytes(experiment: ResolvedExperiment, task: TaskFacts, rollout: int, other_copies: int = 0) -> int:
     """Return the bytes of the copies that a worker keeps of the observations of a rollout of `rollout` steps.
 
-    `more`: copies beside those that policies learn from.
+    `other_copies`: copies beside those that policies learn from.
     """
-    copies = more
+    copies = other_copies
     if any(group.settings.has_policy for group in experiment.groups):
         copies += _COPIES
     return copies * rollout * experiment.n_envs * task.observation_width * FLOAT_BYTES

@@ -93,16 +93,16 @@ def run_toml(plan: Plan, spec: RunSpec) -> str:
         "policy_file": spec.policy_file,
         "log_file": spec.log_file,
     }
-    command = shell_command("launch", config_of(ref), *_beside(spec), "--name", "again")
+    command = shell_command("launch", config_of(ref), *_second_group_flags(spec), "--name", "again")
     return f"# Run {ref.name}. To train it again: {command}\n" + "\n".join(_toml(tree)) + "\n"
 
 
-def _beside(spec: RunSpec) -> tuple[str, ...]:
+def _second_group_flags(spec: RunSpec) -> tuple[str, ...]:
     """Return arguments that add a second group: a cheap controller or, for a trainer, a copy of the run's group."""
     name = spec.ref.group_id
     if spec.trainer is None:
         baselines = settings_of(spec.task).baselines
-        other = next((one for one in baselines if one != name), f"again={baselines[0]}")
+        other = next((baseline for baseline in baselines if baseline != name), f"again={baselines[0]}")
         return "--groups", f"{name},{other}"
     arguments = ("--groups", f"{name},beside")
     settings = ",".join(f"trainer.{key}={json.dumps(value)}" for key, value in spec.settings.trainer.items())

@@ -84,14 +84,14 @@ def _cost(plan: Plan, estimate: Estimate) -> str:
     if facts is not None:
         run_s = facts.point_s * plan.experiment.episodes + facts.evaluate_s
         basis = f"rehearsed: {duration(run_s).removeprefix('about ')} a run"
-    cost = f"{_takes(estimate)} ({basis})"
+    cost = f"{_describe_duration(estimate)} ({basis})"
     if estimate.on_cpu_s and estimate.duration_s >= _MUCH_LONGER * estimate.on_cpu_s:
         cost += f"; {duration(estimate.on_cpu_s)} with --devices cpu"
     return cost
 
 
-def _takes(estimate: Estimate) -> str:
-    """Return how long the plan takes: "about 2 min to 5 min"; once, if both ends are the same in words."""
+def _describe_duration(estimate: Estimate) -> str:
+    """Return how long the plan takes, "about 2 min to 5 min", or one duration if both limits read the same."""
     shortest = duration(estimate.duration_s)
     longest = duration(max(estimate.longest_s, estimate.duration_s))
     if longest == shortest:
@@ -102,7 +102,7 @@ def _takes(estimate: Estimate) -> str:
 def _decides(plan: Plan) -> str:
     """Return a sentence on the looks at which a plan decides, and on the plan's error rate."""
     design = plan.design
-    seeds = plan.experiment.seeds
+    replicates = plan.experiment.seeds
     if not design.comparisons:
         return ALONE
     if plan.experiment.unpaired or (plan.experiment.order == "fixed" and design.positions_matter):
@@ -111,13 +111,13 @@ def _decides(plan: Plan) -> str:
     alpha = f"{100.0 * design.alpha:g} %"
     if design.anytime_after is not None:
         return f"Can decide after any seed from the {LEAST_PAIRS}th on, at {alpha} in all; {margin}."
-    if seeds < LEAST_PAIRS:
+    if replicates < LEAST_PAIRS:
         return f"Decides nothing: a verdict needs {LEAST_PAIRS} seeds; {margin}."
-    decides = f"Decides once, after {seeds} seeds, at {alpha}; {margin}."
+    decides = f"Decides once, after {replicates} seeds, at {alpha}; {margin}."
     if len(design.looks) > 1:
         *looks, last = map(str, design.looks)
         decides = f"Decides after {', '.join(looks)} or {last} seeds, at {alpha} in all; {margin}."
-    if seeds < LEAST_EQUIVALENCE_PAIRS:
+    if replicates < LEAST_EQUIVALENCE_PAIRS:
         decides += f" EQUIVALENT would need {LEAST_EQUIVALENCE_PAIRS} seeds."
     return decides
 

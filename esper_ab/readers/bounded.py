@@ -18,7 +18,7 @@ def in_time(work: Callable[[], Result], interrupt: Callable[[], None], limit_s: 
     """Run `work` in a thread and return its result, or raise its exception.
 
     Raises TimeoutError if it takes longer than `limit_s`, or KeyboardInterrupt at Ctrl-C. `interrupt` is then called
-    from this thread. If `work` does not end soon after it, its thread is abandoned and goes on in the background.
+    from this thread. If `work` does not end soon after it, its thread is abandoned and continues in the background.
     """
     results: list[Result] = []
     failures: list[BaseException] = []

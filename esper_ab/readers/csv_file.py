@@ -90,7 +90,7 @@ def _batches(file: Path, reader: Reader, header: Sequence[str], numbers: array[i
             return
         ends: Sequence[int] = range(before + 1, reader.line_num + 1)
         if len(ends) != len(rows):  # a row of several lines
-            ends = [before + lines for lines in accumulate(map(_lines_in, rows))]
+            ends = [before + lines for lines in accumulate(map(_count_lines, rows))]
         if {*map(len, rows)} != {width} or not all(cells[0].strip() for cells in rows):
             kept = [place for place, cells in enumerate(rows) if any(cell.strip() for cell in cells)]
             rows = [rows[place] for place in kept]
@@ -100,7 +100,7 @@ def _batches(file: Path, reader: Reader, header: Sequence[str], numbers: array[i
         yield rows
 
 
-def _lines_in(cells: Sequence[str]) -> int:
+def _count_lines(cells: Sequence[str]) -> int:
     """Return how many lines of the file a row has."""
     return 1 + sum(cell.count("\n") + cell.count("\r") - cell.count("\r\n") for cell in cells)
 

@@ -13,8 +13,8 @@ from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.visible import visible_line
 from esper_ab.readers.cells import NOTHING, cell_text, outcome_of
 from esper_ab.readers.group_columns import check_groups
+from esper_ab.readers.replicate_names import one_name_per_replicate
 from esper_ab.readers.run_states import without_crashed
-from esper_ab.readers.seed_names import one_name_per_seed
 from esper_ab.readers.table_columns import PAIR_COLUMNS, choose_columns, items_note, meaning
 from esper_ab.readers.wide_table import long_of
 from esper_ab.verdict.observations import ITEMS, Observation, Observations, is_integer, names_items
@@ -58,7 +58,7 @@ def observations_of(
         _check_unique(source, rows, [row.run for row in rows], used["run"], ITEMS)
     notes: tuple[str, ...] = ()
     if pair_column:
-        rows, notes = one_name_per_seed(rows, pair_column)
+        rows, notes = one_name_per_replicate(rows, pair_column)
         reason = "one row per run"
         if items := [name for name in columns if names_items(name)]:
             reason = f"{items_note(items)}: {ITEMS}"

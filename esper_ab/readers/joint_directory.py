@@ -23,7 +23,7 @@ from esper_ab.contracts.records import GroupName, Sha256
 from esper_ab.contracts.regular_file import read_regular
 from esper_ab.contracts.settings import Settings
 from esper_ab.contracts.unreadable import UNREADABLE
-from esper_ab.journal.lock import holder
+from esper_ab.journal.lock import JOURNAL_NAME, holder
 
 JOINT_NAME = "joint.json"
 PLAN_NAME = "plan.json"
@@ -51,6 +51,11 @@ _decode = msgspec.json.Decoder(Joint).decode
 def is_joint(directory: Path) -> bool:
     """True if `directory` belongs to a joint experiment."""
     return (directory / JOINT_NAME).is_file()
+
+
+def is_experiment(directory: Path) -> bool:
+    """True if `directory` belongs to an experiment or to a joint one."""
+    return (directory / JOURNAL_NAME).exists() or is_joint(directory)
 
 
 def write_joint(directory: Path, joint: Joint, settings: dict[str, str]) -> None:

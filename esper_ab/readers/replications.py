@@ -18,9 +18,9 @@ def are_replications(sources: Sequence[Source]) -> bool:
 
     Code and versions may differ, which `remarks` says.
     """
-    seeds = {history.plan.experiment.rng_seed for _, history in sources}
+    rng_seeds = {history.plan.experiment.rng_seed for _, history in sources}
     groups = {_settings_of_groups(history) for _, history in sources}
-    if len(seeds) < len(sources) or len(groups) > 1:
+    if len(rng_seeds) < len(sources) or len(groups) > 1:
         return False
     return all(line.startswith(_ALLOWED) for line in differing(sources))
 

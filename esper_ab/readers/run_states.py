@@ -15,7 +15,7 @@ from esper_ab.verdict.observations import Observation
 _COLUMNS = ("state", "status")  # names of the column, in lower case
 _DONE = frozenset({"finished", "completed", "complete", "success", "succeeded", "done"})
 _LOST = frozenset({"crashed", "failed", "killed", "preempted", "aborted", "cancelled", "canceled", "error", "timeout"})
-_GOING_ON = frozenset({"running", "pending", "queued", "scheduled", "preempting", "starting"})
+_RUNNING = frozenset({"running", "pending", "queued", "scheduled", "preempting", "starting"})
 
 
 def without_crashed(
@@ -24,16 +24,16 @@ def without_crashed(
     """Return the rows, in which crashed runs are lost, and a note that says so; unchanged without a column of states.
 
     A column has states if it is called "state" or "status", is not among the `used` ones, and has nothing but words for
-    states of runs. Raises UsageError if a run is still going on.
+    states of runs. Raises UsageError if a run has not ended.
     """
     name = next((name for name in columns if name.strip().lower() in _COLUMNS and name not in used), "")
     states = [str(cell).strip().lower() for cell in columns.get(name, ())]
-    if not states or not {*states} <= _DONE | _LOST | _GOING_ON:
+    if not states or not {*states} <= _DONE | _LOST | _RUNNING:
         return list(rows), ()
     kept = list[Observation]()
     lost = list[Observation]()
     for row, state in zip(rows, states, strict=True):
-        if state in _GOING_ON:
+        if state in _RUNNING:
             raise UsageError(
                 f"{source}, row {row.row}, column {name}: the run is {state}, so its outcome is not final; remove the "
                 "row, or export the table again when the run has ended"

@@ -19,9 +19,9 @@ from esper_ab.readers.status import RunStatus, Status, status
 from esper_ab.stats.text import digits_for, signed
 
 
-def status_json(experiment_dir: Path, **more: Any) -> str:
-    """Return the status of `experiment_dir`, followed by the keys of `more`, as indented JSON."""
-    tree = msgspec.to_builtins(status(experiment_dir)) | more
+def status_json(experiment_dir: Path, **added: Any) -> str:
+    """Return the status of `experiment_dir`, followed by the keys of `added`, as indented JSON."""
+    tree = msgspec.to_builtins(status(experiment_dir)) | added
     return visible_json(msgspec.json.format(msgspec.json.encode(tree), indent=2))
 
 

@@ -54,11 +54,11 @@ def ask_for_groups(source: str, columns: Mapping[str, Sequence[object]]) -> None
     chart of W&B, whose rows are steps.
     """
     if curves := [name for name in columns if {f"{name}__MIN", f"{name}__MAX"} <= {*columns}]:
-        more = ""
+        others = ""
         if len(curves) > 1:
-            more = f" and {len(curves) - 1} more"
+            others = f" and {len(curves) - 1} more"
         raise UsageError(
-            f"{source}: it has the curves of a chart of W&B, a column per run ({visible_line(curves[0], 60)}{more}) "
+            f"{source}: it has the curves of a chart of W&B, a column per run ({visible_line(curves[0], 60)}{others}) "
             "and a row per step; needed is a row per run, with the columns group, seed and outcome"
         )
     likely = tuple(name for name, cells in columns.items() if name not in _INDEX and _are_outcomes(cells))

@@ -39,7 +39,7 @@ def external_report(result: Answer) -> Document:
     else:
         authority = f"Judged by the plan with the sha256 {result.plan[:12]}…"
     rule_title = "Rule" if result.plan else "Rule, chosen after the runs"
-    every = tables(result)
+    all_tables = tables(result)
     first = 2 if result.profiles else 1  # tables on the first screen
     return Document(
         rest="the same command with -v",
@@ -48,8 +48,8 @@ def external_report(result: Answer) -> Document:
             departures(result),
             *(verdicts(result, task) for task in tasks_of(result)),
             Paragraphs((rule_sentence(result.design),), rule_title),
-            *every[:first],
-            Section(tuple(every[first:])),
+            *all_tables[:first],
+            Section(tuple(all_tables[first:])),
             *remarks(result),
         ),
     )
@@ -70,17 +70,17 @@ def remarks(result: Answer) -> list[Paragraphs]:
 
 def tables(result: Answer) -> list[Table]:
     """Return all tables except the verdicts, in reading order."""
-    every = [_groups(result)]
+    all_tables = [_groups(result)]
     if result.profiles:
-        every.append(_profiles(result))
+        all_tables.append(_profiles(result))
     if result.improvements:
-        every.append(_improvements(result))
+        all_tables.append(_improvements(result))
     for task in tasks_of(result):
         of_task = _tables_of(result, compared_in(result, task))
         if task:
             of_task = [replace(table, title=f"{table.title} ({task})") for table in of_task]
-        every += of_task
-    return every
+        all_tables += of_task
+    return all_tables
 
 
 def _tables_of(result: Answer, compared: Sequence[Comparison]) -> list[Table]:
@@ -139,18 +139,18 @@ def verdicts(result: Answer, task: str) -> Verdicts:
     compared = compared_in(result, task)
     mark = "exploratory " if result.exploratory else ""
     if result.exploratory and len(compared) > 1 and all(item.verdict is Verdict.NO_INFERENCE for item in compared):
-        card = Card(f"{mark}{Verdict.NO_INFERENCE}", _too_few(result, task, compared))
+        card = Card(f"{mark}{Verdict.NO_INFERENCE}", _describe_too_few_runs(result, task, compared))
         return Verdicts((card,), compared[0].question.scope, where=heading(task))
     cards, shared = cards_of(compared, mark)
     return Verdicts(cards, compared[0].question.scope, shared, heading(task))
 
 
-def _too_few(result: Answer, task: str, compared: Sequence[Comparison]) -> str:
+def _describe_too_few_runs(result: Answer, task: str, compared: Sequence[Comparison]) -> str:
     """Say, for several comparisons of which none has enough runs, what is missing, how they look, and what to do."""
     observations = result.observations
     design = compared[0].design
-    by_seed = observations.pair_column != POSITION and compared[0].samples is None
-    unit = observations.pair_column if by_seed else "run"
+    has_pairs = observations.pair_column != POSITION and compared[0].samples is None
+    unit = observations.pair_column if has_pairs else "run"
     values = {group: _values(result, group, task) for group in result.design.groups}
     most = max(map(len, values.values()))
     none_has = "No group has" if most < LEAST_PAIRS else "No two of the compared groups share"

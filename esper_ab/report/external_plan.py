@@ -49,11 +49,11 @@ def _runs_to_do(plan: AnalysisPlan) -> str:
 def _choosing_runs(plan: AnalysisPlan) -> str:
     """Describe the runs that choose a cell for each group."""
     cells = ", ".join(plan.cells)
-    seeds = ", ".join(plan.choosing)
+    choosing = ", ".join(plan.choosing)
     runs = len(plan.groups) * len(plan.cells) * len(plan.choosing)
     return (
-        f"Before that each group runs in every cell ({cells}) with the seeds {seeds}, {runs} runs; `judge` then names "
-        "the cell in which each group is judged."
+        f"Before that each group runs in every cell ({cells}) with the seeds {choosing}, {runs} runs; `judge` then "
+        "names the cell in which each group is judged."
     )
 
 
@@ -77,7 +77,7 @@ def _margins(plan: AnalysisPlan) -> str:
 def _looks_to_come(plan: AnalysisPlan) -> Table:
     bounds = plan.design.boundaries[0].nominal_p
     rows = []
-    for number_of_look, (seeds, bound) in enumerate(zip(plan.design.looks, bounds, strict=True), start=1):
-        last_seed = plan.replicates[seeds - 1]
-        rows.append((str(number_of_look), str(seeds), last_seed, f"p <= {bound:.2g}"))
+    for number_of_look, (replicates, bound) in enumerate(zip(plan.design.looks, bounds, strict=True), start=1):
+        last_replicate = plan.replicates[replicates - 1]
+        rows.append((str(number_of_look), str(replicates), last_replicate, f"p <= {bound:.2g}"))
     return Table("Looks", ("look", "seeds", "the last seed", "bound"), tuple(rows), words=0)

@@ -33,7 +33,7 @@ class TablesKind(Concern):
     def rows(self, content: Content) -> Sequence[Row]:
         """Return the rows of the groups' measures: by default one for each measure that the plan declares."""
         measures = content.design.measures.measures
-        return tuple((one.title, lambda run, name=one.name: run.measures[name], None) for one in measures)
+        return tuple((measure.title, lambda run, name=measure.name: run.measures[name], None) for measure in measures)
 
     def conditions(self, experiment: ResolvedExperiment) -> dict[str, str]:
         """Describe how much a run is trained and evaluated."""

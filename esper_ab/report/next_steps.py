@@ -32,7 +32,7 @@ def next_steps(content: Content) -> tuple[Item, ...]:
     if word in ("stale", "interrupted", "failed"):
         if any(run.expected for run in content.history.runs.values()):
             return (Item(_how_to_resume(content), shell_command("resume", place)),)
-        return (Item("No seed is left: fix what failed, then launch it again.", _launch_again(content, "fixed")),)
+        return (Item("No seed is left: fix what failed, then launch it again.", _relaunch_command(content, "fixed")),)
     return tuple(_steps_after_end(content))
 
 
@@ -53,13 +53,13 @@ def _steps_after_end(content: Content) -> Iterator[Item]:
         return
     verdicts = {item.verdict for item in content.comparisons}
     if Verdict.BLOCKED in verdicts:
-        yield Item("Fix what the audit found, then launch it again.", _launch_again(content, "fixed"))
+        yield Item("Fix what the audit found, then launch it again.", _relaunch_command(content, "fixed"))
     if Verdict.NO_INFERENCE in verdicts:
         yield from _enough_pairs(content)
     if Verdict.INCONCLUSIVE in verdicts:
         yield from _more_pairs(content)
     if verdicts & DIFFERENT:
-        yield Item("Before you rely on it, replicate it with fresh seeds.", _launch_again(content, "again"))
+        yield Item("Before you rely on it, replicate it with fresh seeds.", _relaunch_command(content, "again"))
     if Verdict.EQUIVALENT in verdicts:
         yield Item("Use whichever of the equivalent groups is cheaper or simpler.")
     identical = [item for item in content.comparisons if item.verdict is Verdict.IDENTICAL]
@@ -78,7 +78,7 @@ def _enough_pairs(content: Content) -> Iterator[Item]:
         yield Item(f"Fix what made {failed[0]} fail; its log:", shell_command("logs", content.place, failed[0]))
     yield Item(
         f"Launch it again with {LEAST_PAIRS} seeds or more; twice as many are better.",
-        _launch_again(content, "larger", seeds=2 * LEAST_PAIRS),
+        _relaunch_command(content, "larger", replicates=2 * LEAST_PAIRS),
     )
 
 
@@ -94,7 +94,7 @@ def _more_pairs(content: Content) -> Iterator[Item]:
         yield Item(
             f"A difference of {design.margin_words} had become unlikely. To show that no difference is as large, "
             "launch it again without --futility; to find a smaller difference, name a smaller margin (--margin).",
-            _launch_again(content, "whole", "--futility", "0", seeds=replicates),
+            _relaunch_command(content, "whole", "--futility", "0", replicates=replicates),
         )
         return
     few = [item.used for item in open_ones if item.small_from]
@@ -103,7 +103,7 @@ def _more_pairs(content: Content) -> Iterator[Item]:
         replicates = content.history.replicates + max(0, LEAST_EQUIVALENCE_PAIRS - min(few))
         yield Item(
             f"With {LEAST_EQUIVALENCE_PAIRS} pairs a difference may be called smaller than the margin.",
-            _launch_again(content, "larger", seeds=replicates),
+            _relaunch_command(content, "larger", replicates=replicates),
         )
         return
     constants = [item.constant for item in open_ones if item.constant and not item.unmoved]
@@ -166,7 +166,7 @@ def _more_training(content: Content) -> Iterator[Item]:
 def _train_longer(content: Content, why: str, episodes: int | None = None) -> Item:
     if episodes is None:
         episodes = _LONGER * content.experiment.episodes
-    return Item(why, _launch_again(content, "longer", "--episodes", str(episodes)))
+    return Item(why, _relaunch_command(content, "longer", "--episodes", str(episodes)))
 
 
 def _more_spread(content: Content) -> Iterator[Item]:
@@ -177,7 +177,7 @@ def _more_spread(content: Content) -> Iterator[Item]:
     command = ""
     if curve and content.design.outcome_over == "evaluation":
         training = ", or compare training itself"
-        command = _launch_again(content, "training", "--outcome-over", "curve-mean")
+        command = _relaunch_command(content, "training", "--outcome-over", "curve-mean")
     yield Item(
         "Most pairs have equal outcomes, and so would most further pairs: compare "
         f"{less}on {tables_of(content).harder}{training}.",
@@ -190,7 +190,7 @@ def _extend_or_launch(content: Content, extended: int | None, anew: int, purpose
 
     `extended`: the pairs needed with an extension; None if the experiment cannot be extended.
     """
-    launch = _launch_again(content, "larger", seeds=anew)
+    launch = _relaunch_command(content, "larger", replicates=anew)
     fresh = Item(f"Launch it again with {anew} seeds {purpose}.", launch)
     if extended is None:
         yield fresh
@@ -215,17 +215,17 @@ def _pairs_to_detect(item: Comparison) -> tuple[int | None, int] | None:
     return item.pairs_needed.pairs, anew.pairs
 
 
-def _launch_again(content: Content, suffix: str, *flags: str, seeds: int | None = None) -> str:
+def _relaunch_command(content: Content, suffix: str, *flags: str, replicates: int | None = None) -> str:
     """Write the command for the same settings with other `flags`; named looks are replaced if the seeds change.
 
     The new plan has other randomness: runs whose outcomes led to it must not count in it.
     """
     experiment = content.experiment
     flags = (*flags, "--rng-seed", str(experiment.rng_seed + 1))
-    if seeds is not None:
-        flags = ("--seeds", str(seeds), *flags)
+    if replicates is not None:
+        flags = ("--seeds", str(replicates), *flags)
         if experiment.looks:
-            looks = default_looks(seeds) if len(experiment.looks) > 1 else (seeds,)
+            looks = default_looks(replicates) if len(experiment.looks) > 1 else (replicates,)
             flags = (*flags, "--looks", ",".join(map(str, looks)))
     config = f"{content.place}/experiment.toml"
     return shell_command("launch", config, *flags, "--name", _next_name(experiment.name, suffix))

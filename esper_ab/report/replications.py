@@ -18,10 +18,10 @@ SCHEMA = 2
 
 def replications_report(experiments: Sequence[tuple[str, Content]], remarks: Sequence[str]) -> Document:
     """Return the report on experiments with these names and contents; `remarks`: facts that differ between them."""
-    seeds = listed([str(content.experiment.rng_seed) for _, content in experiments])
+    rng_seeds = listed([str(content.experiment.rng_seed) for _, content in experiments])
     same = (
-        f"The same groups with different rng seeds ({seeds}): replications, whose runs share no randomness and so form "
-        "no pairs. Each experiment is judged by its own plan, and the verdicts are not pooled."
+        f"The same groups with different rng seeds ({rng_seeds}): replications, whose runs share no randomness and so "
+        "form no pairs. Each experiment is judged by its own plan, and the verdicts are not pooled."
     )
     nodes: list[Node] = [Paragraphs((same,))]
     tables = []

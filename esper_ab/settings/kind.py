@@ -64,12 +64,12 @@ class SettingsKind(Concern):
             readers.add(POLICIES)
         return field.key in self.also_reads or not readers.isdisjoint(field.kinds)
 
-    def read(self, asked: AskedExperiment, said: Sequence[Assignment]) -> AskedExperiment:
+    def read(self, asked: AskedExperiment, assignments: Sequence[Assignment]) -> AskedExperiment:
         """Return the experiment with the changes that this kind makes; UsageError for contradictory settings.
 
-        The parameter `said` has every assignment by the user.
+        The parameter `assignments` has every assignment by the user.
         """
-        for assignment in said:
+        for assignment in assignments:
             self._check_is_read(assignment, asked.task)
         for group in asked.groups:
             self._check_group(group.name, group.settings)
@@ -113,7 +113,7 @@ class SettingsKind(Concern):
 
         Raises UsageError if something is missing on the machine. `eval_episodes` is the requested or chosen number.
         """
-        self.check_on(asked, machine)
+        self.check_preflight(asked, machine)
         devices = resolve_devices(asked, machine, on_cores=self.on_cores)
         self.check_task(asked, task)
         return Resolution(
@@ -124,7 +124,7 @@ class SettingsKind(Concern):
             eval_episodes=eval_episodes,
         )
 
-    def check_on(self, asked: AskedExperiment, machine: Machine) -> None:
+    def check_preflight(self, asked: AskedExperiment, machine: Machine) -> None:
         """Raise UsageError if the runs cannot take turns, or if the preflight found a problem with a group."""
         if asked.takes_turns and asked.sync == "independent":
             raise UsageError(
@@ -134,7 +134,7 @@ class SettingsKind(Concern):
                 " has none: choose one",
             )
         for group in asked.groups:
-            _check_on(group, asked, machine)
+            _check_group_preflight(group, asked, machine)
 
     def check_task(self, asked: AskedExperiment, task: TaskFacts) -> None:
         """Raise UsageError if the settings do not fit the task."""
@@ -146,25 +146,25 @@ class SettingsKind(Concern):
     def _check_group(self, name: str, settings: GroupSettings) -> None:
         reward = settings.reward
         controller = settings.controller
-        here = f"group {name!r}"
+        where = f"group {name!r}"
         if not is_user_reward(reward.mode):
-            refuse_unknown("reward mode", reward.mode, self.rewards, f"{here}: ")
-        refuse_unknown("controller", controller.name, ("ppo", *self.controllers), f"{here}: ")
+            refuse_unknown("reward mode", reward.mode, self.rewards, f"{where}: ")
+        refuse_unknown("controller", controller.name, ("ppo", *self.controllers), f"{where}: ")
         if name in self.rewards and reward.mode != name:
-            raise UsageError(f"{here} has a reward's name but uses {reward.mode!r}; rename the group")
+            raise UsageError(f"{where} has a reward's name but uses {reward.mode!r}; rename the group")
         if name in self.controllers and controller.name != name:
-            raise UsageError(f"{here} has a controller's name but uses {controller.name!r}; rename the group")
+            raise UsageError(f"{where} has a controller's name but uses {controller.name!r}; rename the group")
         if reward.family == "loss" and reward.mode != "shaped":
-            raise UsageError(f"{here}: reward.family=loss needs reward.mode=shaped, not {reward.mode!r}")
+            raise UsageError(f"{where}: reward.family=loss needs reward.mode=shaped, not {reward.mode!r}")
         if reward.mode == "shaped" and reward.gamma != 0.995:
-            raise UsageError(f"{here}: mode shaped needs reward.gamma=0.995, not {reward.gamma}")
+            raise UsageError(f"{where}: mode shaped needs reward.gamma=0.995, not {reward.gamma}")
         if controller.schedule and controller.name != "schedule":
             raise UsageError(
-                f"{here}: controller.schedule needs controller=schedule; {controller.name!r} does not read it"
+                f"{where}: controller.schedule needs controller=schedule; {controller.name!r} does not read it"
             )
         blueprints = settings.growth.blueprints
         if not blueprints or len(set(blueprints)) != len(blueprints):
-            raise UsageError(f"{here}: growth.blueprints must be a list of different names, not {list(blueprints)}")
+            raise UsageError(f"{where}: growth.blueprints must be a list of different names, not {list(blueprints)}")
 
 
 def _field(key: str) -> Field:
@@ -184,7 +184,7 @@ def _refuse_reward_as_outcome(outcome: str, group: Group) -> None:
         )
 
 
-def _check_on(group: Group, asked: AskedExperiment, machine: Machine) -> None:
+def _check_group_preflight(group: Group, asked: AskedExperiment, machine: Machine) -> None:
     """Raise UsageError if the machine's preflight found a problem with a group."""
     settings = group.settings
     mode = settings.reward.mode

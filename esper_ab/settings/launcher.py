@@ -28,13 +28,13 @@ class AskedLauncher(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def own(self) -> dict[str, Any]:
         """The options that only some launchers accept."""
-        return {key: value for key, value in said(self).items() if key not in ("launcher", "transport")}
+        return {key: value for key, value in given_options(self).items() if key not in ("launcher", "transport")}
 
     @property
     def words(self) -> tuple[str, ...]:
         """The options as command-line flags."""
         words: list[str] = []
-        for key, value in said(self).items():
+        for key, value in given_options(self).items():
             flag = f"--{key.replace('_', '-')}"
             if isinstance(value, dict):
                 for name, label in value.items():
@@ -47,14 +47,14 @@ class AskedLauncher(msgspec.Struct, frozen=True, kw_only=True):
 
     def over(self, weaker: AskedLauncher) -> AskedLauncher:
         """Return these options; an option that is not given is taken from `weaker`."""
-        return msgspec.structs.replace(weaker, **said(self))
+        return msgspec.structs.replace(weaker, **given_options(self))
 
 
-UNSAID = AskedLauncher()
+NOT_GIVEN = AskedLauncher()
 msgspec.json.Decoder(AskedLauncher)  # built now, in one thread: tests/house/test_decoders.py
 
 
-def said(asked: AskedLauncher) -> dict[str, Any]:
+def given_options(asked: AskedLauncher) -> dict[str, Any]:
     """Return the options that were given, by key."""
     return {key: value for key, value in msgspec.structs.asdict(asked).items() if value is not None}
 
@@ -74,7 +74,7 @@ def asked_launcher(values: object, origin: str, spelling: Mapping[str, str] | No
     options: dict[str, Any] = {}
     for name, value in values.items():
         try:
-            options |= said(msgspec.convert({known[name]: value}, AskedLauncher))
+            options |= given_options(msgspec.convert({known[name]: value}, AskedLauncher))
         except msgspec.ValidationError as error:
             problem = str(error).partition(" - at")[0].replace(" | null", "")
             raise UsageError(f"{origin}: {name} {value!r}: {problem}") from None

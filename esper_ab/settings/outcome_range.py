@@ -16,10 +16,10 @@ def read_range(text: str) -> tuple[float | None, float | None]:
         low = _read_end(low_text)
         high = _read_end(high_text)
     except ValueError:
-        raise _not_a_range(text) from None
+        raise _range_error(text) from None
     ends = [end for end in (low, high) if end is not None]
     if not ends or not all(map(countable, ends)) or ends != sorted(set(ends)):
-        raise _not_a_range(text)
+        raise _range_error(text)
     return low, high
 
 
@@ -28,7 +28,7 @@ def _read_end(text: str) -> float | None:
     return float(text) if text else None
 
 
-def _not_a_range(text: str) -> UsageError:
+def _range_error(text: str) -> UsageError:
     return UsageError(SettingName("outcome_range"), f": expected LOW..HIGH, as in 0..100 or 0.., not {text!r}")
 
 

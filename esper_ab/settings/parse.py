@@ -41,7 +41,7 @@ def parse(request: Request) -> AskedExperiment:
 
     Raises UsageError if the request is invalid or has several tasks; the one-line message includes the remedy.
     """
-    task = request.said("task") or FIELDS["task"].default
+    task = request.value_of("task") or FIELDS["task"].default
     if request.tasks or request.by_task or "," in task:
         raise UsageError(SettingName("task"), ": give one task here; only `esper-ab launch` takes several")
     if task.endswith(".py"):
@@ -77,9 +77,9 @@ def _values(layer: Layer) -> dict[str, Any]:
 
 def kind_of_request(request: Request) -> SettingsKind:
     """Return the kind of the requested task, or of a user's trainer."""
-    if request.said("trainer"):
+    if request.value_of("trainer"):
         return settings_of(TRAINER_PREFIX)
-    return settings_of(request.said("task") or FIELDS["task"].default)
+    return settings_of(request.value_of("task") or FIELDS["task"].default)
 
 
 def nest(values: Mapping[str, Any]) -> dict[str, Any]:  # dotted keys -> nested tables

@@ -53,20 +53,24 @@ def parse_parts(request: Request) -> tuple[Part, ...]:
     tasks = _tasks(request)
     cells = grid(request.grid)
     if len(tasks) < 2 and not cells:
-        _refuse_for_one(tasks, request)
+        _refuse_joint_settings(tasks, request)
         return (Part(name="", asked=parse(request)),)
     named = [(task, cell) for task in tasks or ("",) for cell in cells or ((),)]
     names = [", ".join((*([task] if len(tasks) > 1 else ()), *cell)) for task, cell in named]
     margins = _margins(request, tasks)
     texts = dict.fromkeys(text for cell in cells for text in cell)
-    varied = {text: request.more([read_assignment(text, f"--grid {text}")]) for text in texts}
+    varied = {text: request.check_assignments([read_assignment(text, f"--grid {text}")]) for text in texts}
     parts = []
     for name, (task, cell) in zip(names, named, strict=True):
         try:
-            asked = parse(_of_part(request, task, [one for text in cell for one in varied[text].values()], margins))
+            asked = parse(
+                _request_part(
+                    request, task, [assignment for text in cell for assignment in varied[text].values()], margins
+                )
+            )
         except UsageError as error:
             raise UsageError(f"{name}: ", *error.args) from None
-        _refuse_alone(asked)
+        _refuse_single_part_settings(asked)
         if len(asked.groups) < 2:
             only = asked.groups[0].name
             raise UsageError(SettingName("groups", only), ": a verdict over several tasks or cells needs another group")
@@ -158,22 +162,22 @@ def _margins(request: Request, tasks: Sequence[str]) -> dict[str, float]:
         raise UsageError(f"--margin {text}: a size must be a number, as in --margin {tasks[0] or 'digits'}=2") from None
 
 
-def _of_part(request: Request, task: str, cell: Iterable[Assignment], margins: Mapping[str, float]) -> Request:
+def _request_part(request: Request, task: str, cell: Iterable[Assignment], margins: Mapping[str, float]) -> Request:
     """Return the request with the settings of one part."""
-    said: dict[str, object] = {"task": task} if task else {}
+    flags: dict[str, object] = {"task": task} if task else {}
     if (margin := margins.get(task, margins.get(""))) is not None:
-        said["margin"] = margin
+        flags["margin"] = margin
     own = request.by_task.get(task, {})
     for key, assignment in own.items():
         if FIELDS[key].spec.same:
             raise UsageError(f"{assignment.origin}: {key} must be the same for all tasks; set it outside this table")
     strong = dict(request.strong)
-    for assignment in (*of_flags(said), *cell):
+    for assignment in (*of_flags(flags), *cell):
         strong[assignment.key] = assignment
     return replace(request, weak={**request.weak, **own}, strong=strong, tasks=(), by_task={}, margins="")
 
 
-def _refuse_for_one(tasks: Sequence[str], request: Request) -> None:
+def _refuse_joint_settings(tasks: Sequence[str], request: Request) -> None:
     if request.by_task:
         raise UsageError(f"[tasks.{tasks[0]}] is only for several tasks, but there is one; set its keys at the top")
     if request.margins:
@@ -182,7 +186,7 @@ def _refuse_for_one(tasks: Sequence[str], request: Request) -> None:
         raise UsageError("--scores describes several tasks together; name them, as in --task digits,mixture")
 
 
-def _refuse_alone(asked: AskedExperiment) -> None:
+def _refuse_single_part_settings(asked: AskedExperiment) -> None:
     for key, field in FIELDS.items():
         if field.spec.alone and getattr(asked, key) != field.default:
             named = SettingName("seeds", "auto") if key == "open_ended" else SettingName(field.flag)

@@ -40,12 +40,12 @@ def precision_notes(asked: AskedExperiment, resolved: ResolvedExperiment, machin
         yield "--amp auto: off (bf16 was slower than float32 on CPUs at these sizes; no GPU was measured)."
     if not any(name.startswith("cpu") for name in resolved.devices):
         return
-    if not machine.cpu_bf16 and (names := _groups_with("bf16", resolved)):
+    if not machine.cpu_bf16 and (names := _list_groups("bf16", resolved)):
         yield f"{names}: this CPU has no bf16 instructions, so training is slower, with the same results."
-    if names := _groups_with("fp16", resolved):
+    if names := _list_groups("fp16", resolved):
         yield f"{names}: growth.amp=fp16 is meant for GPUs; on a CPU, it takes several times as long as float32."
 
 
-def _groups_with(precision: str, experiment: ResolvedExperiment) -> str:
+def _list_groups(precision: str, experiment: ResolvedExperiment) -> str:
     """Return the names of the groups whose hosts are trained in `precision`, for a sentence."""
     return ", ".join(group.name for group in experiment.groups if group.settings.growth.amp == precision)

@@ -17,7 +17,7 @@ from esper_ab.contracts.wording import which_setting
 from esper_ab.settings.assignments import Assignment, read_assignment, split_commas
 from esper_ab.settings.flags import of_flags, read_flags
 from esper_ab.settings.foreign_keys import foreign
-from esper_ab.settings.launcher import UNSAID, AskedLauncher
+from esper_ab.settings.launcher import NOT_GIVEN, AskedLauncher
 from esper_ab.settings.schema import FIELDS, PARAM, SHORT, TRAINER
 from esper_ab.settings.settings_file import NO_FILE, FileSettings
 from esper_ab.settings.values import typed
@@ -42,34 +42,34 @@ class Request:
     margins: str = ""  # TASK=SIZE,…
     grid: tuple[str, ...] = ()  # KEY=V1,V2,…
     scores: str = ""  # WORST..TARGET, for all parts or by part
-    launcher: AskedLauncher = UNSAID
+    launcher: AskedLauncher = NOT_GIVEN
 
     @property
     def common(self) -> Layer:
         """The settings of all groups, by key."""
         return {**self.weak, **self.strong}
 
-    def said(self, key: str) -> Any:
+    def value_of(self, key: str) -> Any:
         """Return the value of a key for all groups; None if it is not set."""
         if key in self.common:
             return self.common[key].value
         return None
 
-    def more(self, written: Iterable[Assignment]) -> Layer:
+    def check_assignments(self, written: Iterable[Assignment]) -> Layer:
         """Check and type further settings for all groups.
 
         Raises UsageError as `request` does, and also if a setting is already set.
         """
-        trainer = self.said("trainer") or ""
+        trainer = self.value_of("trainer") or ""
         layer = _check_layer(_add_prefix(written, trainer), free=bool(trainer))
         for key, assignment in layer.items():
             if key in self.strong:
                 raise UsageError(f"{assignment.origin}: {key} is set twice")
         return layer
 
-    def also(self, groups: tuple[str, ...], flags: Mapping[str, object]) -> Request:
+    def with_groups(self, groups: tuple[str, ...], flags: Mapping[str, object]) -> Request:
         """Return the request with only these groups and with further flags. Raises UsageError as `request` does."""
-        strong = {**self.strong, **self.more(of_flags(flags))}
+        strong = {**self.strong, **self.check_assignments(of_flags(flags))}
         return replace(self, groups=groups, alone=True, strong=strong)
 
 

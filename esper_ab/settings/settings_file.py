@@ -13,7 +13,7 @@ from typing import Any
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.regular_file import read_regular
 from esper_ab.settings.assignments import Assignment
-from esper_ab.settings.launcher import UNSAID, AskedLauncher, asked_launcher
+from esper_ab.settings.launcher import NOT_GIVEN, AskedLauncher, asked_launcher
 from esper_ab.settings.schema import SHORT
 from esper_ab.settings.values import TOO_MANY_DIGITS
 
@@ -27,7 +27,7 @@ class FileSettings:
     common: tuple[Assignment, ...] = ()
     tables: dict[str, tuple[Assignment, ...]] = field(default_factory=dict)  # group -> its own settings
     tasks: dict[str, tuple[Assignment, ...]] = field(default_factory=dict)  # task, of several -> its own settings
-    launcher: AskedLauncher = UNSAID
+    launcher: AskedLauncher = NOT_GIVEN
 
 
 NO_FILE = FileSettings()

@@ -79,64 +79,64 @@ class _Forecast:
 
 
 def item_advice(
-    found: ItemDifference, p: float, *, factor: float = 0.5, run_cost: float | None = None
+    difference: ItemDifference, p: float, *, factor: float = 0.5, run_cost: float | None = None
 ) -> ItemAdvice | None:
     """Return what makes the interval at level 1 - `p` `factor` times as wide; None without a test.
 
     `run_cost` is the cost of training one run, in evaluations of one item.
     """
-    interval = found.interval(p)
-    if interval is None or not found.v_items:
+    interval = difference.interval(p)
+    if interval is None or not difference.v_items:
         return None
     half_width = (interval[1] - interval[0]) / 2.0
-    forecast = _forecast(found, p)
+    forecast = _forecast(difference, p)
     goal = factor * half_width
     fewest = math.ceil(forecast.runs)
     runs_needed = None
     cheapest = None
-    if found.level == "trainings":
+    if difference.level == "trainings":
         (least_runs,) = _least(
-            lambda runs: forecast.half_width(runs, found.items), goal, np.array([fewest]), _MOST_RUNS
+            lambda runs: forecast.half_width(runs, difference.items), goal, np.array([fewest]), _MOST_RUNS
         )
         runs_needed = _reached(least_runs, _MOST_RUNS)
         if run_cost is not None:
             choices = np.arange(fewest, min(int(least_runs), _MOST_RUNS, fewest + _MOST_CHOICES) + 1)
             cheapest = _cheapest(forecast, goal, choices, run_cost)
     (least_items,) = _least(
-        lambda items: forecast.half_width(forecast.runs, items), goal, np.array([found.items]), _MOST_ITEMS
+        lambda items: forecast.half_width(forecast.runs, items), goal, np.array([difference.items]), _MOST_ITEMS
     )
     return ItemAdvice(
-        level=found.level,
+        level=difference.level,
         half_width=half_width,
         goal=goal,
         runs=forecast.runs,
-        items=found.items,
+        items=difference.items,
         runs_needed=runs_needed,
         items_needed=_reached(least_items, _MOST_ITEMS),
         cheapest=cheapest,
     )
 
 
-def _forecast(found: ItemDifference, p: float) -> _Forecast:
-    """Split the variance of `found` into its components; none is negative, and their sum is that variance."""
-    v_items = found.v_items or 0.0
-    if found.level == "checkpoints":
+def _forecast(difference: ItemDifference, p: float) -> _Forecast:
+    """Split the variance of `difference` into its components; none is negative, and their sum is that variance."""
+    v_items = difference.v_items or 0.0
+    if difference.level == "checkpoints":
         of_runs, of_items, of_scores = 0.0, v_items, 0.0
     else:
-        v_runs = found.v_runs or 0.0
-        of_scores = min(found.v_residual or 0.0, max(v_runs, v_items))
+        v_runs = difference.v_runs or 0.0
+        of_scores = min(difference.v_residual or 0.0, max(v_runs, v_items))
         of_runs = max(v_runs - of_scores, 0.0)
         of_items = max(v_items - of_scores, 0.0)
     return _Forecast(
-        level=found.level,
+        level=difference.level,
         p=p,
-        runs=2.0 / (1.0 / found.runs_a + 1.0 / found.runs_b),
-        items=found.items,
+        runs=2.0 / (1.0 / difference.runs_a + 1.0 / difference.runs_b),
+        items=difference.items,
         of_runs=of_runs,
         of_items=of_items,
         of_scores=of_scores,
-        df_runs=found.df_runs,
-        df_items=found.df_items,
+        df_runs=difference.df_runs,
+        df_items=difference.df_items,
     )
 
 

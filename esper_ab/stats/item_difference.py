@@ -82,8 +82,8 @@ def item_difference(scores: ItemScores, level: ItemLevel) -> ItemDifference:
     outcomes_a = scores.a @ weights_a / weights_a.size
     outcomes_b = scores.b @ weights_b / weights_b.size
     by_items = item_variance(scores)
-    by_runs = _by_runs(outcomes_a, outcomes_b, paired=scores.paired)
-    found = ItemDifference(
+    by_runs = _compare_runs(outcomes_a, outcomes_b, paired=scores.paired)
+    untested = ItemDifference(
         level=level,
         name=_name(scores, level),
         mean=math.fsum(outcomes_a) / outcomes_a.size - math.fsum(outcomes_b) / outcomes_b.size,
@@ -105,11 +105,11 @@ def item_difference(scores: ItemScores, level: ItemLevel) -> ItemDifference:
         df_runs=0.0 if by_runs is None or by_runs.se is None else by_runs.df,
     )
     if level == "trainings":
-        return _over_trainings(found)
-    return _over_items(found, scores)
+        return _test_trainings(untested)
+    return _test_items(untested, scores)
 
 
-def _by_runs(a: Floats, b: Floats, *, paired: bool) -> AdjustedDifference | None:
+def _compare_runs(a: Floats, b: Floats, *, paired: bool) -> AdjustedDifference | None:
     """Test the outcomes of runs as if the items were fixed."""
     if paired:
         return adjusted_difference(a, b, [(0, 0)] * a.size, 1)
@@ -125,47 +125,47 @@ def _name(scores: ItemScores, level: ItemLevel) -> str:
     return "t over items" if each_alone else "t over clusters of items"
 
 
-def _over_trainings(found: ItemDifference) -> ItemDifference:
+def _test_trainings(untested: ItemDifference) -> ItemDifference:
     """Add the test about new runs and new items, if the components allow one."""
-    v_items = found.v_items
-    v_runs = found.v_runs
-    fewest = min(found.runs_a, found.runs_b)
+    v_items = untested.v_items
+    v_runs = untested.v_runs
+    fewest = min(untested.runs_a, untested.runs_b)
     if v_items is None or v_runs is None or fewest < LEAST_RUNS:
-        return found
-    variance = max(v_runs + v_items - (found.v_residual or 0.0), v_runs, v_items)
-    parts = [(v_runs / variance, found.df_runs)]
+        return untested
+    variance = max(v_runs + v_items - (untested.v_residual or 0.0), v_runs, v_items)
+    parts = [(v_runs / variance, untested.df_runs)]
     if v_items > 0.0:
-        parts.append((v_items / variance, found.df_items))
+        parts.append((v_items / variance, untested.df_items))
     if fewest < LEAST_PAIRS:
         inverse_df = math.fsum(share / df for share, df in parts)
     else:
         inverse_df = math.fsum(share**2 / df for share, df in parts)
-    return _tested(found, variance, 1.0 / inverse_df)
+    return _add_test(untested, variance, 1.0 / inverse_df)
 
 
-def _over_items(found: ItemDifference, scores: ItemScores) -> ItemDifference:
+def _test_items(untested: ItemDifference, scores: ItemScores) -> ItemDifference:
     """Add the test about these checkpoints on new items, if their clusters vary."""
-    if found.v_items is None or _without_spread(found, scores):
-        return found
-    return _tested(found, found.v_items, found.df_items)
+    if untested.v_items is None or _has_no_spread(untested, scores):
+        return untested
+    return _add_test(untested, untested.v_items, untested.df_items)
 
 
-def _tested(found: ItemDifference, variance: float, df: float) -> ItemDifference:
+def _add_test(untested: ItemDifference, variance: float, df: float) -> ItemDifference:
     se = math.sqrt(variance)
-    t = found.mean / se
-    return msgspec.structs.replace(found, se=se, df=df, t=t, p=float(2.0 * t_sf(abs(t), df)))
+    t = untested.mean / se
+    return msgspec.structs.replace(untested, se=se, df=df, t=t, p=float(2.0 * t_sf(abs(t), df)))
 
 
-def _without_spread(found: ItemDifference, scores: ItemScores) -> bool:
+def _has_no_spread(untested: ItemDifference, scores: ItemScores) -> bool:
     """True if the clusters are one number but for rounding, or too few of them differ from the others."""
     # the second holds if each of several tasks has one difference
-    if not found.v_items or math.sqrt(found.v_items) <= resolution(scores.a.mean(axis=0)):
+    if not untested.v_items or math.sqrt(untested.v_items) <= resolution(scores.a.mean(axis=0)):
         return True
     names_a, a = _cluster_means(scores.a, scores.clusters)
     names_b, b = _cluster_means(scores.b, scores.clusters_of_b)
     if np.array_equal(names_a, names_b):
         return degenerate(a, b)
-    return rests_on_few([*a, *b]) or (steady(a, found.mean) and steady(b, found.mean))
+    return rests_on_few([*a, *b]) or (steady(a, untested.mean) and steady(b, untested.mean))
 
 
 def _cluster_means(values: Floats, clusters: Ints) -> tuple[Ints, Floats]:

@@ -114,15 +114,15 @@ def _square_and_add(x: float, y: float, phi: float) -> float:
     return math.sqrt(max(square, 0.0))
 
 
-def proportions(a: Sequence[float], b: Sequence[float], one: float, *, paired: bool) -> Proportions:
-    """Compare a [n] and b [m], whose values are all 0 or `one`; n, m > 0, and n = m if `paired`."""
-    x = a.count(one)
-    y = b.count(one)
+def proportions(a: Sequence[float], b: Sequence[float], success: float, *, paired: bool) -> Proportions:
+    """Compare a [n] and b [m], whose values are all 0 or `success`; n, m > 0, and n = m if `paired`."""
+    x = a.count(success)
+    y = b.count(success)
     n = len(a)
     m = len(b)
     both = None
     if paired:
-        both = sum(one_a == one_b == one for one_a, one_b in zip(a, b, strict=True))
+        both = sum(outcome_a == outcome_b == success for outcome_a, outcome_b in zip(a, b, strict=True))
         name = "exact McNemar test"
         p = mcnemar_p(x - both, y - both)
     elif n * m <= _MOST_TABLES:
@@ -138,7 +138,7 @@ def proportions(a: Sequence[float], b: Sequence[float], one: float, *, paired: b
         ones_b=y,
         runs_b=m,
         ones_both=both,
-        one=one,
-        mean=one * (x * m - y * n) / (n * m),
+        one=success,
+        mean=success * (x * m - y * n) / (n * m),
         p=p,
     )

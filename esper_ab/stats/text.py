@@ -31,13 +31,13 @@ def digits_apart(values: Iterable[float], marks: Iterable[float], least: int) ->
 
     A value within 10^-(least + 6) of a mark may be rounded to that mark.
     """
-    same = 10.0 ** (1 - least - _MORE_DIGITS)
-    apart = []
+    resolution = 10.0 ** (1 - least - _MORE_DIGITS)
+    distinct = []
     marks = list(marks)
     for value in values:
-        apart += [(value, mark) for mark in marks if abs(value - mark) >= same]
+        distinct += [(value, mark) for mark in marks if abs(value - mark) >= resolution]
     for digits in range(least, least + _MORE_DIGITS):
-        if all((round(value, digits) - mark) * (value - mark) > 0.0 for value, mark in apart):
+        if all((round(value, digits) - mark) * (value - mark) > 0.0 for value, mark in distinct):
             return digits
     return least + _MORE_DIGITS
 

@@ -74,11 +74,11 @@ class AnalysisPlan(Settings, frozen=True, kw_only=True, dict=True):
             return self.design
         for scale in self.scales:
             if scale.task == contrast.task:
-                return _with_scale(self.design, scale, scale.worst)
-        return _with_scale(self.design, OF_MEAN, _worst_mean(self.scales))
+                return _replace_scale(self.design, scale, scale.worst)
+        return _replace_scale(self.design, OF_MEAN, _worst_mean(self.scales))
 
 
-def _with_scale(design: Design, scale: Scale, worst: float | None) -> Design:
+def _replace_scale(design: Design, scale: Scale, worst: float | None) -> Design:
     return msgspec.structs.replace(design, margin=scale.margin, measures=scale.measures, worst=worst)
 
 

@@ -69,17 +69,17 @@ def _later_pairs_caveats(evidence: Evidence) -> Iterator[str]:
         contradicts = abs(mean) >= evidence.design.margin
     else:
         contradicts = mean * progress.direction < 0.0
-    every = n_pairs(evidence.used + len(later))
+    total = n_pairs(evidence.used + len(later))
     if len(later) == 1:
         effect = "contradicts it" if contradicts else "is not used"
         yield (
-            f"The pair after the decision {effect}: its difference is {difference(mean)}, the mean of all {every} "
+            f"The pair after the decision {effect}: its difference is {difference(mean)}, the mean of all {total} "
             f"{difference(mean_of_all)}."
         )
         return
     effect = "contradict it" if contradicts else "are not used"
     yield (
-        f"The {n_pairs(len(later))} after the decision {effect}: their mean is {difference(mean)}, that of all {every} "
+        f"The {n_pairs(len(later))} after the decision {effect}: their mean is {difference(mean)}, that of all {total} "
         f"{difference(mean_of_all)}."
     )
 
@@ -98,10 +98,10 @@ def _row_caveats(evidence: Evidence) -> Iterator[str]:
     lost = evidence.lost
     counts = {question.a: len(samples.a) + lost.a, question.b: len(samples.b) + lost.b}
     if counts[question.a] != counts[question.b]:
-        fewer, more = sorted(counts, key=lambda group: counts[group])
+        smaller, larger = sorted(counts, key=lambda group: counts[group])
         yield (
-            f"{fewer} has {counts[fewer]} rows and {more} {counts[more]}: if runs of {fewer} failed and left no row, "
-            "this compares survivors; give each failed run a row with an empty outcome."
+            f"{smaller} has {counts[smaller]} rows and {larger} {counts[larger]}: if runs of {smaller} failed and left "
+            "no row, this compares survivors; give each failed run a row with an empty outcome."
         )
 
 

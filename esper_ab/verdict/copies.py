@@ -58,8 +58,8 @@ def near_copies(a: Sequence[float], b: Sequence[float]) -> bool:
     """True if the outcomes of both groups vary by less than a ten-thousandth of the difference between the groups."""
     if min(len(a), len(b)) < 2:
         return False
-    apart = _NEAR * abs(float(np.mean(a)) - float(np.mean(b)))
-    return all(_spread(values) < apart and _varies_or_is_fine(values) for values in (a, b))
+    tolerance = _NEAR * abs(float(np.mean(a)) - float(np.mean(b)))
+    return all(_spread(values) < tolerance and _varies_or_is_fine(values) for values in (a, b))
 
 
 def _varies_or_is_fine(values: Sequence[float]) -> bool:

@@ -25,27 +25,28 @@ def departures(plan: AnalysisPlan, observations: Observations, progress: PlanPro
 def next_step(plan: AnalysisPlan, observations: Observations, progress: PlanProgress) -> str:
     """Say which runs the next look needs; "" if no look is left."""
     needed = [contrast for contrast, comparison in progress.comparisons.items() if not comparison.finished]
-    coming = [look for look in plan.design.looks if look > progress.complete]
-    if not needed or not coming:
+    looks = [look for look in plan.design.looks if look > progress.complete]
+    if not needed or not looks:
         return ""
-    missing: dict[str, list[str]] = {}  # by seeds: the groups, with their tasks, that lack these
+    missing: dict[str, list[str]] = {}  # by a list of replicates: the groups, with their tasks, that lack these
     for task, group in product(plan.tasks, plan.groups):
         if any(group in contrast.groups and contrast.task in (task, MEAN) for contrast in needed):
-            seeds = [seed for seed in plan.replicates[: coming[0]] if (group, task, seed) not in observations.cells]
-            missing.setdefault(listed_short(seeds), []).append(f"{group}{_in_task(task)}")
-    runs = "; ".join(f"{seeds} of {listed_short(groups)}" for seeds, groups in missing.items() if seeds)
-    return f"The next look is after {coming[0]} seeds: run {runs}."
+            wanted = plan.replicates[: looks[0]]
+            lacking = [replicate for replicate in wanted if (group, task, replicate) not in observations.cells]
+            missing.setdefault(listed_short(lacking), []).append(f"{group}{_task_suffix(task)}")
+    runs = "; ".join(f"{replicates} of {listed_short(groups)}" for replicates, groups in missing.items() if replicates)
+    return f"The next look is after {looks[0]} seeds: run {runs}."
 
 
-def _in_task(task: str) -> str:
+def _task_suffix(task: str) -> str:
     return f" in {task}" if task else ""
 
 
 def listed_short(names: Sequence[str]) -> str:
     """Join names; if there are many, show the first names and count the rest."""
-    more = len(names) - _SHOWN
-    if more > 0:
-        return f"{', '.join(names[:_SHOWN])}, and {more} more"
+    unnamed = len(names) - _SHOWN
+    if unnamed > 0:
+        return f"{', '.join(names[:_SHOWN])}, and {unnamed} more"
     return ", ".join(names)
 
 
@@ -79,7 +80,7 @@ def _gaps_in_order(plan: AnalysisPlan, observations: Observations, cells: Cells)
             missing = [name for name, done in zip(plan.replicates[:last], is_done[:last], strict=True) if not done]
             if missing:
                 yield (
-                    f"Out of order: {group}{_in_task(task)} has no run of {observations.pair_column} "
+                    f"Out of order: {group}{_task_suffix(task)} has no run of {observations.pair_column} "
                     f"{listed_short(missing)} but has later ones. Runs after a gap do not count; enter a failed run as "
                     "a row with an empty outcome."
                 )
@@ -102,6 +103,6 @@ def _unused_runs(plan: AnalysisPlan, cells: Cells, progress: PlanProgress) -> It
             later = [name for name in plan.replicates[end:] if (group, task, name) in cells]
             if later:
                 yield (
-                    f"Not used: {group}{_in_task(task)} has runs beyond its first {end} seeds, at which all its "
+                    f"Not used: {group}{_task_suffix(task)} has runs beyond its first {end} seeds, at which all its "
                     f"comparisons had been decided ({listed_short(later)})."
                 )

@@ -62,8 +62,8 @@ def questions_on(
     explored = _explored(observations, paired, rows)
     plan = _plan(explored, scales, rule, paired=paired, rows=rows)
     pairings = pair_explored(plan, explored)
-    pairing_told = paired is not None or observations.paired_by_key
-    return tuple(pairing_questions(explored, pairings, plan.replicates, pairing_told=pairing_told))
+    pairing_is_declared = paired is not None or observations.paired_by_key
+    return tuple(pairing_questions(explored, pairings, plan.replicates, pairing_is_declared=pairing_is_declared))
 
 
 def _explored(observations: Observations, paired: bool | None, rows: str | None) -> Observations:
@@ -138,20 +138,20 @@ def _forms_pairs(observations: Observations, contrasts: Sequence[Contrast]) -> b
 
     Raises UsageError if the groups of some comparisons share seeds and those of others share none.
     """
-    seeds: dict[tuple[str, str], set[str]] = {}  # by group and task
+    replicates: dict[tuple[str, str], set[str]] = {}  # by group and task
     for row in observations.rows:
-        seeds.setdefault((row.group, row.task), set()).add(row.replicate)
-    sharing = False
-    apart = []
+        replicates.setdefault((row.group, row.task), set()).add(row.replicate)
+    some_share = False
+    unmatched = []
     for contrast in contrasts:
-        a = seeds.get((contrast.a, contrast.task), set())
-        b = seeds.get((contrast.b, contrast.task), set())
+        a = replicates.get((contrast.a, contrast.task), set())
+        b = replicates.get((contrast.b, contrast.task), set())
         if a & b:
-            sharing = True
+            some_share = True
         elif a and b:
-            apart.append((contrast, len(a) + len(b)))
-    if sharing and apart:
-        contrast, rows = apart[0]
+            unmatched.append((contrast, len(a) + len(b)))
+    if some_share and unmatched:
+        contrast, rows = unmatched[0]
         raise UsageError(
             f"{observations.source}: {rows} of {rows} rows of {contrast.a} and {contrast.b} have no "
             f"partner with the same {observations.pair_column}: ",
@@ -160,7 +160,7 @@ def _forms_pairs(observations: Observations, contrasts: Sequence[Contrast]) -> b
             SettingName("unpaired"),
             " compares all runs without pairing",
         )
-    return sharing
+    return some_share
 
 
 def _check_positions(observations: Observations) -> None:

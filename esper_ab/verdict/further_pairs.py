@@ -55,11 +55,11 @@ def _cost(evidence: Evidence, needed: PairsNeeded, done: int) -> str:
     anew = evidence.pairs_anew
     detect = f"Detecting {evidence.design.margin_words} with 80 % power takes {count} more pairs"
     if anew is None or anew.pairs >= needed.pairs:
-        return f"{detect}{_in_brackets(between)}."
+        return f"{detect}{_bracket(between)}."
     price = f"an extension requires p <= {needed.alpha:.2g}"
     details = f"{between}; {price}" if between else price
     extended = f"{detect} with `esper-ab resume --seeds` ({details})"
-    return f"{extended}, or {_more_pairs(anew, 0)} in a new plan{_in_brackets(_range_of_more_pairs(anew, 0))}."
+    return f"{extended}, or {_more_pairs(anew, 0)} in a new plan{_bracket(_range_of_more_pairs(anew, 0))}."
 
 
 def _more_pairs(needed: PairsNeeded, done: int) -> str:
@@ -79,5 +79,5 @@ def _range_of_more_pairs(needed: PairsNeeded, done: int) -> str:
     return f"80 % range {low} to {max(0, needed.high - done)}"
 
 
-def _in_brackets(text: str) -> str:
+def _bracket(text: str) -> str:
     return f" ({text})" if text else ""

@@ -66,7 +66,9 @@ def _answer(evidence: Evidence) -> str:
     if verdict in DIFFERENT:
         return _decided(evidence)
     if verdict is Verdict.NO_INFERENCE and evidence.estimate is not None:
-        few = evidence.worded(f"Too few pairs to decide{_yet(evidence)} ({evidence.used}; {LEAST_PAIRS} needed)")
+        few = evidence.worded(
+            f"Too few pairs to decide{_unfinished_suffix(evidence)} ({evidence.used}; {LEAST_PAIRS} needed)"
+        )
         return f"{few}: {_observed_relation(evidence)}{_wins(evidence)}."
     return headline_of([(evidence.question.a, evidence.question.b)], evidence)
 
@@ -94,7 +96,7 @@ def headline_of(pairs: Sequence[tuple[str, str]], evidence: Evidence) -> str:
         words = "the intervals include 0"
     else:
         words = _worded(evidence, reason)
-    return f"Not decided{_yet(evidence)} for {groups}: {words}."
+    return f"Not decided{_unfinished_suffix(evidence)} for {groups}: {words}."
 
 
 def _identical(groups: str, evidence: Evidence) -> str:
@@ -164,13 +166,13 @@ def _side_of_margin(evidence: Evidence) -> str:
 def _undecided(evidence: Evidence) -> str:
     reason = why_undecided(evidence)
     if evidence.estimate is None:
-        return f"Not decided{_yet(evidence)}: {_worded(evidence, reason)}."
+        return f"Not decided{_unfinished_suffix(evidence)}: {_worded(evidence, reason)}."
     if evidence.constant:
         answer = f"every pair differs by {evidence.constant}, so no test of a mean applies"
-        return f"Not decided{_yet(evidence)}: {answer}; this is the answer for these seeds."
+        return f"Not decided{_unfinished_suffix(evidence)}: {answer}; this is the answer for these seeds."
     looks = _relation(evidence, "look level", "looks", ("better than", "worse than"), evidence.question.sign)
     but = f"{_worded_with_numbers(evidence, reason)}{_would_decide(evidence, reason)}"
-    return f"Not decided{_yet(evidence)}: {looks}{_wins(evidence)}, but {but}."
+    return f"Not decided{_unfinished_suffix(evidence)}: {looks}{_wins(evidence)}, but {but}."
 
 
 def _would_decide(evidence: Evidence, reason: Undecided) -> str:
@@ -212,7 +214,7 @@ def _worded_with_numbers(evidence: Evidence, reason: Undecided) -> str:
     return evidence.worded(_worded(evidence, reason))
 
 
-def _yet(evidence: Evidence) -> str:
+def _unfinished_suffix(evidence: Evidence) -> str:
     return "" if evidence.progress.finished else " yet"
 
 
@@ -257,14 +259,14 @@ def _digits_that_hide_nothing(evidence: Evidence, digits: int) -> int:
     """Return at least `digits` digits: as many as keep the interval and a claim's estimate off 0 and the margin."""
     margin = evidence.design.margin
     marks = (-margin, 0.0, margin)
-    apart = list[tuple[tuple[float, ...], tuple[float, ...]]]()
+    to_distinguish = list[tuple[tuple[float, ...], tuple[float, ...]]]()
     if evidence.low is not None and evidence.high is not None:
         middle = (evidence.low + evidence.high) / 2.0
-        apart.append(((evidence.low, evidence.high), (*marks, middle)))
+        to_distinguish.append(((evidence.low, evidence.high), (*marks, middle)))
     if evidence.verdict in CLAIMS and evidence.estimate is not None:
-        apart.append(((evidence.estimate,), marks))
+        to_distinguish.append(((evidence.estimate,), marks))
     while True:
-        needed = max((digits_apart(numbers, off, digits) for numbers, off in apart), default=digits)
+        needed = max((digits_apart(numbers, off, digits) for numbers, off in to_distinguish), default=digits)
         if needed <= digits:
             return digits
         digits = needed  # digits that keep one number on its side may move another one across

@@ -53,8 +53,8 @@ def completed(
 ) -> tuple[Data, float | None, float | None]:
     """Complete the half pairs against one group: a if `against_a`, else b.
 
-    Returns all runs, and the outcomes that stand for failed runs of a and of b. The one of that group is None if no
-    worst outcome is declared.
+    Returns all runs, and the outcomes that stand for failed runs of a and of b. For the group that is completed
+    against, it is None if no worst outcome is declared.
 
     - A failed run of that group gets the declared worst outcome, or a worse outcome that was seen.
     - A failed run of the other group gets the best outcome seen.

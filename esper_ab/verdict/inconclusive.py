@@ -1,4 +1,4 @@
-"""The kinds of INCONCLUSIVE, in a module of their own: evidence holds one, and sentences and reports read it."""
+"""The kinds of INCONCLUSIVE. A separate module, because evidence, sentences and reports all import it."""
 
 from __future__ import annotations
 

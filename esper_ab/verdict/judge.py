@@ -22,7 +22,7 @@ from esper_ab.verdict.departures import departures, listed_runs, listed_short, n
 from esper_ab.verdict.drift import drift_findings
 from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.looks import PlanProgress, take_looks
-from esper_ab.verdict.observations import Facts, Observations, seed_key
+from esper_ab.verdict.observations import Facts, Observations, replicate_key
 from esper_ab.verdict.pairing import Pairing
 from esper_ab.verdict.question import Question
 from esper_ab.verdict.rows import row_findings
@@ -88,12 +88,12 @@ def _judge_tuned(plan: AnalysisPlan, tuned: Tuned, rng_seed: int) -> Answer:
 def _named_as_planned(plan: AnalysisPlan, observations: Observations) -> Observations:
     """Spell each seed as the plan does, with a note if the source spells it differently: 7, 07, 7.0 are one seed."""
     planned = (*plan.choosing, *plan.replicates)
-    by_key = {seed_key(name): name for name in reversed(planned)}
+    by_key = {replicate_key(name): name for name in reversed(planned)}
     names = {}  # the source's spelling -> the plan's
     rows = []
     for row in observations.rows:
         own_name = row.replicate
-        key = seed_key(own_name)
+        key = replicate_key(own_name)
         if own_name not in planned and key in by_key:
             names[own_name] = by_key[key]
             row = msgspec.structs.replace(row, replicate=by_key[key])
@@ -101,10 +101,10 @@ def _named_as_planned(plan: AnalysisPlan, observations: Observations) -> Observa
     if not names:
         return observations
     theirs, ours = next(iter(names.items()))
-    more = ""
+    others = ""
     if len(names) > 1:
-        more = f", and likewise {len(names) - 1} more"
-    note = f"{observations.pair_column.capitalize()} {theirs} is the plan's {ours}{more}."
+        others = f", and likewise {len(names) - 1} more"
+    note = f"{observations.pair_column.capitalize()} {theirs} is the plan's {ours}{others}."
     return msgspec.structs.replace(observations, rows=tuple(rows), notes=(*observations.notes, note))
 
 
@@ -361,7 +361,7 @@ def _notes(observations: Observations, progress: PlanProgress) -> Iterator[str]:
 
 def _choices(plan: AnalysisPlan, tuned: Tuned) -> Iterator[str]:
     """Say which cell was chosen for each group, and give the means of all its cells."""
-    seeds = listed_short(plan.choosing)
+    choosing = listed_short(plan.choosing)
     for choice in tuned.choices:
         means = ", ".join(f"{cell} {plan.design.value(mean)}" for cell, mean in choice.means.items())
-        yield f"{choice.group} is judged at {choice.cell}, chosen on the seeds {seeds} (means: {means})."
+        yield f"{choice.group} is judged at {choice.cell}, chosen on the seeds {choosing} (means: {means})."

@@ -98,7 +98,7 @@ def _success(design: Design, seen: Set[float]) -> float | None:
     return None
 
 
-def _mixed_up(design: Design, used: Data) -> bool:
+def _is_confounded(design: Design, used: Data) -> bool:
     """True if position effects alone could explain these pairs, as lost replicates can cause; a later look decides."""
     harmless = design.positions_drawn or not design.positions_matter or design.positions < 2
     if harmless or isinstance(used, Samples) or len(used) < LEAST_PAIRS:
@@ -110,7 +110,7 @@ def take_look(design: Design, replicates: int, data: Data, n_open: int) -> Look:
     """Test the pairs of the first `replicates` replicates at the bounds while `n_open` comparisons share alpha."""
     used = before(data, replicates)
     effect = None
-    if not _mixed_up(design, used):
+    if not _is_confounded(design, used):
         effect = effect_of(design, used)
     pairs = len(used)
     alpha = design.alpha / n_open
@@ -152,7 +152,7 @@ def take_look(design: Design, replicates: int, data: Data, n_open: int) -> Look:
     stop = design.futility.nominal_p[design.looks.index(replicates)]
     if not stop:
         return look
-    return _with_futility(look, effect, stop, margin)
+    return _add_futility(look, effect, stop, margin)
 
 
 def _limits(interval: Interval) -> tuple[float | None, float | None]:
@@ -213,7 +213,7 @@ def _anytime(design: Design, effect: Effect | None, n_open: int) -> _Tested:
     )
 
 
-def _with_futility(look: Look, effect: Effect | None, stop: float, margin: float) -> Look:
+def _add_futility(look: Look, effect: Effect | None, stop: float, margin: float) -> Look:
     """Return the look with its interval at twice `stop`, and whether that interval stops an undecided comparison."""
     interval = _interval(effect, stop, one_sided=True)
     low, high = _limits(interval)

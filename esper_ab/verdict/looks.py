@@ -198,7 +198,7 @@ def _take_look_at_each(design: Design, replicates: int, states: Sequence[_State]
             break
         for state, look in crossing:
             _decide(state, look, "crossed", n_open)
-            state.passed_on = _beyond(look, state.design.margin)
+            state.passed_on = _exceeds_margin(look, state.design.margin)
         n_open -= sum(state.passed_on for state, _ in crossing)
         undecided = [state for state, look in taken if not look.crossed]
     for state, look in taken:
@@ -223,7 +223,7 @@ def _decide(state: _State, look: Look, decision: LookDecision, n_open: int) -> N
         state.direction = -1
 
 
-def _beyond(look: Look, margin: float) -> bool:
+def _exceeds_margin(look: Look, margin: float) -> bool:
     """True if the repeated interval lies outside +-margin."""
     above = look.low is not None and look.low >= margin
     below = look.high is not None and look.high <= -margin

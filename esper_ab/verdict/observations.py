@@ -116,7 +116,7 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True):
         return int.from_bytes(digest[:16], "big")
 
 
-def seed_key(name: str) -> str:
+def replicate_key(name: str) -> str:
     """Return a text that is equal for all spellings of a seed: "7" for "07" and "7.0", and the name for other names."""
     whole = _WHOLE.fullmatch(name)
     if whole is None:

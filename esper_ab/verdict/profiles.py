@@ -77,12 +77,12 @@ def _profile(group: str, by_task: Sequence[Floats], thresholds: Floats, rng: Gen
     for scores in by_task:
         picked = rng.integers(0, scores.size, (_RESAMPLES, scores.size))
         drawn.append(scores[picked])
-    low, high = np.quantile(_above(drawn, thresholds), _TAILS, axis=0)
+    low, high = np.quantile(_share_above(drawn, thresholds), _TAILS, axis=0)
     mean = interquartile_means(np.concatenate(by_task))
     means_drawn = interquartile_means(np.concatenate(drawn, axis=1))
     gap = np.mean([optimality_gap(scores) for scores in by_task])
     gaps_drawn = np.mean([optimality_gap(scores) for scores in drawn], axis=0)
-    above = _above([scores[None] for scores in by_task], thresholds)
+    above = _share_above([scores[None] for scores in by_task], thresholds)
     return Profile(
         group=group,
         runs=min(scores.size for scores in by_task),
@@ -95,7 +95,7 @@ def _profile(group: str, by_task: Sequence[Floats], thresholds: Floats, rng: Gen
     )
 
 
-def _above(by_task: Sequence[Floats], thresholds: Floats) -> Floats:
+def _share_above(by_task: Sequence[Floats], thresholds: Floats) -> Floats:
     """Return [resamples, thresholds]: the share of scores above each threshold, with equal weight per task."""
     shares = []
     for scores in by_task:

@@ -103,7 +103,7 @@ def _failing(requirement: Requirement, comparison: Comparison) -> str:
     if comparison.inconclusive is Inconclusive.FUTILE:
         text = f"{text}, stopped for futility"
     if not _opposite(requirement, comparison):
-        text += _too_few(requirement, comparison)
+        text += _count_missing_pairs(requirement, comparison)
     return text
 
 
@@ -178,13 +178,13 @@ def holds(requirement: Requirement, comparison: Comparison) -> bool:
     if requirement.relation == "equivalent-to":
         return False
     if verdict == Verdict.INCONCLUSIVE:
-        return _not_worse(comparison, left_first=left_first)
+        return _is_not_worse(comparison, left_first=left_first)
     if left_first:
         return verdict == Verdict.BETTER
     return verdict == Verdict.WORSE
 
 
-def _too_few(requirement: Requirement, comparison: Comparison) -> str:
+def _count_missing_pairs(requirement: Requirement, comparison: Comparison) -> str:
     """Say how many pairs a requirement needs if there are too few; else ""."""
     look = comparison.last_look
     counted = n_pairs(len(comparison.pairs))
@@ -195,7 +195,7 @@ def _too_few(requirement: Requirement, comparison: Comparison) -> str:
     return f" of {counted}; every requirement needs a look with at least {LEAST_PAIRS} pairs"
 
 
-def _not_worse(comparison: Comparison, *, left_first: bool) -> bool:
+def _is_not_worse(comparison: Comparison, *, left_first: bool) -> bool:
     """True if, in an open comparison, the last look's repeated interval excludes the margin on the relevant side."""
     look = comparison.last_look
     low, high = comparison.limits_with_losses

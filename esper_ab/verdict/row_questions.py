@@ -13,7 +13,7 @@ from esper_ab.design.design import Contrast
 from esper_ab.verdict.copies import ASKED
 from esper_ab.verdict.observations import ITEMS, Observations, names_items
 from esper_ab.verdict.pairing import Pairing
-from esper_ab.verdict.rows import copied, sorted_by_seed
+from esper_ab.verdict.rows import copied, sorted_by_replicate
 
 # Words in the names of outcomes for which lower is usually better.
 _LOWER = frozenset(
@@ -58,14 +58,14 @@ def item_questions(observations: Observations, rows: str | None) -> Iterator[Ope
         )
 
 
-def direction_questions(column: str, told: Mapping[str, object]) -> Iterator[OpenQuestion]:
-    """Yield a question if no direction is `told`, and the outcome's name suggests that lower is better.
+def direction_questions(column: str, options: Mapping[str, object]) -> Iterator[OpenQuestion]:
+    """Yield a question if `options` has no direction, and the outcome's name suggests that lower is better.
 
     `column`: the source's name for the outcome; "": there is no source yet.
     """
-    if told.get("better"):
+    if options.get("better"):
         return
-    for name in (column, str(told.get("label", ""))):
+    for name in (column, str(options.get("label", ""))):
         if _lower_is_likely(name):
             yield OpenQuestion(
                 f"the outcome is called {name}, so it is unclear whether lower or higher is better",
@@ -80,20 +80,24 @@ def _lower_is_likely(name: str) -> bool:
 
 
 def pairing_questions(
-    observations: Observations, pairings: Mapping[Contrast, Pairing], replicates: Sequence[str], *, pairing_told: bool
+    observations: Observations,
+    pairings: Mapping[Contrast, Pairing],
+    replicates: Sequence[str],
+    *,
+    pairing_is_declared: bool,
 ) -> Iterator[OpenQuestion]:
     """Yield a question if half of the outcomes of a group or more are copies, and one if rows were sorted.
 
-    `pairing_told`: the user said whether runs form pairs.
+    `pairing_is_declared`: the user said whether runs form pairs.
     """
     if not observations.rows_are_runs:
         texts = _half_copies(pairings)
         if texts:
             named = "; ".join(texts[:_MOST_COPIES])
             yield OpenQuestion(f"{named}; remove the copies, unless each row is a training run of its own", _RUNS)
-    if not pairing_told:
+    if not pairing_is_declared:
         for contrast, pairing in pairings.items():
-            text = sorted_by_seed(contrast, pairing, replicates)
+            text = sorted_by_replicate(contrast, pairing, replicates)
             if text:
                 yield OpenQuestion(text, (SettingName("unpaired"), SettingName("paired")))
                 return

@@ -26,7 +26,7 @@ def row_findings(
     """Yield a finding for each thing about the rows of a comparison that a reader of its verdict must know."""
     sentences = [*_partner_sentences(observations, pairing)]
     sentences += [f"{text}: copies are no further runs." for text, _ in copied(contrast, pairing, NAMED)]
-    order = sorted_by_seed(contrast, pairing, replicates)
+    order = sorted_by_replicate(contrast, pairing, replicates)
     if order:
         sentences.append(f"{order}.")
     sentences += _name_sentences(observations)
@@ -35,19 +35,19 @@ def row_findings(
 
 
 def _partner_sentences(observations: Observations, pairing: Pairing) -> Iterator[str]:
-    seeds = observations.pair_column
-    named = seeds.capitalize()
+    pair_column = observations.pair_column
+    capitalised = pair_column.capitalize()
     if pairing.absent:
         count = "has no row, so it counts" if len(pairing.absent) == 1 else "have no row, so they count"
         yield (
-            f"{named} {listed_short(pairing.absent)} {count} as lost; --paired leaves out every "
-            f"{seeds} that was run in one group only."
+            f"{capitalised} {listed_short(pairing.absent)} {count} as lost; --paired leaves out every "
+            f"{pair_column} that was run in one group only."
         )
     if pairing.single:
         alone = "no run of the other group and"
         are = f"has {alone} is" if len(pairing.single) == 1 else f"have {alone} are"
         yield (
-            f"{named} {listed_short(pairing.single)} {are} not used; if such a "
+            f"{capitalised} {listed_short(pairing.single)} {are} not used; if such a "
             "run failed, give it a row with an empty outcome."
         )
 
@@ -95,7 +95,7 @@ def copied(contrast: Contrast, pairing: Pairing, chance: float) -> Iterator[tupl
         yield text, True
 
 
-def sorted_by_seed(contrast: Contrast, pairing: Pairing, replicates: Sequence[str]) -> str:
+def sorted_by_replicate(contrast: Contrast, pairing: Pairing, replicates: Sequence[str]) -> str:
     """Describe outcomes of both groups that rise or fall with the seed in all pairs; "" if they do not.
 
     Equal neighbours are no evidence: each group needs eight distinct outcomes.

@@ -217,7 +217,7 @@ def _deciding_look(evidence: Evidence) -> str:
     return f", decided {_look_in_words(design, at)}"
 
 
-def _at_deciding_look(evidence: Evidence) -> str:
+def _deciding_look_suffix(evidence: Evidence) -> str:
     """Name the look that decided or stopped the comparison, as in " after 8 seeds (look 1 of 2)"."""
     return _deciding_look(evidence).removeprefix(", decided")
 
@@ -288,7 +288,7 @@ def _withdrawn_claim(evidence: Evidence) -> str:
     if progress.decision == progress.standing:
         return ""
     claim = "The boundary was crossed" if progress.decision == "crossed" else "Equivalence was shown"
-    return f"{claim}{_at_deciding_look(evidence)}, but the last look no longer shows it."
+    return f"{claim}{_deciding_look_suffix(evidence)}, but the last look no longer shows it."
 
 
 def _kind_and_limits(evidence: Evidence) -> str:
@@ -316,7 +316,7 @@ def _stopped(evidence: Evidence) -> str:
     """Write why a look stopped a comparison for futility, with the interval used."""
     design = evidence.design
     within = f"the {limits_text(evidence.futility, design)} lies inside +-{design.margin_words}"
-    at = _at_deciding_look(evidence)
+    at = _deciding_look_suffix(evidence)
     return f"Stopped for futility{at}: {within}, so a difference that large is unlikely; this claims nothing"
 
 
@@ -353,7 +353,7 @@ def _why_untested(evidence: Evidence) -> str:
     if evidence.degenerate and evidence.plain is not None and evidence.plain.degenerate:
         few = f"fewer than {LEAST_PAIRS} by another"
         return f". {_most_alike(evidence)} of {n} differ by the same amount and {few}: there is {lacking}."
-    if _not_adjusted(evidence):
+    if _is_unadjusted(evidence):
         return ", not adjusted: group and order cannot be separated in these pairs, so the look decides nothing."
     if evidence.effect is not None and evidence.effect.degenerate:
         little = "apart from device and order nothing varies between pairs" if evidence.pairs else "too little varies"
@@ -377,7 +377,7 @@ def _all_alike(evidence: Evidence) -> bool:
     return evidence.degenerate and _most_alike(evidence) == evidence.used
 
 
-def _not_adjusted(evidence: Evidence) -> bool:
+def _is_unadjusted(evidence: Evidence) -> bool:
     """True if the position effects could not be separated from the groups, at the last look or before the first."""
     if evidence.last_look is not None:
         return evidence.last_look.mean is None

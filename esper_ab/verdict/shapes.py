@@ -20,7 +20,7 @@ _SIMULATED_ALPHA = 0.05
 
 
 def shape_caveats(evidence: Evidence) -> Iterator[str]:
-    """Give the means that a far tail allows, if some of them make the claim false, and the error rate of the shape."""
+    """Warn of means that a far tail allows and the claim excludes, and of a raised error rate for this shape."""
     if evidence.verdict not in CLAIMS or evidence.samples is not None or evidence.proportions is not None:
         return
     if evidence.verdict not in DIFFERENT:

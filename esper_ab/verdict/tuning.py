@@ -45,12 +45,12 @@ def tune(observations: Observations, plan: AnalysisPlan) -> Tuned:
     runs = observations.cells
     missing = []
     values = {}
-    for group, cell, seed in product(plan.groups, plan.cells, plan.choosing):
-        run = runs.get((group, cell, seed))
+    for group, cell, replicate in product(plan.groups, plan.cells, plan.choosing):
+        run = runs.get((group, cell, replicate))
         if run is None:
-            missing.append(Observation(group=group, task=cell, replicate=seed, value=None))
+            missing.append(Observation(group=group, task=cell, replicate=replicate, value=None))
         else:
-            values[group, cell, seed] = run.value
+            values[group, cell, replicate] = run.value
     known = [value for value in values.values() if value is not None]
     if missing or not known:
         nothing = msgspec.structs.replace(observations, rows=())
@@ -79,7 +79,7 @@ def tune(observations: Observations, plan: AnalysisPlan) -> Tuned:
 def _choice(group: str, plan: AnalysisPlan, outcomes: Mapping[tuple[str, str, str], float]) -> Choice:
     means = {}
     for cell in plan.cells:
-        values = [outcomes[group, cell, seed] for seed in plan.choosing]
+        values = [outcomes[group, cell, replicate] for replicate in plan.choosing]
         means[cell] = fsum(values) / len(values)
     sign = plan.design.outcome.sign
     best = max(plan.cells, key=lambda cell: sign * means[cell])

@@ -1,4 +1,4 @@
-"""The words of verdicts, in a module of their own: code that reads verdicts but computes none loads no statistics."""
+"""The words of verdicts. A separate module, so that code that only reads verdicts loads no statistics."""
 
 from __future__ import annotations
 

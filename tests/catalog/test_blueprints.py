@@ -29,8 +29,8 @@ def load(name: str) -> Blueprint:
     return catalog.entry("workers.kinds.growth.blueprints", name, "BLUEPRINT")
 
 
-def grown(name: str, shape: tuple[int, int, int], rows: int = 3) -> tuple[Blueprint, Stack, torch.Tensor]:
-    """A blueprint, seed modules of it, and positive features as after a ReLU, [B, H, W, rows, C]."""
+def make_seed_modules(name: str, shape: tuple[int, int, int], rows: int = 3) -> tuple[Blueprint, Stack, torch.Tensor]:
+    """Return a blueprint, its seed modules, and positive features as after a ReLU, [B, H, W, rows, C]."""
     blueprint = load(name)
     (h, w, c) = shape
     rng = np.random.default_rng(7)
@@ -52,7 +52,7 @@ def test_a_blueprint_has_the_documented_number_of_parameters(name: str, channels
 
 @pytest.mark.parametrize("name", NAMES)
 def test_only_the_listed_blueprints_are_the_identity_at_birth(name: str) -> None:
-    blueprint, stack, x = grown(name, (4, 4, 8))
+    blueprint, stack, x = make_seed_modules(name, (4, 4, 8))
     y = blueprint.forward(x, stack.read(torch.tensor([0, 1, 2])))
     assert torch.equal(y, x) == (name in IDENTITY_AT_BIRTH)
 
@@ -65,29 +65,29 @@ def test_every_parameter_gets_a_gradient_after_one_step(
     name: str, shape: tuple[int, int, int], algorithm: Algorithm, stage: Stage
 ) -> None:
     """At birth at least one parameter has a non-zero gradient, after one optimiser step all have."""
-    blueprint, stack, h = grown(name, shape)
+    blueprint, stack, h = make_seed_modules(name, shape)
     n = 3
     blend = Blend.of(np.full(n, stage), np.full(n, 0.4), np.full(n, algorithm), h)
     target = torch.from_numpy(np.random.default_rng(8).normal(size=tuple(h.shape)))
     borrowed = stack.borrow(torch.arange(n), None)
 
-    def gradients() -> dict[str, torch.Tensor]:
+    def step_gradients() -> dict[str, torch.Tensor]:
         x = seed_input(h, blend)
         p = borrowed.params()
         y = h + seed_delta(h, x, blueprint.delta(x, p), p, blend)
         (grad,) = torch.autograd.grad((y * target).sum(), borrowed.flat)
-        known = {key: value.clone() for key, value in by_name(stack.specs, grad).items()}
+        by_parameter = {key: value.clone() for key, value in by_name(stack.specs, grad).items()}
         borrowed.step(grad, SGD(0.01, 0.9, 0.0, 1.0))
-        return known
+        return by_parameter
 
-    def live(found: dict[str, torch.Tensor], key: str) -> bool:
-        return all(bool(found[key][row].abs().max() > 1e-12) for row in range(n))
+    def has_gradient(gradients: dict[str, torch.Tensor], key: str) -> bool:
+        return all(bool(gradients[key][row].abs().max() > 1e-12) for row in range(n))
 
     names = [spec.name for spec in blueprint.params(shape[2])]
-    born = gradients()
-    assert any(live(born, key) for key in names)
-    stepped = gradients()
-    dead = [key for key in names if not live(stepped, key)]
+    born = step_gradients()
+    assert any(has_gradient(born, key) for key in names)
+    stepped = step_gradients()
+    dead = [key for key in names if not has_gradient(stepped, key)]
     assert not dead
     if algorithm == Algorithm.GATE and stage == Stage.BLENDING:
-        assert all(live(stepped, spec.name) for spec in gate_params(shape[2]))
+        assert all(has_gradient(stepped, spec.name) for spec in gate_params(shape[2]))

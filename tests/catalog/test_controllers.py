@@ -1,4 +1,4 @@
-"""What every controller must keep: permitted decisions, no memory of episodes, no own randomness."""
+"""The contract of every controller: permitted decisions, no memory of episodes, no own random numbers."""
 
 import dataclasses
 from collections.abc import Callable
@@ -179,8 +179,8 @@ def steady(name: str, steps: int, max_seeds: int = 0, drift: float = 0.0, **alwa
     controller.begin_episode(1)
     for step in range(1, steps + 1):
         reading = measure(game.lifecycle, game.rng)
-        known = {name: np.where(np.isnan(getattr(reading, name)), np.nan, value) for name, value in always.items()}
-        reading = dataclasses.replace(reading, val_acc=np.array([30.0 + drift * step]), **known)
+        constants = {name: np.where(np.isnan(getattr(reading, name)), np.nan, value) for name, value in always.items()}
+        reading = dataclasses.replace(reading, val_acc=np.array([30.0 + drift * step]), **constants)
         game.act(controller.decide(game.view(step, reading), np.zeros((1, len(HEADS)))), step)
     return game
 

@@ -71,7 +71,7 @@ def test_damage_gives_tables_or_one_line(file, tmp_path):
     content = file.read_bytes()
     random_ = random.Random(7)
     damaged = tmp_path / "damaged"
-    for _ in range(20):
+    for _ in range(8):
         changed = bytearray(content)
         for _ in range(random_.randint(1, 4)):
             changed[random_.randrange(len(content))] = random_.randrange(256)

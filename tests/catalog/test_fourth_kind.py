@@ -12,23 +12,23 @@ import pytest
 from support.processes import children
 
 ROOT = children.TESTS.parent
-OF_BANDIT = Path(__file__).with_name("fourth_kind")
+BANDIT_FOLDER = Path(__file__).with_name("fourth_kind")
 TASK = "bandit:10"
 
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("copy")
-    without = shutil.ignore_patterns("__pycache__")
+    without_caches = shutil.ignore_patterns("__pycache__")
     for package in ("esper_ab", "workers"):
-        shutil.copytree(ROOT / package, folder / package, ignore=without)
+        shutil.copytree(ROOT / package, folder / package, ignore=without_caches)
         kind = f"{package}/kinds/bandit"
         assert not (folder / kind).exists()
-        shutil.copytree(OF_BANDIT / kind, folder / kind, ignore=without)
+        shutil.copytree(BANDIT_FOLDER / kind, folder / kind, ignore=without_caches)
     return folder
 
 
-def esper(copy: Path, module: str, *words: str) -> subprocess.CompletedProcess[str]:
+def run_copy(copy: Path, module: str, *words: str) -> subprocess.CompletedProcess[str]:
     """Run a command of the copy in the folder of the copy."""
     return children.python("-m", module, *words, folder=copy, PYTHONPATH=str(copy))
 
@@ -36,35 +36,35 @@ def esper(copy: Path, module: str, *words: str) -> subprocess.CompletedProcess[s
 @pytest.fixture(scope="module")
 def experiment(copy: Path) -> Path:
     """Return the directory of a finished experiment."""
-    done = esper(copy, "esper_ab.launch", "--task", TASK, "--groups", "paid,random", "--name", "bandits")
+    done = run_copy(copy, "esper_ab.launch", "--task", TASK, "--groups", "paid,random", "--name", "bandits")
     assert done.returncode == 0, done.stderr
     assert "paid is better than random by " in done.stdout
     return copy / "experiments" / "bandits"
 
 
-def test_it_is_planned_with_defaults_and_notes_of_its_own(copy: Path) -> None:
-    planned = esper(copy, "esper_ab.launch", "--task", TASK, "--steps", "8", "--dry-run", "--verbose")
+def test_a_new_kind_is_planned_with_its_own_defaults_and_notes(copy: Path) -> None:
+    planned = run_copy(copy, "esper_ab.launch", "--task", TASK, "--steps", "8", "--dry-run", "--verbose")
     assert planned.returncode == 0, planned.stderr
     assert "2 groups x 6 seeds = 12 runs, task bandit:10" in planned.stdout
     assert "each: 12 episodes x 8 steps x 8 environments" in planned.stdout
     assert "note: An episode of 8 steps cannot try all 10 arms." in planned.stdout
 
 
-def test_it_comes_to_a_verdict_that_is_shown_everywhere(copy: Path, experiment: Path) -> None:
-    report = esper(copy, "esper_ab", "report", str(experiment), "--verbose")
+def test_the_verdict_of_a_new_kind_is_shown_in_report_and_status(copy: Path, experiment: Path) -> None:
+    report = run_copy(copy, "esper_ab", "report", str(experiment), "--verbose")
     assert "BETTER: paid is better than random" in report.stdout
     assert "pulls of the best arm %" in report.stdout
-    status = esper(copy, "esper_ab", "status", str(experiment), "--json")
+    status = run_copy(copy, "esper_ab", "status", str(experiment), "--json")
     assert json.loads(status.stdout)["state"] == "finished"
     assert "pulls of the best arm %" in (experiment / "report.html").read_text()
 
 
-def test_its_runs_can_be_trained_again_and_its_policies_be_played(copy: Path, experiment: Path) -> None:
+def test_a_run_of_a_new_kind_can_be_repeated_and_its_policy_evaluated(copy: Path, experiment: Path) -> None:
     (config,) = (experiment / "runs").glob("paid-0/config.toml")
-    again = esper(copy, "esper_ab.launch", str(config), "--groups", "paid,random", "--name", "again", "--dry-run")
-    assert again.returncode == 0, again.stderr
+    repeated = run_copy(copy, "esper_ab.launch", str(config), "--groups", "paid,random", "--name", "again", "--dry-run")
+    assert repeated.returncode == 0, repeated.stderr
     assert "esper-ab launch runs/paid-0/config.toml --groups paid,random --name again" in config.read_text()
-    played = esper(copy, "esper_ab", "evaluate", str(experiment / "policies/paid/0.pt"))
+    played = run_copy(copy, "esper_ab", "evaluate", str(experiment / "policies/paid/0.pt"))
     assert "best_arm" in played.stdout
 
 
@@ -76,12 +76,12 @@ def test_its_runs_can_be_trained_again_and_its_policies_be_played(copy: Path, ex
         (("--task", TASK, "--groups", "paid,heuristic"), "no reward mode or controller 'heuristic'"),
     ],
 )
-def test_what_it_does_not_have_is_refused(copy: Path, words: tuple[str, ...], refusal: str) -> None:
-    refused = esper(copy, "esper_ab.launch", *words)
+def test_settings_that_a_new_kind_lacks_are_refused(copy: Path, words: tuple[str, ...], refusal: str) -> None:
+    refused = run_copy(copy, "esper_ab.launch", *words)
     assert refused.returncode == 2
     assert refusal in refused.stderr
 
 
-def test_the_other_packages_do_not_know_it() -> None:
-    known = "from esper_ab.contracts.kinds_of_task import kind_of_task; print(kind_of_task('bandit:10'))"
-    assert children.python("-c", known).stdout == "gymnasium\n"
+def test_the_original_packages_do_not_know_the_new_kind() -> None:
+    code = "from esper_ab.contracts.kinds_of_task import kind_of_task; print(kind_of_task('bandit:10'))"
+    assert children.python("-c", code).stdout == "gymnasium\n"

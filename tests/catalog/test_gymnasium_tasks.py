@@ -82,10 +82,10 @@ def test_notes_name_groups_that_train_on_the_outcome_and_non_repeating_tasks() -
     text = notes("env", MINE, repeats=False)
     assert "The outcome is also the reward of env" in text
     assert "The environments do not repeat" in text
-    own = notes()
-    assert "also the reward" not in own
-    assert "do not repeat" not in own
-    assert "scheduling cannot affect results" in own
+    plain_text = notes()
+    assert "also the reward" not in plain_text
+    assert "do not repeat" not in plain_text
+    assert "scheduling cannot affect results" in plain_text
 
 
 def test_notes_explain_environments_that_carry_state_across_resets() -> None:
@@ -112,7 +112,7 @@ def test_the_toml_of_a_plan_gives_the_same_settings(tmp_path: Path) -> None:
     text = experiment_toml(first, machine_with())
     assert "growth" not in text
     assert "bias_" not in text
-    again = asked(toml=toml(tmp_path, text))
+    reread = asked(toml=toml(tmp_path, text))
     expected = {group.name: group.settings for group in first.experiment.groups}
-    assert {group.name: group.settings for group in again.groups} == expected
-    assert planned(again, machine_with()).digest == first.digest
+    assert {group.name: group.settings for group in reread.groups} == expected
+    assert planned(reread, machine_with()).digest == first.digest

@@ -1,4 +1,4 @@
-"""Kinds of task: one folder each, found by its name; a worker loads the kind of its runs, and no other."""
+"""Kinds of task: each has a folder that is found by its name; a worker loads only the kind of its runs."""
 
 import pytest
 from support.processes.children import python
@@ -10,27 +10,27 @@ KINDS = "workers.kinds"
 NAMES = catalog.folders(KINDS)
 
 
-def test_there_are_kinds() -> None:
+def test_the_three_kinds_of_task_are_found() -> None:
     assert {"growth", "gymnasium", "trainer"} <= set(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_kind_is_an_object_of_its_folder(name: str) -> None:
+def test_the_folder_of_a_kind_provides_the_kind(name: str) -> None:
     assert isinstance(catalog.entry(f"{KINDS}.{name}", "kind", "KIND"), Kind)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_kind_loads_no_other(name: str) -> None:
+def test_loading_a_kind_loads_no_other_kind(name: str) -> None:
     loading = f"import sys, {KINDS}.{name}.kind; print(*sys.modules)"
     loaded = set(python("-c", loading).stdout.split())
-    assert {other for other in NAMES if f"{KINDS}.{other}" in loaded} == {name}
+    assert {kind for kind in NAMES if f"{KINDS}.{kind}" in loaded} == {name}
 
 
-def test_the_folder_of_kinds_loads_none() -> None:
+def test_importing_the_folder_of_kinds_loads_no_kind() -> None:
     loaded = set(python("-c", f"import sys, {KINDS}; print(*sys.modules)").stdout.split())
     assert not loaded & {"torch", "gymnasium", *(f"{KINDS}.{name}" for name in NAMES)}
 
 
-def test_the_kind_of_workers_that_only_guard_a_command_needs_no_torch() -> None:
+def test_the_trainer_kind_loads_no_torch() -> None:
     loaded = set(python("-c", f"import sys, {KINDS}.trainer.kind; print(*sys.modules)").stdout.split())
     assert not loaded & {"torch", "gymnasium"}

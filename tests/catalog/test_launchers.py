@@ -35,8 +35,8 @@ def factory(name: str) -> LauncherFactory:
     needed = {"slurm": "SLURM_JOB_ID", "ray": "RAY_ADDRESS"}.get(name, "")
     if needed and needed not in os.environ:
         pytest.skip(f"needs {needed}; tests/cluster calls these tests with it, where {name} is installed")
-    made: LauncherFactory = catalog.entry(LAUNCHERS, name, "LAUNCHER")
-    return made
+    launcher_factory: LauncherFactory = catalog.entry(LAUNCHERS, name, "LAUNCHER")
+    return launcher_factory
 
 
 def entry_of(name: str) -> str:
@@ -44,14 +44,14 @@ def entry_of(name: str) -> str:
 
 
 @contextmanager
-def launcher(name: str, module: str = "support.workers.launched_worker") -> Iterator[Launcher]:
-    """A launcher of workers of `module`, whose entry point has the name of the real one."""
-    made = factory(name)(f"{module}:{entry_of(name).partition(':')[2]}")
-    made.reserve((CPU,))
+def open_launcher(name: str, module: str = "support.workers.launched_worker") -> Iterator[Launcher]:
+    """Yield a launcher of workers of `module`, whose entry point has the name of the real one."""
+    launcher = factory(name)(f"{module}:{entry_of(name).partition(':')[2]}")
+    launcher.reserve((CPU,))
     try:
-        yield made
+        yield launcher
     finally:
-        made.release()
+        launcher.release()
 
 
 @pytest.fixture(params=NAMES)
@@ -60,9 +60,9 @@ def name(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def made(name: str) -> Iterator[Launcher]:
-    with launcher(name) as one:
-        yield one
+def launcher(name: str) -> Iterator[Launcher]:
+    with open_launcher(name) as opened:
+        yield opened
 
 
 @pytest.fixture
@@ -78,73 +78,73 @@ def order(folder: Path, does: str, incarnation: int = 1) -> WorkerOrder:
     )
 
 
-def ended(worker: Worker) -> bool:
+def has_ended(worker: Worker) -> bool:
     """True if the worker's end is signalled within PATIENCE_S."""
     return bool(select.select([worker.sentinel], [], [], PATIENCE_S)[0])
 
 
 @contextmanager
-def waiting(made: Launcher, folder: Path, count: int = 1) -> Iterator[list[Worker]]:
+def waiting_workers(launcher: Launcher, folder: Path, count: int = 1) -> Iterator[list[Worker]]:
     """Start workers that wait at the gate; open it at the end for those still alive."""
-    begun = os.open(folder / "begun", os.O_RDWR)  # with a writer of our own, it never reports end of file
-    workers = [made.start(order(folder, "waits", number)) for number in range(count)]
+    start_signals = os.open(folder / "begun", os.O_RDWR)  # with a writer of our own, it never reports end of file
+    workers = [launcher.start(order(folder, "waits", number)) for number in range(count)]
     try:
         for _ in workers:
-            assert select.select([begun], [], [], PATIENCE_S)[0]
-            assert os.read(begun, 1) == b"!"
+            assert select.select([start_signals], [], [], PATIENCE_S)[0]
+            assert os.read(start_signals, 1) == b"!"
         yield workers
     finally:
-        os.close(begun)
+        os.close(start_signals)
         gate = os.open(folder / "gate", os.O_RDWR)  # does not block, and wakes every reader
         assert all(worker.join(PATIENCE_S) for worker in workers)
         os.close(gate)
 
 
-def descriptors() -> int:
+def count_descriptors() -> int:
     gc.collect()
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
-def test_a_launcher_file_provides_the_launcher_and_an_existing_entry_point(name: str, made: Launcher) -> None:
-    for transport in ("tcp",) if made.nodes else ("ipc", "tcp"):
-        asked = make_launcher(AskedLauncher(launcher=name, transport=transport))
-        assert type(asked) is type(made)
-        assert asked.transport == transport
-    assert type(make_launcher(AskedLauncher(launcher=name))) is type(made)
-    assert isinstance(made.child_processes, bool)
-    assert made.descriptors > 0
+def test_a_launcher_file_provides_the_launcher_and_an_existing_entry_point(name: str, launcher: Launcher) -> None:
+    for transport in ("tcp",) if launcher.nodes else ("ipc", "tcp"):
+        selected = make_launcher(AskedLauncher(launcher=name, transport=transport))
+        assert type(selected) is type(launcher)
+        assert selected.transport == transport
+    assert type(make_launcher(AskedLauncher(launcher=name))) is type(launcher)
+    assert isinstance(launcher.child_processes, bool)
+    assert launcher.descriptors > 0
     module, _, function = entry_of(name).partition(":")
     entry = own_packages.folder(module.rpartition(".")[0]) / "entry.py"
     assert re.search(rf"^def {function}\(order", entry.read_text(), re.M)
 
 
-def test_a_worker_gets_its_order_and_its_end_is_signalled(made: Launcher, folder: Path) -> None:
-    asked = order(folder, "ends")
-    worker = made.start(asked)
-    assert worker.name == asked.identity
-    assert ended(worker)
-    assert ended(worker), "the sentinel stays readable"
+def test_a_worker_gets_its_order_and_its_end_is_signalled(launcher: Launcher, folder: Path) -> None:
+    worker_order = order(folder, "ends")
+    worker = launcher.start(worker_order)
+    assert worker.name == worker_order.identity
+    assert has_ended(worker)
+    assert has_ended(worker), "the sentinel stays readable"
     assert worker.join(PATIENCE_S)
     assert worker.pid > 0
     assert worker.exitcode == 0
     assert worker.ended_how == ""
-    assert msgspec.json.decode((folder / "order.json").read_bytes(), type=WorkerOrder) == asked
+    assert msgspec.json.decode((folder / "order.json").read_bytes(), type=WorkerOrder) == worker_order
 
 
-def test_a_worker_that_raises_has_a_non_zero_exit_code(made: Launcher, folder: Path) -> None:
-    worker = made.start(order(folder, "fails"))
-    assert ended(worker)
+def test_a_worker_that_raises_has_a_non_zero_exit_code(launcher: Launcher, folder: Path) -> None:
+    worker = launcher.start(order(folder, "fails"))
+    assert has_ended(worker)
     assert worker.join(PATIENCE_S)
     assert worker.exitcode not in (0, None)
     assert "as it was told to" in (folder / "logs" / "fails.log").read_text()
 
 
-def test_a_running_worker_has_no_exit_code_and_can_dump_its_stacks(made: Launcher, folder: Path) -> None:
-    with waiting(made, folder) as (worker,):
+def test_a_running_worker_has_no_exit_code_and_can_dump_its_stacks(launcher: Launcher, folder: Path) -> None:
+    with waiting_workers(launcher, folder) as (worker,):
         assert worker.exitcode is None
         assert not worker.join(0.0)
         # Workers of one node share a sentinel, which also signals a worker's key.
-        assert made.nodes or not select.select([worker.sentinel], [], [], 0.0)[0]
+        assert launcher.nodes or not select.select([worker.sentinel], [], [], 0.0)[0]
         worker.dump_stacks()
         log = folder / "logs" / "waits.log"
         deadline = time.monotonic() + PATIENCE_S
@@ -157,27 +157,29 @@ def test_a_running_worker_has_no_exit_code_and_can_dump_its_stacks(made: Launche
     assert worker.exitcode == 0
 
 
-def test_kill_ends_a_process_or_abandons_a_thread_and_no_other_worker(name: str, made: Launcher, folder: Path) -> None:
-    with waiting(made, folder, 2) as (killed, other):
+def test_kill_ends_a_process_or_abandons_a_thread_and_no_other_worker(
+    name: str, launcher: Launcher, folder: Path
+) -> None:
+    with waiting_workers(launcher, folder, 2) as (killed, survivor):
         killed.kill()
         if name != "inline":
             assert killed.pid != os.getpid()
-            assert ended(killed)
+            assert has_ended(killed)
             assert killed.join(PATIENCE_S)
             assert (killed.exitcode or 0) < 0
         else:
             assert killed.exitcode is None
-        assert other.exitcode is None
-    assert other.exitcode == 0
+        assert survivor.exitcode is None
+    assert survivor.exitcode == 0
 
 
-def test_the_end_of_a_worker_is_signalled_while_its_child_lives(made: Launcher, folder: Path) -> None:
+def test_the_end_of_a_worker_is_signalled_while_its_child_lives(launcher: Launcher, folder: Path) -> None:
     """The child has inherited the open files of its parent."""
-    if not made.child_processes:
+    if not launcher.child_processes:
         pytest.skip("a thread has no process to fork; on a cluster nobody but the engine watches the process")
-    worker = made.start(order(folder, "forks"))
+    worker = launcher.start(order(folder, "forks"))
     try:
-        assert ended(worker)
+        assert has_ended(worker)
         assert worker.join(0.0)
         assert worker.exitcode == 7
     finally:
@@ -185,24 +187,24 @@ def test_the_end_of_a_worker_is_signalled_while_its_child_lives(made: Launcher, 
             pass
 
 
-def test_workers_use_at_most_the_stated_descriptors_and_release_them(made: Launcher, folder: Path) -> None:
-    with waiting(made, folder):
+def test_workers_use_at_most_the_stated_descriptors_and_release_them(launcher: Launcher, folder: Path) -> None:
+    with waiting_workers(launcher, folder):
         pass
-    before = descriptors()
-    with waiting(made, folder, 3) as workers:
-        assert descriptors() - before - 1 <= len(workers) * made.descriptors  # one is the test's own
+    open_before = count_descriptors()
+    with waiting_workers(launcher, folder, 3) as workers:
+        assert count_descriptors() - open_before - 1 <= len(workers) * launcher.descriptors  # one is the test's own
     del workers
-    assert descriptors() == before
+    assert count_descriptors() == open_before
 
 
 def test_a_start_without_a_free_descriptor_raises_oserror_and_can_be_retried(
-    name: str, made: Launcher, folder: Path
+    name: str, launcher: Launcher, folder: Path
 ) -> None:
-    with waiting(made, folder):
+    with waiting_workers(launcher, folder):
         pass
-    with launcher(name) as fresh:
-        starting = fresh if made.nodes else made  # on nodes, only the first worker takes any
-        before = descriptors()
+    with open_launcher(name) as fresh:
+        starting = fresh if launcher.nodes else launcher  # on nodes, only the first worker takes any
+        open_before = count_descriptors()
         (soft, hard) = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
         try:
@@ -210,16 +212,16 @@ def test_a_start_without_a_free_descriptor_raises_oserror_and_can_be_retried(
                 starting.start(order(folder, "ends"))
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-        assert descriptors() == before
+        assert count_descriptors() == open_before
         worker = starting.start(order(folder, "ends"))
-        assert ended(worker)
+        assert has_ended(worker)
         assert worker.join(PATIENCE_S)
 
 
-def test_a_launcher_accepts_a_gpu_lane_or_refuses_it_in_one_line(name: str, made: Launcher) -> None:
-    made.check_lanes((CPU,))
+def test_a_launcher_accepts_a_gpu_lane_or_refuses_it_in_one_line(name: str, launcher: Launcher) -> None:
+    launcher.check_lanes((CPU,))
     try:
-        made.check_lanes((CPU, GPU))
+        launcher.check_lanes((CPU, GPU))
     except UsageError as error:
         assert re.fullmatch(rf"launcher {name} on cuda:1: .+", str(error))  # noqa: PT017  serving them is right, too
     else:
@@ -227,8 +229,8 @@ def test_a_launcher_accepts_a_gpu_lane_or_refuses_it_in_one_line(name: str, made
 
 
 def test_an_experiment_has_the_same_records_with_every_launcher(name: str, tmp_path: Path) -> None:
-    with launcher(name, "support.workers.fake_worker") as made:
-        events = disturbed.run(tmp_path / "run", fake_plans.plan(), launcher=made)
+    with open_launcher(name, "support.workers.fake_worker") as launcher:
+        events = disturbed.run(tmp_path / "run", fake_plans.plan(), launcher=launcher)
     assert set(disturbed.states(events).values()) == {"finished"}
     assert not disturbed.incidents(events)
     threads = disturbed.run(tmp_path / "threads", fake_plans.plan())
@@ -247,5 +249,5 @@ def test_loading_a_launcher_loads_no_other_launcher_and_no_torch(name: str) -> N
     )
     loaded = set(python("-c", f"{code}\nimport sys\nprint(*sys.modules)").stdout.split())
     assert f"{LAUNCHERS}.{name}" in loaded
-    assert not loaded & {f"{LAUNCHERS}.{other}" for other in NAMES if other != name}
+    assert not loaded & {f"{LAUNCHERS}.{other_name}" for other_name in NAMES if other_name != name}
     assert "torch" not in loaded

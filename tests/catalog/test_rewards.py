@@ -1,4 +1,4 @@
-"""What every reward mode must keep; a new file in workers/kinds/growth/rewards is taken in by itself."""
+"""The contract of every reward mode; a new file in workers/kinds/growth/rewards is tested automatically."""
 
 from copy import deepcopy
 from dataclasses import asdict, replace
@@ -42,10 +42,10 @@ def test_a_reward_is_finite_float64_of_the_right_shape(reward):
 
 def test_a_reward_is_a_pure_function(reward):
     for facts, settings in cases():
-        before = deepcopy(facts)
+        original = deepcopy(facts)
         first = reward(facts, settings)
         np.testing.assert_array_equal(reward(facts, settings), first)
-        np.testing.assert_equal(asdict(facts), asdict(before))
+        np.testing.assert_equal(asdict(facts), asdict(original))
 
 
 def test_a_reward_treats_environments_independently(reward):

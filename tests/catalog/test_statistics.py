@@ -47,7 +47,7 @@ def statistic(request: pytest.FixtureRequest) -> Statistic[Any]:
     return statistics()[request.param]
 
 
-def of(statistic: Statistic[Any], rows: Rows, rng_seed: int = 3) -> Any:
+def compute(statistic: Statistic[Any], rows: Rows, rng_seed: int = 3) -> Any:
     return statistic.of([a for a, _ in rows], [b for _, b in rows], rng_seed)
 
 
@@ -65,20 +65,22 @@ def _flat(built: Any, name: str = "") -> Iterator[tuple[str, Any]]:
         yield from _flat(value, f"{name}.{key}" if name else str(key))
 
 
-def beside_each_other(statistic: Statistic[Any], rows: Rows, others: Rows) -> Iterator[tuple[str, Any, dict[str, Any]]]:
-    """Yield each number of `rows` with all numbers of `others`; the statistic is defined for both or neither."""
-    there = of(statistic, rows)
-    here = of(statistic, others)
-    assert (there is None) == (here is None)
-    for name, value in numbers(there).items():
-        yield name, value, numbers(here)
+def compare_numbers(
+    statistic: Statistic[Any], rows: Rows, other_rows: Rows
+) -> Iterator[tuple[str, Any, dict[str, Any]]]:
+    """Yield each number of `rows` with all numbers of `other_rows`; the statistic is defined for both or neither."""
+    first = compute(statistic, rows)
+    second = compute(statistic, other_rows)
+    assert (first is None) == (second is None)
+    for name, value in numbers(first).items():
+        yield name, value, numbers(second)
 
 
 def close(x: Any, y: Any) -> bool:
     return x is y if None in (x, y) else math.isclose(x, y, rel_tol=1e-6, abs_tol=1e-9)
 
 
-def varied(rows: Rows) -> bool:
+def has_spread(rows: Rows) -> bool:
     """True if no spread is so small that rounding decides whether a statistic is defined."""
     a, b = np.array(rows).T
     return len(rows) > 1 and all(np.ptp(values) > 0.1 or np.ptp(values) == 0.0 for values in (a, b, a - b))
@@ -103,13 +105,13 @@ def test_every_statistic_has_a_unique_name_label_and_place() -> None:
 @example(rows=[(70.0, 60.0)] * 6)
 @example(rows=[(0.0, 100.0), (100.0, 0.0)])
 def test_a_statistic_is_none_or_finite_and_shown_in_one_line(statistic: Statistic[Any], rows: Rows) -> None:
-    result = of(statistic, rows)
+    result = compute(statistic, rows)
     if result is None:
         return
     assert len(rows) > 1
     assert all(math.isfinite(value) for value in numbers(result).values() if value is not None)
-    for shown_in in (context(pairs=len(rows)), context(claimed=True), context(undecided=True)):
-        texts = [statistic.show(result, shown_in), *statistic.caveats(result, shown_in)]
+    for comparison in (context(pairs=len(rows)), context(claimed=True), context(undecided=True)):
+        texts = [statistic.show(result, comparison), *statistic.caveats(result, comparison)]
         assert not [text for text in texts if re.search(r"\n|\bnan\b|\binf\b|None", text)]
         assert all(text.endswith(".") for text in texts[1:])
 
@@ -118,54 +120,54 @@ def test_a_statistic_is_none_or_finite_and_shown_in_one_line(statistic: Statisti
 @given(rows=samples)
 def test_swapping_the_groups_negates_complements_or_keeps_every_number(statistic: Statistic[Any], rows: Rows) -> None:
     """A number x becomes x, -x, 1 - x or, if it counts comparisons of runs, n^2 - x."""
-    assume(varied(rows))
-    for name, value, turned in beside_each_other(statistic, rows, [(b, a) for a, b in rows]):
-        first, *rest = name.split(".")
-        mirrored = turned[".".join((EXCHANGED.get(first, first), *rest))]
-        allowed = [turned[name], mirrored]
+    assume(has_spread(rows))
+    for name, value, swapped in compare_numbers(statistic, rows, [(b, a) for a, b in rows]):
+        first, *path = name.split(".")
+        mirrored = swapped[".".join((EXCHANGED.get(first, first), *path))]
+        allowed = [swapped[name], mirrored]
         if None not in (mirrored, value):
             allowed += [-mirrored, 1 - mirrored, len(rows) ** 2 - mirrored]
-        assert any(close(value, one) for one in allowed), name
+        assert any(close(value, number) for number in allowed), name
 
 
 @settings(max_examples=40)
 @given(rows=samples, points=st.integers(1, 500))
 def test_a_shift_of_both_groups_moves_only_outcomes(statistic: Statistic[Any], rows: Rows, points: int) -> None:
-    assume(varied(rows))
+    assume(has_spread(rows))
     moving = next((names.split() for key, names in OUTCOMES.items() if statistics()[key] is statistic), [])
-    for name, value, moved in beside_each_other(statistic, rows, [(a + points, b + points) for a, b in rows]):
-        by = points if name.split(".")[0] in moving else 0
-        assert close(value + by if by else value, moved[name]), name
+    for name, value, moved in compare_numbers(statistic, rows, [(a + points, b + points) for a, b in rows]):
+        shift = points if name.split(".")[0] in moving else 0
+        assert close(value + shift if shift else value, moved[name]), name
 
 
 @settings(max_examples=40)
 @given(rows=samples, random=st.randoms(use_true_random=False))
 def test_the_order_of_pairs_changes_only_random_numbers(statistic: Statistic[Any], rows: Rows, random: Random) -> None:
     """Bootstrap limits and p of sampled permutations are random and also depend on the generator."""
-    assume(varied(rows))
+    assume(has_spread(rows))
     shuffled = list(rows)
     random.shuffle(shuffled)
-    again = numbers(of(statistic, rows, rng_seed=4))
-    for name, value, here in beside_each_other(statistic, rows, shuffled):
-        drawn = name in DRAWN and _drawn(statistic)
-        assert drawn or value == again[name], name
-        assert drawn or close(value, here[name]), name
+    reseeded = numbers(compute(statistic, rows, rng_seed=4))
+    for name, value, reordered in compare_numbers(statistic, rows, shuffled):
+        drawn = name in DRAWN and _uses_generator(statistic)
+        assert drawn or value == reseeded[name], name
+        assert drawn or close(value, reordered[name]), name
 
 
 def test_bootstrap_limits_vary_little_with_generator_and_order(statistic: Statistic[Any]) -> None:
     rng = np.random.default_rng(2)
     b = rng.normal(70, 2, 16)
     rows = list(zip((b + rng.normal(2, 3, 16)).tolist(), b.tolist(), strict=True))
-    there = numbers(of(statistic, rows))
-    for other in (of(statistic, rows, rng_seed=4), of(statistic, rows[::-1])):
-        turned = numbers(other)
-        for name, value in there.items():
-            assert value is turned[name] or abs(value - turned[name]) <= _change(name, there) + 1e-9, name
+    original = numbers(compute(statistic, rows))
+    for result in (compute(statistic, rows, rng_seed=4), compute(statistic, rows[::-1])):
+        changed = numbers(result)
+        for name, value in original.items():
+            assert value is changed[name] or abs(value - changed[name]) <= _tolerance(name, original) + 1e-9, name
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_verdict_page_documents_the_key_and_fields_of_a_statistic(name: str) -> None:
-    result = of(statistics()[name], [(70.0 + r % 3, 68.0 + r % 5) for r in range(9)])
+    result = compute(statistics()[name], [(70.0 + r % 3, 68.0 + r % 5) for r in range(9)])
     assert result is not None
     rows = [line for line in PAGE.splitlines() if line.startswith("|") and f"`{name}`" in line.split("|")[1]]
     assert len(rows) == 1
@@ -173,17 +175,17 @@ def test_the_verdict_page_documents_the_key_and_fields_of_a_statistic(name: str)
     assert fields_of <= set(re.findall(r"`(\w+)`", rows[0]))
 
 
-def _drawn(statistic: Statistic[Any]) -> bool:
+def _uses_generator(statistic: Statistic[Any]) -> bool:
     """True if the statistic depends on the generator."""
     rows = [(70.0 + (7 * r) % 11 / 3, 70.0 + (5 * r) % 7 / 3) for r in range(12)]
-    return bool(of(statistic, rows, 3) != of(statistic, rows, 4))
+    return bool(compute(statistic, rows, 3) != compute(statistic, rows, 4))
 
 
-def _change(name: str, there: Mapping[str, Any]) -> float:
-    """The tolerated change with the generator: a twentieth of the interval, or 0.01 for a sampled p."""
+def _tolerance(name: str, result: Mapping[str, Any]) -> float:
+    """Return the tolerated change with the generator: a twentieth of the interval, or 0.01 for a sampled p."""
     side = name[-2:] if name.endswith(("_a", "_b")) else ""
-    low = there.get(f"low{side}")
-    high = there.get(f"high{side}")
+    low = result.get(f"low{side}")
+    high = result.get(f"high{side}")
     if low is not None and high is not None:
         return 0.05 * (high - low)
-    return 0.01 if name == "p" and not there["exact"] else 0.0
+    return 0.01 if name == "p" and not result["exact"] else 0.0

@@ -1,4 +1,4 @@
-"""What every task of growth must keep: fixed, disjoint, stratified splits of the declared sizes and shapes."""
+"""The contract of every task of growth: fixed, disjoint, stratified splits of the declared sizes and shapes."""
 
 import hashlib
 import tarfile
@@ -73,8 +73,8 @@ def test_splits_are_equal_at_every_load(task: Task, tmp_path: Path) -> None:
 
 def test_no_image_is_in_two_splits(task: Task, tmp_path: Path) -> None:
     splits, _ = load(task, tmp_path)
-    seen = [{row.tobytes() for row in split.x} for split in parts(splits)]
-    assert len(set.union(*seen)) == sum(map(len, seen))
+    images = [{row.tobytes() for row in split.x} for split in parts(splits)]
+    assert len(set.union(*images)) == sum(map(len, images))
 
 
 def test_train_and_validation_have_the_same_class_proportions(task: Task, tmp_path: Path) -> None:

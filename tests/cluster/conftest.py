@@ -12,8 +12,8 @@ from support.clusters.slurm_cluster import SlurmCluster
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmCluster]:
     if reason := slurm_cluster.missing():
         pytest.skip(reason)
-    with SlurmCluster(tmp_path_factory.mktemp("slurm")) as made:
-        yield made
+    with SlurmCluster(tmp_path_factory.mktemp("slurm")) as slurm:
+        yield slurm
 
 
 @pytest.fixture

@@ -37,11 +37,11 @@ def esper_ab(folder, *arguments):
     return done.stdout
 
 
-def script(folder, nodes, setup, *flags):
-    made = folder / "job.sh"
+def write_script(folder, nodes, setup, *flags):
+    path = folder / "job.sh"
     allotted = ("--nodes", nodes, "--cores", "1", "--name", "lab")
-    made.write_text(esper_ab(folder, "slurm-script", *allotted, "--setup", setup, *flags))
-    return made
+    path.write_text(esper_ab(folder, "slurm-script", *allotted, "--setup", setup, *flags))
+    return path
 
 
 @pytest.mark.slow
@@ -51,14 +51,14 @@ def test_a_preempted_experiment_resumes_to_the_records_of_one_machine(cluster, t
     esper_ab(tmp_path, "launch", *flags, "--name", "alone", "--quiet")
     alone = disturbed.events_of(tmp_path / "experiments" / "alone")
     (tmp_path / "other.sh").write_text("#!/bin/bash\nsleep 3\n")
-    made = script(tmp_path, "2", f"export PYTHONPATH={ROOT}", *flags)
+    batch_script = write_script(tmp_path, "2", f"export PYTHONPATH={ROOT}", *flags)
     chdir = f"--chdir={tmp_path}"
-    job = cluster.submit(made, "--partition=main", "--exclusive", chdir)
+    job = cluster.submit(batch_script, "--partition=main", "--exclusive", chdir)
     journal = tmp_path / "experiments" / "lab" / "events.jsonl"
     cluster.wait(lambda: journal.exists() and b'"released"' in journal.read_bytes(), PATIENCE_S)
-    other = cluster.submit(tmp_path / "other.sh", "--partition=high", "--nodes=3", "--exclusive", chdir)
+    preempting_job = cluster.submit(tmp_path / "other.sh", "--partition=high", "--nodes=3", "--exclusive", chdir)
     cluster.wait(lambda: cluster.state(job) == "PENDING", PATIENCE_S)
-    cluster.wait(lambda: cluster.state(other) == "COMPLETED", PATIENCE_S)
+    cluster.wait(lambda: cluster.state(preempting_job) == "COMPLETED", PATIENCE_S)
     cluster.run("scontrol", "update", f"JobId={job}", "StartTime=now")
     cluster.wait(lambda: cluster.state(job) not in ("PENDING", "RUNNING", "COMPLETING"), PATIENCE_S)
     console = (tmp_path / "lab.slurm.txt").read_text()
@@ -75,10 +75,10 @@ def test_the_batch_script_logs_its_output_in_a_folder_with_any_name(cluster, tmp
     folder = tmp_path / "100 % of 'it'"
     folder.mkdir()
     job = cluster.submit(
-        script(folder, "1", "echo begun; exit 7", "--sbatch=--comment=a b", "--groups", "shaped,sparse")
+        write_script(folder, "1", "echo begun; exit 7", "--sbatch=--comment=a b", "--groups", "shaped,sparse")
     )
     cluster.wait(lambda: cluster.state(job) not in ("PENDING", "RUNNING", "COMPLETING"), PATIENCE_S)
-    shown = cluster.output("scontrol", "-o", "show", "job", job)
-    assert (folder / "lab.slurm.txt").read_text() == "begun\n", shown
-    assert "Comment=a b" in shown
-    assert "ExitCode=7:0" in shown
+    job_details = cluster.output("scontrol", "-o", "show", "job", job)
+    assert (folder / "lab.slurm.txt").read_text() == "begun\n", job_details
+    assert "Comment=a b" in job_details
+    assert "ExitCode=7:0" in job_details

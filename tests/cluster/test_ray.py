@@ -38,35 +38,35 @@ pytestmark = pytest.mark.timeout(600)
 
 @pytest.fixture(scope="module")
 def cluster():
-    """A Ray cluster of three nodes; this process is a driver."""
+    """Start a Ray cluster of three nodes; this process is a driver."""
     if reason := ray_cluster.missing():
         pytest.skip(reason)
-    before = os.environ.get("PYTHONPATH")
+    python_path = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = f"{ROOT / 'tests'}:{ROOT}"  # for all processes of the cluster
-    with RayNodes() as made:
-        os.environ["RAY_ADDRESS"] = made.address
-        yield made
-        # Here, because it is only installed where clusters are tested.
+    with RayNodes() as nodes:
+        os.environ["RAY_ADDRESS"] = nodes.address
+        yield nodes
+        # Imported here, because ray is only installed where clusters are tested.
         import ray
 
         ray.shutdown()
     del os.environ["RAY_ADDRESS"]
-    os.environ.pop("PYTHONPATH") if before is None else os.environ.update(PYTHONPATH=before)
+    os.environ.pop("PYTHONPATH") if python_path is None else os.environ.update(PYTHONPATH=python_path)
 
 
-def devices(made):
-    """The cores of all nodes, numbered as by the preflight."""
+def devices(launcher):
+    """Return the cores of all nodes, numbered as by the preflight."""
     return [
         Device(name=f"cpu:{CORES * place + core}", title="", uuid="", memory_bytes=1 << 30, node=node.name)
-        for place, node in enumerate(made.nodes)
+        for place, node in enumerate(launcher.nodes)
         for core in range(CORES)
     ]
 
 
-def launcher(**own):
-    made = RayLauncher("support.workers.fake_worker:main", **own)
-    made.use(devices(made))
-    return made
+def make_launcher(**options):
+    launcher = RayLauncher("support.workers.fake_worker:main", **options)
+    launcher.use(devices(launcher))
+    return launcher
 
 
 @pytest.fixture(scope="module")
@@ -96,20 +96,20 @@ def test_the_ray_launcher_passes_the_launcher_contract(cluster, tmp_path):
 
 
 def test_records_on_ray_equal_those_of_one_machine(cluster, tmp_path, on_one_machine):
-    made = launcher()
-    events = disturbed.run(tmp_path / "run", PLAN, launcher=made)
+    launcher = make_launcher()
+    events = disturbed.run(tmp_path / "run", PLAN, launcher=launcher)
     assert events[-1] == ExperimentEnded(status="finished", detail="")
     assert not disturbed.incidents(events)
     assert disturbed.records(events).keys() == disturbed.records(on_one_machine).keys()
     assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
     started = disturbed.events_of_kind(WorkerStarted, events)
-    assert sorted(start.node for start in started) == sorted(device.node for device in devices(made))
+    assert sorted(start.node for start in started) == sorted(device.node for device in devices(launcher))
 
 
 @pytest.mark.parametrize("strike", [kill_worker, kill_supervisor])
 def test_a_worker_killed_alone_or_with_its_supervisor_is_restarted(cluster, tmp_path, strike, on_one_machine):
     watcher = disturbed.Striking(strike)
-    events = disturbed.run(tmp_path / "run", PLAN, watcher, launcher=launcher())
+    events = disturbed.run(tmp_path / "run", PLAN, watcher, launcher=make_launcher())
     counts = disturbed.counts(events)
     assert (counts["worker_death"], counts["restart"]) == (1, 1)
     assert set(counts) <= {"worker_death", "restart", "start_delayed"}
@@ -121,8 +121,8 @@ def test_a_worker_killed_alone_or_with_its_supervisor_is_restarted(cluster, tmp_
 
 def test_two_experiments_can_share_the_cluster(cluster, tmp_path, smaller_on_one_machine):
     """Each takes three of six cores and is unaware of the other."""
-    both = [coordinator(tmp_path / name, "cluster.test_ray", "SMALLER") for name in ("one", "two")]
-    assert [one.wait(300) for one in both] == [0, 0]
+    coordinators = [coordinator(tmp_path / name, "cluster.test_ray", "SMALLER") for name in ("one", "two")]
+    assert [child.wait(300) for child in coordinators] == [0, 0]
     for name in ("one", "two"):
         events = disturbed.events_of(tmp_path / name)
         assert result_hash(fold(events)) == result_hash(fold(smaller_on_one_machine))
@@ -137,7 +137,7 @@ def test_workers_end_with_a_killed_coordinator_and_the_experiment_resumes(cluste
     child.kill()
     child.wait()
     eventually(lambda: not any(map(alive, pids)), 30.0)
-    events = disturbed.resume(run, launcher=launcher())
+    events = disturbed.resume(run, launcher=make_launcher())
     assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
 
 
@@ -148,8 +148,8 @@ def test_workers_survive_a_paused_coordinator(cluster, tmp_path):
 
 
 def test_a_launch_that_gets_no_resources_times_out_and_names_its_lanes(cluster, capfd):
-    holding = launcher()
-    waiting = launcher(ray_wait=12.0)
+    holding = make_launcher()
+    waiting = make_launcher(ray_wait=12.0)
     holding.reserve(SMALLER.lanes)
     try:
         with pytest.raises(UsageError) as raised:
@@ -170,10 +170,10 @@ def test_ray_labels_select_the_nodes(cluster):
 
 
 def test_the_preflight_examines_every_node(cluster, tmp_path):
-    made = RayLauncher()
+    launcher = RayLauncher()
     questions = Questions(task="synthetic", data_dir="", user_rewards=())
-    machine = examine_nodes(examine(questions), questions, made, tmp_path)
-    names = {node.name for node in made.nodes}
+    machine = examine_nodes(examine(questions), questions, launcher, tmp_path)
+    names = {node.name for node in launcher.nodes}
     assert {device.node for device in machine.devices} == names
     assert len(names) == 3
 
@@ -181,27 +181,27 @@ def test_the_preflight_examines_every_node(cluster, tmp_path):
 def test_a_node_without_the_working_directory_is_refused(cluster):
     import ray
 
-    made = RayLauncher()
+    launcher = RayLauncher()
     actor = ray.remote(Actor).remote("/nowhere")
     with (
-        RayErrand(made._ray, actor, "n2", ["true"], b"") as errand,
+        RayErrand(launcher._ray, actor, "n2", ["true"], b"") as errand,
         pytest.raises(UsageError, match=r"^node n2 cannot start the preflight \(.*'/nowhere'\): all nodes"),
     ):
         errand.communicate(timeout=60.0)
 
 
 @pytest.mark.parametrize(
-    ("address", "said"),
+    ("address", "message"),
     [
         ("ray://somewhere:10001", "workers cannot reach the coordinator through Ray's client"),
         ("nonsense", "launcher ray: no Ray cluster at nonsense"),
     ],
 )
-def test_an_address_without_a_cluster_is_refused_in_one_line(address, said):
+def test_an_address_without_a_cluster_is_refused_in_one_line(address, message):
     pytest.importorskip("ray")
     done = python("-m", "esper_ab.commands.cli", "launch", "--launcher", "ray", "--ray-address", address)
     assert done.returncode == 2
-    assert said in done.stderr
+    assert message in done.stderr
     assert len(without_progress(done.stderr)) == 1
 
 
@@ -212,29 +212,29 @@ def test_lanes_of_a_lost_node_move_to_other_nodes(cluster, tmp_path, capfd):
     """
     import ray
 
-    def lose(worker):
+    def lose_node(worker):
         (number,) = (
-            one["NodeID"]
-            for one in ray.nodes()
-            if one["Alive"] and one["NodeID"].startswith(worker.node.rpartition("/")[2])
+            node["NodeID"]
+            for node in ray.nodes()
+            if node["Alive"] and node["NodeID"].startswith(worker.node.rpartition("/")[2])
         )
-        lost.append(time.monotonic())
+        lost_at_s.append(time.monotonic())
         cluster.lose(number)
 
-    lost: list[float] = []
-    watcher = disturbed.Striking(lose)
-    events = disturbed.run(tmp_path / "run", LONGER, watcher, launcher=launcher(), limits=Limits(floor_s=30.0))
+    lost_at_s: list[float] = []
+    watcher = disturbed.Striking(lose_node)
+    events = disturbed.run(tmp_path / "run", LONGER, watcher, launcher=make_launcher(), limits=Limits(floor_s=30.0))
     assert capfd.readouterr().out == ""
     assert result_hash(fold(events)) == result_hash(fold(disturbed.run(tmp_path / "alone", LONGER)))
     assert disturbed.counts(events)["worker_death"] in (1, 2), "as many lanes as were on the node"
-    again = [start for start in disturbed.events_of_kind(WorkerStarted, events) if start.incarnation > 1]
-    assert again
-    assert watcher.struck.node not in {start.node for start in again}
+    restarts = [start for start in disturbed.events_of_kind(WorkerStarted, events) if start.incarnation > 1]
+    assert restarts
+    assert watcher.struck.node not in {start.node for start in restarts}
     assert {entry.category for entry in disturbed.incidents(events)} <= {
         "worker_death",
         "start_delayed",
         "restart",
         "moved",
     }
-    assert len(disturbed.incidents(events, "moved")) == len(again)
-    assert time.monotonic() - lost[0] < 240
+    assert len(disturbed.incidents(events, "moved")) == len(restarts)
+    assert time.monotonic() - lost_at_s[0] < 240

@@ -23,7 +23,7 @@ PATIENCE_S = 60.0
 
 
 def devices(nodes=("n1", "n2", "n3")):
-    """Two cores of each node."""
+    """Return two cores of each node."""
     return [
         Device(name=f"cpu:{2 * place + core}", title="", uuid="", memory_bytes=1 << 30, node=node)
         for place, node in enumerate(nodes)
@@ -31,10 +31,10 @@ def devices(nodes=("n1", "n2", "n3")):
     ]
 
 
-def launcher(nodes=("n1", "n2", "n3")):
-    made = SlurmLauncher("support.workers.fake_worker:main")
-    made.use(devices(nodes))
-    return made
+def make_launcher(nodes=("n1", "n2", "n3")):
+    launcher = SlurmLauncher("support.workers.fake_worker:main")
+    launcher.use(devices(nodes))
+    return launcher
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def test_the_slurm_launcher_passes_the_launcher_contract(allocation, tmp_path):
 
 
 def test_records_on_slurm_equal_those_of_one_machine(allocation, tmp_path, on_one_machine):
-    events = disturbed.run(tmp_path / "run", PLAN, launcher=launcher())
+    events = disturbed.run(tmp_path / "run", PLAN, launcher=make_launcher())
     assert events[-1] == ExperimentEnded(status="finished", detail="")
     assert not disturbed.incidents(events)
     assert disturbed.records(events).keys() == disturbed.records(on_one_machine).keys()
@@ -62,26 +62,26 @@ def test_records_on_slurm_equal_those_of_one_machine(allocation, tmp_path, on_on
 @pytest.mark.parametrize("fault", ["die:b/1:2:1", "raise:a/0:1:1"])
 def test_a_dead_worker_is_restarted_on_its_node(allocation, tmp_path, monkeypatch, fault, on_one_machine):
     monkeypatch.setenv("FAKE_FAULT", fault)
-    events = disturbed.run(tmp_path / "run", PLAN, launcher=launcher())
+    events = disturbed.run(tmp_path / "run", PLAN, launcher=make_launcher())
     assert disturbed.counts(events) == {"worker_death": 1, "restart": 1}
     assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
-    (again,) = [start for start in disturbed.events_of_kind(WorkerStarted, events) if start.incarnation == 2]
-    assert again.node == next(device.node for device in devices() if device.name == again.device)
+    (restart,) = [start for start in disturbed.events_of_kind(WorkerStarted, events) if start.incarnation == 2]
+    assert restart.node == next(device.node for device in devices() if device.name == restart.device)
 
 
 def test_workers_of_a_killed_srun_end_and_restart_on_the_same_node(allocation, tmp_path, on_one_machine):
     """They resume with a new supervisor."""
-    seen = {}
+    started_workers = {}
 
     class Remembering(SlurmLauncher):
         def start(self, order):
-            seen[order.identity] = worker = super().start(order)
+            started_workers[order.identity] = worker = super().start(order)
             return worker
 
-    watcher = disturbed.Striking(lambda worker: os.kill(seen[f"{worker.worker}/1"].pid, signal.SIGKILL))
-    made = Remembering("support.workers.fake_worker:main")
-    made.use(devices())
-    events = disturbed.run(tmp_path / "run", PLAN, watcher, launcher=made)
+    watcher = disturbed.Striking(lambda worker: os.kill(started_workers[f"{worker.worker}/1"].pid, signal.SIGKILL))
+    launcher = Remembering("support.workers.fake_worker:main")
+    launcher.use(devices())
+    events = disturbed.run(tmp_path / "run", PLAN, watcher, launcher=launcher)
     assert disturbed.counts(events) == {"worker_death": 2, "restart": 2}
     assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
     node = watcher.struck.node
@@ -111,7 +111,7 @@ def test_workers_end_with_a_killed_coordinator_and_the_experiment_resumes(
     child.wait()
     assert len(pids) == 6
     cluster.wait(lambda: not any(map(alive, pids)))
-    events = disturbed.resume(run, launcher=launcher(("n3", "n1", "n2")))
+    events = disturbed.resume(run, launcher=make_launcher(("n3", "n1", "n2")))
     assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
     assert len(disturbed.incidents(events, "moved")) == 6, "every lane is on another node now"
 
@@ -132,7 +132,7 @@ def test_a_preemption_that_kills_the_workers_is_no_failure_of_a_run(allocation, 
         cluster.run("scancel", "--signal=KILL", allocation)
 
     with pytest.raises(Interrupted, match="stopped by SIGTERM, which ended worker"):
-        disturbed.run(tmp_path / "run", PLAN, disturbed.Striking(preempt, "a/0"), launcher=launcher())
+        disturbed.run(tmp_path / "run", PLAN, disturbed.Striking(preempt, "a/0"), launcher=make_launcher())
     events = disturbed.events_of(tmp_path / "run")
     assert disturbed.counts(events) == {"interrupted": 1}
     assert events[-1].status == "interrupted"

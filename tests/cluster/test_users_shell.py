@@ -17,9 +17,9 @@ pytestmark = pytest.mark.timeout(600)
 def ray_address(monkeypatch):
     if reason := ray_cluster.missing():
         pytest.skip(reason)
-    with monkeypatch.context() as patch, RayNodes(1) as made:
+    with monkeypatch.context() as patch, RayNodes(1) as nodes:
         patch.delenv("PYTHONPATH", raising=False)
-        yield made.address
+        yield nodes.address
 
 
 def check(folder, *flags):

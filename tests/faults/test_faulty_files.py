@@ -29,7 +29,7 @@ def event(number):
 
 
 class FaultyFiles:
-    """Replaces three calls of `os` for the file of a journal; other files are unaffected."""
+    """Faulty versions of three calls of `os` for the file of a journal; other files are unaffected."""
 
     def __init__(self, path, draw):
         self._path = path
@@ -77,14 +77,14 @@ class FaultyFiles:
         os.truncate(self._path, self._draw(st.integers(self.synced, self._path.stat().st_size), label="left"))
 
 
-def after_a_power_cut(folder, faulty, journal):
+def reopen_after_power_cut(folder, faulty, journal):
     """Cut the power; return the events that a new coordinator reads, and its journal."""
     os.close(journal._file)
     journal._lock.close()
     faulty.power_cut()
-    again, events = Journal.take_up(folder, list, lambda: datetime(2026, 1, 1, tzinfo=UTC))
+    reopened, events = Journal.take_up(folder, list, lambda: datetime(2026, 1, 1, tzinfo=UTC))
     faulty.synced = (folder / JOURNAL_NAME).stat().st_size
-    return events, again
+    return events, reopened
 
 
 def test_a_close_that_fails_loses_no_event_and_releases_the_lock(tmp_path, monkeypatch):
@@ -92,15 +92,15 @@ def test_a_close_that_fails_loses_no_event_and_releases_the_lock(tmp_path, monke
     journal.append(event(0))
     real = os.close
 
-    def late(descriptor):
+    def close_and_fail(descriptor):
         real(descriptor)
         raise OSError(errno.EIO, os.strerror(errno.EIO))  # as on NFS, for bytes that are synced already
 
     with monkeypatch.context() as patch:
-        patch.setattr(os, "close", late)
+        patch.setattr(os, "close", close_and_fail)
         journal.close()
-    again, events = Journal.take_up(tmp_path, list)
-    again.close()
+    reopened, events = Journal.take_up(tmp_path, list)
+    reopened.close()
     assert events == [event(0)]
 
 
@@ -112,11 +112,11 @@ def test_committed_events_survive_file_faults_once_and_in_order(tmp_path_factory
     appended = []
     committed = 0
     for act in [*data.draw(st.lists(st.sampled_from(ACTS), max_size=25)), "crash"]:
-        gone = act == "crash"
+        crashed = act == "crash"
         if act == "append":
             appended.append(event(len(appended)))
             journal.append(appended[-1])
-        elif not gone:
+        elif not crashed:
             with pytest.MonkeyPatch.context() as patch, suppress(DiskFull):
                 for name in ("write", "fdatasync", "ftruncate"):
                     patch.setattr(os, name, getattr(faulty, name))
@@ -124,9 +124,9 @@ def test_committed_events_survive_file_faults_once_and_in_order(tmp_path_factory
                     getattr(journal, act)()
                     committed = len(appended) if act == "commit" else committed
                 except JournalError:
-                    gone = True  # the coordinator ends
-        if gone:
-            events, journal = after_a_power_cut(folder, faulty, journal)
+                    crashed = True  # the coordinator ends
+        if crashed:
+            events, journal = reopen_after_power_cut(folder, faulty, journal)
             assert len(events) >= committed
             assert events == appended[: len(events)]
             appended = events

@@ -33,7 +33,7 @@ FAULTS = st.none() | st.tuples(
 
 
 class FaultyFiles:
-    """Replaces four calls of `os`: the n-th of a kind fails, and writes are short.
+    """Faulty versions of four calls of `os`: the n-th of a kind fails, and writes are short.
 
     `fault` is the kind, n and the errno, or None.
     """
@@ -58,7 +58,7 @@ class FaultyFiles:
         self._real["fsync"](descriptor)
 
     def close(self, descriptor):
-        self._real["close"](descriptor)  # the descriptor is gone even so
+        self._real["close"](descriptor)  # the descriptor is released despite the error
         self._fails("close")
 
     def replace(self, source, target):
@@ -70,7 +70,7 @@ class FaultyFiles:
 FAULTY = st.builds(FaultyFiles, FAULTS, st.integers(7, 99))
 
 
-def tried(faulty, write):
+def write_with_faults(faulty, write):
     """Write with faults; return True if no error was raised."""
     with pytest.MonkeyPatch.context() as patch:
         for name in PATCHED:
@@ -89,7 +89,7 @@ def test_a_failed_write_leaves_the_old_or_the_new_file_whole(tmp_path_factory, d
     write_below(root, "folder/file", expected, synced=True)
     for number in range(1, data.draw(st.integers(1, 4)) + 1):
         new = bytes([number]) * data.draw(SIZES)
-        if tried(data.draw(FAULTY), lambda new=new: write_below(root, "folder/file", new, synced=True)):
+        if write_with_faults(data.draw(FAULTY), lambda new=new: write_below(root, "folder/file", new, synced=True)):
             expected = new
         stored = (root / "folder" / "file").read_bytes()
         assert stored in (expected, new)
@@ -106,20 +106,20 @@ def test_a_run_resumes_from_a_recorded_checkpoint_after_faults(tmp_path_factory,
         state = bytes([milestone]) * (1 + data.draw(SIZES))
         checkpoints = []
 
-        def store(at=milestone, state=state, checkpoints=checkpoints):
-            checkpoints.append(durable.store(root, RUN, at, state))
+        def store(number=milestone, state=state, checkpoints=checkpoints):
+            checkpoints.append(durable.store(root, RUN, number, state))
 
-        if not tried(data.draw(FAULTY), store):
+        if not write_with_faults(data.draw(FAULTY), store):
             store()  # a retry by the same worker or by the next one: no milestone is skipped
         recorded.append((checkpoints[-1], state))  # the record is sent now
     torn = data.draw(st.booleans(), label="power goes in the middle of a rename")
     if torn and recorded:  # the newest file was rewritten by a worker whose report was lost
         (root / recorded[-1][0].file).unlink()
     offered = tuple(checkpoint for checkpoint, _ in reversed(recorded))[:GENERATIONS]
-    taken = []
-    milestone, damaged = durable.take_up(root, RUN, offered, taken.append)
+    states = []
+    milestone, damaged = durable.take_up(root, RUN, offered, states.append)
     assert len(damaged) == (torn and bool(recorded))
-    if taken:
-        assert taken == [dict((checkpoint.milestone, state) for checkpoint, state in recorded)[milestone]]
+    if states:
+        assert states == [dict((checkpoint.milestone, state) for checkpoint, state in recorded)[milestone]]
     else:
         assert len(recorded) <= torn, "the previous checkpoint is kept in case the newest is damaged"

@@ -52,7 +52,7 @@ MADE = ("policies", "checkpoints", "logs", "summary.txt", "verdict.json", "repor
 
 @pytest.fixture(scope="module")
 def calm(tmp_path_factory):
-    """An experiment whose reward changes no file."""
+    """Run an experiment whose reward changes no file; return its directory."""
     folder = tmp_path_factory.mktemp("calm")
     (folder / "mine.py").write_text(meddling_reward.REWARD)
     with pytest.MonkeyPatch.context() as patch:
@@ -61,9 +61,9 @@ def calm(tmp_path_factory):
     return folder / "calm"
 
 
-def tried(calm: Path, folder: Path, *how: str) -> Path:
-    """Run the same plan again with a reward that changes the files `how`; return its directory."""
-    experiment_dir = folder / "tried"
+def run_with_damage(calm: Path, folder: Path, *files: str) -> Path:
+    """Run the same plan again with a reward that changes these files; return its directory."""
+    experiment_dir = folder / "damaged"
     shutil.copytree(calm, experiment_dir)
     for name in MADE:
         path = experiment_dir / name
@@ -71,14 +71,14 @@ def tried(calm: Path, folder: Path, *how: str) -> Path:
     planned, *_ = (calm / JOURNAL_NAME).read_bytes().splitlines(keepends=True)
     (experiment_dir / JOURNAL_NAME).write_bytes(planned)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(meddling_reward.KINDS_VARIABLE, meddling_reward.SEPARATOR.join(how))
+        patch.setenv(meddling_reward.KINDS_VARIABLE, meddling_reward.SEPARATOR.join(files))
         patch.setenv(meddling_reward.FOLDER_VARIABLE, str(experiment_dir))
         disturbed.resume(experiment_dir, launcher=InlineLauncher())
     return experiment_dir
 
 
 def test_tidy_check_names_every_file_that_a_reward_damaged(calm, tmp_path):
-    experiment_dir = tried(calm, tmp_path, *meddling_reward.FOUND_BY_CHECK)
+    experiment_dir = run_with_damage(calm, tmp_path, *meddling_reward.FOUND_BY_CHECK)
     assert result_hash(load(experiment_dir).history) == result_hash(load(calm).history), "the damage changed no record"
     checked = esper_ab("tidy", "--check", experiment_dir)
     assert checked.returncode == 5
@@ -87,9 +87,11 @@ def test_tidy_check_names_every_file_that_a_reward_damaged(calm, tmp_path):
 
 
 def test_a_changed_copy_of_the_reward_code_stops_the_experiment_without_losses(calm, tmp_path):
-    with pytest.raises(WorkerFailed, match=r"its copy in .*tried/rewards/.* was changed .*; put it back, then resume"):
-        tried(calm, tmp_path, *meddling_reward.STOPS_THE_RUN)
-    assert not [run for run in load(tmp_path / "tried").history.runs.values() if run.lost]
+    with pytest.raises(
+        WorkerFailed, match=r"its copy in .*damaged/rewards/.* was changed .*; put it back, then resume"
+    ):
+        run_with_damage(calm, tmp_path, *meddling_reward.STOPS_THE_RUN)
+    assert not [run for run in load(tmp_path / "damaged").history.runs.values() if run.lost]
 
 
 _FIRST, *_OTHERS = meddling_reward.GIVEN_UP
@@ -97,11 +99,11 @@ _FIRST, *_OTHERS = meddling_reward.GIVEN_UP
 
 @pytest.mark.parametrize("file", [_FIRST, *(pytest.param(file, marks=pytest.mark.slow) for file in _OTHERS)])
 def test_a_file_whose_damage_costs_a_seed_is_named(file, calm, tmp_path):
-    experiment_dir = tmp_path / "tried"
+    experiment_dir = tmp_path / "damaged"
     with suppress(WorkerFailed):  # when the first replicate is lost as well
-        tried(calm, tmp_path, file)
+        run_with_damage(calm, tmp_path, file)
     entries = [event for event in read(experiment_dir / JOURNAL_NAME) if isinstance(event, Incident)]
     given_up = [entry.detail for entry in entries if entry.category == "dropped_pair"]
     assert given_up, entries
-    assert all(f"tried/{file}" in detail for detail in given_up)
+    assert all(f"damaged/{file}" in detail for detail in given_up)
     assert "given up after failures" in stdout_of("report", experiment_dir, "-v")

@@ -41,21 +41,21 @@ ESTIMAND = "Mean energy used by the last policy, over seeds."
 FOREIGN = r"\bpoints|accurac|held.out|\bhosts?\b|fossil|germinat|prune|\bgrown?\b|\bseed modules?\b|parameters added"
 
 
-def journal(groups: dict[str, Shape] = GROUPS, replicates: int = 6) -> list[AnyEvent]:
-    """The events of an experiment whose kind is in no catalogue."""
-    made = Synthetic(kind="pendulum", measures=MEASURES, groups=groups, replicates=replicates)
-    first, *rest = made.events()
+def make_events(groups: dict[str, Shape] = GROUPS, replicates: int = 6) -> list[AnyEvent]:
+    """Return the events of an experiment whose kind is in no catalogue."""
+    synthetic = Synthetic(kind="pendulum", measures=MEASURES, groups=groups, replicates=replicates)
+    first, *rest = synthetic.events()
     plan = msgspec.structs.replace(first.plan, estimand=ESTIMAND)
     return [msgspec.structs.replace(first, plan=plan), *rest]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write(tmp_path_factory.mktemp("energy") / "run", journal())
+    return write(tmp_path_factory.mktemp("energy") / "run", make_events())
 
 
-def foreign(text: str) -> list[str]:
-    """The words of growth in a text, except in names of flags."""
+def find_foreign_words(text: str) -> list[str]:
+    """Return the words of growth in a text, except in names of flags."""
     return re.findall(FOREIGN, text.replace("--eval-episodes", "").replace("checkpoint", ""), flags=re.IGNORECASE)
 
 
@@ -83,7 +83,7 @@ def test_no_output_uses_words_of_growth(folder: Path) -> None:
     }
     for name, text in texts.items():
         cleaned = re.sub(r"set_alpha_target|start germinate.*?advance [+-]\d", "", text)
-        assert foreign(cleaned) == [], name
+        assert find_foreign_words(cleaned) == [], name
     assert "-78.77" in texts["text"]
     assert not re.search(r"-\d+\.\d+ (?:\([\d.]+\) )?%", texts["text"])
 
@@ -97,20 +97,20 @@ def _strings(tree: object, without: tuple[str, ...]) -> list[str]:
 
 
 def test_figures_show_the_label_and_unit_of_the_outcome(folder: Path) -> None:
-    found = content(fold(journal()))
-    assert of_kind(found.history.plan.kind, FiguresKind).by_section == {}
-    assert not {"cost", "actions", "lifecycle"} & set(catalogue.names(found))
+    report_content = content(fold(make_events()))
+    assert of_kind(report_content.history.plan.kind, FiguresKind).by_section == {}
+    assert not {"cost", "actions", "lifecycle"} & set(catalogue.names(report_content))
     sections = ("answer", "decides", "training")
-    drawn = {drawing.name: drawing for section in sections for drawing in catalogue.drawn(section, found)}
+    drawn = {drawing.name: drawing for section in sections for drawing in catalogue.drawn(section, report_content)}
     assert {"effects", "outcomes", "pairs", "curves", "entropy", "heads"} <= set(drawn)
     for drawing in drawn.values():
-        assert foreign(drawing.caption + drawing.alt + drawing.title) == []
+        assert find_foreign_words(drawing.caption + drawing.alt + drawing.title) == []
     assert drawn["outcomes"].figure.axes[0].get_xlabel() == "energy used, J (lower is better)"
     assert drawn["effects"].figure.axes[0].get_xlabel() == "difference in energy used, J (lower is better)"
 
 
 def test_a_failed_run_gets_the_worst_value_in_the_declared_direction() -> None:
-    events = journal(replicates=9)
+    events = make_events(replicates=9)
     kept = [event for event in events if not (isinstance(event, RunEvaluated) and event.record.run.replicate == 2)]
     incidents = [
         Incident(category="dropped_pair", run_name="calm/2", episode=3, detail="died twice"),
@@ -121,8 +121,8 @@ def test_a_failed_run_gets_the_worst_value_in_the_declared_direction() -> None:
     (comparison,) = content(fold([begun, *kept[1:-1], *incidents, kept[-1]])).comparisons
     assert comparison.imputed.given_a == -68.0  # lower is better, and no observed energy was as high
     assert "giving lost runs the least favourable outcomes (calm -68.00 j" in " ".join(comparison.caveats).lower()
-    seen = max(value for pair in comparison.pairs for value in (pair.a, pair.b))
-    assert comparison.unseen.worst == max(-68.0, seen)
+    worst_seen = max(value for pair in comparison.pairs for value in (pair.a, pair.b))
+    assert comparison.unseen.worst == max(-68.0, worst_seen)
 
 
 def test_views_have_a_column_per_declared_measure(folder: Path) -> None:
@@ -136,22 +136,22 @@ def test_views_have_a_column_per_declared_measure(folder: Path) -> None:
 
 
 def test_trackers_receive_the_outcome_and_measures_by_name() -> None:
-    history = fold(journal())
+    history = fold(make_events())
     numbers = episode_numbers(history.runs["calm/0"].episodes[0])
     assert {"train/outcome", "train/failed", "measure/distance", "measure/entropy", "ppo/entropy"} <= set(numbers)
     assert {"evaluation/outcome", "evaluation/measure/distance"} <= set(evaluation_numbers(history, "calm/0"))
-    assert [name for name in numbers if foreign(name)] == []
+    assert [name for name in numbers if find_foreign_words(name)] == []
 
 
 def test_power_and_plan_texts_use_the_unit_of_the_outcome(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     power.main(["--experiment", str(folder)], standalone_mode=False)
     output = capsys.readouterr().out
-    assert foreign(output) == []
+    assert find_foreign_words(output) == []
     assert "margin 2 J" in output
     facts = TaskFacts(name=TASK.name, kind="pendulum", measures=MEASURES, title="swing up", step_s=1e-3)
     plan = planned(experiment(margin=3.0, eval_episodes=8), machine(tasks=(facts,)))
     estimate = Estimate(duration_s=1.0, start_up_s=1.0, memory_bytes=1, step_s=1.0, basis="measured")
     text = plan_text(plan, machine(), estimate, folder)
-    assert foreign(text) == []
+    assert find_foreign_words(text) == []
     assert "margin 3 J" in text
     assert "energy used, lower is better" in re.sub(r"\s+", " ", text)

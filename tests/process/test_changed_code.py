@@ -15,24 +15,24 @@ from esper_ab.journal.events import ExperimentContinued, RunStarted
 from esper_ab.journal.fold import fold
 from esper_ab.journal.lock import JOURNAL_NAME
 
-OTHER = "0123456789abcdef"
+OTHER_SOURCES = "0123456789abcdef"
 
 
 @pytest.fixture
 def edit(monkeypatch):
     """Change the hash of the sources, as an edit of the code does."""
-    return lambda: monkeypatch.setattr(provenance, "sources", lambda: OTHER)
+    return lambda: monkeypatch.setattr(provenance, "sources", lambda: OTHER_SOURCES)
 
 
 @pytest.fixture
 def stopped(tmp_path):
-    """An experiment whose journal is cut after the second of two seeds has started."""
+    """Run an experiment and cut its journal after the start of the second of two seeds."""
     whole = run(tmp_path / "run", fake_plans.plan(seeds=2))
     second = next(n for n, event in enumerate(whole) if isinstance(event, RunStarted) and event.run.replicate == 1)
-    return cut(tmp_path / "run", second + 1)
+    return cut_journal(tmp_path / "run", second + 1)
 
 
-def cut(experiment_dir, keep):
+def cut_journal(experiment_dir, keep):
     path = experiment_dir / JOURNAL_NAME
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:keep]))
     return experiment_dir
@@ -43,18 +43,18 @@ def findings(experiment_dir):
 
 
 def test_resume_with_changed_code_is_refused_before_anything_is_written(stopped, edit):
-    before = (stopped / JOURNAL_NAME).read_bytes()
+    journal = (stopped / JOURNAL_NAME).read_bytes()
     original = provenance.sources()
     edit()
     with pytest.raises(UsageError) as caught:
         experiment_run.resume(stopped, THREADS, ())
     assert "\n" not in str(caught.value)
-    for named in (original, OTHER, "--allow-changed-code"):
+    for named in (original, OTHER_SOURCES, "--allow-changed-code"):
         assert named in str(caught.value)
-    ended = esper_ab("resume", stopped)
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert "--allow-changed-code" in ended.stderr
-    assert (stopped / JOURNAL_NAME).read_bytes() == before
+    done = esper_ab("resume", stopped)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--allow-changed-code" in done.stderr
+    assert (stopped / JOURNAL_NAME).read_bytes() == journal
 
 
 def test_allowing_changed_code_blocks_the_verdict_and_lists_the_runs(stopped, edit):
@@ -62,7 +62,7 @@ def test_allowing_changed_code_blocks_the_verdict_and_lists_the_runs(stopped, ed
     experiment_run.resume(stopped, THREADS, (), allow_changed_code=True)
     finding = findings(stopped)["code"]
     assert finding.weight == "blocks"
-    assert f"sources {OTHER} in 2 runs" in finding.sentence
+    assert f"sources {OTHER_SOURCES} in 2 runs" in finding.sentence
 
 
 def test_the_refusal_names_the_commit_to_check_out(stopped, edit, monkeypatch):
@@ -73,12 +73,12 @@ def test_the_refusal_names_the_commit_to_check_out(stopped, edit, monkeypatch):
     monkeypatch.setattr(provenance, "_git", lambda command, *_: git[command])
     with pytest.raises(UsageError) as caught:
         experiment_run.check_code(stopped, fold(events_of(stopped)), allowed=False)
-    assert f" to commit {'f' * 12} (sources {OTHER})" in str(caught.value)
+    assert f" to commit {'f' * 12} (sources {OTHER_SOURCES})" in str(caught.value)
     clean = started.code.get("dirty") == "no"
     back = f"`git checkout {started.code['commit']}`" if clean else "restore the earlier code"
     assert back in str(caught.value)
     git["rev-parse"] = ""  # no checkout
-    with pytest.raises(UsageError, match=f" to sources {OTHER}: "):
+    with pytest.raises(UsageError, match=f" to sources {OTHER_SOURCES}: "):
         experiment_run.check_code(stopped, fold(events_of(stopped)), allowed=False)
     git["rev-parse"] = started.code.get("commit", "")
     with pytest.raises(UsageError, match="restore the earlier code"):  # the commit is checked out already
@@ -87,7 +87,7 @@ def test_the_refusal_names_the_commit_to_check_out(stopped, edit, monkeypatch):
 
 def test_a_resume_with_nothing_to_train_allows_changed_code(tmp_path, edit):
     whole = run(tmp_path / "run", fake_plans.plan())
-    experiment_dir = cut(tmp_path / "run", len(whole) - 1)
+    experiment_dir = cut_journal(tmp_path / "run", len(whole) - 1)
     edit()
     assert len(events_of_kind(ExperimentContinued, resume(experiment_dir))) == 1
     assert "code" not in findings(experiment_dir)
@@ -103,13 +103,13 @@ def test_evaluate_warns_that_the_policy_was_trained_by_other_code(tmp_path, edit
     (line,) = describe_other_code([*policies, str(tmp_path / "elsewhere.pt"), "/x.pt", "no/such/run/policies/a/0.pt"])
     assert line.startswith("run: trained by ")
     assert original in line
-    assert f"sources {OTHER}" in line
+    assert f"sources {OTHER_SOURCES}" in line
 
 
 def test_an_extension_with_changed_code_is_refused(tmp_path, edit):
     experiment_dir = tmp_path / "run"
     run(experiment_dir, fake_plans.plan(seeds=2))
-    before = (experiment_dir / JOURNAL_NAME).read_bytes()
+    journal = (experiment_dir / JOURNAL_NAME).read_bytes()
     edit()
     for attempt in (
         lambda: experiment_run.extend(
@@ -119,7 +119,7 @@ def test_an_extension_with_changed_code_is_refused(tmp_path, edit):
     ):
         with pytest.raises(UsageError, match="--allow-changed-code"):
             attempt()
-    assert (experiment_dir / JOURNAL_NAME).read_bytes() == before
+    assert (experiment_dir / JOURNAL_NAME).read_bytes() == journal
     added = check_resumable(experiment_dir, 4, (), allow_changed_code=True).added
     assert added is not None
     assert added.more == 2

@@ -70,8 +70,8 @@ def test_preflight_describes_the_machine_and_checks_user_rewards(warm_children):
 
 
 def test_a_dry_run_prints_the_plan_and_creates_no_files(tmp_path):
-    asked = ("--groups=shaped,wait", "--devices", "cpu:0", "--placement=share", "--dry-run", "--json")
-    answer = json.loads(stdout_of("launch", *asked, folder=tmp_path))
+    flags = ("--groups=shaped,wait", "--devices", "cpu:0", "--placement=share", "--dry-run", "--json")
+    answer = json.loads(stdout_of("launch", *flags, folder=tmp_path))
     assert [lane["name"] for lane in answer["plan"]["lanes"]] == ["cpu:0/0", "cpu:0/1"]
     assert answer["estimate"]["duration_s"] > 0
     assert answer["plan"]["step_s"] == answer["estimate"]["step_s"] > 0
@@ -81,41 +81,41 @@ def test_a_dry_run_prints_the_plan_and_creates_no_files(tmp_path):
 def test_python_m_esper_ab_behaves_like_the_installed_command(tmp_path):
     """A select.py in the working directory does not shadow the standard library's."""
     (tmp_path / "select.py").write_text("raise SystemExit(3)")
-    asked = ("power", "--sd-run", "3.5", "--margin", "2")
-    ended = python("-m", "esper_ab", *asked, folder=tmp_path)
-    assert ended.returncode == 0, ended.stderr
-    assert ended.stdout == stdout_of(*asked, folder=tmp_path)
+    words = ("power", "--sd-run", "3.5", "--margin", "2")
+    done = python("-m", "esper_ab", *words, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == stdout_of(*words, folder=tmp_path)
 
 
 @pytest.mark.parametrize("args", [("--groups", "shapd,wait"), ("bad.toml",)])
 def test_bad_input_exits_with_status_2_and_one_line(tmp_path, args):
     """The text of the line, and many other inputs, are in tests/golden/refusals."""
     (tmp_path / "bad.toml").write_text("episodes = = 3")
-    ended = python("-m", "esper_ab.launch", *args, folder=tmp_path)
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert len(without_progress(ended.stderr)) == 1
+    done = python("-m", "esper_ab.launch", *args, folder=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert len(without_progress(done.stderr)) == 1
 
 
 def test_a_launch_killed_before_its_first_record_can_be_repeated(tmp_path):
-    left = tmp_path / "experiments" / "lab"
-    left.mkdir(parents=True)
-    Journal(left).close()
-    (left / JOURNAL_NAME).write_bytes(b'{"n":0,')
-    (left / "experiment.toml").write_text("of the one that was killed")
-    assert esper_ab("resume", left).returncode == 5  # as `tidy --check` says
+    leftover = tmp_path / "experiments" / "lab"
+    leftover.mkdir(parents=True)
+    Journal(leftover).close()
+    (leftover / JOURNAL_NAME).write_bytes(b'{"n":0,')
+    (leftover / "experiment.toml").write_text("of the one that was killed")
+    assert esper_ab("resume", leftover).returncode == 5  # like `tidy --check`
     stdout_of("launch", *TINY, "--name", "lab", folder=tmp_path)
-    assert load(left).history.finished
-    again = esper_ab("launch", *TINY, "--name", "lab", folder=tmp_path)
-    assert again.returncode == 2
-    assert "exists already" in again.stderr
+    assert load(leftover).history.finished
+    repeated = esper_ab("launch", *TINY, "--name", "lab", folder=tmp_path)
+    assert repeated.returncode == 2
+    assert "exists already" in repeated.stderr
 
 
 def test_a_toml_file_is_launched_and_verbose_output_names_every_record(tmp_path):
     (tmp_path / "x.toml").write_text(TOML)
-    ended = esper_ab("launch", "x.toml", "-v", "--output-dir", "out", "--no-parallel", "--name", "x", folder=tmp_path)
-    assert ended.returncode == 0, ended.stderr
+    done = esper_ab("launch", "x.toml", "-v", "--output-dir", "out", "--no-parallel", "--name", "x", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
     for words in ("shaped/0 started on", "wait/1 episode 0: outcome", "wait/1 evaluated: ", "experiment finished"):
-        assert words in ended.stderr
+        assert words in done.stderr
     experiment = load(tmp_path / "out" / "x").history.plan.experiment
     assert (experiment.name, experiment.max_parallel, experiment.placement) == ("x", 1, "sequence")
 
@@ -131,8 +131,8 @@ def test_workers_find_a_reward_beside_the_experiment_file_from_any_directory(tmp
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     line = [Path(sys.executable).with_name("esper-ab"), "launch", "../experiment.py", "--no-retry"]
-    ended = subprocess.run(line, cwd=elsewhere, capture_output=True, text=True, timeout=280, check=False)
-    assert ended.returncode == 0, ended.stderr
+    done = subprocess.run(line, cwd=elsewhere, capture_output=True, text=True, timeout=280, check=False)
+    assert done.returncode == 0, done.stderr
     history = load(elsewhere / "experiments" / "x").history
     assert history.runs["b/0"].ref.reward_mode == f"{tmp_path / 'mine.py'}:reward"  # what resume will look for
 

@@ -94,7 +94,7 @@ def test_a_relative_experiment_directory_survives_a_worker_that_changes_director
 
 
 def test_ctrl_c_finishes_the_barrier_and_prints_the_resume_command(tmp_path, monkeypatch):
-    before = signal.getsignal(signal.SIGINT)
+    handler = signal.getsignal(signal.SIGINT)
     plan = fake_plans.plan(episodes=40, seeds=2)
     monkeypatch.setattr(THREADS, "flags", ("--launcher", "inline"))
     with pytest.raises(Interrupted, match="after the current barrier") as caught:
@@ -105,7 +105,7 @@ def test_ctrl_c_finishes_the_barrier_and_prints_the_resume_command(tmp_path, mon
     assert [event.category for event in events_of_kind(Incident, events)] == ["interrupted"]
     per_run = Counter(event.record.run.name for event in events_of_kind(EpisodeRecorded, events))
     assert per_run["a/0"] == per_run["b/0"] < 40
-    assert signal.getsignal(signal.SIGINT) is before
+    assert signal.getsignal(signal.SIGINT) is handler
     resumed = resume(tmp_path)
     assert records(resumed) == records(run(tmp_path / "whole", plan))
     assert resume_points(resumed)["a/0"] == [0, per_run["a/0"]], "nothing is run again"

@@ -14,7 +14,7 @@ from support.coordinators.disturbed import events_of, incidents, records
 from support.processes.children import python
 
 
-def conducted(experiment_dir, soft, hard, lanes, launcher, transport="ipc", fault=""):
+def run_with_limits(experiment_dir, soft, hard, lanes, launcher, transport="ipc", fault=""):
     experiment_dir.mkdir()
     return python(
         "-m",
@@ -33,14 +33,14 @@ def conducted(experiment_dir, soft, hard, lanes, launcher, transport="ipc", faul
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
     experiment_dir = tmp_path_factory.mktemp("undisturbed") / "run"
-    done = conducted(experiment_dir, 1024, 4096, 2, "inline")
+    done = run_with_limits(experiment_dir, 1024, 4096, 2, "inline")
     assert done.returncode == 0, done.stderr
     return records(events_of(experiment_dir))
 
 
-@pytest.mark.parametrize(("launcher", "each"), [("local", 4), ("inline", 11)])
-def test_a_plan_that_needs_too_many_descriptors_is_refused_before_it_starts(tmp_path, launcher, each):
-    done = conducted(tmp_path / "run", 64, 90, 10, launcher)
+@pytest.mark.parametrize(("launcher", "per_worker"), [("local", 4), ("inline", 11)])
+def test_a_plan_that_needs_too_many_descriptors_is_refused_before_it_starts(tmp_path, launcher, per_worker):
+    done = run_with_limits(tmp_path / "run", 64, 90, 10, launcher)
     assert done.returncode == 2, done.stderr
     (line,) = without_progress(done.stderr)
     needed = int(line.split(" file descriptors")[0].rpartition(" ")[2])
@@ -48,13 +48,13 @@ def test_a_plan_that_needs_too_many_descriptors_is_refused_before_it_starts(tmp_
         f"error: 10 workers need {needed} file descriptors, but this process may open 90: raise the hard limit (ulimit "
         f"-Hn {needed}; for a service LimitNOFILE={needed}), or use fewer devices"
     )
-    assert 10 * each + 64 < needed < 10 * each + 90
+    assert 10 * per_worker + 64 < needed < 10 * per_worker + 90
     assert list((tmp_path / "run").iterdir()) == []
 
 
 def test_foreign_connections_that_exhaust_descriptors_change_no_record(tmp_path, undisturbed):
     """Open as many silent tcp connections as there are descriptors, then kill a worker."""
-    done = conducted(tmp_path / "run", 128, 128, 2, "local", "tcp", fault="crowd:b/0:1:1,die:a/0:2:1")
+    done = run_with_limits(tmp_path / "run", 128, 128, 2, "local", "tcp", fault="crowd:b/0:1:1,die:a/0:2:1")
     assert (done.returncode, done.stdout, without_progress(done.stderr)) == (0, "exhausted\n", [])
     events = events_of(tmp_path / "run")
     assert records(events) == undisturbed

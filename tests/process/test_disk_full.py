@@ -67,12 +67,12 @@ def make_room(folder):
 
 
 class Neighbour:
-    """Observer that fills the disk after milestone 1 and calls `then` when the coordinator reports that it waits."""
+    """Observer that fills the disk after milestone 1 and calls `on_wait` when the coordinator reports that it waits."""
 
-    def __init__(self, folder, then=lambda: None):
+    def __init__(self, folder, on_wait=lambda: None):
         self.notices = []
         self._folder = folder
-        self._then = then
+        self._on_wait = on_wait
         self.filled = False
 
     def observe(self, event):
@@ -82,11 +82,11 @@ class Neighbour:
         if isinstance(event, str):
             self.notices.append(event)
             if "waiting" in event:
-                self._then()
+                self._on_wait()
 
 
 def _plan():
-    """A plan whose workers write no checkpoints and whose journal outgrows its last page on the full disk."""
+    """Return a plan whose workers write no checkpoints and whose journal outgrows its last page on the full disk."""
     random = GroupSettings(controller=ControllerSettings(name="random"))
     experiment = ResolvedExperiment(
         name="fake",
@@ -110,7 +110,7 @@ def external_plan():
     return make_external_plan(("a", "b"), tuple("012345"), scales(tasks=("digits",)), Rule())
 
 
-def new(folder, name="run"):
+def make_experiment_dir(folder, name="run"):
     experiment_dir = folder / name
     experiment_dir.mkdir()
     return experiment_dir
@@ -120,8 +120,8 @@ def hash_of(experiment_dir):
     return result_hash(load(experiment_dir).history)
 
 
-def undisturbed(folder):
-    experiment_dir = new(folder.parent, "undisturbed")  # on another disk
+def undisturbed_hash(folder):
+    experiment_dir = make_experiment_dir(folder.parent, "undisturbed")  # on another disk
     experiment_run.run(PLAN, experiment_dir, LAUNCHER, ())
     return hash_of(experiment_dir)
 
@@ -131,12 +131,12 @@ def undisturbed(folder):
 
 def run_waits_for_room_and_continues(folder):
     neighbour = Neighbour(folder, lambda: make_room(folder))
-    experiment_dir = new(folder)
+    experiment_dir = make_experiment_dir(folder)
     experiment_run.run(PLAN, experiment_dir, LAUNCHER, (Warnings(incidents=True), neighbour))
     assert [notice.partition(" ")[0] for notice in neighbour.notices] == ["no", "the"]
-    assert hash_of(experiment_dir) == undisturbed(folder)
+    assert hash_of(experiment_dir) == undisturbed_hash(folder)
     history = load(experiment_dir).history
-    (entry,) = [entry for entry in history.incidents if entry.category == "disk_full"]  # that is all, and no fault
+    (entry,) = [entry for entry in history.incidents if entry.category == "disk_full"]  # and no other incident
     assert re.fullmatch(r"paused for \d+\.\d s: no space on the disk for the journal", entry.detail)
     assert history.incidents == [entry]
     assert [file for file in examine(experiment_dir).faults if "policies" not in file] == []
@@ -147,25 +147,25 @@ def run_waits_for_room_and_continues(folder):
 
 
 def run_gives_up_waiting_and_can_be_resumed(folder):
-    experiment_dir = new(folder)
+    experiment_dir = make_experiment_dir(folder)
     neighbour = Neighbour(folder)
     with pytest.raises(DiskFull) as caught:
         experiment_run.run(PLAN, experiment_dir, LAUNCHER, (neighbour,), IMPATIENT)
     assert str(caught.value).endswith(f"`esper-ab resume {experiment_dir}`")
     assert caught.value.exit_code == 75
     assert len(neighbour.notices) == 1
-    before = list(read(experiment_dir / JOURNAL_NAME))
+    events_before = list(read(experiment_dir / JOURNAL_NAME))
     make_room(folder)
     experiment_run.resume(experiment_dir, LAUNCHER, ())
-    after = list(read(experiment_dir / JOURNAL_NAME))
-    assert after[: len(before)] == before
-    assert fold(after).ended.status == "finished"
-    assert hash_of(experiment_dir) == undisturbed(folder)
+    events_after = list(read(experiment_dir / JOURNAL_NAME))
+    assert events_after[: len(events_before)] == events_before
+    assert fold(events_after).ended.status == "finished"
+    assert hash_of(experiment_dir) == undisturbed_hash(folder)
 
 
 def ctrl_c_ends_the_wait_for_room(folder):
     """The limit is ten minutes, the timeout of this test one."""
-    experiment_dir = new(folder)
+    experiment_dir = make_experiment_dir(folder)
     neighbour = Neighbour(folder, lambda: os.kill(os.getpid(), signal.SIGINT))
     with pytest.raises(Interrupted, match=r"stopped by SIGINT while there was no space"):
         experiment_run.run(PLAN, experiment_dir, LAUNCHER, (neighbour,))
@@ -173,15 +173,15 @@ def ctrl_c_ends_the_wait_for_room(folder):
 
 
 def report_is_written_whole_or_not_at_all(folder):
-    experiment_dir = new(folder)
+    experiment_dir = make_experiment_dir(folder)
     experiment_run.run(PLAN, experiment_dir, LAUNCHER, ())
     (experiment_dir / "summary.txt").write_text("an older one")
     journal = (experiment_dir / JOURNAL_NAME).read_bytes()
     fill(folder)
     assert invoke(group, ["report", str(experiment_dir)], "esper-ab") == 75
     assert (experiment_dir / "summary.txt").read_text() == "an older one"
-    left = {path.name for path in experiment_dir.iterdir() if path.is_file()}
-    assert left == {".lock", JOURNAL_NAME, "summary.txt"}
+    files = {path.name for path in experiment_dir.iterdir() if path.is_file()}
+    assert files == {".lock", JOURNAL_NAME, "summary.txt"}
     assert (experiment_dir / JOURNAL_NAME).read_bytes() == journal
 
 
@@ -234,7 +234,9 @@ def test_a_full_disk_pauses_the_run_and_leaves_no_partial_file(scenario, tmp_pat
     done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     if scenario is run_waits_for_room_and_continues:
-        assert without_progress(done.stderr) == done.stdout.splitlines()  # said there, too, and nothing else
+        assert (
+            without_progress(done.stderr) == done.stdout.splitlines()
+        )  # the child printed the same warnings and nothing else
     if scenario is report_is_written_whole_or_not_at_all:
         (line,) = without_progress(done.stderr)
         assert line.startswith(f"error: no space left on the disk for {disk / 'run' / 'summary.txt'}")

@@ -20,41 +20,41 @@ BLOCKS = Path(__file__).parents[1] / "support" / "document"
 RATES = {"variant_a": 0.001, "variant_b": 0.0001}
 
 
-def rates(what):
-    return {group.name: group.settings.ppo.lr for group in what.asked.groups}
+def rates(declaration):
+    return {group.name: group.settings.ppo.lr for group in declaration.asked.groups}
 
 
 def test_the_first_example_has_two_names_for_one_experiment():
-    what = load_declaration(BLOCKS / "my_experiment.py")
-    assert rates(what) == RATES
-    assert (what.asked.seeds, what.asked.name) == (5, "my_experiment")
-    assert what.about["description"] == "My A/B test experiment"
-    assert what.about["variants"]["variant_b"]["run"] == "variant_b"
+    declaration = load_declaration(BLOCKS / "my_experiment.py")
+    assert rates(declaration) == RATES
+    assert (declaration.asked.seeds, declaration.asked.name) == (5, "my_experiment")
+    assert declaration.about["description"] == "My A/B test experiment"
+    assert declaration.about["variants"]["variant_b"]["run"] == "variant_b"
 
 
 def test_a_dry_run_shows_the_configuration_and_creates_no_files(tmp_path):
-    asked = ("--dry-run", "-v", "--output-dir", "results/exp1")
-    output = stdout_of("launch", BLOCKS / "my_experiment.py", *asked, folder=tmp_path)
+    flags = ("--dry-run", "-v", "--output-dir", "results/exp1")
+    output = stdout_of("launch", BLOCKS / "my_experiment.py", *flags, folder=tmp_path)
     assert "2 groups x 5 seeds = 10 runs" in output
     assert "ppo.lr  0.001      0.0001" in output
     assert list(tmp_path.iterdir()) == []
 
 
 def test_the_complete_example_names_its_project_and_tags_its_variants():
-    what = load_declaration(BLOCKS / "curriculum_comparison.py")
-    assert {group.name: group.settings.reward.mode for group in what.asked.groups} == {
+    declaration = load_declaration(BLOCKS / "curriculum_comparison.py")
+    assert {group.name: group.settings.reward.mode for group in declaration.asked.groups} == {
         "learning_progress": "shaped",
         "prioritized_regressed": "simplified",
     }
-    tracking = what.tracking
+    tracking = declaration.tracking
     assert (tracking.wandb, tracking.wandb_entity, tracking.wandb_project) == ("online", "metta-research", "")
     assert tracking.tags == {"learning_progress": ("curriculum_lp",), "prioritized_regressed": ("curriculum_pr",)}
 
 
 def test_a_custom_experiment_class_can_be_loaded_and_changed(monkeypatch):
-    what = load_declaration(BLOCKS / "custom_class.py")
-    assert rates(what) == RATES
-    assert what.asked.seeds == 10
+    declaration = load_declaration(BLOCKS / "custom_class.py")
+    assert rates(declaration) == RATES
+    assert declaration.asked.seeds == 10
     monkeypatch.syspath_prepend(BLOCKS)
     from custom_class import MyCustomExperiment
 
@@ -115,9 +115,9 @@ def test_the_config_file_of_a_run_reproduces_its_records(executed, tmp_path):
         "--launcher",
         "inline",
     )
-    before, again = (digests(path)["variant_b/1"] for path in (experiment_dir, tmp_path / "again"))
-    assert len(again) == 2, "an episode and the evaluation"
-    assert again == before
+    original, repeated = (digests(path)["variant_b/1"] for path in (experiment_dir, tmp_path / "again"))
+    assert len(repeated) == 2, "an episode and the evaluation"
+    assert repeated == original
 
 
 def test_tidy_and_list_ignore_the_folders_of_runs(executed):

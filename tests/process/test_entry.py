@@ -18,7 +18,7 @@ from workers.process import entry, setup as process
 assert "torch" not in sys.modules and "numpy" not in sys.modules
 lane = Lane(name="x", devices=("x",), uuids=tuple(json.loads(sys.argv[1])))
 arithmetic = Arithmetic(threads=1)
-process.obey_the_coordinator_only()
+process.ignore_signals()
 process.set_environment(lane, arithmetic)
 assert "torch" not in sys.modules
 uuids = entry._pin_torch(lane, arithmetic)

@@ -47,8 +47,7 @@ _TINY = (
     "cpu:0",
 )
 COLOURFUL = {"FORCE_COLOR": "1", "TERM": "xterm-256color", "COLUMNS": "60"}
-# A call of every command that is cheap and ends with 0. EXPERIMENT is a finished experiment directory, COPY one of its
-# own.
+# A cheap call of every command that exits with 0. EXPERIMENT is a finished experiment directory, COPY a copy of it.
 CALLS: dict[str, tuple[str, ...]] = {
     "calibrate": ("--mode", "wait", "--runs", "4", "--task", "synthetic", "--dry-run"),
     "cite": ("EXPERIMENT",),
@@ -94,7 +93,7 @@ STATUSES = {"resume": 2, "judge": 3, "compare": 3}
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with two finished experiments and the files that the calls and examples name."""
+    """Make a folder with two finished experiments and the files that the calls and examples name."""
     folder = tmp_path_factory.mktemp("place")
     with pytest.MonkeyPatch.context() as patch:
         for name, value in COLOURFUL.items():
@@ -113,7 +112,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def place(finished: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def working_folder(finished: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Make the folder the working directory and request colours by the environment."""
     monkeypatch.chdir(finished)
     for name, value in COLOURFUL.items():
@@ -127,7 +126,7 @@ def arguments(name: str) -> list[str]:
 
 
 @pytest.fixture
-def off_path(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def off_path(working_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`esper-ab` is not on PATH, and this process was started as `my python -m esper_ab`."""
     monkeypatch.setenv("PATH", os.defpath)
     monkeypatch.setattr("sys.orig_argv", ["my python", "-m", "esper_ab"])
@@ -176,7 +175,7 @@ DRY = sorted(
 )
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("working_folder")
 @pytest.mark.parametrize("line", DRY)
 def test_dry_run_examples_of_the_help_run(line, capfd):
     """The examples' `experiment.py` and `experiment.toml` are what `init` writes."""
@@ -192,10 +191,10 @@ def test_launch_help_is_short_and_help_all_lists_every_option_under_a_heading(ca
     assert len(re.findall(r"^[A-Z].*:$", text, re.MULTILINE)) == 3
     assert invoke(group, ["launch", "--help-all"], "esper-ab") == 0
     text = capsys.readouterr().out
-    shown = re.findall(r"^  (?:-v, )?(--[a-z-]+|-h)", text, re.MULTILINE)
+    listed = re.findall(r"^  (?:-v, )?(--[a-z-]+|-h)", text, re.MULTILINE)
     declared = {param.opts[-1] for param in leaves()["launch"].params if isinstance(param, click.Option)}
-    assert set(shown) == declared | {"-h"}
-    assert len(shown) == len(set(shown))
+    assert set(listed) == declared | {"-h"}
+    assert len(listed) == len(set(listed))
     first = text.split("What is trained:")[0].split("What most experiments need:")[1]
     assert len(re.findall(r"^  --", first, re.MULTILINE)) == 13
     more = "  --help-all  Show every flag and exit.\n  -h, --help  Show this message and exit.\n"
@@ -206,8 +205,8 @@ def test_launch_help_is_short_and_help_all_lists_every_option_under_a_heading(ca
 def test_an_error_is_one_line_or_with_json_one_object(name, capfd):
     has_json = any("--json" in option.opts for option in leaves()[name].params)
     assert has_json == (name not in NOT_DATA)
-    asked = ["--json"] if has_json else []
-    assert invoke(group, [*name.split(), *asked, "--no-such-option"], "esper-ab") == 2
+    json_flags = ["--json"] if has_json else []
+    assert invoke(group, [*name.split(), *json_flags, "--no-such-option"], "esper-ab") == 2
     out, error = capfd.readouterr()
     assert error.count("\n") == 1
     assert error.startswith("error: ")
@@ -218,14 +217,14 @@ def test_an_error_is_one_line_or_with_json_one_object(name, capfd):
         assert out == ""
 
 
-@pytest.mark.parametrize("asked", [("--json",), ("--format", "json"), ("--format=json",), ("--format", "md")])
-def test_an_error_is_an_object_for_every_spelling_of_the_json_option(capsys, asked):
-    assert invoke(group, ["report", "nowhere", *asked], "esper-ab") == 2
+@pytest.mark.parametrize("flags", [("--json",), ("--format", "json"), ("--format=json",), ("--format", "md")])
+def test_an_error_is_an_object_for_every_spelling_of_the_json_option(capsys, flags):
+    assert invoke(group, ["report", "nowhere", *flags], "esper-ab") == 2
     out = capsys.readouterr().out
-    assert (json.loads(out)["exit_status"] == 2) if "md" not in asked else out == ""
+    assert (json.loads(out)["exit_status"] == 2) if "md" not in flags else out == ""
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("working_folder")
 @pytest.mark.parametrize(
     ("name", "flags"),
     [
@@ -244,14 +243,16 @@ def test_a_pipe_gets_plain_lines_or_pure_json(name, flags, capfd):
         assert all(json.loads(text) for text in (out.splitlines() if name == "logs" else [out]))
 
 
-@pytest.mark.parametrize("others", ["journal", "all but the journal"])
+@pytest.mark.parametrize("replaced_files", ["journal", "all but the journal"])
 @pytest.mark.parametrize("name", [*(name for name in NAMES if "EXPERIMENT" in " ".join(CALLS[name])), "list", "launch"])
-def test_no_command_blocks_on_a_pipe_in_an_experiment_directory(place, tmp_path, monkeypatch, capfd, name, others):
+def test_no_command_blocks_on_a_pipe_in_an_experiment_directory(
+    working_folder, tmp_path, monkeypatch, capfd, name, replaced_files
+):
     """Each command ends, with an answer or with an error that names the file."""
-    shutil.copytree(place / "experiments", tmp_path / "experiments", ignore=shutil.ignore_patterns(".lock"))
+    shutil.copytree(working_folder / "experiments", tmp_path / "experiments", ignore=shutil.ignore_patterns(".lock"))
     (tmp_path / "experiments" / "one" / "console.log").touch()
     for path in [path for path in (tmp_path / "experiments" / "one").rglob("*") if path.is_file()]:
-        if (path.name == "events.jsonl") == (others == "journal"):
+        if (path.name == "events.jsonl") == (replaced_files == "journal"):
             path.unlink()
             os.mkfifo(path)
     monkeypatch.chdir(tmp_path)
@@ -263,7 +264,7 @@ def test_no_command_blocks_on_a_pipe_in_an_experiment_directory(place, tmp_path,
     assert status in (0, 3) or re.search(r"experiments/one|is not a regular file", output), output
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("working_folder")
 def test_status_follow_with_json_prints_one_object_per_line(capfd):
     assert invoke(group, ["status", "-f", "experiments/one", "--json"], "esper-ab") == 0
     assert [json.loads(line)["state"] for line in capfd.readouterr().out.splitlines()] == ["finished"]
@@ -274,15 +275,15 @@ UNTYPEABLE = re.compile(r"(?<![\w./-])esper-ab (?=[a-z\[-])")
 
 @pytest.mark.usefixtures("off_path")
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("asked", ["help", "call", "error"])
-def test_printed_commands_work_where_esper_ab_is_not_on_the_path(name, asked, capfd):
+@pytest.mark.parametrize("kind", ["help", "call", "error"])
+def test_printed_commands_work_where_esper_ab_is_not_on_the_path(name, kind, capfd):
     """Help, errors and output spell the full command; stored files have the short name."""
-    more = {"help": ["--help"], "call": arguments(name), "error": ["--no-such-option"]}[asked]
-    status = {"help": 0, "error": 2}.get(asked, STATUSES.get(name, 0))
+    more = {"help": ["--help"], "call": arguments(name), "error": ["--no-such-option"]}[kind]
+    status = {"help": 0, "error": 2}.get(kind, STATUSES.get(name, 0))
     assert invoke(group, [*name.split(), *more], "esper-ab") == status
     out, error = capfd.readouterr()
     assert not UNTYPEABLE.search(out + error)
-    if asked != "call" or name in ("init", "resume", "report"):
+    if kind != "call" or name in ("init", "resume", "report"):
         assert "'my python' -m esper_ab " in out + error
     stored = Path("experiments/one/summary.txt").read_text() + Path("experiments/one/report.html").read_text()
     assert "my python" not in stored

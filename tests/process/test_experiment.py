@@ -32,16 +32,16 @@ SMALL = (
 
 
 def digests(history: History, group: str) -> list[str]:
-    """The digests of all records of a group, seed by seed."""
+    """Return the digests of all records of a group, seed by seed."""
     runs = history.of_group(group)
     return [record.digest for run in runs for record in (*records_of(run), run.evaluation)]
 
 
 @pytest.fixture(scope="module")
 def same_twice(tmp_path_factory) -> Path:
-    """An experiment whose groups a and b have the same settings; each run has its own process."""
+    """Run an experiment whose groups a and b have the same settings; each run has its own process."""
     folder = tmp_path_factory.mktemp("same")
-    ended = python(
+    done = python(
         "-m",
         "esper_ab.launch",
         *SMALL,
@@ -52,7 +52,7 @@ def same_twice(tmp_path_factory) -> Path:
         "--devices",
         "cpu:0,cpu:1",
     )
-    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
     return folder / "run"
 
 

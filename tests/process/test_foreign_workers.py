@@ -35,7 +35,7 @@ def get_experiment():
         .set_base_config(task="synthetic", episodes=1, steps=4, n_envs=2, eval_episodes=2).build()
     )
 """
-HAS_IMPORTED_IT = """
+SCRIPT_WITH_FOREIGN_IMPORT = """
 import sys
 import workers
 from esper_ab import load_experiment, run_ab_test
@@ -71,7 +71,7 @@ LAUNCH = (sys.executable, "-m", "esper_ab.launch")
 INSTALLED = (str(Path(sys.executable).with_name("esper-ab")),)
 
 
-def other_workers(folder: Path, text: str) -> None:
+def write_foreign_workers(folder: Path, text: str) -> None:
     """Write a foreign package named `workers`."""
     (folder / "workers").mkdir()
     (folder / "workers" / "__init__.py").write_text(text)
@@ -87,7 +87,7 @@ class Folder:
             (path / trap).parent.mkdir(exist_ok=True)
             (path / trap).write_text(TRAP.format(marker=str(self._marker)))
 
-    def gives(self, *command: str, status: int = 0) -> str:
+    def output_of(self, *command: str, status: int = 0) -> str:
         """Run the command, check its exit status and return stdout, or stderr on failure."""
         done = subprocess.run(command, cwd=self.path, capture_output=True, text=True, timeout=280, check=False)
         executed = self._marker.read_text() if self._marker.exists() else ""
@@ -99,7 +99,7 @@ def test_a_foreign_workers_package_beside_a_reward_is_not_imported(tmp_path):
     (tmp_path / "mine.py").write_text(REWARD)
     (tmp_path / "beside.py").write_text("SCALE = 0.5\n")
     trapped = Folder(tmp_path, "workers/__init__.py")
-    trapped.gives(*LAUNCH, *SMALL, "--groups", "wait", "--group", "own:reward=mine.py:reward", "--name", "run")
+    trapped.output_of(*LAUNCH, *SMALL, "--groups", "wait", "--group", "own:reward=mine.py:reward", "--name", "run")
     assert all(run.evaluation for run in load(tmp_path / "experiments" / "run").history.runs.values())
 
 
@@ -118,20 +118,24 @@ def test_files_named_like_libraries_shadow_nothing_in_child_processes(tmp_path):
         "tensorboard/__init__.py",
         "pickle.py",
     )
-    trapped.gives(*INSTALLED, "launch", *SMALL, "--groups", "random,wait", "--name", "run", "--track", "tensorboard")
-    trapped.gives(*INSTALLED, "status", "--follow", "experiments/run")
-    trapped.gives(*INSTALLED, "track", "experiments/run", "--tensorboard")
+    trapped.output_of(
+        *INSTALLED, "launch", *SMALL, "--groups", "random,wait", "--name", "run", "--track", "tensorboard"
+    )
+    trapped.output_of(*INSTALLED, "status", "--follow", "experiments/run")
+    trapped.output_of(*INSTALLED, "track", "experiments/run", "--tensorboard")
     assert load(tmp_path / "experiments" / "run").history.ended is not None
 
 
 @pytest.mark.slow
 def test_threads_are_refused_after_a_foreign_workers_package_was_imported(tmp_path):
     """Worker threads cannot import ours and are refused in one line; worker processes can."""
-    Folder(tmp_path).gives(*LAUNCH, *SMALL, "--groups", "random,wait", "--name", "finished")
-    other_workers(tmp_path, "OF_THE_USER = True\n")
+    Folder(tmp_path).output_of(*LAUNCH, *SMALL, "--groups", "random,wait", "--name", "finished")
+    write_foreign_workers(tmp_path, "OF_THE_USER = True\n")
     (tmp_path / "my_experiment.py").write_text(EXPERIMENT)
-    (tmp_path / "script.py").write_text(HAS_IMPORTED_IT)
-    inline, policy, ran = Folder(tmp_path).gives(sys.executable, "script.py", "experiments/finished").splitlines()[-3:]
+    (tmp_path / "script.py").write_text(SCRIPT_WITH_FOREIGN_IMPORT)
+    inline, policy, ran = (
+        Folder(tmp_path).output_of(sys.executable, "script.py", "experiments/finished").splitlines()[-3:]
+    )
     because = (
         f"this process has imported another package `workers` from {tmp_path}/workers/__init__.py, but "
         f"{own_packages.folder('workers')} is needed; use a process that has not imported that package"
@@ -142,7 +146,7 @@ def test_threads_are_refused_after_a_foreign_workers_package_was_imported(tmp_pa
 
 
 def test_a_foreign_workers_package_imported_at_start_up_is_reported(tmp_path):
-    other_workers(tmp_path, "")
+    write_foreign_workers(tmp_path, "")
     (tmp_path / "sitecustomize.py").write_text("import workers\n")
     done = subprocess.run(
         own_packages.child_command("workers.kinds.growth.commands.fetch", "digits"),
@@ -157,16 +161,18 @@ def test_a_foreign_workers_package_imported_at_start_up_is_reported(tmp_path):
     assert (done.returncode, done.stdout) == (2, "")
 
 
-@pytest.mark.parametrize("left", ["OF_ANOTHER = 1", "", None], ids=["written over", "written over, empty", "removed"])
-def test_a_distribution_that_overwrote_our_package_is_reported_with_a_remedy(tmp_path, left):
-    """As in site-packages, where one distribution can overwrite or remove the files of another."""
-    here = tmp_path / "esper_ab" / "contracts"
-    here.mkdir(parents=True)
+@pytest.mark.parametrize(
+    "foreign_text", ["OF_ANOTHER = 1", "", None], ids=["written over", "written over, empty", "removed"]
+)
+def test_a_distribution_that_overwrote_our_package_is_reported_with_a_remedy(tmp_path, foreign_text):
+    """In site-packages, one distribution can overwrite or remove the files of another."""
+    contracts = tmp_path / "esper_ab" / "contracts"
+    contracts.mkdir(parents=True)
     (tmp_path / "esper_ab" / "__init__.py").touch()
-    shutil.copy(own_packages.__file__, here)
-    if left is not None:
-        other_workers(tmp_path, left)
-    child = [sys.executable, "-P", str(here / "own_packages.py"), "0", "workers.commands.describe"]
+    shutil.copy(own_packages.__file__, contracts)
+    if foreign_text is not None:
+        write_foreign_workers(tmp_path, foreign_text)
+    child = [sys.executable, "-P", str(contracts / "own_packages.py"), "0", "workers.commands.describe"]
     done = subprocess.run(child, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert re.fullmatch(r"error: esper-ab's package 'workers' is missing in .*--force-reinstall.*\n", done.stderr)

@@ -59,7 +59,7 @@ class Supervised(Launcher):
 
 @pytest.fixture
 def history(tmp_path: Path, monkeypatch) -> History:
-    """An experiment that trains by a command; its plan can be run again."""
+    """Run an experiment that trains by a command; its plan can be run again."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", environment()["PYTHONPATH"])
     command = trainers.command(tmp_path)
@@ -86,7 +86,7 @@ def history(tmp_path: Path, monkeypatch) -> History:
     return load(tmp_path / "runs/first").history
 
 
-def seen_by(history: History, folder: Path, launcher: Launcher) -> set[str]:
+def loaded_torch_with(history: History, folder: Path, launcher: Launcher) -> set[str]:
     folder.mkdir()
     experiment_run.run(history.plan, folder, launcher, ())
     workers = load(folder).history.workers
@@ -96,12 +96,12 @@ def seen_by(history: History, folder: Path, launcher: Launcher) -> set[str]:
 
 @pytest.mark.parametrize("launcher", [LocalLauncher, Supervised], ids=["forked", "supervised"])
 def test_a_command_worker_and_its_parents_load_no_torch(tmp_path, history, launcher):
-    assert seen_by(history, tmp_path / "again", launcher()) == {"[false, false, false]"}
+    assert loaded_torch_with(history, tmp_path / "again", launcher()) == {"[false, false, false]"}
 
 
 def test_a_spawned_command_worker_loads_no_torch(tmp_path, history, monkeypatch):
     (tmp_path / "sitecustomize.py").write_text(ONE_MORE_THREAD)
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{environment()['PYTHONPATH']}")
     launcher = LocalLauncher()
-    assert seen_by(history, tmp_path / "again", launcher) == {"[false, false, false]"}
+    assert loaded_torch_with(history, tmp_path / "again", launcher) == {"[false, false, false]"}
     assert launcher.spawned_because

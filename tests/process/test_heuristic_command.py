@@ -33,12 +33,12 @@ def test_seed_modules_grow_in_several_slots_of_one_host():
 @pytest.mark.slow
 def test_heuristic_hosts_equal_those_of_an_experiment(tmp_path):
     """The command uses the kernel that an experiment would choose, so accuracies are equal to the bit."""
-    asked = ("--task", "synthetic", "--episodes", "1", "--steps", "12", "--n-envs", "2")
+    flags = ("--task", "synthetic", "--episodes", "1", "--steps", "12", "--n-envs", "2")
     stdout_of(
         "launch",
         "--groups",
         "heuristic,wait",
-        *asked,
+        *flags,
         "--seeds",
         "2",
         "--eval-episodes",
@@ -50,7 +50,7 @@ def test_heuristic_hosts_equal_those_of_an_experiment(tmp_path):
         "--quiet",
     )
     experiment = [host.result.outcome for host in load(tmp_path / "x").history.runs["heuristic/0"].evaluation.episodes]
-    answer = json.loads(stdout_of(*HEURISTIC, *asked))
+    answer = json.loads(stdout_of(*HEURISTIC, *flags))
     assert [host["held_out_accuracy"] for host in answer["hosts"]] == experiment
 
 
@@ -62,10 +62,10 @@ def test_heuristic_hosts_equal_those_of_an_experiment(tmp_path):
     ],
 )
 def test_an_unknown_slot_or_device_exits_with_status_2_and_one_line(args, words):
-    ended = esper_ab(*HEURISTIC, *args)
-    assert ended.returncode == 2
-    assert words in json.loads(ended.stdout)["error"]
-    assert len(without_progress(ended.stderr)) == 1
+    done = esper_ab(*HEURISTIC, *args)
+    assert done.returncode == 2
+    assert words in json.loads(done.stdout)["error"]
+    assert len(without_progress(done.stderr)) == 1
 
 
 def host(*seeds: Seed, settled: int | None = 4) -> Host:
@@ -93,10 +93,10 @@ def test_the_text_lists_each_slot_and_says_why_a_host_did_not_grow():
     answer = SoloAnswer(slots=("early", "late"), kernel="torch", hosts=(grown, host(seed("late")), host(settled=None)))
     assert count_several_slots(answer) == 1
     assert count_by_slot(answer)["late"] == {"germinated": 3, "advanced": 6, "fossilised": 0, "pruned": 1}
-    asked = make_question(
+    question = make_question(
         slots=None, task="digits", data_dir="", episodes=1, steps=9, n_envs=3, rng_seed=0, device="cpu"
     )
-    text = describe_answer(asked, answer)
+    text = describe_answer(question, answer)
     assert "rng seed 0, trained by torch\n" in text
     assert "early           1         2           1       0" in text
     assert "early norm from 6, fossilised at 9; late norm from 6, pruned at 9; late norm from 6, under way" in text

@@ -44,7 +44,7 @@ def foreign_server(peer):
     hostile_peers.curve(peer, zmq.curve_keypair()[0], zmq.curve_keypair())
 
 
-def strangers(order, answered):
+def connect_strangers(order, answered):
     rng = random.Random(5)
     for setup in (lambda peer: None, plain, functools.partial(foreign_key, order), foreign_server):
         answered.append(hostile_peers.stranger(order.endpoint, setup))
@@ -56,13 +56,13 @@ def strangers(order, answered):
         b"\xff" * 64,
         *map(rng.randbytes, (10, 500, 9000)),
     ):
-        got = hostile_peers.raw(order.endpoint, data)
-        answered.append(len(got) > 64 or b"esper" in got)  # anything but libzmq's greeting
+        reply = hostile_peers.raw(order.endpoint, data)
+        answered.append(len(reply) > 64 or b"esper" in reply)  # anything but libzmq's greeting
 
 
 def test_foreign_connections_to_the_port_get_nothing_and_change_no_result(tmp_path, undisturbed):
     answered = []
-    launcher = hostile_peers.HostileFirst(lambda order: strangers(order, answered), "tcp")
+    launcher = hostile_peers.HostileFirst(lambda order: connect_strangers(order, answered), "tcp")
     events = disturbed.run(tmp_path, PLAN, launcher=launcher)
     assert launcher.orders[0].endpoint.startswith("tcp://127.0.0.1:")
     assert answered == [False] * 11
@@ -83,7 +83,7 @@ def test_foreign_messages_of_the_same_user_are_refused_and_counted(tmp_path, und
     assert result_hash(fold(events)) == undisturbed
 
 
-def understood(frame):
+def is_decoded(frame):
     try:
         decode_from_worker(frame)
     except ProtocolError:
@@ -109,14 +109,14 @@ def test_a_secret_key_is_only_in_the_memory_of_its_process(tmp_path):
     script = tmp_path / "watching.py"
     script.write_text(SECRETS)
     run = tmp_path / "run"
-    told = tmp_path / "told"
+    confessions = tmp_path / "told"
     run.mkdir()
-    told.mkdir()
-    done = python(script, run, CONFESS_TO=str(told))
+    confessions.mkdir()
+    done = python(script, run, CONFESS_TO=str(confessions))
     assert without_progress(done.stderr) == []
-    confessed = [file.read_text().split() for file in told.iterdir()]
+    confessed = [file.read_text().split() for file in confessions.iterdir()]
     assert len({secret for secret, _ in confessed}) == 2
-    assert [shown for _, shown in confessed] == ["False", "False"]
+    assert [in_process_list for _, in_process_list in confessed] == ["False", "False"]
     written = b"".join(path.read_bytes() for path in run.rglob("*") if path.is_file())
     assert not any(secret.encode() in written for secret, _ in confessed)
 
@@ -124,8 +124,8 @@ def test_a_secret_key_is_only_in_the_memory_of_its_process(tmp_path):
 def test_every_frame_is_decoded_or_refused_quickly():
     """A short, seeded version of scripts/fuzz, with bombs of a megabyte."""
     began = time.process_time()
-    accepted = sum(map(understood, hostile_peers.frames(random.Random(3), 5_000)))
-    accepted_bombs = [len(bomb) for bomb in hostile_peers.BOMBS if understood(bomb)]
+    accepted = sum(map(is_decoded, hostile_peers.frames(random.Random(3), 5_000)))
+    accepted_bombs = [len(bomb) for bomb in hostile_peers.BOMBS if is_decoded(bomb)]
     assert 0 < accepted < 250
     assert accepted_bombs == []
     assert time.process_time() - began < 30
@@ -136,7 +136,7 @@ def test_a_megabyte_of_empty_containers_is_refused_before_it_is_allocated(bomb):
     data = hostile_peers.BOMBS[bomb]
     tracemalloc.start()
     try:
-        assert not understood(data)
+        assert not is_decoded(data)
         assert tracemalloc.get_traced_memory()[1] < 10 * len(data)  # all of it would be eighty times as much
     finally:
         tracemalloc.stop()
@@ -149,7 +149,7 @@ def hub():
     hub.close()
 
 
-def heard(hub, wait_s=10.0):
+def receive(hub, wait_s=10.0):
     return list(hub.poll(wait_s))
 
 
@@ -157,10 +157,10 @@ def test_a_key_admits_its_own_worker_only(hub):
     """A worker with another's identity is recognised by its key, and its message is refused."""
     hub.admit("w00/1")
     hostile_peers.send_all(hub.endpoint, b"w00/1", [hostile_peers.MESSAGES[0]], hostile_peers.admitted(hub, "w01/1"))
-    assert heard(hub) == [BadMessage("w01/1", "calls itself 'w00/1'", known=True, cut_off=False)]
+    assert receive(hub) == [BadMessage("w01/1", "calls itself 'w00/1'", known=True, cut_off=False)]
 
 
-def opens(hub, keys):
+def accepts(hub, keys):
     """True if the hub accepts a connection with these keys."""
     pair = keys.public.encode(), keys.secret.encode()
     return hostile_peers.stranger(
@@ -171,12 +171,12 @@ def opens(hub, keys):
 def test_a_key_is_valid_from_registration_until_the_next_incarnation(hub):
     keys = link_keys.make("w00/1", hub.admit("w00/1"))
     hub.register("w01/1", keys.public)  # never admitted
-    assert not opens(hub, keys)
+    assert not accepts(hub, keys)
     hub.register("w00/1", keys.public)
     hub.admit("w00/2")
     hub.register("w00/1", keys.public)  # by an incarnation that has been replaced
-    assert not opens(hub, keys)
-    assert heard(hub, 0) == []
+    assert not accepts(hub, keys)
+    assert receive(hub, 0) == []
 
 
 def test_only_the_first_bad_messages_are_reported(hub):
@@ -189,7 +189,7 @@ def test_only_the_first_bad_messages_are_reported(hub):
         )
         incoming = []
         while len(incoming) < 3:
-            incoming += heard(hub)
+            incoming += receive(hub)
         reported += sum(bad.new for bad in incoming)
     assert reported == BAD_MESSAGES_REPORTED
     assert hub.unreported == 3 * BAD_MESSAGES_REPORTED - reported

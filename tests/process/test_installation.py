@@ -14,12 +14,18 @@ from workers.native import build
 
 pytest.importorskip("setuptools", minversion="77", reason="an installation in isolation brings its own")
 ROOT = Path(__file__).resolve().parents[2]
-BUILT = ("build", "*.egg-info", "*.so", "*.json", "__pycache__")  # of earlier builds, which must not be taken for this
+BUILT = (
+    "build",
+    "*.egg-info",
+    "*.so",
+    "*.json",
+    "__pycache__",
+)  # files of earlier builds, which must not be mistaken for new ones
 
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A copy of the packages and their build files, with nothing built."""
+    """Copy the packages and their build files without built files."""
     for name in ("esper_ab", "workers"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns(*BUILT))
     for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
@@ -27,7 +33,7 @@ def checkout(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def built(checkout: Path, *command: str, compiler: str = "") -> str:
+def run_setup(checkout: Path, *command: str, compiler: str = "") -> str:
     """Run setup.py and return its output; `compiler` sets $CXX, "" keeps the machine's."""
     environment = os.environ | ({"CXX": compiler, "CC": compiler} if compiler else {})
     line = [sys.executable, "setup.py", *command]
@@ -36,9 +42,9 @@ def built(checkout: Path, *command: str, compiler: str = "") -> str:
     return done.stdout + done.stderr
 
 
-def wheel(checkout: Path, compiler: str = "") -> tuple[str, set[str]]:
+def build_wheel(checkout: Path, compiler: str = "") -> tuple[str, set[str]]:
     """Build a wheel; return its name and its files below workers/native."""
-    built(checkout, "-q", "bdist_wheel", compiler=compiler)
+    run_setup(checkout, "-q", "bdist_wheel", compiler=compiler)
     (file,) = (checkout / "dist").iterdir()
     room = Path("workers/native")
     with zipfile.ZipFile(file) as content:
@@ -52,10 +58,10 @@ def libraries(names: set[str]) -> set[str]:
 
 def test_installation_without_a_compiler_warns_and_includes_the_sources(checkout):
     """Torch then trains the hosts; the kernel can be built later from the installed sources."""
-    output = built(checkout, "build_ext", "--inplace", compiler="false")
+    output = run_setup(checkout, "build_ext", "--inplace", compiler="false")
     assert build.REMEDY in output
     assert libraries({path.name for path in (checkout / "workers" / "native").iterdir()}) == set()
-    name, holds = wheel(checkout, compiler="false")
+    name, holds = build_wheel(checkout, compiler="false")
     assert name.endswith("-py3-none-any.whl"), "an installer prefers one with the kernel, which knows its platform"
     assert libraries(holds) == set()
     assert {f"src/{path.name}" for path in build.sources()} <= holds
@@ -64,7 +70,7 @@ def test_installation_without_a_compiler_warns_and_includes_the_sources(checkout
 @pytest.mark.slow
 @needs_compiler
 def test_a_wheel_has_every_library_of_its_platform_and_its_build_record(checkout):
-    name, holds = wheel(checkout)
+    name, holds = build_wheel(checkout)
     assert "-py3-none-" in name
     assert not name.endswith("-any.whl")
     files = {build.library(width) for width in build.built_here()}

@@ -48,40 +48,40 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def place(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def working_folder(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def _result(place: Path, part: str) -> str:
-    return str(json.loads((place / "experiments/both" / part / "verdict.json").read_bytes())["result"])
+def _result(working_folder: Path, part: str) -> str:
+    return str(json.loads((working_folder / "experiments/both" / part / "verdict.json").read_bytes())["result"])
 
 
-def test_report_gives_one_answer_and_a_page_for_every_part(place, capsys):
+def test_report_gives_one_answer_and_a_page_for_every_part(working_folder, capsys):
     assert invoke(group, ["report", "experiments/both", "--json"], "esper-ab") == 0
     answer = json.loads(capsys.readouterr().out)
     assert [comparison["task"] for comparison in answer["judged"]["comparisons"]] == ["synthetic", "digits", MEAN]
     assert [profile["group"] for profile in answer["judged"]["profiles"]] == ["wait", "random"]
     assert answer["judged"]["departures"] == []
     for part in answer["parts"]:
-        assert (place / "experiments/both" / part["folder"] / "report.html").is_file()
+        assert (working_folder / "experiments/both" / part["folder"] / "report.html").is_file()
 
 
-def test_resume_launches_a_missing_part_to_the_same_records(place, capsys):
-    before = _result(place, "digits")
-    shutil.rmtree(place / "experiments/both/digits")
+def test_resume_launches_a_missing_part_to_the_same_records(working_folder, capsys):
+    original = _result(working_folder, "digits")
+    shutil.rmtree(working_folder / "experiments/both/digits")
     assert invoke(group, ["status", "experiments/both"], "esper-ab") == 0
     assert "digits: planned" in capsys.readouterr().out
     assert invoke(group, ["report", "experiments/both"], "esper-ab") == 0
     assert "INCOMPLETE. 2 of 4 runs" in capsys.readouterr().out
     stdout_of("resume", "experiments/both", "--launcher", "inline", "--quiet")
-    assert _result(place, "digits") == before
+    assert _result(working_folder, "digits") == original
     assert invoke(group, ["resume", "experiments/both"], "esper-ab") == 2
     assert "every part of the experiment is finished" in capsys.readouterr().err
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("working_folder")
 def test_a_second_process_cannot_resume_the_parts_at_the_same_time(capsys):
     directory = Path("experiments/both")
     shutil.rmtree(directory / "digits")
@@ -91,16 +91,16 @@ def test_a_second_process_cannot_resume_the_parts_at_the_same_time(capsys):
     assert not (directory / "digits").exists()
 
 
-def test_a_part_with_changed_settings_is_not_launched(place, capsys):
-    shutil.rmtree(place / "experiments/both/digits")
-    settings = place / "experiments/both/digits.toml"
+def test_a_part_with_changed_settings_is_not_launched(working_folder, capsys):
+    shutil.rmtree(working_folder / "experiments/both/digits")
+    settings = working_folder / "experiments/both/digits.toml"
     text = settings.read_text().partition("[record]")[0]
     settings.write_text(text.replace("rng_seed = 0", "rng_seed = 1"))
     assert invoke(group, ["resume", "experiments/both", "--launcher", "inline", "--quiet"], "esper-ab") == 2
     assert "would differ from the one that was planned" in capsys.readouterr().err
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("working_folder")
 @pytest.mark.parametrize("name", sorted(TABLE))
 def test_a_command_for_one_part_refuses_and_lists_the_parts(name, capsys):
     directories = [param for param in load_command(name).params if isinstance(param.type, ExperimentDirectory)]
@@ -115,14 +115,14 @@ def test_a_command_for_one_part_refuses_and_lists_the_parts(name, capsys):
     assert error.endswith(f"{name} takes one at a time: experiments/both/synthetic, experiments/both/digits\n")
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("working_folder")
 def test_a_requirement_is_checked_against_the_mean_over_tasks(capsys):
-    asked = ["report", "experiments/both", "--fail-unless", "wait better-than random"]
-    assert invoke(group, asked, "esper-ab") == 12
+    words = ["report", "experiments/both", "--fail-unless", "wait better-than random"]
+    assert invoke(group, words, "esper-ab") == 12
     assert "every requirement needs a look with" in capsys.readouterr().err
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("working_folder")
 def test_nothing_is_written_if_one_part_cannot_be_planned(capsys):
     args = [*LAUNCH, "--task", "digits,gym:CartPole-v1", "--name", "new"]
     args[args.index("wait,random")] = "x=env,random"

@@ -27,8 +27,8 @@ SMALL = (
 @pytest.mark.parametrize("seeds", [2, 16])
 def test_one_group_trains_all_seeds_and_reports_no_comparison(seeds, tmp_path, warm_children):
     """With 16 seeds, a plan for two groups would look after 14; here nothing waits for a look."""
-    asked = ("--groups", "wait", "--seeds", str(seeds), "--name", "one", *SMALL)
-    output = " ".join(stdout_of("launch", *asked, folder=tmp_path).split())
+    flags = ("--groups", "wait", "--seeds", str(seeds), "--name", "one", *SMALL)
+    output = " ".join(stdout_of("launch", *flags, folder=tmp_path).split())
     assert f"mean of {seeds} runs. One group answers no question of which setting is better" in output
     verdict = json.loads((tmp_path / "experiments/one/verdict.json").read_text())
     assert (verdict["comparisons"], verdict["complete"], len(verdict["runs"])) == ([], True, seeds)
@@ -62,11 +62,11 @@ def test_two_experiments_with_the_same_seeds_can_be_compared_later(tmp_path, war
     ],
 )
 def test_a_setting_for_comparisons_is_refused_for_one_group(flags, setting, tmp_path, warm_children):
-    ended = esper_ab("launch", "--groups", "wait", *SMALL, *flags, folder=tmp_path)
-    assert ended.returncode == 2
-    assert f"{setting} needs a comparison, but wait is the only group" in ended.stderr
+    done = esper_ab("launch", "--groups", "wait", *SMALL, *flags, folder=tmp_path)
+    assert done.returncode == 2
+    assert f"{setting} needs a comparison, but wait is the only group" in done.stderr
 
 
 def test_the_python_api_accepts_a_single_variant():
-    asked = create_experiment("alone").add_variant("a", controller="wait")
-    assert [variant.name for variant in asked.build().variants] == ["a"]
+    builder = create_experiment("alone").add_variant("a", controller="wait")
+    assert [variant.name for variant in builder.build().variants] == ["a"]

@@ -30,11 +30,11 @@ from esper_ab.live.console import CONSOLE_NAME
 from esper_ab.report.build import build_report
 
 PATIENCE_S = 120.0
-EPISODES = 300  # a second or two of work for workers that do none
+EPISODES = 300  # take fake workers a second or two
 ENDLESS = 100_000
 
 
-def under_way(experiment_dir):
+def has_episodes(experiment_dir):
     """True once a few episodes are recorded."""
     journal = experiment_dir / JOURNAL_NAME
     return journal.exists() and any(
@@ -44,7 +44,7 @@ def under_way(experiment_dir):
 
 @pytest.fixture
 def environment():
-    """The environment of all processes, with a short folder for sockets that must be empty at the end."""
+    """Yield the environment of all processes, with a short folder for sockets that must be empty at the end."""
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         yield children.environment(TMPDIR=folder, COLUMNS="100")
         assert list(Path(folder).iterdir()) == []
@@ -57,7 +57,7 @@ def undisturbed(tmp_path_factory):
     return disturbed.digests(experiment_dir)
 
 
-def start(experiment_dir, episodes, environment, **how):
+def start(experiment_dir, episodes, environment, **options):
     command = [
         sys.executable,
         "-m",
@@ -66,17 +66,17 @@ def start(experiment_dir, episodes, environment, **how):
         str(episodes),
         "--live",
     ]
-    how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL} | how
-    return subprocess.Popen(command, env=environment, start_new_session=True, **how)
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL} | options
+    return subprocess.Popen(command, env=environment, start_new_session=True, **options)
 
 
 @pytest.fixture
-def begun(tmp_path, environment):
-    """Start a run and return its directory and process once it has recorded episodes."""
+def start_run(tmp_path, environment):
+    """Return a function that starts a run and returns its directory and process once it has recorded episodes."""
 
     def begin(episodes=ENDLESS, **changes):
         process = start(tmp_path / "run", episodes, environment | changes)
-        eventually(lambda: under_way(tmp_path / "run"))
+        eventually(lambda: has_episodes(tmp_path / "run"))
         return tmp_path / "run", process
 
     return begin
@@ -133,8 +133,8 @@ def test_a_run_continues_to_the_same_records_after_a_hang_up(tmp_path, environme
     terminal = Terminal(controlling=controlling)
     process = start(experiment_dir, EPISODES, environment, **terminal.as_streams)
     try:
-        eventually(lambda: under_way(experiment_dir) and b"held-out" in terminal.shown)
-        process.send_signal(signal.SIGSTOP)  # however fast the machine is, it is not over before the hang-up
+        eventually(lambda: has_episodes(experiment_dir) and b"held-out" in terminal.shown)
+        process.send_signal(signal.SIGSTOP)  # even on a fast machine, it must not finish before the hang-up
     finally:
         terminal.close()
     assert not any(run.evaluation for run in load(experiment_dir).history.runs.values()), "it was over before"
@@ -158,19 +158,19 @@ def interrupt(viewer):
             viewer.wait(5.0)
 
 
-def test_viewers_that_are_killed_or_closed_do_not_affect_the_run(begun, environment, undisturbed):
-    experiment_dir, process = begun(EPISODES)
-    process.send_signal(signal.SIGSTOP)  # however fast the machine is, it is not over before the viewers are there
+def test_viewers_that_are_killed_or_closed_do_not_affect_the_run(start_run, environment, undisturbed):
+    experiment_dir, process = start_run(EPISODES)
+    process.send_signal(signal.SIGSTOP)  # even on a fast machine, it must not finish before the viewers start
     killed = [operate(environment, "status", "-f", experiment_dir, "--json") for _ in range(3)]
-    left, staying = (operate(environment, "status", "-f", experiment_dir) for _ in range(2))
+    closed, staying = (operate(environment, "status", "-f", experiment_dir) for _ in range(2))
     for viewer in killed:
         assert json.loads(viewer.stdout.readline())["state"] == "running"
         viewer.kill()
         viewer.communicate()
-    for viewer in (left, staying):
+    for viewer in (closed, staying):
         assert viewer.stdout.readline().startswith("fake: running")
-    interrupt(left)
-    assert "view closed; the experiment continues" in output_of(left)
+    interrupt(closed)
+    assert "view closed; the experiment continues" in output_of(closed)
     process.send_signal(signal.SIGCONT)
     process.communicate(timeout=PATIENCE_S)
     build_report(experiment_dir)  # viewers wait for it
@@ -179,8 +179,8 @@ def test_viewers_that_are_killed_or_closed_do_not_affect_the_run(begun, environm
     assert disturbed.digests(experiment_dir) == undisturbed
 
 
-def test_stop_ends_a_run_as_ctrl_c_does(begun, environment):
-    experiment_dir, process = begun()
+def test_stop_ends_a_run_as_ctrl_c_does(start_run, environment):
+    experiment_dir, process = start_run()
     answer = json.loads(output_of(operate(environment, "stop", experiment_dir, "--json")))
     assert (answer["stopped"], answer["state"]) == (True, "interrupted")
     assert "stopped by Ctrl-C after the current barrier" in answer["detail"]
@@ -190,13 +190,13 @@ def test_stop_ends_a_run_as_ctrl_c_does(begun, environment):
     assert not holder(experiment_dir)
     assert disturbed.events_of(experiment_dir)[-1].status == "interrupted"
     assert [pid for pid in worker_pids(experiment_dir) if process_started(pid) is not None] == []
-    again = output_of(operate(environment, "stop", experiment_dir))
-    assert "not running; it is interrupted" in again
-    assert f"resume with: esper-ab resume {experiment_dir}" in again
+    second_answer = output_of(operate(environment, "stop", experiment_dir))
+    assert "not running; it is interrupted" in second_answer
+    assert f"resume with: esper-ab resume {experiment_dir}" in second_answer
 
 
-def test_stop_now_skips_the_barrier_and_logs_follow_until_the_end(begun, environment):
-    experiment_dir, process = begun(**{FAULT_VARIABLE: "hang:a/0:9"})
+def test_stop_now_skips_the_barrier_and_logs_follow_until_the_end(start_run, environment):
+    experiment_dir, process = start_run(**{FAULT_VARIABLE: "hang:a/0:9"})
     following = operate(environment, "logs", experiment_dir, "-f")
     assert following.stdout.readline().endswith("| about to hang\n")
     assert "stopped at once" in output_of(operate(environment, "stop", experiment_dir, "--now"))
@@ -205,8 +205,8 @@ def test_stop_now_skips_the_barrier_and_logs_follow_until_the_end(begun, environ
     output_of(following)
 
 
-def test_a_killed_run_is_reported_as_stale_and_a_live_one_as_in_use(begun, tmp_path, environment):
-    experiment_dir, process = begun()
+def test_a_killed_run_is_reported_as_stale_and_a_live_one_as_in_use(start_run, tmp_path, environment):
+    experiment_dir, process = start_run()
     refused = operate(environment, "tidy", experiment_dir)
     assert f"in use by process {process.pid} on " in refused.communicate()[1]
     assert refused.returncode == 2
@@ -219,7 +219,7 @@ def test_a_killed_run_is_reported_as_stale_and_a_live_one_as_in_use(begun, tmp_p
     assert (answer["stopped"], answer["state"]) == (False, "stale")
     output_of(operate(environment, "logs", experiment_dir))
     with suppress(FileNotFoundError):  # a killed coordinator cannot remove its sockets
-        for left in Path(environment["TMPDIR"]).iterdir():
-            for socket in left.iterdir():
+        for socket_folder in Path(environment["TMPDIR"]).iterdir():
+            for socket in socket_folder.iterdir():
                 socket.unlink()
-            left.rmdir()
+            socket_folder.rmdir()

@@ -43,9 +43,9 @@ time.sleep(1e6)
 """
 
 
-@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("signal_number", [signal.SIGKILL, signal.SIGTERM])
 @pytest.mark.parametrize("program", [PREFLIGHT, WORKER], ids=["preflight", "worker"])
-def test_no_child_outlives_a_coordinator_that_is_killed_during_start_up(tmp_path, program, sent):
+def test_no_child_outlives_a_coordinator_that_is_killed_during_start_up(tmp_path, program, signal_number):
     pipe = tmp_path / "pid"
     os.mkfifo(pipe)
     (tmp_path / "hangs.py").write_text(REWARD.format(pipe=str(pipe)))
@@ -54,7 +54,7 @@ def test_no_child_outlives_a_coordinator_that_is_killed_during_start_up(tmp_path
         with pipe.open() as reader:
             child = int(reader.readline())
         assert alive(child)
-        parent.send_signal(sent)
+        parent.send_signal(signal_number)
         parent.wait(PATIENCE_S)
     try:
         eventually(lambda: not alive(child), PATIENCE_S)

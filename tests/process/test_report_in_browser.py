@@ -57,14 +57,14 @@ def browse(address: str, home: Path, *options: str) -> subprocess.CompletedProce
 class Recorder(http.server.SimpleHTTPRequestHandler):
     """Serve the page with a policy that allows only its own script, and record every requested path."""
 
-    asked: list[str]
+    requested: list[str]
 
-    def __init__(self, *arguments, asked: list[str], **options) -> None:
-        self.asked = asked
+    def __init__(self, *arguments, requested: list[str], **options) -> None:
+        self.requested = requested
         super().__init__(*arguments, **options)
 
     def do_GET(self) -> None:
-        self.asked.append(self.path)
+        self.requested.append(self.path)
         super().do_GET()
 
     def end_headers(self) -> None:
@@ -78,17 +78,17 @@ class Recorder(http.server.SimpleHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    made = tmp_path_factory.mktemp("page")
+    path = tmp_path_factory.mktemp("page")
     groups = {"shaped": Shape(accuracy=74.0), NASTY: Shape(), "wait": Shape(accuracy=33.0, controller="wait")}
     events = Synthetic(groups=groups, replicates=6, episodes=4, n_envs=2).events()
-    (made / "report.html").write_text(render_page(experiment_report(content(fold(events)))), encoding="utf-8")
-    return made
+    (path / "report.html").write_text(render_page(experiment_report(content(fold(events)))), encoding="utf-8")
+    return path
 
 
 @needs_browser
 def test_the_report_logs_nothing_and_requests_only_itself(folder, tmp_path):
-    asked: list[str] = []
-    handler = functools.partial(Recorder, directory=str(folder), asked=asked)
+    requested: list[str] = []
+    handler = functools.partial(Recorder, directory=str(folder), requested=requested)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
@@ -97,7 +97,7 @@ def test_the_report_logs_nothing_and_requests_only_itself(folder, tmp_path):
         finally:
             server.shutdown()
             thread.join()
-    assert asked == ["/report.html"]
+    assert requested == ["/report.html"]
     assert "CONSOLE" not in done.stderr
     assert done.stdout.count("<svg") >= 8
     assert "&lt;img src=x" in done.stdout

@@ -26,11 +26,11 @@ from esper_ab.live.on_stderr import Warnings
 
 
 def test_a_worker_that_fails_at_every_milestone_is_restarted_and_changes_no_record(tmp_path, monkeypatch, capsys):
-    before = run(tmp_path / "undisturbed", fake_plans.plan(episodes=3))
+    undisturbed = run(tmp_path / "undisturbed", fake_plans.plan(episodes=3))
     monkeypatch.setenv(FAULT_VARIABLE, "raise:b/0:0:1,leave:b/0:1:2,garbage:b/0:2:3,nan:b/0:3:4,raise:b/0:4:5")
     events = run(tmp_path / "run", fake_plans.plan(episodes=3), Warnings(incidents=True))
-    assert records(events) == records(before)
-    assert conclusions(events) == conclusions(before)
+    assert records(events) == records(undisturbed)
+    assert conclusions(events) == conclusions(undisturbed)
     deaths = incidents(events, "worker_death")
     assert {death.run_name for death in deaths} == {"b/0"}
     assert [death.episode for death in deaths] == [None, 0, 1, 2, None]
@@ -65,13 +65,13 @@ def test_a_worker_that_fails_at_every_milestone_is_restarted_and_changes_no_reco
 
 
 def test_a_killed_or_hung_worker_process_is_restarted_and_reaped(tmp_path, monkeypatch):
-    before = run(tmp_path / "undisturbed", fake_plans.plan(seeds=2))
+    undisturbed = run(tmp_path / "undisturbed", fake_plans.plan(seeds=2))
     monkeypatch.setenv(FAULT_VARIABLE, "die:b/0:0:1,hang:a/0:2:1,die:b/0:2:2,die:a/1:0:2,die:b/1:3:3")
     watcher = Watcher()
     launcher = LocalLauncher("support.workers.fake_worker:main")
     limits = Limits(floor_s=1.0, start_up_s=60.0)
     events = run(tmp_path / "run", fake_plans.plan(seeds=2), watcher, launcher=launcher, limits=limits)
-    assert records(events) == records(before)
+    assert records(events) == records(undisturbed)
     assert counts(events) == {"worker_death": 4, "hung_worker": 1, "restart": 5}
     assert all("was killed by SIGKILL" in death.detail for death in incidents(events, "worker_death"))
     (notice,) = [text for text in events_of_kind(str, watcher.events) if "gave no sign of life" in text]

@@ -34,7 +34,7 @@ from esper_ab.journal.load import load
 from esper_ab.journal.lock import JOURNAL_NAME
 
 
-def cut(source, target, keep):
+def copy_cut(source, target, keep):
     """Copy an experiment directory with only the first `keep` lines of its journal, as after a power cut."""
     shutil.copytree(source, target)
     lines = (source / JOURNAL_NAME).read_bytes().splitlines(keepends=True)
@@ -46,7 +46,7 @@ def test_a_journal_cut_after_a_line_is_resumed_to_the_same_records(tmp_path):
     """Every kind of plan is covered by the unit test test_machine.py."""
     whole = run(tmp_path / "whole", fake_plans.plan(seeds=2))
     for keep in range(1, len(whole), 3):
-        events = resume(cut(tmp_path / "whole", tmp_path / str(keep), keep))
+        events = resume(copy_cut(tmp_path / "whole", tmp_path / str(keep), keep))
         assert records(events) == records(whole)
         assert conclusions(events) == conclusions(whole)
         assert events[:keep] == whole[:keep]
@@ -86,18 +86,18 @@ def test_an_episode_repeated_after_a_damaged_checkpoint_must_be_identical(tmp_pa
 
 
 def test_resume_prints_the_report_and_refuses_a_finished_experiment(tmp_path):
-    experiment_dir = write(tmp_path / "run", planted_effect()[:-1])  # all but its end, so nothing is trained
+    experiment_dir = write(tmp_path / "run", planted_effect()[:-1])  # without its end, so nothing is left to train
     done = esper_ab("resume", experiment_dir, "--json", "--fail-unless", "shaped worse-than simplified")
     assert done.returncode == 12, done.stderr
     assert json.loads(done.stdout)["comparisons"]
     assert (experiment_dir / "report.html").exists()
-    again = esper_ab("resume", experiment_dir)
-    assert again.returncode == 2
-    assert re.fullmatch(r"error: \S+: the experiment is finished; .*\n", again.stderr)
-    assert re.findall("`(.*?)`", again.stderr) == [f"esper-ab report {experiment_dir}"]
+    repeated = esper_ab("resume", experiment_dir)
+    assert repeated.returncode == 2
+    assert re.fullmatch(r"error: \S+: the experiment is finished; .*\n", repeated.stderr)
+    assert re.findall("`(.*?)`", repeated.stderr) == [f"esper-ab report {experiment_dir}"]
 
 
-def to_be_extended(experiment_dir, seeds):
+def run_short_experiment(experiment_dir, seeds):
     settings = {"groups": ("a1", "a2"), "rng_seed": 1, "episodes": 1, "unpaired": True, "margin": 0.001}
     return run(experiment_dir, fake_plans.plan(seeds=seeds, **settings))
 
@@ -105,10 +105,10 @@ def to_be_extended(experiment_dir, seeds):
 def test_extending_a_finished_experiment_adds_seeds_under_the_stricter_bound(tmp_path):
     """The added runs equal those of a longer plan, bit for bit."""
     short = tmp_path / "short"
-    before = to_be_extended(short, 6)
+    events_before = run_short_experiment(short, 6)
     with pytest.raises(UsageError, match="already has 6 seeds; give the new total number"):
         extend(short, lambda history: extension(short, history, 6), THREADS, ())
-    assert disturbed.events_of(short) == before
+    assert disturbed.events_of(short) == events_before
     extend(short, lambda history: extension(short, history, 9), THREADS, ())
     history = load(short).history
     events = disturbed.events_of(short)
@@ -121,7 +121,7 @@ def test_extending_a_finished_experiment_adds_seeds_under_the_stricter_bound(tmp
     assert counts(events) == {}
     (progress,) = progress_of(history).comparisons.values()
     assert [look.bound_e for look in progress.looks] == [None, *[pytest.approx(100.0)] * 3]
-    longer = records(to_be_extended(tmp_path / "longer", 9))
+    longer = records(run_short_experiment(tmp_path / "longer", 9))
     assert {key: event.record.digest for key, event in records(events).items()} == {
         key: event.record.digest for key, event in longer.items()
     }
@@ -139,15 +139,15 @@ def test_coordinators_killed_in_turn_lose_and_duplicate_no_record(tmp_path, sock
     experiment_dir.mkdir()
     size = (tmp_path / "whole" / JOURNAL_NAME).stat().st_size
     for share in (0.2, 0.6, 2.0):
-        left = killed_at(experiment_dir, sockets, int(share * size), "resume" if recorded else episodes)
-        ready = {name: points[-1] for name, points in resume_points(left).items()}
+        events = killed_at(experiment_dir, sockets, int(share * size), "resume" if recorded else episodes)
+        ready = {name: points[-1] for name, points in resume_points(events).items()}
         if recorded:  # an acknowledged episode is never run again
             assert ready == recorded
-        assert all(expected[key] == event for key, event in records(left).items())
+        assert all(expected[key] == event for key, event in records(events).items())
         recorded = dict.fromkeys(ready, 0)
-        for event in events_of_kind(EpisodeRecorded, left):
+        for event in events_of_kind(EpisodeRecorded, events):
             recorded[event.record.run.name] = event.record.episode + 1
-    assert records(left) == expected
-    assert conclusions(left) == conclusions(whole)
-    assert counts(left) == {}
-    eventually(lambda: not any(alive(event.pid) for event in events_of_kind(WorkerStarted, left)), 1.0)
+    assert records(events) == expected
+    assert conclusions(events) == conclusions(whole)
+    assert counts(events) == {}
+    eventually(lambda: not any(alive(event.pid) for event in events_of_kind(WorkerStarted, events)), 1.0)

@@ -47,15 +47,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def made(folder: Path) -> tuple[str, RewardAudit]:
-    """The printed text and the stored reward audit of three rewards."""
+def audited(folder: Path) -> tuple[str, RewardAudit]:
+    """Audit three rewards; return the printed text and the stored reward audit."""
     rewards = ("mine.py:gain", "mine.py:nothing", "sparse")
     text = stdout_of("growth", "rewards", *rewards, *TINY, "--search", "3", "--out", "first", folder=folder)
     return text, load_reward_audit(folder / "first")
 
 
-def test_every_reward_scores_the_same_behaviours(made):
-    _, reward_audit = made
+def test_every_reward_scores_the_same_behaviours(audited):
+    _, reward_audit = audited
     answer = reward_audit.answer
     assert [behaviour.kind for behaviour in answer.behaviours].count("random") == 4
     assert [scored.reward.name for scored in answer.scored] == ["mine.py:gain", "mine.py:nothing", "sparse"]
@@ -66,13 +66,13 @@ def test_every_reward_scores_the_same_behaviours(made):
     gain, nothing, sparse = answer.scored
     assert gain.sha256 == nothing.sha256 != sparse.sha256 == ""
     for played, (paid,) in zip(answer.behaviours, sparse.returns, strict=True):
-        if played.name == "wait":  # nothing is added: the host's own size is the price
+        if played.name == "wait":  # nothing is added, so the reward is the accuracy of the bare host
             assert paid == pytest.approx(played.best_val_accuracy / 100, abs=1e-3)
     assert not any(value for hosts in nothing.returns for value in hosts)
 
 
-def test_the_text_has_every_table_and_the_path_of_the_files(made, folder):
-    text, reward_audit = made
+def test_the_text_has_every_table_and_the_path_of_the_files(audited, folder):
+    text, reward_audit = audited
     for heading in (
         "What it costs to choose by each reward",
         "What a short search for the reward finds",
@@ -86,15 +86,15 @@ def test_the_text_has_every_table_and_the_path_of_the_files(made, folder):
     assert reward_audit.digest in page
 
 
-def test_other_rewards_change_no_behaviour_and_a_scale_multiplies_returns(made, folder):
-    asked = ("simplified", "sparse", *TINY, "--search", "0", "--set", "reward.sparse_reward_scale=2", "--json")
-    other = msgspec.convert(json.loads(stdout_of("growth", "rewards", *asked, folder=folder)), RewardAudit)
-    assert other.answer.behaviours == made[1].answer.behaviours
-    assert other.digest != made[1].digest
-    assert (folder / "reward-audits" / f"synthetic-{other.digest[:12]}" / "reward_audit.json").exists()
-    before = made[1].answer.scored[2].returns
-    doubled = other.answer.scored[1].returns
-    assert doubled == tuple(tuple(2 * value for value in hosts) for hosts in before)
+def test_other_rewards_change_no_behaviour_and_a_scale_multiplies_returns(audited, folder):
+    flags = ("simplified", "sparse", *TINY, "--search", "0", "--set", "reward.sparse_reward_scale=2", "--json")
+    other_audit = msgspec.convert(json.loads(stdout_of("growth", "rewards", *flags, folder=folder)), RewardAudit)
+    assert other_audit.answer.behaviours == audited[1].answer.behaviours
+    assert other_audit.digest != audited[1].digest
+    assert (folder / "reward-audits" / f"synthetic-{other_audit.digest[:12]}" / "reward_audit.json").exists()
+    returns = audited[1].answer.scored[2].returns
+    doubled = other_audit.answer.scored[1].returns
+    assert doubled == tuple(tuple(2 * value for value in hosts) for hosts in returns)
 
 
 @pytest.mark.parametrize(
@@ -108,16 +108,16 @@ def test_other_rewards_change_no_behaviour_and_a_scale_multiplies_returns(made, 
     ],
 )
 def test_an_invalid_audit_exits_with_status_2_and_one_line(folder, args, words):
-    ended = esper_ab("growth", "rewards", *TINY, "--search", "0", *args, "--json", folder=folder)
-    assert (ended.returncode, len(without_progress(ended.stderr))) == (2, 1), ended.stdout
-    assert words in json.loads(ended.stdout)["error"]
+    done = esper_ab("growth", "rewards", *TINY, "--search", "0", *args, "--json", folder=folder)
+    assert (done.returncode, len(without_progress(done.stderr))) == (2, 1), done.stdout
+    assert words in json.loads(done.stdout)["error"]
 
 
-def test_the_python_api_gives_the_same_reward_audit(made, folder, monkeypatch):
+def test_the_python_api_gives_the_same_reward_audit(audited, folder, monkeypatch):
     monkeypatch.chdir(folder)
-    asked = {"task": "synthetic", "schedules": 4, "hosts": 1, "steps": 6, "searched": 3}
-    audited = audit_rewards("mine.py:gain", "mine.py:nothing", "sparse", output_dir="python", **asked)
-    assert audited.reward_audit == made[1]
+    options = {"task": "synthetic", "schedules": 4, "hosts": 1, "steps": 6, "searched": 3}
+    audited = audit_rewards("mine.py:gain", "mine.py:nothing", "sparse", output_dir="python", **options)
+    assert audited.reward_audit == audited[1]
     pages = [(folder / name / "reward_audit.html").read_bytes() for name in ("python", "first")]
     assert pages[0] == pages[1]
 
@@ -146,28 +146,28 @@ LAUNCH = (
 )
 
 
-def test_an_experiment_journals_its_reward_audit_and_reports_its_rewards(made, folder, monkeypatch):
+def test_an_experiment_journals_its_reward_audit_and_reports_its_rewards(audited, folder, monkeypatch):
     monkeypatch.setenv("ANYWHERE", "yes")  # a run is in a thread of this process
     shutil.copy(folder / "first" / "reward_audit.json", folder / "gone.json")
-    asked = ("--groups", "sparse,mine=mine.py:gain,shaped", "--reward-audit", "gone.json", "--name", "one")
-    stdout_of(*LAUNCH, *asked, folder=folder)
+    flags = ("--groups", "sparse,mine=mine.py:gain,shaped", "--reward-audit", "gone.json", "--name", "one")
+    stdout_of(*LAUNCH, *flags, folder=folder)
     (folder / "gone.json").unlink()  # the report is a function of the journal
     experiment_dir = folder / "experiments" / "one"
     journaled = load(experiment_dir).history.plan.reward_audit
     assert journaled is not None
-    assert journaled.digest == made[1].digest
+    assert journaled.digest == audited[1].digest
     assert [scored.reward.name for scored in journaled.answer.scored] == ["sparse", "mine.py:gain"]
     whole = (experiment_dir / "plan.txt").read_text()
     assert "The reward audit does not cover shaped." in " ".join(whole.split())
     first = {name: (experiment_dir / name).read_bytes() for name in ("summary.txt", "report.html")}
-    again = build_report(experiment_dir)
+    rebuilt = build_report(experiment_dir)
     assert {name: (experiment_dir / name).read_bytes() for name in first} == first
     assert b"What the rewards pay for" in first["report.html"]
     assert b"Best of n: outcome of the favourite of each reward" in first["report.html"]
-    curve = findings_of(made[1]).rewards[2].curve
-    assert f"{curve[-1]:.1f}" in printed(again, "whole")
+    curve = findings_of(audited[1]).rewards[2].curve
+    assert f"{curve[-1]:.1f}" in printed(rebuilt, "whole")
     stored = json.loads((experiment_dir / "verdict.json").read_bytes())["reward_audit"]
-    assert stored["digest"] == made[1].digest
+    assert stored["digest"] == audited[1].digest
     assert [reward["reward"] for reward in stored["rewards"]] == ["sparse", "mine.py:gain"]
     assert stored["rewards"][0]["best_of"]["4"] == pytest.approx(float(curve[-1]))
     loaded = load_experiment(experiment_dir).reward_audit

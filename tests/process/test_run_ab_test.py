@@ -13,7 +13,7 @@ from esper_ab.journal.load import load
 
 pytestmark = pytest.mark.usefixtures("warm_children")
 BASE = {"task": "synthetic", "episodes": 2, "steps": 3, "n_envs": 2, "devices": ["cpu:0", "cpu:1"]}
-# Fails as many times as the file says, in whichever worker comes first.
+# Fails as often as the number in the file says, in any worker.
 FRAGILE = """
 import os
 import signal
@@ -33,25 +33,25 @@ RAISES = 'raise RuntimeError("the planted failure")'
 DIES = "os.kill(os.getpid(), signal.SIGKILL)"
 
 
-def fragile(folder: Path, failures: int, runs: int, how: str = DIES) -> ABExperiment:
-    """An experiment of a steady and a fragile variant; the latter's reward fails `failures` times by `how`."""
+def fragile_experiment(folder: Path, failures: int, runs: int, how: str = DIES) -> ABExperiment:
+    """Return an experiment with a steady and a fragile variant; the fragile reward fails `failures` times by `how`."""
     (folder / "left").write_text(str(failures))
     (folder / "fragile.py").write_text(FRAGILE.format(left=str(folder / "left"), how=how))
-    both = create_experiment("x").add_variant("steady").add_variant("fragile", reward=f"{folder}/fragile.py:reward")
-    return both.set_runs_per_variant(runs).set_base_config(BASE).build()
+    builder = create_experiment("x").add_variant("steady").add_variant("fragile", reward=f"{folder}/fragile.py:reward")
+    return builder.set_runs_per_variant(runs).set_base_config(BASE).build()
 
 
 @pytest.mark.slow  # workers without torch: test_restart.py; a run taken up at any point: storage/test_durable.py
 def test_a_failed_run_is_restarted_to_the_same_records(tmp_path):
-    calm = run_ab_test(fragile(tmp_path, 0, 1), tmp_path / "calm", launcher="inline", parallel_runs=False)
-    failing = run_ab_test(fragile(tmp_path, 1, 1), tmp_path / "failing")
+    calm = run_ab_test(fragile_experiment(tmp_path, 0, 1), tmp_path / "calm", launcher="inline", parallel_runs=False)
+    failing = run_ab_test(fragile_experiment(tmp_path, 1, 1), tmp_path / "failing")
     assert all(run.success for results in (calm, failing) for runs in results.values() for run in runs)
     assert digests(failing.path) == digests(calm.path)
     assert [entry.category for entry in load(failing.path).history.incidents].count("restart") == 1
 
 
 def test_without_retries_a_failed_seed_is_given_up_and_reported(tmp_path):
-    results = run_ab_test(fragile(tmp_path, 1, 2), tmp_path, retry_failed_runs=False)
+    results = run_ab_test(fragile_experiment(tmp_path, 1, 2), tmp_path, retry_failed_runs=False)
     assert results.error == ""
     assert {name: [run["success"] for run in runs] for name, runs in results.items()} == {
         "steady": [False, True],
@@ -69,7 +69,7 @@ def test_without_retries_a_failed_seed_is_given_up_and_reported(tmp_path):
 
 
 def test_results_report_the_error_if_every_run_fails(tmp_path):
-    results = run_ab_test(fragile(tmp_path, 99, 2, RAISES), tmp_path, launcher="inline")
+    results = run_ab_test(fragile_experiment(tmp_path, 99, 2, RAISES), tmp_path, launcher="inline")
     cause, given_up, see = results.error.split("; ")  # one line, and nothing is left to resume
     assert cause.startswith("worker w")
     assert "RuntimeError: the planted failure (fragile.py, line 13), in warm-up of run fragile/" in cause
@@ -84,7 +84,7 @@ def test_results_report_the_error_if_every_run_fails(tmp_path):
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory):
-    """Results of an experiment that trains one run at a time, in a thread."""
+    """Run an experiment that trains one run at a time, in a thread."""
     variants = [ABVariant("a"), ABVariant("b", overrides={"reward": "sparse"})]
     experiment = ABExperiment("x", variants=variants, runs_per_variant=2, base_config=BASE)
     return run_ab_test(experiment, tmp_path_factory.mktemp("runs"), parallel_runs=False, launcher="inline")

@@ -92,7 +92,7 @@ def test_imports_of_the_start_process_query_no_device_and_start_no_thread():
     assert json.loads(done.stdout) == [[], False, "", "torch.multiprocessing"]
 
 
-def started(launcher, folder, *names, **changes):
+def start_workers(launcher, folder, *names, **changes):
     """Start workers with these names and return the facts that each wrote."""
     workers = [launcher.start(order(worker=name, experiment_dir=str(folder), **changes)) for name in names]
     for worker in workers:
@@ -104,37 +104,37 @@ def started(launcher, folder, *names, **changes):
 def test_workers_are_forked_from_one_process_and_share_no_state(tmp_path, monkeypatch):
     launcher = LocalLauncher("support.workers.started_worker:main")
     monkeypatch.setenv("STARTED_FOR", "the first")
-    one, two = started(launcher, tmp_path, "one", "two")
+    first, second = start_workers(launcher, tmp_path, "one", "two")
     assert launcher.spawned_because == ""
-    assert one["start_process"] == one["parent"] == two["start_process"] != os.getpid()
-    assert (one["name"], two["name"]) == ("one/1", "two/1")
-    assert one["random"] != two["random"]
-    assert one["main"] is None
-    assert not one["cuda"]
-    assert one["safe_path"] == os.environ.get("PYTHONSAFEPATH")
+    assert first["start_process"] == first["parent"] == second["start_process"] != os.getpid()
+    assert (first["name"], second["name"]) == ("one/1", "two/1")
+    assert first["random"] != second["random"]
+    assert first["main"] is None
+    assert not first["cuda"]
+    assert first["safe_path"] == os.environ.get("PYTHONSAFEPATH")
     # Two pipes of multiprocessing remain; sockets, pidfds and files of the start process are closed.
-    assert set(two["descriptors"]) <= {"pipe", "/dev/null", f"/proc/{two['pid']}/fd"}
+    assert set(second["descriptors"]) <= {"pipe", "/dev/null", f"/proc/{second['pid']}/fd"}
     for name in ("one", "two"):
         assert (tmp_path / f"{name}.txt").read_text() == "flushed"
         assert (tmp_path / f"{name}.exit").read_text() == "called"
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     monkeypatch.setenv("STARTED_FOR", "the second")
-    (three,) = started(launcher, tmp_path, "three")
-    assert (three["folder"], three["asked_for"]) == (str(tmp_path / "elsewhere"), "the second")
-    assert three["start_process"] == one["start_process"]
+    (third,) = start_workers(launcher, tmp_path, "three")
+    assert (third["folder"], third["asked_for"]) == (str(tmp_path / "elsewhere"), "the second")
+    assert third["start_process"] == first["start_process"]
 
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_forked_worker_uses_the_planned_number_of_threads(tmp_path, threads):
     launcher = LocalLauncher("support.workers.started_worker:main")
-    (facts,) = started(launcher, tmp_path, "one", arithmetic=Arithmetic(threads=threads))
+    (facts,) = start_workers(launcher, tmp_path, "one", arithmetic=Arithmetic(threads=threads))
     assert facts["threads"] == threads
     assert facts["openblas"] in ([threads], [])  # numpy's; [] if it has other arithmetic
 
 
 def test_workers_are_spawned_if_the_start_process_has_another_thread(tmp_path, monkeypatch):
-    """As from a monitoring package that is loaded into every Python process. No worker gets the thread."""
+    """A monitoring package may load a thread into every Python process. No worker inherits it."""
     (tmp_path / "sitecustomize.py").write_text(
         "import sys, threading, time\n"
         "if 'workers.process.start_process' in sys.orig_argv:\n"
@@ -142,7 +142,7 @@ def test_workers_are_spawned_if_the_start_process_has_another_thread(tmp_path, m
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     launcher = LocalLauncher("support.workers.started_worker:main")
-    (facts,) = started(launcher, tmp_path, "one")
+    (facts,) = start_workers(launcher, tmp_path, "one")
     assert launcher.spawned_because == "importing its modules has left 1 more thread running"
     assert facts["main"] is None
     assert facts["safe_path"] == os.environ.get("PYTHONSAFEPATH")
@@ -221,25 +221,25 @@ def test_workers_end_with_a_killed_start_process_and_new_ones_can_start(tmp_path
     launcher = LocalLauncher("support.workers.started_worker:main")
     worker = launcher.start(order(worker="waits", experiment_dir=str(tmp_path)))
     eventually((tmp_path / "begun").exists, PATIENCE_S)
-    before = psutil.Process(worker.pid).ppid()
-    os.kill(before, signal.SIGKILL)
+    killed_process = psutil.Process(worker.pid).ppid()
+    os.kill(killed_process, signal.SIGKILL)
     assert worker.join(PATIENCE_S)
     assert worker.exitcode == -signal.SIGKILL
     assert not alive(worker.pid)
-    (facts,) = started(launcher, tmp_path, "one")
-    assert facts["start_process"] != before
+    (facts,) = start_workers(launcher, tmp_path, "one")
+    assert facts["start_process"] != killed_process
 
 
 def test_a_start_process_that_is_still_ending_is_replaced(tmp_path, monkeypatch):
     """Its socket is closed, but the kernel has not yet reported its end."""
     launcher = LocalLauncher("support.workers.started_worker:main")
-    (before,) = started(launcher, tmp_path, "one")
-    os.kill(before["start_process"], signal.SIGKILL)
-    eventually(lambda: not alive(before["start_process"]), PATIENCE_S)
+    (first,) = start_workers(launcher, tmp_path, "one")
+    os.kill(first["start_process"], signal.SIGKILL)
+    eventually(lambda: not alive(first["start_process"]), PATIENCE_S)
     with monkeypatch.context() as patch:
         patch.setattr(StartProcess, "has_ended", False)
-        (after,) = started(launcher, tmp_path, "two")
-    assert after["start_process"] != before["start_process"]
+        (second,) = start_workers(launcher, tmp_path, "two")
+    assert second["start_process"] != first["start_process"]
 
 
 def test_the_exit_code_of_a_killed_worker_is_the_negative_signal(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory):
-    """A finished experiment with all trackers filled from its journal."""
+    """Make a finished experiment with all trackers filled from its journal."""
     experiment_dir = ready_journals.write(tmp_path_factory.mktemp("filled") / "run", SMALL.events())
     progress = track(experiment_dir)
     assert {name: tracker["state"] for name, tracker in progress.items()} == dict.fromkeys(NAMES, "done")
@@ -67,10 +67,10 @@ def test_tensorboard_contents_equal_the_journal(filled, history):
 
 @pytest.mark.slow
 def test_tracking_twice_changes_nothing(filled):
-    before = tracker_contents(filled)
+    contents = tracker_contents(filled)
     folders = sorted(path.name for path in (filled / "wandb").glob("offline-*"))
     track(filled)
-    assert tracker_contents(filled) == before
+    assert tracker_contents(filled) == contents
     assert sorted(path.name for path in (filled / "wandb").glob("offline-*")) == folders  # not rewritten
 
 

@@ -35,13 +35,13 @@ pytestmark = [
 ]
 
 
-def stray(experiment_dir):
-    """The pids of processes whose command line names `experiment_dir`."""
+def tracker_pids(experiment_dir):
+    """Return the pids of processes whose command line names `experiment_dir`."""
     processes = psutil.process_iter(["cmdline"])
     return [process.pid for process in processes if str(experiment_dir) in " ".join(process.info["cmdline"] or ())]
 
 
-def run_and_followed(experiment_dir, *observers):
+def run_with_trackers(experiment_dir, *observers):
     """Run an experiment with the observers of an unwatched launch and these, and return its events."""
     with ExitStack() as stack:
         plan = fake_plans.plan()
@@ -54,13 +54,13 @@ def test_tracking_a_live_run_changes_no_record_and_equals_a_later_back_fill(tmp_
     experiment_dir = tmp_path / "run"
     experiment_dir.mkdir()
     save_settings(experiment_dir, Tracking(wandb="offline", tensorboard=True))
-    followed = run_and_followed(experiment_dir)
+    followed = run_with_trackers(experiment_dir)
     assert "has stopped" not in capfd.readouterr().err
     assert result_hash(fold(followed)) == result_hash(fold(plain))
-    # on a slow machine, later
+    # trackers may finish later on a slow machine
     eventually(lambda: {read_progress(experiment_dir, name).state for name in NAMES} == {"done"})
     assert {name: read_progress(experiment_dir, name).lines for name in NAMES} == dict.fromkeys(NAMES, len(followed))
-    eventually(lambda: not stray(experiment_dir))
+    eventually(lambda: not tracker_pids(experiment_dir))
 
     later = tmp_path / "later"
     later.mkdir()
@@ -83,7 +83,7 @@ def test_trackers_that_raise_or_are_killed_do_not_affect_the_run(tmp_path, monke
     (experiment_dir / "tensorboard").write_text("in the way")
     save_settings(experiment_dir, Tracking(wandb="offline", tensorboard=True))
     killer = disturbed.Watcher(kill)
-    followed = run_and_followed(experiment_dir, killer)
+    followed = run_with_trackers(experiment_dir, killer)
     assert result_hash(fold(followed)) == result_hash(fold(plain))
     warnings = capfd.readouterr().err
     assert "warning: wandb has stopped: its process is gone; the experiment is unaffected" in warnings
@@ -91,7 +91,7 @@ def test_trackers_that_raise_or_are_killed_do_not_affect_the_run(tmp_path, monke
     log = (experiment_dir / "logs" / "tracker-tensorboard.log").read_text()
     assert len(log.splitlines()) == 1
     assert log.startswith(f"error: tensorboard: {experiment_dir / 'tensorboard'}: is not a folder")
-    eventually(lambda: not stray(experiment_dir))
+    eventually(lambda: not tracker_pids(experiment_dir))
 
     (experiment_dir / "tensorboard").unlink()
     track(experiment_dir, "--wandb", "--tensorboard")
@@ -124,7 +124,7 @@ def test_a_tracker_ends_after_its_coordinator_is_killed(tmp_path):
     eventually(lambda: not at_work(experiment_dir, "tensorboard"))
     assert read_progress(experiment_dir, "tensorboard").state == "done"
     assert read_progress(experiment_dir, "tensorboard").lines == len(events)
-    eventually(lambda: not stray(experiment_dir))
+    eventually(lambda: not tracker_pids(experiment_dir))
 
 
 def test_a_silent_tracker_is_reported(tmp_path, monkeypatch, capfd):
@@ -164,11 +164,11 @@ def test_a_tracker_gives_up_on_a_server_that_never_answers(tmp_path):
         )
     assert done.returncode == 1
     assert "no progress for 2 s after the run ended" in read_progress(experiment_dir, "wandb").detail
-    eventually(lambda: not stray(experiment_dir))
+    eventually(lambda: not tracker_pids(experiment_dir))
 
 
 def test_the_state_of_an_earlier_tracker_is_not_taken_for_the_new_one(tmp_path, capfd):
-    """As after a resume while the earlier tracker still runs."""
+    """After a resume, the earlier tracker may still run."""
     experiment_dir = ready_journals.write(tmp_path / "run", SMALL.events()[:20])
     trackers = Trackers(experiment_dir, Tracking(tensorboard=True))
     lock = take(experiment_dir, "tensorboard")

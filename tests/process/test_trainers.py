@@ -19,7 +19,7 @@ from esper_ab.report.build import build_report, printed
 OWN_WORDS = ("accuracy", "host", "grown", "blueprint", "fossil", "points of", "reward", "greedy", "ppo")
 
 
-def launched(folder: Path, name: str, *arguments: str, launcher: str = "inline") -> History:
+def launch(folder: Path, name: str, *arguments: str, launcher: str = "inline") -> History:
     stdout_of(
         "launch",
         "--output-dir",
@@ -37,16 +37,16 @@ def launched(folder: Path, name: str, *arguments: str, launcher: str = "inline")
 
 
 def digests(history: History, group: str) -> list[list[str]]:
-    """The digests of a group's records and evaluation, one list per seed."""
+    """Return the digests of a group's records and evaluation, one list per seed."""
     runs = history.of_group(group)
     return [[*run.columns.digests, run.evaluation.digest if run.evaluation else ""] for run in runs]
 
 
 @pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, History]:
-    """An experiment with a Python trainer; its groups fast and twin have the same settings."""
+def own_experiment(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, History]:
+    """Run an experiment with a Python trainer; its groups fast and twin have the same settings."""
     folder = tmp_path_factory.mktemp("own")
-    return folder, launched(
+    return folder, launch(
         folder,
         "own",
         trainers.python_file(folder),
@@ -67,8 +67,8 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, History]:
     )
 
 
-def test_a_python_trainer_gets_a_report_without_the_terms_of_growth(own):
-    folder, history = own
+def test_a_python_trainer_gets_a_report_without_the_terms_of_growth(own_experiment):
+    folder, history = own_experiment
     text = printed(build_report(folder / "runs/own"), "whole")
     assert "slow is worse than fast" in text
     assert "repeats to the bit; resumes exactly" in text
@@ -77,10 +77,10 @@ def test_a_python_trainer_gets_a_report_without_the_terms_of_growth(own):
     assert [measure.label for measure in history.design.measures.measures] == ["Loss/train"]
 
 
-def test_equal_settings_give_equal_records_whatever_the_other_groups_are(own):
-    folder, history = own
+def test_equal_settings_give_equal_records_whatever_the_other_groups_are(own_experiment):
+    folder, history = own_experiment
     assert digests(history, "twin") == digests(history, "fast")
-    other = launched(
+    second = launch(
         folder,
         "other",
         str(folder / "mine.py"),
@@ -97,21 +97,21 @@ def test_equal_settings_give_equal_records_whatever_the_other_groups_are(own):
         "--placement",
         "share",
     )
-    assert digests(other, "renamed") == digests(history, "fast")[:1]
-    assert digests(other, "c") != digests(other, "renamed")
+    assert digests(second, "renamed") == digests(history, "fast")[:1]
+    assert digests(second, "c") != digests(second, "renamed")
 
 
 def test_a_command_gets_its_outcomes_and_a_log_per_run(tmp_path, monkeypatch):
     command = trainers.command(tmp_path)
     monkeypatch.chdir(tmp_path)
-    history = launched(tmp_path, "command", command, "--higher", "return", "--seeds", "2", "--vary", "lr=1,2")
+    history = launch(tmp_path, "command", command, "--higher", "return", "--seeds", "2", "--vary", "lr=1,2")
     by_run = {name: run.outcome for name, run in outcomes(history).items()}
     differences = [by_run[f"lr=2/{replicate}"] - by_run[f"lr=1/{replicate}"] for replicate in range(2)]
     assert differences == pytest.approx([1.0, 1.0])  # the seeds are the only source of randomness
     log = (tmp_path / "runs/command/logs/lr_1-0.log").read_text()
     assert "training with 1" in log
     page = (tmp_path / "runs/command/report.html").read_text() + (tmp_path / "runs/command/summary.txt").read_text()
-    for foreign in ("trainer:", "Learning curves", "episodes of"):  # of another task, or of one with curves
+    for foreign in ("trainer:", "Learning curves", "episodes of"):  # terms of other tasks, or of learning curves
         assert foreign not in page + log
 
 
@@ -127,7 +127,7 @@ with socket.create_server(("", int(port))):
 def test_a_command_can_use_dotted_placeholders_a_free_port_and_several_files(tmp_path, monkeypatch):
     (tmp_path / "train.py").write_text(LISTENS)
     monkeypatch.chdir(tmp_path)
-    history = launched(
+    history = launch(
         tmp_path,
         "ports",
         f"{sys.executable} train.py {{seed}} {{algo.lr}} {{port}} {{out}}",
@@ -142,8 +142,8 @@ def test_a_command_can_use_dotted_placeholders_a_free_port_and_several_files(tmp
     assert {name for name, value in by_run.items() if value is None} == set()
     configs = [json.loads(path.read_text()) for path in tmp_path.glob("runs/ports/runs/*/out/config.json")]
     assert sorted(config["rate"] for config in configs) == ["1", "1", "2", "2"]
-    again = tmp_path / "runs/ports/experiment.toml"
-    assert "algo.lr=2" in stdout_of("launch", again, "--rng-seed", "1", "--name", "again", "--dry-run")
+    settings_file = tmp_path / "runs/ports/experiment.toml"
+    assert "algo.lr=2" in stdout_of("launch", settings_file, "--rng-seed", "1", "--name", "again", "--dry-run")
 
 
 WORKS_IN_THE_REHEARSAL_ONLY = """
@@ -222,9 +222,9 @@ def test_a_killed_worker_changes_no_record(tmp_path):
     died = tmp_path / "died"
     path.write_text(KILLED)
     arguments = (str(path), "--higher", "outcome", "--groups", "a,b", "--seeds", "1", "--set", f"trainer.died={died}")
-    killed = launched(tmp_path, "killed", *arguments, launcher="local")
+    killed = launch(tmp_path, "killed", *arguments, launcher="local")
     assert died.exists()
-    calm = launched(tmp_path, "calm", *arguments)
+    calm = launch(tmp_path, "calm", *arguments)
     categories = [entry.category for entry in killed.incidents]
     assert "restart" in categories
     assert "inexact_resume" not in categories
@@ -274,10 +274,10 @@ CARTPOLE = (
 
 
 def test_equal_gymnasium_groups_have_equal_records_whatever_their_names(tmp_path):
-    asked = (*CARTPOLE, "--seeds", "1", "--episodes", "2")
-    whole = launched(tmp_path, "whole", *asked, "--groups", "a=env,b=env")
+    flags = (*CARTPOLE, "--seeds", "1", "--episodes", "2")
+    whole = launch(tmp_path, "whole", *flags, "--groups", "a=env,b=env")
     assert digests(whole, "a") == digests(whole, "b")
-    assert digests(launched(tmp_path, "renamed", *asked, "--groups", "random,c=env"), "c") == digests(whole, "a")
+    assert digests(launch(tmp_path, "renamed", *flags, "--groups", "random,c=env"), "c") == digests(whole, "a")
     verdict = json.loads((tmp_path / "runs" / "whole" / "verdict.json").read_text())
     assert verdict["task"] == "gym:CartPole-v1"
     assert "%" not in verdict["comparisons"][0]["sentence"]
@@ -286,11 +286,11 @@ def test_equal_gymnasium_groups_have_equal_records_whatever_their_names(tmp_path
 def test_without_gymnasium_one_line_names_the_package_to_install(tmp_path, monkeypatch):
     (tmp_path / "gymnasium.py").write_text("raise ModuleNotFoundError('none', name='gymnasium')\n")
     monkeypatch.setenv("PYTHONPATH", ":".join([str(tmp_path), *sys.path]))
-    asked = ("--groups", "env,random", "--margin", "1", "--dry-run", "--output-dir", tmp_path)
-    ended = esper_ab("launch", "--task", "gym:CartPole-v1", *asked)
-    assert ended.returncode == 2
-    assert "pip install 'esper-ab[gymnasium]'" in ended.stderr
-    assert len(without_progress(ended.stderr)) == 1
+    flags = ("--groups", "env,random", "--margin", "1", "--dry-run", "--output-dir", tmp_path)
+    done = esper_ab("launch", "--task", "gym:CartPole-v1", *flags)
+    assert done.returncode == 2
+    assert "pip install 'esper-ab[gymnasium]'" in done.stderr
+    assert len(without_progress(done.stderr)) == 1
 
 
 @pytest.mark.slow

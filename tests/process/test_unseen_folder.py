@@ -39,7 +39,7 @@ def test_a_node_that_does_not_see_the_folder_is_refused_by_name(command, tmp_pat
     for name, text in (("srun", SRUN), ("scontrol", SCONTROL)):
         (programs / name).write_text(text)
         (programs / name).chmod(0o755)
-    own = environment(
+    variables = environment(
         SLURM_JOB_ID="7",
         SLURM_JOB_NODELIST="n[1-2]",
         SLURM_JOB_CPUS_PER_NODE="2(x2)",
@@ -47,13 +47,13 @@ def test_a_node_that_does_not_see_the_folder_is_refused_by_name(command, tmp_pat
         HIDDEN=str(folder),
         NAMESPACES=namespaces(folder),
     )
-    own["PATH"] = f"{programs}:{own['PATH']}"
+    variables["PATH"] = f"{programs}:{variables['PATH']}"
     flags = ["--launcher", "slurm", "--output-dir", str(folder / "new")]
     if command == "launch":
         flags += ["--task", "synthetic", "--groups", "shaped,wait", "--yes"]
     done = subprocess.run(
         [sys.executable, "-m", "esper_ab.commands.cli", command, *flags],
-        env=own,
+        env=variables,
         capture_output=True,
         text=True,
         check=False,

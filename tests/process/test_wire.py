@@ -39,7 +39,7 @@ def link(hub):
 
 @pytest.fixture
 def raw(hub):
-    """A bare DEALER socket with the worker's identity."""
+    """Open a bare DEALER socket with the worker's identity."""
     with zmq.Context() as context, dealer(context, hub.endpoint, b"w00/1") as peer:
         peer.setsockopt(zmq.LINGER, 0)
         yield peer
@@ -50,7 +50,7 @@ def next_message(hub):
     return incoming
 
 
-def heard(hub, count):
+def receive_messages(hub, count):
     incoming = []
     while len(incoming) < count:
         incoming += hub.poll(PATIENCE_S)
@@ -110,7 +110,7 @@ def test_the_last_messages_of_a_finished_worker_arrive(hub):
     for _ in range(50):
         link.send(HELLO)
     link.close(finished=True)
-    assert len(heard(hub, 50)) == 50
+    assert len(receive_messages(hub, 50)) == 50
 
 
 def test_send_returns_false_for_an_absent_worker(hub):
@@ -120,7 +120,7 @@ def test_send_returns_false_for_an_absent_worker(hub):
 def test_a_peer_is_cut_off_after_a_few_bad_messages(hub, raw):
     for _ in range(BAD_MESSAGES_TOLERATED + 3):
         raw.send(b"\xc1")
-    incoming = heard(hub, BAD_MESSAGES_TOLERATED + 1)
+    incoming = receive_messages(hub, BAD_MESSAGES_TOLERATED + 1)
     assert all(isinstance(bad, BadMessage) and bad.known for bad in incoming)
     assert [bad.cut_off for bad in incoming] == [False] * BAD_MESSAGES_TOLERATED + [True]
     raw.send_multipart([b"more", b"of it"])

@@ -16,7 +16,7 @@ from support.processes.children import environment
 from esper_ab.journal.events import AnyEvent, Incident, RunEvaluated
 from esper_ab.journal.lock import JOURNAL_NAME
 
-READ_IT = (
+READING_COMMANDS = (
     ("report",),
     ("status", "--json"),
     ("status", "-f"),
@@ -45,27 +45,27 @@ WRONG = {
 
 
 def events_of_all_kinds() -> list[AnyEvent]:
-    *before, end = planted_effect()
+    *events, end = planted_effect()
     pathology = Incident(category="ppo_pathology", run_name="shaped/0", episode=3, detail="entropy collapse")
-    return [*before, pathology, end]
+    return [*events, pathology, end]
 
 
-def rewritten(experiment_dir: Path, pattern: bytes, by: bytes) -> None:
-    """Replace the pattern by `by` in every line, and correct the CRCs."""
+def rewrite_journal(experiment_dir: Path, pattern: bytes, replacement: bytes) -> None:
+    """Replace the pattern in every line, and correct the CRCs."""
     path = experiment_dir / JOURNAL_NAME
     prev = b"00000000"
     lines = []
-    before = path.read_bytes()
-    for line in before.splitlines():
+    original = path.read_bytes()
+    for line in original.splitlines():
         body = line[: line.rindex(b',"crc"')].replace(line[line.index(b'"prev":"') + 8 :][:8], prev, 1)
-        body = re.sub(pattern, lambda _: by, body)
+        body = re.sub(pattern, lambda _: replacement, body)
         prev = b"%08x" % zlib.crc32(body)
         lines.append(body + b',"crc":"' + prev + b'"}\n')
     path.write_bytes(b"".join(lines))
-    assert path.read_bytes() != before, "the pattern is not in this journal"
+    assert path.read_bytes() != original, "the pattern is not in this journal"
 
 
-def one_line(done: subprocess.CompletedProcess[str]) -> str:
+def check_one_error(done: subprocess.CompletedProcess[str]) -> str:
     assert "Traceback" not in done.stderr + done.stdout, done.stderr
     lines = without_progress(done.stderr)
     errors = [line for line in lines if line.startswith("error: ")]
@@ -77,26 +77,26 @@ def one_line(done: subprocess.CompletedProcess[str]) -> str:
     ("wrong", "command"),
     [
         *((wrong, ("status",)) for wrong in WRONG),
-        *((next(iter(WRONG)), command) for command in READ_IT),
+        *((next(iter(WRONG)), command) for command in READING_COMMANDS),
     ],
 )
 def test_a_journal_with_valid_checksums_but_invalid_contents_is_refused(tmp_path, wrong, command):
     experiment_dir = write(tmp_path / "run", events_of_all_kinds())
-    rewritten(experiment_dir, *WRONG[wrong])
+    rewrite_journal(experiment_dir, *WRONG[wrong])
     done = esper_ab(command[0], experiment_dir, *command[1:])
     assert done.returncode == 5, done.stdout + done.stderr
-    output = one_line(done) + done.stdout
+    output = check_one_error(done) + done.stdout
     assert "intact" in output
     assert str(experiment_dir) in output
 
 
 def test_list_shows_all_experiments_beside_invalid_ones(tmp_path):
-    for number, (pattern, by) in enumerate(WRONG.values()):
-        rewritten(write(tmp_path / f"wrong-{number}", events_of_all_kinds()), pattern, by)
+    for number, (pattern, replacement) in enumerate(WRONG.values()):
+        rewrite_journal(write(tmp_path / f"wrong-{number}", events_of_all_kinds()), pattern, replacement)
     write(tmp_path / "right", planted_effect())
     done = esper_ab("list", tmp_path)
     assert done.returncode == 0
-    assert one_line(done) == ""
+    assert check_one_error(done) == ""
     assert len(done.stdout.splitlines()) == 1 + len(WRONG) + 1
     assert "finished" in done.stdout
 
@@ -122,7 +122,7 @@ def test_a_read_only_directory_is_one_line_of_error(tmp_path, command):
     if "unshare" in done.stderr or "mount:" in done.stderr:
         pytest.skip(f"no mount namespace here: {done.stderr}")
     assert done.returncode == 2, done.stderr
-    assert "Read-only file system" in one_line(done)
+    assert "Read-only file system" in check_one_error(done)
     assert "0 lines" not in done.stderr
 
 
@@ -130,12 +130,12 @@ def test_a_read_only_directory_is_one_line_of_error(tmp_path, command):
 def test_closed_standard_streams_damage_no_file(tmp_path, closed):
     """Libraries write to descriptors 1 and 2, whichever files have taken these numbers."""
     experiment_dir = write(tmp_path / "run", planted_effect())
-    before = (experiment_dir / JOURNAL_NAME).read_bytes()
+    journal = (experiment_dir / JOURNAL_NAME).read_bytes()
     line = f"exec {sys.executable} -m esper_ab.commands.cli report {experiment_dir} {closed}"
     done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, env=environment(), check=False)
     assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
     assert (experiment_dir / "report.html").exists()
-    assert (experiment_dir / JOURNAL_NAME).read_bytes() == before
+    assert (experiment_dir / JOURNAL_NAME).read_bytes() == journal
     launch = f"exec {sys.executable} -m esper_ab.launch --groups wait,nobody --dry-run {closed}"
     done = subprocess.run(["sh", "-c", launch], capture_output=True, env=environment(), cwd=tmp_path, check=False)
     assert done.returncode == 2

@@ -19,7 +19,7 @@ CASES = [
 ]
 
 
-def journal(folder, cases):
+def write_journal(folder, cases):
     """Write a journal with all these values at once."""
     changed = list(TREES)
     for number, place, value in cases:
@@ -27,20 +27,21 @@ def journal(folder, cases):
     return foreign.write_chain(folder, changed)
 
 
-def overlap(one, other):
-    length = min(len(one[1]), len(other[1]))
-    return one[0] == other[0] and one[1][:length] == other[1][:length]
+def overlap(first, second):
+    """True if two cases change the same place of an event, or one changes a part of the other's."""
+    length = min(len(first[1]), len(second[1]))
+    return first[0] == second[0] and first[1][:length] == second[1][:length]
 
 
-def accepted(folder, cases):
-    """The cases that the types and the fold accept together in one journal."""
-    kept = []
+def accepted_cases(folder, cases):
+    """Return the cases that the types and the fold accept together in one journal."""
+    chosen = []
     for case in cases:
-        if any(overlap(case, other) for other in kept):
+        if any(overlap(case, earlier) for earlier in chosen):
             continue
-        if foreign.is_accepted(journal(folder, [*kept, case])):
-            kept.append(case)
-    return kept
+        if foreign.is_accepted(write_journal(folder, [*chosen, case])):
+            chosen.append(case)
+    return chosen
 
 
 @pytest.mark.parametrize(
@@ -67,19 +68,19 @@ def accepted(folder, cases):
 )
 def test_a_value_out_of_range_is_refused_in_one_line(tmp_path, capfd, kind, place, value):
     keys = tuple(int(key) if key.isdigit() else key for key in place.split("."))
-    folder = journal(tmp_path / "received", [(FIRSTS[kind], keys, value)])
+    folder = write_journal(tmp_path / "received", [(FIRSTS[kind], keys, value)])
     assert not foreign.is_accepted(folder)
     for command in foreign.COMMANDS:
         assert foreign.command_problem(folder, command, tmp_path / "out") == "", command
 
 
 def check_sample(folder, count, seed):
-    kept = accepted(folder, random.Random(seed).sample(CASES, count))
-    assert len(kept) > count // 10
-    received = journal(folder, kept)
+    chosen = accepted_cases(folder, random.Random(seed).sample(CASES, count))
+    assert len(chosen) > count // 10
+    received = write_journal(folder, chosen)
     for command in foreign.COMMANDS:
         problem = foreign.command_problem(received, command, folder / "exported")
-        assert not problem, (command, problem, [(TREES[number]["kind"], *case) for number, *case in kept])
+        assert not problem, (command, problem, [(TREES[number]["kind"], *case) for number, *case in chosen])
 
 
 def test_a_journal_with_extreme_values_is_read_or_refused(tmp_path):

@@ -186,14 +186,14 @@ def test_names_that_are_paths_or_markup_are_refused(name):
             check_name(name)
 
 
-@pytest.mark.parametrize("where", ["../../home/x.pt", "/etc/passwd", "a/../x", "checkpoints//x", "a\n", ".x", ""])
-def test_a_worker_cannot_name_a_file_outside_the_experiment(where):
+@pytest.mark.parametrize("path", ["../../home/x.pt", "/etc/passwd", "a/../x", "checkpoints//x", "a\n", ".x", ""])
+def test_a_worker_cannot_name_a_file_outside_the_experiment(path):
     finished = report_of(SPEC, 1)
     evaluated = report_of(SPEC, 3)
-    checkpoint = Checkpoint(milestone=1, file=where, sha256="0" * 64, size_bytes=1)
+    checkpoint = Checkpoint(milestone=1, file=path, sha256="0" * 64, size_bytes=1)
     for message in (
         msgspec.structs.replace(finished, checkpoint=checkpoint),
-        msgspec.structs.replace(evaluated, record=msgspec.structs.replace(evaluated.record, policy_file=where)),
+        msgspec.structs.replace(evaluated, record=msgspec.structs.replace(evaluated.record, policy_file=path)),
     ):
         with pytest.raises(ProtocolError):
             decode_from_worker(encode(message))
@@ -202,8 +202,8 @@ def test_a_worker_cannot_name_a_file_outside_the_experiment(where):
 def test_a_journal_cannot_name_a_file_outside_the_experiment(tmp_path):
     """`logs` and `tidy --check` would read such a file of a received journal."""
     started, *_ = evil_events()
-    (block, *others) = started.plan.blocks
-    (spec, *rest) = block.runs
+    (block, *later_blocks) = started.plan.blocks
+    (spec, *later_runs) = block.runs
     for evil in (
         msgspec.structs.replace(spec, log_file="../../etc/passwd"),
         msgspec.structs.replace(spec, policy_file="/etc/passwd"),
@@ -211,7 +211,7 @@ def test_a_journal_cannot_name_a_file_outside_the_experiment(tmp_path):
         msgspec.structs.replace(spec, ref=msgspec.structs.replace(spec.ref, group_id=EVIL)),
     ):
         plan = msgspec.structs.replace(
-            started.plan, blocks=(msgspec.structs.replace(block, runs=(evil, *rest)), *others)
+            started.plan, blocks=(msgspec.structs.replace(block, runs=(evil, *later_runs)), *later_blocks)
         )
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
         ready_journals.write(folder, [msgspec.structs.replace(started, plan=plan)])

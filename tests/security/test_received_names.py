@@ -60,7 +60,7 @@ def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
     (tmp_path / "received").mkdir()
     monkeypatch.chdir(outside)
     monkeypatch.syspath_prepend(str(outside))
-    up = f"../outside/{MODULE}"
+    relative = f"../outside/{MODULE}"
     return (
         MODULE,
         f"{MODULE}:make",
@@ -68,9 +68,9 @@ def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
         f"gym:{MODULE}:CartPole-v1",
         f"{outside}/{MODULE}.py:make",
         f"{outside}/{MODULE}",
-        up,
-        f"{up}/env.py:make",
-        f"{up}/env.py",
+        relative,
+        f"{relative}/env.py:make",
+        f"{relative}/env.py",
     )
 
 
@@ -204,7 +204,7 @@ def test_reading_commands_import_and_open_no_name_in_a_journal(tmp_path, names, 
             filled = filled + 1
     assert filled > 20
     folder = ready_journals.write(tmp_path / "received", _holds(events, tree))
-    for command, *rest in READERS:
-        result = CliRunner().invoke(cli.group, [command, str(folder), *rest])
+    for command, *arguments in READERS:
+        result = CliRunner().invoke(cli.group, [command, str(folder), *arguments])
         assert caught == [], (command, result.output)
         assert isinstance(result.exception, SystemExit | None), (command, result.exception)

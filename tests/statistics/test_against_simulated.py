@@ -38,14 +38,14 @@ def test_simulated_bounds_equal_those_of_the_product():
     alphas = (0.05, 0.05 / 3)
     bounds = find_bounds([(0, 1)] * looks[-1], 1, looks, alphas)
     for k in range(len(looks)):
-        mine = Rule(looks, paths=500_000).nominal(k, np.array(alphas))
-        assert [of_alpha[k] for of_alpha in bounds] == pytest.approx(mine.tolist(), rel=0.05)
+        simulated = Rule(looks, paths=500_000).nominal(k, np.array(alphas))
+        assert [per_alpha[k] for per_alpha in bounds] == pytest.approx(simulated.tolist(), rel=0.05)
 
 
-def plan(rule, of, **changes):
-    """The product's design with the bounds of `rule`."""
-    contrasts = tuple(Contrast(a=f"g{a}", b=f"g{b}") for a, b in of)
-    shares = {} if rule.anytime else {n: 0.05 / n for n in range(len(of), 0, -1)}
+def make_design(rule, index_pairs, **changes):
+    """Return the product's design with the bounds of `rule`."""
+    contrasts = tuple(Contrast(a=f"g{a}", b=f"g{b}") for a, b in index_pairs)
+    shares = {} if rule.anytime else {n: 0.05 / n for n in range(len(index_pairs), 0, -1)}
     boundaries = tuple(
         Boundary(open=n, alpha=s, nominal_p=tuple(float(rule.nominal(k, np.array(s))) for k in range(len(rule.looks))))
         for n, s in shares.items()
@@ -62,25 +62,28 @@ def plan(rule, of, **changes):
     )
 
 
-def verdict(asked, contrast, pairs, progress, lost=()):
-    """The product's verdict on one comparison."""
-    question = Question(a=contrast.a, b=contrast.b, design=asked, planned=max(asked.looks, default=32), scope="task t")
+def find_verdict(product_design, contrast, pairs, progress, lost=()):
+    """Return the product's verdict on one comparison."""
+    question = Question(
+        a=contrast.a, b=contrast.b, design=product_design, planned=max(product_design.looks, default=32), scope="task t"
+    )
     lost = Lost(replicates=tuple(lost))
     return str(compare(question, pairs, progress, same_records=False, lost=lost, findings=()).verdict)
 
 
-def of_product(rule, x, of, *, whole):
-    """(verdict, low, high, pairs) of every comparison; the verdict by `compare` if `whole`, else by the look."""
-    asked = plan(rule, of)
-    pairs = {c: pairs_of(x[a], x[b]) for c, (a, b) in zip(asked.comparisons, of, strict=True)}
-    for contrast, progress in product_follow(asked, pairs, x.shape[1]).items():
+def judge_by_product(rule, x, index_pairs, *, whole):
+    """Yield (verdict, low, high, pairs) per comparison; the verdict by `compare` if `whole`, else by the look."""
+    product_design = make_design(rule, index_pairs)
+    pairs = {c: pairs_of(x[a], x[b]) for c, (a, b) in zip(product_design.comparisons, index_pairs, strict=True)}
+    for contrast, progress in product_follow(product_design, pairs, x.shape[1]).items():
         last = progress.looks[-1]
-        word = worded(progress.decision == "equivalent", progress.direction, last.small)
-        yield verdict(asked, contrast, pairs[contrast], progress) if whole else word, last.low, last.high, last.pairs
+        word = word_verdict(progress.decision == "equivalent", progress.direction, last.small)
+        verdict = find_verdict(product_design, contrast, pairs[contrast], progress) if whole else word
+        yield verdict, last.low, last.high, last.pairs
 
 
-def worded(equivalent, direction, small):
-    """The verdict in the product's words."""
+def word_verdict(equivalent, direction, small):
+    """Return the verdict in the product's words."""
     if equivalent:
         return "EQUIVALENT"
     word = {1: "BETTER", -1: "WORSE", 0: "INCONCLUSIVE"}[int(direction)]
@@ -91,45 +94,45 @@ def worded(equivalent, direction, small):
 def test_the_product_gives_the_simulated_verdicts_and_intervals(name):
     rule = RULES[name]
     rng = np.random.default_rng([36, *name.encode()])
-    seen = Counter()
+    counts = Counter()
     for number in range(60):
         groups = int(rng.integers(2, 5))
-        of = comparisons(groups, against=bool(rng.integers(2)))
+        index_pairs = comparisons(groups, against=bool(rng.integers(2)))
         x = 50 + rng.standard_normal((groups, rule.looks[-1])) * rng.choice([0.4, 1.0, 2.5])
         x += rng.choice([0.0, 0.5, 1.0, 2.0, 4.0], groups)[:, None]
         if name == "8":  # here the sign-flip test also decides
             x += 4.0 * (rng.random(x.shape) < 0.5)
         coarse = number % 5 == 0  # many pairs agree
         x = np.round(x / 3) * 3 if coarse else x
-        state = follow(np.stack([x[a] - x[b] for a, b in of])[None], rule, 2.0, coarse=coarse)
-        for i, (word, low, high, pairs) in enumerate(of_product(rule, x, of, whole=number % 10 == 0)):
-            mine = worded(state.equivalent[0, i], state.crossed[0, i], state.below[0, i])
-            assert (word, pairs) == (mine, state.pairs[0, i]), (name, number, i)
+        state = follow(np.stack([x[a] - x[b] for a, b in index_pairs])[None], rule, 2.0, coarse=coarse)
+        for i, (word, low, high, pairs) in enumerate(judge_by_product(rule, x, index_pairs, whole=number % 10 == 0)):
+            simulated = word_verdict(state.equivalent[0, i], state.crossed[0, i], state.below[0, i])
+            assert (word, pairs) == (simulated, state.pairs[0, i]), (name, number, i)
             if low is not None and np.isfinite(state.low[0, i]):
                 assert (low, high) == pytest.approx((state.low[0, i], state.high[0, i]), abs=1e-6)
-            seen[word] += 1
-    assert {"BETTER", "WORSE", "INCONCLUSIVE"} <= set(seen)
-    assert name in ("6", "8") or {"EQUIVALENT", "BETTER, BELOW MARGIN"} & set(seen)
+            counts[word] += 1
+    assert {"BETTER", "WORSE", "INCONCLUSIVE"} <= set(counts)
+    assert name in ("6", "8") or {"EQUIVALENT", "BETTER, BELOW MARGIN"} & set(counts)
 
 
 @pytest.mark.parametrize("worst", [None, 20.0, 49.5])
 def test_the_product_gives_the_simulated_verdicts_with_lost_runs(worst):
     rule = RULES["20"]
     rng = np.random.default_rng(37)
-    seen = Counter()
-    asked = plan(rule, [(0, 1)], worst=worst)
-    (contrast,) = asked.comparisons
+    counts = Counter()
+    product_design = make_design(rule, [(0, 1)], worst=worst)
+    (contrast,) = product_design.comparisons
     for number in range(40):
         a, b = 50 + rng.standard_normal((2, 20)) * rng.choice([0.2, 1.0])
         a += rng.choice([0.0, 4.0, -4.0])
         failed_a, failed_b = rng.random((2, 20)) < rng.choice([0.03, 0.1])
         cancelled = rng.random(20) < 0.5
         runs = Losses(*(v[None] for v in (a, b, failed_a, failed_b, cancelled)))
-        observed, said = settle(runs, rule, 2.0, worst)
+        observed, with_losses = settle(runs, rule, 2.0, worst)
         whole = np.flatnonzero(~(failed_a | failed_b))
         pairs = pairs_of(a[whole], b[whole], whole.tolist())
-        progress = product_follow(asked, {contrast: pairs}, 20)[contrast]
-        gone = [
+        progress = product_follow(product_design, {contrast: pairs}, 20)[contrast]
+        half_pairs = [
             HalfPair(
                 replicate=r,
                 a=None if fails[0] or alone else float(a[r]),
@@ -142,7 +145,7 @@ def test_the_product_gives_the_simulated_verdicts_with_lost_runs(worst):
             for r, *fails, alone in zip(range(20), failed_a.tolist(), failed_b.tolist(), cancelled, strict=True)
             if any(fails) and r < (progress.decided_at or 20)
         ]
-        words = [worded(s.equivalent[0, 0], s.crossed[0, 0], s.below[0, 0]) for s in (observed, said)]
-        assert verdict(asked, contrast, pairs, progress, gone) == words[1], (number, words)
-        seen[f"{words[0]} -> {words[1]}" if words[0] != words[1] else words[1]] += 1
-    assert {"BETTER", "BETTER -> INCONCLUSIVE", "EQUIVALENT -> INCONCLUSIVE"} <= set(seen)
+        words = [word_verdict(s.equivalent[0, 0], s.crossed[0, 0], s.below[0, 0]) for s in (observed, with_losses)]
+        assert find_verdict(product_design, contrast, pairs, progress, half_pairs) == words[1], (number, words)
+        counts[f"{words[0]} -> {words[1]}" if words[0] != words[1] else words[1]] += 1
+    assert {"BETTER", "BETTER -> INCONCLUSIVE", "EQUIVALENT -> INCONCLUSIVE"} <= set(counts)

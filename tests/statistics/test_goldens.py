@@ -24,18 +24,18 @@ PLANNED = [name for name in names() if stored(name)["kind"] in ("experiment", "j
 
 @pytest.mark.parametrize("name", PLANNED)
 def test_the_judge_takes_the_same_looks_as_the_coordinator(name):
-    """In any order of the runs."""
-    plan, seen = plan_and_observations(stored(name))
-    progress = _looks(plan, seen)
-    assert judge(plan, seen, rng_seed=SEED).progress == progress
-    other = msgspec.structs.replace(seen, rows=seen.rows[::-1])
-    assert _looks(plan, other) == progress
+    """The order of the runs does not matter."""
+    plan, observations = plan_and_observations(stored(name))
+    progress = _take_looks(plan, observations)
+    assert judge(plan, observations, rng_seed=SEED).progress == progress
+    in_reverse = msgspec.structs.replace(observations, rows=observations.rows[::-1])
+    assert _take_looks(plan, in_reverse) == progress
 
 
-def _looks(plan, seen):
+def _take_looks(plan, observations):
     if plan.cells:
-        seen = tune(seen, plan).observations
-    return take_looks(plan, seen)
+        observations = tune(observations, plan).observations
+    return take_looks(plan, observations)
 
 
 def test_the_goldens_contain_every_kind_of_verdict():
@@ -57,9 +57,9 @@ def test_a_changed_outcome_or_a_lost_run_changes_the_answer():
     golden = stored("plan_one_look")
     columns = golden["observations"]["columns"]
     for change in ({"value": 60.0}, {"value": None, "status": "failed"}):
-        other = copy.deepcopy(golden)
-        other["observations"]["rows"][0] = [
-            change.get(name, value) for name, value in zip(columns, other["observations"]["rows"][0], strict=True)
+        changed = copy.deepcopy(golden)
+        changed["observations"]["rows"][0] = [
+            change.get(name, value) for name, value in zip(columns, changed["observations"]["rows"][0], strict=True)
         ]
-        ((_, before, after),) = replay(other)
+        ((_, before, after),) = replay(changed)
         assert any("/headline" in line for line in differences(before, after))

@@ -19,7 +19,7 @@ from esper_ab.verdict.requirement import parse_requirement, require
 FILES = Path(__file__).parent / "files"
 
 
-def judged(name, worst=""):
+def judge_file(name, worst=""):
     groups = ("A", "B")
     scales = scales_of(("",), 2.0, unit="%", worst=worst)
     plan = make_external_plan(groups, tuple(map(str, range(20))), scales, Rule(looks=(20,)))
@@ -29,21 +29,21 @@ def judged(name, worst=""):
 @pytest.mark.parametrize("name", ["gate.csv", "gate2.csv"])
 def test_not_worse_than_fails_if_rare_collapses_may_exceed_the_margin(name):
     """B is worse by more than the margin, but only through rare collapses that most pairs do not show."""
-    found = judged(name)
-    assert str(found.verdict) == "INCONCLUSIVE"
-    gate = parse_requirement("B not-worse-than A", ("A", "B"), found.question.design.comparisons)
+    comparison = judge_file(name)
+    assert str(comparison.verdict) == "INCONCLUSIVE"
+    gate = parse_requirement("B not-worse-than A", ("A", "B"), comparison.question.design.comparisons)
     with pytest.raises(ConditionNotMet):
-        require([gate], [found])
+        require([gate], [comparison])
 
 
 @pytest.mark.parametrize("worst", ["", 0.0])
 def test_lost_runs_that_may_be_collapses_prevent_equivalence(worst):
     """B lost 3 of 20 runs, which would have collapsed; the remaining runs are alike."""
-    found = judged("lost.csv", worst=worst)
-    assert (str(found.verdict), str(found.unaudited)) == ("INCONCLUSIVE", "EQUIVALENT")
+    comparison = judge_file("lost.csv", worst=worst)
+    assert (str(comparison.verdict), str(comparison.unaudited)) == ("INCONCLUSIVE", "EQUIVALENT")
     for text in ("A equivalent-to B", "A not-worse-than B", "B not-worse-than A"):
         with pytest.raises(ConditionNotMet):
-            require([parse_requirement(text, ("A", "B"), found.question.design.comparisons)], [found])
+            require([parse_requirement(text, ("A", "B"), comparison.question.design.comparisons)], [comparison])
 
 
 def test_drifting_differences_prevent_a_verdict_better():
@@ -55,7 +55,7 @@ def test_drifting_differences_prevent_a_verdict_better():
         explore(replace(runs, rows=tuple(rows)), scales_of(("",), 2.0), Rule()).comparisons[0]
         for rows in (runs.rows, ordered)
     )
-    assert [str(one.verdict) for one in (unknown, drifts)] == ["BETTER", "INCONCLUSIVE"]
+    assert [str(comparison.verdict) for comparison in (unknown, drifts)] == ["BETTER", "INCONCLUSIVE"]
     assert "drift" in drifts.headline
     assert "alternating order" in drifts.sentence
 
@@ -64,15 +64,15 @@ def test_whole_number_seeds_do_not_count_as_clock_order():
     """20 of 20 successes against 9 of 20 in rows sorted by outcome: the order of seeds is not a drift."""
     rows = [("a", seed, 100.0) for seed in range(20)] + [("b", seed, 100.0 * (seed >= 11)) for seed in range(20)]
     columns = dict(zip(("group", "seed", "outcome"), map(list, zip(*rows, strict=True)), strict=True))
-    found = explore(observations_of("sorted", columns, range(2, 42)), scales_of(("",), 2.0), Rule()).comparisons[0]
-    assert str(found.verdict) == "BETTER"
+    comparison = explore(observations_of("sorted", columns, range(2, 42)), scales_of(("",), 2.0), Rule()).comparisons[0]
+    assert str(comparison.verdict) == "BETTER"
 
 
 WAVE = np.random.default_rng(7).normal(0.0, 1.0, 20).round(2)
 
 
-def ten_and_ten(after):
-    """20 planned pairs with a look after 10, where the mean is +3; those after it have the mean `after`."""
+def judge_ten_and_ten(after):
+    """Judge 20 planned pairs with a look after 10: the first ten have a mean of +3, the others of `after`."""
     wave = np.tile([0.3, -0.3, 0.1, -0.1, 0.2, -0.2, 0.4, -0.4, 0.0, 0.1], 2)
     d = wave + np.repeat([3.0, after], 10)
     plan = make_external_plan(("a", "b"), tuple(map(str, range(20))), scales_of(("",), 1.0), Rule(looks=(10, 14, 20)))
@@ -81,7 +81,7 @@ def ten_and_ten(after):
 
 
 @pytest.mark.parametrize(
-    ("after", "verdict", "said"),
+    ("after", "verdict", "caveat"),
     [
         (
             3.0,
@@ -95,47 +95,49 @@ def ten_and_ten(after):
         ),
     ],
 )
-def test_pairs_after_the_decision_are_reported_and_checked_for_drift(after, verdict, said):
-    found = ten_and_ten(after)
-    assert (found.progress.decided_at, str(found.verdict)) == (10, verdict)
-    assert said in found.caveats
-    drifts = "the differences drift over all 20 pairs, 10 of them after that look" in found.headline
+def test_pairs_after_the_decision_are_reported_and_checked_for_drift(after, verdict, caveat):
+    comparison = judge_ten_and_ten(after)
+    assert (comparison.progress.decided_at, str(comparison.verdict)) == (10, verdict)
+    assert caveat in comparison.caveats
+    drifts = "the differences drift over all 20 pairs, 10 of them after that look" in comparison.headline
     assert drifts == (verdict == "INCONCLUSIVE")
 
 
 def test_equivalence_is_conditional_if_rare_pairs_could_exceed_the_margin():
     """+1 in 19 pairs and -19 in one: the headline and the caveat state the condition."""
-    d = np.array([1.0 + 0.1 * (place % 3 - 1) for place in range(19)] + [-19.0])
+    d = np.array([1.0 + 0.1 * (index % 3 - 1) for index in range(19)] + [-19.0])
     for differences, verdict in ((d, "EQUIVALENT"), (-d, "EQUIVALENT")):
         columns = {
             "group": ["a"] * 20 + ["b"] * 20,
             "seed": [*range(20)] * 2,
             "outcome": [*(60.0 + differences + WAVE), *(60.0 + WAVE)],
         }
-        (found,) = explore(observations_of("runs", columns, range(2, 42)), scales_of(("",), 2.0), Rule()).comparisons
-        assert str(found.verdict) == verdict
-        assert "within the margin, if pairs like 1 of these 20 are no more frequent than here)" in found.headline
-        assert "Such pairs may be 0.13 to 25 % of all" in " ".join(found.caveats)
+        (comparison,) = explore(
+            observations_of("runs", columns, range(2, 42)), scales_of(("",), 2.0), Rule()
+        ).comparisons
+        assert str(comparison.verdict) == verdict
+        assert "within the margin, if pairs like 1 of these 20 are no more frequent than here)" in comparison.headline
+        assert "Such pairs may be 0.13 to 25 % of all" in " ".join(comparison.caveats)
 
 
 def test_one_pair_after_the_decision_is_worded_in_the_singular():
     d = np.array([3.3, 2.7, 3.1, 2.9, 3.2, 2.8, 3.4, 2.6, 3.0, 3.1, 3.0])
     plan = make_external_plan(("a", "b"), tuple(map(str, range(20))), scales_of(("",), 1.0), Rule(looks=(10, 14, 20)))
     columns = {"group": ["a"] * 11 + ["b"] * 11, "seed": [*range(11)] * 2, "outcome": [*(60.0 + d), *[60.0] * 11]}
-    (found,) = judge(plan, observations_of("runs", columns, range(2, 24))).comparisons
+    (comparison,) = judge(plan, observations_of("runs", columns, range(2, 24))).comparisons
     assert (
         "The pair after the decision is not used: its difference is +3.00, the mean of all 11 pairs +3.01."
-    ) in found.caveats
+    ) in comparison.caveats
 
 
 @pytest.mark.parametrize(("name", "amount"), [("exact", "-2.00"), ("float32", "-2.10"), ("rounding", "-4.00")])
 def test_a_constant_difference_is_inconclusive_whatever_the_rounding(name, amount):
     """An interval such as "3.9999997 to 4.0000001" would reflect rounding only; seeds do change the outcomes."""
-    found = explore(read_csv(FILES / f"shift_{name}.csv"), scales_of(("",), 1.0), Rule()).comparisons[0]
-    runs = len(found.pairs)
-    assert str(found.verdict) == "INCONCLUSIVE"
-    assert found.headline == (
+    comparison = explore(read_csv(FILES / f"shift_{name}.csv"), scales_of(("",), 1.0), Rule()).comparisons[0]
+    runs = len(comparison.pairs)
+    assert str(comparison.verdict) == "INCONCLUSIVE"
+    assert comparison.headline == (
         f"Not decided: every pair differs by {amount}, so no test of a mean applies; this is the answer for these "
         f"seeds; {runs} training runs per group."
     )
-    assert not any("seed" in caveat for caveat in found.caveats)
+    assert not any("seed" in caveat for caveat in comparison.caveats)

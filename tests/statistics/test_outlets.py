@@ -40,44 +40,45 @@ EXPERIMENTS = (
 )
 
 
-def content_of(name, directory):
-    """The content of a report on a synthetic experiment with the golden's comparisons."""
-    planned, seen = plan_and_observations(stored(name))
-    made = Synthetic(
+def make_content(name, directory):
+    """Return the content of a report on a synthetic experiment with the golden's comparisons."""
+    planned, observations = plan_and_observations(stored(name))
+    synthetic = Synthetic(
         groups={group: Shape() for group in planned.groups},
         replicates=len(planned.replicates),
         episodes=2,
         n_envs=2,
         eval_episodes=2,
     )
-    found = content(load(write(directory, made.events())).history)
-    judged = judge(planned, seen, rng_seed=SEED)
-    return replace(found, analysis=replace(found.analysis, comparisons=judged.comparisons))
+    report_content = content(load(write(directory, synthetic.events())).history)
+    judged = judge(planned, observations, rng_seed=SEED)
+    return replace(report_content, analysis=replace(report_content.analysis, comparisons=judged.comparisons))
 
 
-def marked(text):
+def find_caveats(text):
     """Return the caveats of a text of 80 columns, without their line breaks."""
-    return {" ".join(found.split()) for found in _MARK.findall(text)}
+    return {" ".join(caveat.split()) for caveat in _MARK.findall(text)}
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_all_five_outputs_have_the_same_caveats(name, tmp_path):
-    found = content_of(name, tmp_path)
-    (tmp_path / VERDICT).write_bytes(render_verdict(found))
+    report_content = make_content(name, tmp_path)
+    (tmp_path / VERDICT).write_bytes(render_verdict(report_content))
     answers = json.loads((tmp_path / VERDICT).read_text())["comparisons"]
     warnings = {warning for answer in answers for warning in answer["warnings"]}
-    assert warnings == {warning for comparison in found.comparisons for warning in comparison.warnings}
-    document = experiment_report(found)
-    assert marked(render_brief(found, "report.html")) == warnings  # the last lines of `launch`
-    assert marked(render_text(document).partition("Scope:")[0]) == warnings
-    assert marked(Results(tmp_path, found, "").verdict) == warnings
+    assert warnings == {warning for comparison in report_content.comparisons for warning in comparison.warnings}
+    document = experiment_report(report_content)
+    assert find_caveats(render_brief(report_content, "report.html")) == warnings  # the last lines of `launch`
+    assert find_caveats(render_text(document).partition("Scope:")[0]) == warnings
+    assert find_caveats(Results(tmp_path, report_content, "").verdict) == warnings
     page = " ".join(html.unescape(render_page(document)).split())
     assert [warning for warning in warnings if warning not in page] == []
     status = status_text(tmp_path)
     assert {line.removeprefix("  ! ") for line in status.splitlines() if line.startswith("  ! ")} == warnings
-    assert all(f"{each.verdict}: {each.headline}" in status for each in found.comparisons)
+    assert all(f"{each.verdict}: {each.headline}" in status for each in report_content.comparisons)
 
 
 def test_the_examples_include_claims_with_caveats(tmp_path):
-    found = [one for name in EXPERIMENTS for one in content_of(name, tmp_path / name).comparisons]
-    assert sum(bool(one.warnings) and str(one.verdict).startswith(("BETTER", "WORSE")) for one in found) > 2
+    comparisons = [comparison for name in EXPERIMENTS for comparison in make_content(name, tmp_path / name).comparisons]
+    claims = [comparison for comparison in comparisons if str(comparison.verdict).startswith(("BETTER", "WORSE"))]
+    assert sum(bool(claim.warnings) for claim in claims) > 2

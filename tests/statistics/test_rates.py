@@ -14,20 +14,20 @@ MARGIN, ERRORS = 2.0, 3.0  # how many standard errors a rate may lie above 5 %
 FEW = ("normal", "lognormal", "15 % of runs collapse", "success in 10 episodes", "learns or not")
 
 
-def planned(pairs: int) -> Rule:
+def make_rule(pairs: int) -> Rule:
     return Rule(default_looks(pairs), paths=100_000)
 
 
 PLANS = {  # groups, against a control, looks
-    "10 pairs": (2, False, planned(10)),
-    "20 pairs": (2, False, planned(20)),
+    "10 pairs": (2, False, make_rule(10)),
+    "20 pairs": (2, False, make_rule(20)),
     "anytime to 40": (2, False, anytime(40)),
-    "all pairs of 3, 10": (3, False, planned(10)),
-    "5 against a control, 20": (6, True, planned(20)),
+    "all pairs of 3, 10": (3, False, make_rule(10)),
+    "5 against a control, 20": (6, True, make_rule(20)),
 }
 
 
-def most(number: int) -> float:
+def find_largest_rate(number: int) -> float:
     return ALPHA + ERRORS * (ALPHA * (1 - ALPHA) / number) ** 0.5
 
 
@@ -36,9 +36,9 @@ def most(number: int) -> float:
 def test_equal_distributions_keep_the_five_percent_error_rate(law, plan):
     """Counts any false claim, any passed gate for a group worse by the margin, and any interval that misses."""
     groups, against, rule = PLANS[plan]
-    of = comparisons(groups, against)
+    index_pairs = comparisons(groups, against)
     number = 2_000
-    first, second = np.array(of).T
+    first, second = np.array(index_pairs).T
     for up in (np.zeros(groups), MARGIN * (np.arange(groups) == 0)):
         rng = np.random.default_rng([36, *f"{law} {plan}".encode()])
         x = runs(law, latent(rng, (number, groups, rule.looks[-1]), 0.5)) * 1.6 + up[:, None]
@@ -48,8 +48,8 @@ def test_equal_distributions_keep_the_five_percent_error_rate(law, plan):
         gate_a, gate_b = state.not_worse(MARGIN)
         open_ = (gate_a & (true <= -MARGIN)) | (gate_b & (true >= MARGIN))
         missed = (true < state.first_low) | (state.first_high < true)
-        for what in (false_claims(state, true, MARGIN), open_, missed):
-            assert what.any(1).mean() <= most(number)
+        for errors in (false_claims(state, true, MARGIN), open_, missed):
+            assert errors.any(1).mean() <= find_largest_rate(number)
 
 
 @pytest.mark.parametrize("pairs", [7, 8, 10, 11, 13, 14, 16, 19])
@@ -62,11 +62,11 @@ def test_two_point_differences_keep_the_five_percent_error_rate(pairs):
     alone = rule.critical(0, np.array([ALPHA]))[0][pairs]
     backed = follow(d, rule, MARGIN)
     t = np.abs(d.mean(-1)) / d.std(-1, ddof=1) * pairs**0.5
-    assert (backed.crossed != 0).mean() <= most(number)
+    assert (backed.crossed != 0).mean() <= find_largest_rate(number)
     assert (t >= alone).mean() > 0.05 * (pairs != 10)
 
 
-CRASHES = {  # share of A's runs that collapse, by how much, and how much lower A is: the collapses crash instead
+CRASHES = {  # share of A's runs that crash instead of collapsing, depth of a collapse, how much lower A is
     "falsely better": (0.15, 20.0, 0.0),
     "falsely better, rarer": (0.05, 50.0, 0.0),
     "falsely small": (0.15, 20.0, 3.0),
@@ -76,18 +76,18 @@ CRASHES = {  # share of A's runs that collapse, by how much, and how much lower 
 @pytest.mark.parametrize("name", CRASHES)
 def test_lost_runs_cause_no_false_claims_of_better_or_small(name):
     chance, depth, lower = CRASHES[name]
-    rule = planned(20)
+    rule = make_rule(20)
     rng = np.random.default_rng(37)
     x, crashed = collapsing(rng, (2_000, 2, 20), 0.9, chance, depth)
     lossy = Losses(x[:, 0] - lower, x[:, 1], crashed[:, 0], crashed[:, 1], rng.random((2_000, 20)) < 0.5)
-    observed, said = settle(lossy, rule, MARGIN, -depth)
+    observed, with_losses = settle(lossy, rule, MARGIN, -depth)
     lost = (crashed[:, 0] & (np.arange(20) < np.array(rule.looks)[observed.look])).any(1)  # before the last look
     wrong = [
         (s.crossed[:, 0] > 0) if not lower else (s.equivalent | s.below | s.not_worse(MARGIN)[0])[:, 0]
-        for s in (observed, said)
+        for s in (observed, with_losses)
     ]
     assert wrong[1][lost].mean() <= ALPHA
-    assert wrong[0][lost].mean() > 0.2  # what the pairs alone would say
+    assert wrong[0][lost].mean() > 0.2  # the pairs alone
 
 
 @pytest.mark.parametrize("pairs", [10, 20])

@@ -17,7 +17,7 @@ def test_generated_comparisons_have_consistent_words_and_numbers(number):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"low": -0.1}, "BETTER beside"),
         ({"verdict": Verdict.WORSE}, "WORSE beside"),
@@ -26,6 +26,9 @@ def test_generated_comparisons_have_consistent_words_and_numbers(number):
         ({"estimate": 9.0}, "outside of its interval"),
     ],
 )
-def test_a_planted_contradiction_is_detected(change, said):
-    found = compared(design(6), pairs_of(BETTER_A, BETTER_B))
-    assert any(said in wrong for wrong in sentences.contradictions(dataclasses.replace(found, **change)))
+def test_a_planted_contradiction_is_detected(change, message):
+    comparison = compared(design(6), pairs_of(BETTER_A, BETTER_B))
+    assert any(
+        message in contradiction
+        for contradiction in sentences.contradictions(dataclasses.replace(comparison, **change))
+    )

@@ -50,7 +50,7 @@ def find_gpus(
     The GPUs in `asked` are tested and, if they fail, left out. The first GPU that works is also timed.
     """
     gpus = list[Device]()
-    tried = 0
+    n_tested = 0
     broken = list[str]()
     for index, (name, facts) in enumerate(seen):
         gpu = Device(
@@ -61,11 +61,11 @@ def find_gpus(
             capability=f"{facts.major}.{facts.minor}",
         )
         if gpu.name in asked or "cuda" in asked:
-            tried += 1
+            n_tested += 1
             try:
                 square = torch.ones(_TRIED_SIDE, _TRIED_SIDE, device=gpu.name)
                 (square @ square).sum().item()  # waits for the GPU
-                if tried == 1 + len(broken):
+                if n_tested == 1 + len(broken):
                     gpu = msgspec.structs.replace(gpu, step_s=step_s(gpu.name))
             except (RuntimeError, AssertionError) as error:  # AssertionError: a build without CUDA
                 broken.append(gpu.name + " (" + str(error).partition("\n")[0] + ")")
@@ -73,7 +73,7 @@ def find_gpus(
         gpus.append(gpu)
     if not broken:
         return gpus, ""
-    return gpus, f"GPUs requested: {tried}, usable: {tried - len(broken)}; not {', '.join(broken)}"
+    return gpus, f"GPUs requested: {n_tested}, usable: {n_tested - len(broken)}; not {', '.join(broken)}"
 
 
 def cpu_bf16(flags: Iterable[str]) -> Literal["", "avx512_bf16", "amx_bf16"]:
@@ -138,7 +138,7 @@ def describe(questions: Questions) -> Machine:
     gpu_there = any(sign.exists() for sign in _GPU_SIGNS) or bool(torch.version.hip and torch.cuda.device_count())
     pool = os.environ.get("CUDA_VISIBLE_DEVICES")
     kind = kind_of(questions.task)
-    found = kind.preflight(questions, _doing)
+    about_task = kind.preflight(questions, _doing)
     _doing("measuring this machine")  # none of the user's code runs any more
     pin(Arithmetic())  # before CUDA begins
     try:
@@ -163,7 +163,7 @@ def describe(questions: Questions) -> Machine:
         sees_shared_file=not questions.shared_file or Path(questions.shared_file).is_file(),
         gpu_problem=problem,
         unusable_gpus=unusable,
-        **vars(found),
+        **vars(about_task),
     )
 
 

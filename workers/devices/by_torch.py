@@ -39,7 +39,7 @@ def pin(arithmetic: Arithmetic) -> None:
 
 def torch_devices(names: tuple[str, ...]) -> dict[str, torch.device]:
     """Return the torch devices of one lane by plan name; a worker sees only its own GPUs, numbered from 0."""
-    return {name: torch.device(here) for name, here in pinned.names_in_worker(names).items()}
+    return {name: torch.device(torch_name) for name, torch_name in pinned.names_in_worker(names).items()}
 
 
 def device_here(name: str) -> torch.device:

@@ -47,7 +47,7 @@ def determinism(arithmetic: ProcessArithmetic) -> dict[str, str]:
 def names_in_worker(names: Iterable[str]) -> dict[str, str]:
     """Return torch's names of one lane's devices, by plan name; a worker sees only its own GPUs, numbered from 0."""
     numbers = itertools.count()
-    here = {}
+    torch_names = {}
     for name in names:
-        here[name] = f"cuda:{next(numbers)}" if name.startswith("cuda") else "cpu"
-    return here
+        torch_names[name] = f"cuda:{next(numbers)}" if name.startswith("cuda") else "cpu"
+    return torch_names

@@ -160,10 +160,10 @@ def _compiler() -> list[str]:
     """Return the command of the C++ compiler: $CXX, or the first one found."""
     if asked := shlex.split(os.environ.get("CXX", "")):
         return asked
-    found = next((path for name in _COMPILERS if (path := shutil.which(name))), None)
-    if found is None:
+    compiler = next((path for name in _COMPILERS if (path := shutil.which(name))), None)
+    if compiler is None:
         raise CannotBuild(f"no C++ compiler: neither $CXX nor {', '.join(_COMPILERS)}")
-    return [found]
+    return [compiler]
 
 
 def _run(command: list[str], folder: Path | None = None) -> str:

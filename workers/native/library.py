@@ -65,10 +65,10 @@ def check(arithmetic: Arithmetic) -> None:
     """Raise Unusable if a plan's kernel is not available here or was not built as the plan says."""
     if arithmetic.kernel == "torch":
         return
-    here = str(checked(arithmetic.kernel.removeprefix(_PREFIX))[1])
-    if here != arithmetic.kernel_build:
+    built = str(checked(arithmetic.kernel.removeprefix(_PREFIX))[1])
+    if built != arithmetic.kernel_build:
         raise Unusable(
-            f"{arithmetic.kernel} is another arithmetic here ({here}) than in the plan ({arithmetic.kernel_build})",
+            f"{arithmetic.kernel} is another arithmetic here ({built}) than in the plan ({arithmetic.kernel_build})",
             "install what made the plan, with the compiler that it names",
         )
 

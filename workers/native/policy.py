@@ -90,7 +90,7 @@ def _checked(status: int) -> None:
 _FLOAT, _DOUBLE, _INT, _BOOL = map(np.dtype, (np.float32, np.float64, np.int64, np.bool_))
 
 
-def _at(array: NDArray[Any], kind: np.dtype[Any], shape: tuple[int, ...]) -> int:
+def _address(array: NDArray[Any], kind: np.dtype[Any], shape: tuple[int, ...]) -> int:
     """Return the address of an array; ValueError unless it is contiguous and has this type and shape."""
     if array.dtype != kind or array.shape != shape or not array.flags.c_contiguous:
         raise ValueError(f"an array {array.dtype} {array.shape}, not {kind} {shape} in one piece")
@@ -190,7 +190,7 @@ class NativePolicy(ActorCritic):
         given = self._places(batch)
         learnt = _Learnt()
         count = len(sequences)
-        at = _at(sequences, _INT, (count,))
+        at = _address(sequences, _INT, (count,))
         how = _Rule(**vars(rule))
         _checked(self._library.esper_policy_learn(self._handle, given, at, count, how, self.steps, learnt))
         numbers = {name: getattr(learnt, name) for name in _NUMBERS.split()}
@@ -205,7 +205,7 @@ class NativePolicy(ActorCritic):
             self._fit(len(seen))
         _copy(seen, self._seen)
         if self.shape.memory == "lstm":
-            self._step.memory = _at(memory, _FLOAT, (2, len(seen), self.shape.hidden))
+            self._step.memory = _address(memory, _FLOAT, (2, len(seen), self.shape.hidden))
             if advance and not memory.flags.writeable:
                 raise ValueError("the memory cannot be written")
         _checked(self._library.esper_policy_step(self._handle, self._step, advance))
@@ -227,19 +227,19 @@ class NativePolicy(ActorCritic):
         if batch is self._given_of():
             return self._given
         shape = batch.valid.shape
-        numbers = (_at(array, _DOUBLE, shape) for array in (batch.log_probs, batch.advantages, batch.returns))
+        numbers = (_address(array, _DOUBLE, shape) for array in (batch.log_probs, batch.advantages, batch.returns))
         masks_at = memory_at = None
         if batch.masks is not None:
-            masks_at = _at(batch.masks, _BOOL, (*shape, self._decisions, self._widest))
+            masks_at = _address(batch.masks, _BOOL, (*shape, self._decisions, self._widest))
         if batch.memory is not None:
-            memory_at = _at(batch.memory, _FLOAT, (2, shape[1], self.shape.hidden))
+            memory_at = _address(batch.memory, _FLOAT, (2, shape[1], self.shape.hidden))
         self._given = _Arrays(
             *shape,
-            _at(batch.observations, _FLOAT, (*shape, self.shape.observation_width)),
-            _at(batch.actions, self._kind, (*shape, self._decisions)),
+            _address(batch.observations, _FLOAT, (*shape, self.shape.observation_width)),
+            _address(batch.actions, self._kind, (*shape, self._decisions)),
             masks_at,
             *numbers,
-            _at(batch.valid, _BOOL, shape),
+            _address(batch.valid, _BOOL, shape),
             memory_at,
         )
         self._given_of = weakref.ref(batch)

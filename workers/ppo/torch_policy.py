@@ -64,12 +64,12 @@ class TorchPolicy(ActorCritic):
         """Decide as `ActorCritic` says."""
         features, after = self.features(torch.tensor(seen)[None], torch.tensor(memory))
         memory[:] = after.numpy()
-        choose = self._continuous if self.shape.dimensions else self._by_heads
+        choose = self._choose_continuous if self.shape.dimensions else self._choose_discrete
         actions, valid, logits = choose(features[0], masks, uniforms)
         log_probs, _ = self._measured(logits, torch.from_numpy(valid), torch.from_numpy(actions))
         values = self._values(features[0]).numpy()
-        shown = None if masks is None or self.shape.dimensions else valid
-        return Decision(actions, shown, log_probs.numpy(), values)
+        shown_masks = None if masks is None or self.shape.dimensions else valid
+        return Decision(actions, shown_masks, log_probs.numpy(), values)
 
     @torch.inference_mode()
     def values(self, seen: Floats32, memory: Floats32) -> Floats:
@@ -183,7 +183,7 @@ class TorchPolicy(ActorCritic):
         log_probs = masked_log_softmax(logits, masks)
         return joint_log_prob(log_probs, masks, actions), head_entropies(log_probs, masks)
 
-    def _by_heads(
+    def _choose_discrete(
         self, features: Tensor, masks: Masks | None, uniforms: Floats | None
     ) -> tuple[Decisions, Bools, Tensor]:
         """Return actions [E, heads], with masks and logits [E, heads, widest head]."""
@@ -210,7 +210,7 @@ class TorchPolicy(ActorCritic):
                 actions[:, head] = drawn
         return actions, valid, pad_heads(torch.cat(logits, -1), sizes)
 
-    def _continuous(
+    def _choose_continuous(
         self, features: Tensor, masks: Masks | None, uniforms: Floats | None
     ) -> tuple[Decisions, Bools, Tensor]:
         """Return actions [E, dimensions], no masks, and the parameters from which the actions were drawn."""

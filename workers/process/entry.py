@@ -50,7 +50,7 @@ class WrongDevice(RuntimeError):
 def main(order: WorkerOrder) -> None:
     """Run a worker in its own process."""
     process.redirect_output(Path(order.experiment_dir), order.log_file)
-    process.obey_the_coordinator_only()
+    process.ignore_signals()
     users_shell.enter(order.shell)
     process.set_environment(order.lane, order.arithmetic)
     process.set_threads_of_loaded_libraries(order.arithmetic.threads)

@@ -108,7 +108,7 @@ def _run(link: Link, order: worker_order.WorkerOrder, assigned: messages.Assign,
     spec = assigned.spec
     _say(f"{spec.ref.name} on {spec.ref.device}")
     session = makers.session(spec)
-    start, damaged = _take_up(makers.folder, session, assigned)
+    start, damaged = _restore(makers.folder, session, assigned)
     warm_up_s = session.warm_up(_progress(link, spec, start, "warm-up"))
     link.send(messages.Ready(run=spec.ref, warm_up_s=round(warm_up_s, 3), milestone=start, damaged=damaged))
     _await_release(link, spec, start)
@@ -128,7 +128,7 @@ def _run(link: Link, order: worker_order.WorkerOrder, assigned: messages.Assign,
     _say(f"{spec.ref.name}: done")
 
 
-def _take_up(folder: Path, session: RunSession, assigned: messages.Assign) -> tuple[int, tuple[str, ...]]:
+def _restore(folder: Path, session: RunSession, assigned: messages.Assign) -> tuple[int, tuple[str, ...]]:
     """Restore `session` to the end of its records, or as far as intact checkpoints reach.
 
     Return the milestone of the restored state, and one sentence for every damaged checkpoint.

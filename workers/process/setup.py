@@ -78,7 +78,7 @@ def keep_freed_memory() -> None:
         mallopt(_M_TRIM_THRESHOLD, _KEPT_BYTES)
 
 
-def obey_the_coordinator_only() -> None:
+def ignore_signals() -> None:
     """Do nothing on SIGINT, SIGTERM and SIGHUP, whoever sends them; on SIGUSR1, dump all stacks to the log.
 
     Only the coordinator ends workers; it uses SIGUSR1 to find where this process is stuck.

@@ -130,9 +130,9 @@ class Starter:
         return True
 
     def _keep_spare(self) -> None:
-        """Open a descriptor that the next request's socket may take the place of.
+        """Hold a spare descriptor, which is closed when a request's socket needs one.
 
-        Raises OSError if there is no room.
+        Raises OSError if no descriptor is free.
         """
         if self._spare is None:
             self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)

@@ -57,17 +57,17 @@ def load(what: str, place: str) -> UserCode:
         module = load_module(what, place)
         file = _file(module)
         if file is None:
-            return _of(module, Path(), [])
-        return _of(module, file.parent, [file])
+            return _make_user_code(module, Path(), [])
+        return _make_user_code(module, file.parent, [file])
     path = Path(place).resolve()
     if not path.is_file():
         raise ValueError(f"{what}: no file {str(path)!r}")
     root = _root(path)
-    with _importable(root, instead_of=root) as beside:
+    with _importable(root, instead_of=root) as imported:
         module = _execute(what, path, root, path)
-    _keep(module, beside, [root])
-    files = {_file(neighbour) for neighbour in beside.values()} - {None, path}
-    return _of(module, root, [path, *sorted(filter(None, files))])
+    _keep(module, imported, [root])
+    files = {_file(neighbour) for neighbour in imported.values()} - {None, path}
+    return _make_user_code(module, root, [path, *sorted(filter(None, files))])
 
 
 def load_copy(what: str, place: str, folder: Path, file: str) -> UserCode:
@@ -78,16 +78,16 @@ def load_copy(what: str, place: str, folder: Path, file: str) -> UserCode:
     original = Path(place)
     folder = folder.resolve()
     root = original.parents[len(Path(file).parts) - 1]
-    with _importable(folder, instead_of=root) as beside:
+    with _importable(folder, instead_of=root) as imported:
         module = _execute(what, folder / file, folder, original)
-    _keep(module, beside, [folder, root.resolve()])
-    return _of(module, folder, _copied(folder))
+    _keep(module, imported, [folder, root.resolve()])
+    return _make_user_code(module, folder, _copied(folder))
 
 
-def _keep(module: ModuleType, beside: dict[str, ModuleType], folders: Sequence[Path]) -> None:
+def _keep(module: ModuleType, imported: dict[str, ModuleType], folders: Sequence[Path]) -> None:
     """Remember the modules that were imported with `module`, for `known` and for imports while it runs."""
-    _BESIDE[module] = beside
-    late_imports.register(module, beside, folders)
+    _BESIDE[module] = imported
+    late_imports.register(module, imported, folders)
 
 
 def load_planned(what: str, code: RewardCode, experiment_dir: Path) -> ModuleType:
@@ -203,7 +203,7 @@ def function_of(what: str, module: ModuleType, name: str, *forms: str) -> Callab
     """Return a user's function; ValueError unless it accepts one of `forms`, such as "(facts, settings)"."""
     function: Any = getattr(module, name, None)
     if not callable(function):
-        members = inspect.getmembers(module, lambda one: inspect.isfunction(one) or inspect.isclass(one))
+        members = inspect.getmembers(module, lambda member: inspect.isfunction(member) or inspect.isclass(member))
         own = [key for key, member in members if member.__module__ == module.__name__ and not key.startswith("_")]
         raise ValueError(f"{what}: no function {name!r}; available: {', '.join(own) or 'none'}")
     if not any(_takes(function, form.strip("()").split()) for form in forms):
@@ -230,7 +230,7 @@ def numbers(what: str, function: Callable[..., Any], arguments: tuple[Any, ...],
     return values.astype(np.float64)  # a copy: the function may write into its array at the next step
 
 
-def _of(module: ModuleType, root: Path, paths: list[Path]) -> UserCode:
+def _make_user_code(module: ModuleType, root: Path, paths: list[Path]) -> UserCode:
     files = tuple(path.relative_to(root).as_posix() for path in paths)
     sha256 = source_sha256(root, files) if files else ""
     return UserCode(module=module, root=root, files=files, sha256=sha256)
@@ -244,16 +244,16 @@ def _root(path: Path) -> Path:
     return root
 
 
-def _execute(what: str, path: Path, root: Path, shown: Path) -> ModuleType:
-    """Execute a file as a module of its package, or on its own with `shown` as its `__file__`."""
+def _execute(what: str, path: Path, root: Path, file_name: Path) -> ModuleType:
+    """Execute a file as a module of its package, or on its own with `file_name` as its `__file__`."""
     name = ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
     in_package = path.parent != root
-    if in_package and _is_of(root, name):
+    if in_package and _belongs_to_package(root, name):
         return load_module(what, name)
-    return _load_alone(what, path, shown)
+    return _load_standalone(what, path, file_name)
 
 
-def _is_of(root: Path, name: str) -> bool:
+def _belongs_to_package(root: Path, name: str) -> bool:
     """Return whether module `name` belongs to the package in `root`; an installed namesake takes precedence."""
     top = name.partition(".")[0]
     spec = importlib.util.find_spec(top)
@@ -268,32 +268,32 @@ def _importable(root: Path, instead_of: Path) -> Iterator[dict[str, ModuleType]]
     installed and before the working directory. Modules in `instead_of` are hidden, including modules imported from
     there earlier.
     """
-    beside: dict[str, ModuleType] = {}
+    imported: dict[str, ModuleType] = {}
     with _LOADING:
         late_imports.forget()
         path = list(sys.path)
         bytecode = sys.dont_write_bytecode
         before = dict(sys.modules)
-        for name in _lying_in(instead_of, before):
+        for name in _list_modules_below(instead_of, before):
             del sys.modules[name]
-        shown = [entry for entry in path if Path(entry).resolve() != instead_of]
-        installed = without_working_directory(shown)
-        here = [entry for entry in shown if entry not in installed]
-        sys.path[:] = [*installed, str(root), *here]
+        visible = [entry for entry in path if Path(entry).resolve() != instead_of]
+        installed = without_working_directory(visible)
+        working_directory = [entry for entry in visible if entry not in installed]
+        sys.path[:] = [*installed, str(root), *working_directory]
         sys.dont_write_bytecode = True  # keep the user's folder, or a hashed copy, unchanged
         importlib.invalidate_caches()
         try:
-            yield beside
+            yield imported
         finally:
             new = {name: module for name, module in list(sys.modules.items()) if before.get(name) is not module}
-            beside.update({name: sys.modules.pop(name) for name in _lying_in(root, new)})
+            imported.update({name: sys.modules.pop(name) for name in _list_modules_below(root, new)})
             sys.modules.update({name: module for name, module in before.items() if name not in sys.modules})
             sys.path[:] = path
             sys.dont_write_bytecode = bytecode
             importlib.invalidate_caches()
 
 
-def _lying_in(root: Path, modules: Mapping[str, ModuleType]) -> list[str]:
+def _list_modules_below(root: Path, modules: Mapping[str, ModuleType]) -> list[str]:
     """Return names of the `modules` found in `root`, but not in a folder of sys.path below `root`, such as a .venv."""
     here = f"{root}{os.sep}"
     below = tuple(f"{entry}{os.sep}" for entry in sys.path if entry.startswith(here))
@@ -315,12 +315,12 @@ def _file(module: ModuleType) -> Path | None:
     return Path(file).resolve() if isinstance(file, str) else None
 
 
-def _load_alone(what: str, path: Path, shown: Path) -> ModuleType:
+def _load_standalone(what: str, path: Path, file_name: Path) -> ModuleType:
     # The name is unique, so a user's "numpy.py" shadows nothing. It is registered for dataclasses, which look it up.
     name = "user_reward_" + hashlib.blake2b(str(path).encode(), digest_size=8).hexdigest()
     loader = SourceFileLoader(name, str(path))
     module = importlib.util.module_from_spec(ModuleSpec(name, loader, origin=str(path)))
-    module.__file__ = str(shown)
+    module.__file__ = str(file_name)
     sys.modules[name] = module
     try:
         loader.exec_module(module)

@@ -46,16 +46,20 @@ class BlocksInProgress:
         self._unrecorded.difference_update(*(release.runs for index, release in self._due if index == block))
         self._due = [(index, release) for index, release in self._due if index != block]
 
+    def is_set_aside(self, run: RunHistory) -> bool:
+        """True if the run is unfinished and its block, which was begun, is not in progress."""
+        return run.expected and run.ref.replicate not in self._barriers
+
     def arrival(self, run: RunHistory, milestone: int, report: Report) -> Literal["new", "again", "repeat"]:
         """Classify a report as `runs.arrival` does. Also raises Rejected if the run's release is not yet recorded."""
         stands = self.stands(run)
-        heard = arrival(run, stands, milestone, report)
-        if heard != "repeat" and stands != NOWHERE and not self.may_pass(run, stands):
+        kind = arrival(run, stands, milestone, report)
+        if kind != "repeat" and stands != NOWHERE and not self.may_pass(run, stands):
             raise Rejected(
                 f"reports {stage(run.spec, milestone)} of {run.ref.name}, but was not released after "
                 f"{stage(run.spec, stands)}"
             )
-        return heard
+        return kind
 
     def arrived(self, run: RunHistory, milestone: int) -> None:
         """Move the run to a milestone.
@@ -105,7 +109,11 @@ class BlocksInProgress:
 
         When stopping, hold back the releases after which a run would do further work.
         """
-        due = [one for one in self._due if not (stopping and one[1].milestone < self._barriers[one[0]].last)]
+        due = [
+            (block, release)
+            for block, release in self._due
+            if not (stopping and release.milestone < self._barriers[block].last)
+        ]
         self._unrecorded.difference_update(*(release.runs for _, release in due))
         self._due = []
         return due

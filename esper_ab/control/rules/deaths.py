@@ -2,8 +2,8 @@
 
 If a run's worker dies three times without progress (`Limits.deaths`), a fourth start would hardly help: its replicate
 is given up in every group. If a worker dies three times in a row without a run, or three replicates are given up for
-the same reason before any is complete, the set-up itself is at fault. Then the experiment ends, because going on
-would only use up the plan.
+the same reason before any is complete, the set-up itself is at fault. Then the experiment ends, because
+continuing would only use up the plan.
 """
 
 from __future__ import annotations
@@ -23,48 +23,48 @@ class Deaths:
     def __init__(self, most: int) -> None:
         """`most`: the number of deaths at one milestone after which the replicate is given up."""
         self.most = most
-        self._of_run: dict[str, tuple[int, int]] = {}  # run -> last recorded milestone, deaths since
-        self._of_lane: Counter[str] = Counter()
+        self._by_run: dict[str, tuple[int, int]] = {}  # run -> last recorded milestone, deaths since
+        self._by_lane: Counter[str] = Counter()
         self._reasons: Counter[str] = Counter()
         self._accounts: dict[str, str] = {}  # run -> account of its last death
 
-    def in_run(self, run: str, milestone: int) -> bool:
+    def count_in_run(self, run: str, milestone: int) -> bool:
         """Count the death of a worker of `run`; True if the run's replicate is to be given up.
 
         `milestone`: the run's last recorded milestone. The count restarts when the run has got further since the last
         death.
         """
-        before, deaths = self._of_run.get(run, (milestone, 0))
+        before, deaths = self._by_run.get(run, (milestone, 0))
         deaths = deaths + 1 if before == milestone else 1
-        self._of_run[run] = (milestone, deaths)
+        self._by_run[run] = (milestone, deaths)
         return deaths >= self.most
 
-    def alike(self, run: str, account: str) -> bool:
+    def record_account(self, run: str, account: str) -> bool:
         """Store the `account` of a death of `run`; True if it equals the previous one except for numbers."""
         before = self._accounts.get(run)
-        self._accounts[run] = _without_numbers(account)
+        self._accounts[run] = _mask_numbers(account)
         return self._accounts[run] == before
 
-    def outside(self, lane: str) -> bool:
+    def count_outside_run(self, lane: str) -> bool:
         """Count a death of the lane's worker outside a run; True if the experiment is to end."""
-        self._of_lane[lane] += 1
-        return self._of_lane[lane] >= DEATHS_OUTSIDE
+        self._by_lane[lane] += 1
+        return self._by_lane[lane] >= DEATHS_OUTSIDE
 
-    def got_on(self, lane: str) -> None:
+    def reset_lane(self, lane: str) -> None:
         """Reset the lane's count, because its worker has made progress."""
-        self._of_lane.pop(lane, None)
+        self._by_lane.pop(lane, None)
 
-    def gave_up(self, reason: str) -> bool:
+    def count_given_up(self, reason: str) -> bool:
         """Count a replicate given up; True if too many were given up for this reason.
 
         Numbers in reasons are ignored.
         """
-        alike = _without_numbers(reason)
-        self._reasons[alike] += 1
-        return self._reasons[alike] >= DROPS
+        masked = _mask_numbers(reason)
+        self._reasons[masked] += 1
+        return self._reasons[masked] >= DROPS
 
 
-def _without_numbers(text: str) -> str:
+def _mask_numbers(text: str) -> str:
     return re.sub(r"\d+", "#", text)
 
 

@@ -66,10 +66,10 @@ def repeated(runs: tuple[RunRef, ...], failure: Failure) -> WorkerFailed | Worke
     """Return the error that ends the experiment after several runs failed in the same way."""
     names = [run.name for run in runs]
     if len(names) <= _NAMED:
-        who = listed(names)
+        named = listed(names)
     else:
-        who = f"{', '.join(names[:_NAMED])} and others"
-    line = f"{who} failed in the same way, so the experiment ends, with every seed kept: {failure.cause}"
+        named = f"{', '.join(names[:_NAMED])} and others"
+    line = f"{named} failed in the same way, so the experiment ends, with every seed kept: {failure.cause}"
     return failure.kind(f"{line}\n{failure.log}" if failure.log else line)
 
 

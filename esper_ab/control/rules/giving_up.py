@@ -78,7 +78,7 @@ class GivingUp:
         self.give_up(self._block_of(dropped.run), f"{died}: {dropped.how}", failed=dropped.run.ref.name)
         self._out.do(commands.Sync())
         error = dropped.error
-        if self._deaths.gave_up(dropped.how) and not any_complete(self._history):
+        if self._deaths.count_given_up(dropped.how) and not any_complete(self._history):
             return type(error)(f"{error}\nseveral seeds were given up for the same reason and none was completed")
         if nothing_left(self._history):
             return type(error)(f"{error}\n{NOTHING_LEFT}")

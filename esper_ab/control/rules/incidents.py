@@ -58,12 +58,12 @@ def _place(node: str, host: str, uuids: tuple[str, ...]) -> str:
 
 def other_code(hello: Hello, lane: str, history: History) -> str:
     """Return a warning if a worker imported code other than that with which the experiment began; else ""."""
-    here = (history.continued[-1] if history.continued else history.started).code.get("sources", "")
-    if not hello.sources or not here or hello.sources == here:
+    sources = (history.continued[-1] if history.continued else history.started).code.get("sources", "")
+    if not hello.sources or not sources or hello.sources == sources:
         return ""
     return (
         f"worker {hello.worker}/{hello.incarnation} on {lane} imported other code (sources {hello.sources}) than that "
-        f"with which the experiment began ({here}): the verdict is BLOCKED unless the same code makes all records"
+        f"with which the experiment began ({sources}): the verdict is BLOCKED unless the same code makes all records"
     )
 
 
@@ -134,7 +134,7 @@ def death(worker: WorkerState, run: RunHistory | None, line: str, log: str, *, h
 def program_failed(
     worker: WorkerState, run: RunHistory, failure: Failure, others: Collection[RunRef], times: int
 ) -> Incident:
-    """Return the incident of a failure of the user's program; what was told before is not repeated.
+    """Return the incident of a failure of the user's program; an exit repeated in the same way has no log.
 
     `others`: runs that failed in the same way before; `times`: how often this run has failed so.
     """

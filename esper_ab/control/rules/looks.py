@@ -26,7 +26,7 @@ def may_start(history: History, block: Block) -> bool:
     """True if no future look could make this block superfluous."""
     if not history.design.early_stop:
         return True
-    ahead = [look for look in history.design.looks if look > _looked_at(history)]
+    ahead = [look for look in history.design.looks if look > _last_look(history)]
     return all(block.replicate < look for look in ahead)
 
 
@@ -49,7 +49,7 @@ def due(history: History) -> tuple[LookTaken | PlanExtended, ...]:
 
 def look_due(history: History) -> bool:
     """True if a look at the completed data is still to be taken."""
-    return _likely(history) and bool(_to_take(history, progress_of(history)))
+    return _likely(history) and bool(_looks_to_take(history, progress_of(history)))
 
 
 def _all_started(history: History) -> bool:
@@ -76,7 +76,7 @@ def _likely(history: History) -> bool:
 
 def _next_look(history: History) -> int | None:
     """Return the next planned look or, under the anytime-valid rule, the next pair; None if no look is left."""
-    looked = _looked_at(history)
+    looked = _last_look(history)
     for look in history.design.looks:
         if look > looked:
             return look
@@ -85,24 +85,24 @@ def _next_look(history: History) -> int | None:
     return looked + 1
 
 
-def _looked_at(history: History) -> int:
+def _last_look(history: History) -> int:
     return history.looks[-1].replicates if history.looks else 0
 
 
-def _to_take(history: History, progress: PlanProgress) -> list[int]:
+def _looks_to_take(history: History, progress: PlanProgress) -> list[int]:
     """Return the looks to take now; under the anytime-valid rule only the newest, which covers all pairs before it."""
     looks = [look for look in history.design.looks if look <= progress.complete]
     after = history.design.anytime_after
     if after is not None and progress.complete > after:
         looks.append(progress.complete)
-    return [look for look in looks if look > _looked_at(history)]
+    return [look for look in looks if look > _last_look(history)]
 
 
 def _taken(history: History, progress: PlanProgress) -> list[LookTaken]:
     """Return the looks to record, with the comparisons that each one decides or stops, and the groups that leave."""
-    since = _looked_at(history)
+    since = _last_look(history)
     taken: list[LookTaken] = []
-    for look in _to_take(history, progress):
+    for look in _looks_to_take(history, progress):
         decided = []
         futile = []
         still_open = []
@@ -124,11 +124,11 @@ def _taken(history: History, progress: PlanProgress) -> list[LookTaken]:
 
 def _leaving(history: History, still_open: list[Contrast], taken: list[LookTaken]) -> tuple[str, ...]:
     """Return the groups whose comparisons are all decided or stopped; untested groups stay while any is open."""
-    gone = {group for look in (*history.looks, *taken) for group in look.leaving}
+    left = {group for look in (*history.looks, *taken) for group in look.leaving}
     needed = {group for contrast in still_open for group in contrast.groups}
     if still_open:
         needed |= set(history.plan.experiment.untested)
-    return tuple(group for group in history.groups if group not in needed | gone)
+    return tuple(group for group in history.groups if group not in needed | left)
 
 
 def all_settled(progress: PlanProgress) -> bool:

@@ -1,4 +1,4 @@
-"""Lost workers: what each loss means for the run and the experiment, and what the user is told.
+"""Lost workers: what each loss means for the run and the experiment, and the warning to the user.
 
 A loss counts as a death of the run only if the worker was at work on it and nothing else was to blame.
 """
@@ -47,7 +47,7 @@ class Loss:
 
     @property
     def account(self) -> str:
-        """What the user is told about it."""
+        """The message to the user: one line and, unless the fault says all, the last lines of the log."""
         if self.last_words and not self.fault.says_all:
             return f"{self.line}\n{self.last_words}"
         return self.line
@@ -94,16 +94,16 @@ class Losses:
         self._warn(loss, ends=ends)
         self._liveness.forget(worker.identity)
         if run is None or not worker.greeted:
-            return self._outside_a_run(loss)
+            return self._handle_outside_run(loss)
         if run.evaluation is not None:
             worker.run = None
             return None
         if loss.blameless:
             self._blocks.died(run)
-            return self._outside_a_run(loss)
+            return self._handle_outside_run(loss)
         if ends:
             return self._end(loss, run)
-        return self._in_run(loss, run)
+        return self._handle_in_run(loss, run)
 
     def _is_hopeless(self, loss: Loss) -> bool:
         """True if every run would fail as this one did, as far as one can tell before any replicate is complete."""
@@ -112,20 +112,23 @@ class Losses:
         return loss.run.expected and not any_complete(self._history)
 
     def _warn(self, loss: Loss, *, ends: bool) -> None:
-        """Warn of the loss, briefly if the run's last one was alike; an error that `ends` the experiment says more."""
-        told_before = False
+        """Warn of the loss, unless it `ends` the experiment, whose error says more.
+
+        The warning is one line if the run's previous loss had the same account.
+        """
+        is_repeated = False
         if loss.run is not None:
             account = f"{loss.how}\n{loss.fault.traceback or loss.log}"
-            told_before = self._deaths.alike(loss.run.ref.name, account)
+            is_repeated = self._deaths.record_account(loss.run.ref.name, account)
         if ends:
             return
-        if told_before:
+        if is_repeated:
             self._out.do(commands.Warn(f"{loss.worker.title} ended, {loss.where}, in the same way as before"))
         else:
             self._out.do(commands.Warn(loss.account))
 
-    def _outside_a_run(self, loss: Loss) -> EsperError | None:
-        if self._deaths.outside(loss.worker.lane):
+    def _handle_outside_run(self, loss: Loss) -> EsperError | None:
+        if self._deaths.count_outside_run(loss.worker.lane):
             return loss.kind(f"{loss.account}\nthat was the third time in a row")
         return None
 
@@ -139,9 +142,9 @@ class Losses:
             return loss.kind(self._giving_up.give_all_up(run, loss.account))
         return loss.kind(loss.account)
 
-    def _in_run(self, loss: Loss, run: RunHistory) -> Dropped | None:
+    def _handle_in_run(self, loss: Loss, run: RunHistory) -> Dropped | None:
         self._blocks.died(run)
-        too_often = self._deaths.in_run(run.ref.name, run.recorded)
+        too_often = self._deaths.count_in_run(run.ref.name, run.recorded)
         error = loss.kind(loss.account)
         if not loss.fault.retryable:
             return Dropped(run=run, deaths=1, how=loss.how, error=error)
@@ -152,7 +155,7 @@ class Losses:
     def _program_failed(self, loss: Loss, run: RunHistory, cause: str) -> Dropped | EsperError | None:
         """Handle the end of a worker by a failure of the user's program: retry, set aside, or end the experiment.
 
-        The failure is told once in full: with its first run, or at the end of the experiment.
+        The full message appears once: with its first run, or at the end of the experiment.
         """
         failure = Failure(cause=cause, how=loss.how, line=loss.line, log=loss.last_words, kind=loss.kind)
         others, times = self._failures.add(run.ref, cause)
@@ -165,7 +168,7 @@ class Losses:
         if times == 1:
             self._out.do(commands.Warn(failures.first(run.ref, failure)))
         self._blocks.died(run)
-        too_often = self._deaths.in_run(run.ref.name, run.recorded)
+        too_often = self._deaths.count_in_run(run.ref.name, run.recorded)
         if not too_often and loss.fault.retryable and times == 1:
             return None
         dropped = Dropped(run=run, deaths=times, how=failure.how, error=failure.kind(failure.account))

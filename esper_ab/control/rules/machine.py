@@ -225,8 +225,8 @@ class ExperimentMachine:
     def _drop(self, dropped: Sequence[Dropped]) -> EsperError | None:
         """Give up replicates, then take the look that may be due; return an error if this ends the experiment."""
         error: EsperError | None = None
-        for one in dropped:
-            error = self._giving_up.drop(one) or error
+        for replicate in dropped:
+            error = self._giving_up.drop(replicate) or error
         if dropped and error is None and not self._stopped_by:
             self._look()
         return error
@@ -244,7 +244,7 @@ class ExperimentMachine:
                 self._out.do(commands.Fail(error))
             self._start_blocks(now)
         self._out.do(commands.Flush())
-        self._say_whom_it_waits_for(now)
+        self._warn_of_slow_runs(now)
         return self._out.taken()
 
     # --- reports ---
@@ -277,14 +277,14 @@ class ExperimentMachine:
         run = self._history.runs.get(report.run.name)
         if run is None or not run.started or run.ref.device != worker.lane:
             raise Rejected(f"reports about {report.run.name}, which it was not assigned")
-        if run.lost:
-            return  # sent before the run was given up
+        if run.lost or self._blocks.is_set_aside(run):
+            return  # sent before the run was given up, or its replicate set aside
         milestone = milestone_of(report, run.spec, self._history.design.measures)
-        heard = self._blocks.arrival(run, milestone, report)
-        if heard == "repeat":
+        arrival = self._blocks.arrival(run, milestone, report)
+        if arrival == "repeat":
             return self._take_repeat(worker, run, milestone, report)
-        self._deaths.got_on(worker.lane)
-        if heard == "new" or isinstance(report, messages.Ready):
+        self._deaths.reset_lane(worker.lane)
+        if arrival == "new" or isinstance(report, messages.Ready):
             for event in incidents.reported(report, run):
                 self._out.record(event)
         elif not runs.same_record(run, milestone, report):
@@ -314,14 +314,14 @@ class ExperimentMachine:
         self._out.do(commands.Sync())
         for _, release in released:
             for name in release.runs:
-                self._send_on(self._history.runs[name], release.milestone, now)
+                self._send_release(self._history.runs[name], release.milestone, now)
         done = {block for block, _ in released if self._blocks.is_done(block)}
         for block in done:
             self._blocks.remove(block)
         if done and not (self._stopped_by and any_expected(self._history)):
             self._look()
 
-    def _send_on(self, run: RunHistory, milestone: int, now: float) -> None:
+    def _send_release(self, run: RunHistory, milestone: int, now: float) -> None:
         """Send a release. If the worker is gone, its successor gets the release when it reaches the milestone."""
         worker = self._workers.on_lane(run.ref.device)
         self._out.send(worker, messages.Release(run_name=run.ref.name, milestone=milestone))
@@ -335,7 +335,7 @@ class ExperimentMachine:
         """Record the decisions of the plan's rule after a block was completed or given up."""
         for event in looks.due(self._history):
             self._out.record(event)
-            self._waiting.looked(event.extension.blocks if isinstance(event, PlanExtended) else ())
+            self._waiting.update(event.extension.blocks if isinstance(event, PlanExtended) else ())
         self._out.do(commands.Sync())
 
     # --- blocks ---
@@ -359,7 +359,7 @@ class ExperimentMachine:
         self._out.send(worker, runs.assignment(run, self._history.mended))
         self._liveness.sign(worker.identity, Sign(phase=ASSIGNED, run_name=spec.ref.name), now)
 
-    def _say_whom_it_waits_for(self, now: float) -> None:
+    def _warn_of_slow_runs(self, now: float) -> None:
         if now < self._say_at:
             return
         self._say_at = now + _SAY_AGAIN_S

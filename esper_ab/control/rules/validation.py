@@ -57,9 +57,9 @@ def milestone_of(report: Report, spec: RunSpec, declared: TaskMeasures) -> int:
     return report.record.episode + 1
 
 
-def _check_envs(found: list[int], n_envs: int) -> None:
-    if sorted(found) != list(range(n_envs)):
-        raise Rejected(f"sent a record of environments {sorted(found)} instead of 0 to {n_envs - 1}, each exactly once")
+def _check_envs(envs: list[int], n_envs: int) -> None:
+    if sorted(envs) != list(range(n_envs)):
+        raise Rejected(f"sent a record of environments {sorted(envs)} instead of 0 to {n_envs - 1}, each exactly once")
 
 
 def _check_measures(report: EpisodeFinished | Evaluated, declared: TaskMeasures) -> None:
@@ -85,12 +85,12 @@ def _check_evaluation(record: records.EvaluationRecord, spec: RunSpec) -> None:
     """Check that each planned episode occurs exactly once; other episodes would give the outcome another variance."""
     sizes = episode_sizes(spec.eval_episodes, spec.n_envs)
     planned = [(episode, env) for episode, size in enumerate(sizes) for env in range(size)]
-    found = {
+    evaluated = {
         kind: [(played.episode, played.result.env) for played in record.episodes if played.actions == kind]
         for kind in ("sampled", "greedy")
     }
-    greedy = set(found["greedy"])
-    if sorted(found["sampled"]) != planned or not greedy <= set(planned) or len(greedy) < len(found["greedy"]):
+    greedy = set(evaluated["greedy"])
+    if sorted(evaluated["sampled"]) != planned or not greedy <= set(planned) or len(greedy) < len(evaluated["greedy"]):
         raise Rejected(f"did not evaluate each of the {spec.eval_episodes} planned episodes exactly once")
 
 

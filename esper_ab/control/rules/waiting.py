@@ -23,9 +23,9 @@ class WaitingBlocks:
         """Add a block that was begun and then set aside; it starts before the others."""
         self._queue([block, *self._blocks])
 
-    def looked(self, more: Iterable[Block]) -> None:
+    def update(self, added: Iterable[Block]) -> None:
         """Update after a look: drop the runs that the look made superfluous, and add the blocks of an extension."""
-        self._queue([*self._blocks, *more])
+        self._queue([*self._blocks, *added])
 
     def take(self, free: set[str]) -> Iterator[Block]:
         """Yield, in order, every block whose lanes are all `free`.

@@ -49,7 +49,7 @@ class WorkerState:
         )
 
     def reject(self, why: str) -> None:
-        """Note that the worker's messages cannot be right. What it reported of its own fault before stays known."""
+        """Note that the worker's messages cannot be right. The fault that it reported before is kept."""
         self.fault = replace(self.fault or Fault(text=""), text=why)
 
     @property

@@ -32,16 +32,18 @@ def baseline_findings(history: History, pairs: Pairs) -> Iterator[Finding]:
         if chance is not None:
             guessed = dict.fromkeys(used, chance * _UNEVEN)
             above = f"above guessing ({chance:.3g} %)"
-            yield from _near(history, contrast, guessed, -math.inf, above, "that learn nothing")
+            yield from _find_groups_near(history, contrast, guessed, -math.inf, above, "that learn nothing")
         if any(bare in contrast.groups for bare in bare_groups):
             continue  # the bare host is one of the two groups, so the comparison itself answers this
         for bare in bare_groups:
             outcomes = _outcomes(history, bare, used)
             never = f"from {bare}, which never grows"
-            yield from _near(history, contrast, outcomes, -history.design.margin, never, "that grow nothing")
+            yield from _find_groups_near(
+                history, contrast, outcomes, -history.design.margin, never, "that grow nothing"
+            )
 
 
-def _near(
+def _find_groups_near(
     history: History, contrast: Contrast, baseline: Mapping[int, float], least: float, what: str, who: str
 ) -> Iterator[Finding]:
     """Find groups whose difference from the baseline is shown neither to exceed the margin nor to lie below `least`.
@@ -54,14 +56,14 @@ def _near(
         outcomes = _outcomes(history, group, baseline)
         if not outcomes:
             continue
-        far = paired_difference(list(outcomes.values()), [baseline[replicate] for replicate in outcomes])
-        low = far.mean
-        high = far.mean
-        if far.low is not None and far.high is not None:  # None without a t
-            low = far.low
-            high = far.high
+        difference = paired_difference(list(outcomes.values()), [baseline[replicate] for replicate in outcomes])
+        low = difference.mean
+        high = difference.mean
+        if difference.low is not None and difference.high is not None:  # None without a t
+            low = difference.low
+            high = difference.high
         if low <= margin and high >= least:
-            near[group] = f"{group} {far.mean:+.2f} points, 95 % interval {low:+.2f} to {high:+.2f}"
+            near[group] = f"{group} {difference.mean:+.2f} points, 95 % interval {low:+.2f} to {high:+.2f}"
     if near:
         verb = "is" if len(near) == 1 else "are"
         sentence = (

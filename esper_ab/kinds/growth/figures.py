@@ -55,25 +55,25 @@ def lifecycle(content: Content) -> Drawing | None:
     stride = -(-experiment.steps // _MOST_STEPS)
     steps = list(range(1, experiment.steps + 1, stride))
     by_group = {group: shares(history.of_group(group), experiment.slots, steps) for group in content.groups}
-    shown = {group: bands for group, bands in by_group.items() if any(map(any, bands))}
-    if not shown:
+    drawn = {group: bands for group, bands in by_group.items() if any(map(any, bands))}
+    if not drawn:
         return None
-    figure, panels = grid(len(shown), sharey=True, single=(9.4, 3.0))
-    for axes, (group, bands) in zip(panels, shown.items(), strict=True):
+    figure, panels = grid(len(drawn), sharey=True, single=(9.4, 3.0))
+    for axes, (group, bands) in zip(panels, drawn.items(), strict=True):
         _stack(axes, steps, bands)
         axes.set_title(shortened(group))
     label_axes(figure, "step", "slots, %")
-    _stage_legend(figure, columns=3 if len(shown) == 1 else 6)
+    _stage_legend(figure, columns=3 if len(drawn) == 1 else 6)
     caption = (
         "Share of all slots in each stage after each step, mean over hosts of the second half of every run's "
         "training episodes. Blank: empty. The stronger the shade, the later the stage; fossilised modules stay."
     )
     if any(_stride(history.of_group(group)) > 1 for group in history.groups):
         caption += f" Only up to {_MOST_EPISODES:,} evenly spaced episodes of a group."
-    silent = [group for group in content.groups if group not in shown]
+    silent = [group for group in content.groups if group not in drawn]
     if silent:
         caption += f" None in: {', '.join(silent)}."
-    last = [_last(group, bands) for group, bands in shown.items()]
+    last = [_last(group, bands) for group, bands in drawn.items()]
     return Drawing(
         "lifecycle",
         "Life of the seed modules",
@@ -183,7 +183,7 @@ def actions(content: Content) -> Drawing | None:
 
 def cost(content: Content) -> Drawing | None:
     """Plot added parameters against accuracy: a point per run, a large one per group. None if there are no outcomes."""
-    shown: list[tuple[int, str]] = []
+    drawn: list[tuple[int, str]] = []
     words = []
     singly = drawn_singly(content)
     figure, (axes,) = grid(1)
@@ -202,7 +202,7 @@ def cost(content: Content) -> Drawing | None:
                 style.mark(point, token(run.run.replicate, index))
         if not outcomes:
             continue
-        shown.append((index, group))
+        drawn.append((index, group))
         x = mean(all_added) or 0.0
         y = mean(outcomes) or 0.0
         middle = axes.plot(
@@ -210,7 +210,7 @@ def cost(content: Content) -> Drawing | None:
         )
         style.mark(middle, token(None, index))
         words.append(f"{group}: {x:,.0f} parameters, {y:.1f} %")
-    if not shown:
+    if not drawn:
         return None
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
     axes.set(
@@ -218,7 +218,7 @@ def cost(content: Content) -> Drawing | None:
         xlabel="parameters added per host",
         ylabel=outcome_label(content.design, content.design.outcome.unit),
     )
-    group_legend(figure, shown, markers=True)
+    group_legend(figure, drawn, markers=True)
     return Drawing(
         "cost",
         "Cost against accuracy",

@@ -38,7 +38,7 @@ class GrowthKind(SettingsKind):
     def resolve(self, asked: AskedExperiment, machine: Machine, task: TaskFacts, eval_episodes: int) -> Resolution:
         """Resolve slots, devices, precisions and kernel."""
         slots = _resolve_slots(asked, task)
-        self.check_on(asked, machine)
+        self.check_preflight(asked, machine)
         devices = resolve_devices(asked, machine, on_cores=self.on_cores)
         groups = resolve_precision(asked.groups, devices, machine)
         untrainable = untrainable_hosts(groups, devices, machine)

@@ -8,10 +8,10 @@ from esper_ab.report.kind import LearningRow, Row, TablesKind
 from esper_ab.report.tables.table import number, percent
 
 
-def _over_training(label: str, name: str) -> LearningRow:
+def _change_row(label: str, name: str) -> LearningRow:
     return (
         f"{label} per host, untrained → last",
-        lambda one: f"{number(one.first[name])} → {number(one.last[name])}",
+        lambda progress: f"{number(progress.first[name])} → {number(progress.last[name])}",
     )
 
 
@@ -19,7 +19,7 @@ class GrowthTables(TablesKind):
     """Rows on what was grown."""
 
     note = "Points per 1,000 parameters: above the never-grown host of the same seed (needs a group wait)."
-    learning = (_over_training("prunes", "op_prune"), _over_training("fossils", "op_fossilize"))
+    learning = (_change_row("prunes", "op_prune"), _change_row("fossils", "op_fossilize"))
 
     def rows(self, content: Content) -> tuple[Row, ...]:
         """Return the rows on added parameters and on seed modules."""

@@ -39,7 +39,7 @@ class GymnasiumEstimate(EstimateKind):
         if taken < limit:
             longest = f"up to {limit / taken:.0f} times as long if policies last {limit}"
             assumed = f"assuming episodes of {taken} steps, as with random actions; {longest}"
-        kept_bytes = observation_bytes(experiment, task, rollout, more=int(is_own_outcome(experiment.outcome)))
+        kept_bytes = observation_bytes(experiment, task, rollout, other_copies=int(is_own_outcome(experiment.outcome)))
         return RunCost(
             step_s=step_s,
             run_s=step_s * taken * played_episodes(experiment),

@@ -47,7 +47,7 @@ def own_reward(content: Content) -> Drawing | None:
 
 
 class GymnasiumFigures(FiguresKind):
-    """A figure of own rewards."""
+    """The figure of each group's own reward during training."""
 
     by_section: ClassVar[BySection] = {"training": {"own-reward": own_reward}}
 

@@ -7,7 +7,7 @@ from esper_ab.contracts.settings import GroupSettings
 
 
 class GymnasiumFindings(FindingsKind):
-    """No findings of its own."""
+    """No findings beyond the defaults; own rewards are compared."""
 
     compares_own_rewards = True
 

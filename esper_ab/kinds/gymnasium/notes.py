@@ -26,7 +26,7 @@ class GymnasiumNotes(NotesKind):
     def on_environments(self, experiment: ResolvedExperiment, machine: Machine) -> Iterator[str]:
         """Yield a note on action bounds that do not fit a policy's initial distribution."""
         if any(group.settings.has_policy for group in experiment.groups):
-            yield from _on_actions(machine.task(experiment.task).action_bounds)
+            yield from _note_action_bounds(machine.task(experiment.task).action_bounds)
 
     def on_learning(self, experiment: ResolvedExperiment) -> Iterator[str]:
         """Yield a note if only some groups train on the outcome itself."""
@@ -39,19 +39,19 @@ class GymnasiumNotes(NotesKind):
             )
 
 
-def _on_actions(bounds: Sequence[tuple[float, float] | None]) -> Iterator[str]:
+def _note_action_bounds(bounds: Sequence[tuple[float, float] | None]) -> Iterator[str]:
     misfits = []
-    for dimension, both in enumerate(bounds):
-        if both is None:
+    for dimension, limits in enumerate(bounds):
+        if limits is None:
             continue
-        low, high = both
+        low, high = limits
         if low > -1.0 or high < 1.0 or high - low > 2.0 * _WIDEST_ACTIONS:
             misfits.append(f"{dimension} ({low:g} to {high:g})")
     if misfits:
-        more = f" and {len(misfits) - _FEW} more" if len(misfits) > _FEW else ""
+        others = f" and {len(misfits) - _FEW} more" if len(misfits) > _FEW else ""
         yield (
-            f"Action bounds: {', '.join(misfits[:_FEW])}{more} do not fit a new policy, whose actions are normal with "
-            "mean 0 and standard deviation 1, clipped to the bounds. Such a policy may always act at a bound, or "
+            f"Action bounds: {', '.join(misfits[:_FEW])}{others} do not fit a new policy, whose actions are normal "
+            "with mean 0 and standard deviation 1, clipped to the bounds. Such a policy may always act at a bound, or "
             "explore little of the range, and not learn. In your own make function, return "
             "gymnasium.wrappers.RescaleAction(env, -1.0, 1.0)."
         )

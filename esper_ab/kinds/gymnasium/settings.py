@@ -32,14 +32,14 @@ class GymnasiumKind(SettingsKind):
         "steps": 1000,
     }
 
-    def read(self, asked: AskedExperiment, said: Sequence[Assignment]) -> AskedExperiment:
+    def read(self, asked: AskedExperiment, assignments: Sequence[Assignment]) -> AskedExperiment:
         """Apply the usual changes, and convert `total_timesteps` to a number of whole rollouts, rounded up."""
-        super().read(asked, said)
+        super().read(asked, assignments)
         if asked.outcome == "return":
             asked = msgspec.structs.replace(asked, outcome="")
         if not asked.total_timesteps:
             return asked
-        if any(assignment.key == "episodes" for assignment in said):
+        if any(assignment.key == "episodes" for assignment in assignments):
             raise UsageError(
                 SettingName("total_timesteps"),
                 " and ",

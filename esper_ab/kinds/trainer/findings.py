@@ -25,7 +25,7 @@ class TrainerFindings(FindingsKind):
         if history.mended is not None:
             sentence = (
                 "The trainer's files were changed after the rehearsal, before a seed was complete; the new ones were "
-                f"not rehearsed. {_made_before(history.mended)}"
+                f"not rehearsed. {_describe_earlier_records(history.mended)}"
             )
             yield Finding("mended", "notes", (), sentence)
 
@@ -37,7 +37,7 @@ class TrainerFindings(FindingsKind):
         return f"one {work} per run in {experiment.episodes} points"
 
 
-def _made_before(mended: TrainerMended) -> str:
+def _describe_earlier_records(mended: TrainerMended) -> str:
     if not mended.before:
         return "All records were made with the new files."
     return f"Made with the earlier files: records of {', '.join(mended.before)}."

@@ -35,7 +35,7 @@ class TrainerNotes(NotesKind):
     def first_limits(self, experiment: ResolvedExperiment, machine: Machine) -> Iterator[str]:
         """Yield the results of the rehearsal if they limit the verdicts, and how runs are ended."""
         facts = _facts(machine)
-        if not _as_wished(facts):
+        if not _is_repeatable(facts):
             yield in_sentences(facts, experiment.trainer)
         if facts.ends_idle:
             yield _ENDED_IDLE
@@ -43,7 +43,7 @@ class TrainerNotes(NotesKind):
     def first_notes(self, experiment: ResolvedExperiment, machine: Machine) -> Iterator[str]:
         """Yield the results of the rehearsal if they are as wished."""
         facts = _facts(machine)
-        if _as_wished(facts):
+        if _is_repeatable(facts):
             yield in_sentences(facts, experiment.trainer)
 
 
@@ -53,7 +53,7 @@ def _facts(machine: Machine) -> TrainerFacts:
     return facts
 
 
-def _as_wished(facts: TrainerFacts) -> bool:
+def _is_repeatable(facts: TrainerFacts) -> bool:
     return facts.repeats and facts.evaluates_alike
 
 

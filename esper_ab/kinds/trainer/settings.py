@@ -51,10 +51,10 @@ class TrainerKind(SettingsKind):
     trains_policies = False
     free_names = True
 
-    def read(self, asked: AskedExperiment, said: Sequence[Assignment]) -> AskedExperiment:
+    def read(self, asked: AskedExperiment, assignments: Sequence[Assignment]) -> AskedExperiment:
         """Return the experiment with the task's name, and with 1 for every number that is fixed by the trainer."""
         reference = asked.trainer
-        for assignment in said:
+        for assignment in assignments:
             self._check_is_read(assignment, asked.task)
             if not is_command(reference) and assignment.key.startswith(TRAINER):
                 _check_name(assignment)
@@ -69,13 +69,13 @@ class TrainerKind(SettingsKind):
                 raise UsageError(SettingName("end_idle"), " is only for a command")
             _check_python(reference, asked.outcome)
             return msgspec.structs.replace(asked, task=_task(reference), n_envs=1, steps=1)
-        for assignment in said:
+        for assignment in assignments:
             key = assignment.key
             if key in _OF_COMMAND and assignment.value != _OF_COMMAND[key]:
                 raise UsageError(f"{assignment.origin}: a command reports one outcome, at one point, when it ends")
         _check_command(reference, asked.outcome, {group.name: group.settings.trainer for group in asked.groups})
         _check_filled(reference, rehearsal, SettingName("rehearsal"))
-        folder = next(assignment.folder for assignment in said if assignment.key == "trainer").resolve()
+        folder = next(assignment.folder for assignment in assignments if assignment.key == "trainer").resolve()
         return msgspec.structs.replace(
             asked,
             task=_task(reference),

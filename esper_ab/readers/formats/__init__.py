@@ -10,6 +10,7 @@ from pathlib import Path
 from esper_ab.contracts.catalog import entry, names
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.regular_file import open_to_read
+from esper_ab.contracts.wording import listed
 from esper_ab.readers.source_table import SourceTable
 
 _HEAD_BYTES = 1 << 16
@@ -49,8 +50,13 @@ def read_file(file: Path, *, items: bool = False) -> list[SourceTable]:
     return known.read(file)
 
 
+def format_words() -> str:
+    """Return all formats in words, for messages."""
+    return listed([known.name.removeprefix("an ").removeprefix("a ") for known in _formats()])
+
+
 @cache
 def _formats() -> tuple[Format, ...]:
     """Return all formats, the general ones last."""
     known: list[Format] = [entry(__name__, name, "FORMAT") for name in names(__name__)]
-    return tuple(sorted(known, key=lambda one: one.general))
+    return tuple(sorted(known, key=lambda known_format: known_format.general))

@@ -44,8 +44,8 @@ def parts(message: bytes, number: int) -> list[bytes]:
 
 def text(message: bytes, number: int) -> str:
     """Return the last text with this number, or ""."""
-    found = parts(message, number)
-    return found[-1].decode(errors="replace") if found else ""
+    values = parts(message, number)
+    return values[-1].decode(errors="replace") if values else ""
 
 
 def signed(value: int | bytes) -> int:

@@ -31,18 +31,18 @@ def _read(file: Path) -> list[SourceTable]:
         if isinstance(names, list) and all(isinstance(row, list) and len(row) == len(names) for row in value):
             value = [dict(zip(map(str, names), row, strict=True)) for row in value]
     if isinstance(value, list):
-        return [_of_records(file, value)]
+        return [_read_records(file, value)]
     if not isinstance(value, dict) or not value:
         raise UsageError(f"{file}, {_NAME}: expected records, columns, or scores by group")
     inner = list(value.values())
-    if all(isinstance(one, list) for one in inner):
-        return [_of_lists(file, value)]
-    if all(isinstance(one, Mapping) for one in inner) and (table := _of_mappings(file, value)):
+    if all(isinstance(item, list) for item in inner):
+        return [_read_lists(file, value)]
+    if all(isinstance(item, Mapping) for item in inner) and (table := _read_mappings(file, value)):
         return [table]
-    return [_of_one_run(file, value)]
+    return [_read_one_run(file, value)]
 
 
-def _of_records(file: Path, records: list[Any]) -> SourceTable:
+def _read_records(file: Path, records: list[Any]) -> SourceTable:
     for place, record in enumerate(records):
         if not isinstance(record, dict):
             raise UsageError(f"{file}, {_NAME}: element {place} is no object, so it is not a row with named cells")
@@ -52,7 +52,7 @@ def _of_records(file: Path, records: list[Any]) -> SourceTable:
     return SourceTable(file, _NAME, columns, range(1, len(records) + 1))
 
 
-def _of_lists(file: Path, lists: Mapping[str, list[Any]]) -> SourceTable:
+def _read_lists(file: Path, lists: Mapping[str, list[Any]]) -> SourceTable:
     """Read columns of equal length, if a name is known, or arrays of runs or of runs x tasks by group."""
     if are_columns(lists):
         if len({len(cells) for cells in lists.values()}) != 1:
@@ -78,7 +78,7 @@ def _number(cell: Any) -> float:
     return np.nan if cell is None else float(cell)
 
 
-def _of_mappings(file: Path, mappings: Mapping[str, Mapping[str, Any]]) -> SourceTable | None:
+def _read_mappings(file: Path, mappings: Mapping[str, Mapping[str, Any]]) -> SourceTable | None:
     """Read columns by the numbers of their rows, as pandas writes them, or the outcome of each seed by group.
 
     None if the inner values are something else.
@@ -105,7 +105,7 @@ def _of_mappings(file: Path, mappings: Mapping[str, Mapping[str, Any]]) -> Sourc
     )
 
 
-def _of_one_run(file: Path, result: Mapping[str, Any]) -> SourceTable:
+def _read_one_run(file: Path, result: Mapping[str, Any]) -> SourceTable:
     """Read the numbers that one run wrote, such as eval.return."""
     flat = scalars(result)
     numbers = [name for name, value in flat.items() if not isinstance(value, str)]

@@ -30,7 +30,9 @@ def _recognises(file: Path, head: bytes) -> bool:
 def _read(file: Path) -> list[SourceTable]:
     document = read_json(file)
     try:
-        rows = list(_by_task(document["per_task"]) if "per_task" in document else _episodes(document["per_episode"]))
+        rows = list(
+            _rows_by_task(document["per_task"]) if "per_task" in document else _episodes(document["per_episode"])
+        )
     except (KeyError, TypeError, AttributeError) as error:
         raise UsageError(f"{file}, {_NAME}, is damaged: {type(error).__name__} {error}") from None
     if not rows:
@@ -49,7 +51,7 @@ def _read(file: Path) -> list[SourceTable]:
     ]
 
 
-def _by_task(tasks: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _rows_by_task(tasks: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield the episodes of all tasks, as lerobot-eval writes them since 0.4."""
     for task in tasks:
         name = f"{task['task_group']}/{task['task_id']}"

@@ -46,8 +46,8 @@ def _read(file: Path) -> list[SourceTable]:
             metrics[name, used] = None
             documents[item][f"{name},{used}"] = record[name]
     named = {(name, used): name if len(filters) == 1 else f"{name},{used}" for name, used in metrics}
-    found = _FILE.fullmatch(file.stem)
-    task = found["task"] if found else file.stem
+    name_parts = _FILE.fullmatch(file.stem)
+    task = name_parts["task"] if name_parts else file.stem
     rows = (
         {_TASK: task, _ITEM: item} | {named[name, used]: cells.get(f"{name},{used}") for name, used in metrics}
         for item, cells in documents.items()

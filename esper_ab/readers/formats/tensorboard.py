@@ -115,20 +115,20 @@ def _scalar(message: bytes) -> tuple[str, float | None]:
         elif number == _SIMPLE and wire == FIXED32:
             scalar = real(value)
         elif number == _TENSOR and isinstance(value, bytes):
-            scalar = _of_tensor(value)
+            scalar = _read_tensor(value)
     return tag, scalar
 
 
-def _of_tensor(message: bytes) -> float | None:
+def _read_tensor(message: bytes) -> float | None:
     """Return the number of a tensor, as `tf.summary.scalar` writes it; None if it has another type or more values."""
-    found = {number: value for number, _, value in fields(message)}
-    kind = found.get(_TENSOR_TYPE, 0)
+    by_number = {number: value for number, _, value in fields(message)}
+    kind = by_number.get(_TENSOR_TYPE, 0)
     if not isinstance(kind, int) or kind not in _TYPES:
         return None
-    content = found.get(_TENSOR_BYTES, b"")
+    content = by_number.get(_TENSOR_BYTES, b"")
     if isinstance(content, bytes) and len(content) == struct.calcsize(_TYPES[kind]):
         return float(struct.unpack(_TYPES[kind], content)[0])
-    value = found.get(_TYPED_VALUES[kind])
+    value = by_number.get(_TYPED_VALUES[kind])
     if isinstance(value, bytes) and len(value) in (4, 8) and kind in (1, 2):
         return real(value)
     return None

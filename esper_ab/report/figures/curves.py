@@ -77,11 +77,11 @@ def _curves(content: Content, words: Words, value: Value) -> Drawing | None:
     drawn_lines = sum(len(singly & by_replicate.keys()) for by_replicate in by_group)
     most = max(12, _POINTS_PER_FIGURE // drawn_lines)
     means = {index: mean_curve(list(by_group[index].values())) for index, _ in groups}
-    apart = len(groups) > _TOGETHER
-    figure, panels = grid(len(groups) if apart else 1, sharey=True)
+    one_panel_each = len(groups) > _TOGETHER
+    figure, panels = grid(len(groups) if one_panel_each else 1, sharey=True)
     for place, (index, group) in enumerate(groups):
-        axes = panels[place] if apart else panels[0]
-        if apart:
+        axes = panels[place] if one_panel_each else panels[0]
+        if one_panel_each:
             axes.set_title(shortened(group))
             for other, points in means.items():
                 if other != index:
@@ -89,7 +89,7 @@ def _curves(content: Content, words: Words, value: Value) -> Drawing | None:
         plot_runs(axes, index, by_group[index], singly, most)
         axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
     caption = words.caption
-    if apart:
+    if one_panel_each:
         caption += " Grey: the means of the other groups."
     else:
         group_legend(figure, groups, markers=False)
@@ -101,7 +101,7 @@ def _curves(content: Content, words: Words, value: Value) -> Drawing | None:
         caption=caption + not_drawn(content),
         alt=f"{words.label}, first to last episode, mean over runs: " + "; ".join(ends) + ".",
         figure=figure,
-        wide=apart,
+        wide=one_panel_each,
     )
 
 

@@ -20,16 +20,16 @@ _AIR = 0.04
 
 
 def interval_rows(
-    axes: Axes, rows: Sequence[tuple[float, tuple[float, float] | None]], margin: float, also: Sequence[float] = ()
+    axes: Axes, rows: Sequence[tuple[float, tuple[float, float] | None]], margin: float, visible: Sequence[float] = ()
 ) -> None:
-    """Draw a row per estimate and interval, with zero and the margin. `also`: further values that the axis must show.
+    """Draw a row per estimate and interval, with zero and the margin.
 
     Wide intervals are cut off, because they would compress all other rows; an arrowhead marks where an interval
-    continues.
+    continues. `visible`: further values that the axis must show.
     """
     axes.axvspan(-margin, margin, color=style.BAND, linewidth=0)
     axes.axvline(0, color=style.INK, linewidth=1)
-    always = [-margin, margin, *also]
+    always = [-margin, margin, *visible]
     ends: list[float] = []
     for estimate, interval in rows:
         always.append(estimate)

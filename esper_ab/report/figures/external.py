@@ -60,7 +60,7 @@ def write_figure(figure: Figure, path: Path) -> None:
 
 
 def _rows(axes: Axes, estimated: Sequence[Comparison], *, exploratory: bool) -> None:
-    interval_rows(axes, list(map(_in_margins, estimated)), 1.0)
+    interval_rows(axes, list(map(_scale_to_margin, estimated)), 1.0)
     names = []
     words = []
     for item in estimated:
@@ -72,7 +72,7 @@ def _rows(axes: Axes, estimated: Sequence[Comparison], *, exploratory: bool) -> 
     axes.set_xlabel("difference in margins, better to the right; shaded: within the margin")
 
 
-def _in_margins(item: Comparison) -> tuple[float, tuple[float, float] | None]:
+def _scale_to_margin(item: Comparison) -> tuple[float, tuple[float, float] | None]:
     """Return the estimate and the interval (or None) in units of the margin, where larger is better."""
     unit = item.design.outcome.sign / item.design.margin
     estimate = unit * (item.estimate or 0.0)

@@ -21,20 +21,20 @@ def drawn_singly(content: Content) -> frozenset[int]:
 
     These replicates are evenly spaced, so the choice depends on no outcome; they are the same in every figure.
     """
-    every = sorted({block.replicate for block in content.history.blocks})
-    most = max(1, _MOST_SINGLE // len(content.groups))
-    if len(every) <= most:
-        return frozenset(every)
-    return frozenset(every[place * len(every) // most] for place in range(most))
+    replicates = sorted({block.replicate for block in content.history.blocks})
+    limit = max(1, _MOST_SINGLE // len(content.groups))
+    if len(replicates) <= limit:
+        return frozenset(replicates)
+    return frozenset(replicates[place * len(replicates) // limit] for place in range(limit))
 
 
 def not_drawn(content: Content) -> str:
     """Return a caption's sentence on the runs that are not drawn one by one; "" if all are."""
-    every = len({block.replicate for block in content.history.blocks})
+    total = len({block.replicate for block in content.history.blocks})
     drawn = len(drawn_singly(content))
-    if drawn == every:
+    if drawn == total:
         return ""
-    return f" Drawn one by one: {drawn} of {every} seeds, evenly spaced. Everything else includes every run."
+    return f" Drawn one by one: {drawn} of {total} seeds, evenly spaced. Everything else includes every run."
 
 
 def tips(content: Content) -> dict[str, str]:
@@ -44,8 +44,8 @@ def tips(content: Content) -> dict[str, str]:
     for index, group in enumerate(content.groups):
         for run in content.of_group(group):
             if run.outcome is not None:
-                seed = run.run.replicate
-                tooltips[token(seed, index)] = f"{group}, seed {seed}: {value(run.outcome)}"
+                replicate = run.run.replicate
+                tooltips[token(replicate, index)] = f"{group}, seed {replicate}: {value(run.outcome)}"
     for item in content.comparisons:
         a = item.question.a
         b = item.question.b

@@ -152,10 +152,10 @@ def _deciding(comparison: Comparison) -> Iterator[Row]:
     counted = comparison.counted(comparison.used)
     yield "effect (deciding)", f"{design.difference(comparison.estimate)}{lower}, {counted} used"
     if comparison.low is not None and comparison.high is not None:
-        yield str(comparison.level), _within(design, comparison.low, comparison.high)
+        yield str(comparison.level), _format_interval(design, comparison.low, comparison.high)
     low, high, level = comparison.simultaneous
     if low is not None and high is not None and len(design.comparisons) > 1:
-        yield str(level), f"{_within(design, low, high)}, with those of all comparisons at once"
+        yield str(level), f"{_format_interval(design, low, high)}, with those of all comparisons at once"
     effect = comparison.effect
     if isinstance(effect, Proportions):
         counts = f"{effect.ones_a} of {effect.runs_a} against {effect.ones_b} of {effect.runs_b} runs"
@@ -174,7 +174,7 @@ def _deciding(comparison: Comparison) -> Iterator[Row]:
         yield f"order {position.position} against 0", f"{design.difference(position.mean)}, {interval}"
 
 
-def _within(design: Design, low: float, high: float) -> str:
+def _format_interval(design: Design, low: float, high: float) -> str:
     return design.outcome.difference(_span(design, low, high))
 
 
@@ -227,9 +227,9 @@ def _budget(comparison: Comparison) -> Iterator[Row]:
         if unseen.worst is None:
             effect = "no worst outcome is declared"
         else:
-            more = "run" if comparison.samples else "pair"
+            unit = "run" if comparison.samples else "pair"
             stands = "the claim is still made" if unseen.survives else "the claim is not made"
-            effect = f"with one more {more} of that kind {stands}"
+            effect = f"with one more {unit} of that kind {stands}"
         yield "collapses unseen", f"up to {percent(unseen.rate)} of runs; {effect}"
 
 
@@ -326,13 +326,13 @@ def outcomes_table(content: Content) -> Table:
     columns = ["seed", *content.groups]
     if only is not None:
         columns.append(_difference(only))
-    by_seed = _outcomes_by_seed(content)
+    by_replicate = _outcomes_by_replicate(content)
     rows = []
-    for seed in sorted(by_seed):
-        outcomes = by_seed[seed]
+    for replicate in sorted(by_replicate):
+        outcomes = by_replicate[replicate]
         if all(outcome is None for outcome in outcomes.values()):
             continue
-        cells = [str(seed)]
+        cells = [str(replicate)]
         cells += [number(outcomes.get(group), design.digits) for group in content.groups]
         if only is not None:
             a = outcomes.get(only.question.a)
@@ -354,10 +354,10 @@ def outcomes_table(content: Content) -> Table:
     )
 
 
-def _outcomes_by_seed(content: Content) -> dict[int, dict[str, float | None]]:
+def _outcomes_by_replicate(content: Content) -> dict[int, dict[str, float | None]]:
     """Return [seed][group], with None for an outcome that is not known."""
-    by_seed: dict[int, dict[str, float | None]] = {}
+    by_replicate: dict[int, dict[str, float | None]] = {}
     for group in content.groups:
         for run in content.of_group(group):
-            by_seed.setdefault(run.run.replicate, {})[group] = run.outcome
-    return by_seed
+            by_replicate.setdefault(run.run.replicate, {})[group] = run.outcome
+    return by_replicate

@@ -159,15 +159,15 @@ def facts_table(content: Content) -> Table:
     plan = history.plan
     experiment = history.plan.experiment
     outcome = history.outcome
-    seeds = f"{history.replicates}"
+    replicates = f"{history.replicates}"
     if experiment.open_ended:
-        seeds += " so far, no maximum"
+        replicates += " so far, no maximum"
     pairing = "unpaired" if experiment.unpaired else "paired by seed"
     warm_up = mean(run.warm_up_s for run in history.runs.values())
     facts = {"experiment": experiment.name, "scope": conditions(history)}
     if experiment.slots:
         facts["slots"] = ", ".join(experiment.slots)
-    facts["seeds"] = seeds
+    facts["seeds"] = replicates
     facts |= tables_of(content).conditions(experiment)
     facts |= {
         "outcome": f"{outcome.title}; {outcome.better} is better",

@@ -1,1 +1,1 @@
-"""Coordinators in processes of their own, to be disturbed and killed."""
+"""Coordinators in processes of their own, for tests that disturb and kill them."""

@@ -23,14 +23,14 @@ from support.plans import fake_plans
 
 @click.command()
 @click.argument("experiment_dir", type=click.Path(path_type=Path))
-@click.argument("what")
+@click.argument("episodes_or_resume")
 @click.option("--live", is_flag=True)
-def command(experiment_dir: Path, what: str, live: bool) -> None:
+def command(experiment_dir: Path, episodes_or_resume: str, live: bool) -> None:
     launcher = LocalLauncher("support.workers.fake_worker:main")
-    if what == "resume":
+    if episodes_or_resume == "resume":
         experiment_run.resume(experiment_dir, launcher, ())
         return
-    plan = fake_plans.plan(episodes=int(what))
+    plan = fake_plans.plan(episodes=int(episodes_or_resume))
     experiment_dir.mkdir(exist_ok=True)
     if not live:
         experiment_run.run(plan, experiment_dir, launcher, ())

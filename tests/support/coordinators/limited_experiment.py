@@ -14,8 +14,8 @@ from pathlib import Path
 from support.coordinators import stand_in
 
 
-class Looking:
-    """An observer that sees whether a descriptor is free."""
+class DescriptorObserver:
+    """An observer that notes whether a descriptor was ever lacking."""
 
     exhausted = False
 
@@ -36,8 +36,8 @@ def main(experiment_dir: Path, lanes: int, launcher: str, transport: str) -> Non
     from support.plans import fake_plans
     from support.workers.fake_worker import main_in_thread  # noqa: F401  imported while there are descriptors
 
-    looking = Looking()
-    hub._HANDSHAKE_MS = 4000  # how long a silent stranger has a descriptor
+    observer = DescriptorObserver()
+    hub._HANDSHAKE_MS = 4000  # how long a silent stranger holds a descriptor
     started_by = (
         LocalLauncher("support.workers.fake_worker:main", transport=transport)
         if launcher == "local"
@@ -46,18 +46,18 @@ def main(experiment_dir: Path, lanes: int, launcher: str, transport: str) -> Non
     groups = tuple("abcdefghijklmnopqrstuvwxyz"[:lanes])
     plan = fake_plans.plan(cores=lanes, groups=groups, episodes=3)
     check_launcher(started_by, plan.lanes)
-    experiment_run.run(plan, experiment_dir, started_by, (looking,), Limits(start_up_s=60.0))
-    sys.stdout.write("exhausted\n" if looking.exhausted else "")
+    experiment_run.run(plan, experiment_dir, started_by, (observer,), Limits(start_up_s=60.0))
+    sys.stdout.write("exhausted\n" if observer.exhausted else "")
 
 
 if __name__ == "__main__":
     from esper_ab.contracts.errors import EsperError
 
-    folder, soft, hard, n_lanes, by, over = sys.argv[1:]
+    folder, soft, hard, n_lanes, launcher_name, transport_name = sys.argv[1:]
     stand_in.die_with_parent()
     resource.setrlimit(resource.RLIMIT_NOFILE, (int(soft), int(hard)))
     try:
-        main(Path(folder), int(n_lanes), by, over)
+        main(Path(folder), int(n_lanes), launcher_name, transport_name)
     except EsperError as error:
         sys.stderr.write(f"error: {error}\n")
         sys.exit(error.exit_code)

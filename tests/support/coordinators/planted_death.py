@@ -135,7 +135,7 @@ def _kind(descriptor: int) -> str:
 
 
 def _kind_of(path: str) -> str:
-    """The kind of file at a path; the sync of a folder counts for the files in it."""
+    """Return the kind of file at a path; the sync of a folder counts for the files in it."""
     for folder, kind in (("/checkpoints/", "checkpoint"), ("/policies/", "policy")):
         if folder in path:
             return kind

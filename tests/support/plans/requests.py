@@ -76,7 +76,7 @@ FACTS = TrainerFacts(
 
 
 def rehearsed(**facts: object) -> Machine:
-    """A machine that has rehearsed a trainer, with these facts; its outcome is an error in J."""
+    """Return a machine that has rehearsed a trainer, with these facts; the outcome is an error in J."""
     outcome = Measure(name="outcome", label="error", unit="J", better="lower")
     measures = TaskMeasures(outcome=outcome, measures=(Measure(name="loss", label="Loss"),))
     tasks = (

@@ -10,7 +10,7 @@ HIDE = 'mount -t tmpfs tmpfs "$0" && exec "$@"'  # of sh, with the folder and th
 
 
 def namespaces(folder: Path) -> str:
-    """The options of unshare for a new mount namespace; skip the test where that is not permitted."""
+    """Return the option of unshare for a new mount namespace; skip the test where that is not permitted."""
     if shutil.which("unshare"):
         for option in ("-m", "-Urm"):
             command = ["unshare", option, "sh", "-c", HIDE, str(folder), "true"]

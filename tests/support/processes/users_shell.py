@@ -29,9 +29,9 @@ def open_descriptors():
     return sorted(number for number in range(256) if os.path.exists(f"/proc/self/fd/{number}"))
 
 if __name__ == "__main__":
-    seed, x, out, told = sys.argv[1:]
+    seed, x, out, log = sys.argv[1:]
     limits = sorted(name for name in dir(resource) if name.startswith("RLIMIT_"))
-    with open(told, "a") as file:
+    with open(log, "a") as file:
         file.write(json.dumps({
             "variables": dict(os.environ), "folder": os.getcwd(), **masks(), "descriptors": open_descriptors(),
             "limits": {name: resource.getrlimit(getattr(resource, name)) for name in limits},
@@ -63,8 +63,8 @@ def train(run):
     sleeper.wait()
     out = run.folder / "by hand"
     out.mkdir()
-    told = Path(TOLD)
-    subprocess.run([sys.executable, HERE + "/probe.py", "1", "1", str(out), str(told)], check=True)
+    log = Path(LOG)
+    subprocess.run([sys.executable, HERE + "/probe.py", "1", "1", str(out), str(log)], check=True)
     yield run.Point({"score": run.seed("a") % 1000 + run.settings.x}, state={"score": run.seed("a") % 1000})
 
 
@@ -77,7 +77,7 @@ def write(folder: Path) -> None:
     """Write the program probe.py, a module beside it, and a trainer."""
     (folder / "probe.py").write_text(PROBE)
     (folder / "beside.py").touch()
-    constants = f"TOLD, HERE = {str(folder / 'launched')!r}, {str(folder)!r}\n"
+    constants = f"LOG, HERE = {str(folder / 'launched')!r}, {str(folder)!r}\n"
     (folder / "trainer.py").write_text(constants + TRAINER)
 
 

@@ -65,7 +65,7 @@ TIMING = Timing(total_s=0.0, train_s=0.0, validate_s=0.0, decide_s=0.0, update_s
 def main(order: WorkerOrder) -> None:
     """Entry point of a process: everything the real one does except torch."""
     process.redirect_output(Path(order.experiment_dir), order.log_file)
-    process.obey_the_coordinator_only()
+    process.ignore_signals()
     users_shell.enter(order.shell)
     process.set_environment(order.lane, order.arithmetic)
     main_in_thread(order)

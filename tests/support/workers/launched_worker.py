@@ -16,7 +16,7 @@ from workers.process import setup
 def main(order: WorkerOrder) -> None:
     """Entry point of a worker process, set up like the real one."""
     setup.redirect_output(Path(order.experiment_dir), order.log_file)
-    setup.obey_the_coordinator_only()
+    setup.ignore_signals()
     main_in_thread(order)
 
 

@@ -119,7 +119,7 @@ def _of_coordinator(rng: random.Random) -> Death:
 
 
 def _of_worker(rng: random.Random, incarnation: int, stops: bool) -> Death:
-    """Every second incarnation gets past one milestone before it dies."""
+    """Draw the death of a worker; every second incarnation gets past one milestone before it."""
     place = rng.choice([place for place in PLACES if not place.startswith("journal")])
     calls = {"checkpoint sync": 2, "send": 8}.get(place, 1)  # for one milestone, at most
     least = 1 if incarnation % 2 else calls + 1
@@ -154,7 +154,7 @@ def live(world: World, experiment_dir: Path, expected_hash: str) -> Outcome:
 
 
 def _one_life(experiment_dir: Path, variables: dict[str, str], progress: tuple[list[Blow], Outcome]) -> int | None:
-    """Run one coordinator and return its exit status; no process of its session may be left soon after."""
+    """Run one coordinator and return its exit status; its session must be empty soon after."""
     blows, outcome = progress
     _begin(experiment_dir)
     life = outcome.lives
@@ -226,7 +226,7 @@ def alive_in_session(session: int) -> list[str]:
 
 
 def peaceful(floor_s: float = 60.0) -> World:
-    """A world without faults, the reference for the others."""
+    """Return a world without faults, the reference for the others."""
     return World(rng_seed=-1, deaths={}, blows=(), large=False, floor_s=floor_s)
 
 

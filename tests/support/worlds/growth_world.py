@@ -110,7 +110,7 @@ class Episode:
         )
 
     def act(self, decisions: np.ndarray, step: int) -> list[SeedEvent]:
-        """Execute, end the step, and check that table and network agree on which modules exist."""
+        """Execute the decisions, end the step, and check that table and network agree on which modules exist."""
         events = self.lifecycle.execute(decisions, step, self.graft) + self.lifecycle.end_step(step, self.graft)
         self.changes += events
         table = self.lifecycle.table
@@ -123,7 +123,7 @@ class Episode:
         return events
 
     def follow(self, wishes: Iterable[np.ndarray], first_step: int = 1) -> Episode:
-        """Carry out a script from step `first_step`."""
+        """Carry out `wishes`, one per step, from step `first_step`."""
         for step, wish in enumerate(wishes, first_step):
             self.view(step)
             self.act(wish, step)

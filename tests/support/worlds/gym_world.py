@@ -46,7 +46,7 @@ def weighted(facts, params: Params):
 def untyped(facts, params):
     return facts.env_reward
 
-def told(facts):
+def place_of_info(facts):
     return np.array([info["place"] for info in facts.info])
 
 def broken(facts):

@@ -210,7 +210,7 @@ class GrowthEnv:
         """Return the accuracy [E] on the test split in percent; diverged hosts have chance level. Changes no state."""
         accuracy = np.full(self.n_envs, 100.0 / self.spec.task.host.classes)
         with self._stopwatch.phase("validate"):
-            for envs, result in self._on_every_context(partial(self._pass, test=True), ~self.diverged):
+            for envs, result in self._call_per_bank(partial(self._pass, test=True), ~self.diverged):
                 accuracy[envs] = result.accuracy
         return accuracy
 
@@ -248,12 +248,12 @@ class GrowthEnv:
         contribution = np.full(shape, np.nan)
         interaction = np.zeros(shape)
         with self._stopwatch.phase("train"):
-            trained = self._on_every_context(self._train, self.alive)
+            trained = self._call_per_bank(self._train, self.alive)
         for envs, (loss, accuracy) in trained:
             out["train_loss"][envs] = loss
             out["train_acc"][envs] = accuracy
         with self._stopwatch.phase("validate"):
-            validated = self._on_every_context(partial(self._pass, test=False), self.alive)
+            validated = self._call_per_bank(partial(self._pass, test=False), self.alive)
         for envs, result in validated:
             out["val_loss"][envs] = result.loss
             out["val_acc"][envs] = result.real_accuracy
@@ -265,7 +265,7 @@ class GrowthEnv:
             **out, all_off_acc=off, contribution=contribution, interaction_sum=interaction, finite=finite
         )
 
-    def _on_every_context(
+    def _call_per_bank(
         self, work: Callable[[Bank, list[DeviceData], Ints], list[tuple[Ints, T]]], among: Bools
     ) -> list[tuple[Ints, T]]:
         """Call `work(bank, data by context, rows)` per bank with its rows in `among` [E]; return the results in order.

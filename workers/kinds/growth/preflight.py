@@ -45,7 +45,7 @@ def probe(questions: Questions, doing: Callable[[str], None]) -> AboutTask:
     controllers = names(CONTROLLERS)
     facts = tuple(map(task_facts, tasks.values()))
     blueprints = names(BLUEPRINTS)
-    found = AboutTask(
+    about = AboutTask(
         tasks=facts,
         rewards=names(REWARDS),
         controllers=controllers,
@@ -53,7 +53,7 @@ def probe(questions: Questions, doing: Callable[[str], None]) -> AboutTask:
         native_blueprints=tuple(name for name in blueprints if trains(blueprint_named(name))),
     )
     if questions.task not in tasks:
-        return found  # the caller refuses it and lists the existing names
+        return about  # the caller refuses it and lists the existing names
     slots = questions.slots or tasks[questions.task].slots
     own = tuple(user_reward(reference, len(slots), doing) for reference in questions.user_rewards)
     doing(f"loading the data of {questions.task}")
@@ -63,7 +63,7 @@ def probe(questions: Questions, doing: Callable[[str], None]) -> AboutTask:
             make = controller_maker(asked.settings.name)
             problems[asked.group] = _problem(partial(make, asked.settings, slots, asked.blueprints))
     return replace(
-        found,
+        about,
         user_rewards=own,
         task_problem=_problem(partial(tasks[questions.task].load, questions.data_dir)),
         controller_problems={group: problem for group, problem in problems.items() if problem},
@@ -129,9 +129,9 @@ def step_s(questions: Questions, device: torch.device) -> float:
     task = task_named(questions.task)
     images = min(questions.batch_size, task.sizes[0])
     rows = np.arange(questions.hosts)
-    shown = Split(x=np.zeros((images, *task.image), np.float32), y=np.zeros(images, np.int64))
+    blank = Split(x=np.zeros((images, *task.image), np.float32), y=np.zeros(images, np.int64))
     settings = GrowthSettings(batch_size=images)
-    split = DeviceSplit.of(shown, device, torch.float32)
+    split = DeviceSplit.of(blank, device, torch.float32)
     bank = Bank(task, task.slots, rows, settings, split.x)
     table = SeedTable.empty(len(rows), len(task.slots))
     bank.begin_episode([RngPath(0) / int(row) for row in rows])

@@ -35,7 +35,7 @@ def find_reward(mode: str, load: Load = as_it_is) -> RewardFunction:
     if ":" in mode:
         function = function_at(f"reward mode {mode!r}", mode, load, _CALL)[1]
     else:
-        function = _of_catalog(mode)
+        function = _load_from_catalogue(mode)
 
     @wraps(function)
     def checked(facts: StepFacts, settings: RewardSettings) -> Floats:
@@ -44,7 +44,7 @@ def find_reward(mode: str, load: Load = as_it_is) -> RewardFunction:
     return checked
 
 
-def _of_catalog(mode: str) -> RewardFunction:
+def _load_from_catalogue(mode: str) -> RewardFunction:
     names = catalog.names(REWARDS)
     if mode in names:
         function: RewardFunction = catalog.entry(REWARDS, mode, "reward")

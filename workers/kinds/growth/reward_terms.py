@@ -154,13 +154,13 @@ def attribution(facts: StepFacts, seeds: SeedFacts, settings: RewardSettings) ->
     unmeasured = np.isnan(seeds.contribution)
     live = seeds.present & (seeds.stage != FOSSILIZED)
     proxy = _proxy(facts, live & unmeasured, settings)
-    of_live = np.where(unmeasured, proxy, _of_measured(facts, seeds, settings))
+    of_live = np.where(unmeasured, proxy, _pay_measured(facts, seeds, settings))
     bounded = np.where(live, of_live, 0.0)
     bounded = np.where(acted_on(facts, Op.FOSSILIZE) & (seeds.total_improvement < 0), 0.0, bounded)
     return np.where(acted_on(facts, Op.PRUNE), -bounded, bounded)
 
 
-def _of_measured(facts: StepFacts, seeds: SeedFacts, settings: RewardSettings) -> Floats:
+def _pay_measured(facts: StepFacts, seeds: SeedFacts, settings: RewardSettings) -> Floats:
     contribution = seeds.contribution
     progress = facts.val_acc[:, None] - seeds.acc_at_germination
     geometric_mean = np.sqrt(np.maximum(progress, 0.0) * np.maximum(contribution, 0.0))

@@ -63,7 +63,7 @@ class GymEnvironments:
             if not place.going_on:
                 self._reset(env)
             place.going_on = False
-        return self._seen_now(self._now.copy())
+        return self._update_seen(self._now.copy())
 
     def uniforms(self) -> Floats:
         """Return the random numbers [E, heads or dimensions] of the next decision."""
@@ -116,7 +116,7 @@ class GymEnvironments:
             ).of(before.alive)
 
         step = GymStep(rewards, facts)
-        return Happened(facts=step, ended=ended, cut=cut), self._seen_now(after)
+        return Happened(facts=step, ended=ended, cut=cut), self._update_seen(after)
 
     def _cut(self, observed: Floats32) -> tuple[Bools, Cut]:
         """Return a mask [E] of the environments whose episode or rollout ended with this step, and how each ended."""
@@ -228,7 +228,7 @@ class GymEnvironments:
             measures=means,
         )
 
-    def _seen_now(self, observed: Floats32) -> GymSeen:
+    def _update_seen(self, observed: Floats32) -> GymSeen:
         self._seen = GymSeen(step=self._step, alive=self._alive, observation=observed, codec=self._spec.codec)
         return self._seen
 

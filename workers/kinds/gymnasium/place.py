@@ -86,7 +86,7 @@ class Place:
             observation, reward, terminated, truncated, info = returned
             self.seen[:] = self._codec.flat(observation)
             earned = float(reward)
-            told = _apart(dict(info)) if info else {}
+            copied_info = _copy_value(dict(info)) if info else {}
             over = bool(terminated or truncated)
         except OSError:
             raise
@@ -97,7 +97,7 @@ class Place:
             episode.observations.append(self.seen.copy())
             episode.actions.append(given)
         episode.env_rewards.append(earned)
-        episode.info = told
+        episode.info = copied_info
         if over:
             episode.terminated = bool(terminated)
             episode.truncated = bool(truncated)
@@ -110,15 +110,15 @@ def _leave(env: Env, whole: Env) -> None:
     _in_use.discard(id(whole))
 
 
-def _apart(told: Any) -> Any:
+def _copy_value(value: Any) -> Any:
     """Return an environment's value with containers and arrays copied, so that neither side modifies the other's."""
-    if isinstance(told, np.ndarray):
-        return told.copy()
-    if type(told) is dict:
-        return {key: _apart(value) for key, value in told.items()}
-    if type(told) in (list, tuple):
-        return type(told)(map(_apart, told))
-    return told
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    if type(value) is dict:
+        return {key: _copy_value(item) for key, item in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(map(_copy_value, value))
+    return value
 
 
 def close(env: Env) -> None:

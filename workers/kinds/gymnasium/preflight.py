@@ -80,10 +80,10 @@ def _played(questions: Questions, names: AboutTask, folder: Path) -> AboutTask:
     )
     environments = GymEnvironments(spec, Stopwatch())
     look = _Look(questions, load)
-    shown, ends, took_s = _episode(environments, look)
+    digest, ends, took_s = _episode(environments, look)
     if look.unusable:
         raise ValueError(look.unusable)
-    repeats, carries = _behaviour(shown, environments, GymEnvironments(spec, Stopwatch()))
+    repeats, carries = _behaviour(digest, environments, GymEnvironments(spec, Stopwatch()))
     declared = _measures(questions)
     steps = sum(end.steps for end in ends)
     for end in ends:
@@ -155,15 +155,15 @@ class _Look:
         self.reward_problems[group] = str(error).replace(f"reward mode {mode!r}", f"reward={mode}", 1)
 
 
-def _behaviour(shown: str, played: GymEnvironments, new: GymEnvironments) -> tuple[bool, bool]:
+def _behaviour(digest: str, played: GymEnvironments, new: GymEnvironments) -> tuple[bool, bool]:
     """Return whether the episode repeats in any environment, and whether it repeats only in new environments.
 
-    `shown`: digest of the episode in `played`. A run resets the same environments again and again, whereas an
+    `digest`: digest of the episode in `played`. A run resets the same environments again and again, whereas an
     evaluation or a restored run creates new environments.
     """
-    if _episode(new)[0] != shown:
+    if _episode(new)[0] != digest:
         return False, False
-    carries = _episode(played)[0] != shown
+    carries = _episode(played)[0] != digest
     return not carries, carries
 
 

@@ -81,8 +81,8 @@ class Codec:
             return observation.ravel()
         try:
             with np.errstate(over="raise"):
-                shown = observation if self._plain else flatten(self._observations, observation)
-                numbers = np.array(shown, dtype=np.float32).ravel()
+                flattened = observation if self._plain else flatten(self._observations, observation)
+                numbers = np.array(flattened, dtype=np.float32).ravel()
         except FloatingPointError:
             most = np.finfo(np.float32).max
             raise ValueError(

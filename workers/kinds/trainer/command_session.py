@@ -65,7 +65,7 @@ class CommandSession(TrainerSession):
         self.done = repr(outcome).encode()
         return self._record(episode, outcome, {}, began)
 
-    def _begin_at(self, point: int, done: bytes) -> None:
+    def _restore_point(self, point: int, done: bytes) -> None:
         """Do nothing, because a command has no state before its end."""
 
     def _outcomes(self, done: bytes, on_step: OnStep) -> list[float]:

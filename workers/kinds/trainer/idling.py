@@ -61,7 +61,7 @@ class Watch:
         self._tell = tell
         self._since: _Snapshot | None = None
         self._written: list[tuple[str, int, int]] = []  # file, size in bytes, time in ns; of a program that idles
-        self._told_s = 0.0
+        self._reported_s = 0.0
 
     def look(self, pid: int) -> Idle:
         """Return how the program of process `pid` idles; "" while it works, or has not idled for long enough."""
@@ -73,11 +73,11 @@ class Watch:
         limits = self.limits
         if since is None or self._has_computed(since, now) or self._has_written():
             self._since = now
-            self._told_s = 0.0
+            self._reported_s = 0.0
             return ""
         idle_s = now.at - since.at
-        if idle_s - self._told_s >= _TELL_S:
-            self._told_s = idle_s
+        if idle_s - self._reported_s >= _TELL_S:
+            self._reported_s = idle_s
             self._tell(idle_s)
         if idle_s >= limits.with_result_s and self._has_result():
             return "with a result"

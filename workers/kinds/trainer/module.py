@@ -123,7 +123,7 @@ def load(path: str) -> tuple[PythonTrainer, UserCode]:
     """Execute the file at `path`; return the trainer that the file defines, and the file's code."""
     what = f"trainer {Path(path).name}"
     code = loading.load(what, path)
-    return _of(code.module, what), code
+    return _read_trainer(code.module, what), code
 
 
 def as_planned(order: TrainerOrder, experiment_dir: Path) -> PythonTrainer:
@@ -131,10 +131,10 @@ def as_planned(order: TrainerOrder, experiment_dir: Path) -> PythonTrainer:
     what = f"trainer {Path(order.reference).name}"  # of the whole file
     reference = f"{order.reference}:"  # of the whole file
     code = RewardCode(reference=reference, folder=order.folder, file=order.files[0], sha256=order.sha256)
-    return _of(loading.load_planned(what, code, experiment_dir), what)
+    return _read_trainer(loading.load_planned(what, code, experiment_dir), what)
 
 
-def _of(module: ModuleType, what: str) -> PythonTrainer:
+def _read_trainer(module: ModuleType, what: str) -> PythonTrainer:
     sys.modules[module.__name__] = module  # where pickle looks names up
     train = loading.function_of(what, module, "train", "(run)")
     evaluate = loading.function_of(what, module, "evaluate", "(run, state)")

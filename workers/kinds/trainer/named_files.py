@@ -23,7 +23,7 @@ def named_files(command: str, directory: str, groups: Iterable[Mapping[str, Trai
         if "/" in words[0]:
             named.append(words[0])
         for before, word in pairwise(words):
-            named += _named_by(before, word)
+            named += _possible_files(before, word)
     files = dict[str, None]()  # in order, each once
     for name in named:
         path = (root / name).resolve()
@@ -32,7 +32,7 @@ def named_files(command: str, directory: str, groups: Iterable[Mapping[str, Trai
     return tuple(files)
 
 
-def _named_by(before: str, word: str) -> Iterator[str]:
+def _possible_files(before: str, word: str) -> Iterator[str]:
     """Yield the files that `word`, which follows `before`, may name."""
     yield word
     value = word.partition("=")[2]

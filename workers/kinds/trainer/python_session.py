@@ -37,7 +37,7 @@ class PythonSession(TrainerSession):
             given=given,
         )
 
-    def _begin_at(self, point: int, done: bytes) -> None:
+    def _restore_point(self, point: int, done: bytes) -> None:
         self._run = self._new_run(point, module.restored(done))
 
     def train(self, episode: int, on_step: OnStep, on_update: OnStep) -> EpisodeRecord:

@@ -28,7 +28,7 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.measures import PRINTABLE_WORDS, RESERVED, Measure, is_printable
 from esper_ab.contracts.own_packages import child_command
 from esper_ab.contracts.private_folder import scratch_folder
-from esper_ab.contracts.process_endings import end_told
+from esper_ab.contracts.process_endings import describe_end
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.contracts.source_files import source_sha256
@@ -48,7 +48,7 @@ from workers.kinds.trainer.idling import IDLE_LIMITS, IdleLimits, Watch, idle_wo
 from workers.kinds.trainer.named_files import named_files
 from workers.kinds.trainer.possible_outcome import refuse_impossible, refuse_other_unit
 from workers.kinds.trainer.script import read_outcome
-from workers.kinds.trainer.seed_effect import Numbers, apart, is_in_doubt, refuse_no_effect
+from workers.kinds.trainer.seed_effect import Numbers, is_in_doubt, refuse_no_effect, relative_difference
 from workers.kinds.trainer.trial import Trial, Tried
 
 _SEEDS = 3  # seeds to try before equal results count as one run, because two seeds may both reach a task's maximum
@@ -65,8 +65,8 @@ def rehearse(
     """Load and rehearse a trainer, whose outcome is declared as `measure`; a fault becomes the answer's `problem`."""
     try:
         if is_command(question.reference):
-            return _of_command(question, measure, doing, limits)
-        return _of_python(question, measure, doing, limits)
+            return _rehearse_command(question, measure, doing, limits)
+        return _rehearse_python(question, measure, doing, limits)
     except (ValueError, OSError) as error:
         return TrainerFacts(problem=" ".join(str(error).split()))
 
@@ -98,8 +98,12 @@ def behaviour(whole: Tried, again: Tried, resumed: Tried | None, alone: Tried) -
     repeats = (whole.points, whole.outcomes) == (again.points, again.outcomes)
     if resumed is None or not resumed.state_was_read:
         return repeats, "anew"
-    same = (resumed.points, resumed.outcomes, alone.outcomes) == (whole.points[1:], whole.outcomes, whole.outcomes)
-    if repeats and same:
+    continues_exactly = (resumed.points, resumed.outcomes, alone.outcomes) == (
+        whole.points[1:],
+        whole.outcomes,
+        whole.outcomes,
+    )
+    if repeats and continues_exactly:
         return repeats, "exactly"
     return repeats, "resumes"
 
@@ -134,7 +138,7 @@ def _seeds_and_repeats(
     seeds = [whole, _numbers(played.other, outcome)]
     repeats = [whole, _numbers(played.again, outcome)]
     if is_in_doubt(seeds, repeats, outcome):
-        seeds += [_numbers(trial(seed, f"seed {seed + 1}"), outcome) for seed in range(2, _SEEDS)]
+        seeds += [_numbers(trial(seed_index, f"seed {seed_index + 1}"), outcome) for seed_index in range(2, _SEEDS)]
         repeats.append(_numbers(trial(0, "the same seed once more"), outcome))
     return seeds, repeats
 
@@ -184,16 +188,16 @@ class _PythonTrials:
         return _Played(whole, again, other, alone, resumed)
 
     def tried(
-        self, seed: int, words: str, *, first: int = 0, state: str = "", keep: str = "", within: str = ""
+        self, seed_index: int, words: str, *, first: int = 0, state: str = "", keep: str = "", within: str = ""
     ) -> Tried:
         """Run one trial, described by `words`, in the folder `within` or in one named after the trial."""
         self.doing(f"rehearsing {Path(self.question.reference).name}, {words}")
-        place = self.folder / (within or f"{seed}-{words.replace(' ', '-')}")
+        place = self.folder / (within or f"{seed_index}-{words.replace(' ', '-')}")
         place.mkdir(exist_ok=True)
         trial = Trial(
             question=self.question,
             settings=self.settings,
-            rng=_rng(self.question, seed),
+            rng=_rng(self.question, seed_index),
             folder=str(place),
             gpu=self._gpu,
             last=self.last,
@@ -208,7 +212,7 @@ class _PythonTrials:
         return bool(self.pins["CUDA_VISIBLE_DEVICES"])
 
 
-def _of_python(question: TrainerQuestion, measure: Measure, doing: Doing, limits: IdleLimits) -> TrainerFacts:
+def _rehearse_python(question: TrainerQuestion, measure: Measure, doing: Doing, limits: IdleLimits) -> TrainerFacts:
     doing(f"loading {question.reference}")
     trainer, code = module.load(question.reference)
     settings = _settings_of_groups(trainer, question)
@@ -261,8 +265,8 @@ def _evaluated(alone: Future[Tried]) -> Tried:
         raise ValueError(f"{what}: {error}; it receives nothing but the state") from None
 
 
-def _rng(question: TrainerQuestion, seed: int) -> RngPath:
-    return RngPath(question.rng_seed) / "rehearsal" / seed
+def _rng(question: TrainerQuestion, seed_index: int) -> RngPath:
+    return RngPath(question.rng_seed) / "rehearsal" / seed_index
 
 
 def _pins(question: TrainerQuestion) -> dict[str, str]:
@@ -297,7 +301,7 @@ def _tried(trial: Trial, pins: Mapping[str, str], limits: IdleLimits) -> Tried:
         lines = complaint.decode(errors="replace").strip().splitlines()
     if child.returncode == UsageError.exit_code and lines and lines[-1].startswith("error: "):
         raise ValueError(lines[-1].removeprefix("error: ").removeprefix("ValueError: "))
-    ended = end_told(child.returncode or 0, lines)
+    ended = describe_end(child.returncode or 0, lines)
     raise ValueError(f"{name} ended its process: it {ended}")
 
 
@@ -310,7 +314,7 @@ class _Command:
     doing: Doing
     limits: IdleLimits
 
-    def outcome(self, seed: int, words: str) -> float:
+    def outcome(self, seed_index: int, words: str) -> float:
         """Run the command to its end, and return its outcome; ValueError if it fails or does not end by itself."""
         question = self.question
         source = read_source(question.outcome)
@@ -328,9 +332,9 @@ class _Command:
 
         shell = users_shell.current()
         watch = Watch(paths=(out, self.folder / _LOG), limits=self.limits, has_result=has_outcome, tell=tell)
-        number = script.seed_at(_rng(question, seed))
+        seed = script.seed_at(_rng(question, seed_index))
         with ports.claimed(question.reference) as port:
-            filled = script.words_of(question.reference, {**settings, **port}, number, out)
+            filled = script.words_of(question.reference, {**settings, **port}, seed, out)
             ended = script.run_script(
                 filled,
                 question.directory,
@@ -339,25 +343,25 @@ class _Command:
                 watch,
                 shell,
             )
-        found = read_outcome(source, out)
+        outcome = read_outcome(source, out)
         if not (ended or question.ends_idle):
             raise ValueError(
-                f"the command wrote its result ({source.key} {found:g}), then used no CPU time and wrote nothing for "
+                f"the command wrote its result ({source.key} {outcome:g}), then used no CPU time and wrote nothing for "
                 f"{self.limits.with_result_s:g} s without ending; a run that does so is killed as stuck. Make it end, "
                 "or give --end-idle: then such a run is ended, and its result counts"
             )
-        return found
+        return outcome
 
 
-def _of_command(question: TrainerQuestion, measure: Measure, doing: Doing, limits: IdleLimits) -> TrainerFacts:
+def _rehearse_command(question: TrainerQuestion, measure: Measure, doing: Doing, limits: IdleLimits) -> TrainerFacts:
     name = read_source(question.outcome).key
     files = named_files(question.reference, question.directory, question.groups.values())
     sha256 = source_sha256(Path(question.directory), files)
     with scratch_folder() as folder:
         command = _Command(question, folder, doing, limits)
 
-        def numbers(seed: int, words: str) -> Numbers:
-            return {name: (command.outcome(seed, words),)}
+        def numbers(seed_index: int, words: str) -> Numbers:
+            return {name: (command.outcome(seed_index, words),)}
 
         began = time.perf_counter()
         first = numbers(0, "a seed")
@@ -366,7 +370,7 @@ def _of_command(question: TrainerQuestion, measure: Measure, doing: Doing, limit
         seeds = [first, numbers(1, "another seed")]
         repeats = [first, numbers(0, "the same seed again")]
         if is_in_doubt(seeds, repeats, name):
-            seeds += [numbers(seed, "one more seed") for seed in range(2, _SEEDS)]
+            seeds += [numbers(seed_index, "one more seed") for seed_index in range(2, _SEEDS)]
             repeats.append(numbers(0, "the same seed once more"))
     outcomes = list(itertools.chain(*(run[name] for run in seeds)))
     refuse_impossible(outcomes, measure)
@@ -380,7 +384,7 @@ def _of_command(question: TrainerQuestion, measure: Measure, doing: Doing, limit
         sha256=sha256,
         evaluations=1,
         ends_idle=question.ends_idle,
-        repeats=apart(repeats, name) == 0.0,
+        repeats=relative_difference(repeats, name) == 0.0,
         resumption="anew",
         shortened=_text(question.rehearsal),
         point_s=took_s,

@@ -42,22 +42,22 @@ _MOST_SEARCHED = 100  # files below {out} that are searched for the outcome's ke
 def read_outcome(source: OutcomeSource, out: Path) -> float:
     """Return the number to which `source` refers below the folder `out`; it need not be finite. True is 1, False 0."""
     if source.wandb:
-        return _of_wandb(source.key, out / WANDB_FILE)
-    file = source.path or _file_with(source.key, out)
+        return _read_wandb(source.key, out / WANDB_FILE)
+    file = source.path or _find_file(source.key, out)
     key = source.key
     text = _text(file, out)
     if file.endswith(".csv"):
-        cell = _of_csv(file, key, text)
+        cell = _read_csv(file, key, text)
         try:
             return number_or_boolean(cell)
         except ValueError:
             raise ValueError(f"{file}: {key} is {cell!r}, not a number") from None
-    found = _of_json(file, key, text)
-    if isinstance(found, str):
-        raise ValueError(f"{file}: {key} is the text {found!r}, not a number; write it without quotes")
-    if not isinstance(found, bool | int | float):
-        raise ValueError(f"{file}: {key} is {type(found).__name__}, not a number")
-    return as_float(found)
+    value = _read_json(file, key, text)
+    if isinstance(value, str):
+        raise ValueError(f"{file}: {key} is the text {value!r}, not a number; write it without quotes")
+    if not isinstance(value, bool | int | float):
+        raise ValueError(f"{file}: {key} is {type(value).__name__}, not a number")
+    return as_float(value)
 
 
 def _text(file: str, out: Path) -> str:
@@ -82,7 +82,7 @@ def _files(out: Path) -> list[str]:
     return sorted(path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file())
 
 
-def _file_with(key: str, out: Path) -> str:
+def _find_file(key: str, out: Path) -> str:
     """Return the file that holds the outcome: the only .json or .csv file, or the only one of several that has `key`.
 
     Raises ValueError if there is none, or if several have the key.
@@ -113,15 +113,15 @@ def _has(key: str, file: str, out: Path) -> bool:
         if file.endswith(".json"):
             _value_of(file, key, json.loads(text))
             return True
-        return key in _columns(next(csv.reader(io.StringIO(_without_comments(key, text), newline="")), []))
+        return key in _columns(next(csv.reader(io.StringIO(_strip_comments(key, text), newline="")), []))
     except (ValueError, RecursionError, csv.Error):
         return False
 
 
-def _of_json(file: str, key: str, text: str) -> Any:
+def _read_json(file: str, key: str, text: str) -> Any:
     """Return the value of a key; dots in a key also name nested values. A key that occurs twice is refused."""
     try:
-        tree = json.loads(text, object_pairs_hook=_without_repeats)
+        tree = json.loads(text, object_pairs_hook=_refuse_repeated_keys)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{file}: not JSON: {error}") from None
     return _value_of(file, key, tree)
@@ -137,7 +137,7 @@ def _value_of(file: str, key: str, tree: Any) -> Any:
     return tree
 
 
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return a JSON object; ValueError if a key occurs twice, because one of its values would be ignored."""
     entries: dict[str, Any] = {}
     for key, value in pairs:
@@ -160,12 +160,12 @@ def _keys(tree: Any) -> list[str]:
     return keys
 
 
-def _of_csv(file: str, key: str, text: str) -> str:
+def _read_csv(file: str, key: str, text: str) -> str:
     """Return the last cell of a column that is not empty; a table that `judge` would refuse is refused here, too.
 
     Stable-Baselines3 and others write evaluations in rows of their own, and leave the cells of other rows empty.
     """
-    table = _without_comments(key, text)
+    table = _strip_comments(key, text)
     try:
         rows = [row for row in csv.reader(io.StringIO(table, newline=""), strict=True) if row]
     except csv.Error as error:
@@ -186,7 +186,7 @@ def _of_csv(file: str, key: str, text: str) -> str:
     raise ValueError(f"{file}: {key} is empty in every row")
 
 
-def _without_comments(key: str, text: str) -> str:
+def _strip_comments(key: str, text: str) -> str:
     """Return the text of a CSV file without the lines before its header that start with #, as in Monitor's files.
 
     A line that has the column `key` is the header, even if it starts with #.
@@ -202,7 +202,7 @@ def _columns(header: list[str]) -> list[str]:
     return [name.strip() for name in header]
 
 
-def _of_wandb(key: str, file: Path) -> float:
+def _read_wandb(key: str, file: Path) -> float:
     try:
         return float(read_regular(file).split()[-1])
     except FileNotFoundError:
@@ -215,8 +215,8 @@ def _list(names: Iterable[str]) -> str:
     names = list(names)
     if not names:
         return "nothing"
-    shown = ", ".join(names[:_SHOWN])
-    return f"{shown}, …" if len(names) > _SHOWN else shown
+    first_names = ", ".join(names[:_SHOWN])
+    return f"{first_names}, …" if len(names) > _SHOWN else first_names
 
 
 _LOOK_S = 1.0  # between two liveness checks
@@ -262,14 +262,14 @@ def environment(shell: UsersShell, source: OutcomeSource, out: Path, pins: Mappi
     `pins`: the variables that `workers.devices.pinned` sets for devices and threads.
     """
     own = shell.variables()
-    more = {"PYTHONUNBUFFERED": "1"}  # otherwise a killed script would lose its last lines
+    own_variables = {"PYTHONUNBUFFERED": "1"}  # otherwise a killed script would lose its last lines
     if source.wandb:
-        more |= {
+        own_variables |= {
             "PYTHONPATH": os.pathsep.join(filter(None, (str(_STAND_IN), own.get("PYTHONPATH", "")))),
             "ESPER_AB_WANDB_KEY": source.key,
             "ESPER_AB_WANDB_FILE": str(out / WANDB_FILE),
         }
-    return {**own, **pins, **more}
+    return {**own, **pins, **own_variables}
 
 
 def run_script(

@@ -20,12 +20,12 @@ ROUNDING = 1e-4
 _BY_CHANCE = 10.0
 
 
-def apart(runs: Sequence[Numbers], name: str) -> float:
+def relative_difference(runs: Sequence[Numbers], name: str) -> float:
     """Return the largest difference in a number between runs, relative to its size; 0.0 if it is equal to the bit."""
-    return max(_apart(values) for values in zip(*(numbers[name] for numbers in runs), strict=True))
+    return max(_relative_range(values) for values in zip(*(numbers[name] for numbers in runs), strict=True))
 
 
-def _apart(values: Sequence[float]) -> float:
+def _relative_range(values: Sequence[float]) -> float:
     if len(set(map(repr, values))) == 1:
         return 0.0
     if not all(map(math.isfinite, values)):
@@ -38,12 +38,14 @@ def _apart(values: Sequence[float]) -> float:
 def is_in_doubt(seeds: Sequence[Numbers], repeats: Sequence[Numbers], outcome: str) -> bool:
     """Whether nothing in these runs shows that the seed matters.
 
-    `seeds`: runs of different seeds. `repeats`: runs of one seed. If one seed repeats to the bit, every difference
-    between seeds is the seed's doing. If outcomes differ by more than rounding, as with an unseeded evaluation, runs
-    are replicates even if one seed differs as much from itself.
+    `seeds`: runs of different seeds. `repeats`: runs of one seed. If one seed repeats to the bit, the seed
+    causes every difference between seeds. If outcomes differ by more than rounding, as with an unseeded evaluation,
+    runs are independent even if runs of one seed differ as much.
     """
-    shown = any(apart(seeds, name) > _BY_CHANCE * apart(repeats, name) for name in seeds[0])
-    return apart(seeds, outcome) <= ROUNDING and not shown
+    matters = any(
+        relative_difference(seeds, name) > _BY_CHANCE * relative_difference(repeats, name) for name in seeds[0]
+    )
+    return relative_difference(seeds, outcome) <= ROUNDING and not matters
 
 
 def refuse_no_effect(seeds: Sequence[Numbers], repeats: Sequence[Numbers], outcome: str, remedy: str) -> None:
@@ -52,7 +54,7 @@ def refuse_no_effect(seeds: Sequence[Numbers], repeats: Sequence[Numbers], outco
         return
     n_seeds = len(seeds)
     first = seeds[0][outcome][-1]
-    if apart(seeds, outcome) == 0.0:
+    if relative_difference(seeds, outcome) == 0.0:
         finding = f"{n_seeds} seeds gave the same result ({outcome} {first:g})"
     else:
         finding = (

@@ -107,12 +107,12 @@ class TrainerSession(ABC):
         saved = _decode(data)
         if saved.format != STATE_FORMAT:
             raise ValueError(f"format {saved.format}, expected {STATE_FORMAT}")
-        self._begin_at(saved.point, saved.state)
+        self._restore_point(saved.point, saved.state)
         self.point = saved.point
         self.done = saved.state
 
     @abstractmethod
-    def _begin_at(self, point: int, done: bytes) -> None:
+    def _restore_point(self, point: int, done: bytes) -> None:
         """Make the training continue at `point` from the state `done`; an error leaves the session unchanged."""
 
     def _end(self, outcome: float, measures: dict[str, float | None]) -> EnvEpisode:

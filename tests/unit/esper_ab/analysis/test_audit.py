@@ -25,29 +25,28 @@ from esper_ab.report.content import content
 from esper_ab.report.verdict_json import render_verdict
 from esper_ab.verdict.verdict import Verdict
 
-# --- nothing ---
+# --- no findings ---
 
 
 @pytest.mark.parametrize("events", [planted_effect, same_twice, one_replicate, three_groups])
-def test_a_clean_experiment_has_no_finding_at_its_end_and_at_most_unbalanced_positions_on_its_way(events):
+def test_a_clean_experiment_has_no_finding_except_unbalanced_positions_before_its_end(events):
     events = events()
     assert finding_sentences(events) == {}
     for cut in range(1, len(events), 29):
-        assert {kind for kind, _, _ in finding_sentences(events[:cut])} <= {
-            "order"
-        }  # balanced at the end of a cycle only
+        # Positions are balanced at the end of a cycle only.
+        assert {kind for kind, _, _ in finding_sentences(events[:cut])} <= {"order"}
 
 
 def test_the_weightiest_finding_comes_first():
-    events = [*planned(with_entry("restart"), as_fixed), with_entry("inexact_resume")[-1]]
+    events = [*planned(with_entry("restart"), fix_order), with_entry("inexact_resume")[-1]]
     weights = [finding.weight for finding in findings(events)]
     assert weights == ["blocks", "caps", "notes"]
 
 
-def test_what_names_two_groups_is_about_their_comparison_only():
+def test_a_finding_on_two_groups_touches_only_their_comparison():
     events = three_groups()
-    shorter = episodes(events, lambda record: replace(record, envs=record.envs[:-1]), "wait")
-    amounts = [finding for finding in findings(shorter) if finding.kind == "amounts"]
+    with_missing_env = episodes(events, lambda record: replace(record, envs=record.envs[:-1]), "wait")
+    amounts = [finding for finding in findings(with_missing_env) if finding.kind == "amounts"]
     assert {finding.groups for finding in amounts} == {("shaped", "wait"), ("simplified", "wait")}
     assert not any(finding.touches("shaped", "simplified") for finding in amounts)
     assert any(finding.touches("wait", "shaped") for finding in amounts)
@@ -56,26 +55,26 @@ def test_what_names_two_groups_is_about_their_comparison_only():
 # --- the design ---
 
 
-def designed(**change):
+def change_design(**change):
     return lambda plan: replace(plan, design=replace(plan.design, **change))
 
 
-def lost(run):
+def make_dropped_pair(run):
     return Incident(category="dropped_pair", run_name=run, episode=None, detail="given up")
 
 
-def as_fixed(plan):
-    """Every block in the order of the first, lanes included."""
+def fix_order(plan):
+    """Return the plan with every block in the order and on the lanes of the first."""
     lanes = {spec.ref.group_id: spec.ref.device for spec in plan.blocks[0].runs}
 
-    def fixed(block):
+    def fix_block(block):
         runs = sorted(block.runs, key=lambda spec: list(lanes).index(spec.ref.group_id))
         return replace(block, runs=tuple(replace(r, ref=replace(r.ref, device=lanes[r.ref.group_id])) for r in runs))
 
-    return replace(plan, blocks=tuple(map(fixed, plan.blocks)))
+    return replace(plan, blocks=tuple(map(fix_block, plan.blocks)))
 
 
-FREE = designed(adjusted=False, positions_matter=False)
+FREE = change_design(adjusted=False, positions_matter=False)
 
 
 @pytest.mark.parametrize(
@@ -90,32 +89,34 @@ FREE = designed(adjusted=False, positions_matter=False)
         (FREE, "notes", "nothing is confounded, because no record can depend on them"),
     ],
 )
-def test_groups_that_keep_their_lane_cannot_be_told_from_it(change, weight, words):
-    (key, sentence) = only_finding(planned(planted_effect(), lambda plan: as_fixed(change(plan))))
+def test_groups_that_keep_their_lanes_are_aliased_with_them(change, weight, words):
+    (key, sentence) = only_finding(planned(planted_effect(), lambda plan: fix_order(change(plan))))
     assert key == ("aliased", weight, ("shaped", "simplified"))
     assert words in sentence
 
 
 @pytest.mark.parametrize("replicates", [2, 5])
-def test_pairs_too_few_for_any_inference_are_not_called_aliased_beside_that(replicates: int):
+def test_pairs_too_few_for_inference_are_not_called_aliased(replicates: int):
     events = Synthetic(replicates=replicates, episodes=1, n_envs=1).events()
-    assert not any(kind == "aliased" for kind, _, _ in finding_sentences(planned(events, as_fixed)))
+    assert not any(kind == "aliased" for kind, _, _ in finding_sentences(planned(events, fix_order)))
 
 
-def test_seven_groups_on_six_replicates_are_not_blocked_where_their_positions_are_drawn():
-    """Their pairs' positions are aliased, all 21 of them; in a square that was not drawn that blocks."""
+def test_seven_groups_on_six_replicates_are_not_blocked_if_their_positions_are_drawn():
+    """The positions of all 21 pairs are aliased, which blocks only if the square was not drawn."""
     events = Synthetic(groups={name: Shape() for name in "abcdefg"}, replicates=6, episodes=1, n_envs=1).events()
     assert not any(weight == "blocks" for _, weight, _ in finding_sentences(events))
-    not_drawn = planned(events, designed(positions_drawn=False))
+    not_drawn = planned(events, change_design(positions_drawn=False))
     assert sum(kind == "aliased" for kind, _, _ in finding_sentences(not_drawn)) == 21
 
 
-def test_without_adjustment_unbalanced_positions_are_noted_where_they_can_matter():
-    unadjusted, free = (planned(planted_effect(), change) for change in (designed(adjusted=False), FREE))
+def test_without_adjustment_unbalanced_positions_are_noted_if_they_can_matter():
+    unadjusted, free = (planned(planted_effect(), change) for change in (change_design(adjusted=False), FREE))
     assert finding_sentences(unadjusted) == {}
-    sentence = finding_sentences([*unadjusted, lost("shaped/0")])["order", "notes", ("shaped", "simplified")]
+    sentence = finding_sentences([*unadjusted, make_dropped_pair("shaped/0")])[
+        "order", "notes", ("shaped", "simplified")
+    ]
     assert "-1 at 1, +1 at 2" in sentence
-    assert not any(kind == "order" for kind, _, _ in finding_sentences([*free, lost("shaped/0")]))
+    assert not any(kind == "order" for kind, _, _ in finding_sentences([*free, make_dropped_pair("shaped/0")]))
 
 
 # --- amounts ---
@@ -134,7 +135,7 @@ def fewer(record):
 
 
 @pytest.mark.parametrize(
-    ("events", "found", "words"),
+    ("events", "expected_key", "words"),
     [
         (shorter(failed=False), ("amounts", "blocks", ("shaped", "simplified")), "4800 against 4760 environment steps"),
         (shorter(failed=True), ("failed environments", "notes", ("simplified",)), "8 environments failed"),
@@ -145,18 +146,20 @@ def fewer(record):
         ),
     ],
 )
-def test_unequal_work_blocks_and_a_failed_environment_does_not(events, found, words):
+def test_unequal_work_blocks_and_a_failed_environment_is_noted(events, expected_key, words):
     (key, sentence) = only_finding(events)
-    assert key == found
+    assert key == expected_key
     assert words in sentence
 
 
-def one_sided(replicates, *, until):
-    """Replicates of even number only, up to `until`: the others were given up."""
+def give_up_odd_replicates(replicates, *, end):
+    """Return a journal that ends before replicate `end`, with its odd replicates given up."""
     events = Synthetic(replicates=replicates, episodes=1, n_envs=1).events()
-    gone = [lost(f"shaped/{r}") for r in range(1, until, 2)]
-    after = (at for at, event in enumerate(events) if isinstance(event, RunStarted) and event.run.replicate == until)
-    return [*events[: next(after, -1)], *gone]
+    incidents = [make_dropped_pair(f"shaped/{r}") for r in range(1, end, 2)]
+    later_starts = (
+        index for index, event in enumerate(events) if isinstance(event, RunStarted) and event.run.replicate == end
+    )
+    return [*events[: next(later_starts, -1)], *incidents]
 
 
 @pytest.mark.parametrize(
@@ -166,14 +169,16 @@ def one_sided(replicates, *, until):
         (14, "blocks", "16 seeds would separate them: `esper-ab resume --seeds` adds the missing ones."),
     ],
 )
-def test_lost_replicates_that_alias_positions_block_only_when_no_others_are_to_come(replicates, weight, words):
-    said = finding_sentences(one_sided(replicates, until=14))["aliased", weight, ("shaped", "simplified")]
-    assert "In the 7 analysed seeds" in said
-    assert words in said
+def test_lost_replicates_that_alias_positions_block_only_if_no_further_seeds_follow(replicates, weight, words):
+    sentence = finding_sentences(give_up_odd_replicates(replicates, end=14))[
+        "aliased", weight, ("shaped", "simplified")
+    ]
+    assert "In the 7 analysed seeds" in sentence
+    assert words in sentence
 
 
-def evaluated(events, change):
-    """The journal with the accuracy of every evaluation episode replaced by `change(run, accuracy)`."""
+def change_outcomes(events, change):
+    """Return the journal with every evaluation accuracy replaced by `change(run, accuracy)`."""
     return played_again(
         events,
         lambda run, played: replace(played, result=replace(played.result, outcome=change(run, played.result.outcome))),
@@ -181,8 +186,8 @@ def evaluated(events, change):
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_an_outcome_that_is_no_number_is_a_finding_and_no_error(value):
-    events = evaluated(planted_effect(), lambda run, seen: value if run.name == "shaped/3" else seen)
+def test_a_non_finite_outcome_is_a_finding_and_raises_no_error(value):
+    events = change_outcomes(planted_effect(), lambda run, accuracy: value if run.name == "shaped/3" else accuracy)
     sentence = finding_sentences(events)["outcome", "blocks", ("shaped",)]
     assert sentence == "The outcome of shaped/3 is not a finite number: the record is damaged or foreign."
     history = fold(events)
@@ -192,13 +197,13 @@ def test_an_outcome_that_is_no_number_is_a_finding_and_no_error(value):
     assert [run["run"]["name"] for run in verdict["runs"] if run["outcome"] is None] == ["shaped/3"]
 
 
-def test_a_group_that_gets_better_with_every_replicate_is_not_called_better():
-    def drifting(run, seen):
-        return seen + 9.0 * run.replicate * (run.group_id == "shaped")
+def test_a_group_that_improves_with_every_replicate_is_not_called_better():
+    def add_trend(run, accuracy):
+        return accuracy + 9.0 * run.replicate * (run.group_id == "shaped")
 
-    (finding,) = (one for one in findings(evaluated(planted_effect(), drifting)) if one.kind == "drift")
+    (finding,) = (item for item in findings(change_outcomes(planted_effect(), add_trend)) if item.kind == "drift")
     assert (finding.weight, finding.groups) == ("caps", ("shaped", "simplified"))
     assert "drift: a trend of +8.61 points per pair" in finding.sentence
-    (result,) = analyse(fold(evaluated(planted_effect(), drifting))).comparisons
+    (result,) = analyse(fold(change_outcomes(planted_effect(), add_trend))).comparisons
     assert result.verdict is Verdict.INCONCLUSIVE
     assert result.headline.endswith("but the differences drift from pair to pair.")

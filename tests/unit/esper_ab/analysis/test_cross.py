@@ -1,4 +1,4 @@
-"""Cross-evaluation and correlation: numbers by hand and by scipy, and what must not matter."""
+"""Cross-evaluation and correlation: numbers by hand and by scipy, and records that do not count."""
 
 import msgspec
 import numpy as np
@@ -18,17 +18,17 @@ numbers = st.floats(-1e3, 1e3, allow_nan=False).map(lambda x: round(x, 3))
 
 
 @given(st.lists(st.tuples(numbers, numbers), min_size=3, max_size=30), st.randoms())
-def test_correlations_are_those_of_scipy_from_either_side_and_in_any_order(pairs, random):
+def test_correlations_equal_scipy_and_ignore_sides_and_order(pairs, random):
     x, y = zip(*pairs, strict=True)
-    found = correlation(x, y)
-    assert correlation(y, x) == found
+    result = correlation(x, y)
+    assert correlation(y, x) == result
     random.shuffle(pairs)
-    assert correlation(*zip(*pairs, strict=True)) == found
+    assert correlation(*zip(*pairs, strict=True)) == result
     if len(set(x)) == 1 or len(set(y)) == 1:
-        assert (found.pearson, found.spearman) == (None, None)
+        assert (result.pearson, result.spearman) == (None, None)
         return
-    assert found.pearson == pytest.approx(stats.pearsonr(x, y).statistic, abs=1e-9)
-    assert found.spearman == pytest.approx(stats.spearmanr(x, y).statistic, abs=1e-9)
+    assert result.pearson == pytest.approx(stats.pearsonr(x, y).statistic, abs=1e-9)
+    assert result.spearman == pytest.approx(stats.spearmanr(x, y).statistic, abs=1e-9)
 
 
 def test_two_observations_have_no_correlation_and_lengths_must_agree():
@@ -42,17 +42,17 @@ def test_two_observations_have_no_correlation_and_lengths_must_agree():
 
 def test_the_matrix_holds_means_over_runs_of_sampled_episodes():
     history = fold(three_groups())
-    found = cross_evaluation(history)
-    assert found.modes == MODES
-    assert [row.group for row in found.rows] == list(history.groups)
-    for row in found.rows:
+    matrix = cross_evaluation(history)
+    assert matrix.modes == MODES
+    assert [row.group for row in matrix.rows] == list(history.groups)
+    for row in matrix.rows:
         per_run = [
             np.mean([played.rewards["sparse"] for played in run.evaluation.episodes if played.actions == "sampled"])
             for run in history.of_group(row.group)
         ]
         assert row.runs == len(per_run) == 6
         assert row.rewards["sparse"] == pytest.approx(np.mean(per_run), abs=1e-12)
-    assert found.rows[0].outcome > found.rows[1].outcome > found.rows[2].outcome
+    assert matrix.rows[0].outcome > matrix.rows[1].outcome > matrix.rows[2].outcome
 
 
 def test_greedy_actions_do_not_count():
@@ -64,40 +64,40 @@ def test_greedy_actions_do_not_count():
     assert cross_evaluation(fold(played_again(events, spoil))) == cross_evaluation(fold(events))
 
 
-def test_a_reward_that_is_the_accuracy_means_it_and_a_constant_one_means_nothing():
-    def rewards(_, episode):
+def test_a_reward_equal_to_the_accuracy_correlates_fully_and_a_constant_one_not_at_all():
+    def replace_rewards(_, episode):
         accuracy = episode.result.outcome
         return msgspec.structs.replace(episode, rewards={"up": accuracy, "down": -2.0 * accuracy, "flat": 1.0})
 
-    history = fold(played_again(planted_effect(), rewards))
-    found = {meaning.mode: meaning for meaning in cross_evaluation(history).meanings}
+    history = fold(played_again(planted_effect(), replace_rewards))
+    meanings = {meaning.mode: meaning for meaning in cross_evaluation(history).meanings}
     for mode, sign in (("up", 1.0), ("down", -1.0)):
-        for over in (found[mode].episodes, found[mode].runs):
-            assert (over.pearson, over.spearman) == (pytest.approx(sign), pytest.approx(sign))
-    assert (found["up"].episodes.n, found["up"].runs.n) == (2 * 6 * 8, 12)
-    assert (found["flat"].episodes.pearson, found["flat"].runs.spearman) == (None, None)
+        for correlations in (meanings[mode].episodes, meanings[mode].runs):
+            assert (correlations.pearson, correlations.spearman) == (pytest.approx(sign), pytest.approx(sign))
+    assert (meanings["up"].episodes.n, meanings["up"].runs.n) == (2 * 6 * 8, 12)
+    assert (meanings["flat"].episodes.pearson, meanings["flat"].runs.spearman) == (None, None)
 
 
-def test_a_reward_that_only_one_group_computes_and_one_that_is_never_finite():
-    def rewards(run, episode):
+def test_a_reward_of_one_group_and_a_reward_that_is_never_finite_leave_gaps():
+    def replace_rewards(run, episode):
         own = {"mine": episode.result.outcome} if run.group_id == "shaped" else {}
         return msgspec.structs.replace(episode, rewards={"broken": None, **own})
 
-    found = cross_evaluation(fold(played_again(planted_effect(), rewards)))
-    assert found.rows[0].rewards["mine"] == pytest.approx(found.rows[0].outcome)
-    assert found.rows[1].rewards == {"broken": None, "mine": None}
-    by_mode = {meaning.mode: meaning for meaning in found.meanings}
+    matrix = cross_evaluation(fold(played_again(planted_effect(), replace_rewards)))
+    assert matrix.rows[0].rewards["mine"] == pytest.approx(matrix.rows[0].outcome)
+    assert matrix.rows[1].rewards == {"broken": None, "mine": None}
+    by_mode = {meaning.mode: meaning for meaning in matrix.meanings}
     assert by_mode["mine"].runs.n == 6
     assert by_mode["broken"].episodes.n == 0
 
 
 def test_runs_that_were_given_up_do_not_count():
-    found = cross_evaluation(fold(with_entry("dropped_pair", "shaped/0")))
-    assert [row.runs for row in found.rows] == [5, 6]
+    matrix = cross_evaluation(fold(with_entry("dropped_pair", "shaped/0")))
+    assert [row.runs for row in matrix.rows] == [5, 6]
 
 
-def test_before_any_evaluation_there_is_an_empty_matrix():
+def test_the_matrix_is_empty_before_any_evaluation():
     for events in (planted_effect()[:1], without_evaluations(planted_effect())):
-        found = cross_evaluation(fold(events))
-        assert (found.modes, found.meanings) == ((), ())
-        assert [(row.runs, row.outcome) for row in found.rows] == [(0, None), (0, None)]
+        matrix = cross_evaluation(fold(events))
+        assert (matrix.modes, matrix.meanings) == ((), ())
+        assert [(row.runs, row.outcome) for row in matrix.rows] == [(0, None), (0, None)]

@@ -1,4 +1,4 @@
-"""What an experiment says of its evaluation noise: against the numbers that its journal was drawn from."""
+"""Estimates of evaluation noise against the numbers from which the journal was drawn."""
 
 import json
 
@@ -17,12 +17,12 @@ from esper_ab.report.text import render_text
 from esper_ab.report.verdict_json import render_verdict
 
 
-def found(**changes):
+def estimate_noise(**changes):
     return noise_of_pairs(fold(Synthetic(**changes).events()))
 
 
-def test_components_are_those_of_the_outcomes():
-    """Runs differ by 1.5 points, their episodes by 2, without pairing: differences by 4.5 and 8 in squares."""
+def test_components_match_the_variances_that_were_drawn():
+    """Unpaired runs with SD 1.5 and episodes with SD 2: differences have variances of 4.5 and 8."""
     history = fold(Synthetic(replicates=200, eval_episodes=8, episodes=1, n_envs=2).events())
     pairs = noise_of_pairs(history).components
     runs = noise_of_runs(history).components
@@ -33,43 +33,47 @@ def test_components_are_those_of_the_outcomes():
     assert runs.policy == pytest.approx(2.25, rel=0.5)
 
 
-def test_greedy_hosts_do_not_count():
-    greedy, plain = (found(groups={"x": Shape(greedy=points), "y": Shape()}).components for points in (30.0, 0.0))
+def test_greedy_episodes_do_not_count():
+    greedy, plain = (
+        estimate_noise(groups={"x": Shape(greedy=points), "y": Shape()}).components for points in (30.0, 0.0)
+    )
     assert greedy == plain
 
 
-def test_costs_are_per_host():
-    """A record's time is shared by its episodes: 4 of a training episode, 8 and 4 greedy ones of an evaluation."""
-    one = found(eval_episodes=8)
-    assert one.training_episode_s / one.evaluation_episode_s == pytest.approx(12 / 4)
+def test_costs_are_per_episode():
+    """A record's time is shared by its episodes: 4 in training; 8 sampled and 4 greedy ones in an evaluation."""
+    noise = estimate_noise(eval_episodes=8)
+    assert noise.training_episode_s / noise.evaluation_episode_s == pytest.approx(12 / 4)
 
 
 @pytest.mark.parametrize("changes", [{"outcome_over": "last-tenth"}, {"replicates": 2}, {"eval_episodes": 1}])
-def test_nothing_is_told_where_nothing_is_known(changes):
-    assert found(**changes) is None
+def test_experiments_without_enough_episodes_have_no_estimate(changes):
+    assert estimate_noise(**changes) is None
     assert noise_of_pairs(fold(without_evaluations(Synthetic().events()))) is None
 
 
-def test_a_run_with_other_hosts_than_planned_is_left_out():
+def test_a_run_with_fewer_episodes_than_planned_is_left_out():
     """A foreign journal may hold one: its outcome has another variance."""
 
-    def fewer(record):
+    def drop_one_episode(record):
         return replace(record, episodes=record.episodes[record.run.name == "shaped/3" :])
 
-    events = evaluations(Synthetic(replicates=6).events(), fewer)
+    events = evaluations(Synthetic(replicates=6).events(), drop_one_episode)
     assert noise_of_pairs(fold(events)).components.runs == 5
 
 
 def test_report_and_verdict_show_the_same_estimate():
     history = fold(Synthetic(replicates=10).events())
-    shown = content(history)
+    report_content = content(history)
     noise = noise_of_pairs(history)
-    text = " ".join(render_text(experiment_report(shown), whole=True).split())
-    told = json.loads(render_verdict(shown))["evaluation"]
+    text = " ".join(render_text(experiment_report(report_content), whole=True).split())
+    evaluation = json.loads(render_verdict(report_content))["evaluation"]
     assert next_text(noise).partition(":")[0] in text
     assert f"{100 * noise.components.share:.0f} % (80 % limits" in text
-    assert told["share"] == noise.components.share
-    assert told["next_eval_episodes"] == noise.next_eval_episodes
-    assert told["next_variance"] == pytest.approx(noise.variance_times(noise.next_eval_episodes))
-    differences = np.array([pair.a - pair.b for pair in shown.comparisons[0].pairs])
-    assert told["episode"] / told["eval_episodes"] / told["share"] == pytest.approx(differences.var(ddof=1))
+    assert evaluation["share"] == noise.components.share
+    assert evaluation["next_eval_episodes"] == noise.next_eval_episodes
+    assert evaluation["next_variance"] == pytest.approx(noise.variance_times(noise.next_eval_episodes))
+    differences = np.array([pair.a - pair.b for pair in report_content.comparisons[0].pairs])
+    assert evaluation["episode"] / evaluation["eval_episodes"] / evaluation["share"] == pytest.approx(
+        differences.var(ddof=1)
+    )

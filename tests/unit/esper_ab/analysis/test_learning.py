@@ -1,4 +1,4 @@
-"""What is said of a group's learning, from synthetic journals that are each limited by one thing."""
+"""Sentences about a group's learning, from synthetic journals that are each limited by one thing."""
 
 from collections.abc import Callable
 
@@ -24,21 +24,23 @@ from esper_ab.report.kind import tables_of
 Change = Callable[[EpisodeRecord], EpisodeRecord]
 
 
-def learnt(change: Change = lambda record: record, greedy: float = 0.0, **ppo: float) -> tuple[Learning, ...]:
-    """The learning of a learner and of `wait`, with changed episodes; greedy actions gain `greedy` points."""
+def describe_learning(
+    change: Change = lambda record: record, greedy: float = 0.0, **ppo: float
+) -> tuple[Learning, ...]:
+    """Return the learning of a learner and of `wait`, with changed episodes; greedy actions gain `greedy` points."""
     good = Shape(accuracy=75.0, greedy=greedy, ppo=PPOSettings(**ppo))
     groups = {"good": good, "wait": Shape(accuracy=33.0, controller="wait")}
     history = fold(episodes(Synthetic(groups=groups, replicates=2, episodes=20).events(), change, group=""))
     return learning(history, outcomes(history))
 
 
-def every_env(record: EpisodeRecord, **fields: object) -> EpisodeRecord:
+def change_envs(record: EpisodeRecord, **fields: object) -> EpisodeRecord:
     envs = tuple(msgspec.structs.replace(env, **fields) for env in record.envs)
     return msgspec.structs.replace(record, envs=envs)
 
 
-def changed_ppo(**fields: object) -> Change:
-    """Updates with these fields; `op` is the entropy of the op head."""
+def change_updates(**fields: object) -> Change:
+    """Return a change of updates to these fields; `op` is the entropy of the op head."""
     op = HeadUse(entropy=fields.pop("op"), learnable=1.0)
 
     def change(record: EpisodeRecord) -> EpisodeRecord:
@@ -51,9 +53,9 @@ def changed_ppo(**fields: object) -> Change:
 
 
 def test_only_groups_that_learn_are_described_with_their_budget():
-    (found,) = learnt()
-    assert (found.group, found.updates, found.episodes) == ("good", 20.0, 80.0)
-    assert found.trust_region == pytest.approx(0.012 / 0.05)
+    (learner,) = describe_learning()
+    assert (learner.group, learner.updates, learner.episodes) == ("good", 20.0, 80.0)
+    assert learner.trust_region == pytest.approx(0.012 / 0.05)
 
 
 ONE_STEP = {"epochs": 1, "minibatches": 1}
@@ -62,109 +64,114 @@ ONE_STEP = {"epochs": 1, "minibatches": 1}
 @pytest.mark.parametrize(
     ("change", "greedy", "ppo", "words"),
     [
-        (changed_ppo(op=0.95), 0.0, {}, "nearly uniform"),
-        (changed_ppo(op=0.95), 12.0, {}, "nearly uniform"),
-        (changed_ppo(op=0.95), 12.0, {"lr": 0.0}, "the learning rate is 0, so the policy is the untrained one."),
-        (changed_ppo(op=0.5), 12.0, {}, "has not converged"),
-        (changed_ppo(op=0.5), -30.0, {}, "most probable action alone"),
-        (changed_ppo(op=0.5, approx_kl=0.002), 0.0, {}, "uses 4 % of the trust region"),
-        (changed_ppo(op=0.5, stopped_by_kl=True), 0.0, {}, "100 % of the updates stop"),
-        (changed_ppo(op=0.5, stopped_by_kl=True, approx_kl=0.002), 0.0, {}, "100 % of the updates stop"),
-        (changed_ppo(op=0.5), 0.0, {}, "no known limit applies"),
+        (change_updates(op=0.95), 0.0, {}, "nearly uniform"),
+        (change_updates(op=0.95), 12.0, {}, "nearly uniform"),
+        (change_updates(op=0.95), 12.0, {"lr": 0.0}, "the learning rate is 0, so the policy is the untrained one."),
+        (change_updates(op=0.5), 12.0, {}, "has not converged"),
+        (change_updates(op=0.5), -30.0, {}, "most probable action alone"),
+        (change_updates(op=0.5, approx_kl=0.002), 0.0, {}, "uses 4 % of the trust region"),
+        (change_updates(op=0.5, stopped_by_kl=True), 0.0, {}, "100 % of the updates stop"),
+        (change_updates(op=0.5, stopped_by_kl=True, approx_kl=0.002), 0.0, {}, "100 % of the updates stop"),
+        (change_updates(op=0.5), 0.0, {}, "no known limit applies"),
         # KL is measured before every step, so before the only one it is 0, however large that step is.
-        (changed_ppo(op=0.5, approx_kl=0.0), 0.0, ONE_STEP, "no known limit applies"),
-        (changed_ppo(op=0.5, approx_kl=0.0), 0.0, ONE_STEP | {"epochs": 2}, "uses 0 % of the trust region"),
-        (changed_ppo(op=0.5, approx_kl=0.0), 0.0, ONE_STEP | {"minibatches": 2}, "uses 0 % of the trust region"),
+        (change_updates(op=0.5, approx_kl=0.0), 0.0, ONE_STEP, "no known limit applies"),
+        (change_updates(op=0.5, approx_kl=0.0), 0.0, ONE_STEP | {"epochs": 2}, "uses 0 % of the trust region"),
+        (change_updates(op=0.5, approx_kl=0.0), 0.0, ONE_STEP | {"minibatches": 2}, "uses 0 % of the trust region"),
     ],
 )
 def test_the_sentence_names_what_limits_the_runs(change, greedy, ppo, words):
-    (found,) = learnt(change, greedy, **ppo)
-    assert words in found.limit
-    assert found.limit.startswith("good: ")
-    assert (f"{found.greedy:.2f} %" in found.limit) == (greedy != 0.0 and found.learns)
-    assert (found.trust_region is None) == (ppo == ONE_STEP)
+    (learner,) = describe_learning(change, greedy, **ppo)
+    assert words in learner.limit
+    assert learner.limit.startswith("good: ")
+    assert (f"{learner.greedy:.2f} %" in learner.limit) == (greedy != 0.0 and learner.learns)
+    assert (learner.trust_region is None) == (ppo == ONE_STEP)
 
 
 @pytest.mark.parametrize(("lr", "groups"), [(0.0, []), (3e-4, ["good"])])
-def test_a_policy_that_is_not_to_learn_is_not_unsettled(lr, groups):
-    assert unsettled(fold(one_replicate()).design, learnt(changed_ppo(op=0.95), 12.0, lr=lr)) == groups
+def test_a_policy_with_a_learning_rate_of_0_is_not_called_unsettled(lr, groups):
+    assert unsettled(fold(one_replicate()).design, describe_learning(change_updates(op=0.95), 12.0, lr=lr)) == groups
 
 
-def test_first_and_last_measures_are_those_of_the_ends_of_training():
-    def fewer_prunes(record: EpisodeRecord) -> EpisodeRecord:
+def test_first_and_last_measures_come_from_the_ends_of_training():
+    def change_counts(record: EpisodeRecord) -> EpisodeRecord:
         counts = {"pruned": 4.0 if record.episode == 0 else 1.0, "fossilized": 2.0 if record.episode >= 18 else 0.0}
-        return every_env(record, measures=record.envs[0].measures | counts)
+        return change_envs(record, measures=record.envs[0].measures | counts)
 
-    (found,) = learnt(fewer_prunes)
-    assert (found.first["pruned"], found.last["pruned"]) == (4.0, 1.0)
-    assert (found.first["fossilized"], found.last["fossilized"]) == (0.0, 2.0)
+    (learner,) = describe_learning(change_counts)
+    assert (learner.first["pruned"], learner.last["pruned"]) == (4.0, 1.0)
+    assert (learner.first["fossilized"], learner.last["fossilized"]) == (0.0, 2.0)
 
 
 @pytest.mark.parametrize(("sampled", "greedy"), [(None, 50.0), (50.0, None), (50.0, 54.9), (50.0, 45.1)])
-def test_a_small_or_unknown_gap_is_not_commented_on(sampled, greedy):
+def test_a_small_or_unknown_gap_gets_no_sentence(sampled, greedy):
     assert greedy_gap(fold(one_replicate()).design, sampled, greedy) == ""
 
 
-# Own rewards beside outcomes: who is told to have been misled, and what the report of Gymnasium's kind says of it.
+# Own rewards beside outcomes: groups that their reward misled, and the report on a Gymnasium experiment.
 
 
-def reported(slopes: dict[str, float], better: str = "higher") -> Content:
-    """Groups whose own reward changes by a slope per episode; the outcome of `high` is far above that of `low`."""
+def make_content(slopes: dict[str, float], better: str = "higher") -> Content:
+    """Report on groups whose own reward changes by a slope per episode; `high` has a far higher outcome than `low`."""
     outcome = Measure(name="env_return", label="return", better=better)
-    made = Synthetic(
+    synthetic = Synthetic(
         kind=GYMNASIUM,
         measures=TaskMeasures(outcome=outcome, measures=()),
         replicates=6,
         groups={"high": Shape(accuracy=90.0), "low": Shape(accuracy=40.0, mode="simplified")},
     )
 
-    def rewarded(record: EpisodeRecord) -> EpisodeRecord:
-        return every_env(record, reward_sum=slopes[record.run.group_id] * record.episode)
+    def set_reward(record: EpisodeRecord) -> EpisodeRecord:
+        return change_envs(record, reward_sum=slopes[record.run.group_id] * record.episode)
 
-    return content(fold(episodes(made.events(), rewarded, group="")))
+    return content(fold(episodes(synthetic.events(), set_reward, group="")))
 
 
 @pytest.mark.parametrize(
     ("slopes", "better", "expected"),
     [
         ({"high": 1.0, "low": 5.0}, "higher", [("low", "high")]),
-        ({"high": 1.0, "low": 0.0}, "higher", []),  # its reward has not risen: it has failed, and misled nobody
+        ({"high": 1.0, "low": 0.0}, "higher", []),  # its reward has not risen, so it has not misled it
         ({"high": 1.0, "low": -5.0}, "higher", []),
         ({"high": 1.0, "low": 5.0}, "lower", [("high", "low")]),  # the direction of the outcome decides who is worse
     ],
 )
-def test_who_is_worse_although_its_own_reward_rose(slopes: dict[str, float], better: str, expected: list) -> None:
-    found = reported(slopes, better)
-    rewards = own_rewards(found.history)
-    assert [(one.group, other) for one, other in misled(rewards, found.comparisons)] == expected
-    for one in rewards:
-        assert one.runs == 6
-        assert one.rose == (6 if slopes[one.group] > 0.0 else 0)
-        first, last = one.reward
-        assert (last - first > 0.0) == (slopes[one.group] > 0.0)
+def test_a_group_is_misled_if_it_is_worse_although_its_own_reward_rose(
+    slopes: dict[str, float], better: str, expected: list
+) -> None:
+    report_content = make_content(slopes, better)
+    rewards = own_rewards(report_content.history)
+    assert [(own_reward.group, other) for own_reward, other in misled(rewards, report_content.comparisons)] == expected
+    for own_reward in rewards:
+        assert own_reward.runs == 6
+        assert own_reward.rose == (6 if slopes[own_reward.group] > 0.0 else 0)
+        first, last = own_reward.reward
+        assert (last - first > 0.0) == (slopes[own_reward.group] > 0.0)
 
 
-def test_the_report_says_so_and_draws_each_reward_on_its_own_scale() -> None:
-    found = reported({"high": 1.0, "low": 5.0})
-    assert "low's own reward rose in 6 of 6 runs, and by the outcome it is worse than high." in found.analysis.remarks
-    (table,) = tables_of(found).training(found)
+def test_the_report_names_misled_groups_and_draws_each_reward_on_its_own_scale() -> None:
+    report_content = make_content({"high": 1.0, "low": 5.0})
+    assert (
+        "low's own reward rose in 6 of 6 runs, and by the outcome it is worse than high."
+        in report_content.analysis.remarks
+    )
+    (table,) = tables_of(report_content).training(report_content)
     assert [row[0] for row in table.rows] == ["high", "low"]
-    assert "own-reward" in catalogue.names(found)
-    assert len(catalogue.figure("own-reward", found).axes) == 2
+    assert "own-reward" in catalogue.names(report_content)
+    assert len(catalogue.figure("own-reward", report_content).axes) == 2
 
 
 # Remarks on curves and evaluations are made where a reader would ask, and nowhere else.
 
 
-def said(events):
+def make_remarks(events):
     history = fold(events)
-    found = outcomes(history)
-    return remarks(history, found, learning(history, found), ())
+    run_outcomes = outcomes(history)
+    return remarks(history, run_outcomes, learning(history, run_outcomes), ())
 
 
-def falling(record: EpisodeRecord) -> EpisodeRecord:
-    """Outcomes fall by ten points per episode."""
-    return every_env(record, outcome=90.0 - 10.0 * record.episode)
+def lower_outcome(record: EpisodeRecord) -> EpisodeRecord:
+    """Return the record with an outcome that falls by ten points per episode."""
+    return change_envs(record, outcome=90.0 - 10.0 * record.episode)
 
 
 FIXED = Shape(accuracy=80.0, greedy=-30.0, ppo=PPOSettings(lr=0.0))
@@ -183,7 +190,7 @@ FIXED = Shape(accuracy=80.0, greedy=-30.0, ppo=PPOSettings(lr=0.0))
             "plan, which does not learn, reaches ",
             "; a, the best group that learns, ",
         ),
-        # More updates would not help a learning rate of 0, and it is not the best of those that learn.
+        # With a learning rate of 0, `untrained` does not count as a group that learns.
         (
             {"a": Shape(accuracy=60.0), "untrained": FIXED},
             "untrained, which does not learn, reaches ",
@@ -191,27 +198,30 @@ FIXED = Shape(accuracy=80.0, greedy=-30.0, ppo=PPOSettings(lr=0.0))
         ),
     ],
 )
-def test_a_remark_is_made_where_a_reader_would_ask(groups, starts, ends):
-    (one,) = said(Synthetic(groups=groups).events())
-    assert one.startswith(starts)
-    assert ends in one
+def test_surprising_evaluations_get_a_remark(groups, starts, ends):
+    (remark,) = make_remarks(Synthetic(groups=groups).events())
+    assert remark.startswith(starts)
+    assert ends in remark
 
 
-def test_curves_that_fall_are_spoken_of_where_they_are_training_and_those_that_rise_are_not():
+def test_only_falling_curves_of_groups_that_train_get_a_remark():
     groups = {"a": Shape(accuracy=60.0), "b": Shape(accuracy=60.0), "untrained": FIXED}
     events = Synthetic(groups=groups, episodes=4).events()
-    fell = [line for line in said(episodes(events, falling, group="")) if "did not improve" in line]
+    fell = [line for line in make_remarks(episodes(events, lower_outcome, group="")) if "did not improve" in line]
     assert [line.partition(" of ")[2][:2] for line in fell] == ["a:", "b:"]
     assert fell[0].startswith("Training did not improve the held-out accuracy of a: from 90.00 % ")
-    assert said(Synthetic().events()) == ()
+    assert make_remarks(Synthetic().events()) == ()
 
 
-def test_a_fixed_plan_is_spoken_of_from_the_margin_on():
+def test_a_fixed_plan_gets_a_remark_if_it_is_ahead_by_the_margin():
     groups = {"a": Shape(accuracy=60.0), "plan": Shape(accuracy=61.0, controller="schedule")}
     events = Synthetic(groups=groups).events()
-    found = outcomes(fold(events))
-    means = [mean(one.outcome for one in found.values() if one.run.group_id == group) for group in groups]
+    run_outcomes = outcomes(fold(events))
+    means = [
+        mean(run_outcome.outcome for run_outcome in run_outcomes.values() if run_outcome.run.group_id == group)
+        for group in groups
+    ]
     ahead = means[1] - means[0]
     assert ahead > 0.0
-    for margin, told in ((1.01 * ahead, 0), (ahead, 1), (0.5 * ahead, 1)):
-        assert len(said(Synthetic(groups=groups, settings={"margin": margin}).events())) == told
+    for margin, count in ((1.01 * ahead, 0), (ahead, 1), (0.5 * ahead, 1)):
+        assert len(make_remarks(Synthetic(groups=groups, settings={"margin": margin}).events())) == count

@@ -1,4 +1,4 @@
-"""Pathologies of PPO updates: told of one record, and counted in columns."""
+"""Pathologies of PPO updates: listed for one record, and counted in columns."""
 
 import msgspec
 from support.journals.synthetic import Synthetic
@@ -9,7 +9,7 @@ from esper_ab.journal.events import EpisodeRecorded
 from workers.kinds.growth.measures import MEASURES
 
 
-def test_pathologies_are_counted_as_they_are_told():
+def test_counts_in_columns_equal_the_pathologies_of_each_record():
     events = Synthetic(episodes=12).events()
     records = [event.record for event in events if isinstance(event, EpisodeRecorded)]
     assert records

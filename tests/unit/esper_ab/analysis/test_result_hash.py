@@ -1,4 +1,4 @@
-"""The hash of an experiment's results: what it is made of and what it is blind to."""
+"""The hash of an experiment's results: records that change it, and events that do not."""
 
 import msgspec
 import pytest
@@ -10,12 +10,12 @@ from esper_ab.journal.events import EpisodeRecorded, Incident, RunEvaluated, Wor
 from esper_ab.journal.fold import fold
 
 
-def of(events):
+def hash_events(events):
     return result_hash(fold(events))
 
 
-def altered(kind, **changes):
-    """A journal whose first record of `kind` has other fields."""
+def alter_first(kind, **changes):
+    """Return a journal whose first record of `kind` has other fields."""
     events = planted_effect()
     index = next(i for i, event in enumerate(events) if isinstance(event, kind))
     record = msgspec.structs.replace(events[index].record, **changes)
@@ -25,46 +25,48 @@ def altered(kind, **changes):
 @pytest.mark.parametrize(
     "events",
     [
-        altered(EpisodeRecorded, digest="other"),
-        altered(RunEvaluated, digest="other"),
-        altered(RunEvaluated, policy_sha256="0" * 64),
+        alter_first(EpisodeRecorded, digest="other"),
+        alter_first(RunEvaluated, digest="other"),
+        alter_first(RunEvaluated, policy_sha256="0" * 64),
         [event for event in planted_effect() if not (isinstance(event, EpisodeRecorded) and event.record.episode == 7)],
     ],
 )
-def test_every_record_counts(events):
-    assert of(events) != of(planted_effect())
+def test_every_record_changes_the_hash(events):
+    assert hash_events(events) != hash_events(planted_effect())
 
 
-def incident(category):
+def make_incident(category):
     return Incident(category=category, run_name="shaped/0", episode=None, detail="")
 
 
-def test_deaths_times_and_the_order_of_arrival_do_not_and_no_loss_after_the_evaluation():
+def test_deaths_times_order_of_arrival_and_losses_after_the_evaluation_keep_the_hash():
     events = planted_effect()
-    slower = altered(EpisodeRecorded, timing=msgspec.structs.replace(TIMING, total_s=9.0, train_s=9.0))
-    one, other = [i for i, event in enumerate(events) if isinstance(event, EpisodeRecorded)][:2]
+    slower = alter_first(EpisodeRecorded, timing=msgspec.structs.replace(TIMING, total_s=9.0, train_s=9.0))
+    first, second = [i for i, event in enumerate(events) if isinstance(event, EpisodeRecorded)][:2]
     swapped = list(events)
-    swapped[one], swapped[other] = swapped[other], swapped[one]
-    again = next(event for event in events if isinstance(event, WorkerStarted))
+    swapped[first], swapped[second] = swapped[second], swapped[first]
+    started = next(event for event in events if isinstance(event, WorkerStarted))
     died = [
         *events[:40],
-        incident("worker_death"),
-        incident("restart"),
-        msgspec.structs.replace(again, incarnation=2),
+        make_incident("worker_death"),
+        make_incident("restart"),
+        msgspec.structs.replace(started, incarnation=2),
         *events[40:],
     ]
-    assert {of(these) for these in (slower, swapped, died, [*events, incident("dropped_pair")])} == {of(events)}
+    assert {hash_events(journal) for journal in (slower, swapped, died, [*events, make_incident("dropped_pair")])} == {
+        hash_events(events)
+    }
 
 
-def test_a_lost_run_counts_by_name_whatever_it_had_recorded():
+def test_a_lost_run_changes_the_hash_by_its_name_alone():
     events = [event for event in planted_effect() if not isinstance(event, RunEvaluated)]
-    lost = incident("dropped_pair")
+    lost = make_incident("dropped_pair")
     last = next(
         i
         for i, event in reversed(list(enumerate(events)))
         if isinstance(event, EpisodeRecorded) and event.record.run.name == "shaped/0"
     )
-    fewer = [*events[:last], *events[last + 1 :]]
-    assert of([*events, lost]) == of([*fewer, lost])
-    assert of(events) != of(fewer)
-    assert of(events) != of([*events, lost])
+    without_last = [*events[:last], *events[last + 1 :]]
+    assert hash_events([*events, lost]) == hash_events([*without_last, lost])
+    assert hash_events(events) != hash_events(without_last)
+    assert hash_events(events) != hash_events([*events, lost])

@@ -1,4 +1,4 @@
-"""What is concluded from a reward audit: of random schedules alone where a sample is meant, of all behaviours else."""
+"""Findings of a reward audit: curves use random schedules only, everything else uses all behaviours."""
 
 import pytest
 from support.rewards.audited_rewards import make_reward_audit, make_scored
@@ -9,23 +9,25 @@ from esper_ab.contracts.reward_audit import Varied
 OUTCOMES = [90.0, 10.0, 20.0, 50.0, 40.0, 30.0]  # two reference behaviours first
 
 
-def test_best_of_n_is_of_random_schedules_and_regret_of_all() -> None:
-    """The reference behaviours, chosen by us, are no sample of anything: the best of them is in no curve."""
-    found = findings_of(make_reward_audit(OUTCOMES, {"honest": OUTCOMES, "opposite": [-value for value in OUTCOMES]}))
-    honest, opposite = found.rewards
-    assert found.own_curve[-1] == 50
-    assert found.own_curve[0] == pytest.approx(35)
+def test_best_of_n_uses_random_schedules_only_and_regret_all_behaviours() -> None:
+    """We chose the reference behaviours, so they are not a sample and belong to no curve."""
+    findings = findings_of(
+        make_reward_audit(OUTCOMES, {"honest": OUTCOMES, "opposite": [-value for value in OUTCOMES]})
+    )
+    honest, opposite = findings.rewards
+    assert findings.own_curve[-1] == 50
+    assert findings.own_curve[0] == pytest.approx(35)
     assert (honest.favourite, honest.regret, honest.pairs) == (0, 0, ())
-    assert honest.curve.tolist() == found.own_curve.tolist()
+    assert honest.curve.tolist() == findings.own_curve.tolist()
     assert honest.distance == pytest.approx(0, abs=1e-6)
     assert (opposite.favourite, opposite.regret) == (1, 80)
     assert opposite.curve[-1] == 20
     assert [honest.rank_correlation, opposite.rank_correlation] == [1, -1]
     assert (opposite.pairs[0].preferred, opposite.pairs[0].better, opposite.pairs[0].loss) == (1, 0, 80)
-    assert found.shown_n == (1, 4)
+    assert findings.shown_n == (1, 4)
 
 
-def test_when_it_pays_is_counted_in_magnitudes() -> None:
+def test_the_steps_that_pay_are_counted_by_magnitude() -> None:
     early, late, never = (
         make_scored(name, OUTCOMES, by_step=by_step)
         for name, by_step in (("early", (3, 1, 0, 0)), ("late", (0, 0, 0, 2)), ("never", (0, 0, 0, 0)))
@@ -37,20 +39,20 @@ def test_when_it_pays_is_counted_in_magnitudes() -> None:
 
 
 def test_constants_that_move_the_favourite_come_first() -> None:
-    def altered(constant: str, returns: list[float]) -> Varied:
+    def make_varied(constant: str, returns: list[float]) -> Varied:
         return Varied(constant=constant, was="1", now="2", returns=tuple(returns))
 
     scored = make_scored(
         "honest",
         OUTCOMES,
         varied=(
-            altered("scale", [2 * value for value in OUTCOMES]),
-            altered("sign", [-value for value in OUTCOMES]),
-            altered("refused", []),
+            make_varied("scale", [2 * value for value in OUTCOMES]),
+            make_varied("sign", [-value for value in OUTCOMES]),
+            make_varied("refused", []),
         ),
     )
     sensitivity = findings_of(make_reward_audit(OUTCOMES, [scored])).rewards[0].sensitivity
-    assert [one.varied.constant for one in sensitivity] == ["sign", "refused", "scale"]
+    assert [entry.varied.constant for entry in sensitivity] == ["sign", "refused", "scale"]
     sign, refused, scale = sensitivity
     assert (sign.favourite_change, sign.order) == (-30, pytest.approx(-1))
     assert (refused.favourite_change, refused.order) == (None, None)
@@ -58,7 +60,7 @@ def test_constants_that_move_the_favourite_come_first() -> None:
 
 
 def test_one_random_schedule_is_enough() -> None:
-    found = findings_of(make_reward_audit([1.0, 2.0, 3.0], {"any": [1.0, 1.0, 1.0]}))
-    assert found.own_curve.tolist() == [3]
-    assert found.rewards[0].spread == 0
-    assert found.rewards[0].rank_correlation is None
+    findings = findings_of(make_reward_audit([1.0, 2.0, 3.0], {"any": [1.0, 1.0, 1.0]}))
+    assert findings.own_curve.tolist() == [3]
+    assert findings.rewards[0].spread == 0
+    assert findings.rewards[0].rank_correlation is None

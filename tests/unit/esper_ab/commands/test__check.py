@@ -1,4 +1,4 @@
-"""A check finds what is not as it was written; a repair cuts there, and takes nothing away that was recorded."""
+"""A check finds files that differ from their record; a repair cuts the journal there and keeps what it cuts."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""What WHAT is; one message asks for all that is missing, with a line that is accepted once it is filled in."""
+"""Which kind of campaign an argument names; one message asks for all that is missing, with a completed line."""
 
 import shlex
 
@@ -46,20 +46,23 @@ def folder(tmp_path, monkeypatch):
 )
 def test_a_file_with_train_and_a_command_are_trainers(folder, what):
     declared, request = read_what(LaunchFlags(what=what))
-    assert (request.said("trainer"), request.said("episodes")) == (what if "{" in what else str(folder / what), None)
+    assert (request.value_of("trainer"), request.value_of("episodes")) == (
+        what if "{" in what else str(folder / what),
+        None,
+    )
     assert not declared.file.common
 
 
 @pytest.mark.parametrize("what", ["a.toml", "my runs/a.toml", "./a.toml", "a.py"])
 def test_a_toml_file_and_a_python_file_without_train_are_experiments(folder, what):
     declared, request = read_what(LaunchFlags(what=what))
-    assert request.said("trainer") is None
-    assert (request.said("episodes"), declared.asked.name) == ((7, "") if what.endswith("toml") else (None, "x"))
+    assert request.value_of("trainer") is None
+    assert (request.value_of("episodes"), declared.asked.name) == ((7, "") if what.endswith("toml") else (None, "x"))
 
 
 def test_a_request_without_a_file_has_only_flags():
     _, request = read_what(LaunchFlags(episodes=3))
-    assert (request.said("trainer"), request.said("episodes")) == (None, 3)
+    assert (request.value_of("trainer"), request.value_of("episodes")) == (None, 3)
 
 
 COMMAND = "'python my.py --note \"a b\" --lr {lr} {seed} {out}'"

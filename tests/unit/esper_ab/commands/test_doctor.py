@@ -1,4 +1,4 @@
-"""What the doctor says: what is not well with its remedy, and a count of the rest."""
+"""The doctor lists each problem with its remedy, and counts the passed checks."""
 
 import pytest
 

@@ -7,7 +7,7 @@ from support.journals.ready_journals import write
 from support.journals.synthetic import Shape, Synthetic
 from support.outcomes.csv_outcomes import csv_text, drawn, rows, scales
 
-from esper_ab import judge_outcomes
+from esper_ab import compare_outcomes, judge_outcomes
 from esper_ab.contracts.errors import UsageError
 from esper_ab.readers.external_plan import make_external_plan, save_plan
 from esper_ab.readers.joint_directory import Joint, JointPart, write_joint
@@ -120,12 +120,80 @@ def test_the_exit_status_says_whether_anything_was_answered(files, seeds, status
 
 
 @pytest.mark.parametrize("path", ["results.csv", "folder"])
-@pytest.mark.parametrize("margin", [(), ("--margin", "2")])
-def test_two_files_without_a_plan_are_refused(files, path, margin):
+def test_files_and_folders_are_judged_together(files, path):
     (files / "folder").mkdir()
-    result = esper_ab("judge", path, "results.csv", *margin)
+    new, old = drawn(10, 8.0)
+    more = [
+        {**row, "seed": int(row["seed"]) + 10, "outcome": float(row["outcome"]) + 0.123 + int(row["seed"]) / 100}
+        for row in rows(new, old)
+    ]
+    (files / "more.csv").write_text(csv_text(more))
+    (files / "folder/results.csv").write_text((files / "results.csv").read_text())
+    out = stdout_of("judge", path, "more.csv", "--margin", "2")
+    assert "in 20 of 20 pairs" in " ".join(out.split())
+
+
+def test_a_row_that_occurs_in_two_files_is_refused(files):
+    (files / "again.csv").write_text((files / "results.csv").read_text())
+    result = esper_ab("judge", "results.csv", "again.csv", "--margin", "2")
     assert result.returncode == 2
-    assert result.stderr == (
-        f"error: {path} is no plan, and without a plan judge reads one CSV file, not 2: put all runs into one file "
-        "with the columns group, seed and outcome, one row per run\n"
-    )
+    assert "group new also has seed 0 in row 1" in result.stderr
+
+
+def test_plans_judge_several_files(files):
+    content = (files / "results.csv").read_text().splitlines(keepends=True)
+    (files / "a.csv").write_text("".join(content[:8]))
+    (files / "b.csv").write_text("".join([content[0], *content[8:]]))
+    assert "new is better than old" in stdout_of("judge", "plan.json", "a.csv", "b.csv")
+    refused = esper_ab("judge", "plan.json", "a.csv", "--margin", "2")
+    assert refused.stderr.startswith("error: --margin is only for outcomes without a plan")
+    assert esper_ab("judge", "plan.json").stderr.startswith("error: judge plan.json: name the outcomes as well")
+
+
+def curves(folder, groups=("small", "large"), seeds=6):
+    """Write a monitor.csv per run, in folders whose names tell group and seed."""
+    for place, group in enumerate(groups):
+        for seed in range(seeds):
+            run = folder / f"{group}-seed{seed}"
+            run.mkdir(parents=True)
+            lines = [f"{10 * place + seed + episode / 7},100,{episode}.0" for episode in range(5)]
+            text = "\n".join(['#{"t_start": 1.5, "env_id": "X"}', "r,l,t", *lines]) + "\n"
+            (run / "monitor.csv").write_text(text)
+
+
+def test_groups_and_seeds_from_folders_are_shown_before_the_answer(files):
+    curves(files / "runs")
+    result = esper_ab("judge", "runs", "--margin", "2")
+    assert result.returncode == 0
+    assert result.stderr.splitlines() == [
+        "Groups and seeds from names: --runs '{group}-seed{seed}'",
+        "large: seeds 0-5; small: seeds 0-5",
+    ]
+    assert "mean of its last 100 values of r" in " ".join(result.stdout.split())
+    told = esper_ab("judge", "runs", "--margin", "2", "--runs", "{group}-seed{seed}", "--mean-last", "100")
+    assert told.stdout.split("!")[:-1] == result.stdout.split("!")[:-1]
+
+
+def test_names_without_a_pattern_complete_the_command(files):
+    curves(files / "runs", groups=("small",))
+    curves(files / "runs/deeper", groups=("large",))
+    result = esper_ab("judge", "runs", "--margin", "2")
+    assert result.returncode == 2
+    assert result.stderr.rstrip().endswith("esper-ab judge runs --margin 2 --runs '{group}-s{seed}'")
+
+
+@pytest.mark.parametrize(("flags", "message"), [(("--at", "100"), ""), (("--at", "150"), "nearest are at 100 and 200")])
+def test_outcomes_are_taken_at_a_step(files, flags, message):
+    curves(files / "runs")
+    result = esper_ab("judge", "runs", "--margin", "2", *flags)
+    assert (result.returncode, message in result.stderr) == (2 if message else 0, True)
+
+
+def test_the_same_paths_in_python(files):
+    curves(files / "runs")
+    every = sorted((files / "runs").iterdir())
+    answer = compare_outcomes(every, margin=2)
+    assert answer.verdicts == compare_outcomes(files / "runs", margin=2, runs="{group}-seed{seed}").verdicts
+    assert "large: seeds 0-5; small: seeds 0-5." in answer.notes
+    with pytest.raises(UsageError, match="apply to files and folders"):
+        compare_outcomes({"a": [1.0], "b": [2.0]}, margin=2, at=3)

@@ -1,4 +1,4 @@
-"""The script for sbatch: where it says what it prints, and when it resumes."""
+"""The script for sbatch: its output file, and when it resumes."""
 
 import shlex
 import subprocess

@@ -1,4 +1,4 @@
-"""tidy: what it may take from an experiment directory, and what it may not."""
+"""tidy removes only checkpoints and temporary files that nothing needs, and follows no link."""
 
 import json
 import os

@@ -111,7 +111,7 @@ def warnings():
 @pytest.fixture
 def space_wait(tmp_path, warnings):
     wait = DiskSpaceWait(tmp_path, warnings.append)
-    assert wait.await_for(lambda: None) is None  # writes the first line of this process
+    assert wait.retry_until_room(lambda: None) is None  # writes the first line of this process
     return wait
 
 
@@ -144,7 +144,7 @@ def test_a_write_after_a_timed_out_wait_is_tried_once_without_waiting(space_wait
 
     for _ in range(2):
         with pytest.raises(DiskFull):
-            with_limit(space_wait, 0.0).await_for(write)
+            with_limit(space_wait, 0.0).retry_until_room(write)
     assert len(tries) == 2
 
 
@@ -153,4 +153,4 @@ def test_the_error_advises_a_new_launch_if_nothing_is_recorded(tmp_path):
         raise DiskFull("no space")
 
     with pytest.raises(DiskFull, match=r"free some space, then run the command again$"):
-        with_limit(DiskSpaceWait(tmp_path, print), 0.0).await_for(raise_disk_full)
+        with_limit(DiskSpaceWait(tmp_path, print), 0.0).retry_until_room(raise_disk_full)

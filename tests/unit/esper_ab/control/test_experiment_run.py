@@ -9,7 +9,7 @@ from support.plans import fake_plans
 
 from esper_ab.contracts.errors import Interrupted, WorkerFailed
 from esper_ab.contracts.worker_order import RewardCode
-from esper_ab.control.experiment_run import say_how_to_go_on
+from esper_ab.control.experiment_run import append_resume_command
 from esper_ab.journal.fold import begin
 
 CODE = RewardCode(reference="mine.py:reward", folder="rewards/1", file="mine.py", sha256="0" * 64)
@@ -20,7 +20,7 @@ def advice_after(error, **of_every_run):
     plan = fake_plans.plan()
     runs = tuple(replace(spec, **of_every_run) for spec in plan.blocks[0].runs)
     plan = replace(plan, blocks=(replace(plan.blocks[0], runs=runs),))
-    say_how_to_go_on(error, Path("experiments/late"), begin(started(plan)))
+    append_resume_command(error, Path("experiments/late"), begin(started(plan)))
     return str(error).splitlines()
 
 

@@ -15,11 +15,11 @@ THREE = [(0, 1), (2, 0), (1, 2), (1, 0), (0, 2), (2, 1)] * 5
 PATHS = 400_000
 
 
-def boundaries(sides, positions, looks, alphas, rng_seed=7, paths=PATHS):
+def compute_boundaries(sides, positions, looks, alphas, rng_seed=7, paths=PATHS):
     return nominal_p(sides[: looks[-1]], positions, looks, alphas, np.random.default_rng(rng_seed), paths)
 
 
-def test_spending_function():
+def test_the_spending_function_has_published_values_and_rises():
     assert obrien_fleming_spent(0.05, 1.0) == pytest.approx(0.05, rel=1e-12)
     # Lan-DeMets O'Brien-Fleming, two-sided 5 %, at half of the information: 0.00305 (one-sided 0.00153).
     assert obrien_fleming_spent(0.05, 0.5) == pytest.approx(0.00305, abs=5e-6)
@@ -27,27 +27,27 @@ def test_spending_function():
     assert shares == sorted(shares)
 
 
-def test_the_published_boundaries():
-    found = boundaries(ALTERNATING, 2, (6, 10, 14, 20), [0.05])[0]
-    assert found == pytest.approx((8.7e-5, 0.0030, 0.0131, 0.0436), rel=0.02)
-    assert found[0] == obrien_fleming_spent(0.05, 6 / 20)  # exact; the published one carries 6 % simulation error
+def test_boundaries_equal_the_published_ones():
+    nominal = compute_boundaries(ALTERNATING, 2, (6, 10, 14, 20), [0.05])[0]
+    assert nominal == pytest.approx((8.7e-5, 0.0030, 0.0131, 0.0436), rel=0.02)
+    assert nominal[0] == obrien_fleming_spent(0.05, 6 / 20)  # exact; the published one carries 6 % simulation error
 
 
-def test_several_alphas_at_once_are_each_their_own():
-    assert boundaries(ALTERNATING, 2, (7,), [0.05, 0.025]) == ((0.05,), (0.025,))
+def test_boundaries_for_several_alphas_equal_those_for_each_alone():
+    assert compute_boundaries(ALTERNATING, 2, (7,), [0.05, 0.025]) == ((0.05,), (0.025,))
     looks = (6, 10, 14, 20)
     alphas = [0.05 / m for m in (3, 2, 1)]
-    together = boundaries(ALTERNATING, 2, looks, alphas)
-    for alpha, found in zip(alphas, together, strict=True):
-        assert found == pytest.approx(boundaries(ALTERNATING, 2, looks, [alpha])[0], rel=0.01)
-        assert list(found) == sorted(found)
+    together = compute_boundaries(ALTERNATING, 2, looks, alphas)
+    for alpha, nominal in zip(alphas, together, strict=True):
+        assert nominal == pytest.approx(compute_boundaries(ALTERNATING, 2, looks, [alpha])[0], rel=0.01)
+        assert list(nominal) == sorted(nominal)
         spent = [obrien_fleming_spent(alpha, look / 20) for look in looks]
         increments = np.diff(spent, prepend=0.0)
-        assert all(low <= p <= high for low, p, high in zip(increments, found, spent, strict=True))
+        assert all(low <= p <= high for low, p, high in zip(increments, nominal, spent, strict=True))
 
 
 @pytest.mark.parametrize(("sides", "positions"), [(ALTERNATING, 1), (ALTERNATING, 2), (THREE, 3), (ALTERNATING[1:], 2)])
-def test_law_of_t_is_that_of_the_least_squares(sides, positions):
+def test_reduced_draws_of_t_have_the_law_of_least_squares(sides, positions):
     """t from the reduced draws and t from simulated pairs agree in law: at each look, and from look to look."""
     looks = (7, 10, 16)
     paths = 1500
@@ -69,41 +69,41 @@ def test_law_of_t_is_that_of_the_least_squares(sides, positions):
     ("sides", "positions", "looks", "df"),
     [(ALTERNATING, 1, (2, 3, 4), (1, 2, 3)), (ALTERNATING, 2, (3, 4), (1, 2)), (THREE, 3, (4,), (1,))],
 )
-def test_looks_test_from_one_degree_of_freedom_on(sides, positions, looks, df):
-    """Of a look after every pair the first are left out: each position effect costs one degree, the mean another."""
+def test_looks_start_at_one_degree_of_freedom(sides, positions, looks, df):
+    """Earlier looks are left out: each position effect costs one degree of freedom, and the mean another."""
     process = t_process(sides, positions, (1, 2, 3, 4))
     assert (process.looks, process.df) == (looks, df)
 
 
 def test_many_looks_spend_alpha_as_planned():
-    """On other draws: what is rejected for the first time at or before each look."""
+    """On independent draws, the rejections up to each look follow the spending function."""
     looks = (6, 8, 10, 12, 14, 16, 18, 20)
     paths = 400_000
-    found = boundaries(ALTERNATING, 2, looks, [0.05])[0]
+    nominal = compute_boundaries(ALTERNATING, 2, looks, [0.05])[0]
     process = t_process(ALTERNATING, 2, looks)
     t = t_values(process, draw(process, paths, np.random.default_rng(123)))
-    crossed = np.abs(t) >= stats.t.isf(np.array(found) / 2, process.df)[:, None]
+    crossed = np.abs(t) >= stats.t.isf(np.array(nominal) / 2, process.df)[:, None]
     rejected = np.logical_or.accumulate(crossed, axis=0).mean(axis=1)
     spent = np.array([obrien_fleming_spent(0.05, look / 20) for look in looks])
     assert (np.abs(rejected - spent) < 5 * np.sqrt(spent / paths)).all()
 
 
-def test_a_look_that_is_aliased_never_rejects_and_the_next_spends_its_share():
+def test_an_aliased_look_never_rejects_and_the_next_spends_its_share():
     sides = [(0, 1)] * 6 + [(1, 0)] * 14
-    found = boundaries(sides, 2, (6, 10, 20), [0.05])[0]
-    assert found[0] == 0.0
-    assert found[1] == obrien_fleming_spent(0.05, 0.5)
-    assert boundaries([(0, 1)] * 10, 2, (6, 10), [0.05, 0.01]) == ((0.0, 0.0), (0.0, 0.0))
+    nominal = compute_boundaries(sides, 2, (6, 10, 20), [0.05])[0]
+    assert nominal[0] == 0.0
+    assert nominal[1] == obrien_fleming_spent(0.05, 0.5)
+    assert compute_boundaries([(0, 1)] * 10, 2, (6, 10), [0.05, 0.01]) == ((0.0, 0.0), (0.0, 0.0))
 
 
-ASKED = (tuple(ALTERNATING[:10]), 2, (6, 10), (0.05,))
+REQUEST = (tuple(ALTERNATING[:10]), 2, (6, 10), (0.05,))
 
 
-def test_the_same_plan_has_the_same_bounds_wherever_it_is_made():
-    found = find_bounds(*ASKED)
-    assert found[0] == pytest.approx((0.0076, 0.0455), rel=0.02)
+def test_equal_plans_have_equal_bounds_with_or_without_the_cache():
+    nominal = find_bounds(*REQUEST)
+    assert nominal[0] == pytest.approx((0.0076, 0.0455), rel=0.02)
     bounds._simulated.cache_clear()
-    assert find_bounds([[0, 1], [1, 0]] * 5, *ASKED[1:]) == found  # as sides come out of JSON
+    assert find_bounds([[0, 1], [1, 0]] * 5, *REQUEST[1:]) == nominal  # as sides come out of JSON
     assert find_bounds(((0, 1),) * 6, 1, (6,), (0.05, 0.02)) == ((0.05,), (0.02,))
 
 
@@ -111,52 +111,52 @@ def test_the_same_plan_has_the_same_bounds_wherever_it_is_made():
     ("shares", "published"),
     [((0.5, 1.0), (2.9626, 1.9686)), ((1 / 3, 2 / 3, 1.0), (3.7103, 2.5114, 1.9930))],
 )
-def test_with_many_pairs_the_bounds_are_those_published_for_gsdesign(shares, published):
+def test_bounds_for_many_pairs_equal_those_published_for_gsdesign(shares, published):
     """Lan-DeMets spending after O'Brien-Fleming at equal steps, one-sided 0.025, z: sfLDOF of gsDesign."""
     looks = tuple(round(600 * share) for share in shares)
-    (found,) = nominal_p([(0, 1)] * 600, 1, looks, (0.05,), np.random.default_rng(3), paths=400_000)
-    assert stats.norm.isf(np.array(found) / 2.0) == pytest.approx(published, abs=0.02)
+    (nominal,) = nominal_p([(0, 1)] * 600, 1, looks, (0.05,), np.random.default_rng(3), paths=400_000)
+    assert stats.norm.isf(np.array(nominal) / 2.0) == pytest.approx(published, abs=0.02)
 
 
-# What gsDesign prints of non-binding designs (test.type 4, alpha 0.025, beta 0.1): lower bounds on z, drift of the last
-# z under the alternative, and beta spent, cumulative. They are about no difference; about the alternative z is less by
-# drift sqrt(share).
+# What gsDesign prints for non-binding designs (test.type 4, alpha 0.025, beta 0.1): lower bounds on z, drift of the
+# last z under the alternative, and cumulative beta spent. Its z is relative to no difference; relative to the
+# alternative, z is less by drift sqrt(share).
 GSDESIGN = [  # (shares, lower bounds, drift, spent)
-    ((31 / 69, 48 / 69), (0.07, 1.11), 0.4065 * 69**0.5, (0.0141, 0.0486)),  # sfl = sfLDOF, of toInteger()'s example
+    ((31 / 69, 48 / 69), (0.07, 1.11), 0.4065 * 69**0.5, (0.0141, 0.0486)),  # sfl = sfLDOF, example of toInteger()
     ((0.25, 0.5, 0.75), (0.03, 0.88, 1.51), 3.2415 * 1.297**0.5, (0.0350, 0.0623, 0.0835)),  # sfHSD, gamma 1
 ]
 
 
 @pytest.mark.parametrize(("shares", "lower", "drift", "spent"), GSDESIGN)
 def test_with_many_pairs_futility_stops_where_gsdesign_does(shares, lower, drift, spent):
-    """With the beta it spends; efficacy boundaries, which it takes off, move the bounds by less than it prints."""
+    """With the beta that gsDesign spends; its efficacy boundaries move the bounds by less than it prints."""
     if shares == GSDESIGN[0][0]:
         assert [beta_spent(0.1, share) for share in shares] == pytest.approx(spent, abs=1e-4)
     looks = (*(round(1200 * share) for share in shares), 1200)
-    found = futility_p([(0, 1)] * 1200, 1, looks, spent, np.random.default_rng(3), paths=400_000)
-    assert found[-1] == 0.0
-    about = [bound - drift * share**0.5 for bound, share in zip(lower, shares, strict=True)]
-    assert stats.norm.ppf(found[:-1]) == pytest.approx(about, abs=0.02)
+    nominal = futility_p([(0, 1)] * 1200, 1, looks, spent, np.random.default_rng(3), paths=400_000)
+    assert nominal[-1] == 0.0
+    expected = [bound - drift * share**0.5 for bound, share in zip(lower, shares, strict=True)]
+    assert stats.norm.ppf(nominal[:-1]) == pytest.approx(expected, abs=0.02)
 
 
 @pytest.mark.parametrize("positions", [1, 2])
-def test_of_differences_of_the_margin_looks_stop_what_is_declared(positions):
-    """On other draws, with few pairs, whatever the spread is: through the t about the margin."""
+def test_differences_of_the_margin_are_stopped_as_often_as_declared(positions):
+    """On independent draws with few pairs, for any spread, by the t relative to the margin."""
     looks = (6, 10, 14, 20)
     beta = 0.2
     paths = 400_000
     planned = [beta_spent(beta, look / 20) for look in looks[:-1]]
-    found = futility_p(ALTERNATING[:20], positions, looks, planned, np.random.default_rng(3))
+    nominal = futility_p(ALTERNATING[:20], positions, looks, planned, np.random.default_rng(3))
     process = t_process(ALTERNATING, positions, looks)
     t = t_values(process, draw(process, paths, np.random.default_rng(5)))
-    below = t <= -stats.t.isf(np.array(found), process.df)[:, None]
+    below = t <= -stats.t.isf(np.array(nominal), process.df)[:, None]
     stopped = np.logical_or.accumulate(below, axis=0).mean(axis=1)
     spent = np.array([*planned, planned[-1]])
     assert (np.abs(stopped - spent) < 6 * np.sqrt(spent / paths)).all()
 
 
 def test_a_look_that_adds_no_information_repeats_the_test_before_it():
-    """The seventh pair alone has the third position: it tells that effect and nothing else."""
+    """Only the seventh pair has the third position, so it estimates that effect and nothing else."""
     process = t_process([*ALTERNATING[:6], (0, 2)], 3, (6, 7))
     assert process.df == (4, 4)
     before, after = t_values(process, draw(process, 100, np.random.default_rng(1)), effect=0.5)

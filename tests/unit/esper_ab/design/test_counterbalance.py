@@ -42,7 +42,7 @@ def test_a_cycle_and_the_blocks_needed_are_estimable(n: int) -> None:
 
 
 @pytest.mark.parametrize("n", range(2, 7))
-def test_up_to_six_groups_every_comparison_is_told_from_positions_at_every_look(n: int) -> None:
+def test_with_up_to_six_groups_every_comparison_is_separable_from_positions_at_every_look(n: int) -> None:
     assert not draws_positions(n)
     for replicates in range(6, 31):
         for a, b in combinations(range(n), 2):
@@ -50,8 +50,8 @@ def test_up_to_six_groups_every_comparison_is_told_from_positions_at_every_look(
             assert identified([{a: (groups.index(a),), b: (groups.index(b),)} for groups in orders])
 
 
-def by_rank(blocks) -> bool:
-    """Brute force: the rank of [block, places, group] is larger than that of [block, places] by the groups less one."""
+def is_identified_by_rank(blocks) -> bool:
+    """Brute force: does [block, places, group] have a larger rank than [block, places], by the groups less one?"""
     runs = [(index, group, place) for index, block in enumerate(blocks) for group, place in block.items()]
 
     def columns(values):
@@ -61,13 +61,13 @@ def by_rank(blocks) -> bool:
     factors = range(len(runs[0][2]))
     rest = np.hstack([columns([run[0] for run in runs]), *(columns([run[2][k] for run in runs]) for k in factors)])
     whole = np.hstack([rest, columns([run[1] for run in runs])])
-    more = np.linalg.matrix_rank(whole) - np.linalg.matrix_rank(rest)
-    return bool(more == len({run[1] for run in runs}) - 1)
+    gained = np.linalg.matrix_rank(whole) - np.linalg.matrix_rank(rest)
+    return bool(gained == len({run[1] for run in runs}) - 1)
 
 
 @st.composite
 def blocks_of_places(draw):
-    """Up to 5 groups, in blocks on one of two sets of lanes; device and start order drawn apart."""
+    """Draw up to 5 groups in blocks on one of two sets of lanes, with independent devices and start orders."""
     n = draw(st.integers(2, 5))
     order = st.permutations(range(n))
     drawn = draw(st.lists(st.tuples(order, order, st.integers(0, 1)), min_size=1, max_size=8))
@@ -75,14 +75,14 @@ def blocks_of_places(draw):
 
 
 @given(blocks_of_places())
-def test_identified_is_what_the_rank_of_the_whole_matrix_says(blocks) -> None:
-    assert identified(blocks) == by_rank(blocks)
+def test_identified_agrees_with_the_rank_of_the_whole_matrix(blocks) -> None:
+    assert identified(blocks) == is_identified_by_rank(blocks)
     orders = [{group: place[1:] for group, place in block.items()} for block in blocks]
-    assert identified(orders) == by_rank(orders)
+    assert identified(orders) == is_identified_by_rank(orders)
 
 
 @pytest.mark.parametrize("n", [7, 12, 50])
-def test_drawn_positions_stay_balanced_and_are_drawn(n: int) -> None:
+def test_drawn_positions_are_balanced_and_depend_on_the_draw(n: int) -> None:
     assert draws_positions(n)
     path = RngPath(7) / "positions"
     columns = shuffled(n, path)
@@ -94,17 +94,17 @@ def test_drawn_positions_stay_balanced_and_are_drawn(n: int) -> None:
 
 
 @pytest.mark.parametrize(("n", "size"), [(7, 3.0), (12, 6.0), (50, 40.0)])
-def test_drawn_positions_favour_no_group_and_the_square_itself_does(n: int, size: float) -> None:
-    """Errors of the paired t with 6 pairs when positions 0, 1, ... give more and more: over draws, of one square."""
+def test_drawn_positions_favour_no_group_unlike_a_fixed_square(n: int, size: float) -> None:
+    """False claims of the paired t with 6 pairs if later positions give more: over draws, and with one square."""
     rng = np.random.default_rng(n)
     effects = np.linspace(0.0, size, n)
 
-    def errors(squares: list[list[tuple[int, ...]]]) -> float:
+    def find_error_rate(squares: list[list[tuple[int, ...]]]) -> float:
         d = np.array([[effects[row.index(0)] - effects[row.index(n // 2)] for row in rows] for rows in squares])
         return float((stats.ttest_1samp(d + rng.standard_normal(d.shape), 0.0, axis=1).pvalue <= 0.05).mean())
 
     columns = [shuffled(n, RngPath(seed)) for seed in range(1_000)]
-    drawn = [[order_drawn(n, block, one) for block in range(6)] for one in columns]
-    assert errors(drawn) <= 0.075  # 0.05 and more than three standard errors
+    drawn = [[order_drawn(n, block, permutation) for block in range(6)] for permutation in columns]
+    assert find_error_rate(drawn) <= 0.075  # 0.05 and more than three standard errors
     if n == 50:
-        assert errors([[order(n, block) for block in range(6)]] * 1_000) > 0.9
+        assert find_error_rate([[order(n, block) for block in range(6)]] * 1_000) > 0.9

@@ -1,4 +1,4 @@
-"""Comparisons, looks, and what a design refuses. Boundaries themselves: test_boundaries.py."""
+"""Comparisons, looks and rules of designs; test_boundaries.py has the boundaries themselves."""
 
 import msgspec
 import pytest
@@ -10,7 +10,7 @@ from esper_ab.contracts.settings import Arithmetic
 from esper_ab.design.design import Contrast, default_looks, extended, rule
 from esper_ab.plan.blocks import extend
 
-LOOSE = Arithmetic(deterministic=False)  # with it device and start order could matter on cores, too
+LOOSE = Arithmetic(deterministic=False)  # so that device and start order could matter on cores, too
 
 
 @pytest.mark.parametrize(
@@ -27,18 +27,18 @@ LOOSE = Arithmetic(deterministic=False)  # with it device and start order could 
     ],
 )
 def test_default_looks_are_those_of_the_procedure(replicates, looks):
-    """Those of other numbers: tests/statistics/test_against_simulated.py."""
+    """tests/statistics/test_against_simulated.py has the looks of other numbers."""
     assert default_looks(replicates) == looks
 
 
-def test_all_pairs_without_a_control():
+def test_without_a_control_all_pairs_of_groups_are_compared():
     design = fake_plans.plan(groups=("a", "b", "c"), cores=3, seeds=6).design
     assert design.comparisons == (Contrast(a="a", b="b"), Contrast(a="a", b="c"), Contrast(a="b", b="c"))
     assert [boundary.open for boundary in design.boundaries] == [3, 2, 1]
     assert [boundary.alpha for boundary in design.boundaries] == pytest.approx([0.05 / 3, 0.025, 0.05])
 
 
-def test_a_control_is_what_the_others_are_compared_with():
+def test_tested_groups_are_compared_with_the_control_only():
     design = fake_plans.plan(groups=("a", "b", "c", "d"), cores=4, seeds=6, control="c", untested=("d",)).design
     assert design.comparisons == (Contrast(a="a", b="c"), Contrast(a="b", b="c"))
 
@@ -53,20 +53,20 @@ def test_two_groups_are_adjusted_for_sides_and_many_groups_on_few_pairs_are_not(
 
 
 def test_stops_for_futility_change_no_other_bound():
-    plain, stops = (fake_plans.plan(seeds=20, **more).design for more in ({}, {"futility": 0.8}))
+    plain, stops = (fake_plans.plan(seeds=20, **changes).design for changes in ({}, {"futility": 0.8}))
     bounds = stops.futility.nominal_p
     assert (plain.futility, stops.futility.power, stops.boundaries) == (None, 0.8, plain.boundaries)
     assert bounds == (pytest.approx(0.1256, abs=2e-4), 0.0)  # 2 (1 - Phi(z_0.1 / sqrt(0.7))) at 14 of 20
     assert extended(stops, 20).futility == stops.futility
 
 
-def test_an_open_ended_rule_as_it_is_printed():
-    """The rules of other designs stand in tests/golden/experiments."""
-    rule_of_one = "paired t, not adjusted for device and order; anytime-valid t after every pair from the 6th on, "
-    rule_of_one += "decided at an e-value of 20"
-    assert rule(open_ended()) == rule_of_one
+def test_an_open_ended_rule_is_printed_with_its_evidence():
+    """tests/golden/experiments has the rules of other designs."""
+    single_rule = "paired t, not adjusted for device and order; anytime-valid t after every pair from the 6th on, "
+    single_rule += "decided at an e-value of 20"
+    assert rule(open_ended()) == single_rule
     three = designed(6, 3, looks=(), boundaries=(), anytime_after=0)
-    assert rule(three) == f"{rule_of_one} times the 3 comparisons that share alpha"
+    assert rule(three) == f"{single_rule} times the 3 comparisons that share alpha"
 
 
 def test_fewer_than_six_replicates_have_no_boundary():
@@ -83,7 +83,7 @@ def test_an_adjustment_needs_four_replicates_beyond_its_positions_at_the_first_l
     assert msgspec.structs.replace(designed(6), looks=looks, positions=positions).too_few_to_adjust == too_few
 
 
-def test_an_open_ended_plan_is_decided_by_evidence_and_an_extension_is_stricter_once_and_only_once():
+def test_an_open_ended_plan_is_decided_by_evidence_and_only_the_first_extension_is_stricter():
     open_ = fake_plans.plan(seeds=6, open_ended=True).design
     assert (open_.looks, open_.boundaries, open_.anytime_after, open_.evidence) == ((), (), 0, pytest.approx(20.0))
     design = fake_plans.plan(seeds=6).design

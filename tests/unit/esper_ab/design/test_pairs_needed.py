@@ -1,4 +1,4 @@
-"""Pairs that a margin needs: against statsmodels and a measured example, by the power they must have."""
+"""The pairs that a margin needs, against statsmodels, a measured example and the required power."""
 
 import math
 
@@ -28,56 +28,57 @@ def test_pairs_needed_is_the_least_number_with_the_power(sd, margin, columns):
 
 
 @pytest.mark.parametrize("pairs", [7, 8])
-def test_so_few_pairs_have_the_power_of_both_tests_that_a_claim_needs(pairs):
-    """Against experiments that are simulated here: t and the exact sign-flip test, at 0.05."""
+def test_the_power_with_7_and_8_pairs_requires_the_t_and_sign_flip_tests(pairs):
+    """Against simulated experiments, at 0.05."""
     d = np.random.default_rng(pairs).standard_normal((20_000, pairs)) + 1.1
     t = d.mean(axis=1) / d.std(axis=1, ddof=1) * math.sqrt(pairs)
     claims = d[t >= stats.t.isf(0.025, pairs - 1)]
-    both = np.sum(signs_p(claims) <= 0.05) / len(d)
-    assert power(1.0, 1.1, pairs, 0.05) == pytest.approx(both, abs=0.012)
+    share = np.sum(signs_p(claims) <= 0.05) / len(d)
+    assert power(1.0, 1.1, pairs, 0.05) == pytest.approx(share, abs=0.012)
     assert power(1.0, 1.1, pairs, 0.05, signed=False) == pytest.approx(len(claims) / len(d), abs=0.01)
-    assert len(claims) / len(d) - both > 0.02
-    only = 0.01 if pairs == 7 else 0.005  # 2 / 2^n is more: the second test could never agree, and is not required
-    assert power(1.0, 1.1, pairs, only) == power(1.0, 1.1, pairs, only, signed=False)
+    assert len(claims) / len(d) - share > 0.02
+    # The sign-flip test can never reach an alpha below 2 / 2^n, so it is not required.
+    small_alpha = 0.01 if pairs == 7 else 0.005
+    assert power(1.0, 1.1, pairs, small_alpha) == power(1.0, 1.1, pairs, small_alpha, signed=False)
 
 
-def test_a_bound_by_the_number_of_pairs_is_that_of_a_rule_without_a_second_test():
+def test_a_bound_that_depends_on_the_pairs_belongs_to_a_rule_without_the_sign_flip_test():
     sd = 0.77
     assert power(sd, 1.0, 7, 0.05) < POWER < power(sd, 1.0, 7, 0.05, signed=False)
     assert pairs_needed(sd, 9, 1.0, lambda pairs: 0.05).pairs == 7 < pairs_needed(sd, 9, 1.0, 0.05).pairs
 
 
 def test_millions_of_pairs_are_counted_too():
-    """As by the normal distribution: power 80 % at 5 %, two-sided."""
+    """The number agrees with the normal distribution: power 80 % at 5 %, two-sided."""
     normal = (1.959964 + 0.841621) ** 2 * 829.0**2
     assert pairs_needed(82.9, 9, 0.1).pairs == pytest.approx(normal, rel=1e-3)
 
 
 @pytest.mark.parametrize(("pairs", "size", "alpha"), [(6, 1.0, 0.05), (12, 0.7, 0.01), (30, 0.5, 0.05)])
 def test_power_equals_statsmodels(pairs, size, alpha):
-    expected = TTestPower().power(size, pairs, alpha / 2.0, alternative="larger")  # the wrong tail is no power
+    expected = TTestPower().power(size, pairs, alpha / 2.0, alternative="larger")  # the wrong tail does not count
     assert power(2.0, 2.0 * size, pairs, alpha) == pytest.approx(expected, abs=1e-9)
 
 
 @given(st.floats(0.2, 8.0), st.integers(6, 40), st.sampled_from((0.05, 0.0455, 0.0076, 1e-4)), st.integers(1, 3))
-def test_the_smallest_resolvable_difference_has_just_the_power(sd, pairs, alpha, columns):
+def test_the_smallest_resolvable_difference_has_exactly_the_power(sd, pairs, alpha, columns):
     size = smallest_resolvable(sd, pairs, alpha, columns)
     assert power(sd, size, pairs, alpha, columns) == pytest.approx(POWER, abs=1e-6)
 
 
-def test_nothing_is_resolvable_without_degrees_of_freedom_or_without_a_bound():
+def test_no_difference_is_resolvable_without_degrees_of_freedom_or_a_bound():
     assert smallest_resolvable(1.0, 2, 0.05, columns=2) is None
     assert smallest_resolvable(1.0, 9, 0.0) is None
 
 
-def test_a_bound_that_depends_on_the_pairs_is_asked_at_each_number():
+def test_a_bound_that_depends_on_the_pairs_is_evaluated_at_each_number():
     fixed = pairs_needed(3.0, 9, 2.0, 0.05)
     late = pairs_needed(3.0, 9, 2.0, lambda pairs: 0.05 if pairs >= 40 else 0.0)
     assert fixed.pairs < 40
     assert (late.pairs, late.low, late.high) == (40, 40, max(40, fixed.high))
 
 
-def test_one_degree_of_freedom_resolves_something_and_positions_cost_one_each():
+def test_one_degree_of_freedom_suffices_and_each_position_costs_one():
     assert smallest_resolvable(1.0, 2, 0.05) == smallest_resolvable(1.0, 2, 0.05, columns=1)
     sizes = [smallest_resolvable(1.0, 6, 0.05, columns) for columns in range(1, 6)]
     assert smallest_resolvable(1.0, 6, 0.05) == sizes[0]

@@ -15,13 +15,13 @@ SEEN = Components(
 def test_the_pairs_needed_and_both_ends_of_their_range_grow_with_the_variance():
     noise = EvaluationNoise(components=SEEN, episodes=6, n_envs=8, training_episode_s=1.0, evaluation_episode_s=1.0)
     known = Known(source="given", sd=3.5, df=9, rho=0.3, noise=noise)
-    found = answer(known, 6, PowerQuestion(margin=2.5), rows=(6,))
+    power_answer = answer(known, 6, PowerQuestion(margin=2.5), rows=(6,))
     times = noise.variance_times(16)
     assert times > 1.3
-    best = found.eval_episodes
+    best = power_answer.eval_episodes
     assert (best.eval_episodes, best.best) == (24, 16)
-    assert best.sd == pytest.approx(found.tables[0].sd * times**0.5)
-    before = found.tables[0].needed
+    assert best.sd == pytest.approx(power_answer.tables[0].sd * times**0.5)
+    before = power_answer.tables[0].needed
     assert best.needed.replicates / before.replicates == pytest.approx(times, rel=0.1)
     assert best.needed.low / before.low == pytest.approx(times, rel=0.15)
     assert best.needed.high / before.high == pytest.approx(times, rel=0.1)

@@ -1,4 +1,4 @@
-"""Power in words: every sentence of an answer that is made up, so that nothing is simulated; that of a plan."""
+"""Power in words: every sentence of constructed answers, without simulation, and the line of a plan."""
 
 import math
 import re
@@ -21,12 +21,12 @@ STOPS = Stops(power=0.46, expected=13.0, expected_none=11.5, expected_none_witho
 UNKNOWN = "Pair correlation unknown: it depends on how much of the shared randomness survives training."
 
 
-def row(replicates=16, **changes):
+def make_row(replicates=16, **changes):
     sizes = {"smallest": 3.25, "smallest_low": 2.0, "smallest_high": 7.0, "power": 0.5, "expected": 15.0}
     return PowerRow(replicates=replicates, looks=(12, replicates), nominal_p=(0.01, 0.045), **(sizes | changes))
 
 
-def table(rho, rows, needed=NEEDED):
+def make_table(rho, rows, needed=NEEDED):
     return PowerTable(
         sd_run=3.5,
         rho=rho,
@@ -39,23 +39,23 @@ def table(rho, rows, needed=NEEDED):
     )
 
 
-def said(known, first=None, needed=NEEDED, eval_episodes=None):
-    first = first or row()
-    tables = table(0.3, [first], needed), table(0.6, [row(first.replicates, power=0.75)])
-    found = PowerAnswer(known=known, replicates=first.replicates, tables=tables, eval_episodes=eval_episodes)
-    return power_text(found).splitlines()
+def make_lines(known, first=None, needed=NEEDED, eval_episodes=None):
+    first = first or make_row()
+    tables = make_table(0.3, [first], needed), make_table(0.6, [make_row(first.replicates, power=0.75)])
+    answer = PowerAnswer(known=known, replicates=first.replicates, tables=tables, eval_episodes=eval_episodes)
+    return power_text(answer).splitlines()
 
 
-def known(**changes):
+def make_known(**changes):
     return Known(source="given", sd=3.5, unit="points", **changes)
 
 
-def needed(replicates, low=None, high=None):
+def make_needed(replicates, low=None, high=None):
     return ReplicatesNeeded(replicates=replicates, low=low, high=high)
 
 
 def test_an_answer_has_two_sentences_for_each_pair_correlation_and_a_table():
-    assert said(known(df=9, rho=0.3)) == [
+    assert make_lines(make_known(df=9, rho=0.3)) == [
         "To find a difference of 2 points with 80 % power: 20 seeds.",
         "",
         "Run SD 3.5 points (given, 9 degrees of freedom); margin 2 points; alpha 0.05 shared by 3 comparisons.",
@@ -76,9 +76,9 @@ def test_an_answer_has_two_sentences_for_each_pair_correlation_and_a_table():
     ]
 
 
-OF_16_SEEDS = "16 seeds (looks at 12, 16) find a difference of 3.2 points"
-OF_THE_MARGIN = "with 80 % power, and a difference of the margin with 50%."
-LINES = [  # of what is known, of 16 seeds, of the seeds that the margin needs
+WITH_16_SEEDS = "16 seeds (looks at 12, 16) find a difference of 3.2 points"
+AT_THE_MARGIN = "with 80 % power, and a difference of the margin with 50%."
+LINES = [  # changes of the known spread, changes of the row of 16 seeds, seeds needed, line
     ({}, {}, NEEDED, UNKNOWN),
     ({}, {}, NEEDED, "Pair correlation 0.3:"),
     (
@@ -87,33 +87,33 @@ LINES = [  # of what is known, of 16 seeds, of the seeds that the margin needs
         NEEDED,
         "Pair correlation 0.3 (from observed pairs, whose differences have an SD of 4.95 with 5 degrees of freedom):",
     ),
-    ({}, {"smallest_low": None}, NEEDED, f"{OF_16_SEEDS} {OF_THE_MARGIN}"),
+    ({}, {"smallest_low": None}, NEEDED, f"{WITH_16_SEEDS} {AT_THE_MARGIN}"),
     ({}, {"smallest": None}, NEEDED, "16 seeds are too few for a verdict, which needs 6."),
     (
         {},
         {"replicates": 14},
         NEEDED,
         "14 seeds (looks at 12, 14) find a difference of 3.2 points (80 % range 2 to 7) "
-        f"{OF_THE_MARGIN} EQUIVALENT needs 15 pairs.",
+        f"{AT_THE_MARGIN} EQUIVALENT needs 15 pairs.",
     ),
     (
         {},
         {"stops": STOPS},
         NEEDED,
-        f"{OF_16_SEEDS} (80 % range 2 to 7) {OF_THE_MARGIN} Stopping for futility costs "
+        f"{WITH_16_SEEDS} (80 % range 2 to 7) {AT_THE_MARGIN} Stopping for futility costs "
         "0.040 of that power. On average it uses 11.5 seeds instead of 15.9 if nothing differs, and 13.0 instead of "
         "15.0 if the difference equals the margin.",
     ),
-    ({}, {"stops": STOPS, "expected": None}, NEEDED, f"{OF_16_SEEDS} (80 % range 2 to 7) {OF_THE_MARGIN}"),
-    ({}, {}, needed(20, 20, 20), "A difference of 2 points needs 20 seeds."),
-    ({}, {}, needed(20, 12), "A difference of 2 points needs about 20 seeds (80 % range 12 to more than 10,000)."),
-    ({}, {}, needed(None), "A difference of 2 points needs more than 10,000 seeds."),
+    ({}, {"stops": STOPS, "expected": None}, NEEDED, f"{WITH_16_SEEDS} (80 % range 2 to 7) {AT_THE_MARGIN}"),
+    ({}, {}, make_needed(20, 20, 20), "A difference of 2 points needs 20 seeds."),
+    ({}, {}, make_needed(20, 12), "A difference of 2 points needs about 20 seeds (80 % range 12 to more than 10,000)."),
+    ({}, {}, make_needed(None), "A difference of 2 points needs more than 10,000 seeds."),
 ]
 
 
 @pytest.mark.parametrize(("spread", "changes", "seeds", "line"), LINES)
-def test_what_is_said_of_a_spread_of_some_seeds_and_of_a_margin(spread, changes, seeds, line):
-    lines = [one.strip() for one in said(known(**spread), row(**changes), needed=seeds)]
+def test_each_spread_row_and_number_of_seeds_has_its_line(spread, changes, seeds, line):
+    lines = [text.strip() for text in make_lines(make_known(**spread), make_row(**changes), needed=seeds)]
     assert line in lines
     assert (UNKNOWN in lines) != bool(spread)
 
@@ -128,55 +128,57 @@ INSTEAD = "A difference of 2 points needs about 10 seeds (80 % range 8 to 30) in
         (None, NEEDED, []),
         (16, NEEDED, ["--eval-episodes 16, as used here, has the least variance x cost."]),
         (32, NEEDED, [WITH_32, f"{INSTEAD} 20, 0.75 times the compute."]),
-        (32, needed(None, 12), [WITH_32, f"{INSTEAD} more than 10,000."]),
+        (32, make_needed(None, 12), [WITH_32, f"{INSTEAD} more than 10,000."]),
     ],
 )
-def test_what_other_evaluation_episodes_would_change(best, seeds, lines):
+def test_an_answer_states_the_effect_of_other_evaluation_episodes(best, seeds, lines):
     answer = best and EvalEpisodesAnswer(
-        eval_episodes=16, share=0.5, cost_share=0.2, best=best, sd=3.0, cost_times=1.5, needed=needed(10, 8, 30)
+        eval_episodes=16, share=0.5, cost_share=0.2, best=best, sd=3.0, cost_times=1.5, needed=make_needed(10, 8, 30)
     )
     components = msgspec.structs.replace(SEEN, eval_episodes=16, share=0.5, share_high=0.75)
-    of_noise = known(rho=0.3, noise=noise(components, episodes=6))
-    text = [line.strip() for line in said(of_noise, needed=seeds, eval_episodes=answer)]
+    noisy = make_known(rho=0.3, noise=make_noise(components, episodes=6))
+    text = [line.strip() for line in make_lines(noisy, needed=seeds, eval_episodes=answer)]
     first = "Evaluation noise is 50 % (80 % limits 25 to 75) of the variance, with 16 episodes that make up 20% of the "
-    found = [text[n + 1 : n + 1 + len(lines)] for n, line in enumerate(text) if line.startswith(first)]
-    assert found == [lines] * bool(best)
-    assert not any("Evaluation noise" in line for line in said(known(rho=0.3), eval_episodes=answer))
+    stated = [text[n + 1 : n + 1 + len(lines)] for n, line in enumerate(text) if line.startswith(first)]
+    assert stated == [lines] * bool(best)
+    assert not any("Evaluation noise" in line for line in make_lines(make_known(rho=0.3), eval_episodes=answer))
 
 
 @pytest.mark.parametrize("seeds", [6, 10])
-def test_what_a_plan_finds_is_what_the_noncentral_t_says(seeds):
+def test_the_power_of_a_plan_equals_the_noncentral_t(seeds):
     """At one look, by scipy: pairs of uncorrelated runs, whose differences have sqrt(2) times the SD of a run."""
 
     def power(effect):  # in SDs of a run
         return nct.sf(t.isf(0.025, seeds - 1), seeds - 1, effect * math.sqrt(seeds / 2.0))
 
     design = fake_plans.plan(seeds=seeds).design
-    said = design_power_line(design, 1.5)
+    line = design_power_line(design, 1.5)
     once, twice = (f"{100.0 * power(times * 2.0 / 1.5):.0f} %" for times in (1, 2))
-    assert said == f"Run-to-run SD 1.5 points: power {once} at the margin, {twice} at twice the margin."
+    assert line == f"Run-to-run SD 1.5 points: power {once} at the margin, {twice} at twice the margin."
     sds = float(re.search(r"difference of ([\d.]+) run-to-run SDs", design_power_line(design, None))[1])
     assert power(sds * 1.03) > 0.8 > power(sds * 0.97)
 
 
-def test_where_the_spread_of_pairs_is_known_a_plan_names_the_difference_in_the_unit_of_the_outcome():
+def test_a_plan_names_the_difference_in_the_unit_of_the_outcome_if_the_spread_of_pairs_is_known():
     design = fake_plans.plan(seeds=6).design
-    said = design_power_line(design, None, KnownSD(5.5, "a page"))
-    (points,) = re.findall(r"about ([\d.]+) points .*SD of pairs 5.5, from a page", said)
+    line = design_power_line(design, None, KnownSD(5.5, "a page"))
+    (points,) = re.findall(r"about ([\d.]+) points .*SD of pairs 5.5, from a page", line)
     effect = float(points) / 5.5 * math.sqrt(6)  # noncentrality of the paired t
     assert nct.sf(t.isf(0.025, 5), 5, effect * 1.03) > 0.8 > nct.sf(t.isf(0.025, 5), 5, effect * 0.97)
-    assert design_power_line(design, 1.5, KnownSD(5.5, "a page")).startswith("Run-to-run SD 1.5")  # measured for it
+    assert design_power_line(design, 1.5, KnownSD(5.5, "a page")).startswith(
+        "Run-to-run SD 1.5"
+    )  # measured for this plan
 
 
 def test_stops_for_futility_cost_power():
-    looks = [fake_plans.plan(seeds=16, looks=(8, 16), **how).design for how in ({}, {"futility": 0.5})]
+    looks = [fake_plans.plan(seeds=16, looks=(8, 16), **changes).design for changes in ({}, {"futility": 0.5})]
     plain, stops = (int(re.search(r"power (\d+) %", design_power_line(design, 2.0))[1]) for design in looks)
     assert 50 < stops < plain - 10 < 70
 
 
-@pytest.mark.parametrize("how", [{"seeds": 5}, {"seeds": 6, "open_ended": True}])
-def test_nothing_is_said_of_a_plan_that_decides_nothing_or_has_no_end(how):
-    design = fake_plans.plan(**how).design
+@pytest.mark.parametrize("changes", [{"seeds": 5}, {"seeds": 6, "open_ended": True}])
+def test_a_plan_without_a_verdict_or_an_end_has_no_power_line(changes):
+    design = fake_plans.plan(**changes).design
     assert [design_power_line(design, sd) for sd in (None, 2.0)] == ["", ""]
 
 
@@ -197,16 +199,16 @@ def test_nothing_is_said_of_a_plan_that_decides_nothing_or_has_no_end(how):
         ((None,), "To find a difference of 2 points with 80 % power: more than 10,000 seeds."),
     ],
 )
-def test_power_begins_with_the_number_of_seeds(counts, first):
-    tables = tuple(table(0.3, [row()], needed(count)) for count in counts)
-    found = PowerAnswer(known=known(), replicates=16, tables=tables, eval_episodes=None)
-    assert power_text(found).splitlines()[0] == first
+def test_an_answer_begins_with_the_number_of_seeds(counts, first):
+    tables = tuple(make_table(0.3, [make_row()], make_needed(count)) for count in counts)
+    answer = PowerAnswer(known=make_known(), replicates=16, tables=tables, eval_episodes=None)
+    assert power_text(answer).splitlines()[0] == first
 
 
-# Evaluation noise in words: a share is 100 % at most, and a promise is what is sure.
+# Evaluation noise in words: a share is at most 100 %, and a promised saving is a lower limit.
 
 
-# Of 24 pairs: without any policy variance to be seen. Of 6 pairs, with less than the episodes that were chosen.
+# CLIPPED: from 24 pairs without visible policy variance. SEEN: from 6 pairs with some policy variance.
 CLIPPED = Components(
     runs=24, eval_episodes=16, policy=-5.0, episode=280.0, share=1.39, share_low=0.87, share_high=1.99, ratio_high=0.0
 )
@@ -215,47 +217,47 @@ SEEN = Components(
 )
 
 
-def noise(components: Components, episodes: int = 24, n_envs: int = 8) -> EvaluationNoise:
+def make_noise(components: Components, episodes: int = 24, n_envs: int = 8) -> EvaluationNoise:
     return EvaluationNoise(
         components=components, episodes=episodes, n_envs=n_envs, training_episode_s=1.0, evaluation_episode_s=1.0
     )
 
 
-def test_more_episodes_promise_what_the_lower_limit_of_the_share_gives() -> None:
-    """Of 800 episodes the share of 0.87 falls to a fiftieth: 0.13 + 0.87 / 50, in the place of 1 / 50."""
-    found = noise(CLIPPED)
-    assert share_text(found) == "100 % (80 % limits 87 to 100)"  # at most all of it
-    assert found.next_eval_episodes == 800
-    assert found.variance_times(800) == pytest.approx(0.13 + 0.87 * 16 / 800)
-    text = next_text(found)
+def test_the_promised_saving_of_more_episodes_uses_the_lower_limit_of_the_share() -> None:
+    """With 800 episodes the share of 0.87 falls to a fiftieth: 0.13 + 0.87 / 50 instead of 1 / 50."""
+    noise = make_noise(CLIPPED)
+    assert share_text(noise) == "100 % (80 % limits 87 to 100)"  # at most all of it
+    assert noise.next_eval_episodes == 800
+    assert noise.variance_times(800) == pytest.approx(0.13 + 0.87 * 16 / 800)
+    text = next_text(noise)
     assert text.startswith("--eval-episodes 800: at most 0.15 times the variance at 4.63 times the cost of a run, so ")
     assert "at least 85 % fewer pairs (a verdict needs 6) and at least 32 % less compute for" in text
 
 
-def test_fewer_episodes_cost_what_is_estimated() -> None:
-    found = noise(SEEN, episodes=6, n_envs=6)
-    assert share_text(found) == "79 % (80 % limits 25 to 100)"
-    assert found.next_eval_episodes == 12
+def test_fewer_episodes_cost_the_estimated_variance() -> None:
+    noise = make_noise(SEEN, episodes=6, n_envs=6)
+    assert share_text(noise) == "79 % (80 % limits 25 to 100)"
+    assert noise.next_eval_episodes == 12
     times = (2.0 + 180 / 12) / (2.0 + 180 / 24)
-    assert found.variance_times(12) == pytest.approx(times)
-    assert f"--eval-episodes 12: {times:.2f} times the variance" in next_text(found)
-    assert f"so {100 * (times - 1):.0f} % more pairs and" in next_text(found)
-    assert "at most" not in next_text(found)
+    assert noise.variance_times(12) == pytest.approx(times)
+    assert f"--eval-episodes 12: {times:.2f} times the variance" in next_text(noise)
+    assert f"so {100 * (times - 1):.0f} % more pairs and" in next_text(noise)
+    assert "at most" not in next_text(noise)
 
 
-# Which spreads of pairs an answer is given for.
+# The spreads of pairs for which an answer is given.
 
 
-SUPPOSED = tuple(assumed(3.5, rho, df=9) for rho in RHO)
+ASSUMED = tuple(assumed(3.5, rho, df=9) for rho in RHO)
 
 
 @pytest.mark.parametrize(
-    ("seen", "first"),
+    ("pairs", "first"),
     [
         ({"sd_pairs": 4.0, "df_pairs": 5}, (observed(3.5, 4.0, 5),)),
         ({"sd_pairs": 4.0}, ()),
         ({"df_pairs": 5}, ()),
     ],
 )
-def test_the_pairs_that_were_seen_come_before_the_correlations_that_are_supposed(seen, first):
-    assert spreads(Known(source="given", sd=3.5, df=9, **seen), RHO) == (*first, *SUPPOSED)
+def test_observed_pairs_come_before_assumed_correlations(pairs, first):
+    assert spreads(Known(source="given", sd=3.5, df=9, **pairs), RHO) == (*first, *ASSUMED)

@@ -1,4 +1,4 @@
-"""A word on stderr while something takes long, for terminals only; what becomes of output whose terminal goes."""
+"""A waiting message on stderr, for terminals only, and output after the terminal has hung up."""
 
 import io
 import os
@@ -18,31 +18,31 @@ class Terminal(io.StringIO):
 
 
 @pytest.mark.parametrize(
-    ("stream", "term", "shown"),
+    ("stream", "term", "expected"),
     [
         (Terminal, "xterm", "looking …\r\x1b[K"),
         (Terminal, "dumb", ""),
         (io.StringIO, "xterm", ""),
     ],
 )
-def test_it_is_there_and_gone_where_that_can_be(monkeypatch, stream, term, shown):
+def test_a_waiting_message_is_shown_and_erased_on_capable_terminals_only(monkeypatch, stream, term, expected):
     monkeypatch.setenv("TERM", term)
     monkeypatch.setattr(sys, "stderr", stream())
     with pytest.raises(RuntimeError), waiting("looking"):
         raise RuntimeError
-    assert sys.stderr.getvalue() == shown
+    assert sys.stderr.getvalue() == expected
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_what_is_written_is_there_at_once(tmp_path, unbuffered):
-    """As warnings of a run are: with PYTHONUNBUFFERED, which images for containers set, as well as without."""
+def test_stderr_of_a_killed_process_has_everything_written(tmp_path, unbuffered):
+    """With PYTHONUNBUFFERED, which container images set, and without."""
     program = (
         "import os, pathlib, sys\nfrom esper_ab.live.console import outlive_terminal\n"
         "outlive_terminal(pathlib.Path(sys.argv[1]))\nsys.stderr.write('warning: no room\\n')\n"
         "os.kill(os.getpid(), 9)\n"
     )
-    done = children.python("-c", program, tmp_path, PYTHONUNBUFFERED=unbuffered)
-    assert (done.returncode, done.stderr) == (-9, "warning: no room\n")
+    completed = children.python("-c", program, tmp_path, PYTHONUNBUFFERED=unbuffered)
+    assert (completed.returncode, completed.stderr) == (-9, "warning: no room\n")
 
 
 REDRAWS_ON_A_FULL_TERMINAL = r"""
@@ -64,8 +64,8 @@ print("a line", flush=True)
 """
 
 
-def test_a_redraw_that_waits_for_room_when_the_terminal_hangs_up_leaves_no_escapes_in_the_file(tmp_path):
-    """Python repeats a write that a signal has interrupted, and the signal has put the file in the terminal's place."""
+def test_a_redraw_blocked_while_the_terminal_hangs_up_leaves_no_escapes_in_the_file(tmp_path):
+    """Python retries a write that a signal interrupted; meanwhile the file has replaced the terminal."""
     master, slave = pty.openpty()
     program = [sys.executable, "-c", REDRAWS_ON_A_FULL_TERMINAL, str(tmp_path)]
     process = subprocess.Popen(program, stdin=slave, stdout=slave, stderr=subprocess.PIPE, env=children.environment())

@@ -1,4 +1,4 @@
-"""Between the end of training and the page of its report: `status --follow` waits, and every other reader says so."""
+"""Between the end of training and the report: `status --follow` waits, other commands name who writes it."""
 
 import os
 import subprocess
@@ -28,13 +28,13 @@ def trained(tmp_path) -> Path:
     return experiment_dir
 
 
-def ended_process() -> int:
+def find_ended_process() -> int:
     with subprocess.Popen(["true"]) as child:
         return child.pid
 
 
-def test_a_report_is_there_once_its_last_file_is(tmp_path):
-    """The verdicts are written before the page, which the last words name."""
+def test_a_report_counts_as_written_once_its_last_file_exists(tmp_path):
+    """The verdicts are written before the page."""
     experiment_dir = write(tmp_path / "run", planted_effect())
     history = load(experiment_dir).history
     assert not is_reported(experiment_dir, history)
@@ -45,14 +45,14 @@ def test_a_report_is_there_once_its_last_file_is(tmp_path):
 
 
 @pytest.mark.parametrize("command", FOLLOW)
-def test_a_follower_that_comes_before_the_report_waits_for_it(trained, monkeypatch, command):
+def test_follow_waits_for_a_report_that_is_not_written_yet(trained, monkeypatch, command):
     monkeypatch.setattr(following.time, "sleep", lambda _: build_report(trained))
     assert "BETTER" in stdout_of(*command, trained)
 
 
 @pytest.mark.parametrize("command", FOLLOW)
 def test_follow_does_not_wait_for_the_report_of_an_ended_process(trained, monkeypatch, command):
-    monkeypatch.setattr(os, "getpid", ended_process)
+    monkeypatch.setattr(os, "getpid", find_ended_process)
     with closing(Lock(trained)):
         pass
     monkeypatch.setattr(following.time, "sleep", lambda _: pytest.fail("waited"))
@@ -67,8 +67,8 @@ def test_follow_names_the_process_that_writes_the_report(trained, command, befor
         build_report(trained)
         text = (trained / VERDICT).read_text()
         (trained / VERDICT).write_text(text.replace('"replicates": 6', '"replicates": 5'))
-    told = stdout_of(*command, trained if command == ("status",) else trained.parent)
-    assert f"process {os.getpid()}, which ran the experiment, writes it" in told
-    assert "esper-ab report" not in told
+    output = stdout_of(*command, trained if command == ("status",) else trained.parent)
+    assert f"process {os.getpid()}, which ran the experiment, writes it" in output
+    assert "esper-ab report" not in output
     (trained / LOCK_NAME).unlink()
     assert "esper-ab report" in stdout_of(*command, trained if command == ("status",) else trained.parent)

@@ -1,4 +1,4 @@
-"""Reports as files of an experiment directory: the same bytes every time, from whatever journal is there."""
+"""Reports as files of an experiment directory: the same journal gives the same bytes."""
 
 import re
 
@@ -10,7 +10,7 @@ from esper_ab.journal.lock import JOURNAL_NAME, Lock
 from esper_ab.report.build import build_report, printed
 
 
-def test_a_report_of_what_nobody_carries_out_any_more_says_so(tmp_path):
+def test_a_report_on_an_abandoned_experiment_says_that_it_is_stale(tmp_path):
     experiment_dir = write(tmp_path / "run", planted_effect()[:40])
     text = " ".join(build_report(experiment_dir).text.split())
     assert "INCOMPLETE (stale). Its coordinator died before the end; " in text

@@ -1,4 +1,4 @@
-"""What a report concludes from a journal, and verdict.json: nothing imputed, every number there."""
+"""The content of a report and verdict.json: no evaluation is imputed and no number is missing."""
 
 import dataclasses
 import json
@@ -13,16 +13,16 @@ from esper_ab.report.verdict_json import render_verdict
 
 def test_a_lost_evaluation_is_counted_and_never_imputed():
     lost = next(event for event in planted_effect() if isinstance(event, RunEvaluated))
-    found = content(fold([event for event in planted_effect() if event != lost]))
-    assert found.state.word == "incomplete"
-    assert len(found.comparisons[0].pairs) == 5
-    assert found.comparisons[0].verdict == "NO INFERENCE"  # fewer than six pairs
+    report_content = content(fold([event for event in planted_effect() if event != lost]))
+    assert report_content.state.word == "incomplete"
+    assert len(report_content.comparisons[0].pairs) == 5
+    assert report_content.comparisons[0].verdict == "NO INFERENCE"  # fewer than six pairs
 
 
 def test_every_number_of_a_comparison_is_in_the_verdict():
-    found = content(fold(planted_effect()))
-    (one,) = found.comparisons
-    document = json.loads(render_verdict(found))
-    elsewhere = {"question", "progress", "descriptive"}
-    keys = {field.name for field in dataclasses.fields(one)} - elsewhere | set(one.descriptive)
+    report_content = content(fold(planted_effect()))
+    (comparison,) = report_content.comparisons
+    document = json.loads(render_verdict(report_content))
+    excluded = {"question", "progress", "descriptive"}
+    keys = {field.name for field in dataclasses.fields(comparison)} - excluded | set(comparison.descriptive)
     assert keys <= set(document["comparisons"][0])

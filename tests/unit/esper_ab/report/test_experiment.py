@@ -1,4 +1,4 @@
-"""Reports: what each kind of journal may claim, and a page that harms nobody."""
+"""Reports on many kinds of journals: their text, and a page that is safe and complete."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from esper_ab.report.markdown import escaped, render_markdown
 from esper_ab.report.page import render_page
 from esper_ab.report.text import render_text
 from esper_ab.report.verdict_json import render_verdict
-from esper_ab.report.verdicts import verdicts as verdicts_said
+from esper_ab.report.verdicts import verdicts as verdicts_of
 
 GOLDEN = Path(__file__).resolve().parents[3] / "golden"
 
@@ -61,7 +61,7 @@ def six_groups(replicates=20, episodes=12):
 
 
 def lost_run():
-    """Two replicates in which simplified was given up."""
+    """Return a journal in which two runs of simplified were given up."""
     lost = ("simplified/1", "simplified/4")
     events = [
         event
@@ -72,8 +72,8 @@ def lost_run():
     return [*events[:-1], *entries, events[-1]]
 
 
-def left_out():
-    """Decided at the first look: the last four replicates are not needed."""
+def runs_left_out():
+    """Return a journal decided at the first look, so that the last four replicates were left out."""
     groups = {"a": Shape(accuracy=80.0), "b": Shape(accuracy=60.0)}
     whole = Synthetic(groups=groups, replicates=10, settings={"looks": (6, 10)}).events()
     contrast = whole[0].plan.design.comparisons[0]
@@ -100,7 +100,7 @@ JOURNALS = {
     ).events(),
     "six groups": lambda: six_groups(replicates=6, episodes=4),
     "lost runs": lost_run,
-    "left out": left_out,
+    "left out": runs_left_out,
     "no maximum": lambda: Synthetic(settings={"open_ended": True}).events(),
     "last tenth, unpaired": lambda: Synthetic(
         outcome_over="last-tenth", settings={"unpaired": True, "order": "shuffled"}
@@ -109,46 +109,46 @@ JOURNALS = {
 
 
 @functools.cache
-def contents(name: str) -> Content:
-    """All that is said of a journal: once per journal."""
+def get_content(name: str) -> Content:
+    """Return the content of a report, computed once per journal."""
     return content(fold(JOURNALS[name]()))
 
 
 @functools.cache
-def made_page(name: str) -> Page:
-    """Drawing takes a second: once per journal."""
-    return Page(render_page(experiment_report(contents(name))))
+def get_page(name: str) -> Page:
+    """Return the page, drawn once per journal, because drawing takes a second."""
+    return Page(render_page(experiment_report(get_content(name))))
 
 
-def whole_text(name: str) -> str:
-    return render_text(experiment_report(contents(name)), whole=True)
+def get_whole_text(name: str) -> str:
+    return render_text(experiment_report(get_content(name)), whole=True)
 
 
 @pytest.mark.parametrize("name", ["planted_effect", "failed_run"])
-def test_text_is_as_it_was(name):
-    """The golden file is never written by a test: look at the difference, then decide."""
-    assert whole_text(name.replace("_", " ")) == (GOLDEN / f"report_{name}.txt").read_text(encoding="utf-8")
+def test_the_text_equals_the_golden_file(name):
+    """No test writes the golden file: read the difference, then decide."""
+    assert get_whole_text(name.replace("_", " ")) == (GOLDEN / f"report_{name}.txt").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", JOURNALS)
-def test_every_journal_makes_a_whole_page_without_anything_from_outside(name):
-    made = made_page(name)
-    assert made.open == []
-    ids = [attrs["id"] for _, attrs in made.tags if "id" in attrs]
+def test_every_journal_makes_a_complete_page_without_external_resources(name):
+    page = get_page(name)
+    assert page.open == []
+    ids = [attrs["id"] for _, attrs in page.tags if "id" in attrs]
     assert len(ids) == len(set(ids))
-    assert [tag for tag, _ in made.tags].count("script") == 1
-    for tag, attrs in made.tags:
+    assert [tag for tag, _ in page.tags].count("script") == 1
+    for tag, attrs in page.tags:
         assert tag not in ("img", "iframe", "object", "image")
         for key in ("src", "href", "xlink:href"):
             assert attrs.get(key, "#").startswith(("#", "data:"))
         assert not any(key.startswith("on") for key in attrs)
-    labels = [attrs.get("aria-label") for tag, attrs in made.tags if attrs.get("role") == "img"]
-    assert len(labels) == sum(tag == "figure" for tag, _ in made.tags)
+    labels = [attrs.get("aria-label") for tag, attrs in page.tags if attrs.get("role") == "img"]
+    assert len(labels) == sum(tag == "figure" for tag, _ in page.tags)
     assert all(labels)
 
 
 @pytest.mark.parametrize(
-    ("name", "said", "on_the_page"),
+    ("name", "pattern", "page_words"),
     [
         ("failed run", r"^INCOMPLETE[\s\S]*Scope: ", "INCOMPLETE · FAILED"),
         ("first episodes", r"^INCOMPLETE[\s\S]*Scope: ", "INCOMPLETE · IN PROGRESS"),
@@ -165,26 +165,26 @@ def test_every_journal_makes_a_whole_page_without_anything_from_outside(name):
         ),
     ],
 )
-def test_what_a_reader_must_know_stands_in_the_text_and_on_the_page(name, said, on_the_page):
-    assert re.search(said, whole_text(name), flags=re.MULTILINE)
-    assert on_the_page in " ".join(made_page(name).words)
+def test_essential_facts_are_in_the_text_and_on_the_page(name, pattern, page_words):
+    assert re.search(pattern, get_whole_text(name), flags=re.MULTILINE)
+    assert page_words in " ".join(get_page(name).words)
 
 
 LONG = {"last tenth, unpaired", "three groups", "three groups, twenty seeds", "six groups", "lost runs"}
 
 
 @pytest.mark.parametrize("name", JOURNALS)
-def test_lines_fit_80_columns_but_for_commands_and_the_summary_of_two_groups_is_one_screen(name):
-    *lines, rest = render_text(experiment_report(contents(name))).splitlines()
+def test_lines_except_commands_fit_80_columns_and_two_groups_fit_one_screen(name):
+    *lines, rest = render_text(experiment_report(get_content(name))).splitlines()
     assert len(lines) < 24 or name in LONG
     assert rest == "The rest: esper-ab report EXPERIMENT --verbose"
-    long = [line for line in (*lines, *whole_text(name).splitlines()) if len(line) > 80]
+    long = [line for line in (*lines, *get_whole_text(name).splitlines()) if len(line) > 80]
     assert [line for line in long if "esper-ab " not in line and "git " not in line] == []
 
 
 @pytest.mark.parametrize("name", ["planted effect", "three groups", "six groups"])
 def test_the_groups_of_an_experiment_share_one_line_of_scope(name):
-    text = render_text(experiment_report(contents(name)))
+    text = render_text(experiment_report(get_content(name)))
     assert text.count("Scope: task digits, ") == text.count(" environments.") == 1
     assert "Conditional on" not in text
 
@@ -192,22 +192,22 @@ def test_the_groups_of_an_experiment_share_one_line_of_scope(name):
 NASTY = "<script>alert(1)</script>&$x^2$\"'[red]"
 
 
-def named(group):
-    """The report of an experiment with a group of this name."""
+def report_on_group(group):
+    """Return the report on an experiment with a group of this name."""
     groups = {group: Shape(accuracy=74.0), "b": Shape(mode="simplified")}
     return experiment_report(content(fold(Synthetic(groups=groups).events())))
 
 
 @pytest.mark.parametrize("name", [NASTY, "lr=0.00125"])
 def test_names_cannot_inject_markup_and_numbers_in_them_are_left_alone(name):
-    made = Page(render_page(named(name)))
-    assert [tag for tag, _ in made.tags].count("script") == 1
-    assert sum(word.strip() == name for word in made.words) > 10
-    assert made.open == []
+    page = Page(render_page(report_on_group(name)))
+    assert [tag for tag, _ in page.tags].count("script") == 1
+    assert sum(word.strip() == name for word in page.words) > 10
+    assert page.open == []
 
 
 def test_names_cannot_inject_markdown():
-    text = render_markdown(named("|a|<b>*c*`d`@everybody\nhttp://x"))
+    text = render_markdown(report_on_group("|a|<b>*c*`d`@everybody\nhttp://x"))
     assert "<b>" not in text
     assert "@" not in text
     assert "://" not in text
@@ -224,39 +224,41 @@ def test_a_page_stays_below_a_megabyte(groups, replicates, episodes):
 
 
 def test_figures_of_many_runs_draw_only_some_runs_and_say_so():
-    def marked(replicates):
+    def count_marks(replicates):
         shapes = {"a": Shape(accuracy=60.0), "b": Shape(accuracy=61.0)}
-        made = Synthetic(groups=shapes, replicates=replicates, episodes=1, n_envs=1).events()
-        text = render_page(experiment_report(content(fold(made))))
+        events = Synthetic(groups=shapes, replicates=replicates, episodes=1, n_envs=1).events()
+        text = render_page(experiment_report(content(fold(events))))
         return len(set(re.findall(r'data-mark="0-\d+"', text))), "Drawn one by one: 100 of 130 seeds" in text
 
-    assert marked(20) == (20, False)
-    assert marked(130) == (100, True)
+    assert count_marks(20) == (20, False)
+    assert count_marks(130) == (100, True)
 
 
 @pytest.mark.parametrize("name", JOURNALS)
-def test_every_comparison_is_in_every_rendering_and_nobody_wins(name):
-    found = contents(name)
-    report = experiment_report(found)
-    renderings = " ".join(whole_text(name).split()), render_markdown(report), " ".join(made_page(name).words)
+def test_every_comparison_is_in_every_rendering_and_none_names_a_winner(name):
+    report_content = get_content(name)
+    report = experiment_report(report_content)
+    renderings = " ".join(get_whole_text(name).split()), render_markdown(report), " ".join(get_page(name).words)
     assert "winner" not in " ".join(renderings).lower()
-    document = json.loads(render_verdict(found))
-    assert [item["verdict"] for item in document["comparisons"]] == [str(item.verdict) for item in found.comparisons]
-    said = verdicts_said(found).cards
-    if len(found.comparisons) <= 3:
-        assert [one.headline for one in said] == [item.headline for item in found.comparisons]
-    sentences = [item.sentence.partition(" Conditional on ")[0] for item in found.comparisons]
+    document = json.loads(render_verdict(report_content))
+    assert [item["verdict"] for item in document["comparisons"]] == [
+        str(item.verdict) for item in report_content.comparisons
+    ]
+    cards = verdicts_of(report_content).cards
+    if len(report_content.comparisons) <= 3:
+        assert [card.headline for card in cards] == [item.headline for item in report_content.comparisons]
+    sentences = [item.sentence.partition(" Conditional on ")[0] for item in report_content.comparisons]
     for rendering, escape in zip(renderings, (str, escaped, str), strict=True):
-        solid = "".join(rendering.split())  # words of the page are apart where one is explained
-        everything = (*(card.headline for card in said), *sentences)
-        assert [one for one in everything if "".join(escape(one).split()) not in solid] == []
+        solid = "".join(rendering.split())  # an explained word has a space beside it on the page
+        everything = (*(card.headline for card in cards), *sentences)
+        assert [text for text in everything if "".join(escape(text).split()) not in solid] == []
 
 
-def test_a_note_on_all_comparisons_is_printed_once():
-    found = contents("six groups")
-    shared = set.intersection(*(set(item.caveats) for item in found.comparisons))
+def test_a_caveat_shared_by_all_comparisons_is_printed_once():
+    report_content = get_content("six groups")
+    shared = set.intersection(*(set(item.caveats) for item in report_content.comparisons))
     assert shared
-    text = " ".join(whole_text("six groups").split())
+    text = " ".join(get_whole_text("six groups").split())
     for caveat in shared:
         assert text.count(caveat) == 1
 
@@ -264,8 +266,8 @@ def test_a_note_on_all_comparisons_is_printed_once():
 def test_every_key_of_the_verdict_is_documented():
     page = (Path(__file__).resolve().parents[4] / "docs" / "verdict.md").read_text(encoding="utf-8")
     documented = set(re.findall(r"`([a-z_0-9]+)`", page))
-    document = json.loads(render_verdict(contents("left out")))
+    document = json.loads(render_verdict(get_content("left out")))
     assert set(document) <= documented
-    one_of = (document[key][0] for key in ("comparisons", "runs", "conduct"))
-    for item in (*one_of, document["design"]):
+    samples = (document[key][0] for key in ("comparisons", "runs", "conduct"))
+    for item in (*samples, document["design"]):
         assert set(item) <= documented

@@ -15,14 +15,14 @@ PLAN = make_external_plan(("new", "old"), tuple(map(str, range(10))), scales(), 
 
 
 @pytest.mark.parametrize("effect", [-5.0, 0.0, 5.0])
-def test_every_verdict_without_a_declared_plan_says_so(effect):
+def test_every_verdict_without_a_declared_plan_is_marked_exploratory(effect):
     text = render_text(external_report(explore(outcomes(rows(*drawn(20, effect))), scales(), Rule())))
     assert text.startswith("EXPLORATORY.")
     assert "\nexploratory " in text
     assert "declared before the first run" not in text
 
 
-def test_what_was_planned_shows_the_looks_and_what_was_not_followed():
+def test_a_planned_report_shows_its_looks_and_departures():
     report = external_report(judge(PLAN, outcomes(rows(*drawn(12, 0.5)))))
     text = render_text(report, whole=True)
     assert "EXPLORATORY" not in text
@@ -31,23 +31,23 @@ def test_what_was_planned_shows_the_looks_and_what_was_not_followed():
     assert "\nLooks\n" not in render_text(report), "one screen"
 
 
-def test_json_says_the_same():
-    these = outcomes(rows(*drawn(9, 1.0)))
-    for found in (explore(these, scales(), Rule()), judge(PLAN, these)):
-        said = json.loads(external_json(found))
-        assert (said["exploratory"], said["plan"]) == (found.exploratory, found.plan or None)
-        assert [one["verdict"] for one in said["comparisons"]] == [str(one.verdict) for one in found.comparisons]
-        assert said["departures"] == list(found.departures)
+def test_the_json_has_the_verdicts_and_departures_of_the_answer():
+    observations = outcomes(rows(*drawn(9, 1.0)))
+    for answer in (explore(observations, scales(), Rule()), judge(PLAN, observations)):
+        document = json.loads(external_json(answer))
+        assert (document["exploratory"], document["plan"]) == (answer.exploratory, answer.plan or None)
+        assert [row["verdict"] for row in document["comparisons"]] == [str(row.verdict) for row in answer.comparisons]
+        assert document["departures"] == list(answer.departures)
 
 
-def test_names_cannot_steer_a_terminal_and_lines_fit():
+def test_lines_fit_100_columns():
     tasks = ("one", "two")
-    found = [row for task in tasks for row in rows(*drawn(20, 2.0), task=task)]
-    text = render_text(external_report(explore(outcomes(found), scales(tasks=tasks), Rule())))
+    table = [row for task in tasks for row in rows(*drawn(20, 2.0), task=task)]
+    text = render_text(external_report(explore(outcomes(table), scales(tasks=tasks), Rule())))
     assert max(map(len, text.splitlines())) <= 100
 
 
-def test_values_without_keys_are_runs_and_not_positions():
+def test_values_without_keys_are_called_runs_and_not_positions():
     data = {group: [1.0, 1.3, 1.1] for group in ("old", "new", "other")}
     text = " ".join(render_text(external_report(explore(read_data(data), scales(), Rule()))).split())
     assert "No group has 6 runs, so" in text

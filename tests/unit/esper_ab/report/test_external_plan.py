@@ -13,5 +13,5 @@ def test_a_plan_says_what_to_run_and_how_to_prove_its_date():
     assert PLAN.digest in text.replace("\n", " ")
 
 
-def test_lines_fit_a_terminal():
+def test_lines_fit_100_columns():
     assert max(map(len, render_plan(PLAN, "plan.json").splitlines())) <= 100

@@ -12,31 +12,28 @@ from esper_ab.readers.status_text import status_text
 from esper_ab.report.build import build_report
 from esper_ab.report.listing import write_listing
 
-# The page over all experiments below a folder: every one with its answer, links to reports, and no script.
-
-
 NASTY = "<img src=x onerror=alert(1)>"
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    made = tmp_path_factory.mktemp("a folder")
-    build_report(write(made / "points" / "done", planted_effect()))
-    write(made / NASTY, planted_effect()[:40])
-    return made
+    root = tmp_path_factory.mktemp("a folder")
+    build_report(write(root / "points" / "done", planted_effect()))
+    write(root / NASTY, planted_effect()[:40])
+    return root
 
 
-def written(folder: Path, page: Path, **how: int) -> str:
-    write_listing(folder, page, **how)
+def write_page(folder: Path, page: Path, **options: int) -> str:
+    write_listing(folder, page, **options)
     return page.read_text()
 
 
-def test_every_experiment_is_there_with_its_answer(folder, tmp_path):
-    page = written(folder, tmp_path / "page.html")
+def test_every_experiment_is_listed_with_its_answer(folder, tmp_path):
+    page = write_page(folder, tmp_path / "page.html")
     assert "shaped is better than simplified by" in page
     assert "stale" in page
     assert "no verdict yet" in page
-    assert page.count("<tr><th") == 2 + 1  # and the heads
+    assert page.count("<tr><th") == 2 + 1  # two rows and the header
     assert "<img" not in page
     assert "<script" not in page
 
@@ -44,19 +41,19 @@ def test_every_experiment_is_there_with_its_answer(folder, tmp_path):
 @pytest.mark.parametrize("below", [True, False])
 def test_links_lead_to_the_reports_wherever_the_page_is(folder, tmp_path, below):
     page = folder / "page.html" if below else tmp_path / "page.html"
-    (link,) = re.findall(r'href="([^"]*report.html)"', written(folder, page))
+    (link,) = re.findall(r'href="([^"]*report.html)"', write_page(folder, page))
     assert (page.parent / unquote(link)).samefile(folder / "points" / "done" / "report.html")
 
 
-def test_a_browser_loads_it_again_only_while_it_is_followed(folder, tmp_path):
-    assert '<meta http-equiv="refresh" content="5">' in written(folder, tmp_path / "page.html", refresh_s=5)
-    assert "refresh" not in written(folder, tmp_path / "page.html")
+def test_a_browser_reloads_the_page_only_while_it_is_followed(folder, tmp_path):
+    assert '<meta http-equiv="refresh" content="5">' in write_page(folder, tmp_path / "page.html", refresh_s=5)
+    assert "refresh" not in write_page(folder, tmp_path / "page.html")
 
 
-def test_a_finished_experiment_without_report_says_what_status_says(tmp_path):
-    there = write(tmp_path / "a folder", planted_effect())
-    remedy = f"There is no report yet: `esper-ab report '{there}'` writes it."
-    assert remedy in status_text(there)
-    page = html.unescape(written(tmp_path, tmp_path / "page.html"))
+def test_a_finished_experiment_without_a_report_shows_the_remedy_of_status(tmp_path):
+    experiment_dir = write(tmp_path / "a folder", planted_effect())
+    remedy = f"There is no report yet: `esper-ab report '{experiment_dir}'` writes it."
+    assert remedy in status_text(experiment_dir)
+    page = html.unescape(write_page(tmp_path, tmp_path / "page.html"))
     assert remedy in page
     assert "no verdict yet" not in page

@@ -16,13 +16,13 @@ from esper_ab.report.terms import Explained
 
 
 @pytest.fixture(scope="module")
-def found():
+def report_content():
     return content(fold(planted_effect()))
 
 
 @pytest.fixture(scope="module")
-def text(found):
-    return render_page(experiment_report(found))
+def text(report_content):
+    return render_page(experiment_report(report_content))
 
 
 def test_the_policy_of_the_page_allows_its_own_script_and_nothing_else(text):
@@ -34,29 +34,35 @@ def test_the_policy_of_the_page_allows_its_own_script_and_nothing_else(text):
     assert allowed["default-src"] == "'none'"
 
 
-def test_every_point_of_a_figure_names_its_run(found, text):
-    for place, group in enumerate(found.groups):
-        for run in found.of_group(group):
-            assert f'data-mark="{place}-{run.run.replicate}"><title>{group}, seed {run.run.replicate}: ' in text
+def test_every_point_of_a_figure_names_its_run(report_content, text):
+    for index, group in enumerate(report_content.groups):
+        for run in report_content.of_group(group):
+            assert f'data-mark="{index}-{run.run.replicate}"><title>{group}, seed {run.run.replicate}: ' in text
 
 
-def test_the_first_screen_has_the_answer_its_figures_its_basis_and_the_next_step_before_any_fold(found, text):
-    order = (found.comparisons[0].headline, "figure-effects", "figure-curves", "What it rests on", "What to do next")
-    places = [text.index(part) for part in (*order, "<details")]
-    assert places == sorted(places)
+def test_answer_figures_basis_and_next_step_come_before_any_fold(report_content, text):
+    order = (
+        report_content.comparisons[0].headline,
+        "figure-effects",
+        "figure-curves",
+        "What it rests on",
+        "What to do next",
+    )
+    positions = [text.index(part) for part in (*order, "<details")]
+    assert positions == sorted(positions)
 
 
 def test_a_scrollable_focusable_element_has_a_role_and_a_name(text):
     scrolling = re.findall(r'<div [^>]*tabindex="0"[^>]*>', text)
-    assert all(re.search(r'role="(region|img)" aria-label="[^"]+"', one) for one in scrolling)
+    assert all(re.search(r'role="(region|img)" aria-label="[^"]+"', tag) for tag in scrolling)
     assert '<div class="scroll" tabindex="0" role="region" aria-label="Outcomes by seed">' in scrolling
 
 
-def test_terms_are_explained_where_they_stand_and_at_the_end():
+def test_terms_are_explained_at_their_first_use_and_listed_for_the_end():
     explain = Explained()
-    said = explain("A <look>, two looks, and an overlook of the pair")
-    assert said.count("<abbr") == 2
-    assert "&lt;<abbr" in said
+    html_text = explain("A <look>, two looks, and an overlook of the pair")
+    assert html_text.count("<abbr") == 2
+    assert "&lt;<abbr" in html_text
     assert sorted(explain.met) == ["look", "pair"]
     explain.begin()
     assert "<abbr" in explain("looks")

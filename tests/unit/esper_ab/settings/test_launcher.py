@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from esper_ab.commands._launcher_flags import read_launcher_flags
 from esper_ab.contracts.errors import UsageError
-from esper_ab.settings.launcher import UNSAID, AskedLauncher, asked_launcher
+from esper_ab.settings.launcher import NOT_GIVEN, AskedLauncher, asked_launcher
 from esper_ab.settings.settings_file import read_toml
 
 NO_FLAGS = {"launcher": None, "transport": None, "ray_address": None, "ray_label": (), "ray_wait": None}
@@ -32,13 +32,13 @@ def read_file(tmp_path, text):
 
 def test_a_file_sets_the_launcher(tmp_path):
     assert read_file(tmp_path, FILE) == FROM_FILE
-    assert read_file(tmp_path, 'groups = ["shaped", "wait"]\n') == UNSAID
+    assert read_file(tmp_path, 'groups = ["shaped", "wait"]\n') == NOT_GIVEN
 
 
 def test_flags_override_a_file():
     flags = read_launcher_flags(NO_FLAGS | {"ray_address": "auto", "ray_label": ("zone=a",)})
     assert flags.over(FROM_FILE) == replace(FROM_FILE, ray_address="auto", ray_label={"zone": "a"})
-    assert read_launcher_flags(NO_FLAGS) == UNSAID
+    assert read_launcher_flags(NO_FLAGS) == NOT_GIVEN
 
 
 def test_launcher_arguments_are_read_and_refused_by_their_python_names():

@@ -1,4 +1,4 @@
-"""What to buy next: forecasts against new scores, and the cheapest plan against all plans."""
+"""Advice on more runs and items: forecasts against new scores, and the cheapest plan against all plans."""
 
 import msgspec
 import numpy as np
@@ -32,32 +32,32 @@ TODAY = ItemDifference(
 
 
 def draw(rng, runs, items, of_runs=0.02, of_items=0.2, of_scores=0.3):
-    """Graded scores of two groups; three standard deviations, the second of each item's difference."""
+    """Draw graded scores of two groups; `of_items` is the standard deviation of an item's difference."""
     shape = (2, runs, items)
     y = rng.normal(0.0, of_runs, (2, runs, 1)) + rng.normal(0.0, of_items / 2**0.5, (2, 1, items))
     return shared_items(*(y + rng.normal(0.0, of_scores, shape)), paired=False)
 
 
-def width(found):
-    low, high = found.interval(0.05)
+def half_width(estimate):
+    low, high = estimate.interval(0.05)
     return (high - low) / 2
 
 
 @pytest.mark.parametrize("level", ["checkpoints", "trainings"])
-def test_the_forecast_width_is_that_of_new_scores(level):
+def test_the_forecast_width_agrees_with_new_scores(level):
     """The median over a hundred plans with the advised numbers."""
     rng = np.random.default_rng(1)
     sizes = {}
     for _ in range(60):
         now = item_difference(draw(rng, 12, 150), level)
         advice = item_advice(now, 0.05, factor=0.7, run_cost=100.0)
-        assert advice.goal == pytest.approx(0.7 * width(now))
+        assert advice.goal == pytest.approx(0.7 * half_width(now))
         plans = {"items": (12, advice.items_needed)}
         if level == "trainings":
             plans["both"] = (advice.cheapest.runs, advice.cheapest.items)
         for name, (runs, items) in plans.items():
             if items is not None and items < 5_000:
-                reached = width(item_difference(draw(rng, runs, items), level)) / advice.goal
+                reached = half_width(item_difference(draw(rng, runs, items), level)) / advice.goal
                 sizes.setdefault(name, []).append(reached)
     for reached in sizes.values():
         assert len(reached) > 30
@@ -65,8 +65,8 @@ def test_the_forecast_width_is_that_of_new_scores(level):
 
 
 def test_four_times_the_items_halve_the_interval_of_checkpoints():
-    found = msgspec.structs.replace(TODAY, level="checkpoints", se=2.0**0.5, df=199.0)
-    advice = item_advice(found, 0.05)
+    estimate = msgspec.structs.replace(TODAY, level="checkpoints", se=2.0**0.5, df=199.0)
+    advice = item_advice(estimate, 0.05)
     assert 785 < advice.items_needed <= 800
     assert (advice.runs_needed, advice.cheapest) == (None, None)
 
@@ -83,8 +83,8 @@ def test_no_number_of_runs_makes_up_for_few_items():
 @given(st.floats(1.0, 5_000.0), st.floats(0.4, 0.9), st.floats(0.1, 3.0), st.floats(0.1, 3.0), st.floats(0.0, 0.1))
 def test_no_plan_is_cheaper(run_cost, factor, v_runs, v_items, v_residual):
     se = (v_runs + v_items - v_residual) ** 0.5
-    found = msgspec.structs.replace(TODAY, v_runs=v_runs, v_items=v_items, v_residual=v_residual, se=se)
-    advice = item_advice(found, 0.05, factor=factor, run_cost=run_cost)
+    estimate = msgspec.structs.replace(TODAY, v_runs=v_runs, v_items=v_items, v_residual=v_residual, se=se)
+    advice = item_advice(estimate, 0.05, factor=factor, run_cost=run_cost)
     alone = [(advice.runs_needed, 200), (10, advice.items_needed)]
     costs = [2 * runs * (run_cost + items) for runs, items in alone if runs is not None and items is not None]
     assert all(advice.cheapest.cost <= cost * (1 + 1e-12) for cost in costs)

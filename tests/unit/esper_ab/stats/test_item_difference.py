@@ -36,24 +36,24 @@ def scores(draw, runs=(3, 8), tasks=False):
     return {"a": a, "b": b, "paired": paired, "clusters": clusters, "tasks": task}
 
 
-def numbers(found):
-    return (found.mean, found.se, found.df, found.t, found.p, found.v_items, found.v_runs, found.v_residual)
+def numbers(result):
+    return (result.mean, result.se, result.df, result.t, result.p, result.v_items, result.v_runs, result.v_residual)
 
 
-def assert_close(found, expected):
-    for one, other in zip(found, expected, strict=True):
-        assert (one is None) == (other is None)
-        if one is not None:
-            assert one == pytest.approx(other, rel=1e-7, abs=1e-12)
+def assert_close(actual, expected):
+    for value, other in zip(actual, expected, strict=True):
+        assert (value is None) == (other is None)
+        if value is not None:
+            assert value == pytest.approx(other, rel=1e-7, abs=1e-12)
 
 
-def test_components_by_definition():
+def test_the_components_equal_their_definitions():
     """Seven runs each, items in four clusters of three: sums written out."""
     rng = np.random.default_rng(1)
     clusters = np.repeat(np.arange(4), 3)
     a = rng.random((7, 12))
     b = rng.random((7, 12))
-    found = item_difference(shared_items(a, b, paired=False, clusters=clusters), "trainings")
+    result = item_difference(shared_items(a, b, paired=False, clusters=clusters), "trainings")
     d = a.mean(0) - b.mean(0)
     sums = [(d - d.mean())[clusters == c].sum() for c in range(4)]
     v_items = 4 / 3 * np.sum(np.square(sums)) / 12**2
@@ -64,68 +64,68 @@ def test_components_by_definition():
         rest = y - y.mean(0) - y.mean(1, keepdims=True) + y.mean()
         v_residual += np.sum(rest**2) / (len(y) - 1) / 11 / y.size
     v = max(v_items + v_runs - v_residual, v_items, v_runs)
-    assert found.v_items == pytest.approx(v_items)
-    assert found.v_runs == pytest.approx(v_runs)
-    assert found.v_residual == pytest.approx(v_residual)
-    assert (found.df_items, found.df_runs) == (3.0, pytest.approx(welch.df))
-    assert found.t == pytest.approx(d.mean() / math.sqrt(v))
-    assert found.df == pytest.approx(v**2 / (v_items**2 / 3 + v_runs**2 / welch.df))
-    assert found.p == pytest.approx(2 * stats.t.sf(abs(found.t), found.df))
+    assert result.v_items == pytest.approx(v_items)
+    assert result.v_runs == pytest.approx(v_runs)
+    assert result.v_residual == pytest.approx(v_residual)
+    assert (result.df_items, result.df_runs) == (3.0, pytest.approx(welch.df))
+    assert result.t == pytest.approx(d.mean() / math.sqrt(v))
+    assert result.df == pytest.approx(v**2 / (v_items**2 / 3 + v_runs**2 / welch.df))
+    assert result.p == pytest.approx(2 * stats.t.sf(abs(result.t), result.df))
 
 
 @settings(deadline=None)
 @given(scores())
-def test_the_variance_of_clusters_is_that_of_the_differences_without_one(data):
-    found = item_difference(shared_items(**data), "checkpoints")
+def test_the_variance_of_clusters_equals_that_of_a_jackknife(data):
+    result = item_difference(shared_items(**data), "checkpoints")
     clusters = data["clusters"]
     d = data["a"].mean(0) - data["b"].mean(0)
-    without = [d[clusters != c].mean() for c in np.unique(clusters)]
-    number = len(without)
-    jackknife = (number - 1) / number * np.sum((np.array(without) - d.mean()) ** 2)
+    left_out = [d[clusters != c].mean() for c in np.unique(clusters)]
+    number = len(left_out)
+    jackknife = (number - 1) / number * np.sum((np.array(left_out) - d.mean()) ** 2)
     sizes = np.bincount(clusters)
-    assert found.v_items == pytest.approx(jackknife, rel=1e-9)
-    assert found.effective_clusters == pytest.approx(d.size**2 / np.sum(sizes**2))
-    assert found.df_items == pytest.approx(found.effective_clusters - 1)
+    assert result.v_items == pytest.approx(jackknife, rel=1e-9)
+    assert result.effective_clusters == pytest.approx(d.size**2 / np.sum(sizes**2))
+    assert result.df_items == pytest.approx(result.effective_clusters - 1)
 
 
 @settings(deadline=None)
 @given(scores(tasks=True), st.sampled_from(LEVELS))
 def test_swapped_groups_change_the_sign_only(data, level):
-    there = item_difference(shared_items(**data), level)
-    back = item_difference(shared_items(**{**data, "a": data["b"], "b": data["a"]}), level)
-    mean, *rest = numbers(back)
-    assert_close([-mean, *rest], [*numbers(there)[:3], there.t and -there.t, *numbers(there)[4:]])
+    base = item_difference(shared_items(**data), level)
+    swapped = item_difference(shared_items(**{**data, "a": data["b"], "b": data["a"]}), level)
+    mean, *rest = numbers(swapped)
+    assert_close([-mean, *rest], [*numbers(base)[:3], base.t and -base.t, *numbers(base)[4:]])
 
 
 @settings(deadline=None)
 @given(scores(tasks=True), st.sampled_from(LEVELS), st.sampled_from([-3.0, 0.25, 10.0]))
 def test_a_shift_of_one_group_moves_the_mean_only(data, level, shift):
-    there = item_difference(shared_items(**data), level)
+    base = item_difference(shared_items(**data), level)
     moved = item_difference(shared_items(**{**data, "a": data["a"] + shift}), level)
-    assert moved.mean == pytest.approx(there.mean + shift)
-    assert_close([moved.se, moved.df, moved.v_items, moved.v_runs], [there.se, there.df, there.v_items, there.v_runs])
+    assert moved.mean == pytest.approx(base.mean + shift)
+    assert_close([moved.se, moved.df, moved.v_items, moved.v_runs], [base.se, base.df, base.v_items, base.v_runs])
 
 
 @settings(deadline=None)
 @given(scores(tasks=True), st.sampled_from(LEVELS), st.sampled_from([0.01, 100.0]))
 def test_a_unit_scales_the_mean_and_its_error_and_leaves_the_test(data, level, unit):
-    there = item_difference(shared_items(**data), level)
+    base = item_difference(shared_items(**data), level)
     scaled = item_difference(shared_items(**{**data, "a": unit * data["a"], "b": unit * data["b"]}), level)
-    assert_close([scaled.mean, scaled.t, scaled.df, scaled.p], [unit * there.mean, there.t, there.df, there.p])
-    if there.se is not None:
-        assert scaled.se == pytest.approx(unit * there.se)
-        low, high = there.interval(0.05)
+    assert_close([scaled.mean, scaled.t, scaled.df, scaled.p], [unit * base.mean, base.t, base.df, base.p])
+    if base.se is not None:
+        assert scaled.se == pytest.approx(unit * base.se)
+        low, high = base.interval(0.05)
         assert scaled.interval(0.05) == pytest.approx((unit * low, unit * high))
 
 
 @settings(deadline=None)
 @given(scores(runs=(1, 1)))
 def test_one_run_each_without_clusters_is_the_paired_t_over_items(data):
-    found = item_difference(shared_items(data["a"], data["b"], paired=False), "checkpoints")
+    result = item_difference(shared_items(data["a"], data["b"], paired=False), "checkpoints")
     expected = paired_difference(data["a"][0], data["b"][0])
-    assert_close([found.mean, found.se, found.t, found.p], [expected.mean, expected.se, expected.t, expected.p])
-    assert found.t is None or found.df == expected.df
-    assert (found.v_runs, found.v_residual) == (None, None)
+    assert_close([result.mean, result.se, result.t, result.p], [expected.mean, expected.se, expected.t, expected.p])
+    assert result.t is None or result.df == expected.df
+    assert (result.v_runs, result.v_residual) == (None, None)
 
 
 @settings(deadline=None)
@@ -143,8 +143,8 @@ def test_the_order_of_items_does_not_matter(data, level, random):
     order = list(range(data["a"].shape[1]))
     random.shuffle(order)
     moved = {key: data[key][..., order] for key in ("a", "b", "clusters", "tasks")}
-    there = item_difference(shared_items(**data), level)
-    assert_close(numbers(item_difference(shared_items(paired=data["paired"], **moved), level)), numbers(there))
+    base = item_difference(shared_items(**data), level)
+    assert_close(numbers(item_difference(shared_items(paired=data["paired"], **moved), level)), numbers(base))
 
 
 @settings(deadline=None)
@@ -154,8 +154,10 @@ def test_tasks_are_strata(data):
     whole = item_difference(shared_items(**data), "checkpoints")
     parts = []
     for task in (0, 1):
-        of = data["tasks"] == task
-        part = shared_items(data["a"][:, of], data["b"][:, of], paired=data["paired"], clusters=data["clusters"][of])
+        selected = data["tasks"] == task
+        part = shared_items(
+            data["a"][:, selected], data["b"][:, selected], paired=data["paired"], clusters=data["clusters"][selected]
+        )
         parts.append(item_difference(part, "checkpoints"))
     assert whole.mean == pytest.approx(sum(part.mean for part in parts) / 2)
     assume(all(part.v_items is not None for part in parts) and whole.v_items)
@@ -172,16 +174,16 @@ def test_the_variances_of_groups_with_different_items_add_up(data, other):
     a = data["a"]
     b = other["b"]
     numbers_b = other["clusters"] + 1000
-    found = item_difference(own_items(a, b, paired=False, clusters=(data["clusters"], numbers_b)), "trainings")
+    result = item_difference(own_items(a, b, paired=False, clusters=(data["clusters"], numbers_b)), "trainings")
     alone = []
     for y, clusters in ((a, data["clusters"]), (b, numbers_b)):
         nothing = shared_items(y, np.zeros_like(y), paired=False, clusters=clusters)
         alone.append(item_difference(nothing, "checkpoints"))
-    assert found.v_items == pytest.approx(sum(one.v_items for one in alone))
-    squares = sum(one.v_items**2 / one.df_items for one in alone if one.v_items)
-    assert not squares or found.df_items == pytest.approx(found.v_items**2 / squares)
-    assert found.v_residual == pytest.approx(sum(one.v_residual for one in alone))
-    assert found.mean == pytest.approx(a.mean() - b.mean())
+    assert result.v_items == pytest.approx(sum(single.v_items for single in alone))
+    squares = sum(single.v_items**2 / single.df_items for single in alone if single.v_items)
+    assert not squares or result.df_items == pytest.approx(result.v_items**2 / squares)
+    assert result.v_residual == pytest.approx(sum(single.v_residual for single in alone))
+    assert result.mean == pytest.approx(a.mean() - b.mean())
 
 
 def test_different_items_of_the_same_clusters_vary_together():
@@ -222,16 +224,16 @@ def test_runs_with_the_same_seed_share_noise():
     ],
 )
 def test_no_test_without_spread_or_with_one_cluster(level, a, b, clusters):
-    found = item_difference(shared_items(a, b, paired=False, clusters=clusters), level)
-    assert (found.se, found.t, found.p, found.df, found.interval(0.05)) == (None, None, None, 0.0, None)
-    assert not math.isnan(found.mean)
-    assert found.degenerate == (found.v_items is not None)
-    assert found.log_evidence() is None
-    assert found.anytime_interval(20.0) is None
+    result = item_difference(shared_items(a, b, paired=False, clusters=clusters), level)
+    assert (result.se, result.t, result.p, result.df, result.interval(0.05)) == (None, None, None, 0.0, None)
+    assert not math.isnan(result.mean)
+    assert result.degenerate == (result.v_items is not None)
+    assert result.log_evidence() is None
+    assert result.anytime_interval(20.0) is None
 
 
 def test_no_test_if_few_clusters_differ():
-    """As in a paired t: a claim would depend on five of forty scenes."""
+    """A claim would depend on five of forty scenes; the paired t has the same rule."""
     a = np.zeros((1, 80))
     a[0, [0, 2, 4, 6, 8]] = 1.0
     scores_of = shared_items(a, np.zeros((1, 80)), paired=False, clusters=np.arange(80) // 2)
@@ -249,17 +251,17 @@ def test_no_test_if_few_clusters_differ():
 def test_no_test_if_a_task_has_a_constant_difference():
     tasks = np.repeat([0, 1], 15)
     a = np.where(tasks == 0, 0.3, 0.6)[None]
-    found = item_difference(shared_items(a, np.zeros((1, 30)), paired=False, tasks=tasks), "checkpoints")
-    assert found.mean == pytest.approx(0.45)
-    assert found.degenerate
+    result = item_difference(shared_items(a, np.zeros((1, 30)), paired=False, tasks=tasks), "checkpoints")
+    assert result.mean == pytest.approx(0.45)
+    assert result.degenerate
 
 
 @pytest.mark.parametrize("runs", [1, 2])
 def test_trainings_need_three_runs_in_both_groups(runs):
     rng = np.random.default_rng(6)
     scores_of = shared_items(rng.random((9, 30)), rng.random((runs, 30)), paired=False)
-    found = item_difference(scores_of, "trainings")
-    assert (found.t, found.degenerate) == (None, False)
+    result = item_difference(scores_of, "trainings")
+    assert (result.t, result.degenerate) == (None, False)
     assert item_difference(scores_of, "checkpoints").t is not None
 
 
@@ -294,3 +296,39 @@ def test_groups_without_common_items_need_the_same_tasks():
     rng = np.random.default_rng(8)
     with pytest.raises(ValueError, match="same tasks"):
         own_items(rng.random((2, 4)), rng.random((2, 4)), paired=False, tasks=([0, 0, 1, 1], [0, 0, 2, 2]))
+
+
+@st.composite
+def small_scores(draw):
+    """Few runs and items, 0 or 1, tiny or huge, with any clusters and tasks, shared or not."""
+    unit = draw(st.sampled_from([1.0, 1e-150, 1e150]))
+    shared = draw(st.booleans())
+    paired = draw(st.booleans())
+    runs_a = draw(st.integers(1, 7))
+    runs_b = runs_a if paired else draw(st.integers(1, 7))
+    items_a = draw(st.integers(1, 9))
+    items_b = items_a if shared else draw(st.integers(1, 9))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    rate = draw(st.sampled_from([0.0, 0.2, 0.5, 1.0]))
+    a, b = (unit * (rng.random(shape) < rate) for shape in ((runs_a, items_a), (runs_b, items_b)))
+    clusters_a, clusters_b = (rng.integers(0, draw(st.integers(1, 9)), size) for size in (items_a, items_b))
+    tasks = None
+    if draw(st.booleans()) and min(items_a, items_b) > 1:
+        tasks = tuple(np.arange(size) % 2 for size in (items_a, items_b))
+    if shared:
+        return shared_items(a, b, paired=paired, clusters=clusters_a, tasks=None if tasks is None else tasks[0])
+    return own_items(a, b, paired=paired, clusters=(clusters_a, clusters_b), tasks=tasks)
+
+
+@settings(deadline=None, max_examples=300)
+@given(small_scores(), st.sampled_from(LEVELS))
+def test_every_number_is_finite_and_nothing_warns(data, level):
+    found = item_difference(data, level)
+    present = [value for value in numbers(found) if value is not None]
+    assert all(math.isfinite(value) for value in present)
+    assert (found.t is None) == (found.se is None) == (found.p is None) == (found.interval(0.05) is None)
+    if found.t is not None:
+        assert found.df >= 1.0
+        assert found.se > 0.0
+        assert all(math.isfinite(limit) for limit in found.interval(0.05))
+        assert 0.0 <= found.p <= 1.0

@@ -1,4 +1,4 @@
-"""A worker whose connection is gone ends, one whose coordinator only stands still does not; what its loop reports."""
+"""A worker ends when its connection is lost or it is replaced; how its loop reports steps."""
 
 import queue
 import time

@@ -164,7 +164,7 @@ class Bank:
 
     # --- which rows hold what ---------------------------------------------------------------------------------------
 
-    def _seeds_in(self, table: SeedTable, slot: int, rows: Ints, on: Bools) -> SlotSeeds:
+    def _slot_seeds(self, table: SeedTable, slot: int, rows: Ints, on: Bools) -> SlotSeeds:
         """Return the seeds of `slot` that are `on` [R], for the activation rows that belong to bank rows `rows` [R]."""
         envs = self.envs[rows]
         blueprint = np.where(on & np.isin(table.stage[envs, slot], _IN_FORWARD), table.blueprint[envs, slot], -1)
@@ -203,9 +203,9 @@ class Bank:
         """
         self.settle()
         if self._native is not None:
-            takes_part = self._in_forward(table, rows) >= 0
+            takes_part = self._forward_blueprints(table, rows) >= 0
             return self._native.train(self._grown(table, rows), takes_part, split, order)
-        held = self._in_forward(table, rows)  # [n, S]
+        held = self._forward_blueprints(table, rows)  # [n, S]
         if held.size:
             arranged = np.lexsort(held.T[::-1])  # the first slot's groups together
         else:
@@ -217,7 +217,7 @@ class Bank:
     def _grown(self, table: SeedTable, rows: Ints) -> Grown:
         return Grown(self.host, self.statistics, self._seeds, table, self.envs[rows], rows)
 
-    def _in_forward(self, table: SeedTable, rows: Ints) -> Ints:
+    def _forward_blueprints(self, table: SeedTable, rows: Ints) -> Ints:
         """Return [n, S], the blueprint of each seed in the forward pass of bank rows `rows`; -1 where there is none."""
         envs = self.envs[rows]
         return np.where(np.isin(table.stage[envs], _IN_FORWARD), table.blueprint[envs], -1)
@@ -227,7 +227,7 @@ class Bank:
         index = self._index(rows)
         slots = {}
         for slot, level in enumerate(self._levels):
-            seeds = self._seeds_in(table, slot, rows, np.ones(len(rows), dtype=bool))
+            seeds = self._slot_seeds(table, slot, rows, np.ones(len(rows), dtype=bool))
             unused = self._gate_size(slot) if seeds.blend.ungated is None else 0  # parameters of gates
             loans = [group.stack.borrow(group.members, group.trained, unused) for group in seeds.groups]
             slots[level] = seeds, loans
@@ -273,7 +273,7 @@ class Bank:
         results: list[tuple[Tensor, Tensor]] = []
         for at in range(0, order.shape[1], rule.batch_size):
             batch = order[:, at : at + rule.batch_size]  # [n, B]
-            shown = labels[:, at : at + rule.batch_size]  # [n, B]
+            targets = labels[:, at : at + rule.batch_size]  # [n, B]
             with torch.enable_grad():
                 host = epoch.host.params()
                 held = {
@@ -287,9 +287,9 @@ class Bank:
                     held,
                     training=True,
                 )
-                loss = F.cross_entropy(logits.flatten(0, 1), shown.flatten(), reduction="none")
-                loss = loss.view(shown.shape)
-                share = 1.0 / shown.shape[1]
+                loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none")
+                loss = loss.view(targets.shape)
+                share = 1.0 / targets.shape[1]
                 weight = share if epoch.scaling is None else epoch.scaling.scales.scale * share
                 # A scalar, because for a tensor's gradient torch imports part of its compiler, which takes a second.
                 total = (loss * weight).sum()
@@ -337,7 +337,7 @@ class Bank:
     ) -> tuple[Ints, Floats]:
         """Return each plan row's number of correct answers, and the real networks' losses [n] summed over samples."""
         hosts, moments, slots = self._measured_parts(table, rows, acting, plan)
-        shown = self._index(plan.real_rows())
+        real = self._index(plan.real_rows())
         correct = torch.zeros(len(plan.keys), device=self._device, dtype=torch.int64)
         loss = torch.zeros(len(rows), device=self._device, dtype=self._dtype)
         images = split.images(self._dtype)
@@ -345,10 +345,10 @@ class Bank:
         for x, y in zip(torch.split(images, at_once), torch.split(split.y, at_once), strict=True):
             logits = network.logits(x[:, :, :, None], self._spec, hosts, moments, slots, training=False)
             correct += (logits.argmax(2) == y).sum(1)
-            own = logits.index_select(0, shown).flatten(0, 1)  # of the real networks
+            own = logits.index_select(0, real).flatten(0, 1)  # of the real networks
             loss += F.cross_entropy(own, y.repeat(len(rows)), reduction="none").view(len(rows), -1).sum(1)
-        found = torch.cat([correct.double(), loss.double()]).cpu().numpy()
-        return found[: len(correct)].astype(np.int64), found[len(correct) :]
+        results = torch.cat([correct.double(), loss.double()]).cpu().numpy()
+        return results[: len(correct)].astype(np.int64), results[len(correct) :]
 
     def _samples_at_once(self, split: DeviceSplit, hosts: list[int]) -> int:
         """Return how many samples fit one forward pass; `hosts`: number per level. Depends only on shapes and device.
@@ -386,7 +386,7 @@ class Bank:
                 slot = self._levels.index(level)
                 widening = plan.slots[slot]
                 current = widening.env
-                seeds = self._seeds_in(table, slot, rows[current], widening.on & acting[current, slot])
+                seeds = self._slot_seeds(table, slot, rows[current], widening.on & acting[current, slot])
                 params = [group.stack.read(group.members) for group in seeds.groups]
                 parents = self._index(widening.parent) if widening.widens else None
                 slots[level] = Slot(seeds, params, parents)

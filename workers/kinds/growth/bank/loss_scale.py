@@ -87,7 +87,7 @@ class Scaling:
         inverse = self.scales.scale.reciprocal()
         overflowed = torch.zeros_like(inverse, dtype=torch.bool)
         for loan, places, grad in zip(self._loans, self._places, grads, strict=True):
-            overflowed |= _of_environments(_overflowed_rows(loan, grad), places)
+            overflowed |= _spread_over_environments(_overflowed_rows(loan, grad), places)
             grad *= inverse.index_select(0, places.rows)
         overflowed &= self.scales.scale > LEAST_SCALE
         self.scales.update(overflowed)
@@ -100,7 +100,7 @@ def _overflowed_rows(loan: Borrowed, grad: Tensor) -> Tensor:
     return overflowed if loan.trained is None else overflowed & loan.trained
 
 
-def _of_environments(rows: Tensor, places: Places) -> Tensor:
+def _spread_over_environments(rows: Tensor, places: Places) -> Tensor:
     """Return a property of a loan's `rows` [rows, 1] as a property of environments [n, 1]; False for the others."""
     of_environments = rows.index_select(0, places.at)
     return of_environments if places.absent is None else of_environments & ~places.absent

@@ -106,12 +106,12 @@ class NativeStep:
         _each(work, n)
         return right, loss
 
-    def _network(self, grown: Grown, memory: _Memory, i: int, there: Bools) -> tuple[binding.NetworkStruct, object]:
-        """Return network i with the seeds that are `there` [S], and objects that must live as long as the network."""
+    def _network(self, grown: Grown, memory: _Memory, i: int, live: Bools) -> tuple[binding.NetworkStruct, object]:
+        """Return network i with the seeds that are `live` [S], and objects that must live as long as the network."""
         row = int(grown.rows[i])
         env = int(grown.envs[i])
         seeds = (binding.SeedStruct * len(self._channels))()
-        for slot in np.flatnonzero(there):
+        for slot in np.flatnonzero(live):
             seeds[self._levels[slot]] = self._seed(grown, memory, row, env, int(slot))
         mean = binding.pointers(rows.address(row) for rows in memory.mean)
         var = binding.pointers(rows.address(row) for rows in memory.var)
@@ -200,11 +200,11 @@ class _Memory:
     def __init__(self, grown: Grown, each: list[int]) -> None:
         self.mean = [_Rows(s.mean, c) for s, c in zip(grown.statistics, each, strict=True)]
         self.var = [_Rows(s.var, c) for s, c in zip(grown.statistics, each, strict=True)]
-        self.host = self._of(grown.host)
-        self.seeds = {key: self._of(stack) for key, stack in grown.seeds.items()}
+        self.host = self._rows_and_momentum(grown.host)
+        self.seeds = {key: self._rows_and_momentum(stack) for key, stack in grown.seeds.items()}
 
     @staticmethod
-    def _of(stack: Stack) -> tuple[_Rows, _Rows]:
+    def _rows_and_momentum(stack: Stack) -> tuple[_Rows, _Rows]:
         return _Rows(stack.values, stack.width), _Rows(stack.momentum, stack.width)
 
 

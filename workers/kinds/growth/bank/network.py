@@ -197,7 +197,7 @@ def level_forward(
     mean = statistics.mean.view(-1)
     var = statistics.var.view(-1)
     if training and image[:, 0].numel() == 1:
-        image = _alone(image, mean, var, gain, bias)
+        image = _normalise_single_value(image, mean, var, gain, bias)
     else:
         image = F.batch_norm(image, mean, var, gain, bias, training, BN_MOMENTUM, BN_EPS)
     if level < spec.pools:
@@ -206,7 +206,7 @@ def level_forward(
     return F.relu(image).permute(0, 2, 3, 1).reshape(samples, height, width, *y.shape[3:])
 
 
-def _alone(image: Tensor, mean: Tensor, var: Tensor, gain: Tensor, bias: Tensor) -> Tensor:
+def _normalise_single_value(image: Tensor, mean: Tensor, var: Tensor, gain: Tensor, bias: Tensor) -> Tensor:
     """Return the training batch norm of one value per channel, which is the bias [1,C,1,1]; torch refuses this shape.
 
     The shape occurs when a level ends at 1x1 and the last batch has one sample. The value's variance counts as 0. The

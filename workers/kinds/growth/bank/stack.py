@@ -25,8 +25,8 @@ from workers.kinds.growth.layers.blueprint import ParamSpec
 
 def writers(rows: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """For each of `count` rows, return its index in `rows` [n], or 0 if it is not there, and whether it is there."""
-    here = rows == torch.arange(count, device=rows.device)[:, None]
-    return here.to(torch.uint8).argmax(1), here.any(1, keepdim=True)  # [count], [count, 1]
+    matches = rows == torch.arange(count, device=rows.device)[:, None]
+    return matches.to(torch.uint8).argmax(1), matches.any(1, keepdim=True)  # [count], [count, 1]
 
 
 def put_rows(rows: Tensor, pairs: list[tuple[Tensor, Tensor]]) -> None:
@@ -51,8 +51,8 @@ class Places:
     @staticmethod
     def of(rows: Tensor, count: int) -> Places:
         """Return the places of `rows` among `count` rows."""
-        at, there = writers(rows, count)
-        absent = None if len(rows) == count else ~there
+        at, is_written = writers(rows, count)
+        absent = None if len(rows) == count else ~is_written
         return Places(rows, at, absent)
 
     def pick(self, x: Tensor) -> Tensor:

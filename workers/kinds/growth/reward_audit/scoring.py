@@ -175,8 +175,8 @@ def _slots(question: RewardAuditQuestion, task: Task) -> tuple[str, ...]:
     """Return the requested slots, by default all; ValueError unless they are slots of the task, in the task's order."""
     asked = question.slots or task.slots
     if asked != tuple(slot for slot in task.slots if slot in asked):
-        there = ",".join(task.slots)
-        raise ValueError(f"slots {','.join(asked)}: task {task.name} has {there}; name each once, in this order")
+        available = ",".join(task.slots)
+        raise ValueError(f"slots {','.join(asked)}: task {task.name} has {available}; name each once, in this order")
     return asked
 
 
@@ -218,9 +218,9 @@ def _scored(world: _World, reward: _Loaded) -> Scored:
     def returns_of(changed: RewardSettings) -> Floats:
         return world.means(score(world.recorded, reward.function, changed))
 
-    found = None
+    best = None
     if world.question.searched:
-        found = _found(world, reward.function, settings)
+        best = _found(world, reward.function, settings)
     return Scored(
         reward=reward.asked,
         sha256=reward.sha256,
@@ -228,7 +228,7 @@ def _scored(world: _World, reward: _Loaded) -> Scored:
         by_step=tuple(magnitude.mean(axis=1).tolist()),
         largest=float(magnitude.max()),
         varied=varied(settings, returns_of),
-        found=found,
+        found=best,
     )
 
 

@@ -202,9 +202,9 @@ class Lifecycle:
 
     def _retarget(self, selected: Bools, decisions: Ints, step: int, graft: Graft) -> list[SeedEvent]:
         table = self.table
-        style = self._per_slot(decisions[:, STYLE])
+        style = self._broadcast_to_slots(decisions[:, STYLE])
         algorithm = _STYLE_ALGORITHMS[style]
-        target = _TARGETS[self._per_slot(decisions[:, ALPHA_TARGET])]
+        target = _TARGETS[self._broadcast_to_slots(decisions[:, ALPHA_TARGET])]
         for env, slot in np.argwhere(selected & (algorithm != table.algorithm)).tolist():
             table.params[env, slot] = graft.set_algorithm(env, slot, int(algorithm[env, slot]))
             table.algorithm[env, slot] = algorithm[env, slot]
@@ -252,7 +252,7 @@ class Lifecycle:
         if selected.any():
             transition(self.table, selected, target, self.val_acc)
 
-    def _per_slot(self, per_env: Ints) -> Ints:
+    def _broadcast_to_slots(self, per_env: Ints) -> Ints:
         """Broadcast [E] to [E, S]."""
         return np.broadcast_to(per_env[:, None], self.table.stage.shape)
 
@@ -260,7 +260,7 @@ class Lifecycle:
         """Return the epochs and curve of the ramp chosen by each environment, [E, S]."""
         steps = _SPEEDS[decisions[:, ALPHA_SPEED]]
         curve = _CURVES[decisions[:, ALPHA_CURVE]]
-        return self._per_slot(steps), self._per_slot(curve)
+        return self._broadcast_to_slots(steps), self._broadcast_to_slots(curve)
 
     def _events(self, selected: Bools, event: _Event, step: int) -> list[SeedEvent]:
         """Return one event per entry of `selected`, from the current state of the table."""

@@ -140,7 +140,7 @@ def _slot_features(n_blueprints: int) -> tuple[Feature, ...]:
     )
 
 
-def _since(seen: _Seen, accuracy: Floats) -> Floats:
+def _gain(seen: _Seen, accuracy: Floats) -> Floats:
     """Return the gain [E, S] of validation accuracy since a moment in the seed's life; 0 in slots without a seed."""
     return np.where(seen.present, seen.signals.val_acc[:, None] - accuracy, 0.0)
 
@@ -148,8 +148,8 @@ def _since(seen: _Seen, accuracy: Floats) -> Floats:
 TELEMETRY: tuple[Feature, ...] = (
     Feature("age", lambda seen: seen.table.age / seen.steps),
     Feature("epochs_in_stage", lambda seen: seen.table.epochs_in_stage / seen.steps),
-    _points("gain_in_stage", 20.0, lambda seen: _since(seen, seen.table.acc_at_stage_start)),
-    _points("gain_in_life", 20.0, lambda seen: _since(seen, seen.table.acc_at_germination)),
+    _points("gain_in_stage", 20.0, lambda seen: _gain(seen, seen.table.acc_at_stage_start)),
+    _points("gain_in_life", 20.0, lambda seen: _gain(seen, seen.table.acc_at_germination)),
     Feature("fresh", lambda seen: ~np.isnan(seen.contribution)),
     _parameters("params", attrgetter("table.params")),
 )

@@ -10,24 +10,28 @@ from esper_ab.control.rules.deaths import Deaths
 def test_a_run_is_given_up_after_the_maximum_number_of_deaths_without_progress(milestones, most):
     deaths = Deaths(most)
     for n, milestone in enumerate(milestones):
-        assert deaths.in_run("a/0", milestone) == (milestones[: n + 1].count(milestone) >= most)
+        assert deaths.count_in_run("a/0", milestone) == (milestones[: n + 1].count(milestone) >= most)
 
 
 def test_deaths_without_a_run_count_until_the_lane_makes_progress():
     deaths = Deaths(3)
-    assert [deaths.outside("cpu:0"), deaths.outside("cpu:1"), deaths.outside("cpu:0")] == [False] * 3
-    deaths.got_on("cpu:0")
-    assert [deaths.outside("cpu:0") for _ in range(3)] == [False, False, True]
+    assert [
+        deaths.count_outside_run("cpu:0"),
+        deaths.count_outside_run("cpu:1"),
+        deaths.count_outside_run("cpu:0"),
+    ] == [False] * 3
+    deaths.reset_lane("cpu:0")
+    assert [deaths.count_outside_run("cpu:0") for _ in range(3)] == [False, False, True]
 
 
 def test_three_losses_for_the_same_reason_but_for_numbers_end_the_experiment():
     deaths = Deaths(3)
     reasons = ("no sign of life for 61 s", "was killed", "no sign of life for 75 s", "no sign of life for 103 s")
-    assert [deaths.gave_up(reason) for reason in reasons] == [False, False, False, True]
+    assert [deaths.count_given_up(reason) for reason in reasons] == [False, False, False, True]
 
 
 def test_accounts_are_alike_if_they_differ_only_in_numbers_within_one_run():
     deaths = Deaths(3)
     runs = ("a/0", "a/0", "b/0", "a/0", "a/0")
     accounts = ("w1/1: no", "w1/2: no", "w2/1: no", "w1/3: yes", "w1/4: no")
-    assert list(map(deaths.alike, runs, accounts)) == [False, True, False, False, False]
+    assert list(map(deaths.record_account, runs, accounts)) == [False, True, False, False, False]

@@ -26,8 +26,8 @@ NAMES = figures.names(content(fold(one_replicate()[:1])))
 
 
 @pytest.fixture(scope="module")
-def found():
-    """Of an experiment that includes a reward audit of its rewards."""
+def report_content():
+    """Return the content of a report on an experiment with a reward audit."""
     started, *rest = three_groups()
     reward_audit = make_reward_audit([60.0, 40.0, 55.0, 30.0], {"shaped": [4, 2, 3, 1], "simplified": [1, 2, 3, 4]})
     plan = msgspec.structs.replace(started.plan, reward_audit=reward_audit)
@@ -35,42 +35,42 @@ def found():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_is_drawn_in_colours_that_the_page_knows_and_nothing_lies_on_anything_else(found, name):
-    """The room of labels is reckoned beforehand: panels with their labels, legends and titles lie apart, within."""
-    figure = figures.figure(name, found)
+def test_each_figure_uses_only_colours_of_the_page_and_no_parts_overlap(report_content, name):
+    """Panels with their labels, legends and titles lie inside the figure and do not overlap."""
+    figure = figures.figure(name, report_content)
     assert figure._repr_png_().startswith(b"\x89PNG")
     assert not set(re.findall(r"#[0-9a-f]{6}", style.svg(figure, name, {}))), "each becomes a variable of the style"
     figure.draw_without_rendering()
-    parts = [one.get_tightbbox() for one in (*figure.axes, *figure.legends, *figure.texts)]
+    parts = [artist.get_tightbbox() for artist in (*figure.axes, *figure.legends, *figure.texts)]
     width, height = figure.bbox.size
     for part in parts:
         assert min(part.x0, part.y0, width - part.x1, height - part.y1) > -3.0, "pixels beyond the edge"
-    for one, other in itertools.combinations(parts, 2):
-        across, down = (min(one.max[i], other.max[i]) - max(one.min[i], other.min[i]) for i in (0, 1))
+    for first, second in itertools.combinations(parts, 2):
+        across, down = (min(first.max[i], second.max[i]) - max(first.min[i], second.min[i]) for i in (0, 1))
         assert min(across, down) < 3.0, "pixels on one another"
 
 
-def test_the_colours_are_those_of_the_page_in_the_light():
+def test_the_colours_equal_those_of_the_page_in_light_mode():
     css = resources.files("esper_ab.report").joinpath("report.css").read_text().partition("@media")[0]
-    said = dict(re.findall(r"(--[\w-]+): (#[0-9a-f]{6})", css))
+    page_colours = dict(re.findall(r"(--[\w-]+): (#[0-9a-f]{6})", css))
     for colour, variable in style.VARIABLES.items():
-        assert said[variable] == colour
+        assert page_colours[variable] == colour
 
 
-def test_nothing_to_draw_is_none():
+def test_a_figure_without_data_is_none():
     assert figures.figure("effects", content(fold(one_replicate()[:1]))) is None
 
 
-def test_no_pyplot_is_loaded():
+def test_figures_load_no_pyplot():
     code = "import esper_ab.report.figures.catalogue, sys; sys.exit('matplotlib.pyplot' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-FOUND = outcomes([*rows(*drawn(20, 5.0), task="far"), *rows(*drawn(20, 5.0), task="time")])
-RESULT = explore(FOUND, (*scales(2.0, ("far",)), *scales(2.0, ("time",), better="lower")), Rule())
+OBSERVATIONS = outcomes([*rows(*drawn(20, 5.0), task="far"), *rows(*drawn(20, 5.0), task="time")])
+RESULT = explore(OBSERVATIONS, (*scales(2.0, ("far",)), *scales(2.0, ("time",), better="lower")), Rule())
 
 
-def test_better_is_to_the_right_whatever_the_direction():
+def test_better_is_to_the_right_in_either_direction():
     axes = external_figure(RESULT).axes[0]
     dots = [line.get_xdata()[0] for line in axes.lines if line.get_marker() == "o"]
     assert dots[0] == pytest.approx(-dots[1])
@@ -79,19 +79,21 @@ def test_better_is_to_the_right_whatever_the_direction():
 
 
 @pytest.mark.parametrize(("form", "start"), [("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")])
-def test_every_format_is_drawn_the_same_twice(tmp_path, form, start):
-    shown = replace(RESULT, profiles=profiles_of(FOUND, ("new", "old"), {"far": (0.0, 100.0), "time": (100.0, 0.0)}))
-    for name in ("once", "again"):
-        write_figure(external_figure(shown), tmp_path / f"{name}.{form}")
-    once, again = ((tmp_path / f"{name}.{form}").read_bytes() for name in ("once", "again"))
-    assert once.startswith(start)
-    assert once == again
+def test_every_format_is_reproducible(tmp_path, form, start):
+    result = replace(
+        RESULT, profiles=profiles_of(OBSERVATIONS, ("new", "old"), {"far": (0.0, 100.0), "time": (100.0, 0.0)})
+    )
+    for name in ("first", "second"):
+        write_figure(external_figure(result), tmp_path / f"{name}.{form}")
+    first, second = ((tmp_path / f"{name}.{form}").read_bytes() for name in ("first", "second"))
+    assert first.startswith(start)
+    assert first == second
 
 
-@pytest.mark.parametrize("apart", [0.5, 5.0, 40.0, -400.0])
-def test_every_estimate_is_within_the_axis_and_so_is_zero(apart):
-    found = explore(outcomes(rows(*drawn(8, apart))), scales(2.0), Rule())
-    axes = external_figure(found).axes[0]
+@pytest.mark.parametrize("difference", [0.5, 5.0, 40.0, -400.0])
+def test_the_axis_includes_every_estimate_and_zero(difference):
+    result = explore(outcomes(rows(*drawn(8, difference))), scales(2.0), Rule())
+    axes = external_figure(result).axes[0]
     (dot,) = [line.get_xdata()[0] for line in axes.lines if line.get_marker() == "o"]
     low, high = axes.get_xlim()
     assert low < min(dot, -1.0)
@@ -100,6 +102,6 @@ def test_every_estimate_is_within_the_axis_and_so_is_zero(apart):
 
 def test_an_interval_that_is_cut_off_ends_in_an_arrow():
     wide = replace(RESULT.comparisons[0], low=-1e4, high=1e4)
-    found = replace(RESULT, comparisons=(wide,), profiles=())
-    axes = external_figure(found).axes[0]
+    result = replace(RESULT, comparisons=(wide,), profiles=())
+    axes = external_figure(result).axes[0]
     assert {style.ARROW_LEFT, style.ARROW_RIGHT} <= {line.get_marker() for line in axes.lines}

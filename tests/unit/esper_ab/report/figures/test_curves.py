@@ -1,4 +1,4 @@
-"""What figures are drawn from: quantiles, places of points."""
+"""Data of figures: quantiles and positions of points."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from esper_ab.report.figures.outcome import spread
 
 
 @given(st.lists(st.floats(0, 100), min_size=4, max_size=40))
-def test_the_middle_half_is_between_the_quartiles_as_numpy_has_them(values):
+def test_the_middle_half_lies_between_the_quartiles_of_numpy(values):
     ((episode, *quarters),) = _middle_half([np.array([[1.0, value]]) for value in values], 10)
     assert episode == 1.0
     assert quarters == pytest.approx(np.quantile(values, (0.25, 0.75)), abs=1e-9)

@@ -9,15 +9,15 @@ from esper_ab.report.content import content
 from esper_ab.report.figures.profiles import profiles
 
 
-def test_each_group_falls_from_nearly_all_runs_to_none_at_its_outcomes():
-    found = content(fold(three_groups()))
-    axes = profiles(found).figure.axes[0]
-    assert len(axes.lines) == len(found.groups)
-    for group, line in zip(found.groups, axes.lines, strict=True):
-        runs = np.array([run.outcome for run in found.of_group(group)])
+def test_each_profile_falls_at_the_outcomes_of_its_group():
+    report_content = content(fold(three_groups()))
+    axes = profiles(report_content).figure.axes[0]
+    assert len(axes.lines) == len(report_content.groups)
+    for group, line in zip(report_content.groups, axes.lines, strict=True):
+        runs = np.array([run.outcome for run in report_content.of_group(group)])
         thresholds, shares = line.get_data()
         assert shares == pytest.approx((runs > np.asarray(thresholds)[:, None]).mean(axis=1))
 
 
-def test_groups_of_one_run_have_none():
+def test_groups_with_one_run_have_no_profiles():
     assert profiles(content(fold(one_replicate()))) is None

@@ -11,8 +11,8 @@ def _rows(comparison):
     return dict(deciding_table(comparison).rows)
 
 
-def test_equivalence_is_shown_only_where_it_is_claimed():
-    """By seven pairs both tests may reach their bound, and nothing follows before 15."""
+def test_equivalence_is_called_shown_only_if_it_is_claimed():
+    """With few pairs both tests may reach their bounds, but a claim takes 15 pairs."""
     claimed = small()
     few = small(8)
     assert (claimed.verdict, few.verdict) == (Verdict.EQUIVALENT, Verdict.INCONCLUSIVE)
@@ -24,22 +24,22 @@ def test_equivalence_is_shown_only_where_it_is_claimed():
 
 
 @given(st.floats(0.5, 6.0), st.integers(0, 2**32 - 1))
-def test_no_table_puts_a_limit_on_the_other_side_of_0_or_of_the_margin(middle, rng_seed):
+def test_no_table_rounds_a_limit_across_0_or_the_margin(middle, rng_seed):
     d = middle + np.random.default_rng(rng_seed).standard_normal(6)
-    one = compared(design(6), pairs_of(60.0 + d, np.full(6, 60.0)))
-    assume(one.low is not None)
-    (repeated,) = (row[7] for row in looks_table([one]).rows)
-    overview = overview_table(one.question.design, [one, one]).rows[0][3]
-    for cell in (_rows(one)[str(one.level)].split(" points")[0], repeated, overview):
+    comparison = compared(design(6), pairs_of(60.0 + d, np.full(6, 60.0)))
+    assume(comparison.low is not None)
+    (repeated,) = (row[7] for row in looks_table([comparison]).rows)
+    overview = overview_table(comparison.question.design, [comparison, comparison]).rows[0][3]
+    for cell in (_rows(comparison)[str(comparison.level)].split(" points")[0], repeated, overview):
         low, high = map(float, cell.split(" to "))
-        for shown, value in ((low, one.low), (high, one.high)):
+        for printed, value in ((low, comparison.low), (high, comparison.high)):
             for mark in (-2.0, 0.0, 2.0):
-                assert abs(value - mark) < 1e-8 or (shown - mark) * (value - mark) > 0.0
+                assert abs(value - mark) < 1e-8 or (printed - mark) * (value - mark) > 0.0
 
 
-def test_the_overview_speaks_of_intervals_at_once_only_where_there_are_some():
+def test_the_overview_mentions_simultaneous_intervals_only_if_there_are_some():
     before = compared(design(6), pairs_of([75.0, 76.0], [70.0, 72.0]), complete=2)
     after = small()
     assert before.simultaneous[:2] == (None, None)
-    for comparisons, said in (([before, before], False), ([before, after], True), ([after], False)):
-        assert bool(overview_table(before.question.design, comparisons).text_below) is said
+    for comparisons, expected in (([before, before], False), ([before, after], True), ([after], False)):
+        assert bool(overview_table(before.question.design, comparisons).text_below) is expected

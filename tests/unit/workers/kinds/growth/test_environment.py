@@ -83,7 +83,7 @@ def threads(env: GrowthEnv, *alive: int) -> list[tuple[list[int], threading.Thre
     def work(bank, data, rows):
         return [(np.arange(len(rows)), threading.current_thread())]
 
-    return [(envs.tolist(), thread) for envs, thread in env._on_every_context(work, np.isin(range(ENVS), alive))]
+    return [(envs.tolist(), thread) for envs, thread in env._call_per_bank(work, np.isin(range(ENVS), alive))]
 
 
 def test_devices_other_than_cpus_work_concurrently_with_results_in_order() -> None:
@@ -94,7 +94,7 @@ def test_devices_other_than_cpus_work_concurrently_with_results_in_order() -> No
         barrier.wait()
         return [(np.arange(len(rows)), rows.tolist())]
 
-    results = on_meta_devices()._on_every_context(work, np.array([True, True, True, False, False]))
+    results = on_meta_devices()._call_per_bank(work, np.array([True, True, True, False, False]))
     assert [(envs.tolist(), rows) for envs, rows in results] == [([0, 2], [0, 1]), ([1], [0])]
 
 
@@ -112,7 +112,7 @@ def test_an_error_on_one_device_fails_the_run(make_environment) -> None:
             raise ValueError("on the second")
 
     with pytest.raises(ValueError, match="on the second"):
-        make_environment()._on_every_context(work, np.ones(ENVS, bool))
+        make_environment()._call_per_bank(work, np.ones(ENVS, bool))
 
 
 FAMILY = replace(

@@ -24,25 +24,25 @@ Rollout = list[tuple[np.ndarray, Happened[GymFacts]]]  # what was seen before, a
 
 
 class Thrifty(Walk):
-    """Writes what it shows and tells into the same array and the same dictionary, as fast environments do."""
+    """Writes every observation into one array and every info into one dictionary, as fast environments do."""
 
     def __init__(self, limit: int) -> None:
         super().__init__(limit)
-        self._shown = np.zeros(2, dtype=np.float32)
-        self._told = dict[str, Any]()
+        self._observed = np.zeros(2, dtype=np.float32)
+        self._info = dict[str, Any]()
 
     def reset(self, **how: Any) -> tuple[np.ndarray, dict]:
-        self._told.clear()
-        return super().reset(**how)[0], self._told
+        self._info.clear()
+        return super().reset(**how)[0], self._info
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        seen, reward, terminated, truncated, told = super().step(action)
-        self._told.update(told)
-        return seen, reward, terminated, truncated, self._told
+        seen, reward, terminated, truncated, info = super().step(action)
+        self._info.update(info)
+        return seen, reward, terminated, truncated, self._info
 
     def _seen(self) -> np.ndarray:
-        self._shown[:] = super()._seen()
-        return self._shown
+        self._observed[:] = super()._seen()
+        return self._observed
 
 
 class Open(Walk):

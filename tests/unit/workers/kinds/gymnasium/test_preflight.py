@@ -225,7 +225,7 @@ def not_of_ended(facts):
 def test_the_preflight_tries_a_reward_with_an_ended_environment(tmp_path: Path) -> None:
     """Episodes of random actions may all end at once, by a limit; those of a policy do not."""
     user_file = own_file(tmp_path, TELLS)
-    names = ("told", "only_of_ended", "not_of_ended")
+    names = ("place_of_info", "only_of_ended", "not_of_ended")
     problems = ask(f"{user_file}:Level", *(f"{user_file}:{name}" for name in names), "env").reward_problems
     assert list(problems) == ["g2"]
     assert "failed: ZeroDivisionError" in problems["g2"]

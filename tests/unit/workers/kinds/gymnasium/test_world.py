@@ -303,7 +303,7 @@ def test_a_reward_receives_its_constants(user_file: Path) -> None:
     assert reward("weighted") == [1.0, 4.0]
     assert reward("weighted", weight=3) == [1.5, 6.0]
     with pytest.raises(UserCodeFailed, match=r"failed: KeyError: 'place' \(own.py, line"):
-        reward("told")
+        reward("place_of_info")
     for name, params, complaint in (
         ("env", {"weight": 1.0}, "has no constants"),
         ("reward", {"weight": 1.0}, "no parameter for constants"),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from workers.kinds.trainer.seed_effect import Numbers, apart, is_in_doubt, refuse_no_effect
+from workers.kinds.trainer.seed_effect import Numbers, is_in_doubt, refuse_no_effect, relative_difference
 
 OUTCOME = "acc"
 
@@ -29,7 +29,7 @@ def runs(*outcomes: float, **metrics: Sequence[float]) -> list[Numbers]:
     ],
 )
 def test_a_distance_is_relative_to_the_size_of_the_numbers(values: Sequence[float], distance: float) -> None:
-    assert apart(runs(*values), OUTCOME) == distance
+    assert relative_difference(runs(*values), OUTCOME) == distance
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def played_together() -> Recorded:
 
 
 def measured_decisions(recorded: Recorded) -> list[tuple[object, ...]]:
-    """What was decided: all that is measured but accuracies and losses."""
+    """Return what follows from the decisions: all measures but accuracies and losses."""
     return [
         tuple(value for name, value in host.measures.items() if not name.endswith(("accuracy", "loss")))
         for host in recorded.hosts

@@ -7,30 +7,30 @@ from collections.abc import Sequence
 import msgspec
 
 from esper_ab.contracts.wording import listed
-from esper_ab.verdict.observations import Observation, seed_key
+from esper_ab.verdict.observations import Observation, replicate_key
 
 _MOST_NAMED = 1  # seeds with several spellings that the note names
 
 
-def one_name_per_seed(rows: Sequence[Observation], column: str) -> tuple[list[Observation], tuple[str, ...]]:
-    """Return the rows with one spelling per seed, and a note if a seed had several.
+def one_name_per_replicate(rows: Sequence[Observation], column: str) -> tuple[list[Observation], tuple[str, ...]]:
+    """Return the rows with one name per replicate, and a note if a seed was spelt in several ways.
 
     A seed with a single spelling keeps it, so that names such as 007 appear in the answer as the user wrote them.
     """
     spellings: dict[str, dict[str, None]] = {}
     for row in rows:
-        spellings.setdefault(seed_key(row.replicate), {})[row.replicate] = None
+        spellings.setdefault(replicate_key(row.replicate), {})[row.replicate] = None
     ambiguous = {key: tuple(names) for key, names in spellings.items() if len(names) > 1}
     if not ambiguous:
         return list(rows), ()
     renamed = []
     for row in rows:
-        key = seed_key(row.replicate)
+        key = replicate_key(row.replicate)
         if key in ambiguous:
             row = msgspec.structs.replace(row, replicate=key)
         renamed.append(row)
     named = [f"{listed(ambiguous[key])} are one {column}" for key in list(ambiguous)[:_MOST_NAMED]]
-    more = ""
+    others = ""
     if len(ambiguous) > _MOST_NAMED:
-        more = f", and likewise {len(ambiguous) - _MOST_NAMED} more"
-    return renamed, (f"{'; '.join(named)}{more}.",)
+        others = f", and likewise {len(ambiguous) - _MOST_NAMED} more"
+    return renamed, (f"{'; '.join(named)}{others}.",)

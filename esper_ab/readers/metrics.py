@@ -1,0 +1,89 @@
+"""Which of several numbers of a run is its outcome: the one that the user named, or the only one. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from itertools import islice
+
+import numpy as np
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.visible import visible_line
+from esper_ab.contracts.wording import did_you_mean
+from esper_ab.readers.cells import outcome_of
+from esper_ab.readers.source_table import Cells, SourceTable
+from esper_ab.readers.steps import step_column
+from esper_ab.readers.table_columns import COLUMNS, meaning
+from esper_ab.verdict.observations import names_items
+
+_LOOKED_AT = 1000  # cells of a column
+_MOST_LISTED = 30
+_OUTCOMES = ("return", "reward", "success", "score", "accuracy")
+_EVALUATION = ("eval", "test", "valid")
+_TIMES = frozenset({"time", "wall time", "wall_time", "timestamp", "relative time (process)", "relative time (wall)"})
+_STATES = frozenset({"state", "status", "name", "id", "", "unnamed: 0", "_runtime", "_timestamp"})
+
+
+def pick_metric(source: str, metrics: Sequence[str], told: str) -> str:
+    """Return the metric that is the outcome. Raises UsageError, which lists all, if the user must say which."""
+    if told:
+        if told not in metrics:
+            raise UsageError(f"{source} has no {told!r}; {did_you_mean(told, metrics)}")
+        return told
+    if len(metrics) == 1:
+        return metrics[0]
+    listed = ", ".join(visible_line(name, 60) for name in metrics[:_MOST_LISTED])
+    more = f", and {len(metrics) - _MOST_LISTED} more" if len(metrics) > _MOST_LISTED else ""
+    if not metrics:
+        raise UsageError(f"{source} has no column of numbers that could be the outcome")
+    raise UsageError(
+        f"{source} has {len(metrics)} numbers per run; say which is the outcome with --columns outcome=NAME: "
+        f"{listed}{more}"
+    )
+
+
+def metric_of(source: str, tables: Sequence[SourceTable], told: str) -> str:
+    """Return the outcome of runs that have a table each: the format's own, or the only number that all have."""
+    first = tables[0]
+    if told:
+        every = dict.fromkeys(name for table in tables for name in table.columns)
+        return pick_metric(source, list(every), told)
+    if first.outcomes and (first.better or len(first.outcomes) == 1):
+        return first.outcomes[0]
+    likely = first.outcomes or candidates(first.columns, [*first.roles.values()])
+    shared = [name for name in likely if all(name in table.columns for table in tables)]
+    return pick_metric(source, fitting(shared or likely), "")
+
+
+def fitting(names: Sequence[str]) -> list[str]:
+    """Return the only name that says that it is an outcome, measured in an evaluation or at all; else all names."""
+    outcomes = [name for name in names if any(word in name.lower() for word in _OUTCOMES)]
+    for chosen in ([name for name in outcomes if any(word in name.lower() for word in _EVALUATION)], outcomes):
+        if len(chosen) == 1:
+            return chosen
+    return list(names)
+
+
+def candidates(columns: Mapping[str, Cells], used: Collection[str] = ()) -> list[str]:
+    """Return the columns of numbers that can be the outcome, apart from the `used` ones."""
+    taken = {*used}
+    steps = {name for name in columns if step_column([name])}
+    return [
+        name
+        for name, cells in columns.items()
+        if name not in taken | steps
+        and meaning(name) not in {*COLUMNS} - {"outcome"}
+        and name.strip().lower().rpartition("/")[2] not in _TIMES | _STATES
+        and not names_items(name)
+        and are_numbers(cells)
+    ]
+
+
+def are_numbers(cells: Cells) -> bool:
+    """True if the first cells of a column are numbers or empty, and some are numbers."""
+    if isinstance(cells, np.ndarray) and cells.dtype.kind in "fiub":
+        return True
+    try:
+        return any([outcome_of(cell, "") is not None for cell in islice(cells, _LOOKED_AT)])
+    except UsageError:
+        return False

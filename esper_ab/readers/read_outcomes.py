@@ -1,0 +1,130 @@
+"""Outcomes of runs done elsewhere, from files and folders together.
+
+Paths become files, files become tables (`formats`), and tables one long table with a row per run. What a run is called
+comes from columns, from the names of columns, or from those of files and folders, by one pattern.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from esper_ab.contracts.errors import SettingName, UsageError
+from esper_ab.contracts.wording import counted, listed
+from esper_ab.readers.external_table import observations_of
+from esper_ab.readers.formats import read_file
+from esper_ab.readers.joined_tables import join_tables
+from esper_ab.readers.long_table import LongTable, of_format, roles_of
+from esper_ab.readers.metrics import candidates, fitting, pick_metric
+from esper_ab.readers.plain_groups import plain_groups
+from esper_ab.readers.run_columns import long_of_columns, run_columns
+from esper_ab.readers.run_names_column import with_run_names
+from esper_ab.readers.source_files import find_files
+from esper_ab.readers.source_table import SourceTable
+from esper_ab.readers.step_rows import one_row_per_run
+from esper_ab.readers.steps import StepRule, check_rule
+from esper_ab.readers.table_columns import PAIR_COLUMNS
+from esper_ab.verdict.observations import Observations
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadingRules:
+    """How the user wants files to be read."""
+
+    names: Mapping[str, str] = field(default_factory=dict)  # our name of a column -> the file's
+    groups: tuple[str, ...] = ()  # columns of one group each
+    runs: str = ""  # the pattern of the runs' names
+    steps: StepRule = field(default_factory=StepRule)
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """What was read."""
+
+    observations: Observations
+    shown: tuple[str, ...] = ()  # lines for the user: how the names of runs were read
+    better: str = ""  # "higher" or "lower", if the format fixes it
+
+
+def read_outcomes(paths: Sequence[Path], reading: ReadingRules) -> Outcomes:
+    """Read all files and folders. Raises UsageError if they are invalid, and Unanswered if the user must say how."""
+    check_rule(reading.steps)
+    files, notes = find_files(paths)
+    if len(files) == 1 and len(paths) == 1:
+        tables = read_file(files[0].path)
+        if len(tables) == 1:
+            return _noted(_of_one(tables[0], reading, general=files[0].format.general), notes)
+    else:
+        tables = []
+    if reading.groups:
+        raise UsageError(SettingName("groups"), f" is for one table, not for {counted(len(files), 'file')}")
+    return _noted(_observed(join_tables(paths, files, reading.names, reading.runs, reading.steps), reading), notes)
+
+
+def _of_one(table: SourceTable, reading: ReadingRules, *, general: bool) -> Outcomes:
+    """Read the only table: a row per run, per run and step, or per seed; or a column per run."""
+    source = str(table.file)
+    if not reading.groups and (of_runs := run_columns(table, reading.names.get("outcome", ""))) is not None:
+        return _observed(long_of_columns(table, of_runs, reading.runs, reading.steps), reading)
+    roles = roles_of(table, reading.names)
+    shown: tuple[str, ...] = ()
+    if "group" not in roles and "run" in table.roles:
+        table, shown = with_run_names(table, reading.runs)
+        roles = roles_of(table, reading.names)
+    elif reading.runs:
+        raise UsageError(SettingName("runs"), f": {source} has its groups in a column, or it is one file of one run")
+    if not general and "group" not in roles:
+        raise UsageError(
+            f"{source} is {table.format}, which has one run; name the files of all runs, or the folder that has them"
+        )
+    groups = reading.groups
+    notes = table.notes
+    if not groups and {"group", "outcome"}.isdisjoint(roles) and (groups := plain_groups(table.columns)):
+        notes += (f"Each of the columns {listed(groups)} is taken as a group, and each row as a seed (--groups).",)
+    if groups:
+        observations = observations_of(source, _lists(table), table.row_numbers, reading.names, groups)
+        return Outcomes(_with_notes(observations, notes), shown)
+    names = dict(reading.names) | of_format(table, roles, reading.names)
+    names, said = _with_outcome(table, roles, names)
+    table, of_steps = one_row_per_run(table, roles_of(table, names), reading.steps)
+    observations = observations_of(source, _lists(table), table.row_numbers, names)
+    return Outcomes(_with_notes(observations, (*notes, *(of_steps or said))), shown)
+
+
+def _with_outcome(
+    table: SourceTable, roles: Mapping[str, str], names: dict[str, str]
+) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Return `names` with the outcome, and a note, if no name tells the outcome but one column fits."""
+    if "outcome" in roles or "group" not in roles or {*roles}.isdisjoint((*PAIR_COLUMNS, "run")):
+        return names, ()
+    likely = fitting(table.outcomes or candidates(table.columns, [*roles.values()]))
+    if not table.outcomes and len(likely) != 1:
+        return names, ()
+    metric = pick_metric(str(table.file), likely, "")
+    return names | {"outcome": metric}, (f"The outcome is {metric}.",)
+
+
+def _lists(table: SourceTable) -> dict[str, list[Any]]:
+    return {name: list(cells) for name, cells in table.columns.items()}
+
+
+def _observed(table: LongTable, reading: ReadingRules) -> Outcomes:
+    """Make observations of a table whose columns have our names, except for the outcome."""
+    others = {ours: theirs for ours, theirs in reading.names.items() if ours in ("cluster", "order")}
+    names = others | {"outcome": table.metric}
+    observations = observations_of(table.source, table.columns, table.row_numbers, names)
+    return Outcomes(_with_notes(observations, table.notes), table.shown, table.better)
+
+
+def _with_notes(observations: Observations, notes: Sequence[str]) -> Observations:
+    if not notes:
+        return observations
+    return msgspec.structs.replace(observations, notes=(*notes, *observations.notes))
+
+
+def _noted(outcomes: Outcomes, notes: tuple[str, ...]) -> Outcomes:
+    return replace(outcomes, observations=_with_notes(outcomes.observations, notes))

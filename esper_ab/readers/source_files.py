@@ -1,0 +1,103 @@
+"""Files that the user named, and those in folders that he named, each with its format."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.regular_file import open_to_read
+from esper_ab.contracts.shell_command import shell_command
+from esper_ab.contracts.wording import counted
+from esper_ab.readers.binary_files import refuse_binary
+from esper_ab.readers.csv_file import read_table
+from esper_ab.readers.formats import Format, format_of, format_words
+from esper_ab.readers.joint_directory import is_experiment
+
+_MOST_FILES = 10_000  # in all folders, of any format
+_DEEPEST = 12  # folders within each other
+_TABLES = (".csv", ".tsv")
+_HEAD_BYTES = 1 << 16
+_EXAMPLE = "group,seed,outcome\n  new,0,71.25"
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A file that can be read."""
+
+    path: Path  # as the user named it, or below a folder as the user named that
+    format: Format
+
+
+def find_files(paths: Sequence[Path]) -> tuple[list[SourceFile], tuple[str, ...]]:
+    """Return the files to read, those of a folder in the order of their names, and notes on what is not read.
+
+    In folders, hidden files, links, and files of unknown formats are left out. Raises UsageError, of one line and an
+    example, for a named file of unknown format and for folders without any file that can be read; OSError for a path
+    that cannot be read.
+    """
+    known: dict[Path, SourceFile] = {}
+    unknown: list[Path] = []
+    for path in paths:
+        if not path.is_dir():
+            known.setdefault(path, _named_file(path))
+            continue
+        if is_experiment(path):
+            raise UsageError(
+                f"{path} is an experiment directory, whose runs are judged by their own plan; "
+                f"`{shell_command('report', path)}` shows its verdict"
+            )
+        for file in _files_below(path):
+            form = format_of(file)
+            if form is None:
+                unknown.append(file)
+            else:
+                known.setdefault(file, SourceFile(file, form))
+    if not known:
+        folders = ", ".join(map(str, paths))
+        seen = f"none of {counted(len(unknown), 'file')} has a known format" if unknown else "no files"
+        raise UsageError(f"{folders}: {seen}; {_what_is_read()}")
+    if not unknown:
+        return list(known.values()), ()
+    note = f"Not read, because their formats are unknown: {counted(len(unknown), 'file')}, such as {unknown[0]}."
+    return list(known.values()), (note,)
+
+
+def _named_file(path: Path) -> SourceFile:
+    """Return a file that the user named; UsageError, which says why, if it cannot be read."""
+    form = format_of(path)
+    if form is not None:
+        return SourceFile(path, form)
+    if path.suffix.lower() in _TABLES or not path.stat().st_size:
+        read_table(path)  # says what is wrong with the table
+    with open_to_read(path) as file:
+        refuse_binary(path, file.read(_HEAD_BYTES))
+    raise UsageError(f"{path} has an unknown format; {_what_is_read()}")
+
+
+def _files_below(folder: Path) -> Iterator[Path]:
+    """Yield the regular files below a folder that are not hidden; links are not followed."""
+    count = 0
+    waiting = [(folder, 1)]
+    while waiting:
+        current, depth = waiting.pop()
+        folders = []
+        for entry in sorted(os.scandir(current), key=lambda entry: entry.name):
+            if entry.name.startswith("."):
+                continue
+            count += 1
+            if count > _MOST_FILES:
+                raise UsageError(f"{folder} has more than {_MOST_FILES} files; name the folders or files of the runs")
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(Path(entry.path))
+            elif entry.is_file(follow_symlinks=False):
+                yield Path(entry.path)
+        if folders and depth == _DEEPEST:
+            raise UsageError(f"{folder} has more than {_DEEPEST} folders within each other; name those of the runs")
+        waiting += [(path, depth + 1) for path in reversed(folders)]
+
+
+def _what_is_read() -> str:
+    return f"judge reads {format_words()}; the simplest is a CSV file with a row per run:\n  {_EXAMPLE}"

@@ -1,0 +1,90 @@
+"""Tables with a row per run and step: one row per run is made of them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from esper_ab.contracts.errors import SettingName, UsageError
+from esper_ab.contracts.visible import visible_line
+from esper_ab.readers.cells import cell_text
+from esper_ab.readers.source_table import Cells, SourceTable, series_of
+from esper_ab.readers.steps import RunValues, StepRule, outcomes_at, step_column
+from esper_ab.readers.table_columns import PAIR_COLUMNS
+from esper_ab.verdict.observations import names_items
+
+_IDENTITY = ("group", *PAIR_COLUMNS, "run", "task", "item")
+
+
+@dataclass(frozen=True)
+class _RunRows:
+    """The rows of one run, or of one item of it."""
+
+    group: str
+    label: str  # for messages: "ppo, seed 3"
+    places: list[int]  # of its rows in the table
+
+
+def one_row_per_run(
+    table: SourceTable, roles: Mapping[str, str], rule: StepRule
+) -> tuple[SourceTable, tuple[str, ...]]:
+    """Return the table with a row per run (and item), and notes on how its outcome was taken.
+
+    `roles`: our name of a column -> the table's. The table is returned unchanged if it has no column of steps, or if no
+    run has several rows.
+    """
+    step = roles.get("step") or _step_column(table, roles)
+    if rule.told and not step:
+        raise UsageError(
+            f"{table.file}: ",
+            SettingName("at" if rule.at is not None else "mean_last"),
+            f" needs a column of steps; its columns are {visible_line(', '.join(table.columns), 200)}",
+        )
+    if not step or not {"group", "outcome"} <= {*roles} or {*roles}.isdisjoint((*PAIR_COLUMNS, "run")):
+        return table, ()
+    runs = _runs(table, roles)
+    if len(runs) == len(table.row_numbers) and not rule.told:
+        return table, ()
+    metric = roles["outcome"]
+    values = [
+        RunValues(run.group, run.label, series_of(_part(table, run.places, metric, step), metric)) for run in runs
+    ]
+    outcomes, notes = outcomes_at(values, rule, metric)
+    last = [run.places[-1] for run in runs]
+    columns: dict[str, Cells] = {name: [cells[place] for place in last] for name, cells in table.columns.items()}
+    columns[metric] = outcomes
+    row_numbers = [table.row_numbers[place] for place in last]
+    return replace(table, columns=columns, row_numbers=row_numbers), notes
+
+
+def _step_column(table: SourceTable, roles: Mapping[str, str]) -> str:
+    """Return the column of steps by its name; epochs are repetitions of an item if another column names items."""
+    names = [name for name in table.columns if name not in roles.values()]
+    step = step_column(names)
+    if names_items(step) and any(names_items(name) for name in table.columns if name != step):
+        return ""
+    return step
+
+
+def _runs(table: SourceTable, roles: Mapping[str, str]) -> list[_RunRows]:
+    """Return the rows of each run, in the order of the file."""
+    named = [(ours, table.columns[theirs]) for ours, theirs in roles.items() if ours in _IDENTITY]
+    items = [name for name in table.columns if names_items(name) and name not in roles.values()]
+    named += [(name, table.columns[name]) for name in items if not step_column([name])]
+    places: dict[tuple[str, ...], list[int]] = {}
+    for place, cells in enumerate(zip(*(cells for _, cells in named), strict=True)):
+        places.setdefault(tuple(map(cell_text, cells)), []).append(place)
+    runs = []
+    for key, of_run in places.items():
+        by_name = dict(zip((name for name, _ in named), key, strict=True))
+        group = by_name.pop("group")
+        label = ", ".join((group, *(f"{name} {text}" for name, text in by_name.items())))
+        runs.append(_RunRows(group, visible_line(label, 100), of_run))
+    return runs
+
+
+def _part(table: SourceTable, places: Sequence[int], metric: str, step: str) -> SourceTable:
+    """Return the rows of one run, with its steps and values."""
+    columns: dict[str, Cells] = {name: [table.columns[name][place] for place in places] for name in (metric, step)}
+    row_numbers = [table.row_numbers[place] for place in places]
+    return SourceTable(table.file, table.format, columns, row_numbers, roles={"step": step})

@@ -1,0 +1,177 @@
+"""One outcome per run from its values over the training: the last, at a step, or the mean of the last few. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+
+from esper_ab.contracts.errors import SettingName, UsageError
+from esper_ab.contracts.visible import visible_line
+from esper_ab.contracts.wording import counted, listed
+from esper_ab.readers.source_table import Series
+
+_FAR = 0.9  # of the group's median number of steps: a run that ends before that is lost
+_MOST_NAMED = 3  # lost runs
+# Names of columns of steps, the likeliest first; before the comparison, _plain makes them of a column's name.
+_STEPS = (
+    "global_step",
+    "env_steps",
+    "total_timesteps",
+    "num_timesteps",
+    "timesteps",
+    "timestep",
+    "total_steps",
+    "steps",
+    "step",
+    "frames",
+    "frame",
+    "samples_seen",
+    "tokens",
+    "iterations",
+    "iteration",
+    "iter",
+    "updates",
+    "update",
+    "epochs",
+    "epoch",
+)
+
+
+@dataclass(frozen=True)
+class StepRule:
+    """Which values of a run make its outcome: as the user said, or by default the last one."""
+
+    at: float | None = None  # the value at this step
+    mean_last: int | None = None  # the mean of the last values
+
+    @property
+    def told(self) -> bool:
+        """Whether the user said anything."""
+        return self.at is not None or self.mean_last is not None
+
+
+@dataclass(frozen=True)
+class RunValues:
+    """The values of one run over its steps."""
+
+    group: str
+    label: str  # for messages: "large, seed 3"
+    series: Series
+    window: int = 1  # values whose mean is the outcome, unless the user says otherwise
+
+
+def check_rule(rule: StepRule) -> None:
+    """Raise UsageError if both ways are given, or if a number makes no sense."""
+    if rule.at is not None and rule.mean_last is not None:
+        raise UsageError(SettingName("at"), " and ", SettingName("mean_last"), " exclude each other")
+    if rule.mean_last is not None and rule.mean_last < 1:
+        raise UsageError(SettingName("mean_last"), f" {rule.mean_last}: expected a number from 1 on")
+
+
+def step_column(names: Sequence[str]) -> str:
+    """Return the column that has the steps, by its name; "" if there is none."""
+    plain = {_plain(name): name for name in reversed(names)}
+    return next((plain[word] for word in _STEPS if word in plain), "")
+
+
+def outcomes_at(runs: Sequence[RunValues], rule: StepRule, metric: str) -> tuple[list[float | None], tuple[str, ...]]:
+    """Return the outcome of each run, None for a lost one, and the notes that say how it was taken.
+
+    A run that ended far before the others of its group, or before the step that the user named, is lost. Raises
+    UsageError if a run has values before and after that step but not at it.
+    """
+    lasts = [float(run.series.steps.max()) if len(run.series.steps) else 0.0 for run in runs]
+    lost = _ended_early(runs, lasts, rule)
+    values: list[float | None] = []
+    for place, run in enumerate(runs):
+        if place in lost or not len(run.series.values):
+            values.append(None)
+        else:
+            values.append(_outcome(run, rule))
+    kept = [place for place in range(len(runs)) if values[place] is not None]
+    notes = [_note(runs, [lasts[place] for place in kept], rule, metric)]
+    if lost:
+        named = [f"{runs[place].label} at {_number(lasts[place])}" for place in sorted(lost)[:_MOST_NAMED]]
+        if len(lost) > _MOST_NAMED:
+            named.append(f"{len(lost) - _MOST_NAMED} more")
+        end = f"step {_number(rule.at)}" if rule.at is not None else "the others of their group"
+        notes.append(
+            f"Lost, because they ended {'before' if rule.at is not None else 'long before'} {end}: {listed(named)}."
+        )
+    if not rule.told:
+        notes += _different_ends(runs, lasts, lost)
+    return values, tuple(notes)
+
+
+def _ended_early(runs: Sequence[RunValues], lasts: Sequence[float], rule: StepRule) -> set[int]:
+    """Return the places of the runs that are lost."""
+    if rule.at is not None:
+        return {place for place, last in enumerate(lasts) if last < rule.at}
+    ends: dict[str, list[float]] = {}
+    for run, last in zip(runs, lasts, strict=True):
+        ends.setdefault(run.group, []).append(last)
+    usual = {group: median(of_group) for group, of_group in ends.items()}
+    return {place for place, last in enumerate(lasts) if last < _FAR * usual[runs[place].group]}
+
+
+def _outcome(run: RunValues, rule: StepRule) -> float:
+    order = np.argsort(run.series.steps, kind="stable")
+    values = run.series.values[order]
+    if rule.at is not None:
+        steps = run.series.steps[order]
+        at_step = values[steps == rule.at]
+        if not len(at_step):
+            before = _number(float(steps[steps < rule.at][-1])) if (steps < rule.at).any() else "none"
+            after = _number(float(steps[steps > rule.at][0]))
+            raise UsageError(
+                SettingName("at", _number(rule.at)),
+                f": {run.label} has no {run.series.name} at that step; the nearest are at {before} and {after}",
+            )
+        return float(at_step[-1])
+    count = rule.mean_last or run.window
+    return float(values[-count:].mean()) if count > 1 else float(values[-1])
+
+
+def _note(runs: Sequence[RunValues], lasts: Sequence[float], rule: StepRule, metric: str) -> str:
+    name = visible_line(metric, 60)
+    if rule.at is not None:
+        return f"The outcome of a run is its {name} at step {_number(rule.at)}."
+    count = rule.mean_last or max((run.window for run in runs), default=1)
+    where = ""
+    if lasts:
+        low = _number(min(lasts))
+        high = _number(max(lasts))
+        where = f", at step {high}" if low == high else f", at steps {low} to {high}"
+    if count == 1:
+        return f"The outcome of a run is its last {name}{where}."
+    fewest = min((len(run.series.values) for run in runs if len(run.series.values)), default=count)
+    fewer = f"; runs with fewer, down to {fewest}, count with all" if fewest < count else ""
+    return f"The outcome of a run is the mean of its last {counted(count, 'value')} of {name}{where}{fewer}."
+
+
+def _different_ends(runs: Sequence[RunValues], lasts: Sequence[float], lost: set[int]) -> list[str]:
+    """Say that some groups ran longer than others."""
+    ends: dict[str, list[float]] = {}
+    for place, (run, last) in enumerate(zip(runs, lasts, strict=True)):
+        if place not in lost:
+            ends.setdefault(run.group, []).append(last)
+    usual = {group: median(of_group) for group, of_group in ends.items()}
+    if not usual or min(usual.values()) >= _FAR * max(usual.values()):
+        return []
+    named = [f"{visible_line(group, 40)} at {_number(end)}" for group, end in usual.items()]
+    return [
+        f"The groups end at different steps, {listed(named[:_MOST_NAMED])}: a difference may be due to that; --at "
+        f"{_number(min(usual.values()))} compares them at one step."
+    ]
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value == int(value) else f"{value:g}"
+
+
+def _plain(name: str) -> str:
+    """Return a column's name as in _STEPS: "time/total_timesteps" is "total_timesteps", and "Step" is "step"."""
+    return name.strip().lower().rpartition("/")[2].replace(" ", "_").strip("_")

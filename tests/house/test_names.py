@@ -1,0 +1,55 @@
+"""Names in both packages: a variable says what it holds, and a private function says what it does."""
+
+import ast
+import re
+
+import pytest
+from house.sources import breaking, nodes
+
+# Words that fit any value.
+VAGUE = {"also", "found", "more", "one", "said", "shown", "there", "told"}
+
+
+def _vague_names(source: str) -> list[str]:
+    """Return vague names of parameters, variables and attributes; fields of structs are keys of JSON, so exempt."""
+    bodies = [node.body for node in nodes(source) if isinstance(node, ast.ClassDef)]
+    fields = {statement.target for body in bodies for statement in body if isinstance(statement, ast.AnnAssign)}
+    names = []
+    for node in nodes(source):
+        if isinstance(node, ast.arg):
+            names.append(node.arg)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node not in fields:
+            names.append(node.id)
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            names.append(node.attr)
+    return [name for name in names if name in VAGUE]
+
+
+@pytest.mark.parametrize(
+    "example", ["for one in x: pass", "def f(told): pass", "def f():\n more: int = 1", "x.said = 1"]
+)
+def test_a_variable_says_what_it_holds(example):
+    assert _vague_names(example)
+    assert not _vague_names("class Preview:\n    more: int")
+    assert breaking(_vague_names) == set()
+
+
+# Words with which a name tells how a value is related to another one, but not what it is.
+FIRST = re.compile(
+    "_(about|above|across|against|again|alone|among|apart|as|at|before|behind|below|beside|between|beyond|by|for|from|"
+    "here|in|into|near|not|of|off|on|once|onto|out|over|per|since|still|there|to|too|under|until|up|via|with|within|"
+    "without|yet)(_.*)?"
+)
+LAST = re.compile("_(.*_)?(about|alone|beside|by|for|in|on|out|with)")
+
+
+def _bare_relations(source: str) -> list[str]:
+    functions = [node for node in nodes(source) if isinstance(node, ast.FunctionDef)]
+    return [node.name for node in functions if FIRST.fullmatch(node.name) or LAST.fullmatch(node.name)]
+
+
+@pytest.mark.parametrize("name", ["_of_part", "_beside", "_send_on", "_without_numbers"])
+def test_a_private_function_has_a_verb_or_a_noun(name):
+    assert _bare_relations(f"def {name}(): pass")
+    assert not _bare_relations("def _pairs_of(): pass")
+    assert breaking(_bare_relations) == set()

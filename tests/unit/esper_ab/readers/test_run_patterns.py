@@ -1,0 +1,72 @@
+from itertools import product
+
+import pytest
+
+from esper_ab.contracts.errors import Unanswered
+from esper_ab.readers.run_names import read_names
+from esper_ab.readers.run_patterns import infer_names
+
+
+def names(form, *parts):
+    return [form.format(*chosen) for chosen in product(*parts)]
+
+
+SEEDS = range(3)
+
+
+@pytest.mark.parametrize(
+    ("paths", "pattern"),
+    [
+        (names("runs/{}-seed{}/monitor.csv", ["large", "small"], SEEDS), "{group}-seed{seed}"),
+        (names("runs/{}/{}/monitor.csv", ["large", "small"], SEEDS), "{group}/{seed}"),
+        (names("seed{}/{}/x.csv", SEEDS, ["large", "small"]), "seed{seed}/{group}"),
+        (names("{}_s{}.csv", ["a", "b"], SEEDS), "{group}_s{seed}"),
+        (names("{}{}.csv", ["small", "large"], SEEDS), "{group}{seed}"),
+        (names("lr{}_{}", ["1e-3", "1e-4"], SEEDS), "{group}_{seed}"),
+        (names("logs/{}/CartPole-v1_{}/ev.npz", ["ppo", "a2c"], SEEDS), "{group}/CartPole-v1_{seed}"),
+        (names("Pole-v1__{}__{}__16953{}", ["dqn", "ppo"], SEEDS, ["12345"]), "Pole-v1__{group}__{seed}__*"),
+        (names("{}_2024-01-02_12-30-11_run{}", ["dqn", "ppo"], SEEDS), "{group}_*_run{seed}"),
+    ],
+)
+def test_the_pattern_is_found_and_reads_the_names_as_it_says(paths, pattern):
+    found, read = infer_names(paths, "files", seeds=True, groups=True)
+    assert found == pattern
+    assert len({name.group for name in read}) == 2
+    assert {name.seed for name in read} == {"0", "1", "2"}
+    assert read_names(paths, found) == read
+
+
+@pytest.mark.parametrize(
+    "paths",
+    [
+        ["a-x83", "b-y12", "a-k2"],
+        ["small-seed0", "small-seed1", "large-s0", "large-s1"],
+        ["small-seed0", "small-seed1", "large_0", "large_1"],
+        ["a/0", "a/1", "b/deep/0", "b/deep/1"],
+    ],
+)
+def test_names_without_one_pattern_are_asked_about(paths):
+    with pytest.raises(Unanswered, match=r"do not tell by one pattern .*: --runs '\{group\}-s\{seed\}'"):
+        infer_names(paths, "files", seeds=True, groups=True)
+
+
+def test_two_parts_that_vary_are_asked_about_with_each_way_to_read_them():
+    paths = names("{}/{}_{}", ["ppo", "a2c"], ["Pole-v1", "Cart-v1"], SEEDS)
+    with pytest.raises(Unanswered) as error:
+        infer_names(paths, "files", seeds=True, groups=True)
+    (question,) = error.value.questions
+    patterns = [answer.value for answer in question.answers]
+    assert patterns == ["{group}/{task}_{seed}", "{task}/{group}_{seed}", "{group}/{group}_{seed}"]
+    assert read_names(paths, patterns[0])[0].task == "Pole-v1"
+    assert read_names(paths, patterns[2])[0].group == "ppo/Pole-v1"
+
+
+def test_names_tell_only_what_no_column_tells():
+    assert infer_names(["model-7b.csv", "model-13b.csv"], "files", seeds=False, groups=True)[0] == "{group}"
+    pattern, read = infer_names(["s0.csv", "s1.csv"], "files", seeds=True, groups=False)
+    assert (pattern, [name.seed for name in read]) == ("s{seed}", ["0", "1"])
+
+
+def test_two_runs_are_two_groups():
+    _, read = infer_names(["a/monitor.csv", "b/monitor.csv"], "files", seeds=True, groups=True)
+    assert [(name.group, name.seed) for name in read] == [("a", ""), ("b", "")]

@@ -1,0 +1,69 @@
+import os
+
+import pytest
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.readers import source_files
+from esper_ab.readers.source_files import find_files
+
+TABLE = "group,seed,outcome\na,0,1\n"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "runs/deep").mkdir(parents=True)
+    (tmp_path / "runs/b.csv").write_text(TABLE)
+    (tmp_path / "runs/deep/a.csv").write_text(TABLE)
+    return tmp_path / "runs"
+
+
+def found(*paths):
+    files, notes = find_files(paths)
+    return [file.path.name for file in files], notes
+
+
+def test_files_and_folders_are_read_together_and_each_file_once(folder):
+    assert found(folder, folder / "b.csv") == (["b.csv", "a.csv"], ())
+
+
+def test_unknown_and_hidden_files_and_links_in_folders_are_left_out(folder):
+    (folder / "notes.md").write_text("# Runs\n")
+    (folder / ".hidden.csv").write_text(TABLE)
+    (folder / "link.csv").symlink_to(folder / "b.csv")
+    (folder / "up").symlink_to(folder.parent)
+    os.mkfifo(folder / "pipe")
+    names, notes = found(folder)
+    assert names == ["b.csv", "a.csv"]
+    assert notes == (f"Not read, because their formats are unknown: 1 file, such as {folder / 'notes.md'}.",)
+
+
+def test_a_named_file_of_unknown_format_is_told_what_is_read_with_an_example(folder):
+    (folder / "notes.md").write_text("# Runs\n")
+    with pytest.raises(
+        UsageError, match=r"has an unknown format; judge reads .*:\n  group,seed,outcome\n  new,0,71.25$"
+    ):
+        found(folder / "notes.md", folder / "b.csv")
+
+
+def test_folders_without_a_known_file_are_refused(tmp_path):
+    with pytest.raises(UsageError, match="no files; judge reads"):
+        found(tmp_path)
+    (tmp_path / "notes.md").write_text("# Runs\n")
+    with pytest.raises(UsageError, match="none of 1 file has a known format"):
+        found(tmp_path)
+
+
+def test_folders_are_bounded(folder, monkeypatch):
+    monkeypatch.setattr(source_files, "_MOST_FILES", 2)
+    with pytest.raises(UsageError, match="more than 2 files"):
+        found(folder)
+    monkeypatch.undo()
+    (folder / "/".join("x" * 13)).mkdir(parents=True)
+    with pytest.raises(UsageError, match="more than 12 folders within each other"):
+        found(folder)
+
+
+def test_an_experiment_directory_has_its_own_report(folder):
+    (folder / "events.jsonl").write_text("")
+    with pytest.raises(UsageError, match="is an experiment directory"):
+        found(folder)

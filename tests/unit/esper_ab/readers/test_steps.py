@@ -1,0 +1,79 @@
+import numpy as np
+import pytest
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.readers.source_table import Series
+from esper_ab.readers.steps import RunValues, StepRule, check_rule, outcomes_at, step_column
+
+
+def run(group, seed, values, steps=None, window=1):
+    ends = np.asarray(range(10, 10 * len(values) + 10, 10) if steps is None else steps, np.float64)
+    series = Series("r", ends, np.asarray(values, np.float64), range(len(values)))
+    return RunValues(group, f"{group}, seed {seed}", series, window)
+
+
+def test_the_last_value_is_taken_and_said():
+    outcomes, notes = outcomes_at([run("a", 0, [1, 2]), run("a", 1, [3, 4])], StepRule(), "r")
+    assert outcomes == [2.0, 4.0]
+    assert notes == ("The outcome of a run is its last r, at step 20.",)
+
+
+def test_values_are_in_the_order_of_their_steps():
+    outcomes, _ = outcomes_at([run("a", 0, [1, 2, 3], steps=[30, 10, 20])], StepRule(), "r")
+    assert outcomes == [1.0]
+
+
+def test_the_mean_of_the_last_values_is_taken_if_the_format_or_the_user_says_so():
+    runs = [run("a", 0, [1, 2, 3, 4], window=3), run("a", 1, [5, 6], window=3)]
+    outcomes, _ = outcomes_at(runs[:1], StepRule(), "r")
+    assert outcomes == [3.0]
+    outcomes, notes = outcomes_at(runs[:1], StepRule(mean_last=2), "r")
+    assert outcomes == [3.5]
+    assert notes == ("The outcome of a run is the mean of its last 2 values of r, at step 40.",)
+    _, notes = outcomes_at(runs[1:], StepRule(), "r")
+    assert notes[0].endswith("3 values of r, at step 20; runs with fewer, down to 2, count with all.")
+
+
+def test_a_run_that_ends_long_before_the_others_of_its_group_is_lost_and_named():
+    runs = [run("a", seed, range(10)) for seed in range(3)]
+    runs.append(run("a", 3, [1, 2]))
+    outcomes, notes = outcomes_at(runs, StepRule(), "r")
+    assert outcomes == [9.0, 9.0, 9.0, None]
+    assert notes[1] == "Lost, because they ended long before the others of their group: a, seed 3 at 20."
+
+
+def test_groups_that_end_at_different_steps_are_named():
+    runs = [run("a", seed, range(10)) for seed in range(2)] + [run("b", seed, range(5)) for seed in range(2)]
+    outcomes, notes = outcomes_at(runs, StepRule(), "r")
+    assert None not in outcomes
+    assert "The groups end at different steps, a at 100 and b at 50" in notes[1]
+    at_50, notes = outcomes_at(runs, StepRule(at=50), "r")
+    assert at_50 == [4.0, 4.0, 4.0, 4.0]
+    assert notes == ("The outcome of a run is its r at step 50.",)
+
+
+def test_a_step_that_a_run_did_not_reach_is_lost_and_one_that_it_skipped_is_refused():
+    runs = [run("a", 0, range(10)), run("a", 1, [1, 2])]
+    outcomes, notes = outcomes_at(runs, StepRule(at=50), "r")
+    assert outcomes == [4.0, None]
+    assert "Lost, because they ended before step 50: a, seed 1 at 20." in notes
+    with pytest.raises(UsageError, match="--at 55: a, seed 0 has no r at that step; the nearest are at 50 and 60"):
+        outcomes_at(runs, StepRule(at=55), "r")
+
+
+def test_a_run_without_values_is_lost():
+    assert outcomes_at([run("a", 0, [])], StepRule(), "r")[0] == [None]
+
+
+@pytest.mark.parametrize("rule", [StepRule(at=1, mean_last=2), StepRule(mean_last=0)])
+def test_an_impossible_rule_is_refused(rule):
+    with pytest.raises(UsageError):
+        check_rule(rule)
+
+
+@pytest.mark.parametrize(
+    ("names", "column"),
+    [(["a", "Step"], "Step"), (["epoch", "global_step"], "global_step"), (["time/total_timesteps"],) * 2, (["a"], "")],
+)
+def test_steps_are_found_by_the_names_of_columns(names, column):
+    assert step_column(names) == (column if isinstance(column, str) else column[0])
