@@ -37,8 +37,8 @@ def read_npz(file: Path) -> dict[str, np.ndarray]:
 def _parse(where: str, content: bytes) -> np.ndarray:
     try:
         start, shape, fortran_order, dtype = _header(content)
-    except (ValueError, TypeError, LookupError, SyntaxError, MemoryError, RecursionError, struct.error) as error:
-        raise UsageError(f"{where} is a damaged NumPy array: {type(error).__name__} in its header") from None
+    except (ValueError, TypeError, LookupError, SyntaxError, MemoryError, RecursionError, struct.error):
+        raise UsageError(f"{where} is a damaged NumPy array: its header cannot be read") from None
     if dtype.hasobject:
         raise UsageError(
             f"{where} has Python objects (a pickle), which are not loaded because they can run code; save arrays of "
