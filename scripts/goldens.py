@@ -5,10 +5,10 @@
     scripts/goldens --only lost plan   only those whose names start with these
     scripts/goldens --judge            train nothing: judge the stored outcomes again
 
-All experiments are made in one temporary folder, so another such script waits until this one has ended. Experiments are trained by the
-command line, or run by the engine with drawn outcomes; tables of outcomes are judged again as they are stored. Words
-and numbers are compared (floats to seven digits) and, for experiments, the digests of their records. Digests of
-`growth` and `cartpole` are the same only on one kind of CPU; `--without-records` skips them.
+All experiments are made in one temporary folder, so another such script waits until this one has ended. Experiments are
+trained by the command line, or run by the engine with drawn outcomes; tables of outcomes are judged again as they are
+stored. Words and numbers are compared (floats to seven digits) and, for experiments, the digests of their records.
+Digests of `growth` and `cartpole` are the same only on one kind of CPU; `--without-records` skips them.
 
 tests/statistics/test_goldens.py judges the stored goldens again, without training.
 """
