@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
+from functools import cached_property
 
 import msgspec
 
@@ -35,7 +36,7 @@ _WHOLE = re.compile(r"([+-]?[0-9]+)(?:\.0*)?")
 ITEMS = "rows for the items of a run (prompts, scenes) are not supported yet: give each run one row, with their mean"
 
 
-class Observation(msgspec.Struct, frozen=True, kw_only=True):
+class Observation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One run."""
 
     group: str
@@ -64,7 +65,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     run_sd: float | None = None  # SD of runs of one group, from a calibration
 
 
-class Observations(msgspec.Struct, frozen=True, kw_only=True):
+class Observations(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """All runs of one source, in the source's order; each group has at most one run per replicate and task."""
 
     source: str  # a file's name, or what messages say instead
@@ -80,7 +81,7 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True):
     paired_by_key: bool = False  # the user gave each outcome under its seed, as a key of a mapping
     partners_left_out: bool = False  # the user said that a seed which only one group has was never run in the other
 
-    @property
+    @cached_property
     def cells(self) -> Cells:
         """Every run by group, task and replicate."""
         return {(row.group, row.task, row.replicate): row for row in self.rows}
@@ -95,12 +96,12 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True):
         """Tasks, in the order of their first rows; ("",) if there is no task column."""
         return tuple(dict.fromkeys(row.task for row in self.rows))
 
-    @property
+    @cached_property
     def numbered(self) -> bool:
         """True if all seeds are whole numbers."""
-        return all(is_integer(row.replicate) for row in self.rows)
+        return all(map(is_integer, {row.replicate for row in self.rows}))
 
-    @property
+    @cached_property
     def replicates(self) -> tuple[str, ...]:
         """Replicates, sorted by number if all are integers, else by name, so that the order of rows changes nothing."""
         names = sorted({row.replicate for row in self.rows})
