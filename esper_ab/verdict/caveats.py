@@ -46,9 +46,9 @@ def caveats(evidence: Evidence) -> tuple[str, ...]:
 def _progress_caveats(evidence: Evidence) -> Iterator[str]:
     planned = evidence.question.planned
     done = len(evidence.pairs)
-    if evidence.progress.finished or done >= planned:
+    if evidence.progress.finished or done >= planned or not evidence.design.paired:
         return
-    complete = f"{done} of {planned} planned pairs are complete."
+    complete = evidence.worded(f"{done} of {planned} planned pairs are complete.")
     if looks_to_come(evidence):
         yield (
             f"{complete} Only planned looks give a verdict: looking at other times and stopping at a good moment "

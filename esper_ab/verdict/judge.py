@@ -28,6 +28,7 @@ from esper_ab.verdict.question import AskedItems, Question
 from esper_ab.verdict.rows import row_findings
 from esper_ab.verdict.scale import MEAN
 from esper_ab.verdict.task_improvement import task_improvements
+from esper_ab.verdict.trial_progress import asked_trials
 from esper_ab.verdict.tuning import Tuned, tune
 
 CLUSTERS = "clusters"  # kind of a finding
@@ -196,7 +197,10 @@ def _question(
 ) -> Question:
     facts = (observations.facts or {}).get(contrast.task)
     planned = len(plan.replicates)
-    asked = _asked_items(observations, contrast)
+    if plan.evaluation is None:
+        asked = _asked_items(observations, contrast)
+    else:
+        asked = asked_trials(plan, pairing)
     unit = ""
     if observations.exploratory:
         planned = len(pairing.pairs)
@@ -250,7 +254,8 @@ def _scope(plan: AnalysisPlan, observations: Observations, task: str) -> str:
     """Describe the conditions under which the answer holds."""
     facts = observations.facts
     if facts is None:
-        runs = f"the runs in {observations.source}"
+        what = "runs" if plan.evaluation is None else f"{plan.design.unit}s"
+        runs = f"the {what} in {observations.source}"
         if task == MEAN:
             return f"{runs}, the tasks {', '.join(plan.tasks)} and no others"
         if task:
@@ -295,7 +300,7 @@ def _findings_of_outcomes(
 ) -> Iterator[Finding]:
     """Yield the findings that follow from the outcomes: pairs that are dependent, and differences that drift."""
     pairing = progress.pairings[contrast]
-    if observations.facts is None:
+    if observations.facts is None and plan.evaluation is None:
         yield from row_findings(observations, pairing, contrast, plan.replicates)
     if pairing.clusters and not observations.exploratory:
         yield _cluster_finding(observations, pairing, contrast)
