@@ -296,3 +296,39 @@ def test_groups_without_common_items_need_the_same_tasks():
     rng = np.random.default_rng(8)
     with pytest.raises(ValueError, match="same tasks"):
         own_items(rng.random((2, 4)), rng.random((2, 4)), paired=False, tasks=([0, 0, 1, 1], [0, 0, 2, 2]))
+
+
+@st.composite
+def small_scores(draw):
+    """Few runs and items, 0 or 1, tiny or huge, with any clusters and tasks, shared or not."""
+    unit = draw(st.sampled_from([1.0, 1e-150, 1e150]))
+    shared = draw(st.booleans())
+    paired = draw(st.booleans())
+    runs_a = draw(st.integers(1, 7))
+    runs_b = runs_a if paired else draw(st.integers(1, 7))
+    items_a = draw(st.integers(1, 9))
+    items_b = items_a if shared else draw(st.integers(1, 9))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    rate = draw(st.sampled_from([0.0, 0.2, 0.5, 1.0]))
+    a, b = (unit * (rng.random(shape) < rate) for shape in ((runs_a, items_a), (runs_b, items_b)))
+    clusters_a, clusters_b = (rng.integers(0, draw(st.integers(1, 9)), size) for size in (items_a, items_b))
+    tasks = None
+    if draw(st.booleans()) and min(items_a, items_b) > 1:
+        tasks = tuple(np.arange(size) % 2 for size in (items_a, items_b))
+    if shared:
+        return shared_items(a, b, paired=paired, clusters=clusters_a, tasks=None if tasks is None else tasks[0])
+    return own_items(a, b, paired=paired, clusters=(clusters_a, clusters_b), tasks=tasks)
+
+
+@settings(deadline=None, max_examples=300)
+@given(small_scores(), st.sampled_from(LEVELS))
+def test_every_number_is_finite_and_nothing_warns(data, level):
+    found = item_difference(data, level)
+    present = [value for value in numbers(found) if value is not None]
+    assert all(math.isfinite(value) for value in present)
+    assert (found.t is None) == (found.se is None) == (found.p is None) == (found.interval(0.05) is None)
+    if found.t is not None:
+        assert found.df >= 1.0
+        assert found.se > 0.0
+        assert all(math.isfinite(limit) for limit in found.interval(0.05))
+        assert 0.0 <= found.p <= 1.0
