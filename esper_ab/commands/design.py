@@ -8,11 +8,11 @@ from typing import Any
 
 import click
 
-from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._evaluation import EVALUATION, design_evaluation, evaluation_options, refuse_without_level
+from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._external import RULE, as_in_python, external_options
-from esper_ab.commands._options import RecordingCommand
 from esper_ab.commands._names_in import looks_in, names_in, seeds_in
+from esper_ab.commands._options import RecordingCommand
 from esper_ab.commands._parameters import MOST_SEEDS, PATH, json_flag, switch, valued
 from esper_ab.commands._questions import answers_to
 from esper_ab.contracts.errors import Unanswered

@@ -153,8 +153,8 @@ def _reading(flags: Flags, rows: str | None = None) -> ReadingRules:
 def _read(plan: AnalysisPlan, words: Sequence[str], reading: Flags) -> Observations:
     """Read files and folders, experiment directories, or the order of trials of an evaluation."""
     # As above.
-    from esper_ab.readers.order_file import read_orders
     from esper_ab.readers.joint import read_experiments
+    from esper_ab.readers.order_file import read_orders
     from esper_ab.readers.read_outcomes import read_outcomes
 
     if plan.evaluation is not None:

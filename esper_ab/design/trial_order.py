@@ -15,7 +15,7 @@ def draw_order(replicates: int, groups: tuple[str, str], seed: int) -> tuple[tup
     """
     rng = np.random.default_rng(seed)
     arms = groups if rng.random() < 0.5 else (groups[1], groups[0])
-    labels = []
+    labels: list[str] = []
     while len(labels) < 2 * replicates:
         for start in _STARTS[rng.integers(len(_STARTS))]:
             labels += [LABELS[start], LABELS[1 - start]]

@@ -29,10 +29,10 @@ def make_evaluation_plan(
     check_names("group", groups, least=2)
     check_names("item", items, least=EARLIEST_LOOK)
     if len(groups) != 2:
-        raise UsageError(f"a plan for checkpoints compares two groups, not {len(groups)}; write one plan per comparison")
+        raise UsageError(f"a plan for checkpoints compares two groups, not {len(groups)}; write a plan per comparison")
     if len(items) > MOST_REPLICATES:
         raise UsageError(
-            f"{counted(len(items), 'item')}: exact bounds are computed for up to {MOST_REPLICATES}; with more, evaluate "
+            f"{counted(len(items), 'item')}: exact bounds exist for up to {MOST_REPLICATES}; with more, evaluate "
             "all of them and use `esper-ab judge` without a plan, which takes one look"
         )
     if not 0.0 < rule.alpha < 0.5:

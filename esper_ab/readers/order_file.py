@@ -19,6 +19,7 @@ from esper_ab.contracts.wording import counted
 from esper_ab.design.trial_order import LABELS
 from esper_ab.readers.cells import cell_text, outcome_of
 from esper_ab.readers.csv_file import read_table
+from esper_ab.readers.source_table import Cells
 from esper_ab.verdict.analysis_plan import AnalysisPlan
 from esper_ab.verdict.observations import Observation, Observations
 from esper_ab.verdict.trials import Trials
@@ -90,9 +91,7 @@ def _trials(plan: AnalysisPlan) -> Trials:
     return plan.evaluation
 
 
-def _rows(
-    plan: AnalysisPlan, source: str, columns: Mapping[str, Sequence[object]], numbers: Sequence[int]
-) -> list[_Row]:
+def _rows(plan: AnalysisPlan, source: str, columns: Mapping[str, Cells], numbers: Sequence[int]) -> list[_Row]:
     """Check all cells; rows stay in the order of the file."""
     if lacking := [name for name in COLUMNS if name not in columns]:
         raise UsageError(

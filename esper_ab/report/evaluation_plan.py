@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.visible import visible
-from esper_ab.design.exact_looks import Chances, Shape, performance, worst_error
+from esper_ab.design.exact_looks import MOST_REPLICATES, Chances, Shape, performance, replicates_needed, worst_error
 from esper_ab.report.tables.table import Table
 from esper_ab.report.text import paragraph, written
 from esper_ab.stats.text import percent
@@ -57,7 +57,9 @@ def evaluation_tree(plan: AnalysisPlan, file: str, order: str, chances: Sequence
     powers = []
     for pair in chances:
         found = performance(_shape(plan), design.looks, bounds, pair)
-        powers.append({"chances": pair.shares, "power": max(found.a, found.b), "expected": found.replicates})
+        row: dict[str, object] = {"chances": pair.shares, "power": max(found.a, found.b)}
+        row |= {"expected": found.replicates, "needed": replicates_needed(_shape(plan), pair, design.alpha)}
+        powers.append(row)
     return {
         "file": file,
         "order": order,
@@ -91,8 +93,10 @@ def _power(plan: AnalysisPlan, chances: Sequence[Chances]) -> Table:
         found = performance(_shape(plan), plan.design.looks, plan.design.boundaries[0].nominal_p, pair)
         share_a, share_b = pair.shares
         power = percent(max(found.a, found.b))
-        rows.append((f"{share_a:.4g} and {share_b:.4g}", power, f"{found.replicates:.1f}"))
+        needed = replicates_needed(_shape(plan), pair, plan.design.alpha) or f"over {MOST_REPLICATES}"
+        rows.append((f"{share_a:.4g} and {share_b:.4g}", power, f"{found.replicates:.1f}", str(needed)))
     note = "By exact enumeration of all outcomes."
     if plan.paired:
-        note += " Of pairs with the correlation asked for (--correlation, 0 if not given)."
-    return Table("Power", ("chances of success", "finds the better", f"{unit} used, mean"), tuple(rows), note, words=1)
+        note += " The outcomes of an item have the correlation --correlation (0 if not given)."
+    columns = ("chances of success", "finds the better", f"{unit} used, mean", f"{unit} for 80 %")
+    return Table("Power", columns, tuple(rows), note, words=1)

@@ -98,7 +98,7 @@ def take_looks(plan: AnalysisPlan, observations: Observations) -> PlanProgress:
         decided_at = progress.decided_at if plan.design.early_stop else None
         if done_elsewhere:
             end = ready[contrast] if decided_at is None else decided_at
-            if not plan.paired and decided_at is None and progress.last is not None:
+            if plan.evaluation is not None and decided_at is None and progress.last is not None:
                 end = progress.last.replicates  # all numbers are those of the last look
             pairing = _pair_planned(plan, cells, contrast, plan.replicates[:end])
             pairings[contrast] = with_items(plan, observations.items, contrast, pairing)

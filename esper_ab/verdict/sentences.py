@@ -235,7 +235,7 @@ def _later_look(evidence: Evidence) -> str:
 
 
 def _look_in_words(design: Design, replicates: int) -> str:
-    seeds = f"after {replicates} seeds"
+    seeds = f"after {replicates} {design.unit}s"
     looks = design.looks
     if replicates not in looks:
         return seeds

@@ -1,4 +1,4 @@
-"""How far an evaluation of two checkpoints has come: what was asked, departures from its order, the next trials. Pure."""
+"""How far an evaluation of two checkpoints has come: departures from its order, and the next trials. Pure."""
 
 from __future__ import annotations
 
