@@ -133,7 +133,7 @@ def _ask(
         source,
         [
             OpenQuestion(
-                f"{count} rows have only {counted(distinct, 'run')} ({one}){differ}; each row is an item, such as a "
+                f"{count} rows name only {counted(distinct, 'run')} ({one}){differ}; each row is an item, such as a "
                 "question or an episode of that run, or a training run of its own",
                 RUNS_OR_ITEMS,
             )

@@ -117,14 +117,12 @@ def _is_confounded(design: Design, used: Data) -> bool:
 
 
 def take_look(design: Design, replicates: int, data: Data, n_open: int, items: ComparedItems | None = None) -> Look:
-    """Test the pairs of the first `replicates` replicates at the bounds while `n_open` comparisons share alpha.
+    """Test the pairs of the first `replicates` replicates, with the scores `items` below them, at the bounds.
 
-    `items`: the scores on items below these pairs, if they count.
+    `n_open` comparisons share alpha.
     """
     used = before(data, replicates)
-    effect = None
-    if not _is_confounded(design, used):
-        effect = effect_of(design, used, items)
+    effect = None if _is_confounded(design, used) else effect_of(design, used, items)
     pairs = len(used)
     enough = sample_of(effect, pairs, items)
     alpha = design.alpha / n_open
@@ -164,9 +162,7 @@ def take_look(design: Design, replicates: int, data: Data, n_open: int, items: C
     if anytime or design.futility is None:
         return look
     stop = design.futility.nominal_p[design.looks.index(replicates)]
-    if not stop:
-        return look
-    return _add_futility(look, effect, stop, margin)
+    return _add_futility(look, effect, stop, margin) if stop else look
 
 
 def _limits(interval: Interval) -> tuple[float | None, float | None]:

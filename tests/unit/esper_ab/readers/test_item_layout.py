@@ -63,7 +63,7 @@ def test_the_rows_of_one_run_may_be_items_or_runs():
     with pytest.raises(Unanswered) as raised:
         read(columns)
     assert str(raised.value) == (
-        "f: 80 rows have only 2 runs (seed), which differ in the column index; each row is an item, such as a question "
+        "f: 80 rows name only 2 runs (seed), which differ in the column index; each row is an item, such as a question "
         "or an episode of that run, or a training run of its own: --rows items or --rows runs"
     )
     items = judged(columns, rows="items")
