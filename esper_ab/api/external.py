@@ -285,13 +285,13 @@ def _outcomes(data: Any, columns: Mapping[str, str] | None, groups: Sequence[str
     steps = StepRule(asked.get("at"), asked.get("mean_last"))
     paths = _paths(data)
     if not paths:
-        if runs or steps.told:
+        if runs or steps.given:
             raise UsageError("runs, at and mean_last apply to files and folders")
         return Outcomes(read_data(data, columns, named, asked.get("rows")))
     rules = ReadingRules(names=columns or {}, groups=named, runs=runs, rows=asked.get("rows"), steps=steps)
     outcomes = read_outcomes(paths, rules)
     observations = outcomes.observations
-    notes = (*(f"{line}." for line in outcomes.shown), *observations.notes)
+    notes = (*(f"{line}." for line in outcomes.name_lines), *observations.notes)
     return replace(outcomes, observations=msgspec.structs.replace(observations, notes=notes))
 
 
@@ -299,8 +299,8 @@ def _paths(data: Any) -> list[Path]:
     """Return the files and folders given as `data`; [] if it is something else."""
     if isinstance(data, (str, os.PathLike)):
         return [Path(data)]
-    if isinstance(data, list | tuple) and all(isinstance(one, (str, os.PathLike)) for one in data):
-        return [Path(one) for one in data]
+    if isinstance(data, list | tuple) and all(isinstance(path, (str, os.PathLike)) for path in data):
+        return [Path(path) for path in data]
     return []
 
 

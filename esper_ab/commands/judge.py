@@ -121,13 +121,13 @@ def _explore(words: Sequence[str], reading: Flags, rule: Flags) -> OutcomeVerdic
     from esper_ab.readers.read_outcomes import read_outcomes
 
     paths = [Path(word) for word in words]
-    shown: tuple[str, ...] = ()
+    name_lines: tuple[str, ...] = ()
     while True:
         try:
             outcomes = read_outcomes(paths, _reading(reading, rule["rows"]))
-            if outcomes.shown != shown:
-                click.echo("\n".join(map(visible_line, outcomes.shown)), err=True)
-            shown = outcomes.shown
+            if outcomes.name_lines != name_lines:
+                click.echo("\n".join(map(visible_line, outcomes.name_lines)), err=True)
+            name_lines = outcomes.name_lines
             options = as_in_python(rule)
             if outcomes.better:
                 options = {"better": outcomes.better} | options
@@ -164,7 +164,7 @@ def _read(plan: AnalysisPlan, words: Sequence[str], reading: Flags) -> Observati
     named = [_named(text) for text in words]
     if not any(task for task, _ in named) and not all(is_experiment(path) for _, path in named):
         outcomes = read_outcomes([path for _, path in named], _reading(reading))
-        for line in outcomes.shown:
+        for line in outcomes.name_lines:
             click.echo(visible_line(line), err=True)
         return outcomes.observations
     if any(reading.values()):

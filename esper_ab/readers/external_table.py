@@ -17,6 +17,7 @@ from esper_ab.readers.cells import NOTHING, cell_text, outcome_of
 from esper_ab.readers.group_columns import check_groups
 from esper_ab.readers.item_layout import ItemLayout, item_layout, many_rows_per_run
 from esper_ab.readers.item_rows import item_table
+from esper_ab.readers.plain_rows import plain_rows
 from esper_ab.readers.replicate_names import one_name_per_replicate
 from esper_ab.readers.run_states import without_crashed
 from esper_ab.readers.table_columns import PAIR_COLUMNS, choose_columns, meaning
@@ -98,10 +99,12 @@ def _of_runs(
 ) -> Observations:
     """Make observations from rows of runs."""
     pair_column = next((column for column in PAIR_COLUMNS if column in used), "")
-    rows = []
-    for index, number in enumerate(row_numbers):
-        cells = {ours: columns[theirs][index] for ours, theirs in used.items()}
-        rows.append(_read_row(source, used, cells, pair_column or "run", number))
+    rows = plain_rows(columns, used, pair_column or "run", row_numbers, LONGEST_NAME)
+    if rows is None:
+        rows = []
+        for index, number in enumerate(row_numbers):
+            cells = {ours: columns[theirs][index] for ours, theirs in used.items()}
+            rows.append(_read_row(source, used, cells, pair_column or "run", number))
     if grouped:
         check_groups(source, used["group"], rows)
     rows, crashed = without_crashed(source, columns, used.values(), rows)
@@ -191,6 +194,8 @@ def _blank_if_missing(text: str) -> str:
 
 def _check_unique(source: str, rows: Sequence[Observation], names: Sequence[str], column: str) -> None:
     """Raise UsageError if two rows of one group and task have the same name; `names`: the name of each row."""
+    if len({(row.group, name, row.task) for row, name in zip(rows, names, strict=True)}) == len(rows):
+        return
     seen: dict[tuple[str, str, str], int] = {}
     for row, name in zip(rows, names, strict=True):
         first = seen.setdefault((row.group, name, row.task), row.row)

@@ -35,7 +35,7 @@ def one_row_per_run(
     run has several rows.
     """
     step = roles.get("step") or _step_column(table, roles)
-    if rule.told and not step:
+    if rule.given and not step:
         raise UsageError(
             f"{table.file}: ",
             SettingName("at" if rule.at is not None else "mean_last"),
@@ -44,7 +44,7 @@ def one_row_per_run(
     if not step or not {"group", "outcome"} <= {*roles} or {*roles}.isdisjoint((*PAIR_COLUMNS, "run")):
         return table, ()
     runs = _runs(table, roles)
-    if len(runs) == len(table.row_numbers) and not rule.told:
+    if len(runs) == len(table.row_numbers) and not rule.given:
         return table, ()
     metric = roles["outcome"]
     values = [

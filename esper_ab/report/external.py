@@ -214,9 +214,7 @@ def _describe_too_few_runs(result: Answer, task: str, compared: Sequence[Compari
 
 def _runs(result: Answer, group: str, task: str) -> list[Observation]:
     """Return the runs of a group in one task; none for the mean over tasks."""
-    return [
-        run for (of_group, in_task, _), run in result.observations.cells.items() if (of_group, in_task) == (group, task)
-    ]
+    return [run for run in result.observations.rows if run.group == group and run.task == task]
 
 
 def _values(result: Answer, group: str, task: str) -> list[float]:

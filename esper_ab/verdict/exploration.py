@@ -151,8 +151,8 @@ def _forms_pairs(observations: Observations, contrasts: Sequence[Contrast]) -> b
     Raises UsageError if the groups of some comparisons share seeds and those of others share none.
     """
     replicates: dict[tuple[str, str], set[str]] = {}  # by group and task
-    for row in observations.rows:
-        replicates.setdefault((row.group, row.task), set()).add(row.replicate)
+    for group, task, replicate in observations.cells:
+        replicates.setdefault((group, task), set()).add(replicate)
     some_share = False
     unmatched = []
     for contrast in contrasts:

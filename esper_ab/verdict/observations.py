@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
+from functools import cached_property
 
 import msgspec
 
@@ -37,7 +38,7 @@ POSITION = "position"  # the pair column of outcomes that were given in lists, w
 _WHOLE = re.compile(r"([+-]?[0-9]+)(?:\.0*)?")
 
 
-class Observation(msgspec.Struct, frozen=True, kw_only=True):
+class Observation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One run."""
 
     group: str
@@ -66,7 +67,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     run_sd: float | None = None  # SD of runs of one group, from a calibration
 
 
-class Observations(msgspec.Struct, frozen=True, kw_only=True):
+class Observations(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """All runs of one source, in the source's order; each group has at most one run per replicate and task."""
 
     source: str  # a file's name, or what messages say instead
@@ -86,7 +87,7 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True):
     departures: tuple[str, ...] = ()  # from the planned order of trials, as the source shows; whole sentences
     reading: str = ""  # what was read, for the user to see before the answer; "": a row per run
 
-    @property
+    @cached_property
     def cells(self) -> Cells:
         """Every run by group, task and replicate."""
         return {(row.group, row.task, row.replicate): row for row in self.rows}
@@ -103,12 +104,12 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True):
             return self.table.tasks
         return tuple(dict.fromkeys(row.task for row in self.rows))
 
-    @property
+    @cached_property
     def numbered(self) -> bool:
         """True if all seeds are whole numbers."""
-        return all(is_integer(row.replicate) for row in self.rows)
+        return all(map(is_integer, {row.replicate for row in self.rows}))
 
-    @property
+    @cached_property
     def replicates(self) -> tuple[str, ...]:
         """Replicates, sorted by number if all are integers, else by name, so that the order of rows changes nothing."""
         names = sorted({row.replicate for row in self.rows})

@@ -105,6 +105,10 @@ def pair_up(
     single: list[str] = []
     absent: list[str] = []
     for place, name in enumerate(order):
+        complete = _complete(cells, contrast, place, name)
+        if complete is not None:
+            pairs.append(complete)
+            continue
         replicate = _replicate(cells, contrast, scales, place, name, partial=not planned)
         pair = replicate.pair
         if pair is not None:
@@ -121,10 +125,12 @@ def pair_up(
             single.append(f"{name} of {contrast.a}")
         elif replicate.runs_b:
             single.append(f"{name} of {contrast.b}")
-    units = _units(pairs, clusters)
-    if not planned:
-        pairs = [_joined(unit) for unit in units]
-    shared = [unit for unit in units if len(unit) > 1]
+    shared: list[list[Pair]] = []
+    if any(clusters.values()):
+        units = _units(pairs, clusters)
+        shared = [unit for unit in units if len(unit) > 1]
+        if not planned:
+            pairs = [_joined(unit) for unit in units]
     return Pairing(
         pairs=tuple(pairs),
         lost=Lost(replicates=tuple(halves)),
@@ -132,6 +138,17 @@ def pair_up(
         absent=tuple(absent),
         clusters=tuple(tuple(order[pair.replicate] for pair in unit) for unit in shared),
     )
+
+
+def _complete(cells: Cells, contrast: Contrast, place: int, name: str) -> Pair | None:
+    """Return the pair of a replicate in the usual case: two outcomes in one task, without clusters and places."""
+    run_a = cells.get((contrast.a, contrast.task, name))
+    run_b = cells.get((contrast.b, contrast.task, name))
+    if run_a is None or run_b is None or run_a.value is None or run_b.value is None:
+        return None
+    if run_a.cluster or run_b.cluster or run_a.place is not None or run_b.place is not None:
+        return None
+    return Pair(replicate=place, a=run_a.value, b=run_b.value, position_a=0, position_b=1)
 
 
 def _replicate(
