@@ -68,7 +68,7 @@ def design_evaluation(asked: Flags, evaluation: Flags, out: Path, *, dry_run: bo
     seed = evaluation["order_seed"]
     plan = make_evaluation_plan(
         names_in(asked["groups"]),
-        _items_in(evaluation["items"]),
+        _parse_items(evaluation["items"]),
         scale,
         rule,
         paired=not evaluation["unpaired"],
@@ -101,7 +101,7 @@ def _check_flags(asked: Flags, evaluation: Flags) -> None:
         raise UsageError("--correlation is for items that both checkpoints try, not for --unpaired")
 
 
-def _items_in(text: str) -> tuple[str, ...]:
+def _parse_items(text: str) -> tuple[str, ...]:
     """Parse --items into names; N items are named 1 to N."""
     if text.isdecimal() and text != "0":
         text = f"1..{text}"

@@ -133,8 +133,8 @@ def worst_error(shape: Shape, looks: Sequence[int], bounds: Sequence[float]) -> 
     """Return how often looks at these bounds find a difference where there is none, at the worst nuisance parameter."""
     errors = []
     for chances in _nulls(shape, _FINE_NUISANCES):
-        found = performance(shape, looks, bounds, chances)
-        errors.append(found.a + found.b)
+        rates = performance(shape, looks, bounds, chances)
+        errors.append(rates.a + rates.b)
     return max(errors)
 
 
@@ -155,8 +155,8 @@ def replicates_needed(shape: Shape, chances: Chances, alpha: float, power: float
     first = max(EARLIEST_LOOK, int(0.9 * noise * (z / difference) ** 2))
     for replicates in range(first, MOST_REPLICATES + 1):
         looks = exact_looks(replicates)
-        found = performance(shape, looks, exact_bounds(shape, looks, alpha), chances)
-        if max(found.a, found.b) >= power:
+        rates = performance(shape, looks, exact_bounds(shape, looks, alpha), chances)
+        if max(rates.a, rates.b) >= power:
             return replicates
     return None
 

@@ -169,8 +169,8 @@ def _listed(trials: Sequence[int]) -> str:
     named = ", ".join(map(str, sorted(trials)[:_SHOWN]))
     if len(trials) == 1:
         return f"trial {named}"
-    more = f" and {len(trials) - _SHOWN} more" if len(trials) > _SHOWN else ""
-    return f"{counted(len(trials), 'trial')} ({named}{more})"
+    others = f" and {len(trials) - _SHOWN} more" if len(trials) > _SHOWN else ""
+    return f"{counted(len(trials), 'trial')} ({named}{others})"
 
 
 def _observed(plan: AnalysisPlan, source: str, rows: Sequence[_Row]) -> Iterator[Observation]:

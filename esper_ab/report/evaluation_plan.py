@@ -56,9 +56,9 @@ def evaluation_tree(plan: AnalysisPlan, file: str, order: str, chances: Sequence
     bounds = design.boundaries[0].nominal_p
     powers = []
     for pair in chances:
-        found = performance(_shape(plan), design.looks, bounds, pair)
-        row: dict[str, object] = {"chances": pair.shares, "power": max(found.a, found.b)}
-        row |= {"expected": found.replicates, "needed": replicates_needed(_shape(plan), pair, design.alpha)}
+        rates = performance(_shape(plan), design.looks, bounds, pair)
+        row: dict[str, object] = {"chances": pair.shares, "power": max(rates.a, rates.b)}
+        row |= {"expected": rates.replicates, "needed": replicates_needed(_shape(plan), pair, design.alpha)}
         powers.append(row)
     return {
         "file": file,
@@ -90,11 +90,11 @@ def _power(plan: AnalysisPlan, chances: Sequence[Chances]) -> Table:
     unit = f"{plan.design.unit}s"
     rows = []
     for pair in chances:
-        found = performance(_shape(plan), plan.design.looks, plan.design.boundaries[0].nominal_p, pair)
+        rates = performance(_shape(plan), plan.design.looks, plan.design.boundaries[0].nominal_p, pair)
         share_a, share_b = pair.shares
-        power = percent(max(found.a, found.b))
+        power = percent(max(rates.a, rates.b))
         needed = replicates_needed(_shape(plan), pair, plan.design.alpha) or f"over {MOST_REPLICATES}"
-        rows.append((f"{share_a:.4g} and {share_b:.4g}", power, f"{found.replicates:.1f}", str(needed)))
+        rows.append((f"{share_a:.4g} and {share_b:.4g}", power, f"{rates.replicates:.1f}", str(needed)))
     note = "By exact enumeration of all outcomes."
     if plan.paired:
         note += " The outcomes of an item have the correlation --correlation (0 if not given)."
