@@ -38,6 +38,7 @@ class ReadingRules:
     names: Mapping[str, str] = field(default_factory=dict)  # our name of a column -> the file's
     groups: tuple[str, ...] = ()  # columns of one group each
     runs: str = ""  # the pattern of the runs' names
+    rows: str | None = None  # what a row is, "runs" or "items"; None: the columns tell
     steps: StepRule = field(default_factory=StepRule)
 
 
@@ -86,12 +87,12 @@ def _read_single_table(table: SourceTable, reading: ReadingRules, *, general: bo
     if not groups and {"group", "outcome"}.isdisjoint(roles) and (groups := plain_groups(table.columns)):
         notes += (f"Each of the columns {listed(groups)} is taken as a group, and each row as a seed (--groups).",)
     if groups:
-        observations = observations_of(source, _lists(table), table.row_numbers, reading.names, groups)
+        observations = observations_of(source, _lists(table), table.row_numbers, reading.names, groups, reading.rows)
         return Outcomes(_add_notes(observations, notes), name_lines)
     names = dict(reading.names) | of_format(table, roles, reading.names)
     names, chosen_note = _add_outcome(table, roles, names)
     table, of_steps = one_row_per_run(table, roles_of(table, names), reading.steps)
-    observations = observations_of(source, _lists(table), table.row_numbers, names)
+    observations = observations_of(source, _lists(table), table.row_numbers, names, rows=reading.rows)
     return Outcomes(_add_notes(observations, (*notes, *(of_steps or chosen_note))), name_lines)
 
 
@@ -116,7 +117,7 @@ def _observed(table: LongTable, reading: ReadingRules) -> Outcomes:
     """Make observations of a table whose columns have our names, except for the outcome."""
     others = {ours: theirs for ours, theirs in reading.names.items() if ours in ("cluster", "order")}
     names = others | {"outcome": table.metric}
-    observations = observations_of(table.source, table.columns, table.row_numbers, names)
+    observations = observations_of(table.source, table.columns, table.row_numbers, names, rows=reading.rows)
     return Outcomes(_add_notes(observations, table.notes), table.name_lines, table.better)
 
 

@@ -14,6 +14,7 @@ from esper_ab.readers.table_columns import PAIR_COLUMNS
 from esper_ab.verdict.observations import names_items
 
 _IDENTITY = ("group", *PAIR_COLUMNS, "run", "task", "item")
+_REPEATS = ("epoch", "epochs")  # of an item, if another column names items
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def _step_column(table: SourceTable, roles: Mapping[str, str]) -> str:
     """Return the column of steps by its name; epochs are repetitions of an item if another column names items."""
     names = [name for name in table.columns if name not in roles.values()]
     step = step_column(names)
-    if names_items(step) and any(names_items(name) for name in table.columns if name != step):
+    if step.strip().lower() in _REPEATS and any(names_items(name) for name in table.columns):
         return ""
     return step
 

@@ -13,6 +13,8 @@ from functools import cached_property
 import msgspec
 
 from esper_ab.verdict.finding import Finding
+from esper_ab.verdict.item_table import ItemTable
+from esper_ab.verdict.items_below import ItemsBelow
 
 # Names of what a run is evaluated on, in the singular.
 _ITEM_WORDS = frozenset(
@@ -23,8 +25,9 @@ _ITEM_WORDS = frozenset(
         "document",
         "item",
         "episode",
-        "epoch",
+        "rollout",
         "scene",
+        "scenario",
         "sample",
         "example",
         "problem",
@@ -33,7 +36,6 @@ _ITEM_WORDS = frozenset(
 _NUMBERED = ("id", "ids", "idx", "index", "no", "nr", "num", "number", "name")  # a suffix that changes no meaning
 POSITION = "position"  # the pair column of outcomes that were given in lists, without names of seeds
 _WHOLE = re.compile(r"([+-]?[0-9]+)(?:\.0*)?")
-ITEMS = "rows for the items of a run (prompts, scenes) are not supported yet: give each run one row, with their mean"
 
 
 class Observation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -80,6 +82,9 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     rows_are_runs: bool = False  # the user confirmed that every row is a training run
     paired_by_key: bool = False  # the user gave each outcome under its seed, as a key of a mapping
     partners_left_out: bool = False  # the user said that a seed which only one group has was never run in the other
+    table: ItemTable | None = None  # rows of items as they were read; `at_level` makes the rows of them
+    items: ItemsBelow | None = None  # the scores below the rows, and their level; None: a row is a run without items
+    reading: str = ""  # what was read, for the user to see before the answer; "": a row per run
 
     @cached_property
     def cells(self) -> Cells:
@@ -94,6 +99,8 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def tasks(self) -> tuple[str, ...]:
         """Tasks, in the order of their first rows; ("",) if there is no task column."""
+        if self.table is not None:
+            return self.table.tasks
         return tuple(dict.fromkeys(row.task for row in self.rows))
 
     @cached_property
@@ -127,8 +134,19 @@ def replicate_key(name: str) -> str:
 
 def names_items(column: str) -> bool:
     """True if a column of this name probably names items of a run, as prompts: "question", "doc_id", "Episodes"."""
+    return _last_word(column) in _ITEM_WORDS
+
+
+def unit_of(column: str) -> str:
+    """Return the word for one item in a column of this name: "question" for "Question_ID", "item" for "id"."""
+    word = _last_word(column)
+    return word if word in _ITEM_WORDS and word != "doc" else "item"
+
+
+def _last_word(column: str) -> str:
+    """Return the last word of a name, in the singular, without what numbers it; "" if it has none."""
     words = [word for word in re.split(r"[^a-z]+", column.lower()) if word and word not in _NUMBERED]
-    return bool(words) and words[-1].removesuffix("s") in _ITEM_WORDS
+    return words[-1].removesuffix("s") if words else ""
 
 
 def item_word(name: str) -> str:

@@ -16,6 +16,7 @@ import msgspec
 from esper_ab.design.design import Contrast
 from esper_ab.stats.pair import Pair, Samples
 from esper_ab.verdict.analysis_plan import AnalysisPlan
+from esper_ab.verdict.compared_items import ComparedItems
 from esper_ab.verdict.observations import Cells, Observation, Observations
 from esper_ab.verdict.question import HalfPair, Lost
 from esper_ab.verdict.scale import MEAN, Scale
@@ -27,10 +28,11 @@ class Pairing:
 
     pairs: tuple[Pair, ...] | Samples  # one per independent unit
     lost: Lost
-    single: tuple[str, ...]  # "3 of new": runs that are left out, because the other group has none in the replicate
-    absent: tuple[str, ...]  # "3 of old": runs that count as lost, because the replicate has a run of the other group
-    clusters: tuple[tuple[str, ...], ...]  # replicates of each independent unit that has several
+    single: tuple[str, ...] = ()  # "3 of new": runs that are left out, because the other group has none there
+    absent: tuple[str, ...] = ()  # "3 of old": runs that count as lost, because the other group has one there
+    clusters: tuple[tuple[str, ...], ...] = ()  # replicates of each independent unit that has several
     existing: tuple[Pair, ...] = ()  # all pairs, including those after a gap or a decision; () if runs form no pairs
+    items: ComparedItems | None = None  # the scores on items below the pairs, if they count in the test
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,6 +26,8 @@ def row_findings(
 ) -> Iterator[Finding]:
     """Yield a finding for each thing about the rows of a comparison that a reader of its verdict must know."""
     sentences = [*_partner_sentences(observations, pairing)]
+    if observations.items is not None and observations.items.level == "checkpoints":
+        return
     sentences += [f"{text}: copies are no further runs." for text, _ in copied(contrast, pairing, NAMED)]
     order = sorted_by_replicate(contrast, pairing, replicates)
     if order:
