@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.measures import LARGEST_OUTCOME
 from esper_ab.readers.cells import NOTHING, cell_text, outcome_of
 from esper_ab.readers.item_layout import ItemLayout
 from esper_ab.stats.floats import Floats
@@ -72,12 +73,27 @@ def _named(cells: Sequence[object], read: Callable[[object, int], str]) -> tuple
 
 
 def _scores(cells: Sequence[object], where: Callable[[int], str]) -> Floats:
+    plain = _plain_scores(cells)
+    if plain is not None:
+        return plain
     codes, distinct, first = _coded(cells)
     values = []
     for cell, row in zip(distinct, first, strict=True):
         value = outcome_of(cell, where(row))
         values.append(np.nan if value is None else value)
     return np.array(values, dtype=np.float64)[codes]
+
+
+def _plain_scores(cells: Sequence[object]) -> Floats | None:
+    """Return scores that are all texts of plain numbers; None if a cell needs a closer look."""
+    texts = [cell for cell in cells if isinstance(cell, str) and cell.isascii() and "_" not in cell]
+    if len(texts) < len(cells):
+        return None
+    try:
+        scores = np.fromiter(map(float, texts), dtype=np.float64, count=len(texts)) + 0.0  # turns -0.0 into 0.0
+    except ValueError:
+        return None
+    return scores if np.all(np.abs(scores) <= LARGEST_OUTCOME) else None
 
 
 def _one_name_per_run(run: Ints, runs: tuple[str, ...]) -> tuple[Ints, tuple[str, ...]]:

@@ -157,8 +157,8 @@ def _clusters(
     of_run[run] = of_rows
     if not np.array_equal(of_run[run], of_rows):
         raise UsageError(
-            f"{source}: a cluster must be the same in all rows of a {table.unit}, or in all rows of a run; here it is "
-            "neither"
+            f"{source}: a cluster must be the same in all rows with the same {table.unit}, or in all rows of a run; "
+            "here it is neither"
         )
     by_run = {}
     for key, cluster in zip(keys, of_run, strict=True):

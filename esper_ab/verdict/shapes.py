@@ -16,14 +16,15 @@ from esper_ab.verdict.verdict import CLAIMS, DIFFERENT
 
 SAID_FROM = 0.08  # lowest error rate that gets a caveat
 _SIMULATED_ALPHA = 0.05
+_MOST_ITEMS = 1000  # of checkpoints, for which shapes are looked at
 
 
 def shape_caveats(evidence: Evidence) -> Iterator[str]:
     """Warn of means that a far tail allows and the claim excludes, and of a raised error rate for this shape."""
     if evidence.verdict not in CLAIMS or evidence.samples is not None or evidence.proportions is not None:
         return
-    if evidence.about_checkpoints and evidence.items is not None and not evidence.items.plain:
-        return  # the table of error rates is about independent differences
+    if evidence.about_checkpoints and not _few_independent_items(evidence):
+        return
     if evidence.verdict not in DIFFERENT:
         yield from (_tail_caveat(evidence, tail, sign) for tail, sign in tails_beyond_margin(evidence))
         return
@@ -44,12 +45,20 @@ def shape_caveats(evidence: Evidence) -> Iterator[str]:
         yield _rate_caveat(evidence, rate, like)
 
 
+def _few_independent_items(evidence: Evidence) -> bool:
+    """True if shapes matter: means of many items are nearly normal, and the rates are those of independent pairs."""
+    independent = evidence.items is None or evidence.items.plain
+    return independent and evidence.used <= _MOST_ITEMS
+
+
 def tails_beyond_margin(evidence: Evidence) -> list[tuple[Tail, float]]:
     """Return the far tails whose share may be so large that the mean reaches the margin, each with its side.
 
     The side is 1.0 if the tail lies below the other differences, -1.0 if above.
     """
     if evidence.samples is not None or evidence.proportions is not None:
+        return []
+    if evidence.about_checkpoints and not _few_independent_items(evidence):
         return []
     differences = np.array([pair.a - pair.b for pair in evidence.pairs[: evidence.used]])
     beyond = []

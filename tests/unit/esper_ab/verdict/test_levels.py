@@ -200,7 +200,7 @@ def test_clusters_of_runs_join_runs():
 def test_a_cluster_is_one_of_items_or_of_runs():
     columns = item_columns(runs=8, items=40)
     columns["cluster"] = [(seed + item) % 2 for seed, item in zip(columns["seed"], columns["question"], strict=True)]
-    with pytest.raises(UsageError, match="must be the same in all rows of a question, or in all rows of a run"):
+    with pytest.raises(UsageError, match="must be the same in all rows with the same question, or"):
         judged(columns)
 
 
