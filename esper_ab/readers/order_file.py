@@ -191,7 +191,7 @@ def _observed(plan: AnalysisPlan, source: str, rows: Sequence[_Row]) -> Iterator
         first = seen.setdefault((row.arm, name), trial)
         if first != trial:
             what = f"item {name}" if plan.paired else "more trials than the plan has"
-            also = f" in trials {first} and {trial}" if plan.paired else ""
-            raise UsageError(f"{source}: arm {row.arm} has {what}{also}")
+            where = f" in trials {first} and {trial}" if plan.paired else ""
+            raise UsageError(f"{source}: arm {row.arm} has {what}{where}")
         if name:
             yield Observation(group=trials.group_of(row.arm), replicate=name, value=row.outcome, row=trial, order=trial)
