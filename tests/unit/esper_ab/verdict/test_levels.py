@@ -200,9 +200,7 @@ def test_clusters_of_runs_join_runs():
 def test_a_cluster_is_one_of_items_or_of_runs():
     columns = item_columns(runs=8, items=40)
     columns["cluster"] = [(seed + item) % 2 for seed, item in zip(columns["seed"], columns["question"], strict=True)]
-    with pytest.raises(
-        UsageError, match="must be the same in all rows with the same question, or"
-    ):
+    with pytest.raises(UsageError, match="must be the same in all rows with the same question, or"):
         judged(columns)
 
 
@@ -249,3 +247,16 @@ def test_a_plan_that_chooses_cells_takes_no_items():
     columns["cell"] = ["x"] * len(columns["outcome"])
     with pytest.raises(UsageError, match="give each run one row"):
         esper_ab.judge_outcomes(plan, columns)
+
+
+def test_lost_scores_cap_an_answer_about_training():
+    columns = item_columns(runs=8, items=60, shift=0.4)
+    columns["outcome"][7] = None
+    comparison = only(columns)
+    assert str(comparison.verdict) == "INCONCLUSIVE"
+    assert comparison.question.items.items == 59
+    assert comparison.capped_by == (
+        "1 score of new and 0 of old were lost, so their questions are left out; for a verdict, give a failed question "
+        "its worst outcome, or remove it from all runs.",
+    )
+    assert "the lost scores could change the answer" in comparison.headline
