@@ -91,12 +91,12 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """Every run by group, task and replicate."""
         return {(row.group, row.task, row.replicate): row for row in self.rows}
 
-    @property
+    @cached_property
     def groups(self) -> tuple[str, ...]:
         """Groups, in the order of their first rows."""
         return tuple(dict.fromkeys(row.group for row in self.rows))
 
-    @property
+    @cached_property
     def tasks(self) -> tuple[str, ...]:
         """Tasks, in the order of their first rows; ("",) if there is no task column."""
         if self.table is not None:

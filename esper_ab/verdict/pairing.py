@@ -176,6 +176,17 @@ def pair_explored(plan: AnalysisPlan, observations: Observations) -> dict[Contra
     return pairings
 
 
+def any_outcomes_to_compare(plan: AnalysisPlan, observations: Observations) -> bool:
+    """True if exploratory observations have a pair, or two samples if the runs are unpaired, in any comparison."""
+    if plan.paired:
+        cells = observations.cells
+        for contrast in plan.design.comparisons:
+            pairs = (_complete(cells, contrast, place, name) for place, name in enumerate(plan.replicates))
+            if any(pair is not None for pair in pairs):
+                return True
+    return any(pairing.pairs for pairing in pair_explored(plan, observations).values())
+
+
 def sampled(cells: Cells, contrast: Contrast, scales: Sequence[Scale], order: Sequence[str]) -> Pairing:
     """Return the runs of `contrast` as two independent samples."""
     a, lost_a = _sample(cells, contrast.a, contrast.task, scales, order)
