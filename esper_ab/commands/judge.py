@@ -67,6 +67,9 @@ def command(
     Without PLAN, nothing is confirmed; --margin and the flags below it replace the plan. In each task, runs with the
     same seed form a pair. Pairs with the same value in a column named cluster count as one. If no seed occurs in two
     groups, or if there is a column run instead of seed, the runs are not paired.
+
+    If a row is an item of a run (a question, scene or episode), the answer is about these checkpoints or about new
+    training runs, and says so.
     """
     # Imported here, so that --help needs no scipy.
     from esper_ab.api.external import judged
