@@ -70,6 +70,11 @@ PRODUCTS = {
     "startup": _bench("startup", "esper_ab/commands", "esper_ab/campaign"),
     "records": _bench("records", "esper_ab/journal", "esper_ab/readers", "esper_ab/report"),
     "ppo": _bench("ppo", "workers/kinds/gymnasium", "workers/ppo", "workers/run"),
+    "item rates": Product(
+        files=("docs/evidence/benchmarks/item_rates.json",),
+        code=("scripts/item_rates.py", "tests/simulation/items.py"),
+        command=("scripts/item_rates",),
+    ),
     "other numbers": Product(
         files=("docs/other-numbers.png",),
         code=("esper_ab/readers/external_table.py", "esper_ab/report/figures", *_STATISTICS),

@@ -1,23 +1,132 @@
-"""The contract of every file in esper_ab/readers/formats: damaged files give one line, never a traceback."""
+"""The contract of every file in esper_ab/readers/formats, on files that other libraries wrote (tests/field/files).
 
+A damaged, endless or hostile file gives tables or one line, never a traceback.
+"""
+
+import io
+import random
+import zipfile
+from pathlib import Path
+
+import numpy as np
 import pytest
 
 from esper_ab.contracts import catalog
-from esper_ab.readers.formats import Format
+from esper_ab.contracts.errors import UsageError
+from esper_ab.readers.formats import Format, format_of
+from esper_ab.readers.source_table import ROLES, SourceTable
 
 FORMATS = "esper_ab.readers.formats"
+NAMES = catalog.names(FORMATS)
+FIELD = Path(__file__).parents[1] / "field" / "files"
+FILES = sorted(file for file in FIELD.rglob("*") if file.is_file() and file.parent != FIELD)
 
 
-@pytest.fixture(params=catalog.names(FORMATS))
-def file_format(request: pytest.FixtureRequest) -> Format:
-    return catalog.entry(FORMATS, request.param, "FORMAT")
+def entry(name: str) -> Format:
+    return catalog.entry(FORMATS, name, "FORMAT")
 
 
-def test_the_name_of_a_format_has_an_article(file_format):
-    assert file_format.name.startswith(("a ", "an ", "the "))
-
-
-def test_a_format_does_not_recognise_an_empty_file(file_format, tmp_path):
+@pytest.mark.parametrize("name", NAMES)
+def test_its_name_has_an_article_and_an_empty_file_is_not_its(name, tmp_path):
     file = tmp_path / "empty"
     file.write_bytes(b"")
-    assert not file_format.recognises(file, b"")
+    assert entry(name).name.startswith(("a ", "an ", "the "))
+    assert not entry(name).recognises(file, b"")
+
+
+def check_table(table: SourceTable) -> None:
+    rows = len(table.row_numbers)
+    assert {len(cells) for cells in table.columns.values()} == {rows}
+    assert table.roles.keys() <= {*ROLES}
+    assert {*table.roles.values(), *table.outcomes} <= table.columns.keys()
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_tables_have_what_they_say(file):
+    known = format_of(file)
+    assert known is not None
+    for table in (*known.read(file), *(known.read_items or known.read)(file)):
+        assert table.format == known.name
+        check_table(table)
+
+
+def check_damaged(known: Format, file: Path) -> None:
+    """The file is read, or refused in one line that names it."""
+    for read in (known.read, known.read_items or known.read):
+        try:
+            tables = read(file)
+        except UsageError as error:
+            message = str(error)
+            assert message.startswith(str(file))
+            assert "\n" not in message
+        else:
+            for table in tables:
+                check_table(table)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_damage_gives_tables_or_one_line(file, tmp_path):
+    known = format_of(file)
+    assert known is not None
+    content = file.read_bytes()
+    random_ = random.Random(7)
+    damaged = tmp_path / "damaged"
+    for _ in range(8):
+        changed = bytearray(content)
+        for _ in range(random_.randint(1, 4)):
+            changed[random_.randrange(len(content))] = random_.randrange(256)
+        damaged.write_bytes(changed)
+        check_damaged(known, damaged)
+        damaged.write_bytes(content[: random_.randrange(len(content))])
+        check_damaged(known, damaged)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_content_of_any_other_kind_gives_one_line(name, tmp_path):
+    file = tmp_path / "other"
+    deep = b"[" * 100_000
+    for content in (
+        b"",
+        b"\x00" * 100,
+        b"{}",
+        b"[]",
+        b"[1]",
+        b"null",
+        deep,
+        b'{"a":' * 100_000,
+        b"PK\x03\x04",
+        b"#{\nr,l,t",
+    ):
+        file.write_bytes(content)
+        try:
+            check_damaged(entry(name), file)
+        except StopIteration:
+            pytest.fail(f"{name}: {content[:20]!r}")
+
+
+def test_no_format_loads_a_pickle(tmp_path):
+    class Evil:
+        def __reduce__(self):
+            return (Path.touch, (tmp_path / "ran",))
+
+    file = tmp_path / "evil.npz"
+    np.savez(file, results=np.array([Evil()], dtype=object), timesteps=np.array([1]))
+    known = format_of(file)
+    assert known is not None
+    with pytest.raises(UsageError, match="Python objects"):
+        known.read(file)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_an_archive_that_unpacks_to_too_much_is_not_unpacked(tmp_path):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("a.npy", "w") as member:
+        for _ in range(300):
+            member.write(bytes(2**20))
+    file = tmp_path / "bomb.npz"
+    file.write_bytes(buffer.getvalue())
+    assert file.stat().st_size < 2**20
+    known = format_of(file)
+    assert known is not None
+    with pytest.raises(UsageError, match="unpack to over 256 MiB"):
+        known.read(file)

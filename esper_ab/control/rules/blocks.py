@@ -46,6 +46,10 @@ class BlocksInProgress:
         self._unrecorded.difference_update(*(release.runs for index, release in self._due if index == block))
         self._due = [(index, release) for index, release in self._due if index != block]
 
+    def is_set_aside(self, run: RunHistory) -> bool:
+        """True if the run is unfinished and its block, which was begun, is not in progress."""
+        return run.expected and run.ref.replicate not in self._barriers
+
     def arrival(self, run: RunHistory, milestone: int, report: Report) -> Literal["new", "again", "repeat"]:
         """Classify a report as `runs.arrival` does. Also raises Rejected if the run's release is not yet recorded."""
         stands = self.stands(run)

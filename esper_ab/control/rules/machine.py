@@ -277,8 +277,8 @@ class ExperimentMachine:
         run = self._history.runs.get(report.run.name)
         if run is None or not run.started or run.ref.device != worker.lane:
             raise Rejected(f"reports about {report.run.name}, which it was not assigned")
-        if run.lost:
-            return  # sent before the run was given up
+        if run.lost or self._blocks.is_set_aside(run):
+            return  # sent before the run was given up, or its replicate set aside
         milestone = milestone_of(report, run.spec, self._history.design.measures)
         arrival = self._blocks.arrival(run, milestone, report)
         if arrival == "repeat":

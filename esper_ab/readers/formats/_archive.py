@@ -7,16 +7,24 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Collection
-from functools import lru_cache
 from pathlib import Path
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.regular_file import read_regular
+from esper_ab.contracts.regular_file import open_to_read, read_regular
 from esper_ab.readers.formats._zstandard import unpack_text
 
 MAGIC = b"PK\x03\x04"
 _MOST_BYTES = 256 * 2**20  # of an archive, and of all that is read from it
-_BROKEN = (zipfile.BadZipFile, EOFError, ValueError, NotImplementedError, RuntimeError, OSError, zlib.error)
+_BROKEN = (
+    zipfile.BadZipFile,
+    EOFError,
+    ValueError,
+    NotImplementedError,
+    RuntimeError,
+    OSError,
+    zlib.error,
+    struct.error,
+)
 _ZSTANDARD = 93  # a method of compression that zipfile reads from Python 3.14 on
 _LOCAL_HEADER = struct.Struct("<26xHH")
 
@@ -37,13 +45,15 @@ class ZipArchive:
 
     def read(self, name: str) -> bytes:
         """Return a member. Raises UsageError if it is damaged, compressed in an unknown way, or too much."""
+        if name not in self.names:
+            raise UsageError(f"{self.file}: the archive has no {name}")
         member = self._zip.getinfo(name)
         if member.file_size > self._left:
             raise UsageError(f"{self.file}: {name} and what comes before it unpack to over {_MOST_BYTES >> 20} MiB")
         self._left -= member.file_size
-        if member.compress_type == _ZSTANDARD:
-            return unpack_text(f"{self.file}, {name}", self._packed(member), _MOST_BYTES)
         try:
+            if member.compress_type == _ZSTANDARD:
+                return unpack_text(f"{self.file}, {name}", self._packed(member), member.file_size)
             return self._zip.read(member)
         except _BROKEN as error:
             raise UsageError(f"{self.file}: {name} is damaged: {error}") from None
@@ -55,12 +65,12 @@ class ZipArchive:
         return self._content[start + sum(lengths) :][: member.compress_size]
 
 
-@lru_cache(maxsize=1)
 def names_in(file: Path, head: bytes) -> Collection[str]:
     """Return the names of the members; () if the file, which begins with `head`, is no archive."""
     if not head.startswith(MAGIC):
         return ()
     try:
-        return ZipArchive(file).names
-    except (UsageError, OSError):
+        with open_to_read(file) as opened:
+            return tuple(zipfile.ZipFile(opened).namelist())
+    except _BROKEN:
         return ()

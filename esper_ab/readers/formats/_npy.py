@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import io
+import ast
 import math
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from esper_ab.readers.formats._archive import ZipArchive
 
 MAGIC = b"\x93NUMPY"
 _SUFFIX = ".npy"
+_LONGEST_HEADER = 10_000  # as in numpy
 _MOST_BYTES = 256 * 2**20
 
 
@@ -33,22 +35,33 @@ def read_npz(file: Path) -> dict[str, np.ndarray]:
 
 
 def _parse(where: str, content: bytes) -> np.ndarray:
-    stream = io.BytesIO(content)
     try:
-        version = np.lib.format.read_magic(stream)
-        read_header = np.lib.format.read_array_header_1_0
-        if version != (1, 0):
-            read_header = np.lib.format.read_array_header_2_0
-        shape, fortran_order, dtype = read_header(stream)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
-        raise UsageError(f"{where} is a damaged NumPy array: {str(error).splitlines()[0][:100]}") from None
+        start, shape, fortran_order, dtype = _header(content)
+    except (ValueError, TypeError, LookupError, SyntaxError, MemoryError, RecursionError, struct.error):
+        raise UsageError(f"{where} is a damaged NumPy array: its header cannot be read") from None
     if dtype.hasobject:
         raise UsageError(
             f"{where} has Python objects (a pickle), which are not loaded because they can run code; save arrays of "
             "numbers, as np.savez(file, **scores) does"
         )
     count = math.prod(shape)
-    if count * dtype.itemsize != len(content) - stream.tell():
-        raise UsageError(f"{where} is a damaged NumPy array: {len(content)} bytes do not hold the shape {shape}")
-    values = np.frombuffer(content, dtype, count, stream.tell())
+    if count * dtype.itemsize != len(content) - start:
+        raise UsageError(f"{where} is a damaged NumPy array: {len(content)} bytes do not hold the shape {list(shape)}")
+    if not count:
+        return np.empty(shape, dtype)
+    values = np.frombuffer(content, dtype, count, start)
     return values.reshape(shape, order="F" if fortran_order else "C")
+
+
+def _header(content: bytes) -> tuple[int, tuple[int, ...], bool, np.dtype]:
+    """Return where the values begin, their shape, whether the first axis varies fastest, and their type."""
+    if not content.startswith(MAGIC):
+        raise ValueError("no NumPy array")
+    length = struct.Struct("<H" if content[len(MAGIC)] == 1 else "<I")  # of the header, by the version
+    begin = len(MAGIC) + 2 + length.size
+    end = begin + min(length.unpack(content[begin - length.size : begin])[0], _LONGEST_HEADER)
+    header = ast.literal_eval(content[begin:end].decode("latin1").strip())
+    shape = header["shape"]
+    if not isinstance(shape, tuple) or not all(isinstance(size, int) and size >= 0 for size in shape):
+        raise ValueError("no shape")
+    return end, shape, bool(header["fortran_order"]), np.lib.format.descr_to_dtype(header["descr"])

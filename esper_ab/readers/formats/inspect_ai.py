@@ -72,15 +72,17 @@ def _read_archive(file: Path) -> tuple[dict[str, Any], list[Any]]:
         return decode(f"{file}, {name}", archive.read(name))
 
     log = part(_HEADER if _HEADER in archive.names else _START)
+    if not isinstance(log, dict):
+        return {}, []
     if _SUMMARIES in archive.names:
         return log, part(_SUMMARIES)
-    parts = [name for name in archive.names if name.startswith(_SUMMARY_PARTS)]
-    return {"status": "started"} | log, [sample for name in parts for sample in part(name)]
+    parts = [part(name) for name in archive.names if name.startswith(_SUMMARY_PARTS)]
+    return {"status": "started"} | log, [sample for some in parts if isinstance(some, list) for sample in some]
 
 
 def _read_document(file: Path) -> tuple[dict[str, Any], list[Any]]:
     log = read_json(file)
-    return log, log.get("samples") or []
+    return (log, log.get("samples") or []) if isinstance(log, dict) else ({}, [])
 
 
 def _scores(scores: Any) -> dict[str, float | None]:

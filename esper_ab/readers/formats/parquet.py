@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.visible import visible_line
 from esper_ab.readers.csv_file import MOST_COLUMNS
 from esper_ab.readers.formats import Format
 from esper_ab.readers.source_table import Cells, SourceTable
@@ -41,8 +42,8 @@ def _read(file: Path) -> list[SourceTable]:
                 raise UsageError(f"{file}, {_NAME}: its cells have several values each")
             arrays = relation.select(*plain).fetchnumpy()
             columns = {name: _cells(values) for name, values in arrays.items() if name != _INDEX}
-    except duckdb.Error as error:
-        raise UsageError(f"{file}, {_NAME}, cannot be read: {str(error).splitlines()[0][:200]}") from None
+    except (duckdb.Error, RuntimeError) as error:
+        raise UsageError(f"{file}, {_NAME}, cannot be read: {visible_line(str(error), 160)}") from None
     notes = (f"Columns with several values in a cell are left out: {', '.join(sorted(nested))}.",) if nested else ()
     return [SourceTable(file, _NAME, columns, range(1, rows + 1), notes=notes)]
 

@@ -65,6 +65,8 @@ def _table(file: Path, columns: dict[str, np.ndarray], roles: dict[str, str], no
 def _arrays(file: Path) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Return timesteps [evaluations], and the measures [evaluations, episodes] by name."""
     arrays = read_npz(file)
+    if not {"timesteps", "results"} <= arrays.keys():
+        raise UsageError(f"{file}, {_NAME}: timesteps or results are missing")
     steps = arrays["timesteps"]
     measures = {name: arrays[name] for name in _MEASURES if name in arrays}
     shape = measures["results"].shape

@@ -28,10 +28,12 @@ def _recognises(file: Path, head: bytes) -> bool:
 
 
 def _read(file: Path) -> list[SourceTable]:
-    reader = csv.reader(lines_of(file))
-    next(reader)
-    header = next(reader)
-    rows = [(reader.line_num, cells) for cells in reader if cells]
+    try:
+        header, rows = _rows(file)
+    except csv.Error as error:
+        raise UsageError(f"{file}, {_NAME}, is damaged: {error}") from None
+    if tuple(header[: len(_NUMBERS)]) != _NUMBERS:
+        raise UsageError(f"{file}, {_NAME}: its second line is not {','.join(_NUMBERS)}")
     notes: tuple[str, ...] = ()
     if rows and not _complete(rows[-1][1], header):
         rows.pop()
@@ -55,6 +57,13 @@ def _read(file: Path) -> list[SourceTable]:
             notes=notes,
         )
     ]
+
+
+def _rows(file: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    """Return the header, and the rows with their numbers."""
+    reader = csv.reader(lines_of(file))
+    _, header = next(reader, []), next(reader, [])
+    return header, [(reader.line_num, cells) for cells in reader if cells]
 
 
 def _complete(cells: list[str], header: list[str]) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from esper_ab.contracts.errors import UsageError
 from esper_ab.readers.csv_file import read_table
 from esper_ab.readers.formats import Format
 from esper_ab.readers.formats._curves import likeliest_first
@@ -22,6 +23,8 @@ def _recognises(file: Path, head: bytes) -> bool:
 
 def _read(file: Path) -> list[SourceTable]:
     table = read_table(file)
+    if _STEPS not in table.columns:
+        raise UsageError(f"{file}, {_NAME}: it has no column {_STEPS}")
     return [
         SourceTable(
             file=file,

@@ -59,7 +59,7 @@ def _read(file: Path) -> list[SourceTable]:
             _add(run, record)
     except EOFError:
         notes.append(f"The last record of {file.name} is incomplete.")
-    except (BrokenMessage, struct.error) as error:
+    except (BrokenMessage, struct.error, UsageError) as error:
         raise UsageError(f"{file}, {_NAME}, is damaged: {error}") from None
     if not len(run.curves):
         raise UsageError(f"{file}, {_NAME}, has no numbers that were logged")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+from esper_ab.contracts.errors import UsageError
 from esper_ab.readers.csv_file import read_table
 from esper_ab.readers.formats import Format
 from esper_ab.readers.source_table import SourceTable
@@ -30,6 +31,8 @@ def _recognises(file: Path, head: bytes) -> bool:
 
 def _read(file: Path) -> list[SourceTable]:
     table = read_table(file)
+    if not {_RUN, _STATE} <= table.columns.keys():
+        raise UsageError(f"{file}, {_NAME}: it has no columns {_RUN} and {_STATE}")
     return [
         SourceTable(
             file=file,

@@ -201,6 +201,38 @@ def test_different_items_of_the_same_clusters_vary_together():
     assert apart.v_items > 100 * together.v_items
 
 
+def test_tasks_with_the_same_clusters_vary_together():
+    """Each scene has an item in both tasks, so the scenes' means over tasks are the units."""
+    rng = np.random.default_rng(9)
+    a = rng.random((1, 40)) + np.tile(rng.normal(0.0, 1.0, 20), 2)
+    b = rng.random((1, 40))
+    scenes = np.tile(np.arange(20), 2)
+    tasks = np.repeat([0, 1], 20)
+    estimate = item_difference(shared_items(a, b, paired=False, clusters=scenes, tasks=tasks), "checkpoints")
+    of_scenes = (a - b).reshape(2, 20).mean(0)
+    assert estimate.v_items == pytest.approx(np.var(of_scenes, ddof=1) / 20)
+    assert (estimate.df, estimate.effective_clusters) == (pytest.approx(19.0), pytest.approx(20.0))
+
+
+def test_tasks_of_groups_with_different_items_add_up():
+    """Four strata: two tasks of each group, with different numbers of items."""
+    rng = np.random.default_rng(10)
+    a = rng.random((4, 30))
+    b = rng.random((5, 24))
+    tasks = (np.arange(30) % 3 // 2, np.arange(24) % 4 // 3)
+    estimate = item_difference(own_items(a, b, paired=False, tasks=tasks), "trainings")
+    parts = [y[:, task == t] for y, task in zip((a, b), tasks, strict=True) for t in (0, 1)]
+    variances = [np.var(part.mean(0), ddof=1) / part.shape[1] / 4 for part in parts]
+    assert estimate.v_items == pytest.approx(sum(variances))
+    squares = sum(v**2 / (part.shape[1] - 1) for v, part in zip(variances, parts, strict=True))
+    assert estimate.df_items == pytest.approx(sum(variances) ** 2 / squares)
+    means = [part.mean() for part in parts]
+    assert estimate.mean == pytest.approx((means[0] + means[1] - means[2] - means[3]) / 2)
+    weights = 1.0 / (2 * np.bincount(tasks[1])[tasks[1]])
+    assert estimate.effective_clusters == pytest.approx(1 / np.sum(weights**2))
+    assert (estimate.items, estimate.clusters, estimate.runs_a, estimate.runs_b) == (24, 24, 4, 5)
+
+
 def test_runs_with_the_same_seed_share_noise():
     """Noise that both runs of a pair share is in no component of paired runs."""
     rng = np.random.default_rng(3)
@@ -296,3 +328,39 @@ def test_groups_without_common_items_need_the_same_tasks():
     rng = np.random.default_rng(8)
     with pytest.raises(ValueError, match="same tasks"):
         own_items(rng.random((2, 4)), rng.random((2, 4)), paired=False, tasks=([0, 0, 1, 1], [0, 0, 2, 2]))
+
+
+@st.composite
+def small_scores(draw):
+    """Few runs and items, 0 or 1, tiny or huge, with any clusters and tasks, shared or not."""
+    unit = draw(st.sampled_from([1.0, 1e-150, 1e150]))
+    shared = draw(st.booleans())
+    paired = draw(st.booleans())
+    runs_a = draw(st.integers(1, 7))
+    runs_b = runs_a if paired else draw(st.integers(1, 7))
+    items_a = draw(st.integers(1, 9))
+    items_b = items_a if shared else draw(st.integers(1, 9))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    rate = draw(st.sampled_from([0.0, 0.2, 0.5, 1.0]))
+    a, b = (unit * (rng.random(shape) < rate) for shape in ((runs_a, items_a), (runs_b, items_b)))
+    clusters_a, clusters_b = (rng.integers(0, draw(st.integers(1, 9)), size) for size in (items_a, items_b))
+    tasks = None
+    if draw(st.booleans()) and min(items_a, items_b) > 1:
+        tasks = tuple(np.arange(size) % 2 for size in (items_a, items_b))
+    if shared:
+        return shared_items(a, b, paired=paired, clusters=clusters_a, tasks=None if tasks is None else tasks[0])
+    return own_items(a, b, paired=paired, clusters=(clusters_a, clusters_b), tasks=tasks)
+
+
+@settings(deadline=None, max_examples=300)
+@given(small_scores(), st.sampled_from(LEVELS))
+def test_every_number_is_finite_and_nothing_warns(data, level):
+    found = item_difference(data, level)
+    present = [value for value in numbers(found) if value is not None]
+    assert all(math.isfinite(value) for value in present)
+    assert (found.t is None) == (found.se is None) == (found.p is None) == (found.interval(0.05) is None)
+    if found.t is not None:
+        assert found.df >= 1.0
+        assert found.se > 0.0
+        assert all(math.isfinite(limit) for limit in found.interval(0.05))
+        assert 0.0 <= found.p <= 1.0

@@ -1,6 +1,7 @@
 """A failure of the user's own program costs a seed or ends the experiment."""
 
 import pytest
+from support.outcomes.drawn_decisions import Choices
 from support.plans import fake_plans
 from support.plans.fake_plans import with_trainer_runs
 from support.worlds.machine_world import World, limits_of
@@ -55,6 +56,27 @@ def test_a_failure_in_one_run_costs_its_seed_once_another_seed_is_complete():
     assert world.error is None
     assert {name for name, state in states(world).items() if state == "lost"} == {"a/0", "b/0"}
     assert deaths_of(world) == ["b/0", "b/0"]
+
+
+def test_a_report_on_its_way_when_its_seed_is_set_aside_is_ignored():
+    world = World(with_trainer_runs(fake_plans.plan(seeds=6)))
+    while not all(worker.working and worker.milestone == 0 for worker in world.workers.values()):
+        world.in_peace()
+    slow = next(worker for worker in world.workers.values() if worker.run == "a/0")
+    failures = 0
+    while slow.run:
+        failing = next(worker for worker in world.workers.values() if worker.run == "b/0" or not worker.greeted)
+        if failing.working and failing.milestone == 0:
+            failures += 1
+            world.hear(failing, failing.failed(cause="ValueError: #"))
+        else:
+            world.go_on(failing, Choices(b""))
+        world.finish_round()
+    assert failures == 2
+    world.hear(slow, slow.reports[-1])
+    assert world.recorded.runs["a/0"].recorded == 0
+    assert world.to_the_end().error is None
+    assert {name for name, state in states(world).items() if state == "lost"} == {"a/0", "b/0"}
 
 
 def test_a_failure_in_the_only_seed_ends_the_experiment():

@@ -1,0 +1,128 @@
+"""Differences on items: the package follows the simulated rules, and the page has the rates that were stored."""
+
+import numpy as np
+import pytest
+from item_rate_page import (
+    LEAST_CHECKPOINT_CLUSTERS,
+    LEAST_TRAINING_CLUSTERS,
+    MOST_MISSED,
+    claims,
+    limit,
+    stored,
+    tables,
+)
+from item_rates import EXACT, LAYOUTS, PAGE, simulate
+from simulation.items import LEAST_RUNS, Law, Layout, draw, exact
+from simulation.items import tests as rules
+
+from esper_ab.stats.item_difference import item_difference
+from esper_ab.stats.item_scores import own_items, shared_items
+from esper_ab.stats.proportions import proportions
+
+HIGHEST = 6.7  # percent: the exceptions on the page
+
+
+def scores_of(layout, a, b, paired):
+    clusters = np.repeat(np.arange(len(layout.sizes)), layout.sizes)
+    tasks = None if layout.tasks == 1 else clusters // (len(layout.sizes) // layout.tasks)
+    if layout.shared:
+        return shared_items(a, b, paired=paired, clusters=clusters, tasks=tasks)
+    return own_items(a, b, paired=paired, clusters=(clusters, clusters + len(layout.sizes)))
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+@pytest.mark.parametrize(
+    ("runs", "paired", "binary"), [(1, False, True), (3, True, False), (6, False, True), (7, True, True)]
+)
+def test_the_package_follows_the_simulated_rules(name, runs, paired, binary):
+    layout = LAYOUTS[name]
+    law = Law(runs=runs, binary=binary, points=2.0, interaction=0.5, paired=paired, effect=3.0)
+    sample = draw(np.random.default_rng(1), 3, layout, law)
+    expected = rules(sample.a, sample.b, layout, paired=paired)
+    for experiment in range(3):
+        scores = scores_of(layout, sample.a[experiment], sample.b[experiment], paired)
+        for level in ("checkpoints", "trainings"):
+            found = item_difference(scores, level)
+            if level == "trainings" and runs < LEAST_RUNS:
+                assert found.t is None
+                continue
+            if found.degenerate:  # too few items differ, a rule that the simulation lacks
+                assert layout.items == 20
+                continue
+            of = expected[level]
+            assert found.mean == pytest.approx(of.mean[experiment], rel=1e-4)
+            assert found.se**2 == pytest.approx(of.variance[experiment], rel=1e-4)  # graded scores have 32 bits
+            assert found.df == pytest.approx(of.df[experiment], rel=1e-3)
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_the_exact_test_is_that_of_the_package(name):
+    law = Law(runs=1, binary=True, points=3.0, interaction=0.6, effect=5.0)
+    sample = draw(np.random.default_rng(2), 20, EXACT[name], law)
+    claimed, missed = exact(sample.a[:, 0], sample.b[:, 0], sample.true_here)
+    for experiment, true in enumerate(sample.true_here):
+        a, b = (group[experiment, 0].astype(float).tolist() for group in (sample.a, sample.b))
+        found = proportions(a, b, 1.0, paired=True)
+        low, high = found.interval(0.05)
+        assert claimed[experiment] == (found.p <= 0.05 and not low <= 0.0 <= high)
+        assert missed[experiment] == (not low <= true <= high)
+
+
+def test_the_page_has_the_stored_numbers():
+    """Made by scripts/item_rates --page."""
+    assert tables(stored()) in PAGE.read_text(encoding="utf-8")
+
+
+def test_stored_rates_of_false_claims_are_at_most_five_percent_but_for_the_exceptions_on_the_page():
+    rates = claims(stored())
+    assert len(rates) > 60
+    above = [words for words, rate in rates if rate["percent"] > limit(rate)]
+    page = PAGE.read_text(encoding="utf-8")
+    assert all(words in page for words in above)
+    assert max(rate["percent"] for _, rate in rates) <= HIGHEST
+
+
+def test_stored_intervals_cover_the_difference_often_enough():
+    """In at least 94 % of experiments, within three standard errors, with three runs or more."""
+    numbers = stored()
+    rates = [row["missed"] for row in numbers["exact"]]
+    for row in numbers["rows"]:
+        if row["effective"] >= LEAST_TRAINING_CLUSTERS and "trainings" in row:
+            rates.append(row["trainings"]["missed"])
+        if row["effective"] >= LEAST_CHECKPOINT_CLUSTERS:
+            rates.append(row["checkpoints"]["missed"])
+    assert len(rates) > 80
+    assert [
+        rate for rate in rates if rate["percent"] > MOST_MISSED + 300.0 * (0.06 * 0.94 / rate["experiments"]) ** 0.5
+    ] == []
+
+
+@pytest.mark.parametrize(
+    ("layout", "law", "level"),
+    [
+        (Layout(sizes=(1,) * 100), Law(runs=6, binary=True, points=3.0, interaction=0.0), "trainings"),
+        (Layout(sizes=(1,) * 100), Law(runs=6, binary=False, points=1.0, interaction=0.6, paired=True), "trainings"),
+        (Layout(sizes=(5,) * 20), Law(runs=1, binary=True, points=0.0, interaction=0.6), "checkpoints"),
+        (Layout(sizes=(1, 3, 10) * 10), Law(runs=2, binary=False, points=3.0, interaction=0.6), "checkpoints"),
+    ],
+)
+def test_simulated_anew_five_percent_of_intervals_miss(layout, law, level):
+    number = 2_000
+    missed = simulate("anew", layout, law, number)[level]
+    assert missed / number <= 0.05 + 3 * (0.05 * 0.95 / number) ** 0.5
+
+
+def test_run_means_alone_claim_differences_that_new_items_do_not_show():
+    """Why items count: a group that learned other items."""
+    law = Law(runs=6, binary=False, points=0.0, interaction=0.6)
+    counted = simulate("anew", Layout(sizes=(10,) * 20), law, 500)
+    assert counted["these items claimed"] > 0.5 * 500
+    assert counted["trainings claimed"] < 0.08 * 500
+
+
+def test_items_alone_claim_differences_that_new_runs_do_not_show():
+    """Why runs count: two checkpoints differ, and the groups do not."""
+    law = Law(runs=6, binary=False, points=3.0, interaction=0.0)
+    counted = simulate("anew", Layout(sizes=(1,) * 200), law, 500)
+    assert counted["these runs of new"] > 0.3 * 500
+    assert counted["trainings"] < 0.08 * 500
