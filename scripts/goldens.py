@@ -3,17 +3,19 @@
     scripts/goldens                    compare
     scripts/goldens --write            store the results
     scripts/goldens --only lost plan   only those whose names start with these
+    scripts/goldens --judge            train nothing: judge the stored outcomes again
 
-All experiments are made in one temporary folder, so run only one such script at a time. Experiments are trained by the
-command line, or run by the engine with drawn outcomes; tables of outcomes are judged again as they are stored. Words
-and numbers are compared (floats to seven digits) and, for experiments, the digests of their records. Digests of
-`growth` and `cartpole` are the same only on one kind of CPU; `--without-records` skips them.
+All experiments are made in one temporary folder, so another such script waits until this one has ended. Experiments are
+trained by the command line, or run by the engine with drawn outcomes; tables of outcomes are judged again as they are
+stored. Words and numbers are compared (floats to seven digits) and, for experiments, the digests of their records.
+Digests of `growth` and `cartpole` are the same only on one kind of CPU; `--without-records` skips them.
 
 tests/statistics/test_goldens.py judges the stored goldens again, without training.
 """
 
 import argparse
 import contextlib
+import fcntl
 import json
 import shutil
 import sys
@@ -37,7 +39,10 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="store the results")
     parser.add_argument("--only", nargs="+", default=[""], metavar="NAME", help="goldens whose names start with NAME")
     parser.add_argument("--without-records", action="store_true", help="do not compare digests of records")
+    parser.add_argument("--judge", action="store_true", help="judge the stored outcomes again, without training")
     options = parser.parse_args()
+    lock = FOLDER.with_suffix(".lock").open("w")
+    fcntl.flock(lock, fcntl.LOCK_EX)  # until this process ends
     names = sorted({*golden_runs.GOLDENS, *golden_json.names()})
     chosen = [name for name in names if name.startswith(tuple(options.only))]
     differ = 0
@@ -45,7 +50,10 @@ def main() -> int:
         began = time.perf_counter()
         path = golden_json.FOLDER / f"{name}.json"
         stored = golden_json.stored(name) if path.is_file() else {}
-        present = _golden_made(name) if name in golden_runs.GOLDENS else golden_experiments.rejudged(stored)
+        if options.judge or name not in golden_runs.GOLDENS:
+            present = golden_experiments.rejudged(stored)
+        else:
+            present = _golden_made(name)
         if options.write:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(golden_json.encoded(present), encoding="utf-8")

@@ -30,6 +30,7 @@ from esper_ab.verdict.analysis_plan import AnalysisPlan, Rule
 from esper_ab.verdict.answer import Answer, with_profiles
 from esper_ab.verdict.exploration import explore, questions_on
 from esper_ab.verdict.judge import judge
+from esper_ab.verdict.levels import at_level
 from esper_ab.verdict.observations import Observations
 from esper_ab.verdict.row_questions import direction_questions, item_questions
 from esper_ab.verdict.scale import Scale
@@ -92,7 +93,9 @@ class OutcomeOptions(RuleOptions, FileOptions, total=False):
     """Options of `compare_outcomes`, named like the flags of `esper-ab judge` without a plan."""
 
     scores: ByTask  # "WORST..TARGET": outcomes that score 0 and 1, for profiles; one, or one per task
-    rows: Literal["runs"] | None  # confirms that every row is a training run
+    rows: Literal["runs", "items"] | None  # what a row is, if no column tells: a training run, or an item of one
+    level: Literal["checkpoints", "trainings"] | None  # what an answer from items is about; by default, the data tell
+    closed_items: bool  # the answer is about these very items, as in a closed benchmark
     paired: bool | None  # whether runs with the same seed form a pair; by default, if groups share seeds
 
 
@@ -142,6 +145,7 @@ def compare_outcomes(
 def explored(observations: Observations, asked: Asked) -> OutcomeVerdicts:
     """Compare all groups; `asked` holds the arguments of `compare_outcomes` by name."""
     scales = _scales(observations.tasks, asked)
+    observations = at_level(observations, asked.get("level"), closed=bool(asked.get("closed_items")))
     rule = _rule(asked)
     scores = asked.get("scores", "")
     check_units(scales, observations, ranges_of(observations.tasks, scores))
@@ -231,7 +235,12 @@ def judge_outcomes(
 
 
 def judged(plan: AnalysisPlan, observations: Observations, scores: ByTask) -> OutcomeVerdicts:
-    """Judge observations by a plan."""
+    """Judge observations by a plan of training runs; items below the runs widen its intervals."""
+    if plan.cells and observations.table is not None:
+        raise UsageError(
+            f"{observations.source}: a plan that chooses cells compares the means of runs; give each run one row"
+        )
+    observations = at_level(observations, "trainings")
     if observations.facts is None:
         check_units(plan.scales, observations, ranges_of([scale.task for scale in plan.scales], scores))
     return with_scores(judge(plan, observations), scores)
@@ -273,12 +282,13 @@ def _outcomes(data: Any, columns: Mapping[str, str] | None, groups: Sequence[str
     steps = StepRule(asked.get("at"), asked.get("mean_last"))
     paths = _paths(data)
     if not paths:
-        if runs or steps.told:
+        if runs or steps.given:
             raise UsageError("runs, at and mean_last apply to files and folders")
-        return Outcomes(read_data(data, columns, named))
-    outcomes = read_outcomes(paths, ReadingRules(names=columns or {}, groups=named, runs=runs, steps=steps))
+        return Outcomes(read_data(data, columns, named, asked.get("rows")))
+    rules = ReadingRules(names=columns or {}, groups=named, runs=runs, rows=asked.get("rows"), steps=steps)
+    outcomes = read_outcomes(paths, rules)
     observations = outcomes.observations
-    notes = (*(f"{line}." for line in outcomes.shown), *observations.notes)
+    notes = (*(f"{line}." for line in outcomes.name_lines), *observations.notes)
     return replace(outcomes, observations=msgspec.structs.replace(observations, notes=notes))
 
 
@@ -286,8 +296,8 @@ def _paths(data: Any) -> list[Path]:
     """Return the files and folders given as `data`; [] if it is something else."""
     if isinstance(data, (str, os.PathLike)):
         return [Path(data)]
-    if isinstance(data, list | tuple) and all(isinstance(one, (str, os.PathLike)) for one in data):
-        return [Path(one) for one in data]
+    if isinstance(data, list | tuple) and all(isinstance(path, (str, os.PathLike)) for path in data):
+        return [Path(path) for path in data]
     return []
 
 

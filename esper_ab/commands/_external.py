@@ -48,10 +48,20 @@ _OPTIONS = {
     "alpha": valued("--alpha", "P", "Error rate shared by all comparisons.", type=float, default=0.05),
     "rows": valued(
         "--rows",
-        "runs",
-        "Confirm that every row is a training run. Needed for more than 30 rows per group and task, unless the file "
-        "has a column `run`.",
-        type=click.Choice(("runs",)),
+        "runs|items",
+        "What a row is: a training run, or an item of one, such as a question or an episode. Asked for more than 30 "
+        "rows per group and task if no column tells.",
+        type=click.Choice(("runs", "items")),
+    ),
+    "level": valued(
+        "--level",
+        "checkpoints|trainings",
+        "What the answer is about, if rows are items: these checkpoints, or new training runs. [default: trainings, if "
+        "each group has two runs or more]",
+        type=click.Choice(("checkpoints", "trainings")),
+    ),
+    "closed_items": switch(
+        "--closed-items", "The answer is about these very items, as in a closed benchmark: only runs are a sample."
     ),
     "paired": valued(
         "--paired/--unpaired",

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from esper_ab.verdict.scale import Scale
 
 _HEAD_BYTES = 4096
-_RULE = (*RULE, "rows", "paired")  # flags that a plan replaces
+_RULE = (*RULE, "rows", "level", "closed_items", "paired")  # flags that a plan replaces
 
 
 @command_with(
@@ -121,13 +121,13 @@ def _explore(words: Sequence[str], reading: Flags, rule: Flags) -> OutcomeVerdic
     from esper_ab.readers.read_outcomes import read_outcomes
 
     paths = [Path(word) for word in words]
-    shown: tuple[str, ...] = ()
+    name_lines: tuple[str, ...] = ()
     while True:
         try:
-            outcomes = read_outcomes(paths, _reading(reading))
-            if outcomes.shown != shown:
-                click.echo("\n".join(map(visible_line, outcomes.shown)), err=True)
-            shown = outcomes.shown
+            outcomes = read_outcomes(paths, _reading(reading, rule["rows"]))
+            if outcomes.name_lines != name_lines:
+                click.echo("\n".join(map(visible_line, outcomes.name_lines)), err=True)
+            name_lines = outcomes.name_lines
             options = as_in_python(rule)
             if outcomes.better:
                 options = {"better": outcomes.better} | options
@@ -138,8 +138,8 @@ def _explore(words: Sequence[str], reading: Flags, rule: Flags) -> OutcomeVerdic
             rule = rule | {name: answer for name, answer in answers.items() if name not in reading}
 
 
-def _reading(flags: Flags) -> ReadingRules:
-    """Return how to read files, from the flags as click parsed them, or as the user answered."""
+def _reading(flags: Flags, rows: str | None = None) -> ReadingRules:
+    """Return how to read files, from the flags as click parsed them, or as the user answered; `rows`: what a row is."""
     from esper_ab.readers.read_outcomes import ReadingRules  # with numpy
     from esper_ab.readers.steps import StepRule
 
@@ -147,7 +147,7 @@ def _reading(flags: Flags) -> ReadingRules:
     if isinstance(groups, str):
         groups = tuple(name.strip() for name in groups.split(",")) if groups else ()
     steps = StepRule(flags["at"], flags["mean_last"])
-    return ReadingRules(names=columns_of(flags["columns"]), groups=groups, runs=flags["runs"], steps=steps)
+    return ReadingRules(names=columns_of(flags["columns"]), groups=groups, runs=flags["runs"], rows=rows, steps=steps)
 
 
 def _read(words: Sequence[str], reading: Flags, scales: Sequence[Scale]) -> Observations:
@@ -159,7 +159,7 @@ def _read(words: Sequence[str], reading: Flags, scales: Sequence[Scale]) -> Obse
     named = [_named(text) for text in words]
     if not any(task for task, _ in named) and not all(is_experiment(path) for _, path in named):
         outcomes = read_outcomes([path for _, path in named], _reading(reading))
-        for line in outcomes.shown:
+        for line in outcomes.name_lines:
             click.echo(visible_line(line), err=True)
         return outcomes.observations
     if any(reading.values()):

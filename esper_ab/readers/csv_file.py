@@ -28,14 +28,16 @@ _ROWS_AT_ONCE = 500  # turned into columns: as many as stay in the processor's c
 _MOST_DIFFERENT = 0.5  # of the cells of a column; with more, equal ones are not worth finding
 
 
-def read_csv(file: Path, names: Mapping[str, str] | None = None, groups: Sequence[str] = ()) -> Observations:
+def read_csv(
+    file: Path, names: Mapping[str, str] | None = None, groups: Sequence[str] = (), rows: str | None = None
+) -> Observations:
     """Read `file`. Raises UsageError, with row and column, if it is not a valid table of outcomes.
 
-    Rows are counted as in an editor: the header is row 1. `names` and `groups` are as in `observations_of`.
+    Rows are counted as in an editor: the header is row 1. `names`, `groups` and `rows` are as in `observations_of`.
     """
     table = read_table(file)
     columns = {name: [*cells] for name, cells in table.columns.items()}
-    return observations_of(str(file), columns, table.row_numbers, names, groups)
+    return observations_of(str(file), columns, table.row_numbers, names, groups, rows)
 
 
 def read_table(file: Path, most_columns: int = MOST_COLUMNS) -> SourceTable:

@@ -9,15 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+import msgspec
+
 from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.visible import visible_line
 from esper_ab.readers.cells import NOTHING, cell_text, outcome_of
 from esper_ab.readers.group_columns import check_groups
+from esper_ab.readers.item_layout import ItemLayout, item_layout, many_rows_per_run
+from esper_ab.readers.item_rows import item_table
+from esper_ab.readers.plain_rows import plain_rows
 from esper_ab.readers.replicate_names import one_name_per_replicate
 from esper_ab.readers.run_states import without_crashed
-from esper_ab.readers.table_columns import PAIR_COLUMNS, choose_columns, items_note, meaning
+from esper_ab.readers.table_columns import PAIR_COLUMNS, choose_columns, meaning
 from esper_ab.readers.wide_table import long_of
-from esper_ab.verdict.observations import ITEMS, Observation, Observations, is_integer, names_items
+from esper_ab.verdict.observations import Observation, Observations, is_integer, names_items
 from esper_ab.verdict.scale import MEAN
 
 LONGEST_NAME = 60  # characters
@@ -29,47 +34,96 @@ def observations_of(
     row_numbers: Sequence[int],
     names: Mapping[str, str] | None = None,
     groups: Sequence[str] = (),
+    rows: str | None = None,
 ) -> Observations:
     """Check the cells of `columns` (values by column name) and make observations from them.
 
     `row_numbers`: the number of each row, for messages. `names`: our column name -> the source's, where the two differ.
-    `groups`: the columns that have the outcomes of one group each, if each row is a seed and not a run.
+    `groups`: the columns that have the outcomes of one group each, if each row is a seed and not a run. `rows`: what a
+    row is, "runs" or "items"; None: the columns tell. Rows of items become a `table`, of which `at_level` makes rows.
     """
     if groups:
         meanings = {meaning(name) for name in columns} | set(names or ())
-        by_row = meanings.isdisjoint((*PAIR_COLUMNS, "run"))
+        by_row = meanings.isdisjoint((*PAIR_COLUMNS, "run", "item")) and not any(map(names_items, columns))
         _refuse_rows_of_runs(source, columns, groups)
         columns, row_numbers = long_of(source, columns, row_numbers, groups, by_row=by_row)
-    used = choose_columns(source, columns, names or {})
-    pair_column = next((column for column in PAIR_COLUMNS if column in used), "")
-    rows = []
-    for index, number in enumerate(row_numbers):
-        cells = {ours: columns[theirs][index] for ours, theirs in used.items()}
-        rows.append(_read_row(source, used, cells, pair_column or "run", number))
-    if not rows:
+    used = choose_columns(source, columns, names or {}, rows)
+    if not row_numbers:
         raise UsageError(
             f"{source} has no rows: it needs one row per run, with the columns group, seed (or pair or run) and "
             "outcome, and also task and cluster if there are several tasks or clusters"
         )
-    if "group" in (names or {}):
+    layout = item_layout(source, columns, used, rows, item_told="item" in (names or {}))
+    if layout is not None:
+        return _of_items(source, columns, row_numbers, used, layout)
+    return _of_runs(source, columns, row_numbers, used, rows, grouped="group" in (names or {}))
+
+
+def _of_items(
+    source: str,
+    columns: Mapping[str, Sequence[object]],
+    row_numbers: Sequence[int],
+    used: Mapping[str, str],
+    layout: ItemLayout,
+) -> Observations:
+    """Make observations from rows of items."""
+
+    def where(index: int, column: str) -> str:
+        return _locate(source, row_numbers[index], {"item": layout.item, **used}, column)
+
+    def read(cell: object, column: str, index: int) -> str:
+        name = _read_name(cell, column, where(index, column), required=True)
+        if column == "task" and name == MEAN:
+            raise UsageError(f"{where(index, column)}: the name {MEAN!r} is reserved")
+        return name
+
+    table = item_table(columns, used, layout, read, where)
+    return Observations(
+        source=source,
+        pair_column=layout.run if layout.run in PAIR_COLUMNS else "",
+        rows=(),
+        outcome_column=used["outcome"],
+        run_column=used[layout.run] if layout.run else "",
+        table=table,
+    )
+
+
+def _of_runs(
+    source: str,
+    columns: Mapping[str, Sequence[object]],
+    row_numbers: Sequence[int],
+    used: Mapping[str, str],
+    rows_are: str | None,
+    *,
+    grouped: bool,
+) -> Observations:
+    """Make observations from rows of runs."""
+    pair_column = next((column for column in PAIR_COLUMNS if column in used), "")
+    rows = plain_rows(columns, used, pair_column or "run", row_numbers, LONGEST_NAME)
+    if rows is None:
+        rows = []
+        for index, number in enumerate(row_numbers):
+            cells = {ours: columns[theirs][index] for ours, theirs in used.items()}
+            rows.append(_read_row(source, used, cells, pair_column or "run", number))
+    if grouped:
         check_groups(source, used["group"], rows)
     rows, crashed = without_crashed(source, columns, used.values(), rows)
-    if "run" in used:
-        _check_unique(source, rows, [row.run for row in rows], used["run"], ITEMS)
     notes: tuple[str, ...] = ()
+    if rows_are == "runs" and many_rows_per_run(columns, used):  # the user says that each of them is a run of its own
+        rows = [msgspec.structs.replace(row, replicate=str(row.row), run=str(row.row)) for row in rows]
+        pair_column = ""
+    elif "run" in used:
+        _check_unique(source, rows, [row.run for row in rows], used["run"])
     if pair_column:
         rows, notes = one_name_per_replicate(rows, pair_column)
-        reason = "one row per run"
-        if items := [name for name in columns if names_items(name)]:
-            reason = f"{items_note(items)}: {ITEMS}"
-        _check_unique(source, rows, [row.replicate for row in rows], used[pair_column], reason)
+        _check_unique(source, rows, [row.replicate for row in rows], used[pair_column])
     return Observations(
         source=source,
         pair_column=pair_column,
         rows=tuple(rows),
         outcome_column=used["outcome"],
         notes=(*notes, *crashed),
-        run_column=used[pair_column or "run"],
+        run_column=used.get(pair_column or "run", ""),
     )
 
 
@@ -138,8 +192,10 @@ def _blank_if_missing(text: str) -> str:
     return text
 
 
-def _check_unique(source: str, rows: Sequence[Observation], names: Sequence[str], column: str, reason: str) -> None:
+def _check_unique(source: str, rows: Sequence[Observation], names: Sequence[str], column: str) -> None:
     """Raise UsageError if two rows of one group and task have the same name; `names`: the name of each row."""
+    if len({(row.group, name, row.task) for row, name in zip(rows, names, strict=True)}) == len(rows):
+        return
     seen: dict[tuple[str, str, str], int] = {}
     for row, name in zip(rows, names, strict=True):
         first = seen.setdefault((row.group, name, row.task), row.row)
@@ -147,5 +203,5 @@ def _check_unique(source: str, rows: Sequence[Observation], names: Sequence[str]
             of_task = f" and task {row.task}" if row.task else ""
             raise UsageError(
                 f"{source}, row {row.row}, column {column}: group {row.group} also has {column} {name}{of_task} in row "
-                f"{first}; {reason}"
+                f"{first}; one row per run"
             )

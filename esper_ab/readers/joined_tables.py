@@ -49,7 +49,10 @@ def join_tables(
     if {"group", "run", "item", *PAIR_COLUMNS} & {*roles}:
         return _join_rows(source, runs, names, pattern, rule, notes)
     metric = metric_of(source, tables, names.get("outcome", ""))
-    used_pattern, of_runs = _named(source, [run.path for run in runs], pattern, seeds=True, groups=True)
+    by_path = [run.path for run in runs]
+    if pattern.endswith("/..."):  # reaches from a folder to the file
+        by_path = [str(run.tables[0].file) for run in runs]
+    used_pattern, of_runs = _named(source, by_path, pattern, seeds=True, groups=True)
     _check_different(runs, of_runs)
     values = [
         RunValues(name.group, label_of(name), _series(run, metric), run.tables[0].window)
@@ -63,7 +66,7 @@ def join_tables(
         row_numbers=range(1, len(runs) + 1),
         metric=metric,
         notes=(*notes, *of_steps, *dict.fromkeys(note for table in tables for note in table.notes)),
-        shown=show_names(used_pattern, of_runs),
+        name_lines=show_names(used_pattern, of_runs),
         better=first.better if metric in first.outcomes[:1] else "",
     )
 
@@ -83,7 +86,7 @@ def _outcome_files(
     A run may leave several files, such as a log of training episodes beside its evaluations.
     """
     read = [(file, read_file(file.path)) for file in files]
-    having = [(file, tables) for file, tables in read if not metric or any(metric in one.columns for one in tables)]
+    having = [(file, tables) for file, tables in read if not metric or any(metric in table.columns for table in tables)]
     if not having:
         names = dict.fromkeys(name for _, tables in read for table in tables for name in table.columns)
         raise UsageError(f"no file has a column {metric!r}; {did_you_mean(metric, names)}")
@@ -132,7 +135,7 @@ def _check_different(runs: Sequence[_RunTables], names: Sequence[RunName]) -> No
 
 def _series(run: _RunTables, metric: str) -> Series:
     """Return the values of a run over its steps; those of several files in the order of their steps."""
-    parts = [series_of(_with_steps(table), metric) for table in run.tables if metric in table.columns]
+    parts = [series_of(_add_steps(table), metric) for table in run.tables if metric in table.columns]
     if not parts:
         return Series(metric, np.empty(0), np.empty(0), ())
     steps = np.concatenate([part.steps for part in parts])
@@ -141,7 +144,7 @@ def _series(run: _RunTables, metric: str) -> Series:
     return Series(metric, steps[order], values, range(1, len(order) + 1))
 
 
-def _with_steps(table: SourceTable) -> SourceTable:
+def _add_steps(table: SourceTable) -> SourceTable:
     """Return the table with a column of steps by its name, if its format does not tell one."""
     if "step" in table.roles or not (step := step_column(list(table.columns))):
         return table
@@ -163,12 +166,12 @@ def _join_rows(
     with_groups = all("group" in of_table for of_table in roles)
     with_seeds = all({*of_table} & {*PAIR_COLUMNS, "run"} for of_table in roles)
     of_paths = [RunName()] * len(tables)
-    shown: tuple[str, ...] = ()
+    name_lines: tuple[str, ...] = ()
     if pattern or not (with_groups and with_seeds):
         used, of_paths = _named(
             source, [path for path, _ in tables], pattern, seeds=not with_seeds, groups=not with_groups
         )
-        shown = show_names(used, of_paths)
+        name_lines = show_names(used, of_paths)
     metric = metric_of(source, [table for _, table in tables], names.get("outcome", roles[0].get("outcome", "")))
     columns: dict[str, list[Any]] = {}
     rows = 0
@@ -188,7 +191,7 @@ def _join_rows(
         row_numbers=reduced.row_numbers,
         metric=metric,
         notes=tuple(dict.fromkeys((*notes, *of_steps))),
-        shown=shown,
+        name_lines=name_lines,
     )
 
 
@@ -229,7 +232,9 @@ def _cells(table: SourceTable, roles: Mapping[str, str], name: RunName, metric: 
         cells["run"] = ["1"] * count
     if step := roles.get("step") or step_column(list(table.columns)):
         cells["step"] = list(table.columns[step])
-    if state := roles.get("state") or next((one for one in table.columns if meaning(one) in ("state", "status")), ""):
+    if state := roles.get("state") or next(
+        (name for name in table.columns if meaning(name) in ("state", "status")), ""
+    ):
         cells["state"] = list(table.columns[state])
     where = f"{table.file}, row "
     cells[metric] = [

@@ -20,7 +20,7 @@ class LongTable:
     row_numbers: Sequence[int]
     metric: str  # the name of the outcome's column
     notes: tuple[str, ...] = ()
-    shown: tuple[str, ...] = ()  # lines for the user: how the names of runs were read
+    name_lines: tuple[str, ...] = ()  # lines for the user: how the names of runs were read
     better: str = ""  # "higher" or "lower", if the format fixes it
 
 

@@ -24,30 +24,30 @@ _TIMES = frozenset({"time", "wall time", "wall_time", "timestamp", "relative tim
 _STATES = frozenset({"state", "status", "name", "id", "", "unnamed: 0", "_runtime", "_timestamp"})
 
 
-def pick_metric(source: str, metrics: Sequence[str], told: str) -> str:
+def pick_metric(source: str, metrics: Sequence[str], named: str) -> str:
     """Return the metric that is the outcome. Raises UsageError, which lists all, if the user must say which."""
-    if told:
-        if told not in metrics:
-            raise UsageError(f"{source} has no {told!r}; {did_you_mean(told, metrics)}")
-        return told
+    if named:
+        if named not in metrics:
+            raise UsageError(f"{source} has no {named!r}; {did_you_mean(named, metrics)}")
+        return named
     if len(metrics) == 1:
         return metrics[0]
     listed = ", ".join(visible_line(name, 60) for name in metrics[:_MOST_LISTED])
-    more = f", and {len(metrics) - _MOST_LISTED} more" if len(metrics) > _MOST_LISTED else ""
+    rest = f", and {len(metrics) - _MOST_LISTED} more" if len(metrics) > _MOST_LISTED else ""
     if not metrics:
         raise UsageError(f"{source} has no column of numbers that could be the outcome")
     raise UsageError(
         f"{source} has {len(metrics)} numbers per run; say which is the outcome with --columns outcome=NAME: "
-        f"{listed}{more}"
+        f"{listed}{rest}"
     )
 
 
-def metric_of(source: str, tables: Sequence[SourceTable], told: str) -> str:
+def metric_of(source: str, tables: Sequence[SourceTable], named: str) -> str:
     """Return the outcome of runs that have a table each: the format's own, or the only number that all have."""
     first = tables[0]
-    if told:
+    if named:
         every = dict.fromkeys(name for table in tables for name in table.columns)
-        return pick_metric(source, list(every), told)
+        return pick_metric(source, list(every), named)
     if first.outcomes and (first.better or len(first.outcomes) == 1):
         return first.outcomes[0]
     likely = first.outcomes or candidates(first.columns, [*first.roles.values()])

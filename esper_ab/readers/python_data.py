@@ -30,24 +30,27 @@ class _Column:
     mapped: bool = False  # the user wrote each key to its value
 
 
-def read_data(data: Any, names: Mapping[str, str] | None = None, groups: Sequence[str] = ()) -> Observations:
+def read_data(
+    data: Any, names: Mapping[str, str] | None = None, groups: Sequence[str] = (), rows: str | None = None
+) -> Observations:
     """Read outcomes from `data`. Raises UsageError if they are invalid. Rows are counted from 0.
 
     A data frame (pandas, polars, pyarrow) or a mapping of columns has the columns group, outcome, and seed or pair (or
     run). The columns task and cluster are optional. A mapping from groups to outcomes has only outcomes: values with
     the same key form a pair or, if they have no keys, values at the same position; NaN is a lost run. `groups`: the
-    columns that have the outcomes of one group each, if each row of the data is a seed.
+    columns that have the outcomes of one group each, if each row of the data is a seed. `rows`: what a row is, "runs"
+    or "items"; None: the columns tell.
     """
     if isinstance(data, Observations):
         return data
     columns = {name: _read_column(name, values) for name, values in _named_columns(data).items()}
     if not names and not groups and not {meaning(name) for name in columns} & {*COLUMNS}:
-        return _read_groups(columns)
-    rows = _align(columns)
-    lengths = {name: len(values) for name, values in rows.items()}
+        return _read_groups(columns, rows)
+    table = _align(columns)
+    lengths = {name: len(values) for name, values in table.items()}
     if len(set(lengths.values())) > 1:
         raise UsageError(f"{_SOURCE}: the columns have different lengths: {lengths}")
-    return observations_of(_SOURCE, rows, range(next(iter(lengths.values()), 0)), names, groups)
+    return observations_of(_SOURCE, table, range(next(iter(lengths.values()), 0)), names, groups, rows)
 
 
 def _named_columns(data: Any) -> dict[str, Any]:
@@ -104,8 +107,8 @@ def _keys(name: str, keys: Iterable[Any]) -> list[str]:
     return texts
 
 
-def _read_groups(groups: Mapping[str, _Column]) -> Observations:
-    """Read one row per outcome from the outcomes of each group."""
+def _read_groups(groups: Mapping[str, _Column], rows_are: str | None) -> Observations:
+    """Read one row per outcome from the outcomes of each group; `rows_are`: what it is, as in `read_data`."""
     keyed = {name: column.keys for name, column in groups.items() if column.keys is not None}
     unkeyed = [name for name in groups if name not in keyed]
     if unkeyed and not all(_are_positions(keys) for keys in keyed.values()):
@@ -119,7 +122,7 @@ def _read_groups(groups: Mapping[str, _Column]) -> Observations:
         rows["group"] += [name] * count
         rows["pair"] += range(count) if unkeyed else keyed[name]
         rows["outcome"] += column.values
-    observations = observations_of(_SOURCE, rows, range(len(rows["group"])))
+    observations = observations_of(_SOURCE, rows, range(len(rows["group"])), rows=rows_are)
     if unkeyed:
         return msgspec.structs.replace(observations, pair_column=POSITION)
     return msgspec.structs.replace(observations, paired_by_key=all(column.mapped for column in groups.values()))

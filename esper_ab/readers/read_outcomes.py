@@ -38,6 +38,7 @@ class ReadingRules:
     names: Mapping[str, str] = field(default_factory=dict)  # our name of a column -> the file's
     groups: tuple[str, ...] = ()  # columns of one group each
     runs: str = ""  # the pattern of the runs' names
+    rows: str | None = None  # what a row is, "runs" or "items"; None: the columns tell
     steps: StepRule = field(default_factory=StepRule)
 
 
@@ -46,7 +47,7 @@ class Outcomes:
     """What was read."""
 
     observations: Observations
-    shown: tuple[str, ...] = ()  # lines for the user: how the names of runs were read
+    name_lines: tuple[str, ...] = ()  # lines for the user: how the names of runs were read
     better: str = ""  # "higher" or "lower", if the format fixes it
 
 
@@ -57,7 +58,7 @@ def read_outcomes(paths: Sequence[Path], reading: ReadingRules) -> Outcomes:
     if len(files) == 1 and len(paths) == 1:
         tables = read_file(files[0].path)
         if len(tables) == 1:
-            return _noted(_of_one(tables[0], reading, general=files[0].format.general), notes)
+            return _noted(_read_single_table(tables[0], reading, general=files[0].format.general), notes)
     else:
         tables = []
     if reading.groups:
@@ -65,15 +66,15 @@ def read_outcomes(paths: Sequence[Path], reading: ReadingRules) -> Outcomes:
     return _noted(_observed(join_tables(paths, files, reading.names, reading.runs, reading.steps), reading), notes)
 
 
-def _of_one(table: SourceTable, reading: ReadingRules, *, general: bool) -> Outcomes:
+def _read_single_table(table: SourceTable, reading: ReadingRules, *, general: bool) -> Outcomes:
     """Read the only table: a row per run, per run and step, or per seed; or a column per run."""
     source = str(table.file)
     if not reading.groups and (of_runs := run_columns(table, reading.names.get("outcome", ""))) is not None:
         return _observed(long_of_columns(table, of_runs, reading.runs, reading.steps), reading)
     roles = roles_of(table, reading.names)
-    shown: tuple[str, ...] = ()
+    name_lines: tuple[str, ...] = ()
     if "group" not in roles and "run" in table.roles:
-        table, shown = with_run_names(table, reading.runs)
+        table, name_lines = with_run_names(table, reading.runs)
         roles = roles_of(table, reading.names)
     elif reading.runs:
         raise UsageError(SettingName("runs"), f": {source} has its groups in a column, or it is one file of one run")
@@ -86,16 +87,16 @@ def _of_one(table: SourceTable, reading: ReadingRules, *, general: bool) -> Outc
     if not groups and {"group", "outcome"}.isdisjoint(roles) and (groups := plain_groups(table.columns)):
         notes += (f"Each of the columns {listed(groups)} is taken as a group, and each row as a seed (--groups).",)
     if groups:
-        observations = observations_of(source, _lists(table), table.row_numbers, reading.names, groups)
-        return Outcomes(_with_notes(observations, notes), shown)
+        observations = observations_of(source, _lists(table), table.row_numbers, reading.names, groups, reading.rows)
+        return Outcomes(_add_notes(observations, notes), name_lines)
     names = dict(reading.names) | of_format(table, roles, reading.names)
-    names, said = _with_outcome(table, roles, names)
+    names, chosen_note = _add_outcome(table, roles, names)
     table, of_steps = one_row_per_run(table, roles_of(table, names), reading.steps)
-    observations = observations_of(source, _lists(table), table.row_numbers, names)
-    return Outcomes(_with_notes(observations, (*notes, *(of_steps or said))), shown)
+    observations = observations_of(source, _lists(table), table.row_numbers, names, rows=reading.rows)
+    return Outcomes(_add_notes(observations, (*notes, *(of_steps or chosen_note))), name_lines)
 
 
-def _with_outcome(
+def _add_outcome(
     table: SourceTable, roles: Mapping[str, str], names: dict[str, str]
 ) -> tuple[dict[str, str], tuple[str, ...]]:
     """Return `names` with the outcome, and a note, if no name tells the outcome but one column fits."""
@@ -116,15 +117,15 @@ def _observed(table: LongTable, reading: ReadingRules) -> Outcomes:
     """Make observations of a table whose columns have our names, except for the outcome."""
     others = {ours: theirs for ours, theirs in reading.names.items() if ours in ("cluster", "order")}
     names = others | {"outcome": table.metric}
-    observations = observations_of(table.source, table.columns, table.row_numbers, names)
-    return Outcomes(_with_notes(observations, table.notes), table.shown, table.better)
+    observations = observations_of(table.source, table.columns, table.row_numbers, names, rows=reading.rows)
+    return Outcomes(_add_notes(observations, table.notes), table.name_lines, table.better)
 
 
-def _with_notes(observations: Observations, notes: Sequence[str]) -> Observations:
+def _add_notes(observations: Observations, notes: Sequence[str]) -> Observations:
     if not notes:
         return observations
     return msgspec.structs.replace(observations, notes=(*notes, *observations.notes))
 
 
 def _noted(outcomes: Outcomes, notes: tuple[str, ...]) -> Outcomes:
-    return replace(outcomes, observations=_with_notes(outcomes.observations, notes))
+    return replace(outcomes, observations=_add_notes(outcomes.observations, notes))

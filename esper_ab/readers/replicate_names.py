@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import msgspec
@@ -9,6 +10,7 @@ import msgspec
 from esper_ab.contracts.wording import listed
 from esper_ab.verdict.observations import Observation, replicate_key
 
+_PLAIN = re.compile(r"(?:0|[1-9][0-9]*)(?:\n(?:0|[1-9][0-9]*))*")  # whole numbers in their shortest form, in lines
 _MOST_NAMED = 1  # seeds with several spellings that the note names
 
 
@@ -17,6 +19,8 @@ def one_name_per_replicate(rows: Sequence[Observation], column: str) -> tuple[li
 
     A seed with a single spelling keeps it, so that names such as 007 appear in the answer as the user wrote them.
     """
+    if _PLAIN.fullmatch("\n".join({row.replicate for row in rows})):  # the usual case, told without a look at each
+        return list(rows), ()
     spellings: dict[str, dict[str, None]] = {}
     for row in rows:
         spellings.setdefault(replicate_key(row.replicate), {})[row.replicate] = None

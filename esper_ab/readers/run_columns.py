@@ -90,5 +90,5 @@ def long_of_columns(table: SourceTable, columns: RunColumns, pattern: str, rule:
         row_numbers=range(1, len(names) + 1),
         metric=metric,
         notes=(*table.notes, *notes),
-        shown=show_names(used, names),
+        name_lines=show_names(used, names),
     )

@@ -59,13 +59,13 @@ def show_names(pattern: str, names: Sequence[RunName]) -> tuple[str, str]:
     for name in names:
         condition = ", ".join(filter(None, (name.task, name.group)))
         seeds.setdefault(condition, {})[name.seed or name.run] = None
-    shown = [_with_seeds(group, list(of_group)) for group, of_group in list(seeds.items())[:_MOST_SHOWN]]
+    groups = [_list_seeds(group, list(of_group)) for group, of_group in list(seeds.items())[:_MOST_SHOWN]]
     if len(seeds) > _MOST_SHOWN:
-        shown.append(f"and {counted(len(seeds) - _MOST_SHOWN, 'more group')}")
-    return f"Groups and seeds from names: --runs '{pattern}'", "; ".join(shown)
+        groups.append(f"and {counted(len(seeds) - _MOST_SHOWN, 'more group')}")
+    return f"Groups and seeds from names: --runs '{pattern}'", "; ".join(groups)
 
 
-def _with_seeds(group: str, seeds: Sequence[str]) -> str:
+def _list_seeds(group: str, seeds: Sequence[str]) -> str:
     if seeds == [""]:
         return group
     word = "seed" if len(seeds) == 1 else "seeds"

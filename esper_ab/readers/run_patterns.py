@@ -73,13 +73,13 @@ def infer_names(names: Sequence[str], source: str, *, seeds: bool, groups: bool)
     if groups and len(names) == _LEAST_GROUPS:  # two runs are compared only if they are of two groups
         return infer_names(names, source, seeds=False, groups=True)
     example = "{group}-s{seed}" if groups else "*-s{seed}"
-    shown = " and ".join(visible_line(name, 100) for name in (names[0], names[-1]))
+    examples = " and ".join(visible_line(name, 100) for name in (names[0], names[-1]))
     raise Unanswered(
         source,
         [
             OpenQuestion(
-                f"the names of {counted(len(names), 'run')}, such as {shown}, do not tell by one pattern which group "
-                "and seed each has; say it by a pattern of your own",
+                f"the names of {counted(len(names), 'run')}, such as {examples}, do not tell by one pattern which "
+                "group and seed each has; say it by a pattern of your own",
                 (SettingName("runs", example),),
             )
         ],

@@ -14,6 +14,7 @@ from esper_ab.readers.table_columns import PAIR_COLUMNS
 from esper_ab.verdict.observations import names_items
 
 _IDENTITY = ("group", *PAIR_COLUMNS, "run", "task", "item")
+_REPEATS = ("epoch", "epochs")  # of an item, if another column names items
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ def one_row_per_run(
     run has several rows.
     """
     step = roles.get("step") or _step_column(table, roles)
-    if rule.told and not step:
+    if rule.given and not step:
         raise UsageError(
             f"{table.file}: ",
             SettingName("at" if rule.at is not None else "mean_last"),
@@ -43,7 +44,7 @@ def one_row_per_run(
     if not step or not {"group", "outcome"} <= {*roles} or {*roles}.isdisjoint((*PAIR_COLUMNS, "run")):
         return table, ()
     runs = _runs(table, roles)
-    if len(runs) == len(table.row_numbers) and not rule.told:
+    if len(runs) == len(table.row_numbers) and not rule.given:
         return table, ()
     metric = roles["outcome"]
     values = [
@@ -61,7 +62,7 @@ def _step_column(table: SourceTable, roles: Mapping[str, str]) -> str:
     """Return the column of steps by its name; epochs are repetitions of an item if another column names items."""
     names = [name for name in table.columns if name not in roles.values()]
     step = step_column(names)
-    if names_items(step) and any(names_items(name) for name in table.columns if name != step):
+    if step.strip().lower() in _REPEATS and any(names_items(name) for name in table.columns):
         return ""
     return step
 

@@ -48,7 +48,7 @@ class StepRule:
     mean_last: int | None = None  # the mean of the last values
 
     @property
-    def told(self) -> bool:
+    def given(self) -> bool:
         """Whether the user said anything."""
         return self.at is not None or self.mean_last is not None
 
@@ -101,7 +101,7 @@ def outcomes_at(runs: Sequence[RunValues], rule: StepRule, metric: str) -> tuple
         notes.append(
             f"Lost, because they ended {'before' if rule.at is not None else 'long before'} {end}: {listed(named)}."
         )
-    if not rule.told:
+    if not rule.given:
         notes += _different_ends(runs, lasts, lost)
     return values, tuple(notes)
 

@@ -6,12 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.visible import visible_line
-from esper_ab.contracts.wording import listed
 from esper_ab.readers.wide_table import ask_for_groups
 from esper_ab.verdict.observations import names_items
 
 PAIR_COLUMNS = ("seed", "pair", "replicate")  # one of them says which runs belong together
-COLUMNS = ("group", *PAIR_COLUMNS, "run", "outcome", "task", "cluster", "order")
+COLUMNS = ("group", *PAIR_COLUMNS, "run", "outcome", "task", "cluster", "order", "item", "repeat")
 # Other names of columns: in `esper-ab export`, in a grid, and in plans of format 1, in this order.
 _SYNONYMS = {"group_id": "group", "cell": "task", "endpoint": "outcome"}
 
@@ -22,11 +21,14 @@ def meaning(name: str) -> str:
     return _SYNONYMS.get(plain, plain)
 
 
-def choose_columns(source: str, columns: Mapping[str, Sequence[object]], names: Mapping[str, str]) -> dict[str, str]:
+def choose_columns(
+    source: str, columns: Mapping[str, Sequence[object]], names: Mapping[str, str], rows: str | None = None
+) -> dict[str, str]:
     """Return a mapping from our name to the source's name, for the columns that are used.
 
-    `names` has the columns that the user named, as --columns does: our name -> the source's. Raises UsageError if a
-    column is missing or two have the same meaning, and Unanswered if the user must say which columns are groups.
+    `names` has the columns that the user named, as --columns does: our name -> the source's. `rows`: "runs" or "items",
+    as the user says. Rows of items need no column of runs: each group is then one run. Raises UsageError if a column is
+    missing or two have the same meaning, and Unanswered if the user must say which columns are groups.
     """
     named = _read_names(names)
     others = [column for column in columns if meaning(column) not in named and column not in named.values()]
@@ -37,10 +39,13 @@ def choose_columns(source: str, columns: Mapping[str, Sequence[object]], names: 
                 f"{source} has no column {theirs!r}, which --columns {ours}={theirs} names; {_list_columns(columns)}"
             )
     pairs = [column for column in PAIR_COLUMNS if column in used]
-    needed = ("group", "outcome") if pairs or "run" in used else ("group", "outcome", "seed")
+    items = "item" in used or rows == "items" or any(map(names_items, others))
+    runs_known = pairs or "run" in used or (items and rows != "runs")
+    needed = ("group", "outcome") if runs_known else ("group", "outcome", "seed")
     missing = [name for name in needed if name not in used]
     if "group" in missing and "outcome" in missing:
-        ask_for_groups(source, {column: columns[column] for column in others if column not in used.values()})
+        free = [column for column in others if column not in used.values() and not names_items(column)]
+        ask_for_groups(source, {column: columns[column] for column in free})
     if missing:
         raise UsageError(_explain_missing(source, columns, missing))
     if len(pairs) > 1:
@@ -54,22 +59,16 @@ def choose_columns(source: str, columns: Mapping[str, Sequence[object]], names: 
     return used
 
 
-def items_note(items: Sequence[str]) -> str:
-    """Say that columns name items, as in "prompt names items" or "prompt and row name items"."""
-    verb = "names" if len(items) == 1 else "name"
-    return f"{listed(items)} {verb} items"
-
-
 def _explain_missing(source: str, columns: Iterable[str], missing: Sequence[str]) -> str:
     """Return the message about columns that are needed and missing, with the option that names them."""
     lacks = " or ".join(map(repr, missing))
     option = ",".join(f"{name}=NAME" for name in missing)
     message = f"{source} has no column {lacks}; {_list_columns(columns)}; say which with --columns {option}"
     if "seed" in missing:
-        message += "; if runs are not paired, run=NAME in place of seed=NAME"
-        items = [name for name in columns if names_items(name)]
-        if items:
-            message += f"; {items_note(items)}, not runs"
+        message += (
+            "; if runs are not paired, run=NAME in place of seed=NAME; if rows are items (questions, episodes), "
+            "item=NAME"
+        )
     return message
 
 

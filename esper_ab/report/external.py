@@ -16,6 +16,7 @@ from esper_ab.report.verdict_json import comparison_json, indented
 from esper_ab.stats.text import digits_for
 from esper_ab.verdict.answer import Answer
 from esper_ab.verdict.comparison import Comparison
+from esper_ab.verdict.level_words import level_rule
 from esper_ab.verdict.observations import Observation
 from esper_ab.verdict.profiles import HONEST_FROM, Aggregate
 from esper_ab.verdict.scale import MEAN
@@ -42,10 +43,11 @@ def external_report(result: Answer) -> Document:
     return Document(
         rest="the same command with -v",
         nodes=(
+            *_reading(result),
             Paragraphs((authority,)),
             departures(result),
             *_answers(result),
-            Paragraphs((rule_sentence(result.design),), rule_title),
+            Paragraphs((_rule(result),), rule_title),
             *all_tables[:first],
             Section((*_cards_below(result), *all_tables[first:])),
             *remarks(result),
@@ -77,6 +79,19 @@ def _cards_below(result: Answer) -> list[Verdicts]:
 def _mark(result: Answer) -> str:
     """Return the word before each verdict."""
     return "exploratory " if result.exploratory else ""
+
+
+def _reading(result: Answer) -> list[Paragraphs]:
+    """Return what was read, and the level of the answer; nothing for a row per run."""
+    reading = result.observations.reading
+    return [Paragraphs((reading,))] if reading else []
+
+
+def _rule(result: Answer) -> str:
+    items = result.observations.items
+    if items is None or items.closed:
+        return rule_sentence(result.design)
+    return level_rule(items, result.design)
 
 
 def departures(result: Answer) -> Paragraphs:
@@ -122,7 +137,9 @@ def external_json(result: Answer) -> str:
 
 def external_document(result: Answer) -> dict[str, Any]:
     """Return the contents of the JSON object."""
-    comparisons = [{"task": item.question.task, **comparison_json(item)} for item in result.comparisons]
+    comparisons = [
+        {"task": item.question.task, **comparison_json(item), **_asked_items(item)} for item in result.comparisons
+    ]
     best = {} if result.best is None else {"best": best_json(result.best)}
     return {
         "schema": SCHEMA,
@@ -140,7 +157,32 @@ def external_document(result: Answer) -> dict[str, Any]:
         "next_step": result.next_step,
         "improvements": result.improvements,
         "profiles": result.profiles,
+        **_level(result),
     }
+
+
+def _level(result: Answer) -> dict[str, Any]:
+    """Return the level of the answer and what it rests on; {} if a row is a run, without items."""
+    items = result.observations.items
+    if items is None:
+        return {}
+    return {
+        "level": items.level,
+        "items": {
+            "unit": items.unit,
+            "closed": items.closed,
+            "clustered": items.clustered,
+            "repeats": items.repeats,
+            "left_out": items.left_out,
+            "lost": {group: items.lost_of(group) for group in result.observations.groups},
+        },
+    }
+
+
+def _asked_items(item: Comparison) -> dict[str, Any]:
+    """Return the items and runs of one comparison; {} without items."""
+    asked = item.question.items
+    return {} if asked is None else {"items": asked}
 
 
 def tasks_of(result: Answer) -> list[str]:
@@ -175,9 +217,7 @@ def verdicts(result: Answer, task: str) -> Verdicts:
 
 def _runs(result: Answer, group: str, task: str) -> list[Observation]:
     """Return the runs of a group in one task; none for the mean over tasks."""
-    return [
-        run for (of_group, in_task, _), run in result.observations.cells.items() if (of_group, in_task) == (group, task)
-    ]
+    return [run for run in result.observations.rows if run.group == group and run.task == task]
 
 
 def _values(result: Answer, group: str, task: str) -> list[float]:
@@ -188,6 +228,8 @@ def _values(result: Answer, group: str, task: str) -> list[float]:
 def _groups(result: Answer) -> Table:
     """Build the table of every group's outcomes."""
     rows = list[tuple[str, ...]]()
+    items = result.observations.items
+    counted_rows = f"{items.unit}s" if items is not None and items.level == "checkpoints" else "runs"
     for scale in result.scales:
         digits = digits_for(scale.margin)
         title = scale.outcome.title
@@ -200,8 +242,8 @@ def _groups(result: Answer) -> Table:
             most = number(max(values, default=None), digits)
             rows.append((group, title, str(len(values)), str(lost), mean_and_sd(values, digits), least, most))
     return Table(
-        "All runs, by group",
-        ("group", "outcome", "runs", "lost", "mean (SD)", "least", "most"),
+        f"All {counted_rows}, by group",
+        ("group", "outcome", counted_rows, "lost", "mean (SD)", "least", "most"),
         tuple(rows),
         words=2,
     )

@@ -8,6 +8,7 @@ has already imported it.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -83,11 +84,10 @@ def _shift_at(t: float, df: int, below: float) -> float:
 
 def binomial_ppf(p: float, n: int, share: float) -> int:
     """Return the least k with P(X <= k) >= p; X counts the successes in `n` trials, each with the chance `share`."""
-    import numpy as np
-
     if share >= 1.0:  # scipy's function has no value
         return n
-    return int(np.searchsorted(_special().bdtr(np.arange(n + 1), n, share), p))
+    cdf = _special().bdtr
+    return bisect_left(range(n + 1), p, key=lambda k: float(cdf(k, n, share)))
 
 
 def norm_sf(x: ArrayLike) -> Any:

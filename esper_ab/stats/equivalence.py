@@ -6,10 +6,27 @@ better by the margin or more" are rejected; at bound p that is the (1 - 2p) inte
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import msgspec
 
-from esper_ab.stats.adjusted_difference import AdjustedDifference
 from esper_ab.stats.distributions import t_cdf, t_sf
+
+
+class TestedDifference(Protocol):
+    """A difference with its t-test."""
+
+    @property
+    def mean(self) -> float:
+        """The estimate."""
+
+    @property
+    def se(self) -> float | None:
+        """Its standard error; None: there is no t."""
+
+    @property
+    def df(self) -> float:
+        """Degrees of freedom of the t."""
 
 
 class Equivalence(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,7 +40,7 @@ class Equivalence(msgspec.Struct, frozen=True, kw_only=True):
     reached: bool  # p <= p_bound; a claim also needs enough pairs, and no difference shown
 
 
-def equivalence(difference: AdjustedDifference, margin: float, p_bound: float) -> Equivalence | None:
+def equivalence(difference: TestedDifference, margin: float, p_bound: float) -> Equivalence | None:
     """Test `difference` against `margin` > 0 with two one-sided t-tests, each at `p_bound`; None if there is no t."""
     if difference.se is None:
         return None

@@ -72,13 +72,14 @@ def far_tail(differences: Floats) -> Tail | None:
     """
     ordered = np.sort(differences)
     pairs = int(ordered.size)
-    for count in range(1, pairs // _RARE + 1):
+    most = pairs // _RARE
+    gaps = ordered[1 : most + 1] - ordered[:most]
+    widths = ordered[-1] - ordered[1 : most + 1]
+    for count in (np.flatnonzero(gaps > widths) + 1).tolist():
         tail = ordered[:count]
         others = ordered[count:]
         sd = float(others.std(ddof=1))
-        gap = others[0] - tail[-1]
-        width = others[-1] - others[0]
-        if sd > 0.0 and gap > width:
+        if sd > 0.0:
             return Tail(count=count, pairs=pairs, mean=float(tail.mean()), others=float(others.mean()), sd=sd)
     return None
 

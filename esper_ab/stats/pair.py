@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 
-class Pair(msgspec.Struct, frozen=True, kw_only=True):
+class Pair(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Outcomes a and b, and the positions (device and start order) of their runs in the block."""
 
     replicate: int

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 
 LEVEL = 0.95
 TAILS = ((1.0 - LEVEL) / 2.0, (1.0 + LEVEL) / 2.0)
+Z = 1.959963984540054  # the normal quantile of the upper tail
+NORMAL_FROM = 20_000  # runs per group, from which on the normal interval replaces the bootstrap
 HONEST_FROM = 10  # runs per group
 _MOST_DRAWS = 200_000_000
 _LEAST_RESAMPLES = 500

@@ -76,11 +76,15 @@ def best_groups(
 ) -> BestGroups | None:
     """Return the groups that may be the best.
 
-    None with a plan or a control, with fewer than four groups, or if no pair of groups has enough runs for a verdict.
+    None with a plan or a control, with fewer than four groups, with items below the runs (unless they are closed), or
+    if no pair of groups has enough runs for a verdict.
     """
     task = MEAN if len(plan.scales) > 1 else plan.scales[0].task
     contrasts = [contrast for contrast in comparisons if contrast.task == task]
     groups = plan.groups
+    items = observations.items
+    if items is not None and not items.closed:
+        return None
     compares_all = len(contrasts) == len(groups) * (len(groups) - 1) // 2
     if not observations.exploratory or len(groups) < LEAST_GROUPS or not compares_all or not plan.design.boundaries:
         return None
@@ -121,7 +125,7 @@ def _design(plan: AnalysisPlan, contrast: Contrast) -> Design:
 def _pair(design: Design, contrast: Contrast, pairing: Pairing, comparison: Comparison) -> _Pair:
     """Test one pair of groups, without and with its lost runs."""
     nothing = _Pair(winner="", most_a=math.inf, most_b=math.inf)
-    look = take_look(design, design.looks[-1], pairing.pairs, len(design.comparisons))
+    look = take_look(design, design.looks[-1], pairing.pairs, len(design.comparisons), pairing.items)
     if look.low is None or look.high is None or look.pairs < LEAST_PAIRS or _capped(comparison):
         return nothing
     most_a = max(_most(look, design)[0], _with_losses(design, look, pairing, against_a=False)[0])
@@ -141,7 +145,7 @@ def _winner(design: Design, contrast: Contrast, look: Look, pairing: Pairing) ->
     progress = ComparisonProgress(
         looks=(look,), decision="crossed", decided_at=look.replicates, direction=direction, finished=True
     )
-    with_losses = imputed(design, pairing.pairs, progress, pairing.lost)
+    with_losses = imputed(design, pairing.pairs, progress, pairing.lost, pairing.items)
     if with_losses is not None and not with_losses.survives:
         return ""
     return contrast.a if direction * design.outcome.sign > 0.0 else contrast.b
@@ -163,7 +167,7 @@ def _with_losses(design: Design, look: Look, pairing: Pairing, *, against_a: boo
     if design.worst is None and (lost.a if against_a else lost.b):
         return math.inf, math.inf
     full, _, _ = completed(design, pairing.pairs, lost.replicates, against_a=against_a)
-    return _most(retake_look(design, look, full), design)
+    return _most(retake_look(design, look, full, pairing.items), design)
 
 
 def _standings(

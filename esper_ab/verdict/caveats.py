@@ -12,6 +12,7 @@ from esper_ab.verdict.descriptive import statistics
 from esper_ab.verdict.evidence import Evidence
 from esper_ab.verdict.finding import ROWS
 from esper_ab.verdict.further_pairs import looks_to_come
+from esper_ab.verdict.level_caveats import level_caveats
 from esper_ab.verdict.scale import MEAN
 from esper_ab.verdict.sentences_on_losses import collapse_caveats, loss_caveats
 from esper_ab.verdict.shapes import shape_caveats
@@ -27,6 +28,7 @@ def caveats(evidence: Evidence) -> tuple[str, ...]:
     if not evidence.data:
         return (*_progress_caveats(evidence), *loss_caveats(evidence), *_row_caveats(evidence))
     return (
+        *level_caveats(evidence),
         *_progress_caveats(evidence),
         *_later_pairs_caveats(evidence),
         *loss_caveats(evidence),
@@ -92,7 +94,7 @@ def _row_caveats(evidence: Evidence) -> Iterator[str]:
     """Tell what is unusual about the rows of a table, and what may be missing from it."""
     question = evidence.question
     yield from (finding.sentence for finding in evidence.findings if finding.kind == ROWS)
-    if question.recorded or evidence.samples is None or evidence.verdict not in CLAIMS:
+    if question.recorded or evidence.samples is None or evidence.verdict not in CLAIMS or evidence.about_checkpoints:
         return
     samples = evidence.samples
     lost = evidence.lost
@@ -129,9 +131,10 @@ def _data_caveats(evidence: Evidence) -> Iterator[str]:
     if evidence.samples is not None:
         few, many = sorted((len(evidence.samples.a), len(evidence.samples.b)))
         if 1 < few < _FEW and 2 * few < many:
+            rows = f"{evidence.question.row}s"
             yield (
-                f"Unequal groups: the {few} runs of the smaller group limit precision, so more runs of the larger one "
-                "hardly help."
+                f"Unequal groups: the {few} {rows} of the smaller group limit precision, so more {rows} of the larger "
+                "one hardly help."
             )
 
 
@@ -173,6 +176,8 @@ def statistic_caveats(evidence: Evidence) -> tuple[str, ...]:
     """Return the caveats on statistics that decide nothing."""
     context = context_of(evidence)
     texts: list[str] = []
+    if evidence.about_checkpoints:
+        return ()
     for name, statistic in statistics().items():
         result = evidence.descriptive[name]
         if result is not None:
@@ -214,6 +219,8 @@ def context_of(evidence: Evidence) -> ComparisonContext:
 def _number_caveats(evidence: Evidence) -> Iterator[str]:
     if evidence.plain is not None and evidence.plain.sd == 0.0 and not evidence.same_records:
         yield from _equal_outcomes_caveats(evidence)
+    if evidence.about_checkpoints:
+        return  # the statistics that decide nothing take items for independent
     context = context_of(evidence)
     for name, statistic in statistics().items():
         result = evidence.descriptive[name]

@@ -15,6 +15,7 @@ import msgspec
 from esper_ab.design.design import Design
 from esper_ab.stats.least_pairs import unseen_rate
 from esper_ab.stats.pair import Data, Pair, Samples, before, outcomes
+from esper_ab.verdict.compared_items import ComparedItems
 from esper_ab.verdict.looks import ComparisonProgress, retake_look
 
 
@@ -26,11 +27,15 @@ class Unseen(msgspec.Struct, frozen=True, kw_only=True):
     survives: bool | None  # whether the claim is still made with one further pair, or run, of this kind; None: unknown
 
 
-def unseen(design: Design, data: Data, progress: ComparisonProgress) -> Unseen | None:
-    """Take the last look again with one more collapsed run; None if there is no claim.
+def unseen(
+    design: Design, data: Data, progress: ComparisonProgress, items: ComparedItems | None = None
+) -> Unseen | None:
+    """Take the last look again with one more collapsed run; None if there is no claim, or it is about no runs.
 
     `data` includes the look's runs.
     """
+    if items is not None and items.level == "checkpoints":
+        return None
     if progress.standing not in ("crossed", "equivalent"):
         return None
     look = progress.looks[-1]
@@ -43,9 +48,9 @@ def unseen(design: Design, data: Data, progress: ComparisonProgress) -> Unseen |
     ahead = progress.direction * design.outcome.sign
     survives = True
     if ahead >= 0.0:
-        survives = progress.upheld_by(retake_look(design, look, _collapsed(used, worst, of_a=True)))
+        survives = progress.upheld_by(retake_look(design, look, _collapsed(used, worst, of_a=True), items))
     if survives and ahead <= 0.0:
-        survives = progress.upheld_by(retake_look(design, look, _collapsed(used, worst, of_a=False)))
+        survives = progress.upheld_by(retake_look(design, look, _collapsed(used, worst, of_a=False), items))
     return Unseen(rate=rate, worst=worst, survives=survives)
 
 

@@ -14,6 +14,7 @@ from esper_ab.stats.paired_difference import paired_difference
 from esper_ab.stats.proportions import Proportions
 from esper_ab.verdict import caveats, headline, sentences
 from esper_ab.verdict.collapse import Unseen, unseen
+from esper_ab.verdict.compared_items import ComparedItems
 from esper_ab.verdict.descriptive import describe
 from esper_ab.verdict.evidence import DifferenceInterval, Evidence, Numbers
 from esper_ab.verdict.finding import Finding
@@ -22,6 +23,7 @@ from esper_ab.verdict.imputation import Imputed, imputed, limits_with_losses
 from esper_ab.verdict.inconclusive import Inconclusive
 from esper_ab.verdict.look import Effect, Look, effect_of
 from esper_ab.verdict.looks import ComparisonProgress
+from esper_ab.verdict.pairing import Pairing
 from esper_ab.verdict.question import Lost, Question
 from esper_ab.verdict.sample_size import needed_anew, needed_here, smallest_difference, spread
 from esper_ab.verdict.sentences_on_losses import losses_cap
@@ -65,11 +67,10 @@ class Comparison(Evidence):
 
 def compare(
     question: Question,
-    data: Data,
+    pairing: Pairing,
     progress: ComparisonProgress,
     *,
     same_records: bool,
-    lost: Lost,
     findings: Sequence[Finding],
 ) -> Comparison:
     """Compute the statistics of the complete pairs (in any order), or of unpaired runs, and reach a verdict.
@@ -78,11 +79,13 @@ def compare(
     whether the digests of both runs agree in every pair. `findings`: all findings of the audit.
     """
     touching = tuple(finding for finding in findings if finding.touches(question.a, question.b))
-    numbers = _numbers(question, before(data, sys.maxsize), progress)
-    return _judge(numbers, same_records, lost, touching)
+    numbers = _numbers(question, before(pairing.pairs, sys.maxsize), progress, pairing.items)
+    return _judge(numbers, same_records, pairing.lost, touching)
 
 
-def _numbers(question: Question, data: tuple[Pair, ...] | Samples, progress: ComparisonProgress) -> Numbers:
+def _numbers(
+    question: Question, data: tuple[Pair, ...] | Samples, progress: ComparisonProgress, items: ComparedItems | None
+) -> Numbers:
     """Compute all numbers that follow from the runs and the looks."""
     paired = not isinstance(data, Samples)
     last = progress.last
@@ -92,7 +95,7 @@ def _numbers(question: Question, data: tuple[Pair, ...] | Samples, progress: Com
         used = before(data, last.replicates)
         alpha = last.alpha
     a, b = outcomes(used)
-    effect = effect_of(question.design, used)
+    effect = effect_of(question.design, used, items)
     binary = isinstance(effect, Proportions)
     plain = None
     if used and paired and not binary:
@@ -107,6 +110,7 @@ def _numbers(question: Question, data: tuple[Pair, ...] | Samples, progress: Com
     return Numbers(
         question=question,
         progress=progress,
+        items=items,
         pairs=() if isinstance(data, Samples) else data,
         samples=data if isinstance(data, Samples) else None,
         used=len(used),
@@ -132,7 +136,7 @@ def _equivalence_tests(question: Question, used: Data, effect: Effect | None, la
 
 def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Finding, ...]) -> Comparison:
     """Apply the losses and the audit to the numbers."""
-    with_losses = imputed(numbers.design, numbers.data, numbers.progress, lost)
+    with_losses = imputed(numbers.design, numbers.data, numbers.progress, lost, numbers.items)
     before_audit = _grounds_before_audit(numbers, same_records=same_records)
     unaudited = decide_unaudited(before_audit)
     caps = _caps(numbers, findings, with_losses, unaudited)
@@ -153,6 +157,7 @@ def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Fin
     return Comparison(
         question=numbers.question,
         progress=numbers.progress,
+        items=numbers.items,
         pairs=numbers.pairs,
         samples=numbers.samples,
         used=numbers.used,
@@ -173,7 +178,7 @@ def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Fin
         imputed=with_losses,
         findings=findings,
         capped_by=caps,
-        limits_with_losses=limits_with_losses(numbers.design, numbers.data, numbers.progress, lost),
+        limits_with_losses=limits_with_losses(numbers.design, numbers.data, numbers.progress, lost, numbers.items),
         unseen=_unseen(verdict, numbers),
         inconclusive=kind,
         unaudited=unaudited,
@@ -192,7 +197,7 @@ def _unseen(verdict: Verdict, numbers: Numbers) -> Unseen | None:
     """Return what a claim could not have seen; None for other verdicts, and for an exact test of proportions."""
     if verdict not in CLAIMS or numbers.proportions:
         return None
-    return unseen(numbers.design, numbers.data, numbers.progress)
+    return unseen(numbers.design, numbers.data, numbers.progress, numbers.items)
 
 
 def _grounds_before_audit(numbers: Numbers, *, same_records: bool) -> Grounds:
@@ -203,7 +208,8 @@ def _grounds_before_audit(numbers: Numbers, *, same_records: bool) -> Grounds:
     all_equal = bool(pairs) and all(pair.a == pair.b for pair in pairs)
     last = numbers.last_look
     return Grounds(
-        pairs=len(numbers.data),
+        pairs=numbers.sample.size,
+        least=numbers.sample.least,
         identical=same_records and all_equal,
         standing=numbers.progress.standing,
         direction=numbers.progress.direction * numbers.question.sign,

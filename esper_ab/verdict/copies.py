@@ -50,8 +50,10 @@ def copies(groups: Mapping[str, Sequence[float]], chance: float = NAMED) -> dict
 
 def equal_groups(a: Sequence[float], b: Sequence[float]) -> bool:
     """True if the outcomes a, b [pairs] are equal in every pair, vary, and mostly have four significant digits."""
+    if len(a) < 2 or list(a) != list(b) or len(set(a)) < 2:
+        return False
     fine = sum(_significant(value) >= _DIGITS for value in a)
-    return len(a) > 1 and list(a) == list(b) and len(set(a)) > 1 and 2 * fine >= len(a)
+    return 2 * fine >= len(a)
 
 
 def near_copies(a: Sequence[float], b: Sequence[float]) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from esper_ab.contracts.wording import n_pairs
+from esper_ab.contracts.wording import counted, n_pairs
 from esper_ab.design.design import Design
 from esper_ab.design.pairs_needed import PairsNeeded
 from esper_ab.stats.equivalence import Equivalence
@@ -21,12 +21,14 @@ from esper_ab.stats.proportions import Proportions
 from esper_ab.stats.rounding import commonest, resolution, steady
 from esper_ab.stats.text import p_text, percent
 from esper_ab.verdict.collapse import Unseen
+from esper_ab.verdict.compared_items import ComparedItems
 from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.imputation import Imputed
 from esper_ab.verdict.inconclusive import Inconclusive
 from esper_ab.verdict.look import Effect, Look
 from esper_ab.verdict.looks import ComparisonProgress
 from esper_ab.verdict.question import Lost, Question
+from esper_ab.verdict.sample import Sample, sample_of
 from esper_ab.verdict.verdict import Verdict
 
 
@@ -58,6 +60,7 @@ class Numbers:
     progress: ComparisonProgress
     pairs: tuple[Pair, ...]  # all, by replicate; () if the runs form no pairs
     samples: Samples | None  # the runs of both groups, if they form no pairs
+    items: ComparedItems | None  # the scores on items below the pairs, if they count in the test
     used: int  # number of pairs used, counted from the first
     estimate: float | None  # of the deciding analysis; the plain mean while position effects cannot be separated
     effect: Effect | None  # adjusted as declared; None while position effects cannot be separated
@@ -71,6 +74,11 @@ class Numbers:
     def design(self) -> Design:
         """The declared design, with the margin and outcome of this comparison."""
         return self.question.design
+
+    @property
+    def sample(self) -> Sample:
+        """The size of the sample that limits a claim."""
+        return sample_of(self.effect, len(self.data), self.items)
 
     @property
     def at_look(self) -> DifferenceInterval:
@@ -94,6 +102,11 @@ class Numbers:
         if len(self.design.looks) > 1:
             return Level(confidence=1.0 - alpha, kind="repeated ")
         return Level(confidence=1.0 - alpha)
+
+    @property
+    def level_alpha(self) -> float:
+        """One minus the level of the interval at the last look, or before it of the uncorrected one."""
+        return 1.0 - self.at_look[2].confidence
 
     @property
     def simultaneous(self) -> DifferenceInterval:
@@ -135,16 +148,26 @@ class Numbers:
         return "adjusted paired t" if self.design.adjusted else "paired t"
 
     def counted(self, pairs: int) -> str:
-        """Format a number of pairs, as in "8 pairs"; for unpaired runs, all of which count, as in "5 and 40 runs"."""
+        """Format a number of pairs, as in "8 pairs"; for unpaired runs, all of which count, as in "5 and 40 runs".
+
+        Items of checkpoints are called what they are, as in "500 questions".
+        """
         if self.samples is None:
-            return n_pairs(pairs)
-        return f"{len(self.samples.a)} and {len(self.samples.b)} runs"
+            return counted(pairs, self.question.row) if self.about_checkpoints else n_pairs(pairs)
+        return f"{len(self.samples.a)} and {len(self.samples.b)} {self.question.row}s"
 
     def worded(self, text: str) -> str:
-        """Return the text, with "pairs" replaced by "runs" if the runs are unpaired. The text must contain no names."""
+        """Return the text, with "pairs" replaced by what a row is, unless runs form pairs; the text has no names."""
+        if self.about_checkpoints:
+            return text.replace("pair", self.question.row)
         if self.samples is not None:
             return text.replace("pairs", "runs")
         return text
+
+    @property
+    def about_checkpoints(self) -> bool:
+        """True if the answer is about checkpoints, so that each pair is an item."""
+        return self.question.level == "checkpoints"
 
     @property
     def degenerate(self) -> bool:

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 import msgspec
 
-from esper_ab.contracts.errors import OpenQuestion, SettingName, UsageError
+from esper_ab.contracts.errors import OpenQuestion, SettingName, Unanswered, UsageError
 from esper_ab.design.design import Contrast
 from esper_ab.verdict.analysis_plan import AnalysisPlan, Rule, design_over, make_plan
 from esper_ab.verdict.answer import Answer
 from esper_ab.verdict.judge import judge
-from esper_ab.verdict.observations import ITEMS, POSITION, Observations
+from esper_ab.verdict.observations import POSITION, Observations
 from esper_ab.verdict.pairing import pair_explored
-from esper_ab.verdict.row_questions import pairing_questions
+from esper_ab.verdict.row_questions import RUNS_OR_ITEMS, pairing_questions
 from esper_ab.verdict.scale import Scale
 
 _MOST_GROUPS = 100  # without a control: nearly 5,000 comparisons
@@ -122,15 +122,27 @@ def _most_rows(observations: Observations, rows: str | None, *, unpaired: bool) 
     (group, task), most = counts[0]
     _, least = counts[-1]
     questionable = least if unpaired else most
-    if questionable > _MOST_TAKEN_FOR_RUNS and not observations.rows[0].run and rows != "runs":
-        where = f" in {task}" if task else ""
-        raise UsageError(
-            f"{observations.source}: group {group} has {most} rows{where}, but no column 'run'; if each row is one "
-            "training run, use ",
-            SettingName("rows", "runs"),
-            f"; {ITEMS}",
-        )
+    if observations.items is None and questionable > _MOST_TAKEN_FOR_RUNS and rows != "runs":
+        doubt = _doubt(observations)
+        if doubt:
+            where = f" in {task}" if task else ""
+            raise Unanswered(
+                observations.source,
+                [OpenQuestion(f"group {group} has {most} rows{where}, {doubt}", RUNS_OR_ITEMS)],
+            )
     return most
+
+
+def _doubt(observations: Observations) -> str:
+    """Say why many rows may be items and not runs; "" if they are runs."""
+    either = "each row is a training run, or an item of one, such as a question or an episode"
+    if not observations.rows[0].run:
+        return f"but no column 'run'; {either}"
+    named = {group: {row.run for row in observations.rows if row.group == group} for group in observations.groups}
+    first = named[observations.groups[0]]
+    if all(names == first for names in named.values()):
+        return f"with the same names in the column {observations.run_column} of every group; {either}"
+    return ""
 
 
 def _forms_pairs(observations: Observations, contrasts: Sequence[Contrast]) -> bool:
@@ -139,8 +151,8 @@ def _forms_pairs(observations: Observations, contrasts: Sequence[Contrast]) -> b
     Raises UsageError if the groups of some comparisons share seeds and those of others share none.
     """
     replicates: dict[tuple[str, str], set[str]] = {}  # by group and task
-    for row in observations.rows:
-        replicates.setdefault((row.group, row.task), set()).add(row.replicate)
+    for group, task, replicate in observations.cells:
+        replicates.setdefault((group, task), set()).add(replicate)
     some_share = False
     unmatched = []
     for contrast in contrasts:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from esper_ab.contracts.wording import n_pairs
 from esper_ab.design.pairs_needed import MOST_NAMED, PairsNeeded
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.verdict.evidence import Evidence
@@ -38,7 +37,7 @@ def pairs_for_an_answer(evidence: Evidence) -> str:
     if needed is None or evidence.progress.standing == "futile":
         return ""
     if needed.pairs <= done:
-        return f"{n_pairs(done)} suffice to detect {design.margin_words} with 80 % power."
+        return f"{evidence.counted(done)} suffice to detect {design.margin_words} with 80 % power."
     cost = _cost(evidence, needed, done)
     if most is None or needed.pairs <= most or not evidence.question.declared:
         return cost
@@ -53,7 +52,7 @@ def _cost(evidence: Evidence, needed: PairsNeeded, done: int) -> str:
     count = _more_pairs(needed, done)
     between = _range_of_more_pairs(needed, done)
     anew = evidence.pairs_anew
-    detect = f"Detecting {evidence.design.margin_words} with 80 % power takes {count} more pairs"
+    detect = f"Detecting {evidence.design.margin_words} with 80 % power takes {count} more {evidence.worded('pairs')}"
     if anew is None or anew.pairs >= needed.pairs:
         return f"{detect}{_bracket(between)}."
     price = f"an extension requires p <= {needed.alpha:.2g}"

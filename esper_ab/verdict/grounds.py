@@ -12,7 +12,8 @@ from esper_ab.verdict.verdict import Verdict
 class Grounds(msgspec.Struct, frozen=True, kw_only=True):
     """The facts that a verdict rests on."""
 
-    pairs: int  # of the data; for unpaired runs, the runs of the smaller group
+    pairs: int  # of the data; for unpaired runs, the runs of the smaller group; or what else is too few (`sample_of`)
+    least: int = LEAST_PAIRS  # of them, for a verdict
     blocked: bool = False  # by the audit
     capped: bool = False  # at most INCONCLUSIVE, because of the audit or lost runs
     identical: bool  # equal records in every pair, and so a difference of zero in every pair
@@ -38,7 +39,7 @@ def decide(grounds: Grounds) -> Verdict:
     """
     if grounds.blocked:
         return Verdict.BLOCKED
-    if grounds.pairs < LEAST_PAIRS and (grounds.capped or not grounds.identical):
+    if grounds.pairs < grounds.least and (grounds.capped or not grounds.identical):
         return Verdict.NO_INFERENCE
     if grounds.capped:
         return Verdict.INCONCLUSIVE

@@ -8,12 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from esper_ab.contracts.wording import capital, counted, n_pairs, named
 from esper_ab.design.pairs_needed import MOST_NAMED
+from esper_ab.stats.item_difference import ItemDifference
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.pair import outcomes
-from esper_ab.stats.text import digits_apart, percent
+from esper_ab.stats.text import digits_apart, percent, signed
 from esper_ab.verdict.evidence import Evidence
+from esper_ab.verdict.level_words import about, closing, names, opened
+from esper_ab.verdict.question import AskedItems
 from esper_ab.verdict.scale import MEAN
 from esper_ab.verdict.shapes import tails_beyond_margin
 from esper_ab.verdict.undecided_reason import Undecided, why_undecided
@@ -46,15 +51,26 @@ def headline(evidence: Evidence) -> str:
     whether rows are runs.
     """
     answer = _answer(evidence)
-    unit = evidence.question.unit
+    question = evidence.question
+    if question.items is not None:
+        return f"{answer.removesuffix('.')}{closing(_counted_items(evidence, question.items), question.a, question.b)}"
+    unit = question.unit
     if not unit or not evidence.used:
         return answer
     a, b = map(len, outcomes(evidence.samples or evidence.pairs[: evidence.used]))
     if a == b:
         counts = f"{counted(a, unit)} per group"
     else:
-        counts = f"{counted(a, unit)} of {evidence.question.a} and {b} of {evidence.question.b}"
+        counts = f"{counted(a, unit)} of {question.a} and {b} of {question.b}"
     return f"{answer.removesuffix('.')}; {counts}."
+
+
+def _counted_items(evidence: Evidence, asked: AskedItems) -> AskedItems:
+    """Return the items with the runs that the numbers rest on, which may be fewer than were made."""
+    if asked.level == "checkpoints":
+        return asked
+    a, b = map(len, outcomes(evidence.samples or evidence.pairs[: evidence.used]))
+    return msgspec.structs.replace(asked, runs_a=a, runs_b=b)
 
 
 def _answer(evidence: Evidence) -> str:
@@ -66,10 +82,9 @@ def _answer(evidence: Evidence) -> str:
     if verdict in DIFFERENT:
         return _decided(evidence)
     if verdict is Verdict.NO_INFERENCE and evidence.estimate is not None:
-        few = evidence.worded(
-            f"Too few pairs to decide{_unfinished_suffix(evidence)} ({evidence.used}; {LEAST_PAIRS} needed)"
-        )
-        return f"{few}: {_observed_relation(evidence)}{_wins(evidence)}."
+        few = evidence.worded(f"Too few {_scarce(evidence)} to decide{_unfinished_suffix(evidence)}")
+        few += about(evidence.question.items)
+        return f"{few} {_needed(evidence)}: {_observed_relation(evidence)}{_few_interval(evidence)}{_wins(evidence)}."
     return headline_of([(evidence.question.a, evidence.question.b)], evidence)
 
 
@@ -86,7 +101,10 @@ def headline_of(pairs: Sequence[tuple[str, str]], evidence: Evidence) -> str:
         return f"No answer for {groups}: the audit blocks the {blocked}."
     if verdict is Verdict.NO_INFERENCE:
         if evidence.data:
-            return f"{evidence.worded('Too few pairs')} to decide about {groups}: {LEAST_PAIRS} are needed."
+            few = evidence.worded(f"Too few {_scarce(evidence)}")
+            return (
+                f"{few} to decide{about(evidence.question.items)} about {groups}: {evidence.sample.least} are needed."
+            )
         lacking = "no pair is complete" if evidence.samples is None else "one has no run"
         return f"Nothing can be said about {groups}: {lacking}."
     if verdict is Verdict.IDENTICAL:
@@ -96,7 +114,8 @@ def headline_of(pairs: Sequence[tuple[str, str]], evidence: Evidence) -> str:
         words = "the intervals include 0"
     else:
         words = _worded(evidence, reason)
-    return f"Not decided{_unfinished_suffix(evidence)} for {groups}: {words}."
+    where = about(evidence.question.items)
+    return f"Not decided{_unfinished_suffix(evidence)}{where}{' about' if where else ' for'} {groups}: {words}."
 
 
 def _identical(groups: str, evidence: Evidence) -> str:
@@ -118,11 +137,13 @@ def _equivalent(evidence: Evidence) -> str:
     """Say that a difference is small, and that a large one is ruled out only if no rare failure can hide one."""
     question = evidence.question
     margin = evidence.design.margin_words
-    equivalent = f"{question.a} and {question.b} are equivalent within {margin}: {_observed_relation(evidence)}"
+    a, b = names(question.items, question.a, question.b)
+    equivalent = f"{opened(question.items)}{a} and {b} are equivalent within {margin}: {_observed_relation(evidence)}"
     tails = [tail for tail, _ in tails_beyond_margin(evidence)]
     if tails:
         counts = " and ".join(str(tail.count) for tail in tails)
-        like = f"if pairs like {counts} of these {evidence.used} are no more frequent than here"
+        pairs = evidence.worded("pairs")
+        like = f"if {pairs} like {counts} of these {evidence.used} are no more frequent than here"
         return f"{equivalent}{_bracketed(evidence, f', within the margin, {like}')}."
     if evidence.rules_out_margin:
         return f"{equivalent}{_bracketed(evidence)}, and a difference of {margin} or more is ruled out."
@@ -142,7 +163,8 @@ def _decided(evidence: Evidence) -> str:
         by = " by"
         interval = _bracketed(evidence, f", {_side_of_margin(evidence)} {margin}")
     size = evidence.design.outcome.difference(_size(evidence))
-    return f"{question.a} is {better} than {question.b}{by} {size}{interval}{_wins(evidence)}."
+    a, b = names(question.items, question.a, question.b)
+    return f"{opened(question.items)}{a} is {better} than {b}{by} {size}{interval}{_wins(evidence)}."
 
 
 def _margin(evidence: Evidence) -> str:
@@ -165,14 +187,16 @@ def _side_of_margin(evidence: Evidence) -> str:
 
 def _undecided(evidence: Evidence) -> str:
     reason = why_undecided(evidence)
+    where = about(evidence.question.items)
     if evidence.estimate is None:
-        return f"Not decided{_unfinished_suffix(evidence)}: {_worded(evidence, reason)}."
+        return f"Not decided{_unfinished_suffix(evidence)}{where}: {_worded(evidence, reason)}."
     if evidence.constant:
-        answer = f"every pair differs by {evidence.constant}, so no test of a mean applies"
-        return f"Not decided{_unfinished_suffix(evidence)}: {answer}; this is the answer for these seeds."
+        answer = f"every {evidence.worded('pair')} differs by {evidence.constant}, so no test of a mean applies"
+        seeds = "" if evidence.about_checkpoints else "; this is the answer for these seeds"
+        return f"Not decided{_unfinished_suffix(evidence)}{where}: {answer}{seeds}."
     looks = _relation(evidence, "look level", "looks", ("better than", "worse than"), evidence.question.sign)
     but = f"{_worded_with_numbers(evidence, reason)}{_would_decide(evidence, reason)}"
-    return f"Not decided{_unfinished_suffix(evidence)}: {looks}{_wins(evidence)}, but {but}."
+    return f"Not decided{_unfinished_suffix(evidence)}{where}: {looks}{_wins(evidence)}, but {but}."
 
 
 def _would_decide(evidence: Evidence, reason: Undecided) -> str:
@@ -186,14 +210,18 @@ def _would_decide(evidence: Evidence, reason: Undecided) -> str:
         return ""
     fewer_anew = anew is not None and extended is not None and anew.pairs < extended.pairs
     where = " in a new plan" if fewer_anew else ""
-    return f"; about {pairs} pairs{where} would show a difference of {evidence.design.margin_words}"
+    return (
+        f"; about {evidence.worded(f'{pairs} pairs')}{where} would show a difference of {evidence.design.margin_words}"
+    )
 
 
 def _worded(evidence: Evidence, reason: Undecided) -> str:
     """Word a reason without numbers of the interval, as the end of "Not decided: ..., but ..."."""
     if reason is Undecided.DRIFT and evidence.progress.later:
         later = len(evidence.progress.later)
-        return f"the differences drift over all {n_pairs(evidence.used + later)}, {later} of them after that look"
+        return (
+            f"the differences drift over all {evidence.counted(evidence.used + later)}, {later} of them after that look"
+        )
     if reason is Undecided.LOST_WITHOUT_WORST:
         return f"{_REASONS[reason]} ({evidence.question.worst_flag})"
     if reason is Undecided.SIGNS:
@@ -209,9 +237,39 @@ def _worded_with_numbers(evidence: Evidence, reason: Undecided) -> str:
         return f"calling the difference smaller than the margin takes {evidence.small_from}"
     if reason is Undecided.NO_SPREAD and evidence.stuck is not None:
         count, runs, value = evidence.stuck
-        stuck = f"{count} of {runs} runs have the outcome {evidence.design.value(value)}"
+        rows = evidence.question.row
+        stuck = f"{count} of {runs} {rows}s have the outcome {evidence.design.value(value)}"
         return f"{stuck}, which leaves too little spread for any test"
     return evidence.worded(_worded(evidence, reason))
+
+
+def _scarce(evidence: Evidence) -> str:
+    """Name what there is too little of: pairs, runs, or independent items."""
+    sample = evidence.sample
+    asked = evidence.question.items
+    if asked is None or sample.kind == "pairs":
+        return "pairs"
+    if sample.kind == "runs":
+        return "runs"
+    alone = isinstance(evidence.effect, ItemDifference) and evidence.effect.clusters < evidence.effect.items
+    return f"independent {asked.unit}s" if alone else f"{asked.unit}s"
+
+
+def _needed(evidence: Evidence) -> str:
+    """Say how large the sample is, and how large it must be."""
+    sample = evidence.sample
+    size = evidence.used if sample.kind == "pairs" else sample.size
+    per_group = " per group" if sample.kind == "runs" else ""
+    return f"({size}{per_group}; {sample.least} needed)"
+
+
+def _few_interval(evidence: Evidence) -> str:
+    """Return the interval of a comparison with items and too small a sample for a verdict; "" without items."""
+    if evidence.items is None or evidence.low is None or evidence.high is None:
+        return ""
+    limits = sorted((evidence.low, evidence.high))
+    digits = evidence.design.digits
+    return f" ({_interval(evidence)} {signed(limits[0], digits)} to {signed(limits[1], digits)})"
 
 
 def _unfinished_suffix(evidence: Evidence) -> str:
@@ -228,12 +286,13 @@ def _relation(evidence: Evidence, equal: str, verb: str, ahead_behind: tuple[str
     question = evidence.question
     estimate = evidence.estimate
     assert estimate is not None
+    a, b = names(question.items, question.a, question.b)
     if _equal(evidence):
-        return f"{question.a} and {question.b} {equal}"
+        return f"{a} and {b} {equal}"
     size = question.design.outcome.difference(_size(evidence))
     ahead, behind = ahead_behind
     relation = ahead if estimate * sign > 0.0 else behind
-    return f"{question.a} {verb} {size} {relation} {question.b}"
+    return f"{a} {verb} {size} {relation} {b}"
 
 
 def _equal(evidence: Evidence) -> bool:
@@ -283,7 +342,7 @@ def _wins(evidence: Evidence) -> str:
     ties = len(used) - above - below
     ahead = above if estimate > 0 else below
     tied = f" ({ties} tied)" if ties else ""
-    return f", in {ahead} of {n_pairs(len(used))}{tied}"
+    return f", in {ahead} of {evidence.counted(len(used))}{tied}"
 
 
 def _bracketed(evidence: Evidence, where: str = "") -> str:

@@ -17,6 +17,7 @@ import msgspec
 
 from esper_ab.design.design import Design
 from esper_ab.stats.pair import Data, Pair, Samples, before, outcomes
+from esper_ab.verdict.compared_items import ComparedItems
 from esper_ab.verdict.look import Look
 from esper_ab.verdict.looks import ComparisonProgress, retake_look
 from esper_ab.verdict.question import HalfPair, Lost
@@ -101,7 +102,9 @@ def _complete(value: float | None, failed: bool, given: float | None, own: list[
     return math.fsum(own) / len(own)
 
 
-def imputed(design: Design, data: Data, progress: ComparisonProgress, lost: Lost) -> Imputed | None:
+def imputed(
+    design: Design, data: Data, progress: ComparisonProgress, lost: Lost, items: ComparedItems | None = None
+) -> Imputed | None:
     """Take the last look again with lost runs imputed; None if nothing is claimed or no run failed.
 
     With early stops, the last look is the one that decided. Otherwise it may be a later one; reports show its numbers.
@@ -113,7 +116,7 @@ def imputed(design: Design, data: Data, progress: ComparisonProgress, lost: Lost
     used = before(data, look.replicates)
     if not lost.a and not lost.b:
         return None
-    retakes = _retakes(design, look, used, lost)
+    retakes = _retakes(design, look, used, lost, items)
     small = retakes is not None and all(again.look.small for again in retakes)
     favours_a = progress.direction * design.outcome.sign > 0.0
     nothing = Imputed(
@@ -136,7 +139,7 @@ def imputed(design: Design, data: Data, progress: ComparisonProgress, lost: Lost
         lost_by_claimed = lost.a if favours_a else lost.b
         if design.worst is None and lost_by_claimed:
             return nothing
-        again = _retake(design, look, used, lost, against_a=favours_a)
+        again = _retake(design, look, used, lost, items, against_a=favours_a)
     return msgspec.structs.replace(
         nothing,
         given_a=again.given_a if lost.a else None,
@@ -150,7 +153,7 @@ def imputed(design: Design, data: Data, progress: ComparisonProgress, lost: Lost
 
 
 def limits_with_losses(
-    design: Design, data: Data, progress: ComparisonProgress, lost: Lost
+    design: Design, data: Data, progress: ComparisonProgress, lost: Lost, items: ComparedItems | None = None
 ) -> tuple[float | None, float | None]:
     """Return limits of the last look's repeated interval that hold whatever outcomes its lost runs would have had.
 
@@ -163,7 +166,7 @@ def limits_with_losses(
     lost = lost.before(look.replicates)
     looks = [look]
     if lost.a or lost.b:
-        retakes = _retakes(design, look, before(data, look.replicates), lost) or ()
+        retakes = _retakes(design, look, before(data, look.replicates), lost, items) or ()
         looks = [again.look for again in retakes]
     lows = [look.low for look in looks if look.low is not None]
     highs = [look.high for look in looks if look.high is not None]
@@ -180,21 +183,25 @@ class _Retake(msgspec.Struct, frozen=True, kw_only=True):
     given_b: float | None
 
 
-def _retakes(design: Design, look: Look, data: Data, lost: Lost) -> tuple[_Retake, _Retake] | None:
+def _retakes(
+    design: Design, look: Look, data: Data, lost: Lost, items: ComparedItems | None
+) -> tuple[_Retake, _Retake] | None:
     """Take the look again with losses counted against each group in turn.
 
     None if losses rule out claiming equivalence.
     """
     if design.worst is None or lost.a != lost.b or lost.a > 1:
         return None
-    against_a = _retake(design, look, data, lost, against_a=True)
-    against_b = _retake(design, look, data, lost, against_a=False)
+    against_a = _retake(design, look, data, lost, items, against_a=True)
+    against_b = _retake(design, look, data, lost, items, against_a=False)
     return against_a, against_b
 
 
-def _retake(design: Design, look: Look, data: Data, lost: Lost, *, against_a: bool) -> _Retake:
+def _retake(
+    design: Design, look: Look, data: Data, lost: Lost, items: ComparedItems | None, *, against_a: bool
+) -> _Retake:
     full, given_a, given_b = completed(design, data, lost.replicates, against_a=against_a)
-    return _Retake(look=retake_look(design, look, full), given_a=given_a, given_b=given_b)
+    return _Retake(look=retake_look(design, look, full, items), given_a=given_a, given_b=given_b)
 
 
 def _favours_equivalence(again: _Retake) -> tuple[bool, float]:

@@ -25,7 +25,7 @@ from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.looks import PlanProgress, take_looks
 from esper_ab.verdict.observations import Facts, Observations, replicate_key
 from esper_ab.verdict.pairing import Pairing
-from esper_ab.verdict.question import Question
+from esper_ab.verdict.question import AskedItems, Question
 from esper_ab.verdict.rows import row_findings
 from esper_ab.verdict.scale import MEAN
 from esper_ab.verdict.task_improvement import task_improvements
@@ -160,9 +160,8 @@ def judge_looks(
         findings.update(dict.fromkeys(of_outcomes))
         comparisons[contrast] = compare(
             _question(plan, observations, contrast, pairing, rng_seed, within),
-            pairing.pairs,
+            pairing,
             progress.comparisons[contrast],
-            lost=pairing.lost,
             same_records=_same_records(plan, observations, contrast),
             findings=(*_findings_of_records(plan, observations, contrast), *of_outcomes),
         )
@@ -198,6 +197,7 @@ def _question(
 ) -> Question:
     facts = (observations.facts or {}).get(contrast.task)
     planned = len(plan.replicates)
+    asked = _asked_items(observations, contrast)
     unit = ""
     if observations.exploratory:
         planned = len(pairing.pairs)
@@ -215,9 +215,28 @@ def _question(
         same_settings=_same_settings(plan, observations, contrast),
         declared=not observations.exploratory,
         unit=unit,
+        items=asked,
         rng_seed=rng_seed,
         paired=facts is None or facts.paired,
         run_sd=None if facts is None else facts.run_sd,
+    )
+
+
+def _asked_items(observations: Observations, contrast: Contrast) -> AskedItems | None:
+    """Return the items that a comparison is about, in all of its tasks; None if there are none."""
+    items = observations.items
+    if items is None:
+        return None
+    tasks = items.shared if contrast.task == MEAN else (contrast.task,)
+    used = [sum(items.items_of(group, task) for task in tasks) for group in contrast.groups]
+    return AskedItems(
+        level=items.level,
+        closed=items.closed,
+        unit=items.unit,
+        items=min(used),
+        runs_a=items.most_runs(contrast.a),
+        runs_b=items.most_runs(contrast.b),
+        shared=all(items.shared[task] for task in tasks),
     )
 
 

@@ -15,14 +15,17 @@ from esper_ab.design.counterbalance import identified
 from esper_ab.design.design import Design
 from esper_ab.stats.adjusted_difference import AdjustedDifference, adjusted_difference
 from esper_ab.stats.exact_signs import BACKED_BY_SIGNS, signs_p
+from esper_ab.stats.item_difference import ItemDifference, item_difference
 from esper_ab.stats.least_pairs import LEAST_PAIRS, smallest_p
 from esper_ab.stats.pair import Data, Samples, before, outcomes
 from esper_ab.stats.proportions import Proportions, proportions
 from esper_ab.stats.welch import welch
+from esper_ab.verdict.compared_items import ComparedItems
+from esper_ab.verdict.sample import least_small, sample_of
 
 _LARGEST_LOG = 700.0  # exp() of more would overflow; a larger e-value would say no more
 Interval = tuple[float, float] | None
-Effect = AdjustedDifference | Proportions
+Effect = AdjustedDifference | Proportions | ItemDifference
 
 
 class _Tested(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,11 +69,15 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     futile: bool = False  # nothing else was decided, and the futility interval lies inside +-margin
 
 
-def effect_of(design: Design, data: Data) -> Effect | None:
+def effect_of(design: Design, data: Data, items: ComparedItems | None = None) -> Effect | None:
     """Estimate and test the difference of two groups; None if it cannot be estimated.
 
-    Only this function chooses the test, which depends on whether runs are paired and whether all outcomes are 0 or 1.
+    Only this function chooses the test, which depends on whether runs are paired, on whether all outcomes are 0 or 1,
+    and on the `items` below them: their choice is a source of noise, and items of a cluster vary together.
     """
+    if items is not None and not items.plain:
+        scores = items.scores(data)
+        return None if scores is None else item_difference(scores, items.level)
     a, b = outcomes(data)
     success = _success(design, {*a, *b})
     if success is not None and data:
@@ -106,16 +113,18 @@ def _is_confounded(design: Design, used: Data) -> bool:
     return not identified([{"a": (pair.position_a,), "b": (pair.position_b,)} for pair in used])
 
 
-def take_look(design: Design, replicates: int, data: Data, n_open: int) -> Look:
-    """Test the pairs of the first `replicates` replicates at the bounds while `n_open` comparisons share alpha."""
+def take_look(design: Design, replicates: int, data: Data, n_open: int, items: ComparedItems | None = None) -> Look:
+    """Test the pairs of the first `replicates` replicates, with the scores `items` below them, at the bounds.
+
+    `n_open` comparisons share alpha.
+    """
     used = before(data, replicates)
-    effect = None
-    if not _is_confounded(design, used):
-        effect = effect_of(design, used)
+    effect = None if _is_confounded(design, used) else effect_of(design, used, items)
     pairs = len(used)
+    enough = sample_of(effect, pairs, items)
     alpha = design.alpha / n_open
     margin = design.margin
-    least = design.least_small(replicates)
+    least = least_small(design, replicates, enough, items)
     anytime = design.anytime_after is not None and replicates > design.anytime_after
     if anytime:
         tested = _anytime(design, effect, n_open)
@@ -140,7 +149,7 @@ def take_look(design: Design, replicates: int, data: Data, n_open: int) -> Look:
         high=high,
         simultaneous_low=simultaneous_low,
         simultaneous_high=simultaneous_high,
-        crossed=tested.reached and crosses and pairs >= LEAST_PAIRS,
+        crossed=tested.reached and crosses and enough.suffices,
         small=within and _small(pairs, tested.simultaneous, margin, least),
         equivalence_p=tested.equivalence_p,
         equivalence_low=equivalence_low,
@@ -150,9 +159,7 @@ def take_look(design: Design, replicates: int, data: Data, n_open: int) -> Look:
     if anytime or design.futility is None:
         return look
     stop = design.futility.nominal_p[design.looks.index(replicates)]
-    if not stop:
-        return look
-    return _add_futility(look, effect, stop, margin)
+    return _add_futility(look, effect, stop, margin) if stop else look
 
 
 def _limits(interval: Interval) -> tuple[float | None, float | None]:
@@ -164,9 +171,12 @@ def _backed(used: Data, effect: Effect | None, alpha: float) -> bool:
 
     It is not required if so few pairs could never reach `alpha`, as when many comparisons share it.
     """
-    if isinstance(used, Samples) or not isinstance(effect, AdjustedDifference) or len(used) not in BACKED_BY_SIGNS:
+    if isinstance(used, Samples) or len(used) not in BACKED_BY_SIGNS or effect is None:
         return True
-    means = {position.position: position.mean for position in effect.positions}
+    if isinstance(effect, Proportions) or (isinstance(effect, ItemDifference) and effect.level == "checkpoints"):
+        return True
+    positions = effect.positions if isinstance(effect, AdjustedDifference) else ()
+    means = {position.position: position.mean for position in positions}
     moved = [means.get(pair.position_a, 0.0) - means.get(pair.position_b, 0.0) for pair in used]
     differences = np.array([pair.a - pair.b for pair in used])
     p = float(signs_p(differences - moved))

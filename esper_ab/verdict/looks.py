@@ -20,6 +20,8 @@ import msgspec
 from esper_ab.design.design import Contrast, Design
 from esper_ab.stats.pair import Data, Pair, Samples
 from esper_ab.verdict.analysis_plan import AnalysisPlan
+from esper_ab.verdict.compared_items import ComparedItems
+from esper_ab.verdict.item_pairing import with_items
 from esper_ab.verdict.look import Look, take_look
 from esper_ab.verdict.observations import Cells, Observations
 from esper_ab.verdict.pairing import Pairing, pair_explored, pair_up, runs_of
@@ -82,11 +84,13 @@ def take_looks(plan: AnalysisPlan, observations: Observations) -> PlanProgress:
     cells = observations.cells
     contrasts = plan.design.comparisons
     if observations.exploratory:
-        pairings = pair_explored(plan, observations)
+        pairings = dict(pair_explored(plan, observations))
         ready = dict.fromkeys(contrasts, plan.design.looks[-1])
     else:
         pairings = {contrast: _pair_planned(plan, cells, contrast, plan.replicates) for contrast in contrasts}
         ready = {contrast: _ready(plan, cells, contrast) for contrast in contrasts}
+    for contrast, pairing in pairings.items():
+        pairings[contrast] = with_items(plan, observations.items, contrast, pairing)
     complete, comparisons = _look_while_ready(plan, pairings, ready)
     done_elsewhere = not observations.repeatable and not observations.exploratory
     for contrast, progress in comparisons.items():
@@ -94,7 +98,8 @@ def take_looks(plan: AnalysisPlan, observations: Observations) -> PlanProgress:
         decided_at = progress.decided_at if plan.design.early_stop else None
         if done_elsewhere:
             end = ready[contrast] if decided_at is None else decided_at
-            pairings[contrast] = _pair_planned(plan, cells, contrast, plan.replicates[:end])
+            pairing = _pair_planned(plan, cells, contrast, plan.replicates[:end])
+            pairings[contrast] = with_items(plan, observations.items, contrast, pairing)
         pairings[contrast] = replace(pairings[contrast], existing=existing)
         if decided_at is not None:
             later = tuple(pair for pair in existing if pair.replicate >= decided_at)
@@ -123,9 +128,9 @@ def progress_after(
     return _progress(design, states, complete)
 
 
-def retake_look(design: Design, look: Look, data: Data) -> Look:
+def retake_look(design: Design, look: Look, data: Data, items: ComparedItems | None) -> Look:
     """Take `look` again with different runs, at the same bounds."""
-    return take_look(design, look.replicates, data, round(design.alpha / look.alpha))
+    return take_look(design, look.replicates, data, round(design.alpha / look.alpha), items)
 
 
 @dataclass
@@ -134,6 +139,7 @@ class _State:
 
     design: Design  # of the experiment, with the margin and the outcome of this comparison
     data: Data
+    items: ComparedItems | None = None
     looks: list[Look] = field(default_factory=list)
     decision: LookDecision = "open"
     decided_at: int | None = None
@@ -149,7 +155,7 @@ def _look_while_ready(
     design = plan.design
     states = {}
     for contrast, pairing in pairings.items():
-        states[contrast] = _State(design=plan.design_of(contrast), data=pairing.pairs)
+        states[contrast] = _State(design=plan.design_of(contrast), data=pairing.pairs, items=pairing.items)
     complete = 0
     while True:
         needed = [contrast for contrast in states if not design.early_stop or states[contrast].decision == "open"]
@@ -190,9 +196,11 @@ def _take_look_at_each(design: Design, replicates: int, states: Sequence[_State]
     if not design.early_stop:
         for state in states:
             if state.decision != "open":
-                state.looks.append(take_look(state.design, replicates, state.data, state.shares_at_decision))
+                state.looks.append(
+                    take_look(state.design, replicates, state.data, state.shares_at_decision, state.items)
+                )
     while True:
-        taken = [(state, take_look(state.design, replicates, state.data, n_open)) for state in undecided]
+        taken = [(state, take_look(state.design, replicates, state.data, n_open, state.items)) for state in undecided]
         crossing = [(state, look) for state, look in taken if look.crossed]
         if not crossing:
             break

@@ -8,10 +8,13 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
+from functools import cached_property
 
 import msgspec
 
 from esper_ab.verdict.finding import Finding
+from esper_ab.verdict.item_table import ItemTable
+from esper_ab.verdict.items_below import ItemsBelow
 
 # Names of what a run is evaluated on, in the singular.
 _ITEM_WORDS = frozenset(
@@ -22,8 +25,9 @@ _ITEM_WORDS = frozenset(
         "document",
         "item",
         "episode",
-        "epoch",
+        "rollout",
         "scene",
+        "scenario",
         "sample",
         "example",
         "problem",
@@ -32,10 +36,9 @@ _ITEM_WORDS = frozenset(
 _NUMBERED = ("id", "ids", "idx", "index", "no", "nr", "num", "number", "name")  # a suffix that changes no meaning
 POSITION = "position"  # the pair column of outcomes that were given in lists, without names of seeds
 _WHOLE = re.compile(r"([+-]?[0-9]+)(?:\.0*)?")
-ITEMS = "rows for the items of a run (prompts, scenes) are not supported yet: give each run one row, with their mean"
 
 
-class Observation(msgspec.Struct, frozen=True, kw_only=True):
+class Observation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One run."""
 
     group: str
@@ -64,7 +67,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     run_sd: float | None = None  # SD of runs of one group, from a calibration
 
 
-class Observations(msgspec.Struct, frozen=True, kw_only=True):
+class Observations(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """All runs of one source, in the source's order; each group has at most one run per replicate and task."""
 
     source: str  # a file's name, or what messages say instead
@@ -79,8 +82,11 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True):
     rows_are_runs: bool = False  # the user confirmed that every row is a training run
     paired_by_key: bool = False  # the user gave each outcome under its seed, as a key of a mapping
     partners_left_out: bool = False  # the user said that a seed which only one group has was never run in the other
+    table: ItemTable | None = None  # rows of items as they were read; `at_level` makes the rows of them
+    items: ItemsBelow | None = None  # the scores below the rows, and their level; None: a row is a run without items
+    reading: str = ""  # what was read, for the user to see before the answer; "": a row per run
 
-    @property
+    @cached_property
     def cells(self) -> Cells:
         """Every run by group, task and replicate."""
         return {(row.group, row.task, row.replicate): row for row in self.rows}
@@ -93,14 +99,16 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def tasks(self) -> tuple[str, ...]:
         """Tasks, in the order of their first rows; ("",) if there is no task column."""
+        if self.table is not None:
+            return self.table.tasks
         return tuple(dict.fromkeys(row.task for row in self.rows))
 
-    @property
+    @cached_property
     def numbered(self) -> bool:
         """True if all seeds are whole numbers."""
-        return all(is_integer(row.replicate) for row in self.rows)
+        return all(map(is_integer, {row.replicate for row in self.rows}))
 
-    @property
+    @cached_property
     def replicates(self) -> tuple[str, ...]:
         """Replicates, sorted by number if all are integers, else by name, so that the order of rows changes nothing."""
         names = sorted({row.replicate for row in self.rows})
@@ -126,8 +134,19 @@ def replicate_key(name: str) -> str:
 
 def names_items(column: str) -> bool:
     """True if a column of this name probably names items of a run, as prompts: "question", "doc_id", "Episodes"."""
+    return _last_word(column) in _ITEM_WORDS
+
+
+def unit_of(column: str) -> str:
+    """Return the word for one item in a column of this name: "question" for "Question_ID", "item" for "id"."""
+    word = _last_word(column)
+    return word if word in _ITEM_WORDS and word != "doc" else "item"
+
+
+def _last_word(column: str) -> str:
+    """Return the last word of a name, in the singular, without what numbers it; "" if it has none."""
     words = [word for word in re.split(r"[^a-z]+", column.lower()) if word and word not in _NUMBERED]
-    return bool(words) and words[-1].removesuffix("s") in _ITEM_WORDS
+    return words[-1].removesuffix("s") if words else ""
 
 
 def item_word(name: str) -> str:

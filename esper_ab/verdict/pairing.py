@@ -16,6 +16,7 @@ import msgspec
 from esper_ab.design.design import Contrast
 from esper_ab.stats.pair import Pair, Samples
 from esper_ab.verdict.analysis_plan import AnalysisPlan
+from esper_ab.verdict.compared_items import ComparedItems
 from esper_ab.verdict.observations import Cells, Observation, Observations
 from esper_ab.verdict.question import HalfPair, Lost
 from esper_ab.verdict.scale import MEAN, Scale
@@ -27,10 +28,11 @@ class Pairing:
 
     pairs: tuple[Pair, ...] | Samples  # one per independent unit
     lost: Lost
-    single: tuple[str, ...]  # "3 of new": runs that are left out, because the other group has none in the replicate
-    absent: tuple[str, ...]  # "3 of old": runs that count as lost, because the replicate has a run of the other group
-    clusters: tuple[tuple[str, ...], ...]  # replicates of each independent unit that has several
+    single: tuple[str, ...] = ()  # "3 of new": runs that are left out, because the other group has none there
+    absent: tuple[str, ...] = ()  # "3 of old": runs that count as lost, because the other group has one there
+    clusters: tuple[tuple[str, ...], ...] = ()  # replicates of each independent unit that has several
     existing: tuple[Pair, ...] = ()  # all pairs, including those after a gap or a decision; () if runs form no pairs
+    items: ComparedItems | None = None  # the scores on items below the pairs, if they count in the test
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +105,10 @@ def pair_up(
     single: list[str] = []
     absent: list[str] = []
     for place, name in enumerate(order):
+        complete = _complete(cells, contrast, place, name)
+        if complete is not None:
+            pairs.append(complete)
+            continue
         replicate = _replicate(cells, contrast, scales, place, name, partial=not planned)
         pair = replicate.pair
         if pair is not None:
@@ -119,10 +125,12 @@ def pair_up(
             single.append(f"{name} of {contrast.a}")
         elif replicate.runs_b:
             single.append(f"{name} of {contrast.b}")
-    units = _units(pairs, clusters)
-    if not planned:
-        pairs = [_joined(unit) for unit in units]
-    shared = [unit for unit in units if len(unit) > 1]
+    shared: list[list[Pair]] = []
+    if any(clusters.values()):
+        units = _units(pairs, clusters)
+        shared = [unit for unit in units if len(unit) > 1]
+        if not planned:
+            pairs = [_joined(unit) for unit in units]
     return Pairing(
         pairs=tuple(pairs),
         lost=Lost(replicates=tuple(halves)),
@@ -130,6 +138,17 @@ def pair_up(
         absent=tuple(absent),
         clusters=tuple(tuple(order[pair.replicate] for pair in unit) for unit in shared),
     )
+
+
+def _complete(cells: Cells, contrast: Contrast, place: int, name: str) -> Pair | None:
+    """Return the pair of a replicate in the usual case: two outcomes in one task, without clusters and places."""
+    run_a = cells.get((contrast.a, contrast.task, name))
+    run_b = cells.get((contrast.b, contrast.task, name))
+    if run_a is None or run_b is None or run_a.value is None or run_b.value is None:
+        return None
+    if run_a.cluster or run_b.cluster or run_a.place is not None or run_b.place is not None:
+        return None
+    return Pair(replicate=place, a=run_a.value, b=run_b.value, position_a=0, position_b=1)
 
 
 def _replicate(

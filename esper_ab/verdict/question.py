@@ -1,10 +1,23 @@
-"""The question of one comparison, and the runs that it lost. Types only."""
+"""The question of one comparison, the items that it is about, and the runs that it lost. Types only."""
 
 from __future__ import annotations
 
 import msgspec
 
 from esper_ab.design.design import Design
+from esper_ab.verdict.items_below import Level
+
+
+class AskedItems(msgspec.Struct, frozen=True, kw_only=True):
+    """The items below the runs of a comparison, and the level of the answer."""
+
+    level: Level
+    closed: bool  # the answer is about these very items, a benchmark
+    unit: str  # the word for an item, such as "question"
+    items: int  # of the group with fewer
+    runs_a: int
+    runs_b: int
+    shared: bool  # both groups have the same items
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,7 +35,18 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     declared: bool = True  # False: asked after the runs, so that the answer is exploratory
     task: str = ""  # the task, or the mean over tasks; "": there are no tasks
     unit: str = ""  # what the headline counts for each group, for runs done elsewhere: "training run"
+    items: AskedItems | None = None  # None: a row is a run, without items
     rng_seed: int = 0  # of the bootstraps: from the plan's digest, so that the same plan gives the same bytes
+
+    @property
+    def level(self) -> Level | None:
+        """What the answer is about: these checkpoints, or trainings; None: a row is a run, without items."""
+        return None if self.items is None else self.items.level
+
+    @property
+    def row(self) -> str:
+        """What a row is: an item of checkpoints, or a run."""
+        return self.items.unit if self.items is not None and self.items.level == "checkpoints" else "run"
 
     @property
     def alpha(self) -> float:

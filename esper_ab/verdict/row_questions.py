@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from esper_ab.contracts.errors import OpenQuestion, SettingName
 from esper_ab.design.design import Contrast
 from esper_ab.verdict.copies import ASKED
-from esper_ab.verdict.observations import ITEMS, Observations, names_items
+from esper_ab.verdict.observations import Observations, names_items
 from esper_ab.verdict.pairing import Pairing
 from esper_ab.verdict.rows import copied, sorted_by_replicate
 
@@ -46,15 +46,17 @@ _LOWER = frozenset(
 )
 _MOST_COPIES = 3  # sets of copies that a question names
 _RUNS = (SettingName("rows", "runs"),)
-_IF_RUNS = "if each row is a training run of its own"
+RUNS_OR_ITEMS = (SettingName("rows", "items"), SettingName("rows", "runs"))
 
 
 def item_questions(observations: Observations, rows: str | None) -> Iterator[OpenQuestion]:
     """Yield a question if the column that names or pairs runs is called like the items of a run."""
     column = observations.run_column
-    if names_items(column) and rows != "runs":
+    if observations.items is None and names_items(column) and rows != "runs":
         yield OpenQuestion(
-            f"the column {column} names items of a run, not training runs, and {ITEMS}; {_IF_RUNS}", _RUNS
+            f"the column {column} names items of a run, not training runs, so each row may be an item, or a training "
+            "run of its own",
+            RUNS_OR_ITEMS,
         )
 
 
@@ -90,12 +92,12 @@ def pairing_questions(
 
     `pairing_is_declared`: the user said whether runs form pairs.
     """
-    if not observations.rows_are_runs:
+    if not observations.rows_are_runs and observations.items is None:
         texts = _half_copies(pairings)
         if texts:
             named = "; ".join(texts[:_MOST_COPIES])
             yield OpenQuestion(f"{named}; remove the copies, unless each row is a training run of its own", _RUNS)
-    if not pairing_is_declared:
+    if not pairing_is_declared and observations.items is None:
         for contrast, pairing in pairings.items():
             text = sorted_by_replicate(contrast, pairing, replicates)
             if text:

@@ -17,6 +17,7 @@ from esper_ab.verdict.pairing import Pairing
 from esper_ab.verdict.scale import MEAN
 
 _DIGITS = "0123456789"  # str.isdigit is also true of characters that int() cannot read, such as the superscript 2
+_PLAIN = re.compile("[0-9]+")
 _LEAST_SORTED = 8  # distinct outcomes of each group; chance sorts both in one file in a billion
 
 
@@ -25,6 +26,8 @@ def row_findings(
 ) -> Iterator[Finding]:
     """Yield a finding for each thing about the rows of a comparison that a reader of its verdict must know."""
     sentences = [*_partner_sentences(observations, pairing)]
+    if observations.items is not None and observations.items.level == "checkpoints":
+        return
     sentences += [f"{text}: copies are no further runs." for text, _ in copied(contrast, pairing, NAMED)]
     order = sorted_by_replicate(contrast, pairing, replicates)
     if order:
@@ -102,7 +105,10 @@ def sorted_by_replicate(contrast: Contrast, pairing: Pairing, replicates: Sequen
     """
     if isinstance(pairing.pairs, Samples) or contrast.task == MEAN:
         return ""
-    pairs = sorted(pairing.pairs, key=lambda pair: _natural(replicates[pair.replicate]))
+    if _PLAIN.fullmatch("".join(replicates)):  # the same order, found faster
+        pairs = sorted(pairing.pairs, key=lambda pair: int(replicates[pair.replicate]))
+    else:
+        pairs = sorted(pairing.pairs, key=lambda pair: _natural(replicates[pair.replicate]))
     directions = [_direction(values) for values in outcomes(pairs)]
     if not all(directions):
         return ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from esper_ab.contracts.wording import n_pairs
 from esper_ab.design.design import Design, rule
 from esper_ab.stats.exact_signs import BACKED, BACKED_BY_SIGNS
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_OPEN_ENDED_PAIRS, LEAST_PAIRS, smallest_p
@@ -274,8 +273,8 @@ def _result_so_far(evidence: Evidence) -> str:
         return "At the last look no pair was complete."
     at = ""
     if evidence.used != len(evidence.data):
-        at = f"At the last look, with {n_pairs(evidence.used)}: "
-    if evidence.used < LEAST_PAIRS:
+        at = f"At the last look, with {evidence.counted(evidence.used)}: "
+    if not evidence.sample.suffices or evidence.used < LEAST_PAIRS:
         rest = _result_of_few_pairs(evidence)
     else:
         rest = _why_untested(evidence) or _tested(evidence)
@@ -325,11 +324,15 @@ def _result_of_few_pairs(evidence: Evidence) -> str:
     n = evidence.counted(evidence.used)
     if evidence.low is None:
         result = f" in all {n}: without spread there is no interval." if _all_alike(evidence) else "."
-    elif evidence.plain is None:
+    elif evidence.plain is None or evidence.items is not None:
         result = f", {interval(evidence)}, {_test(evidence)}."
     else:
         result = f". If the differences are normal, {interval(evidence)}; this assumption cannot be checked with {n}."
     parts = [result]
+    if evidence.question.items is not None and evidence.sample.kind != "pairs":
+        sample = evidence.sample
+        kind = "runs per group" if sample.kind == "runs" else f"independent {evidence.question.items.unit}s"
+        return f"{result} A verdict needs at least {sample.least} {kind}."
     if evidence.pairs:
         alpha = evidence.design.alpha
         least = smallest_p(evidence.used)

@@ -15,23 +15,27 @@ def losses_cap(question: Question, again: Imputed, *, small: bool) -> str:
     if again.mean is not None:
         return f"{lost}; {_imputation(question, again)} overturns the decision."
     if small and not again.lost_a == again.lost_b == 1:
-        return f"{lost}; a small difference is claimed only if both groups lost equally many runs, at most one each."
+        return (
+            f"{lost}; a small difference is claimed only if both groups lost equally many {question.row}s, at most one "
+            "each."
+        )
     return f"{lost}, and no worst outcome is declared for them ({question.worst_flag})."
 
 
 def _losses(question: Question, lost_a: int, lost_b: int) -> str:
     were = "was" if sorted((lost_a, lost_b)) == [0, 1] else "were"
-    return f"{_runs(lost_a)} of {question.a} and {_runs(lost_b)} of {question.b} {were} lost"
+    row = question.row
+    return f"{_runs(lost_a, row)} of {question.a} and {_runs(lost_b, row)} of {question.b} {were} lost"
 
 
-def _runs(count: int) -> str:
-    return counted(count, "run") if count else "no run"
+def _runs(count: int, row: str) -> str:
+    return counted(count, row) if count else f"no {row}"
 
 
 def _imputation(question: Question, again: Imputed) -> str:
     given = ((question.a, again.given_a), (question.b, again.given_b))
     each = ", ".join(f"{name} {question.design.value(value)}" for name, value in given if value is not None)
-    return f"giving lost runs the least favourable outcomes ({each})"
+    return f"giving lost {question.row}s the least favourable outcomes ({each})"
 
 
 def _cancelled(question: Question, lost: Lost) -> str:

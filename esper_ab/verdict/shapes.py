@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from esper_ab.contracts.wording import n_pairs
 from esper_ab.design.design import Design
 from esper_ab.stats.error_rates import LookPlan, Tail, far_tail, rate_of_skewness, rate_of_tail
 from esper_ab.stats.skewness import skewness
@@ -17,11 +16,14 @@ from esper_ab.verdict.verdict import CLAIMS, DIFFERENT
 
 SAID_FROM = 0.08  # lowest error rate that gets a caveat
 _SIMULATED_ALPHA = 0.05
+_MOST_ITEMS = 1000  # of checkpoints, for which shapes are looked at
 
 
 def shape_caveats(evidence: Evidence) -> Iterator[str]:
     """Warn of means that a far tail allows and the claim excludes, and of a raised error rate for this shape."""
     if evidence.verdict not in CLAIMS or evidence.samples is not None or evidence.proportions is not None:
+        return
+    if evidence.about_checkpoints and not _few_independent_items(evidence):
         return
     if evidence.verdict not in DIFFERENT:
         yield from (_tail_caveat(evidence, tail, sign) for tail, sign in tails_beyond_margin(evidence))
@@ -43,12 +45,20 @@ def shape_caveats(evidence: Evidence) -> Iterator[str]:
         yield _rate_caveat(evidence, rate, like)
 
 
+def _few_independent_items(evidence: Evidence) -> bool:
+    """True if shapes matter: means of many items are nearly normal, and the rates are those of independent pairs."""
+    independent = evidence.items is None or evidence.items.plain
+    return independent and evidence.used <= _MOST_ITEMS
+
+
 def tails_beyond_margin(evidence: Evidence) -> list[tuple[Tail, float]]:
     """Return the far tails whose share may be so large that the mean reaches the margin, each with its side.
 
     The side is 1.0 if the tail lies below the other differences, -1.0 if above.
     """
     if evidence.samples is not None or evidence.proportions is not None:
+        return []
+    if evidence.about_checkpoints and not _few_independent_items(evidence):
         return []
     differences = np.array([pair.a - pair.b for pair in evidence.pairs[: evidence.used]])
     beyond = []
@@ -79,10 +89,11 @@ def _tail_caveat(evidence: Evidence, tail: Tail, sign: float) -> str:
     low, high = tail.shares
     means = [sign * tail.mean_at(share) for share in (low, high)]
     lies = "lies" if tail.count == 1 else "lie"
+    apart = f"({difference(sign * tail.mean)} against {difference(sign * tail.others)})"
     return (
-        f"{tail.count} of {n_pairs(tail.pairs)} {lies} further from the others ({difference(sign * tail.mean)} against "
-        f"{difference(sign * tail.others)}) than these from one another. Such pairs may be {100.0 * low:.2g} to "
-        f"{100.0 * high:.2g} % of all, which gives a mean from {difference(means[0])} to {difference(means[1])}."
+        f"{tail.count} of {evidence.counted(tail.pairs)} {lies} further from the others {apart} than these from one "
+        f"another. Such {evidence.worded('pairs')} may be {100.0 * low:.2g} to {100.0 * high:.2g} % of all, which "
+        f"gives a mean from {difference(means[0])} to {difference(means[1])}."
     )
 
 
@@ -90,7 +101,7 @@ def _rate_caveat(evidence: Evidence, rate: float, like: str) -> str:
     """Say how often such a plan is wrong about differences of this shape."""
     alpha = evidence.design.alpha
     several = len(evidence.design.comparisons) > 1
-    where = "with as many pairs, tasks and groups" if several else "with as many pairs"
+    where = evidence.worded("with as many pairs, tasks and groups" if several else "with as many pairs")
     at = "" if alpha == _SIMULATED_ALPHA else f" (at an alpha of {percent(_SIMULATED_ALPHA)})"
     return (
         f"If the true mean is 0, differences {like} give a false claim in about {percent(round(rate, 2))} of "

@@ -30,7 +30,7 @@ def undecided_caveats(evidence: Evidence) -> Iterator[str]:
     pairs = evidence.pairs[: evidence.used]
     if evidence.verdict is not Verdict.INCONCLUSIVE or evidence.capped_by or not evidence.progress.finished:
         return
-    if len(pairs) < LEAST_PAIRS or evidence.proportions is not None or evidence.constant:
+    if evidence.items is not None or len(pairs) < LEAST_PAIRS or evidence.proportions is not None or evidence.constant:
         return
     yield from _direction_caveat(evidence, pairs)
     ratio = _ratio_caveat(evidence, pairs)

@@ -15,6 +15,7 @@ from esper_ab.design.design import default_looks as product_looks
 from esper_ab.stats.least_pairs import LEAST_OPEN_ENDED_PAIRS
 from esper_ab.verdict.comparison import compare
 from esper_ab.verdict.looks import progress_after as product_follow
+from esper_ab.verdict.pairing import Pairing
 from esper_ab.verdict.question import HalfPair, Lost, Question
 
 PATHS = 100_000  # simulated experiments that calibrate the bounds, which the product then uses
@@ -67,8 +68,8 @@ def find_verdict(product_design, contrast, pairs, progress, lost=()):
     question = Question(
         a=contrast.a, b=contrast.b, design=product_design, planned=max(product_design.looks, default=32), scope="task t"
     )
-    lost = Lost(replicates=tuple(lost))
-    return str(compare(question, pairs, progress, same_records=False, lost=lost, findings=()).verdict)
+    pairing = Pairing(pairs=tuple(pairs), lost=Lost(replicates=tuple(lost)))
+    return str(compare(question, pairing, progress, same_records=False, findings=()).verdict)
 
 
 def judge_by_product(rule, x, index_pairs, *, whole):

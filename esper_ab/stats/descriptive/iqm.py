@@ -1,7 +1,8 @@
-"""The difference of interquartile means, with its bootstrap interval."""
+"""The difference of interquartile means, with its bootstrap interval or, among very many runs, the normal one."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import msgspec
@@ -11,11 +12,11 @@ from numpy.typing import ArrayLike
 
 from esper_ab.stats.floats import Floats, floats
 from esper_ab.stats.paired_difference import differences
-from esper_ab.stats.resampling import HONEST_FROM, TAILS, batches
+from esper_ab.stats.resampling import HONEST_FROM, NORMAL_FROM, TAILS, Z, batches
 from esper_ab.stats.statistic import ComparisonContext, Statistic
 from esper_ab.stats.text import signed
 
-RESAMPLES = 10_000  # fewer with more than 20,000 pairs; resampling pairs preserves the correlation within them
+RESAMPLES = 10_000  # resampling pairs preserves the correlation within them
 
 
 class IQMDifference(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,12 +35,15 @@ def iqm_difference(a: ArrayLike, b: ArrayLike, rng: Generator) -> IQMDifference:
         raise ValueError("a bootstrap needs at least two pairs")
     x = floats(a)
     y = floats(b)
+    mean = float(interquartile_means(x) - interquartile_means(y))
+    if n >= NORMAL_FROM:
+        reach = Z * float(np.std(influences(x) - influences(y), ddof=1)) / math.sqrt(n)
+        return IQMDifference(mean=mean, low=mean - reach, high=mean + reach, honest=True)
     resampled = []
     for count in batches(RESAMPLES, n):
         drawn = rng.integers(0, n, (count, n))
         resampled.append(interquartile_means(x[drawn]) - interquartile_means(y[drawn]))
     low, high = np.quantile(np.concatenate(resampled), TAILS)
-    mean = float(interquartile_means(x) - interquartile_means(y))
     return IQMDifference(mean=mean, low=float(low), high=float(high), honest=n >= HONEST_FROM)
 
 
@@ -48,6 +52,14 @@ def interquartile_means(runs: Floats) -> Floats:
     n = runs.shape[-1]
     cut = n // 4
     return np.asarray(np.sort(runs, axis=-1)[..., cut : n - cut].mean(axis=-1))
+
+
+def influences(runs: Floats) -> Floats:
+    """Return how much each of the runs [n] moves the interquartile mean, times n; their SD gives its standard error."""
+    n = runs.size
+    cut = n // 4
+    low, high = np.partition(runs, (cut, n - cut - 1))[[cut, n - cut - 1]]
+    return np.asarray(np.clip(runs, low, high) * (n / (n - 2 * cut)))
 
 
 def _show(iqm: IQMDifference, context: ComparisonContext) -> str:

@@ -161,8 +161,14 @@ def replay(golden: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
 
 
 def rejudged(golden: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the golden of a table with the answer that `judge` gives now."""
-    ((_, _, answer),) = replay(golden)
+    """Return the golden, and the goldens of its parts, with the answer that `judge` gives now."""
+    (_, _, answer), *_ = replay(golden)
+    if golden["kind"] == "experiment":
+        return {**golden, "answer": {**golden["answer"], "comparisons": plain(answer)}}
+    if golden["kind"] == "joint":
+        parts = {name: rejudged(part) for name, part in golden["parts"].items()}
+        complete = {key: value for key, value in golden["answer"].items() if key == "complete"}
+        return {**golden, "answer": {**plain(answer), **complete}, "parts": parts}
     return {**golden, "answer": plain(answer)}
 
 

@@ -10,6 +10,7 @@ from esper_ab.stats.pair import Pair
 from esper_ab.verdict.comparison import Comparison, compare
 from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.looks import progress_after
+from esper_ab.verdict.pairing import Pairing
 from esper_ab.verdict.question import HalfPair, Lost, Question
 from workers.kinds.growth.measures import MEASURES
 
@@ -78,10 +79,9 @@ def compared(
     progress = progress_after(rule, {rule.comparisons[0]: pairs}, complete)[rule.comparisons[0]]
     return compare(
         msgspec.structs.replace(question, **changes),
-        pairs,
+        Pairing(pairs=pairs, lost=lost),
         progress,
         same_records=same_records,
-        lost=lost,
         findings=findings,
     )
 

@@ -79,7 +79,9 @@ def test_rows_can_be_independent_runs_or_pairs():
     keyed = {group: dict(enumerate(values)) for group, values in many.items()}
     for data, paired, text in ((many, False, "40 and 31 runs"), (keyed, True, "31 pairs")):
         assert text in str(esper_ab.compare_outcomes(data, margin=2.0, paired=paired, rows="runs"))
-    assert "rows='items'" in refusal_of(lambda: esper_ab.compare_outcomes(RUNS, margin=2.0, rows="items"))
+    items = str(esper_ab.compare_outcomes(keyed, margin=2.0, rows="items"))
+    assert "On these 31 items, checkpoint new" in " ".join(items.split())
+    assert "rows='steps'" in refusal_of(lambda: esper_ab.compare_outcomes(RUNS, margin=2.0, rows="steps"))
 
 
 def test_the_document_of_unpaired_binary_outcomes_has_samples_and_the_exact_test():

@@ -29,7 +29,8 @@ def test_a_column_of_items_is_not_a_seed_unless_the_user_says_so(tmp_path, monke
     result = esper_ab(*command)
     assert result.returncode == 2
     assert "the column prompt names items of a run, not training runs" in result.stderr
-    assert result.stderr.rstrip().endswith("--rows runs")
+    assert result.stderr.rstrip().endswith("--rows items (or --rows runs)")
+    assert "Too few prompts to decide" in " ".join(esper_ab(*command, "--rows", "items").stdout.split())
     assert esper_ab(*command, "--rows", "runs").returncode == 0
 
 

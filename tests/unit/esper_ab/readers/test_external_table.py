@@ -88,11 +88,3 @@ def test_a_frame_with_a_known_column_is_not_read_as_a_column_per_group(data, nam
 def test_booleans_in_a_table_are_read_as_0_and_1(true, false):
     observations = observations_of("f", TWO | {"outcome": [true, false]}, (2, 3))
     assert [row.value for row in observations.rows] == [1.0, 0.0]
-
-
-def test_a_table_with_rows_per_item_is_refused_with_the_column_of_items():
-    columns = {"group": ["a", "a"], "seed": ["0", "0"], "doc_id": ["1", "2"], "outcome": ["1", "0"]}
-    with pytest.raises(UsageError, match="row 3, column seed: group a also has seed 0 in row 2; doc_id names items"):
-        observations_of("f", columns, (2, 3))
-    with pytest.raises(UsageError, match="prompt and Epochs name items, not runs"):
-        observations_of("f", {"group": ["a"], "prompt": ["1"], "Epochs": ["1"], "outcome": ["1"]}, (2,))

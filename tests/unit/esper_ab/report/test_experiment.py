@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 
 import pytest
+from support.goldens import report_texts
 from support.journals.ready_journals import (
     failed_run,
     one_replicate,
@@ -28,8 +29,6 @@ from esper_ab.report.page import render_page
 from esper_ab.report.text import render_text
 from esper_ab.report.verdict_json import render_verdict
 from esper_ab.report.verdicts import verdicts as verdicts_of
-
-GOLDEN = Path(__file__).resolve().parents[3] / "golden"
 
 
 class Page(html.parser.HTMLParser):
@@ -124,10 +123,10 @@ def get_whole_text(name: str) -> str:
     return render_text(experiment_report(get_content(name)), whole=True)
 
 
-@pytest.mark.parametrize("name", ["planted_effect", "failed_run"])
+@pytest.mark.parametrize("name", report_texts.JOURNALS)
 def test_the_text_equals_the_golden_file(name):
     """No test writes the golden file: read the difference, then decide."""
-    assert get_whole_text(name.replace("_", " ")) == (GOLDEN / f"report_{name}.txt").read_text(encoding="utf-8")
+    assert report_texts.report_text(name) == report_texts.stored_file(name).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", JOURNALS)

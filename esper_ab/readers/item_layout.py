@@ -1,0 +1,141 @@
+"""Which columns of a table tell rows of items from rows of runs. Pure.
+
+A row is one of an item if a column names items and a run has several rows, or if the user says so. What only the user
+can know is asked: whether many rows with one name of a run, or with names that all groups share, are items or runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from esper_ab.contracts.errors import OpenQuestion, Unanswered
+from esper_ab.contracts.wording import counted
+from esper_ab.readers.table_columns import PAIR_COLUMNS
+from esper_ab.verdict.observations import names_items, unit_of
+from esper_ab.verdict.row_questions import RUNS_OR_ITEMS
+
+_MANY = 3  # rows per run, on average, from which rows of one run are hardly a slip
+# Columns in which a table of one run's progress counts, so that they name no items.
+_STEPS = frozenset({"step", "steps", "timestep", "timesteps", "global_step", "iteration", "epoch", "update", "frames"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class ItemLayout:
+    """The columns of rows of items."""
+
+    item: str  # the source's name; "": each row is an item without a name
+    unit: str  # the word for an item
+    run: str  # our name of the column that names the runs of a group; "": each group is one run
+    cluster: str = ""  # the source's name of a column whose names each have several items, such as a scene; "": none
+
+
+def item_layout(
+    source: str,
+    columns: Mapping[str, Sequence[object]],
+    used: Mapping[str, str],
+    rows: str | None,
+    *,
+    item_told: bool,
+) -> ItemLayout | None:
+    """Return the columns of items; None if a row is a run.
+
+    `used`: our name of a column -> the source's. `rows`: "runs" or "items", as the user says. `item_told`: the user
+    named the column of items. Raises Unanswered if the user must say.
+    """
+    if rows == "runs":
+        return None
+    run = _run_column(used)
+    distinct, count = _runs(columns, used, run)
+    below = rows == "items" or not run or distinct < count
+    if "item" in used and (item_told or below):
+        return ItemLayout(item=used["item"], unit=unit_of(used["item"]), run=run)
+    named = [name for name in columns if names_items(name) and name not in used.values()]
+    if named and below:
+        item = max(named, key=lambda name: len(set(columns[name])))
+        cluster = "" if "cluster" in used else _of_clusters(columns, named, item)
+        return ItemLayout(item=item, unit=unit_of(item), run=run, cluster=cluster)
+    if rows != "items":
+        if many_rows_per_run(columns, used):
+            _ask(source, columns, used, run, distinct, count)
+        return None
+    if run and distinct == count:  # the column that seems to name runs names items
+        return ItemLayout(item=used[run], unit=unit_of(used[run]), run="")
+    item = _telling(columns, used, run)
+    return ItemLayout(item=item, unit=unit_of(item) if item else "item", run=run)
+
+
+def many_rows_per_run(columns: Mapping[str, Sequence[object]], used: Mapping[str, str]) -> bool:
+    """True if there are so many rows per name of a run that they are no slip."""
+    distinct, count = _runs(columns, used, _run_column(used))
+    return _MANY * distinct <= count
+
+
+def _run_column(used: Mapping[str, str]) -> str:
+    return next((name for name in (*PAIR_COLUMNS, "run") if name in used), "")
+
+
+def _runs(columns: Mapping[str, Sequence[object]], used: Mapping[str, str], run: str) -> tuple[int, int]:
+    """Return the number of runs of all groups and tasks, and the number of rows."""
+    keys = [columns[used[name]] for name in ("group", run, "task") if name in used]
+    count = len(keys[0])
+    return len(set(zip(*keys, strict=True))), count
+
+
+def _of_clusters(columns: Mapping[str, Sequence[object]], named: Sequence[str], item: str) -> str:
+    """Return a column of `named` whose names each have several items, as a scene has episodes; "" if there is none.
+
+    A column with several names per item numbers its repeats.
+    """
+    for name in named:
+        both = len(set(zip(columns[item], columns[name], strict=True)))
+        if name != item and len(set(columns[name])) < both == len(set(columns[item])):
+            return name
+    return ""
+
+
+def _telling(columns: Mapping[str, Sequence[object]], used: Mapping[str, str], run: str) -> str:
+    """Return a column of whole numbers that tells the rows of a run apart and is alike in all runs; "" if none does."""
+    keys = [columns[used[name]] for name in ("group", run, "task") if name in used]
+    for name, cells in columns.items():
+        if name in used.values() or name.strip().lower() in _STEPS or not all(map(_is_whole, cells)):
+            continue
+        of_runs: dict[tuple[object, ...], set[object]] = {}
+        for *key, cell in zip(*keys, cells, strict=True):
+            of_runs.setdefault(tuple(key), set()).add(cell)
+        tells_all = sum(map(len, of_runs.values())) == len(cells)
+        first = next(iter(of_runs.values()), set())
+        if tells_all and all(own == first for own in of_runs.values()):
+            return name
+    return ""
+
+
+def _is_whole(cell: object) -> bool:
+    text = str(cell).strip().removesuffix(".0")
+    return text.isdecimal() and text.isascii()
+
+
+def _ask(
+    source: str,
+    columns: Mapping[str, Sequence[object]],
+    used: Mapping[str, str],
+    run: str,
+    distinct: int,
+    count: int,
+) -> None:
+    """Raise Unanswered: there are many rows per run, and no column is called like items."""
+    if any(name.strip().lower() in _STEPS for name in columns):
+        return
+    telling = _telling(columns, used, run)
+    differ = f", which differ in the column {telling}" if telling else ""
+    one = used[run] if run else "group"
+    raise Unanswered(
+        source,
+        [
+            OpenQuestion(
+                f"{count} rows name only {counted(distinct, 'run')} ({one}){differ}; each row is an item, such as a "
+                "question or an episode of that run, or a training run of its own",
+                RUNS_OR_ITEMS,
+            )
+        ],
+    )

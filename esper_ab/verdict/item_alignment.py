@@ -1,0 +1,183 @@
+"""Put rows of items together: a table of runs and items per group and task, of items that all runs have. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.wording import counted
+from esper_ab.stats.floats import Floats
+from esper_ab.stats.item_scores import Ints
+from esper_ab.verdict.item_table import ItemTable
+from esper_ab.verdict.items_below import GroupItems
+
+_LEAST_COMMON = 0.5  # of the items of the middle run: with fewer, some run was hardly evaluated
+
+
+@dataclass(frozen=True, kw_only=True)
+class LostRun:
+    """A run without any score."""
+
+    group: str
+    run: str
+    task: str
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Aligned:
+    """The items of one task that all of its runs have."""
+
+    groups: dict[str, GroupItems]
+    shared: bool  # all groups have the same items; False: no item is in all groups
+    left_out: int  # items that not all runs have
+    repeats: tuple[int, int]  # the fewest and the most rows of an item of a run
+    lost: list[LostRun]
+    clusters_of_runs: dict[tuple[str, str], str]  # cluster by group and run, if runs and not items are in clusters
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Cells:
+    """One score per run and item, sorted by run, then by item."""
+
+    run: Ints  # [cells], from 0 on
+    item: Ints  # [cells], as in the table
+    score: Floats  # [cells], means of repeats; NaN: one of them was lost
+    repeats: Ints  # [cells]
+    group: Ints  # [runs], as in the table, as is the next
+    name: Ints  # [runs]
+
+
+def align(source: str, table: ItemTable, task: str) -> Aligned:
+    """Return the items of `task` that all of its runs have.
+
+    Raises UsageError if one run has so few items that most would be left out, or if a cluster is neither one of items
+    nor one of runs.
+    """
+    rows = np.flatnonzero(table.task == table.tasks.index(task))
+    keys, run = np.unique(table.group[rows] * len(table.runs) + table.run[rows], return_inverse=True)
+    has_score = np.bincount(run, weights=np.isfinite(table.score[rows])) > 0.0
+    alive = has_score[run]
+    lost = [_lost_run(table, task, int(key)) for key in keys[~has_score]]
+    cells = _cells(table, rows[alive], (np.cumsum(has_score) - 1)[run[alive]], keys[has_score])
+    chosen, shared = _common(cells)
+    _refuse_fragments(source, table, cells, chosen)
+    of_items, of_runs = _clusters(source, table, rows[alive], run[alive], keys)
+    groups = {}
+    for number, group in enumerate(table.groups):
+        if number in cells.group:
+            groups[group] = _group_items(table, cells, number, chosen[number], of_items)
+    if shared and groups:
+        used = np.logical_and.reduce([block.used for block in groups.values()])
+        groups = {group: replace(block, used=used) for group, block in groups.items()}
+    items = np.unique(cells.item).size
+    kept = np.unique(np.concatenate([chosen[number] for number in np.unique(cells.group)])).size if groups else 0
+    return Aligned(
+        groups=groups,
+        shared=shared,
+        left_out=items - kept,
+        repeats=(int(cells.repeats.min()), int(cells.repeats.max())) if groups else (1, 1),
+        lost=lost,
+        clusters_of_runs=of_runs,
+    )
+
+
+def _lost_run(table: ItemTable, task: str, key: int) -> LostRun:
+    group, run = divmod(key, len(table.runs))
+    return LostRun(group=table.groups[group], run=table.runs[run], task=task)
+
+
+def _cells(table: ItemTable, rows: Ints, run: Ints, keys: Ints) -> _Cells:
+    """Average the repeats of each item of each run. `run`: of each row, its number among `keys`."""
+    many = len(table.items)
+    cells, cell, repeats = np.unique(run * many + table.item[rows], return_inverse=True, return_counts=True)
+    sums = np.bincount(cell, weights=table.score[rows], minlength=cells.size)
+    return _Cells(
+        run=cells // many,
+        item=cells % many,
+        score=np.asarray(sums / repeats, dtype=np.float64),
+        repeats=repeats,
+        group=keys // len(table.runs),
+        name=keys % len(table.runs),
+    )
+
+
+def _common(cells: _Cells) -> tuple[dict[int, Ints], bool]:
+    """Return the items of each group: those that all runs have or, without any, that all runs of the group have."""
+    numbers = [int(number) for number in np.unique(cells.group)]
+    items, runs_with = np.unique(cells.item, return_counts=True)
+    common = items[runs_with == cells.group.size]
+    if common.size:
+        return dict.fromkeys(numbers, common), True
+    chosen = {}
+    for number in numbers:
+        of_group = cells.group[cells.run] == number
+        items, runs_with = np.unique(cells.item[of_group], return_counts=True)
+        chosen[number] = items[runs_with == np.sum(cells.group == number)]
+    return chosen, False
+
+
+def _refuse_fragments(source: str, table: ItemTable, cells: _Cells, chosen: dict[int, Ints]) -> None:
+    """Raise UsageError if most items would be left out, which happens if one run has few of them."""
+    if not cells.group.size:
+        return
+    per_run = np.bincount(cells.run)
+    kept = np.array([chosen[int(group)].size for group in cells.group])
+    if np.all(kept >= _LEAST_COMMON * np.median(per_run)):
+        return
+    fewest = int(np.argmin(per_run))
+    name = table.runs[cells.name[fewest]]
+    run = f", run {name}," if name else ""
+    raise UsageError(
+        f"{source}: only {counted(int(kept.min()), table.unit)} would be left that all runs have; group "
+        f"{table.groups[cells.group[fewest]]}{run} has {counted(int(per_run[fewest]), table.unit)} and others have up "
+        f"to {int(per_run.max())}; remove that run, or give it its missing {table.unit}s"
+    )
+
+
+def _clusters(
+    source: str, table: ItemTable, rows: Ints, run: Ints, keys: Ints
+) -> tuple[Ints, dict[tuple[str, str], str]]:
+    """Return the cluster of each item of the table, and the cluster by run if clusters are those of runs.
+
+    An item in no cluster has a number of its own.
+    """
+    of_rows = table.cluster[rows]
+    task = int(table.task[rows[0]]) if rows.size else 0
+    alone = np.arange(len(table.items)) + len(table.clusters) + task * len(table.items)
+    if np.all(of_rows < 0):
+        return alone, {}
+    of_items = alone.copy()
+    named = of_rows >= 0
+    of_items[table.item[rows][named]] = of_rows[named]
+    if np.array_equal(of_items[table.item[rows]], np.where(named, of_rows, alone[table.item[rows]])):
+        return of_items, {}
+    of_run = np.full(keys.size, -1)
+    of_run[run] = of_rows
+    if not np.array_equal(of_run[run], of_rows):
+        raise UsageError(
+            f"{source}: a cluster must be the same in all rows with the same {table.unit}, or in all rows of a run; "
+            "here it is neither"
+        )
+    by_run = {}
+    for key, cluster in zip(keys, of_run, strict=True):
+        if cluster >= 0:
+            group, name = divmod(int(key), len(table.runs))
+            by_run[table.groups[group], table.runs[name]] = table.clusters[cluster]
+    return alone, by_run
+
+
+def _group_items(table: ItemTable, cells: _Cells, number: int, items: Ints, clusters: Ints) -> GroupItems:
+    runs = np.flatnonzero(cells.group == number)
+    wanted = np.zeros(len(table.items), dtype=bool)
+    wanted[items] = True
+    own = (cells.group[cells.run] == number) & wanted[cells.item]
+    scores = cells.score[own].reshape(runs.size, items.size)
+    return GroupItems(
+        runs=tuple(table.runs[name] for name in cells.name[runs]),
+        names=tuple(table.items[item] for item in items),
+        scores=scores,
+        clusters=clusters[items],
+        used=np.isfinite(scores).all(axis=0),
+    )

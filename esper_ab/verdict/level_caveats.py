@@ -1,0 +1,86 @@
+"""What stands beside an answer about items: another level's answer, and what to buy next, runs or items. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from esper_ab.contracts.wording import counted
+from esper_ab.stats.item_advice import ItemAdvice, item_advice
+from esper_ab.stats.item_difference import ItemDifference, item_difference
+from esper_ab.stats.text import percent, signed
+from esper_ab.verdict.evidence import Evidence
+from esper_ab.verdict.sample import LEAST_ITEMS
+from esper_ab.verdict.verdict import DIFFERENT
+
+_MOST = 10_000  # runs or items that an advice names
+
+
+def level_caveats(evidence: Evidence) -> Iterator[str]:
+    """Say what holds at the lower level if it does not hold here, and how to get an interval of half the width."""
+    if evidence.question.items is None or evidence.items is None:
+        return
+    yield from _lower_level(evidence)
+    if evidence.verdict not in DIFFERENT:
+        yield from _advice(evidence)
+
+
+def _lower_level(evidence: Evidence) -> Iterator[str]:
+    """If training is not shown to differ, say whether these checkpoints do, on items like these."""
+    asked = evidence.question.items
+    if asked is None or asked.level != "trainings" or evidence.verdict in DIFFERENT:
+        return
+    items = evidence.items
+    scores = None if items is None else items.scores(evidence.samples or evidence.pairs[: evidence.used])
+    if scores is None:
+        return
+    found = item_difference(scores, "checkpoints")
+    alpha = evidence.level_alpha
+    interval = found.interval(alpha)
+    if interval is None or found.effective_clusters < LEAST_ITEMS or interval[0] <= 0.0 <= interval[1]:
+        return
+    design = evidence.design
+    digits = design.digits
+    limits = f"{signed(interval[0], digits)} to {signed(interval[1], digits)}"
+    runs = str(asked.runs_a) if asked.runs_a == asked.runs_b else f"{asked.runs_a} and {asked.runs_b}"
+    yield (
+        f"These checkpoints do differ on {asked.unit}s like these ({design.difference(found.mean)}, "
+        f"{percent(1.0 - alpha)} interval {limits}), but {runs} runs per group do not show that training does; the "
+        "question about training decides."
+    )
+
+
+def _advice(evidence: Evidence) -> Iterator[str]:
+    effect = evidence.effect
+    asked = evidence.question.items
+    if asked is None or not isinstance(effect, ItemDifference):
+        return
+    advice = item_advice(effect, evidence.level_alpha)
+    if advice is None:
+        return
+    half = f"An interval of half the width (+-{evidence.design.size(advice.goal)})"
+    items = _items(advice, asked.unit)
+    if asked.level == "checkpoints":
+        if items:
+            yield f"{half} takes {items}."
+        return
+    runs = _runs(advice, asked.unit)
+    if runs and items:
+        yield f"{half} takes {runs}, or {items} with these runs."
+    elif runs:
+        yield f"{half} takes {runs}; no number of {asked.unit}s gives it with these runs."
+    elif items:
+        yield f"{half} takes {items} with these runs; no number of runs gives it on these {asked.unit}s."
+    else:
+        yield f"{half} takes more runs and more {asked.unit}s; neither alone gives it."
+
+
+def _runs(advice: ItemAdvice, unit: str) -> str:
+    if advice.runs_needed is None or advice.runs_needed > _MOST:
+        return ""
+    return f"about {counted(advice.runs_needed, 'run')} per group on these {unit}s"
+
+
+def _items(advice: ItemAdvice, unit: str) -> str:
+    if advice.items_needed is None or advice.items_needed > 1000 * advice.items:
+        return ""
+    return f"about {counted(advice.items_needed, unit)}"

@@ -1,0 +1,143 @@
+"""The level of an answer about items: these checkpoints, or trainings; and the rows that stand for it. Pure.
+
+A level follows from the data. If each group has two runs or more, an answer may be about training, so a row is a run,
+with the mean of its items; the scores below widen its interval. If a group is a single run, nothing can be said about
+training, so the answer is about these checkpoints, and a row is an item.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import msgspec
+
+from esper_ab.contracts.errors import SettingName, UsageError
+from esper_ab.contracts.wording import counted
+from esper_ab.verdict.item_alignment import Aligned, align
+from esper_ab.verdict.item_table import ItemTable
+from esper_ab.verdict.items_below import GroupItems, ItemsBelow, Level, item_name
+from esper_ab.verdict.level_words import reading
+from esper_ab.verdict.observations import Observation, Observations
+
+_LEAST_TRAININGS = 2  # runs of each group from which an answer may be about training
+
+
+def at_level(observations: Observations, level: Level | None, *, closed: bool = False) -> Observations:
+    """Return the observations with a row per unit of inference at `level`; None: the level that follows from the data.
+
+    `closed`: the answer is about these very items. Observations without items are returned as they are. Raises
+    UsageError if they have none and the level needs them, or if the level and `closed` contradict each other.
+    """
+    table = observations.table
+    if table is None:
+        _refuse_without_items(observations, level, closed=closed)
+        return observations
+    aligned = {task: align(observations.source, table, task) for task in table.tasks}
+    level = level or _level_of(table, aligned)
+    if closed and level == "checkpoints":
+        raise UsageError(
+            f"{observations.source}: ",
+            SettingName("closed_items"),
+            f" is for an answer about training, but this one is about checkpoints, whose {table.unit}s are the sample",
+        )
+    items = _items(table, aligned, level, closed=closed)
+    if level == "trainings":
+        rows = tuple(_rows_of_runs(aligned))
+    else:
+        rows = tuple(_rows_of_items(items, aligned))
+        by_item = table.item_column if all(items.shared.values()) else ""
+        observations = msgspec.structs.replace(observations, pair_column=by_item, run_column=table.item_column)
+    return msgspec.structs.replace(
+        observations,
+        table=None,
+        rows=rows,
+        items=items,
+        notes=(*observations.notes, *_notes(items)),
+        reading=reading(items),
+    )
+
+
+def _refuse_without_items(observations: Observations, level: Level | None, *, closed: bool) -> None:
+    if closed or level == "checkpoints":
+        setting = SettingName("closed_items") if closed else SettingName("level", level)
+        raise UsageError(
+            f"{observations.source}: ",
+            setting,
+            " needs items below the runs, but no column names them (item, question, prompt, …)",
+        )
+
+
+def _level_of(table: ItemTable, aligned: dict[str, Aligned]) -> Level:
+    """Return the level that the numbers of runs allow: trainings if each group has two runs in some task."""
+    most = dict.fromkeys(table.groups, 0)
+    for of_task in aligned.values():
+        lost = [run.group for run in of_task.lost]
+        for group in table.groups:
+            block = of_task.groups.get(group)
+            runs = lost.count(group) + (len(block.runs) if block else 0)
+            most[group] = max(most[group], runs)
+    return "trainings" if min(most.values()) >= _LEAST_TRAININGS else "checkpoints"
+
+
+def _items(table: ItemTable, aligned: dict[str, Aligned], level: Level, *, closed: bool) -> ItemsBelow:
+    groups: dict[tuple[str, str], GroupItems] = {}
+    for task, of_task in aligned.items():
+        for group, block in of_task.groups.items():
+            groups[group, task] = block
+    return ItemsBelow(
+        level=level,
+        closed=closed,
+        unit=table.unit,
+        groups=groups,
+        shared={task: of_task.shared for task, of_task in aligned.items()},
+        repeats=(
+            min(of_task.repeats[0] for of_task in aligned.values()),
+            max(of_task.repeats[1] for of_task in aligned.values()),
+        ),
+        left_out={task: of_task.left_out for task, of_task in aligned.items()},
+    )
+
+
+def _rows_of_runs(aligned: dict[str, Aligned]) -> Iterator[Observation]:
+    """Yield a row per run, with the mean of its items that were lost in no run."""
+    for task, of_task in aligned.items():
+        for group, block in of_task.groups.items():
+            for run, mean in zip(block.runs, block.outcomes.tolist(), strict=True):
+                yield Observation(
+                    group=group,
+                    replicate=run,
+                    task=task,
+                    run=run,
+                    value=None if math.isnan(mean) else mean,
+                    cluster=of_task.clusters_of_runs.get((group, run), ""),
+                )
+        yield from _rows_of_lost_runs(of_task)
+
+
+def _rows_of_lost_runs(aligned: Aligned) -> Iterator[Observation]:
+    for run in aligned.lost:
+        yield Observation(group=run.group, replicate=run.run, task=run.task, run=run.run, value=None)
+
+
+def _rows_of_items(items: ItemsBelow, aligned: dict[str, Aligned]) -> Iterator[Observation]:
+    """Yield a row per item of each group, with the mean over the group's runs; a group of lost runs has no items."""
+    for (group, task), block in items.groups.items():
+        for name, mean in zip(block.names, block.scores.mean(axis=0).tolist(), strict=True):
+            value = None if math.isnan(mean) else mean
+            yield Observation(group=group, replicate=item_name(task, name), task=task, value=value)
+    for task, of_task in aligned.items():
+        for run in of_task.lost:
+            if (run.group, task) not in items.groups:
+                yield Observation(group=run.group, replicate=run.run, task=task, value=None)
+
+
+def _notes(items: ItemsBelow) -> Iterator[str]:
+    """Say which items are left out, and that groups without a common item form no pairs."""
+    for task, left_out in items.left_out.items():
+        where = f" of {task}" if task else ""
+        if left_out:
+            lacking = "was not scored in all runs and is" if left_out == 1 else "were not scored in all runs and are"
+            yield f"{counted(left_out, items.unit)}{where} {lacking} left out."
+        if not items.shared[task]:
+            yield f"The groups share no {items.unit}{where}, so their {items.unit}s form no pairs."

@@ -1,0 +1,153 @@
+"""What tells rows of items from rows of runs, and what is asked where nothing tells."""
+
+import pytest
+from support.outcomes.item_tables import item_columns, replaced
+
+import esper_ab
+from esper_ab.contracts.errors import Unanswered, UsageError
+from esper_ab.readers.external_table import observations_of
+
+
+def read(columns, names=None, rows=None):
+    return observations_of("f", columns, range(2, 2 + len(columns["outcome"])), names, rows=rows)
+
+
+def renamed(columns, **names):
+    """The columns under other names."""
+    return {names.get(name, name): values for name, values in columns.items()}
+
+
+def judged(data, **options):
+    return esper_ab.compare_outcomes(data, margin=0.02, **options)
+
+
+@pytest.mark.parametrize("name", ["question", "prompt", "doc_id", "scene", "Episodes", "item", "sample_idx", "problem"])
+def test_a_column_of_items_is_known_by_its_name(name):
+    found = read(renamed(item_columns(runs=3, items=10), question=name))
+    assert found.table.item_column == name
+    assert len(found.table.items) == 10
+    assert found.table.runs == ("0", "1", "2")
+
+
+def test_any_column_can_be_named_as_that_of_items():
+    columns = renamed(item_columns(runs=3, items=10), question="puzzle")
+    assert read(columns, {"item": "puzzle"}).table.item_column == "puzzle"
+
+
+def test_a_column_of_items_beside_one_row_per_run_is_ignored():
+    columns = {"group": ["a", "b"], "seed": [0, 0], "episode": [500, 500], "outcome": [1.0, 2.0]}
+    found = read(columns)
+    assert found.table is None
+    assert len(found.rows) == 2
+
+
+def test_repeats_have_a_column_of_their_own():
+    columns = item_columns(runs=1, items=10, repeats=3, run_column="")
+    assert read(columns).table.item_column == "question"
+    episodes = renamed(columns, question="scene", epoch="episode")
+    assert read(episodes).table.item_column == "scene"
+
+
+def test_items_of_a_coarser_column_share_a_cluster():
+    columns = renamed(item_columns(runs=1, items=60, run_column=""), question="episode")
+    columns["scene"] = [episode // 2 for episode in columns["episode"]]
+    found = judged(columns)
+    assert found.observations.reading == (
+        "Read: 2 checkpoints x 60 episodes in clusters in 2 groups; level: checkpoints."
+    )
+    assert found.comparisons[0].effect.clusters == 30
+
+
+def test_the_rows_of_one_run_may_be_items_or_runs():
+    columns = renamed(item_columns(runs=1, items=40), question="index")
+    with pytest.raises(Unanswered) as raised:
+        read(columns)
+    assert str(raised.value) == (
+        "f: 80 rows name only 2 runs (seed), which differ in the column index; each row is an item, such as a question "
+        "or an episode of that run, or a training run of its own: --rows items or --rows runs"
+    )
+    items = judged(columns, rows="items")
+    assert items.comparisons[0].headline.startswith(("On these 40 items", "Not decided on these 40 items"))
+    assert len(items.comparisons[0].pairs) == 40
+    runs = judged(columns, rows="runs").comparisons[0]
+    assert runs.headline.endswith("40 training runs per group.")
+
+
+def test_rows_of_one_run_without_names_form_no_pairs():
+    columns = {"group": ["a"] * 30 + ["b"] * 30, "seed": [0] * 60, "outcome": [0.0, 1.0, 1.0] * 20}
+    found = judged(columns, rows="items")
+    assert found.observations.reading == "Read: 2 checkpoints x 30 items in 2 groups; level: checkpoints."
+    assert found.comparisons[0].samples is not None
+
+
+def test_a_slip_is_no_item():
+    columns = {"group": ["a", "a", "b", "b", "b"], "seed": [0, 1, 0, 1, 1], "outcome": [1.0, 2.0, 3.0, 4.0, 5.0]}
+    with pytest.raises(UsageError, match="row 6, column seed: group b also has seed 1 in row 5; one row per run"):
+        read(columns)
+
+
+@pytest.mark.parametrize("name", ["run", "seed", "pair"])
+def test_many_names_of_runs_that_all_groups_share_may_be_items(name):
+    columns = renamed(item_columns(runs=1, items=60, shift=0.3, run_column=""), question=name)
+    with pytest.raises(UsageError, match=r"group new has 60 rows.*: rows=items or rows=runs"):
+        judged(columns)
+    assert judged(columns, rows="runs").comparisons[0].headline.endswith("60 training runs per group.")
+    assert "On these 60 items, checkpoint new" in judged(columns, rows="items").comparisons[0].headline
+
+
+def test_many_runs_with_names_of_their_own_are_runs():
+    columns = renamed(item_columns(runs=1, items=60, shift=0.3, run_column=""), question="run")
+    columns = replaced(columns, "run", lambda row: f"{row['group']}{row['run']}")
+    assert judged(columns).comparisons[0].headline.endswith("60 training runs per group.")
+
+
+def test_seeds_named_like_items_may_be_items():
+    columns = item_columns(runs=1, items=25, shift=0.3, run_column="")
+    with pytest.raises(UsageError, match="the column question names items of a run, not training runs"):
+        judged(columns, columns={"seed": "question"})
+    items = judged(columns, columns={"seed": "question"}, rows="items").comparisons[0]
+    assert "On these 25 questions" in items.headline or "on these 25 questions" in items.headline
+
+
+def test_a_column_of_steps_names_no_items():
+    columns = renamed(item_columns(runs=3, items=10), question="step")
+    with pytest.raises(UsageError, match="group new also has seed 0"):
+        read(columns)
+
+
+def test_a_wide_table_has_a_row_per_item():
+    columns = {"question": list(range(30)), "old": [0.0, 1.0, 0.5] * 10, "new": [1.0, 1.0, 0.5] * 10}
+    found = judged(columns, groups=("new", "old"))
+    assert found.comparisons[0].headline.startswith("On these 30 questions, checkpoint new is better")
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "why"),
+    [
+        ("outcome", "fast", "row 5, column outcome: expected a number, such as 71.25, not 'fast'"),
+        ("group", "", "row 5, column group: empty"),
+        ("question", "", "row 5, column question: empty, but every score needs an item"),
+        ("task", "mean over tasks", "row 5, column task: the name 'mean over tasks' is reserved"),
+    ],
+)
+def test_an_invalid_cell_is_named(column, cell, why):
+    columns = item_columns(runs=2, items=10)
+    columns["task"] = ["t"] * len(columns["outcome"])
+    columns[column][3] = cell
+    with pytest.raises(UsageError, match=why):
+        read(columns)
+
+
+def test_spellings_of_a_seed_are_one_run():
+    columns = replaced(
+        item_columns(runs=3, items=10),
+        "seed",
+        lambda row: f"{row['seed']:02}" if row["group"] == "new" else row["seed"],
+    )
+    assert read(columns).table.runs == ("0", "1", "2")
+
+
+@pytest.mark.parametrize(("true", "false"), [("True", "False"), (True, False)])
+def test_booleans_are_1_and_0(true, false):
+    columns = replaced(item_columns(runs=2, items=10), "outcome", lambda row: true if row["outcome"] else false)
+    assert set(read(columns).table.score) == {0.0, 1.0}
