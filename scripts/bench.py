@@ -6,6 +6,7 @@ scripts/bench coordination                 barrier round trip, and many concurre
 scripts/bench fleet                        1,000 to 10,000 runs at once, over TCP with keys; a minute and a half
 scripts/bench startup                      --help, status, launch to first episode
 scripts/bench records                      report, status, query over 10^5 and 10^6 records; 3 GB of disk
+scripts/bench judging                      judge of 10^5 and 10^6 rows, beside reading them
 scripts/bench ppo                          PPO against the bare environment; --sb3 PYTHON: also Stable-Baselines3
 scripts/bench gpu                          torch on a GPU against the native kernel on a core; needs a GPU
 scripts/bench tables                       rewrite docs/evidence/scaling.md and fit its rates, without measuring
@@ -24,7 +25,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "tests"))  # fake workers and their plans
 DOCS = ROOT / "docs" / "evidence" / "benchmarks"
-PARTS = ("hosts", "coordination", "fleet", "startup", "records", "ppo")
+PARTS = ("hosts", "coordination", "fleet", "startup", "records", "judging", "ppo")
 
 
 def _arguments(arguments: list[str]) -> argparse.Namespace:

@@ -13,7 +13,7 @@ from esper_ab.verdict.analysis_plan import AnalysisPlan, Rule, design_over, make
 from esper_ab.verdict.answer import Answer
 from esper_ab.verdict.judge import judge
 from esper_ab.verdict.observations import POSITION, Observations
-from esper_ab.verdict.pairing import pair_explored
+from esper_ab.verdict.pairing import any_outcomes_to_compare, pair_explored
 from esper_ab.verdict.row_questions import RUNS_OR_ITEMS, pairing_questions
 from esper_ab.verdict.scale import Scale
 
@@ -39,7 +39,7 @@ def explore(
     """
     explored = _explored(observations, paired, rows)
     plan = _plan(explored, scales, rule, paired=paired, rows=rows)
-    if not any(pairing.pairs for pairing in pair_explored(plan, explored).values()):
+    if not any_outcomes_to_compare(plan, explored):
         if all(row.value is None for row in observations.rows):
             reason = "no row has an outcome"
         elif plan.paired:

@@ -8,6 +8,7 @@ from scipy import stats
 from support.outcomes.paired_outcomes import accuracies
 
 from esper_ab.stats import resampling
+from esper_ab.stats.descriptive import iqm
 from esper_ab.stats.descriptive.iqm import interquartile_means, iqm_difference
 from esper_ab.stats.resampling import HONEST_FROM
 
@@ -57,3 +58,16 @@ def test_the_interval_does_not_depend_on_how_many_resamples_are_drawn_at_once(mo
     whole = iqm_difference(a, b, np.random.default_rng(4))
     monkeypatch.setattr(resampling, "_DRAWS_AT_ONCE", 57 * 7 + 1)
     assert iqm_difference(a, b, np.random.default_rng(4)) == whole
+
+
+def test_among_very_many_runs_the_normal_interval_is_that_of_the_bootstrap(monkeypatch):
+    rng = np.random.default_rng(5)
+    common = rng.normal(70, 3, 4000)
+    a, b = (common + rng.exponential(2.0, 4000) for _ in range(2))
+    resampled = iqm_difference(a, b, np.random.default_rng(6))
+    monkeypatch.setattr(iqm, "NORMAL_FROM", 4000)
+    normal = iqm_difference(a, b, np.random.default_rng(6))
+    width = resampled.high - resampled.low
+    assert normal.mean == resampled.mean
+    assert normal.low == pytest.approx(resampled.low, abs=0.05 * width)
+    assert normal.high == pytest.approx(resampled.high, abs=0.05 * width)

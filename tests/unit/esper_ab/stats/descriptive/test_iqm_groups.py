@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 from esper_ab.stats import resampling
+from esper_ab.stats.descriptive import iqm_groups as module
 from esper_ab.stats.descriptive.iqm_groups import iqm_groups
 
 
@@ -44,3 +45,14 @@ def test_limits_do_not_depend_on_how_many_resamples_are_drawn_at_once(monkeypatc
     whole = iqm_groups(a, b, np.random.default_rng(4))
     monkeypatch.setattr(resampling, "_DRAWS_AT_ONCE", 57 * 7 + 1)
     assert iqm_groups(a, b, np.random.default_rng(4)) == whole
+
+
+def test_among_very_many_runs_the_normal_intervals_are_those_of_the_bootstrap(monkeypatch):
+    rng = np.random.default_rng(5)
+    a, b = rng.exponential(2.0, 4000), rng.normal(3.0, 1.0, 4000)
+    resampled = iqm_groups(a, b, np.random.default_rng(6))
+    monkeypatch.setattr(module, "NORMAL_FROM", 4000)
+    normal = iqm_groups(a, b, np.random.default_rng(6))
+    assert (normal.a, normal.b) == (resampled.a, resampled.b)
+    assert normal.low_a == pytest.approx(resampled.low_a, abs=0.1 * (resampled.high_a - resampled.low_a))
+    assert normal.high_b == pytest.approx(resampled.high_b, abs=0.1 * (resampled.high_b - resampled.low_b))
