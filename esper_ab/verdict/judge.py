@@ -17,6 +17,7 @@ from esper_ab.design.design import Contrast
 from esper_ab.stats.pair import Samples
 from esper_ab.verdict.analysis_plan import AnalysisPlan
 from esper_ab.verdict.answer import Answer
+from esper_ab.verdict.best_groups import best_groups
 from esper_ab.verdict.comparison import compare
 from esper_ab.verdict.departures import departures, listed_runs, listed_short, next_step
 from esper_ab.verdict.drift import drift_findings
@@ -153,32 +154,32 @@ def judge_looks(
 
     The answer has no departures and no next step.
     """
-    comparisons = []
+    comparisons = {}
     findings: dict[Finding, None] = {}  # of the outcomes, each once and in order
     for contrast, pairing in progress.pairings.items():
         of_outcomes = tuple(_findings_of_outcomes(plan, observations, progress, contrast))
         findings.update(dict.fromkeys(of_outcomes))
-        comparison = compare(
+        comparisons[contrast] = compare(
             _question(plan, observations, contrast, pairing, rng_seed, within),
             pairing,
             progress.comparisons[contrast],
             same_records=_same_records(plan, observations, contrast),
             findings=(*_findings_of_records(plan, observations, contrast), *of_outcomes),
         )
-        comparisons.append(comparison)
     compared = [(contrast.a, contrast.b) for contrast in plan.design.comparisons]
     return Answer(
         observations=observations,
         scales=plan.scales,
         design=plan.design,
         progress=progress,
-        comparisons=tuple(comparisons),
+        comparisons=tuple(comparisons.values()),
         plan="" if observations.exploratory else plan.digest,
         findings=tuple(findings),
         departures=(),
         improvements=task_improvements(observations, plan.scales, compared, rng_seed),
         notes=tuple(_notes(observations, progress)),
         next_step="",
+        best=best_groups(plan, observations, progress, comparisons),
     )
 
 
