@@ -53,13 +53,13 @@ def observations_of(
             f"{source} has no rows: it needs one row per run, with the columns group, seed (or pair or run) and "
             "outcome, and also task and cluster if there are several tasks or clusters"
         )
-    layout = item_layout(source, columns, used, rows, item_told="item" in (names or {}))
+    layout = item_layout(source, columns, used, rows, item_is_named="item" in (names or {}))
     if layout is not None:
-        return _of_items(source, columns, row_numbers, used, layout)
-    return _of_runs(source, columns, row_numbers, used, rows, grouped="group" in (names or {}))
+        return _observe_items(source, columns, row_numbers, used, layout)
+    return _observe_runs(source, columns, row_numbers, used, rows, grouped="group" in (names or {}))
 
 
-def _of_items(
+def _observe_items(
     source: str,
     columns: Mapping[str, Sequence[object]],
     row_numbers: Sequence[int],
@@ -88,7 +88,7 @@ def _of_items(
     )
 
 
-def _of_runs(
+def _observe_runs(
     source: str,
     columns: Mapping[str, Sequence[object]],
     row_numbers: Sequence[int],
