@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from esper_ab.contracts.errors import OpenQuestion, Unanswered
 from esper_ab.contracts.wording import counted
-from esper_ab.readers.table_columns import PAIR_COLUMNS
+from esper_ab.formats.column_names import PAIR_COLUMNS
 from esper_ab.verdict.observations import names_items, unit_of
 from esper_ab.verdict.row_questions import RUNS_OR_ITEMS
 

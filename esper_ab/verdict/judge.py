@@ -17,6 +17,7 @@ from esper_ab.design.design import Contrast
 from esper_ab.stats.pair import Samples
 from esper_ab.verdict.analysis_plan import AnalysisPlan
 from esper_ab.verdict.answer import Answer
+from esper_ab.verdict.best_groups import best_groups
 from esper_ab.verdict.comparison import compare
 from esper_ab.verdict.departures import departures, listed_runs, listed_short, next_step
 from esper_ab.verdict.drift import drift_findings
@@ -28,6 +29,7 @@ from esper_ab.verdict.question import AskedItems, Question
 from esper_ab.verdict.rows import row_findings
 from esper_ab.verdict.scale import MEAN
 from esper_ab.verdict.task_improvement import task_improvements
+from esper_ab.verdict.trial_progress import asked_trials
 from esper_ab.verdict.tuning import Tuned, tune
 
 CLUSTERS = "clusters"  # kind of a finding
@@ -152,32 +154,32 @@ def judge_looks(
 
     The answer has no departures and no next step.
     """
-    comparisons = []
+    comparisons = {}
     findings: dict[Finding, None] = {}  # of the outcomes, each once and in order
     for contrast, pairing in progress.pairings.items():
         of_outcomes = tuple(_findings_of_outcomes(plan, observations, progress, contrast))
         findings.update(dict.fromkeys(of_outcomes))
-        comparison = compare(
+        comparisons[contrast] = compare(
             _question(plan, observations, contrast, pairing, rng_seed, within),
             pairing,
             progress.comparisons[contrast],
             same_records=_same_records(plan, observations, contrast),
             findings=(*_findings_of_records(plan, observations, contrast), *of_outcomes),
         )
-        comparisons.append(comparison)
     compared = [(contrast.a, contrast.b) for contrast in plan.design.comparisons]
     return Answer(
         observations=observations,
         scales=plan.scales,
         design=plan.design,
         progress=progress,
-        comparisons=tuple(comparisons),
+        comparisons=tuple(comparisons.values()),
         plan="" if observations.exploratory else plan.digest,
         findings=tuple(findings),
         departures=(),
         improvements=task_improvements(observations, plan.scales, compared, rng_seed),
         notes=tuple(_notes(observations, progress)),
         next_step="",
+        best=best_groups(plan, observations, progress, comparisons),
     )
 
 
@@ -196,7 +198,10 @@ def _question(
 ) -> Question:
     facts = (observations.facts or {}).get(contrast.task)
     planned = len(plan.replicates)
-    asked = _asked_items(observations, contrast)
+    if plan.evaluation is None:
+        asked = _asked_items(observations, contrast)
+    else:
+        asked = asked_trials(plan, pairing)
     unit = ""
     if observations.exploratory:
         planned = len(pairing.pairs)
@@ -250,7 +255,8 @@ def _scope(plan: AnalysisPlan, observations: Observations, task: str) -> str:
     """Describe the conditions under which the answer holds."""
     facts = observations.facts
     if facts is None:
-        runs = f"the runs in {observations.source}"
+        what = "runs" if plan.evaluation is None else f"{plan.design.unit}s"
+        runs = f"the {what} in {observations.source}"
         if task == MEAN:
             return f"{runs}, the tasks {', '.join(plan.tasks)} and no others"
         if task:
@@ -295,7 +301,7 @@ def _findings_of_outcomes(
 ) -> Iterator[Finding]:
     """Yield the findings that follow from the outcomes: pairs that are dependent, and differences that drift."""
     pairing = progress.pairings[contrast]
-    if observations.facts is None:
+    if observations.facts is None and plan.evaluation is None:
         yield from row_findings(observations, pairing, contrast, plan.replicates)
     if pairing.clusters and not observations.exploratory:
         yield _cluster_finding(observations, pairing, contrast)
