@@ -133,8 +133,8 @@ def _ask(
         source,
         [
             OpenQuestion(
-                f"{count} rows name only {counted(distinct, 'run')} ({run_column}){differ}; each row is an item, such as "
-                "a question or an episode of that run, or a training run of its own",
+                f"{count} rows name only {counted(distinct, 'run')} ({run_column}){differ}; each row is an item, such "
+                "as a question or an episode of that run, or a training run of its own",
                 RUNS_OR_ITEMS,
             )
         ],
