@@ -20,6 +20,7 @@ from esper_ab.readers.cells import cell_text
 from esper_ab.readers.external_plan import make_external_plan, read_plan, save_plan
 from esper_ab.readers.joint import read_experiments
 from esper_ab.readers.joint_directory import is_experiment, refuse_joint
+from esper_ab.readers.order_file import read_orders
 from esper_ab.readers.python_data import read_data
 from esper_ab.readers.read_outcomes import Outcomes, ReadingRules, read_outcomes
 from esper_ab.readers.scales import ByTask, ranges_of, scales_of
@@ -227,7 +228,9 @@ def judge_outcomes(
             raise UsageError("columns and groups apply to a table; experiment directories have no columns")
         for _, folder in folders:
             refuse_joint(folder, "judge_outcomes", by_task=True)
-        if folders:
+        if held.evaluation is not None:
+            observations = read_orders(held, _paths(data))
+        elif folders:
             observations = read_experiments(folders, held.scales)
         else:
             observations = _outcomes(data, columns, groups, asked).observations

@@ -8,19 +8,21 @@ from typing import Any
 
 import click
 
+from esper_ab.commands._evaluation import EVALUATION, design_evaluation, evaluation_options, refuse_without_level
 from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._external import RULE, as_in_python, external_options
+from esper_ab.commands._names_in import looks_in, names_in, seeds_in
 from esper_ab.commands._options import RecordingCommand
 from esper_ab.commands._parameters import MOST_SEEDS, PATH, json_flag, switch, valued
 from esper_ab.commands._questions import answers_to
-from esper_ab.contracts.errors import Unanswered, UsageError
-from esper_ab.contracts.plain_values import whole_number
+from esper_ab.contracts.errors import Unanswered
 from esper_ab.contracts.shell_command import typeable
 
 
 @command_with(
     "esper-ab design --groups new,old --seeds 20 --margin 2",
     "esper-ab design --groups new,old --seeds 100..119 --tasks Hopper,Walker --margin Hopper=200,Walker=300",
+    "esper-ab design --level checkpoints --binary --groups old,new --items 50 --unpaired --margin 0.1",
     cls=RecordingCommand,
 )
 @valued("--groups", "A,B,…", "Names of the groups, as in the results.", required=True)
@@ -29,7 +31,6 @@ from esper_ab.contracts.shell_command import typeable
     "N|FIRST..LAST|A,B,…",
     "Number of seeds, which are then named 0 to N - 1; or the names of the seeds (or pairs) in the order in which they "
     "run.",
-    required=True,
 )
 @valued("--tasks", "A,B,…", "Tasks; each gets a verdict, and so does their mean. [default: one task without a name]")
 @valued("--cells", "A,B,…", "Settings to choose from: each group is judged at its own best setting; needs --choose.")
@@ -51,24 +52,33 @@ from esper_ab.contracts.shell_command import typeable
     type=float,
     default=0.0,
 )
+@evaluation_options
 @valued("--out", "FILE", "The plan; an existing file is not replaced.", type=PATH, default="plan.json")
 @switch("--dry-run", "Show the plan and write nothing.")
 @json_flag
-def command(out: Path, dry_run: bool, json: bool, **asked: Any) -> None:
+@click.pass_context
+def command(context: click.Context, /, out: Path, dry_run: bool, json: bool, **asked: Any) -> None:
     """Write a plan for runs made elsewhere, before the first run: comparisons, looks and bounds.
 
     After the runs, `esper-ab judge` judges their outcomes by this plan.
     """
+    evaluation = {name: asked.pop(name) for name in EVALUATION}
+    if evaluation["level"]:
+        click.echo(typeable(design_evaluation(asked, evaluation, out, dry_run=dry_run, json=json)), nl=False)
+        return
+    refuse_without_level(evaluation)
+    if asked["seeds"] is None:
+        raise click.MissingParameter(ctx=context, param=next(p for p in context.command.params if p.name == "seeds"))
     # Imported here, so that --help needs no scipy.
     from esper_ab.api.external import designed
     from esper_ab.readers.external_plan import save_plan
     from esper_ab.report.external_plan import render_plan
 
-    named = {name: _names(asked[name]) for name in ("tasks", "cells") if asked[name]}
-    asked |= {"looks": _looks(asked["looks"]), "early_stop": not asked["no_early_stop"]}
+    named = {name: names_in(asked[name]) for name in ("tasks", "cells") if asked[name]}
+    asked |= {"looks": looks_in(asked["looks"]), "early_stop": not asked["no_early_stop"]}
     options = as_in_python(asked | {"tasks": (), "cells": ()} | named)
-    groups = _names(asked["groups"])
-    seeds = _seeds(asked["seeds"], asked["choose"])
+    groups = names_in(asked["groups"])
+    seeds = seeds_in(asked["seeds"], asked["choose"])
     try:
         plan = designed(groups, seeds, options)
     except Unanswered as error:
@@ -80,37 +90,3 @@ def command(out: Path, dry_run: bool, json: bool, **asked: Any) -> None:
         click.echo(json_module.dumps(tree))
     else:
         click.echo(typeable(render_plan(plan, str(out))), nl=False)
-
-
-def _names(text: str) -> tuple[str, ...]:
-    """Split names at commas."""
-    return tuple(name.strip() for name in text.split(","))
-
-
-def _seeds(text: str, choose: int) -> tuple[str, ...]:
-    """Parse "0..19", "3,5,8" or a number (to which `choose` is added) into seeds, in the order in which they run."""
-    if text.isdecimal():
-        number = whole_number(text)
-        if number is None or not 1 <= number <= MOST_SEEDS:
-            raise UsageError(f"--seeds {text}: must be from 1 to {MOST_SEEDS}")
-        return tuple(map(str, range(choose + number)))
-    if ".." not in text:
-        return _names(text)
-    first, last = (whole_number(end) for end in text.split("..", 1))
-    if first is None or last is None or first > last:
-        raise UsageError(f"--seeds {text}: expected FIRST..LAST, as in 0..19, or a list, as in 3,5,8")
-    if last - first >= MOST_SEEDS:
-        raise UsageError(f"--seeds {text}: at most {MOST_SEEDS} seeds are possible")
-    return tuple(map(str, range(first, last + 1)))
-
-
-def _looks(text: str | None) -> tuple[int, ...]:
-    if text is None:
-        return ()
-    looks = []
-    for part in _names(text):
-        look = whole_number(part)
-        if look is None:
-            raise UsageError(f"--looks {text}: expected numbers of seeds, as in 10,14,20")
-        looks.append(look)
-    return tuple(looks)

@@ -22,8 +22,8 @@ from esper_ab.readers.joint_directory import is_experiment, refuse_joint
 if TYPE_CHECKING:
     from esper_ab.api.external import OutcomeVerdicts
     from esper_ab.readers.read_outcomes import ReadingRules
+    from esper_ab.verdict.analysis_plan import AnalysisPlan
     from esper_ab.verdict.observations import Observations
-    from esper_ab.verdict.scale import Scale
 
 _HEAD_BYTES = 4096
 _RULE = (*RULE, "rows", "level", "closed_items", "paired")  # flags that a plan replaces
@@ -67,6 +67,9 @@ def command(
     Without PLAN, nothing is confirmed; --margin and the flags below it replace the plan. In each task, runs with the
     same seed form a pair. Pairs with the same value in a column named cluster count as one. If no seed occurs in two
     groups, or if there is a column run instead of seed, the runs are not paired.
+
+    If a row is an item of a run (a question, scene or episode), the answer is about these checkpoints or about new
+    training runs, and says so.
     """
     # Imported here, so that --help needs no scipy.
     from esper_ab.api.external import judged
@@ -89,7 +92,7 @@ def command(
     if len(words) == 1:
         raise UsageError(f"judge {words[0]}: name the outcomes as well, as in `esper-ab judge plan.json results.csv`")
     asked = [parse_requirement(text, plan.groups, plan.design.comparisons) for text in requirements]
-    verdicts = judged(plan, _read(words[1:], reading, plan.scales), read_by_task(options["scores"]))
+    verdicts = judged(plan, _read(plan, words[1:], reading), read_by_task(options["scores"]))
     click.echo(printed(verdicts, **output), nl=False)
     for note in require(asked, verdicts.comparisons):
         click.echo(typeable(f"note: {visible_line(note)}"), err=True)
@@ -150,12 +153,17 @@ def _reading(flags: Flags, rows: str | None = None) -> ReadingRules:
     return ReadingRules(names=columns_of(flags["columns"]), groups=groups, runs=flags["runs"], rows=rows, steps=steps)
 
 
-def _read(words: Sequence[str], reading: Flags, scales: Sequence[Scale]) -> Observations:
-    """Read files and folders, or experiment directories."""
+def _read(plan: AnalysisPlan, words: Sequence[str], reading: Flags) -> Observations:
+    """Read files and folders, experiment directories, or the order of trials of an evaluation."""
     # As above.
     from esper_ab.readers.joint import read_experiments
+    from esper_ab.readers.order_file import read_orders
     from esper_ab.readers.read_outcomes import read_outcomes
 
+    if plan.evaluation is not None:
+        if any(reading.values()):
+            raise UsageError("--columns, --groups, --runs, --at and --mean-last do not apply to an order of trials")
+        return read_orders(plan, [Path(word) for word in words])
     named = [_named(text) for text in words]
     if not any(task for task, _ in named) and not all(is_experiment(path) for _, path in named):
         outcomes = read_outcomes([path for _, path in named], _reading(reading))
@@ -166,7 +174,7 @@ def _read(words: Sequence[str], reading: Flags, scales: Sequence[Scale]) -> Obse
         raise UsageError("--columns and --groups apply to files; experiment directories have no columns")
     for _, folder in named:
         refuse_joint(folder, "judge", by_task=True)
-    return read_experiments(named, scales)
+    return read_experiments(named, plan.scales)
 
 
 def _named(text: str) -> tuple[str, Path]:

@@ -26,7 +26,7 @@ SEVERAL_LOOKS_FROM = 16  # replicates; below, one look at the end
 EARLIEST_LOOK = 14
 _LEAST_DF = 4  # residual degrees of freedom that an adjustment for positions must leave at the first look
 EXTENSION_STRICTNESS = 5.0  # evidence needed beyond the declared maximum, as a multiple of 1/alpha: e >= 100 at 5 %
-
+_TESTS = {"welch": "Welch's t", "mcnemar": "exact McNemar test", "z": "pooled z test with exact bounds"}
 
 Evidence = Annotated[float, Meta(ge=1.0, le=LARGEST_NUMBER)]
 
@@ -63,7 +63,9 @@ class Design(Settings, frozen=True, kw_only=True):
     """The comparisons of an experiment, with their test, looks and bounds."""
 
     outcome_over: Literal["evaluation", "last-tenth", "curve-mean", "given"]  # given: by runs done elsewhere
-    test: Literal["t", "welch"]  # welch: for unpaired runs, done elsewhere without a plan
+    # welch: for unpaired runs, done elsewhere without a plan; mcnemar and z: for 0/1 outcomes of paired items and of
+    # unpaired trials, with exact bounds
+    test: Literal["t", "welch", "mcnemar", "z"]
     alpha: ErrorRate  # of the whole experiment
     margin: Margin  # in the unit of differences of the outcome
     measures: TaskMeasures  # declares the outcome and further measures
@@ -84,6 +86,16 @@ class Design(Settings, frozen=True, kw_only=True):
     def outcome(self) -> Measure:
         """The measure that decides."""
         return self.measures.outcome
+
+    @property
+    def paired(self) -> bool:
+        """True if the runs of one replicate form a pair."""
+        return self.test in ("t", "mcnemar")
+
+    @property
+    def unit(self) -> str:
+        """The word for a replicate, in the singular."""
+        return {"mcnemar": "item", "z": "trial"}.get(self.test, "seed")
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -282,8 +294,8 @@ def rule(design: Design) -> str:
 
 
 def _test(design: Design) -> str:
-    if design.test == "welch":
-        return "Welch's t"
+    if design.test in _TESTS:
+        return _TESTS[design.test]
     if design.outcome_over == "given":  # the positions of runs done elsewhere are unknown
         return "paired t"
     if not design.positions_matter:
@@ -321,10 +333,12 @@ def _describe_looks(design: Design) -> str:
 def _list_looks(design: Design) -> str:
     p = design.boundaries[0].nominal_p
     if design.outcome_over == "given" and len(design.looks) == 1:  # some seeds may have no pair
-        unit = "pairs" if design.test == "t" else "runs"
+        unit = f"{design.unit}s"
+        if unit == "seeds":
+            unit = "pairs" if design.paired else "runs"
         return f"one look at all {unit} (p <= {p[-1]:.2g})"
     plural = "one look, after" if len(design.looks) == 1 else "looks after"
-    return f"{plural} {_list_bounds(design.looks, p)}"
+    return f"{plural} {_list_bounds(design.looks, p, design.unit)}"
 
 
 def _describe_futility(design: Design, futility: Futility) -> str:
@@ -337,5 +351,5 @@ def _describe_futility(design: Design, futility: Futility) -> str:
     )
 
 
-def _list_bounds(looks: Sequence[int], nominal_p: Sequence[float]) -> str:
-    return ", ".join(f"{look} seeds (p <= {p:.2g})" for look, p in zip(looks, nominal_p, strict=True))
+def _list_bounds(looks: Sequence[int], nominal_p: Sequence[float], unit: str = "seed") -> str:
+    return ", ".join(f"{look} {unit}s (p <= {p:.2g})" for look, p in zip(looks, nominal_p, strict=True))

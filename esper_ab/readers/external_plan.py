@@ -51,15 +51,15 @@ def make_external_plan(
     `choosing`: how many of the `replicates`, from the first on, are used to choose cells. Raises UsageError if the plan
     is impossible, or if a table of outcomes could not contain the plan's names.
     """
-    _check_names("group", groups, least=2)
-    _check_names("seed", replicates, least=1)
+    check_names("group", groups, least=2)
+    check_names("seed", replicates, least=1)
     tasks = [scale.task for scale in scales]
     if tasks != [""]:
-        _check_names("task", tasks, least=1)
+        check_names("task", tasks, least=1)
     if bool(cells) != bool(choosing):
         raise UsageError("--cells and --choose need each other, because cells are chosen on separate seeds")
     if cells:
-        _check_names("cell", cells, least=2)
+        check_names("cell", cells, least=2)
         if len(scales) > 1:
             raise UsageError("cells belong to a single task: use either --cells or --tasks")
         if not 1 <= choosing < len(replicates):
@@ -112,7 +112,7 @@ def _rename_endpoint(written: bytes) -> bytes:
     return written.replace(b'"design":{"endpoint":', b'"design":{"outcome_over":', 1)
 
 
-def _check_names(what: str, names: Sequence[str], *, least: int) -> None:
+def check_names(what: str, names: Sequence[str], *, least: int) -> None:
     """Raise UsageError for duplicate names, and for names that cannot occur in a table of outcomes."""
     if len(names) < least:
         raise UsageError(f"{what}s: at least {least} needed")

@@ -139,7 +139,8 @@ def _level(result: Answer) -> dict[str, Any]:
     """Return the level of the answer and what it rests on; {} if a row is a run, without items."""
     items = result.observations.items
     if items is None:
-        return {}
+        level = result.comparisons[0].question.level if result.comparisons else None
+        return {} if level is None else {"level": level}
     return {
         "level": items.level,
         "items": {
@@ -224,8 +225,7 @@ def _values(result: Answer, group: str, task: str) -> list[float]:
 def _groups(result: Answer) -> Table:
     """Build the table of every group's outcomes."""
     rows = list[tuple[str, ...]]()
-    items = result.observations.items
-    counted_rows = f"{items.unit}s" if items is not None and items.level == "checkpoints" else "runs"
+    counted_rows = f"{result.comparisons[0].question.row}s" if result.comparisons else "runs"
     for scale in result.scales:
         digits = digits_for(scale.margin)
         title = scale.outcome.title

@@ -22,6 +22,9 @@ class Samples(msgspec.Struct, frozen=True, kw_only=True):
 
     a: tuple[float, ...]
     b: tuple[float, ...]
+    # The replicate of each outcome, for runs whose looks were planned; (): all runs belong to every look.
+    places_a: tuple[int, ...] = ()
+    places_b: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return min(len(self.a), len(self.b))
@@ -31,12 +34,28 @@ Data = Sequence[Pair] | Samples  # of one comparison; only `verdict.look.effect_
 
 
 def before(data: Data, replicates: int) -> tuple[Pair, ...] | Samples:
-    """Return the pairs of the first `replicates` replicates, in order; for unpaired data, return all runs."""
+    """Return the pairs of the first `replicates` replicates, in order; for unpaired data, return the runs of these.
+
+    Unpaired runs without replicates are all returned.
+    """
     if isinstance(data, Samples):
-        return data
+        return _samples_before(data, replicates)
     pairs = [pair for pair in data if pair.replicate < replicates]
     pairs.sort(key=lambda pair: pair.replicate)
     return tuple(pairs)
+
+
+def _samples_before(data: Samples, replicates: int) -> Samples:
+    if not data.places_a and not data.places_b:
+        return data
+    earlier = [(place, value) for place, value in zip(data.places_a, data.a, strict=True) if place < replicates]
+    earlier_b = [(place, value) for place, value in zip(data.places_b, data.b, strict=True) if place < replicates]
+    return Samples(
+        a=tuple(value for _, value in earlier),
+        b=tuple(value for _, value in earlier_b),
+        places_a=tuple(place for place, _ in earlier),
+        places_b=tuple(place for place, _ in earlier_b),
+    )
 
 
 def outcomes(data: Data) -> tuple[list[float], list[float]]:

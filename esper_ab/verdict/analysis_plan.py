@@ -12,6 +12,7 @@ from functools import cached_property
 from math import fsum
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.settings import Settings
@@ -28,6 +29,7 @@ from esper_ab.design.design import (
 )
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.verdict.scale import MEAN, OF_MEAN, Scale
+from esper_ab.verdict.trials import Trials
 
 
 class Rule(Settings, frozen=True, kw_only=True):
@@ -49,6 +51,8 @@ class AnalysisPlan(Settings, frozen=True, kw_only=True, dict=True):
     design: Design  # of all tasks together
     cells: tuple[str, ...] = ()  # settings to choose from: each group gets its own best one; (): there is no choice
     choosing: tuple[str, ...] = ()  # seeds on which they are chosen; disjoint from `replicates`
+    # Of an evaluation of two checkpoints, whose replicates are items. Left out of other plans, whose digests so stay.
+    trials: Trials | UnsetType = UNSET
 
     @cached_property
     def digest(self) -> str:
@@ -66,7 +70,12 @@ class AnalysisPlan(Settings, frozen=True, kw_only=True, dict=True):
     @property
     def paired(self) -> bool:
         """True if the runs of one replicate form a pair."""
-        return self.design.test != "welch"
+        return self.design.paired
+
+    @property
+    def evaluation(self) -> Trials | None:
+        """The trials, if the plan evaluates two checkpoints; None for a plan of runs."""
+        return None if isinstance(self.trials, UnsetType) else self.trials
 
     def design_of(self, contrast: Contrast) -> Design:
         """Return the design with the margin, outcome and worst outcome of one comparison."""

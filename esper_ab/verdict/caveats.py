@@ -46,7 +46,7 @@ def caveats(evidence: Evidence) -> tuple[str, ...]:
 def _progress_caveats(evidence: Evidence) -> Iterator[str]:
     planned = evidence.question.planned
     done = len(evidence.pairs)
-    if evidence.progress.finished or done >= planned:
+    if evidence.progress.finished or done >= planned or evidence.about_checkpoints:
         return
     complete = f"{done} of {planned} planned pairs are complete."
     if looks_to_come(evidence):
@@ -127,7 +127,10 @@ def _data_caveats(evidence: Evidence) -> Iterator[str]:
     if evidence.proportions is not None:
         adjusted = ", not adjusted for device and start order" if evidence.design.adjusted else ""
         success = f"{evidence.proportions.one:g}"
-        yield f"Every outcome is 0 or {success}: an exact test and Newcombe's interval decide{adjusted}."
+        how = "an exact test and Newcombe's interval decide"
+        if evidence.design.test == "z":
+            how = "the pooled z test at exact bounds and the score interval decide"
+        yield f"Every outcome is 0 or {success}: {how}{adjusted}."
     if evidence.samples is not None:
         few, many = sorted((len(evidence.samples.a), len(evidence.samples.b)))
         if 1 < few < _FEW and 2 * few < many:

@@ -10,12 +10,16 @@ from esper_ab.verdict.analysis_plan import AnalysisPlan
 from esper_ab.verdict.looks import PlanProgress
 from esper_ab.verdict.observations import Cells, Observation, Observations
 from esper_ab.verdict.scale import MEAN
+from esper_ab.verdict.trial_progress import next_trials, trial_departures
 
 _SHOWN = 8  # names in a list
 
 
 def departures(plan: AnalysisPlan, observations: Observations, progress: PlanProgress) -> Iterator[str]:
     """Yield departures from the plan: unplanned runs, gaps in the order, and runs after everything was decided."""
+    if plan.evaluation is not None:
+        yield from trial_departures(plan, observations, progress)
+        return
     cells = observations.cells
     yield from _unplanned_names(plan, observations)
     yield from _gaps_in_order(plan, observations, cells)
@@ -24,6 +28,8 @@ def departures(plan: AnalysisPlan, observations: Observations, progress: PlanPro
 
 def next_step(plan: AnalysisPlan, observations: Observations, progress: PlanProgress) -> str:
     """Say which runs the next look needs; "" if no look is left."""
+    if plan.evaluation is not None:
+        return next_trials(plan, observations, progress)
     needed = [contrast for contrast, comparison in progress.comparisons.items() if not comparison.finished]
     looks = [look for look in plan.design.looks if look > progress.complete]
     if not needed or not looks:

@@ -27,6 +27,7 @@ from esper_ab.verdict.verdict import CLAIMS, DIFFERENT, Verdict
 # The end of "Not decided: ..., but ..."; `_worded` words or completes those that need a fact of the comparison.
 _REASONS = {
     Undecided.DRIFT: "the differences drift from pair to pair",
+    Undecided.LOST_SCORES: "the lost scores could change the answer",
     Undecided.AUDIT: "the audit allows no verdict",
     Undecided.LOST_RUNS: "the lost runs could change the answer",
     Undecided.LOST_WITHOUT_WORST: "the lost runs could change the answer; no worst outcome is declared for them",

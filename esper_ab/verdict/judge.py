@@ -12,7 +12,7 @@ from math import fsum
 import msgspec
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.wording import n_pairs
+from esper_ab.contracts.wording import counted, n_pairs
 from esper_ab.design.design import Contrast
 from esper_ab.stats.pair import Samples
 from esper_ab.verdict.analysis_plan import AnalysisPlan
@@ -20,7 +20,7 @@ from esper_ab.verdict.answer import Answer
 from esper_ab.verdict.comparison import compare
 from esper_ab.verdict.departures import departures, listed_runs, listed_short, next_step
 from esper_ab.verdict.drift import drift_findings
-from esper_ab.verdict.finding import Finding
+from esper_ab.verdict.finding import LOST_SCORES, Finding
 from esper_ab.verdict.looks import PlanProgress, take_looks
 from esper_ab.verdict.observations import Facts, Observations, replicate_key
 from esper_ab.verdict.pairing import Pairing
@@ -28,6 +28,7 @@ from esper_ab.verdict.question import AskedItems, Question
 from esper_ab.verdict.rows import row_findings
 from esper_ab.verdict.scale import MEAN
 from esper_ab.verdict.task_improvement import task_improvements
+from esper_ab.verdict.trial_progress import asked_trials
 from esper_ab.verdict.tuning import Tuned, tune
 
 CLUSTERS = "clusters"  # kind of a finding
@@ -196,7 +197,10 @@ def _question(
 ) -> Question:
     facts = (observations.facts or {}).get(contrast.task)
     planned = len(plan.replicates)
-    asked = _asked_items(observations, contrast)
+    if plan.evaluation is None:
+        asked = _asked_items(observations, contrast)
+    else:
+        asked = asked_trials(plan, pairing)
     unit = ""
     if observations.exploratory:
         planned = len(pairing.pairs)
@@ -250,7 +254,8 @@ def _scope(plan: AnalysisPlan, observations: Observations, task: str) -> str:
     """Describe the conditions under which the answer holds."""
     facts = observations.facts
     if facts is None:
-        runs = f"the runs in {observations.source}"
+        what = "runs" if plan.evaluation is None else f"{plan.design.unit}s"
+        runs = f"the {what} in {observations.source}"
         if task == MEAN:
             return f"{runs}, the tasks {', '.join(plan.tasks)} and no others"
         if task:
@@ -295,10 +300,11 @@ def _findings_of_outcomes(
 ) -> Iterator[Finding]:
     """Yield the findings that follow from the outcomes: pairs that are dependent, and differences that drift."""
     pairing = progress.pairings[contrast]
-    if observations.facts is None:
+    if observations.facts is None and plan.evaluation is None:
         yield from row_findings(observations, pairing, contrast, plan.replicates)
     if pairing.clusters and not observations.exploratory:
         yield _cluster_finding(observations, pairing, contrast)
+    yield from _lost_scores(observations, contrast)
     yield from _drift_findings(plan, observations, pairing, contrast)
     if contrast.task != MEAN:
         return
@@ -306,6 +312,26 @@ def _findings_of_outcomes(
         if other.groups == contrast.groups and other.task != MEAN:
             for finding in _drift_findings(plan, observations, of_task, other):
                 yield msgspec.structs.replace(finding, sentence=f"{other.task}: {finding.sentence}")
+
+
+def _lost_scores(observations: Observations, contrast: Contrast) -> Iterator[Finding]:
+    """Yield a finding that caps an answer about training if runs lost scores on single items, whose items are left out.
+
+    Scores need not be lost at random. About checkpoints, a lost item is a lost row.
+    """
+    items = observations.items
+    if items is None or items.level == "checkpoints":
+        return
+    lost = [items.lost_of(group) for group in contrast.groups]
+    if any(lost):
+        yield Finding(
+            kind=LOST_SCORES,
+            weight="caps",
+            groups=contrast.groups,
+            sentence=f"{counted(lost[0], 'score')} of {contrast.a} and {lost[1]} of {contrast.b} were lost, so their "
+            f"{items.unit}s are left out; for a verdict, give a failed {items.unit} its worst outcome, or remove it "
+            "from all runs.",
+        )
 
 
 def _cluster_finding(observations: Observations, pairing: Pairing, contrast: Contrast) -> Finding:

@@ -19,6 +19,7 @@ from esper_ab.stats.item_difference import ItemDifference, item_difference
 from esper_ab.stats.least_pairs import LEAST_PAIRS, smallest_p
 from esper_ab.stats.pair import Data, Samples, before, outcomes
 from esper_ab.stats.proportions import Proportions, proportions
+from esper_ab.stats.score_test import score_difference
 from esper_ab.stats.welch import welch
 from esper_ab.verdict.compared_items import ComparedItems
 from esper_ab.verdict.sample import least_small, sample_of
@@ -81,6 +82,8 @@ def effect_of(design: Design, data: Data, items: ComparedItems | None = None) ->
     a, b = outcomes(data)
     success = _success(design, {*a, *b})
     if success is not None and data:
+        if design.test == "z":
+            return score_difference(a.count(success), len(a), b.count(success), len(b), success)
         return proportions(a, b, success, paired=not isinstance(data, Samples))
     if isinstance(data, Samples):
         return welch(a, b)

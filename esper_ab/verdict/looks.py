@@ -24,7 +24,7 @@ from esper_ab.verdict.compared_items import ComparedItems
 from esper_ab.verdict.item_pairing import with_items
 from esper_ab.verdict.look import Look, take_look
 from esper_ab.verdict.observations import Cells, Observations
-from esper_ab.verdict.pairing import Pairing, pair_explored, pair_up, runs_of
+from esper_ab.verdict.pairing import Pairing, pair_explored, pair_up, runs_of, sampled
 
 LookDecision = Literal["open", "crossed", "equivalent", "futile"]
 
@@ -98,6 +98,8 @@ def take_looks(plan: AnalysisPlan, observations: Observations) -> PlanProgress:
         decided_at = progress.decided_at if plan.design.early_stop else None
         if done_elsewhere:
             end = ready[contrast] if decided_at is None else decided_at
+            if plan.evaluation is not None and decided_at is None and progress.last is not None:
+                end = progress.last.replicates  # all numbers are those of the last look
             pairing = _pair_planned(plan, cells, contrast, plan.replicates[:end])
             pairings[contrast] = with_items(plan, observations.items, contrast, pairing)
         pairings[contrast] = replace(pairings[contrast], existing=existing)
@@ -256,6 +258,8 @@ def _progress(design: Design, states: Mapping[Contrast, _State], complete: int) 
 
 
 def _pair_planned(plan: AnalysisPlan, cells: Cells, contrast: Contrast, order: Sequence[str]) -> Pairing:
+    if not plan.paired:
+        return sampled(cells, contrast, plan.scales, order, planned=True)
     return pair_up(cells, contrast, plan.scales, order, planned=True)
 
 

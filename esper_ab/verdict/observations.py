@@ -84,6 +84,7 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     partners_left_out: bool = False  # the user said that a seed which only one group has was never run in the other
     table: ItemTable | None = None  # rows of items as they were read; `at_level` makes the rows of them
     items: ItemsBelow | None = None  # the scores below the rows, and their level; None: a row is a run without items
+    departures: tuple[str, ...] = ()  # from the planned order of trials, as the source shows; whole sentences
     reading: str = ""  # what was read, for the user to see before the answer; "": a row per run
 
     @cached_property

@@ -187,15 +187,27 @@ def any_outcomes_to_compare(plan: AnalysisPlan, observations: Observations) -> b
     return any(pairing.pairs for pairing in pair_explored(plan, observations).values())
 
 
-def sampled(cells: Cells, contrast: Contrast, scales: Sequence[Scale], order: Sequence[str]) -> Pairing:
-    """Return the runs of `contrast` as two independent samples."""
+def sampled(
+    cells: Cells, contrast: Contrast, scales: Sequence[Scale], order: Sequence[str], *, planned: bool = False
+) -> Pairing:
+    """Return the runs of `contrast` as two independent samples.
+
+    If the runs were `planned`, each keeps its replicate, because a look takes the runs of the first replicates only.
+    """
     a, lost_a = _sample(cells, contrast.a, contrast.task, scales, order)
     b, lost_b = _sample(cells, contrast.b, contrast.task, scales, order)
     lost = HalfPair(replicate=0, a=None, b=None, failed_a=True, failed_b=False, position_a=0, position_b=1)
     lost_of_b = msgspec.structs.replace(lost, failed_a=False, failed_b=True)
+    halves = [(place, lost) for place in lost_a] + [(place, lost_of_b) for place in lost_b]
+    samples = Samples(a=tuple(a.values()), b=tuple(b.values()))
+    if planned:
+        samples = msgspec.structs.replace(samples, places_a=tuple(a), places_b=tuple(b))
+        replicates = tuple(msgspec.structs.replace(half, replicate=place) for place, half in halves)
+    else:
+        replicates = tuple(half for _, half in halves)
     return Pairing(
-        pairs=Samples(a=a, b=b),
-        lost=Lost(paired=False, replicates=(lost,) * lost_a + (lost_of_b,) * lost_b),
+        pairs=samples,
+        lost=Lost(paired=False, replicates=replicates),
         single=(),
         absent=(),
         clusters=(),
@@ -204,18 +216,18 @@ def sampled(cells: Cells, contrast: Contrast, scales: Sequence[Scale], order: Se
 
 def _sample(
     cells: Cells, group: str, task: str, scales: Sequence[Scale], order: Sequence[str]
-) -> tuple[tuple[float, ...], int]:
-    """Return the outcomes of a group's runs, and how many of its runs were lost."""
-    values = []
-    lost = 0
-    for name in order:
+) -> tuple[dict[int, float], list[int]]:
+    """Return the outcomes of a group's runs by the place of their replicate, and the places of its lost runs."""
+    values = {}
+    lost = []
+    for place, name in enumerate(order):
         runs = runs_of(cells, group, task, scales, name, partial=True)
         value = _value(runs, task, scales)
         if value is not None:
-            values.append(value)
+            values[place] = value
         elif runs:
-            lost += 1
-    return tuple(values), lost
+            lost.append(place)
+    return values, lost
 
 
 def runs_of(

@@ -48,7 +48,8 @@ def rule_sentence(design: Design) -> str:
     if not design.boundaries and design.anytime_after is None:
         return f"No claim can follow from this plan: a verdict needs at least {LEAST_PAIRS} seeds."
     if design.outcome_over == "given":
-        caps = "Lost runs can cap a verdict."
+        lost = "Lost runs" if design.unit == "seed" else "Lost outcomes"
+        caps = f"{lost} can cap a verdict."
     else:
         caps = "The audit and lost runs can block or cap a verdict."
     return (
@@ -72,7 +73,10 @@ def _signs_rule(design: Design) -> str:
 
 def _looks_for_small(design: Design) -> str:
     """Say at which looks a difference may be called smaller than the margin, as in "at the last look, with ..."."""
-    counted = "pairs" if design.test == "t" else "runs per group"
+    if design.test in ("mcnemar", "z"):
+        counted = f"{design.unit}s"
+    else:
+        counted = "pairs" if design.paired else "runs per group"
     enough = f"with {LEAST_EQUIVALENCE_PAIRS} {counted} or more"
     times = []
     if len(design.looks) > 1:
@@ -144,8 +148,8 @@ def _no_inference(evidence: Evidence) -> str:
 
 
 def _nothing_to_compare(evidence: Evidence) -> str:
-    if evidence.design.test != "t":
-        return "a group without runs"
+    if not evidence.design.paired:
+        return f"a group without {evidence.question.row}s"
     if len(evidence.lost.replicates) < evidence.question.planned:
         return "no complete pair yet"
     return "no complete pair"
@@ -231,7 +235,7 @@ def _later_look(evidence: Evidence) -> str:
 
 
 def _look_in_words(design: Design, replicates: int) -> str:
-    seeds = f"after {replicates} seeds"
+    seeds = f"after {replicates} {design.unit}s"
     looks = design.looks
     if replicates not in looks:
         return seeds

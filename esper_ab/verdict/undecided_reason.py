@@ -7,12 +7,14 @@ from enum import Enum, auto
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.verdict.drift import DRIFT
 from esper_ab.verdict.evidence import Evidence
+from esper_ab.verdict.finding import LOST_SCORES
 
 
 class Undecided(Enum):
     """Why a comparison is not decided; members are in the order in which `why_undecided` checks them."""
 
     DRIFT = auto()  # of the differences, and no other finding of the audit caps the verdict
+    LOST_SCORES = auto()  # on items, likewise
     AUDIT = auto()
     LOST_RUNS = auto()  # with the worst outcome given to them, they could change the answer
     LOST_WITHOUT_WORST = auto()  # no worst outcome is declared, so any answer is possible
@@ -50,6 +52,8 @@ def _why_capped(evidence: Evidence) -> Undecided:
     caps = {finding.kind for finding in evidence.findings if finding.weight == "caps"}
     if caps == {DRIFT}:
         return Undecided.DRIFT
+    if caps == {LOST_SCORES}:
+        return Undecided.LOST_SCORES
     if caps:
         return Undecided.AUDIT
     imputed = evidence.imputed

@@ -158,7 +158,8 @@ def _deciding(comparison: Comparison) -> Iterator[Row]:
         yield str(level), f"{_format_interval(design, low, high)}, with those of all comparisons at once"
     effect = comparison.effect
     if isinstance(effect, Proportions):
-        counts = f"{effect.ones_a} of {effect.runs_a} against {effect.ones_b} of {effect.runs_b} runs"
+        rows = f"{comparison.question.row}s"
+        counts = f"{effect.ones_a} of {effect.runs_a} against {effect.ones_b} of {effect.runs_b} {rows}"
         yield effect.name, f"{counts} at {effect.one:g}, p {p_text(effect.p)}"
     elif effect is not None and effect.t is not None and effect.p is not None:
         adjusted = "t, adjusted for device and order" if design.adjusted else "t, paired"
@@ -271,11 +272,22 @@ def _losses(comparison: Comparison) -> Iterator[Row]:
 def looks_table(comparisons: Sequence[Comparison]) -> Table:
     """Build the table of the interim looks taken so far, with the bound of each look."""
     rows = []
+    unit = f"{comparisons[0].design.unit}s"
     for item in comparisons:
         rows += [_look_row(item, look) for look in item.progress.looks]
     return Table(
         "Looks",
-        ("comparison", "seeds", "pairs", "alpha", "bound", "reached", "effect", "repeated interval", "decision"),
+        (
+            "comparison",
+            unit,
+            "pairs" if unit == "seeds" else "complete",
+            "alpha",
+            "bound",
+            "reached",
+            "effect",
+            "repeated interval",
+            "decision",
+        ),
         tuple(rows),
         note="Alpha: the comparison's share of the error rate at that look; the level of its interval is 1 - alpha.",
         none="None so far: no verdict is given before the first look of the plan.",

@@ -1,0 +1,22 @@
+from esper_ab.design.trial_order import draw_order
+
+
+def test_every_block_has_both_arms_and_half_of_four_blocks_start_with_each():
+    arms, order = draw_order(40, ("new", "old"), 7)
+    blocks = [order[start : start + 2] for start in range(0, 80, 2)]
+    assert set(arms) == {"new", "old"}
+    assert set(blocks) == {"AB", "BA"}
+    assert all(blocks[start : start + 4].count("AB") == 2 for start in range(0, 40, 4))
+
+
+def test_the_order_and_the_key_follow_from_the_seed():
+    drawn = {draw_order(20, ("new", "old"), seed) for seed in range(50)}
+    assert draw_order(4, ("new", "old"), 3) == (("new", "old"), "ABBAABBA")
+    assert len(drawn) > 45
+    assert {arms for arms, _ in drawn} == {("new", "old"), ("old", "new")}
+
+
+def test_an_odd_number_of_replicates_ends_after_its_last_block():
+    _, order = draw_order(7, ("new", "old"), 1)
+    assert len(order) == 14
+    assert order.count("A") == 7
