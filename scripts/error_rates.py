@@ -2,6 +2,7 @@
 
     scripts/error_rates            write the table that the package uses: esper_ab/stats/error_rate_table.py
     scripts/error_rates --pages    write the tables on it in docs/evidence/rates.md
+    scripts/error_rates --groups   write the tables of docs/evidence/many-groups.md (error_rate_groups.py)
 
 The rules are those of tests/simulation, which are written anew and compared with the package
 (tests/statistics/test_against_simulated.py). All means are equal, so every claim is false. Only the law of the
@@ -182,10 +183,16 @@ def _tuples(values: object) -> object:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pages", action="store_true", help="write the tables of docs/evidence/rates.md")
-    if parser.parse_args().pages:
+    parser.add_argument("--groups", action="store_true", help="write the tables of docs/evidence/many-groups.md")
+    asked = parser.parse_args()
+    if asked.pages:
         import error_rate_pages
 
         error_rate_pages.write()
+    elif asked.groups:
+        import error_rate_groups
+
+        error_rate_groups.write()
     else:
         write_table()
 

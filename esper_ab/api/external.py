@@ -16,7 +16,7 @@ from esper_ab.api.setting_names import plain
 from esper_ab.api.spelling import in_python, spelled
 from esper_ab.contracts.errors import Unanswered, UsageError, refused
 from esper_ab.contracts.margins import check_margin
-from esper_ab.readers.cells import cell_text
+from esper_ab.formats.cells import cell_text
 from esper_ab.readers.external_plan import make_external_plan, read_plan, save_plan
 from esper_ab.readers.joint import read_experiments
 from esper_ab.readers.joint_directory import is_experiment, refuse_joint

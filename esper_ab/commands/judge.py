@@ -101,7 +101,7 @@ def command(
 
 def _begins_with_plan(words: Sequence[str], margin: str | None) -> bool:
     """True if the first word is a plan or is meant to be one: a JSON file that has no outcomes, without a margin."""
-    from esper_ab.readers.formats import format_of  # needs numpy, as above
+    from esper_ab.formats.known import format_of  # needs numpy, as above
 
     first = Path(words[0])
     if first.is_dir():

@@ -8,7 +8,7 @@ import numpy as np
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.measures import LARGEST_OUTCOME
-from esper_ab.readers.cells import NOTHING, cell_text, outcome_of
+from esper_ab.formats.cells import NOTHING, cell_text, outcome_of
 from esper_ab.readers.item_layout import ItemLayout
 from esper_ab.stats.floats import Floats
 from esper_ab.stats.item_scores import Ints

@@ -12,17 +12,17 @@ import numpy as np
 
 from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.wording import counted, did_you_mean, listed
-from esper_ab.readers.cells import cell_text, outcome_of
-from esper_ab.readers.formats import read_file
+from esper_ab.formats.cells import cell_text, outcome_of
+from esper_ab.formats.column_names import PAIR_COLUMNS, meaning
+from esper_ab.formats.known import read_file
+from esper_ab.formats.source_table import Series, SourceTable, series_of
 from esper_ab.readers.long_table import LongTable, columns_of_runs, roles_of
 from esper_ab.readers.metrics import metric_of
 from esper_ab.readers.run_names import RunName, label_of, read_names, show_names
 from esper_ab.readers.run_patterns import infer_names
 from esper_ab.readers.source_files import SourceFile
-from esper_ab.readers.source_table import Series, SourceTable, series_of
 from esper_ab.readers.step_rows import one_row_per_run
 from esper_ab.readers.steps import RunValues, StepRule, outcomes_at, step_column
-from esper_ab.readers.table_columns import PAIR_COLUMNS, meaning
 
 # Files that a library always calls so: the folder names the run, and several are parts of it.
 _PART_OF_RUN = re.compile(r"events\.out\.tfevents\..*|(?:.*\.)?monitor\.csv")

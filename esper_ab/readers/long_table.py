@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from esper_ab.formats.column_names import COLUMNS, PAIR_COLUMNS, meaning
+from esper_ab.formats.source_table import SourceTable
 from esper_ab.readers.run_names import RunName
-from esper_ab.readers.source_table import SourceTable
-from esper_ab.readers.table_columns import COLUMNS, PAIR_COLUMNS, meaning
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,10 +10,10 @@ import numpy as np
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.visible import visible_line
 from esper_ab.contracts.wording import did_you_mean
-from esper_ab.readers.cells import outcome_of
-from esper_ab.readers.source_table import Cells, SourceTable
+from esper_ab.formats.cells import outcome_of
+from esper_ab.formats.column_names import COLUMNS, meaning
+from esper_ab.formats.source_table import Cells, SourceTable
 from esper_ab.readers.steps import step_column
-from esper_ab.readers.table_columns import COLUMNS, meaning
 from esper_ab.verdict.observations import names_items
 
 _LOOKED_AT = 1000  # cells of a column

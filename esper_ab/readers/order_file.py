@@ -17,9 +17,9 @@ from esper_ab.contracts.plain_values import whole_number
 from esper_ab.contracts.visible import visible_line
 from esper_ab.contracts.wording import counted
 from esper_ab.design.trial_order import LABELS
-from esper_ab.readers.cells import cell_text, outcome_of
-from esper_ab.readers.csv_file import read_table
-from esper_ab.readers.source_table import Cells
+from esper_ab.formats.cells import cell_text, outcome_of
+from esper_ab.formats.csv_table import read_table
+from esper_ab.formats.source_table import Cells
 from esper_ab.verdict.analysis_plan import AnalysisPlan
 from esper_ab.verdict.observations import Observation, Observations
 from esper_ab.verdict.trials import Trials

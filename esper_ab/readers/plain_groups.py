@@ -8,11 +8,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.readers.cells import outcome_of
+from esper_ab.formats.cells import outcome_of
+from esper_ab.formats.column_names import COLUMNS, PAIR_COLUMNS, meaning
+from esper_ab.formats.source_table import Cells
 from esper_ab.readers.metrics import are_numbers
-from esper_ab.readers.source_table import Cells
 from esper_ab.readers.steps import step_column
-from esper_ab.readers.table_columns import COLUMNS, PAIR_COLUMNS, meaning
 
 _MOST_GROUPS = 8
 _APART = 4.0  # times the larger spread, between means of columns that may be outcomes of two groups

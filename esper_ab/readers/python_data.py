@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.readers.cells import cell_text
+from esper_ab.formats.cells import cell_text
+from esper_ab.formats.column_names import COLUMNS, meaning
 from esper_ab.readers.external_table import observations_of
-from esper_ab.readers.table_columns import COLUMNS, meaning
 from esper_ab.verdict.observations import POSITION, Observations
 
 _SOURCE = "the data"

@@ -15,8 +15,10 @@ import msgspec
 
 from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.wording import counted, listed
+from esper_ab.formats.column_names import PAIR_COLUMNS
+from esper_ab.formats.known import read_file
+from esper_ab.formats.source_table import SourceTable
 from esper_ab.readers.external_table import observations_of
-from esper_ab.readers.formats import read_file
 from esper_ab.readers.joined_tables import join_tables
 from esper_ab.readers.long_table import LongTable, of_format, roles_of
 from esper_ab.readers.metrics import candidates, fitting, pick_metric
@@ -24,10 +26,8 @@ from esper_ab.readers.plain_groups import plain_groups
 from esper_ab.readers.run_columns import long_of_columns, run_columns
 from esper_ab.readers.run_names_column import with_run_names
 from esper_ab.readers.source_files import find_files
-from esper_ab.readers.source_table import SourceTable
 from esper_ab.readers.step_rows import one_row_per_run
 from esper_ab.readers.steps import StepRule, check_rule
-from esper_ab.readers.table_columns import PAIR_COLUMNS
 from esper_ab.verdict.observations import Observations
 
 

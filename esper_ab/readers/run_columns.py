@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 
 from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.visible import visible_line
+from esper_ab.formats.column_names import PAIR_COLUMNS, meaning
+from esper_ab.formats.source_table import SourceTable, series_of
 from esper_ab.readers.long_table import LongTable, columns_of_runs
 from esper_ab.readers.metrics import are_numbers, pick_metric
 from esper_ab.readers.run_names import RunName, label_of, read_names, show_names
 from esper_ab.readers.run_patterns import infer_names
-from esper_ab.readers.source_table import SourceTable, series_of
 from esper_ab.readers.steps import RunValues, StepRule, outcomes_at, step_column
-from esper_ab.readers.table_columns import PAIR_COLUMNS, meaning
 
 _BETWEEN = " - "
 _ENDS = ("__MIN", "__MAX")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.readers.cells import cell_text
+from esper_ab.formats.cells import cell_text
+from esper_ab.formats.source_table import Cells, SourceTable
 from esper_ab.readers.run_names import RunName, read_names, show_names
 from esper_ab.readers.run_patterns import infer_names
-from esper_ab.readers.source_table import Cells, SourceTable
 
 
 def with_run_names(table: SourceTable, pattern: str) -> tuple[SourceTable, tuple[str, ...]]:

@@ -11,9 +11,9 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.regular_file import open_to_read
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.wording import counted
-from esper_ab.readers.binary_files import refuse_binary
-from esper_ab.readers.csv_file import read_table
-from esper_ab.readers.formats import Format, format_of, format_words
+from esper_ab.formats.binary_files import refuse_binary
+from esper_ab.formats.csv_table import read_table
+from esper_ab.formats.known import Format, format_of, format_words
 from esper_ab.readers.joint_directory import is_experiment
 
 _MOST_FILES = 10_000  # in all folders, of any format

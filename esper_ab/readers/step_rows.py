@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.visible import visible_line
-from esper_ab.readers.cells import cell_text
-from esper_ab.readers.source_table import Cells, SourceTable, series_of
+from esper_ab.formats.cells import cell_text
+from esper_ab.formats.column_names import PAIR_COLUMNS
+from esper_ab.formats.source_table import Cells, SourceTable, series_of
 from esper_ab.readers.steps import RunValues, StepRule, outcomes_at, step_column
-from esper_ab.readers.table_columns import PAIR_COLUMNS
 from esper_ab.verdict.observations import names_items
 
 _IDENTITY = ("group", *PAIR_COLUMNS, "run", "task", "item")

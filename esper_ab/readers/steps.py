@@ -11,7 +11,7 @@ import numpy as np
 from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.visible import visible_line
 from esper_ab.contracts.wording import counted, listed
-from esper_ab.readers.source_table import Series
+from esper_ab.formats.source_table import Series
 
 _FAR = 0.9  # of the group's median number of steps: a run that ends before that is lost
 _MOST_NAMED = 3  # lost runs

@@ -6,19 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.visible import visible_line
+from esper_ab.formats.column_names import COLUMNS, PAIR_COLUMNS, SYNONYMS, meaning
 from esper_ab.readers.wide_table import ask_for_groups
 from esper_ab.verdict.observations import names_items
-
-PAIR_COLUMNS = ("seed", "pair", "replicate")  # one of them says which runs belong together
-COLUMNS = ("group", *PAIR_COLUMNS, "run", "outcome", "task", "cluster", "order", "item", "repeat")
-# Other names of columns: in `esper-ab export`, in a grid, and in plans of format 1, in this order.
-_SYNONYMS = {"group_id": "group", "cell": "task", "endpoint": "outcome"}
-
-
-def meaning(name: str) -> str:
-    """Return our name for a column of the source."""
-    plain = name.strip().lower()
-    return _SYNONYMS.get(plain, plain)
 
 
 def choose_columns(
@@ -98,9 +88,9 @@ def _read_names(names: Mapping[str, str]) -> dict[str, str]:
     """Return `names` with a single spelling of our name for each column."""
     named: dict[str, str] = {}
     for ours, theirs in names.items():
-        column = _SYNONYMS.get(ours, ours)
+        column = SYNONYMS.get(ours, ours)
         if column not in COLUMNS:
-            available = ", ".join((*COLUMNS, *_SYNONYMS))
+            available = ", ".join((*COLUMNS, *SYNONYMS))
             raise UsageError(f"--columns {ours}=…: no such column; available columns: {available}")
         if column in named:
             raise UsageError(

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from esper_ab.contracts.errors import OpenQuestion, SettingName, Unanswered, UsageError
 from esper_ab.contracts.visible import visible_line
 from esper_ab.contracts.wording import did_you_mean, listed
-from esper_ab.readers.cells import outcome_of
+from esper_ab.formats.cells import outcome_of
 
 _INDEX = ("", "Unnamed: 0")  # pandas' names for a column with the numbers of the rows
 

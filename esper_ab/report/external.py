@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from statistics import fmean
 from typing import Any
 
-from esper_ab.contracts.wording import counted
 from esper_ab.design.design import rule
-from esper_ab.report.document import Card, Document, Paragraphs, Section, Verdicts
+from esper_ab.report.best_groups import best_json, best_verdict, pairs_of, standings_table
+from esper_ab.report.document import Card, Document, Node, Paragraphs, Section, Verdicts
 from esper_ab.report.tables.comparison import beside_tables, cards_of, deciding_table, looks_table, overview_table
 from esper_ab.report.tables.table import Table, mean_and_sd, number
+from esper_ab.report.too_few_runs import describe_too_few_runs
 from esper_ab.report.verdict_json import comparison_json, indented
-from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.text import digits_for
 from esper_ab.verdict.answer import Answer
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.level_words import level_rule
-from esper_ab.verdict.observations import POSITION, Observation
+from esper_ab.verdict.observations import Observation
 from esper_ab.verdict.profiles import HONEST_FROM, Aggregate
 from esper_ab.verdict.scale import MEAN
 from esper_ab.verdict.sentences import rule_sentence
@@ -30,7 +29,6 @@ EXPLORATORY = (
     "To decide: `esper-ab design`, then fresh runs, then `esper-ab judge`."
 )
 SCHEMA = 2
-_RANKED = 20  # groups in a list
 
 
 def external_report(result: Answer) -> Document:
@@ -48,13 +46,39 @@ def external_report(result: Answer) -> Document:
             *_reading(result),
             Paragraphs((authority,)),
             departures(result),
-            *(verdicts(result, task) for task in tasks_of(result)),
+            *_answers(result),
             Paragraphs((_rule(result),), rule_title),
             *all_tables[:first],
-            Section(tuple(all_tables[first:])),
+            Section((*_cards_below(result), *all_tables[first:])),
             *remarks(result),
         ),
     )
+
+
+def _answers(result: Answer) -> list[Node]:
+    """Return the verdicts or, of many groups, those that may be the best and then the pairs."""
+    tasks = tasks_of(result)
+    best = result.best
+    if best is None:
+        return [verdicts(result, task) for task in tasks]
+    compared = compared_in(result, best.task)
+    mark = _mark(result)
+    nodes: list[Node] = [best_verdict(best, compared, mark, heading(best.task)), standings_table(best, compared)]
+    for task in tasks:
+        nodes += pairs_of(compared_in(result, task), mark, heading(task))
+    return nodes
+
+
+def _cards_below(result: Answer) -> list[Verdicts]:
+    """Return the verdicts that a table has replaced on the first screen."""
+    if result.best is None:
+        return []
+    return [replace(verdicts(result, task), shared=()) for task in tasks_of(result)]
+
+
+def _mark(result: Answer) -> str:
+    """Return the word before each verdict."""
+    return "exploratory " if result.exploratory else ""
 
 
 def _reading(result: Answer) -> list[Paragraphs]:
@@ -116,6 +140,7 @@ def external_document(result: Answer) -> dict[str, Any]:
     comparisons = [
         {"task": item.question.task, **comparison_json(item), **_asked_items(item)} for item in result.comparisons
     ]
+    best = {} if result.best is None else {"best": best_json(result.best)}
     return {
         "schema": SCHEMA,
         "exploratory": result.exploratory,
@@ -125,6 +150,7 @@ def external_document(result: Answer) -> dict[str, Any]:
         "alpha": result.design.alpha,
         "scales": result.scales,
         "groups": result.observations.groups,
+        **best,
         "comparisons": comparisons,
         "departures": result.departures,
         "notes": result.notes,
@@ -180,36 +206,14 @@ def heading(task: str) -> str:
 def verdicts(result: Answer, task: str) -> Verdicts:
     """Return the verdicts in one task."""
     compared = compared_in(result, task)
-    mark = "exploratory " if result.exploratory else ""
+    mark = _mark(result)
     if result.exploratory and len(compared) > 1 and all(item.verdict is Verdict.NO_INFERENCE for item in compared):
-        card = Card(f"{mark}{Verdict.NO_INFERENCE}", _describe_too_few_runs(result, task, compared))
+        values = {group: _values(result, group, task) for group in result.design.groups}
+        lost = {group: len(_runs(result, group, task)) - len(outcomes) for group, outcomes in values.items()}
+        card = Card(f"{mark}{Verdict.NO_INFERENCE}", describe_too_few_runs(result, compared, values, lost))
         return Verdicts((card,), compared[0].question.scope, where=heading(task))
     cards, shared = cards_of(compared, mark)
     return Verdicts(cards, compared[0].question.scope, shared, heading(task))
-
-
-def _describe_too_few_runs(result: Answer, task: str, compared: Sequence[Comparison]) -> str:
-    """Say, for several comparisons of which none has enough runs, what is missing, how they look, and what to do."""
-    observations = result.observations
-    design = compared[0].design
-    has_pairs = observations.pair_column != POSITION and compared[0].samples is None
-    unit = observations.pair_column if has_pairs else "run"
-    values = {group: _values(result, group, task) for group in result.design.groups}
-    most = max(map(len, values.values()))
-    none_has = "No group has" if most < LEAST_PAIRS else "No two of the compared groups share"
-    least = counted(LEAST_PAIRS, unit)
-    sentences = [f"{none_has} {least}, so no difference between the {len(values)} groups can be judged."]
-    means = {group: fmean(outcomes) for group, outcomes in values.items() if outcomes}
-    order = sorted(means, key=lambda group: -design.outcome.sign * means[group])
-    if order:
-        ranked = [f"{group} {design.value(means[group])}" for group in order[:_RANKED]]
-        if len(order) > _RANKED:
-            ranked.append(f"and {len(order) - _RANKED} more")
-        sentences.append(f"Their means, best first, which may be luck: {', '.join(ranked)}.")
-    sentences.append(
-        f"To decide, name the few groups that matter and run each with {LEAST_PAIRS} fresh {unit}s or more."
-    )
-    return " ".join(sentences)
 
 
 def _runs(result: Answer, group: str, task: str) -> list[Observation]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from esper_ab.design.design import Design
+from esper_ab.verdict.best_groups import BestGroups
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.looks import PlanProgress
@@ -30,6 +31,7 @@ class Answer:
     next_step: str  # what the plan asks for now; "": nothing
     improvements: tuple[TaskImprovement, ...] = ()  # by comparison, over all tasks; empty with one task
     profiles: tuple[Profile, ...] = ()  # by group; empty without ranges of scores
+    best: BestGroups | None = None  # of four groups or more without a plan, those that may be the best
 
     @property
     def exploratory(self) -> bool:

@@ -1,4 +1,4 @@
-"""The contract of every file in esper_ab/readers/formats, on files that other libraries wrote (tests/field/files).
+"""The contract of every file in esper_ab/formats/known, on files that other libraries wrote (tests/field/files).
 
 A damaged, endless or hostile file gives tables or one line, never a traceback.
 """
@@ -13,10 +13,10 @@ import pytest
 
 from esper_ab.contracts import catalog
 from esper_ab.contracts.errors import UsageError
-from esper_ab.readers.formats import Format, format_of
-from esper_ab.readers.source_table import ROLES, SourceTable
+from esper_ab.formats.known import Format, format_of
+from esper_ab.formats.source_table import ROLES, SourceTable
 
-FORMATS = "esper_ab.readers.formats"
+FORMATS = "esper_ab.formats.known"
 NAMES = catalog.names(FORMATS)
 FIELD = Path(__file__).parents[1] / "field" / "files"
 FILES = sorted(file for file in FIELD.rglob("*") if file.is_file() and file.parent != FIELD)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from support.commands.in_process import stdout_of
 
+from esper_ab.formats.column_names import COLUMNS
 from esper_ab.readers.csv_file import read_csv
-from esper_ab.readers.table_columns import COLUMNS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 SHAPING = DOCS / "examples" / "shaping" / "experiment.toml"

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from esper_ab.readers.formats import read_file
-from esper_ab.readers.source_table import SourceTable, series_of
+from esper_ab.formats.known import read_file
+from esper_ab.formats.source_table import SourceTable, series_of
 
 FILES = Path(__file__).parent / "files"
 SAMPLES = "lm_eval/samples_{}_2026-01-01T00-00-00.000000.jsonl"

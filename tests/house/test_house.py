@@ -263,7 +263,7 @@ READS_ITSELF = {
     "workers/native/build.py": "the cache of kernels",
     "workers/kinds/trainer/trial.py": "a file that it has written itself",
     "workers/storage/state_bytes.py": "from memory",
-    "readers/formats/_archive.py": "likewise",
+    "formats/known/_archive.py": "likewise",
     "workers/kinds/growth/commands/fetch.py": "has just made it",
 }
 _READS = re.compile(

@@ -106,10 +106,11 @@ def test_a_sweep_of_few_seeds_gets_one_paragraph_and_an_exit_status_of_its_own(f
     assert result.returncode == 3
     assert text.count("NO INFERENCE") == 1
     assert "No group has 6 seeds, so no difference between the 9 groups can be judged." in text
-    assert "Their means, best first, which may be luck: lr8 59.00, lr7 58.00, " in text
-    assert "run each with 6 fresh seeds or more." in text
+    assert "all 9 at once with 95 % confidence: lr8 59.00 (55.42 to 62.58), lr7 58.00 (54.42 to 61.58), " in text
+    assert "esper-ab design --groups lr8,lr7,lr6 --seeds 3..22 --margin 2`" in text
     lower = " ".join(esper_ab("judge", "sweep.csv", "--margin", "2", "--better", "lower").stdout.split())
-    assert "best first, which may be luck: lr0 51.00, lr1 52.00, " in lower
+    assert "95 % confidence: lr0 51.00 (47.42 to 54.58), lr1 52.00 " in lower
+    assert "--groups lr0,lr1,lr2 --seeds 3..22 --margin 2 --better lower`" in lower
 
 
 @pytest.mark.parametrize(("seeds", "status"), [(3, 3), (10, 0)])

@@ -3,7 +3,8 @@
 import pytest
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.readers.csv_file import read_csv, read_table
+from esper_ab.formats.csv_table import read_table
+from esper_ab.readers.csv_file import read_csv
 
 
 def test_a_byte_order_mark_and_blank_lines_are_ignored(tmp_path):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.readers.source_table import Series
+from esper_ab.formats.source_table import Series
 from esper_ab.readers.steps import RunValues, StepRule, check_rule, outcomes_at, step_column
 
 

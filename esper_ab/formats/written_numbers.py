@@ -1,0 +1,57 @@
+"""Numbers as people and spreadsheets write them, with a decimal comma, thousands or a percent sign, become plain. Pure.
+
+A column is rewritten only if each of its cells that is not empty reads as such a number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from esper_ab.formats.cells import NOTHING
+
+_PLAIN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_DECIMAL_COMMA = re.compile(r"[+-]?(\d+|\d{1,3}([. '\u00a0\u202f]\d{3})+),\d+([eE][+-]?\d+)?")
+_THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
+_ONLY_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")  # 1,234 is 1.234 or 1234
+_GROUPING = re.compile(r"[. '\u00a0\u202f]")
+_PERCENT = re.compile(r"\s*%\Z")
+
+
+def as_plain_numbers(name: str, cells: list[str], *, comma_is_decimal: bool) -> tuple[list[str], str]:
+    """Return the cells of column `name`, and a sentence that says how they were read; "" if they are as they were.
+
+    `comma_is_decimal`: 1,234 is 1.234, as in files whose columns are separated by semicolons; otherwise such a column
+    is left as it is, because it may mean thousands.
+    """
+    percent = any("%" in cell for cell in cells)
+    if not percent and not any("," in cell for cell in cells):
+        return cells, ""
+    filled = {place: cell.strip() for place, cell in enumerate(cells) if cell.strip().lower() not in NOTHING}
+    without = {place: _PERCENT.sub("", cell) for place, cell in filled.items()}
+    if percent and any(cell == filled[place] for place, cell in without.items()):
+        return cells, ""  # 0.7 and 70% in one column: nobody knows
+    plain = _plain(list(without.values()), comma_is_decimal=comma_is_decimal)
+    if plain is None:
+        return cells, ""
+    read = list(cells)
+    for place, cell in zip(without, plain, strict=True):
+        read[place] = cell
+    first = next((place for place in filled if read[place] != cells[place]), None)
+    if first is None:
+        return cells, ""
+    return read, f"Column {name}: {cells[first].strip()} is read as {read[first]}{' (percent)' if percent else ''}."
+
+
+def _plain(cells: Sequence[str], *, comma_is_decimal: bool) -> list[str] | None:
+    """Return the numbers with a decimal point and without thousands; None if they are not clearly numbers."""
+    with_comma = [cell for cell in cells if "," in cell]
+    if all(_PLAIN.fullmatch(cell) for cell in cells if "," not in cell):
+        decimal = all(map(_DECIMAL_COMMA.fullmatch, with_comma))
+        if decimal and (comma_is_decimal or not all(map(_ONLY_THOUSANDS.fullmatch, with_comma))):
+            return [_GROUPING.sub("", cell).replace(",", ".") if "," in cell else cell for cell in cells]
+        if all(map(_THOUSANDS.fullmatch, with_comma)) and any("." in cell for cell in with_comma):
+            return [cell.replace(",", "") for cell in cells]
+        if not with_comma:
+            return list(cells)
+    return None

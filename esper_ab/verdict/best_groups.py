@@ -1,0 +1,271 @@
+"""Which of many groups may be the best: of exploratory observations, with four groups or more. Pure.
+
+Every pair of groups is tested as for its verdict, but at the level of a comparison with the best
+(`stats/best_groups.py`). With several tasks, the best is that of the mean over tasks. A group is ruled out only by a
+pair whose verdict no finding caps, and whose lost runs, counted against it, would not change that
+(`verdict/imputation.py`). Without such a limit, nothing is said about how far a group lies behind.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
+
+import msgspec
+import numpy as np
+
+from esper_ab.contracts.wording import listed, named
+from esper_ab.design.design import Contrast, Design, boundaries_of
+from esper_ab.stats.best_groups import may_be_best
+from esper_ab.stats.least_pairs import LEAST_PAIRS
+from esper_ab.stats.pair import outcomes
+from esper_ab.stats.text import percent
+from esper_ab.verdict.analysis_plan import AnalysisPlan
+from esper_ab.verdict.comparison import Comparison
+from esper_ab.verdict.imputation import completed, imputed
+from esper_ab.verdict.look import Look, take_look
+from esper_ab.verdict.looks import ComparisonProgress, PlanProgress, retake_look
+from esper_ab.verdict.observations import Observations
+from esper_ab.verdict.pairing import Pairing, sampled
+from esper_ab.verdict.scale import MEAN
+
+LEAST_GROUPS = 4  # among fewer, the verdicts of the pairs say it
+MOST_NAMED = 20  # groups in a sentence
+
+
+class GroupStanding(msgspec.Struct, frozen=True, kw_only=True):
+    """One group beside the best one."""
+
+    group: str
+    runs: int  # with an outcome
+    lost: int
+    mean: float  # of these runs; over tasks in units of the margins, with higher being better
+    may_be_best: bool
+    behind: float | None  # at most so much worse than the best, >= 0; None: there is no limit
+
+
+class BestGroups(msgspec.Struct, frozen=True, kw_only=True):
+    """The groups that may be the best of all, with simultaneous confidence."""
+
+    task: str  # "": there are no tasks; with several tasks, the mean over them
+    confidence: float
+    headline: str
+    caveats: tuple[str, ...]
+    groups: tuple[GroupStanding, ...]  # the best mean first
+
+    @property
+    def among(self) -> tuple[str, ...]:
+        """The groups that may be the best, the best mean first."""
+        return tuple(standing.group for standing in self.groups if standing.may_be_best)
+
+
+class _Pair(msgspec.Struct, frozen=True, kw_only=True):
+    """What the comparison of two groups shows about the best one."""
+
+    winner: str  # the group that is shown to be better; ""
+    most_a: float  # a is at most so much better than b; inf: there is no limit
+    most_b: float
+
+
+def best_groups(
+    plan: AnalysisPlan,
+    observations: Observations,
+    progress: PlanProgress,
+    comparisons: Mapping[Contrast, Comparison],
+) -> BestGroups | None:
+    """Return the groups that may be the best.
+
+    None with a plan or a control, with fewer than four groups, with items below the runs (unless they are closed), or
+    if no pair of groups has enough runs for a verdict.
+    """
+    task = MEAN if len(plan.scales) > 1 else plan.scales[0].task
+    contrasts = [contrast for contrast in comparisons if contrast.task == task]
+    groups = plan.groups
+    items = observations.items
+    if items is not None and not items.closed:
+        return None
+    compares_all = len(contrasts) == len(groups) * (len(groups) - 1) // 2
+    if not observations.exploratory or len(groups) < LEAST_GROUPS or not compares_all or not plan.design.boundaries:
+        return None
+    design = _design(plan, contrasts[0])
+    pairs = {}
+    for contrast in contrasts:
+        pairs[contrast] = _pair(design, contrast, progress.pairings[contrast], comparisons[contrast])
+    if all(math.isinf(pair.most_a) and math.isinf(pair.most_b) for pair in pairs.values()):
+        return None
+    lost = _lost({contrast: progress.pairings[contrast] for contrast in contrasts})
+    standings = _standings(plan, observations, pairs, lost)
+    if standings is None:
+        return None
+    best = BestGroups(
+        task=task,
+        confidence=1.0 - plan.design.alpha,
+        headline="",
+        caveats=tuple(_caveats(design, standings, [comparisons[contrast] for contrast in contrasts])),
+        groups=standings,
+    )
+    return msgspec.structs.replace(best, headline=_headline(best, design))
+
+
+def _design(plan: AnalysisPlan, contrast: Contrast) -> Design:
+    """Return the design of comparisons with the best: each group in turn is a control, with one-sided tests."""
+    alpha = 2.0 * plan.design.alpha  # both sides
+    looks = plan.design.looks
+    others = len(plan.groups) - 1
+    return msgspec.structs.replace(
+        plan.design_of(contrast),
+        alpha=alpha,
+        comparisons=plan.design.comparisons[:others],
+        boundaries=boundaries_of(alpha, others, ((0, 1),) * looks[-1], 1, looks),
+        evidence=1.0 / alpha,
+    )
+
+
+def _pair(design: Design, contrast: Contrast, pairing: Pairing, comparison: Comparison) -> _Pair:
+    """Test one pair of groups, without and with its lost runs."""
+    nothing = _Pair(winner="", most_a=math.inf, most_b=math.inf)
+    look = take_look(design, design.looks[-1], pairing.pairs, len(design.comparisons), pairing.items)
+    if look.low is None or look.high is None or look.pairs < LEAST_PAIRS or _capped(comparison):
+        return nothing
+    most_a = max(_most(look, design)[0], _with_losses(design, look, pairing, against_a=False)[0])
+    most_b = max(_most(look, design)[1], _with_losses(design, look, pairing, against_a=True)[1])
+    return _Pair(winner=_winner(design, contrast, look, pairing), most_a=most_a, most_b=most_b)
+
+
+def _capped(comparison: Comparison) -> bool:
+    return any(finding.weight in ("blocks", "caps") for finding in comparison.findings)
+
+
+def _winner(design: Design, contrast: Contrast, look: Look, pairing: Pairing) -> str:
+    """Return the group that is better, even with the lost runs counted against it; "" if none is."""
+    if not look.crossed or not look.mean:
+        return ""
+    direction = 1 if look.mean > 0.0 else -1
+    progress = ComparisonProgress(
+        looks=(look,), decision="crossed", decided_at=look.replicates, direction=direction, finished=True
+    )
+    with_losses = imputed(design, pairing.pairs, progress, pairing.lost, pairing.items)
+    if with_losses is not None and not with_losses.survives:
+        return ""
+    return contrast.a if direction * design.outcome.sign > 0.0 else contrast.b
+
+
+def _most(look: Look, design: Design) -> tuple[float, float]:
+    """Return how much better a is than b at most, and b than a."""
+    if look.low is None or look.high is None:
+        return math.inf, math.inf
+    limits = (look.high, -look.low)
+    return limits if design.outcome.sign > 0.0 else limits[::-1]
+
+
+def _with_losses(design: Design, look: Look, pairing: Pairing, *, against_a: bool) -> tuple[float, float]:
+    """Return the limits with lost runs counted against one group; infinite if no worst outcome stands for them."""
+    lost = pairing.lost
+    if not lost.a and not lost.b:
+        return _most(look, design)
+    if design.worst is None and (lost.a if against_a else lost.b):
+        return math.inf, math.inf
+    full, _, _ = completed(design, pairing.pairs, lost.replicates, against_a=against_a)
+    return _most(retake_look(design, look, full, pairing.items), design)
+
+
+def _standings(
+    plan: AnalysisPlan, observations: Observations, pairs: Mapping[Contrast, _Pair], lost: Mapping[str, int]
+) -> tuple[GroupStanding, ...] | None:
+    """Return all groups, the best mean first; None if no group is left that may be the best."""
+    sign = plan.design_of(next(iter(pairs))).outcome.sign
+    place = {group: number for number, group in enumerate(plan.groups)}
+    better = np.zeros((len(place), len(place)), dtype=np.bool_)
+    most = np.full((len(place), len(place)), np.inf)
+    for contrast, pair in pairs.items():
+        a = place[contrast.a]
+        b = place[contrast.b]
+        better[a, b] = pair.winner == contrast.a
+        better[b, a] = pair.winner == contrast.b
+        most[a, b] = pair.most_a
+        most[b, a] = pair.most_b
+    found = may_be_best(better, most)
+    if found is None:
+        return None
+    among, behind = found
+    samples = _samples(plan, observations, list(pairs))
+    standings = []
+    for group, number in place.items():
+        if not samples[group]:
+            return None
+        limit = float(behind[number])
+        standing = GroupStanding(
+            group=group,
+            runs=len(samples[group]),
+            lost=lost[group],
+            mean=fmean(samples[group]),
+            may_be_best=bool(among[number]),
+            behind=None if math.isinf(limit) else limit,
+        )
+        standings.append(standing)
+    return tuple(sorted(standings, key=lambda standing: -sign * standing.mean))
+
+
+def _lost(pairings: Mapping[Contrast, Pairing]) -> dict[str, int]:
+    """Return the number of lost runs of each group, those without a row included."""
+    lost: dict[str, int] = {}
+    for contrast, pairing in pairings.items():
+        lost[contrast.a] = max(lost.get(contrast.a, 0), pairing.lost.a)
+        lost[contrast.b] = max(lost.get(contrast.b, 0), pairing.lost.b)
+    return lost
+
+
+def _samples(
+    plan: AnalysisPlan, observations: Observations, contrasts: Sequence[Contrast]
+) -> dict[str, tuple[float, ...]]:
+    """Return the outcomes of each group's runs."""
+    cells = observations.cells
+    samples = {}
+    for contrast in contrasts:
+        if contrast.a not in samples or contrast.b not in samples:
+            pairing = sampled(cells, contrast, plan.scales, plan.replicates)
+            samples[contrast.a], samples[contrast.b] = map(tuple, outcomes(pairing.pairs))
+    return samples
+
+
+def _headline(best: BestGroups, design: Design) -> str:
+    """Say which groups may be the best, and how far the leader is behind at most."""
+    among = best.among
+    level = percent(best.confidence)
+    all_groups = f"these {len(best.groups)} groups"
+    by_mean = " by the mean over tasks" if best.task == MEAN else ""
+    if len(among) == 1:
+        return f"With {level} confidence the best of {all_groups}{by_mean} is {among[0]}."
+    if len(among) < len(best.groups):
+        answer = f"With {level} confidence the best of {all_groups}{by_mean} is among {_listed(among)}."
+    else:
+        answer = f"With {level} confidence none of {all_groups} can be ruled out as the best{by_mean}."
+    leader = best.groups[0]
+    if leader.behind is None or not leader.may_be_best:
+        return answer
+    return f"{answer} {leader.group}, with the best mean, is at most {design.size(leader.behind)} worse than the best."
+
+
+def _listed(groups: Sequence[str]) -> str:
+    if len(groups) <= MOST_NAMED:
+        return listed(groups)
+    return f"{', '.join(groups[:MOST_NAMED])} and {len(groups) - MOST_NAMED} more"
+
+
+def _caveats(design: Design, standings: Sequence[GroupStanding], comparisons: Sequence[Comparison]) -> Iterator[str]:
+    """Yield why groups are not ruled out, apart from their outcomes."""
+    lost = [standing.group for standing in standings if standing.lost]
+    if lost and design.worst is None:
+        yield (
+            f"Runs of {_listed(lost)} were lost. Without a worst outcome (--worst), a group that lost runs rules out "
+            "no other, and how far it is behind is not known."
+        )
+    elif lost:
+        yield f"Lost runs ({_listed(lost)}) count against every group that they would help to rule out another."
+    few = [standing.group for standing in standings if standing.runs < LEAST_PAIRS]
+    if few:
+        yield f"With fewer than {LEAST_PAIRS} runs, no group is ruled out, nor rules out another: {_listed(few)}."
+    capped = [(item.question.a, item.question.b) for item in comparisons if _capped(item)]
+    if capped:
+        yield f"Checks allow no verdict on {named(capped)}, so there neither rules out the other."

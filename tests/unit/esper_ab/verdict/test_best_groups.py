@@ -1,0 +1,98 @@
+import pytest
+from support.outcomes.csv_outcomes import outcomes
+from support.outcomes.many_groups import MEANS, table
+
+from esper_ab.readers.scales import scales_of
+from esper_ab.verdict.analysis_plan import Rule
+from esper_ab.verdict.exploration import explore
+from esper_ab.verdict.scale import MEAN
+
+
+def best_of(rows, rule=None, **options):
+    tasks = options.pop("tasks", ("",))
+    return explore(outcomes(rows), scales_of(tasks, 2.0, **options), rule or Rule()).best
+
+
+def lose(rows, group, seed=0):
+    return [row | {"outcome": ""} if (row["group"], row["seed"]) == (group, seed) else row for row in rows]
+
+
+def test_the_groups_that_may_be_best_are_named_with_the_best_mean_first():
+    best = best_of(table())
+    assert set(best.among) == {"a", "b"}
+    assert best.headline.startswith("With 95 % confidence the best of these 4 groups is among ")
+    assert f"{best.groups[0].group}, with the best mean, is at most " in best.headline
+    assert [standing.group for standing in best.groups][2:] == ["c", "d"]
+    assert all(standing.behind > 0.0 for standing in best.groups)
+
+
+def test_a_single_best_group_is_behind_none():
+    best = best_of(table(MEANS | {"a": 9.0}))
+    assert best.headline == "With 95 % confidence the best of these 4 groups is a."
+    assert best.groups[0].behind == 0.0
+
+
+def test_equal_groups_are_all_named():
+    best = best_of(table(dict.fromkeys("abcd", 0.0)))
+    assert best.headline.startswith("With 95 % confidence none of these 4 groups can be ruled out as the best.")
+
+
+def test_lower_can_be_better():
+    assert set(best_of(table(sign=-1.0), better="lower").among) == {"a", "b"}
+
+
+@pytest.mark.parametrize(
+    ("rows", "rule"),
+    [
+        (table({"a": 3.0, "b": 2.9, "c": 0.0}), Rule()),
+        (table(seeds=5), Rule()),
+        (table(), Rule(control="a")),
+    ],
+    ids=["three groups", "five seeds", "a control"],
+)
+def test_there_is_no_set_for_few_groups_few_seeds_or_a_control(rows, rule):
+    assert best_of(rows, rule) is None
+
+
+def test_a_group_that_lost_a_run_rules_out_no_other_without_a_worst_outcome():
+    best = best_of(lose(table(MEANS | {"b": 0.0}), "a"))
+    assert set(best.among) == {"a", "b", "c"}, "c rules d out"
+    assert "Runs of a were lost." in best.caveats[0]
+    assert best.groups[0].lost == 1
+    assert best.groups[0].behind is None
+
+
+def test_a_lost_run_of_a_bad_group_does_not_save_it_unless_the_best_outcome_would():
+    best = best_of(lose(table(seeds=20), "d"))
+    assert "d" not in best.among
+    assert "d" in best_of(lose(table(seeds=6), "d")).among
+
+
+def test_a_lost_run_counts_as_the_worst_outcome_if_one_is_declared():
+    rows = lose(table(MEANS | {"a": 9.0}, seeds=20), "a")
+    assert best_of(rows, worst=50.0).among == ("a",)
+    assert best_of(rows, worst=-500.0).among != ("a",)
+
+
+def test_over_several_tasks_the_best_is_that_of_the_mean():
+    rows = [*table(task="one"), *table(MEANS | {"b": -3.0}, task="two")]
+    best = best_of(rows, tasks=("one", "two"))
+    assert best.task == MEAN
+    assert best.among == ("a",)
+    assert "by the mean over tasks" in best.headline
+
+
+def test_runs_without_pairs_are_compared_too():
+    rows = [{**row, "run": f"{row['group']}{row['seed']}"} for row in table()]
+    for row in rows:
+        del row["seed"]
+    best = best_of(rows)
+    assert {"a", "b"} <= set(best.among)
+    assert "d" not in best.among
+
+
+def test_a_group_with_few_runs_is_never_ruled_out():
+    rows = [row for row in table() if row["group"] != "d" or row["seed"] < 4]
+    best = explore(outcomes(rows), scales_of(("",), 2.0), Rule(), paired=True).best
+    assert "d" in best.among
+    assert any("fewer than 6 runs" in caveat for caveat in best.caveats)
