@@ -83,8 +83,9 @@ FIRST_COMMANDS = {
         3,
         [
             "NO INFERENCE: No group has 6 seeds",
-            "lr0-ent1 110.20, lr2-ent2 109.40",
-            "name the few groups that matter and run each with 6 fresh seeds or more",
+            "with intervals that hold for all 9 at once with 95 % confidence, all of which overlap",
+            "lr0-ent1 110.20 (82.49 to 137.91), lr2-ent2 109.40 (81.91 to 136.89), lr1-ent0 105.43",
+            "design --groups lr0-ent1,lr2-ent2,lr1-ent0 --seeds 3..22 --margin 2",
         ],
     ),
     "a constant shift": (["b09b_constant_shift.csv"], "--margin 1", 0, [SHIFT.format("-2.00")]),
