@@ -13,7 +13,7 @@ import msgspec
 
 from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.visible import visible_line
-from esper_ab.formats.cells import NOTHING, cell_text, outcome_of
+from esper_ab.formats.cells import LONGEST_NAME, NOTHING, cell_text, outcome_of
 from esper_ab.formats.column_names import PAIR_COLUMNS, meaning
 from esper_ab.readers.group_columns import check_groups
 from esper_ab.readers.item_layout import ItemLayout, item_layout, many_rows_per_run
@@ -25,8 +25,6 @@ from esper_ab.readers.table_columns import choose_columns
 from esper_ab.readers.wide_table import long_of
 from esper_ab.verdict.observations import Observation, Observations, is_integer, names_items
 from esper_ab.verdict.scale import MEAN
-
-LONGEST_NAME = 60  # characters
 
 
 def observations_of(
@@ -54,13 +52,13 @@ def observations_of(
             f"{source} has no rows: it needs one row per run, with the columns group, seed (or pair or run) and "
             "outcome, and also task and cluster if there are several tasks or clusters"
         )
-    layout = item_layout(source, columns, used, rows, item_told="item" in (names or {}))
+    layout = item_layout(source, columns, used, rows, item_is_named="item" in (names or {}))
     if layout is not None:
-        return _of_items(source, columns, row_numbers, used, layout)
-    return _of_runs(source, columns, row_numbers, used, rows, grouped="group" in (names or {}))
+        return _observe_items(source, columns, row_numbers, used, layout)
+    return _observe_runs(source, columns, row_numbers, used, rows, grouped="group" in (names or {}))
 
 
-def _of_items(
+def _observe_items(
     source: str,
     columns: Mapping[str, Sequence[object]],
     row_numbers: Sequence[int],
@@ -89,7 +87,7 @@ def _of_items(
     )
 
 
-def _of_runs(
+def _observe_runs(
     source: str,
     columns: Mapping[str, Sequence[object]],
     row_numbers: Sequence[int],

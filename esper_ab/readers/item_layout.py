@@ -36,11 +36,11 @@ def item_layout(
     used: Mapping[str, str],
     rows: str | None,
     *,
-    item_told: bool,
+    item_is_named: bool,
 ) -> ItemLayout | None:
     """Return the columns of items; None if a row is a run.
 
-    `used`: our name of a column -> the source's. `rows`: "runs" or "items", as the user says. `item_told`: the user
+    `used`: our name of a column -> the source's. `rows`: "runs" or "items", as the user says. `item_is_named`: the user
     named the column of items. Raises Unanswered if the user must say.
     """
     if rows == "runs":
@@ -48,12 +48,12 @@ def item_layout(
     run = _run_column(used)
     distinct, count = _runs(columns, used, run)
     below = rows == "items" or not run or distinct < count
-    if "item" in used and (item_told or below):
+    if "item" in used and (item_is_named or below):
         return ItemLayout(item=used["item"], unit=unit_of(used["item"]), run=run)
     named = [name for name in columns if names_items(name) and name not in used.values()]
     if named and below:
         item = max(named, key=lambda name: len(set(columns[name])))
-        cluster = "" if "cluster" in used else _of_clusters(columns, named, item)
+        cluster = "" if "cluster" in used else _find_clusters(columns, named, item)
         return ItemLayout(item=item, unit=unit_of(item), run=run, cluster=cluster)
     if rows != "items":
         if many_rows_per_run(columns, used):
@@ -82,7 +82,7 @@ def _runs(columns: Mapping[str, Sequence[object]], used: Mapping[str, str], run:
     return len(set(zip(*keys, strict=True))), count
 
 
-def _of_clusters(columns: Mapping[str, Sequence[object]], named: Sequence[str], item: str) -> str:
+def _find_clusters(columns: Mapping[str, Sequence[object]], named: Sequence[str], item: str) -> str:
     """Return a column of `named` whose names each have several items, as a scene has episodes; "" if there is none.
 
     A column with several names per item numbers its repeats.
@@ -128,13 +128,13 @@ def _ask(
         return
     telling = _telling(columns, used, run)
     differ = f", which differ in the column {telling}" if telling else ""
-    one = used[run] if run else "group"
+    run_column = used[run] if run else "group"
     raise Unanswered(
         source,
         [
             OpenQuestion(
-                f"{count} rows name only {counted(distinct, 'run')} ({one}){differ}; each row is an item, such as a "
-                "question or an episode of that run, or a training run of its own",
+                f"{count} rows name only {counted(distinct, 'run')} ({run_column}){differ}; each row is an item, such "
+                "as a question or an episode of that run, or a training run of its own",
                 RUNS_OR_ITEMS,
             )
         ],

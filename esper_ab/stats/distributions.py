@@ -90,6 +90,11 @@ def binomial_ppf(p: float, n: int, share: float) -> int:
     return bisect_left(range(n + 1), p, key=lambda k: float(cdf(k, n, share)))
 
 
+def binomial_cdf(k: int, n: int, share: float) -> float:
+    """Return P(X <= k); X counts the successes in `n` trials, each with the chance `share`."""
+    return float(_special().bdtr(k, n, share))
+
+
 def norm_sf(x: ArrayLike) -> Any:
     """Return P(Z > x); Z is standard normal."""
     return _special().ndtr(-_array(x))

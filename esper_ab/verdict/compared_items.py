@@ -45,10 +45,10 @@ class ComparedItems:
         if not a.size or not b.size:
             return None
         if self.level == "trainings":
-            return self._of_runs(a, b, data)
-        return self._of_items(a, b, data)
+            return self._scores_of_runs(a, b, data)
+        return self._scores_of_items(a, b, data)
 
-    def _of_runs(self, a: Floats, b: Floats, data: Data) -> ItemScores:
+    def _scores_of_runs(self, a: Floats, b: Floats, data: Data) -> ItemScores:
         assert self.a is not None
         assert self.b is not None
         paired = not isinstance(data, Samples)
@@ -67,7 +67,7 @@ class ComparedItems:
             tasks_b=None if self.shared else self.tasks_b,
         )
 
-    def _of_items(self, a: Floats, b: Floats, data: Data) -> ItemScores:
+    def _scores_of_items(self, a: Floats, b: Floats, data: Data) -> ItemScores:
         """Return the scores of one checkpoint each; an item imputed to unpaired data is a cluster of its own."""
         if not isinstance(data, Samples):
             places = [pair.replicate for pair in data]

@@ -27,19 +27,21 @@ def with_items(plan: AnalysisPlan, items: ItemsBelow | None, contrast: Contrast,
     if any((group, task) not in items.groups for group in contrast.groups for task in tasks):
         return pairing
     if items.level == "trainings":
-        return replace(pairing, items=_of_runs(plan, items, contrast, tasks, pairing))
+        return replace(pairing, items=_items_of_runs(plan, items, contrast, tasks, pairing))
     if contrast.task == MEAN:
         return _mean_of_items(plan, items, contrast, paired=not isinstance(pairing.pairs, Samples))
-    return replace(pairing, items=_of_items(plan, items, contrast, paired=not isinstance(pairing.pairs, Samples)))
+    return replace(
+        pairing, items=_items_of_checkpoints(plan, items, contrast, paired=not isinstance(pairing.pairs, Samples))
+    )
 
 
-def _of_runs(
+def _items_of_runs(
     plan: AnalysisPlan, items: ItemsBelow, contrast: Contrast, tasks: Sequence[str], pairing: Pairing
 ) -> ComparedItems:
     sides = []
     for group in contrast.groups:
         blocks = [items.groups[group, task] for task in tasks]
-        scores = _by_replicate(blocks, _scales_of(plan, contrast), plan.replicates)
+        scores = _scores_by_replicate(blocks, _scales_of(plan, contrast), plan.replicates)
         if isinstance(pairing.pairs, Samples):
             scores = scores[np.isfinite(scores).all(axis=1)]
         for unit in pairing.clusters:
@@ -72,7 +74,9 @@ def _scaled(scores: Floats, scale: Scale | None) -> Floats:
     return np.asarray(scale.outcome.sign * scores / scale.margin, dtype=np.float64)
 
 
-def _by_replicate(blocks: Sequence[GroupItems], scales: Sequence[Scale | None], replicates: Sequence[str]) -> Floats:
+def _scores_by_replicate(
+    blocks: Sequence[GroupItems], scales: Sequence[Scale | None], replicates: Sequence[str]
+) -> Floats:
     """Return the scores [replicates, items of all tasks]; NaN for a replicate that lacks a run in some task."""
     place = {name: number for number, name in enumerate(replicates)}
     tables = []
@@ -98,7 +102,7 @@ def _tasks(items: ItemsBelow, group: str, tasks: Sequence[str]) -> Ints | None:
     return np.repeat(np.arange(len(tasks)), sizes)
 
 
-def _of_items(plan: AnalysisPlan, items: ItemsBelow, contrast: Contrast, *, paired: bool) -> ComparedItems:
+def _items_of_checkpoints(plan: AnalysisPlan, items: ItemsBelow, contrast: Contrast, *, paired: bool) -> ComparedItems:
     """Return the clusters of the items: by replicate if items form pairs, else in the order of the samples."""
     task = contrast.task
     sides = []
@@ -107,7 +111,7 @@ def _of_items(plan: AnalysisPlan, items: ItemsBelow, contrast: Contrast, *, pair
         kept = np.flatnonzero(np.isfinite(block.scores).all(axis=0) | paired).tolist()
         number = {item_name(task, block.names[item]): int(block.clusters[item]) for item in kept}
         if paired:
-            sides.append(_by_place(number, plan.replicates))
+            sides.append(_clusters_by_place(number, plan.replicates))
         else:
             sides.append(np.array([number[name] for name in plan.replicates if name in number], dtype=np.int64))
     return ComparedItems(
@@ -115,7 +119,7 @@ def _of_items(plan: AnalysisPlan, items: ItemsBelow, contrast: Contrast, *, pair
     )
 
 
-def _by_place(number: Mapping[str, int], replicates: Sequence[str]) -> Ints:
+def _clusters_by_place(number: Mapping[str, int], replicates: Sequence[str]) -> Ints:
     """Return the cluster of each replicate; a number below 0 of its own for one that is no item of this task."""
     return np.array([number.get(name, -1 - place) for place, name in enumerate(replicates)], dtype=np.int64)
 

@@ -12,7 +12,7 @@ from math import fsum
 import msgspec
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.wording import counted, n_pairs
+from esper_ab.contracts.wording import n_pairs
 from esper_ab.design.design import Contrast
 from esper_ab.stats.pair import Samples
 from esper_ab.verdict.analysis_plan import AnalysisPlan
@@ -21,8 +21,9 @@ from esper_ab.verdict.best_groups import best_groups
 from esper_ab.verdict.comparison import compare
 from esper_ab.verdict.departures import departures, listed_runs, listed_short, next_step
 from esper_ab.verdict.drift import drift_findings
-from esper_ab.verdict.finding import LOST_SCORES, Finding
+from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.looks import PlanProgress, take_looks
+from esper_ab.verdict.lost_scores import lost_score_findings
 from esper_ab.verdict.observations import Facts, Observations, replicate_key
 from esper_ab.verdict.pairing import Pairing
 from esper_ab.verdict.question import AskedItems, Question
@@ -305,7 +306,7 @@ def _findings_of_outcomes(
         yield from row_findings(observations, pairing, contrast, plan.replicates)
     if pairing.clusters and not observations.exploratory:
         yield _cluster_finding(observations, pairing, contrast)
-    yield from _lost_scores(observations, contrast)
+    yield from lost_score_findings(observations, contrast)
     yield from _drift_findings(plan, observations, pairing, contrast)
     if contrast.task != MEAN:
         return
@@ -313,26 +314,6 @@ def _findings_of_outcomes(
         if other.groups == contrast.groups and other.task != MEAN:
             for finding in _drift_findings(plan, observations, of_task, other):
                 yield msgspec.structs.replace(finding, sentence=f"{other.task}: {finding.sentence}")
-
-
-def _lost_scores(observations: Observations, contrast: Contrast) -> Iterator[Finding]:
-    """Yield a finding that caps an answer about training if runs lost scores on single items, whose items are left out.
-
-    Scores need not be lost at random. About checkpoints, a lost item is a lost row.
-    """
-    items = observations.items
-    if items is None or items.level == "checkpoints":
-        return
-    lost = [items.lost_of(group) for group in contrast.groups]
-    if any(lost):
-        yield Finding(
-            kind=LOST_SCORES,
-            weight="caps",
-            groups=contrast.groups,
-            sentence=f"{counted(lost[0], 'score')} of {contrast.a} and {lost[1]} of {contrast.b} were lost, so their "
-            f"{items.unit}s are left out; for a verdict, give a failed {items.unit} its worst outcome, or remove it "
-            "from all runs.",
-        )
 
 
 def _cluster_finding(observations: Observations, pairing: Pairing, contrast: Contrast) -> Finding:

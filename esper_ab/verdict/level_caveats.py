@@ -33,17 +33,17 @@ def _lower_level(evidence: Evidence) -> Iterator[str]:
     scores = None if items is None else items.scores(evidence.samples or evidence.pairs[: evidence.used])
     if scores is None:
         return
-    found = item_difference(scores, "checkpoints")
+    of_checkpoints = item_difference(scores, "checkpoints")
     alpha = evidence.level_alpha
-    interval = found.interval(alpha)
-    if interval is None or found.effective_clusters < LEAST_ITEMS or interval[0] <= 0.0 <= interval[1]:
+    interval = of_checkpoints.interval(alpha)
+    if interval is None or of_checkpoints.effective_clusters < LEAST_ITEMS or interval[0] <= 0.0 <= interval[1]:
         return
     design = evidence.design
     digits = design.digits
     limits = f"{signed(interval[0], digits)} to {signed(interval[1], digits)}"
     runs = str(asked.runs_a) if asked.runs_a == asked.runs_b else f"{asked.runs_a} and {asked.runs_b}"
     yield (
-        f"These checkpoints do differ on {asked.unit}s like these ({design.difference(found.mean)}, "
+        f"These checkpoints do differ on {asked.unit}s like these ({design.difference(of_checkpoints.mean)}, "
         f"{percent(1.0 - alpha)} interval {limits}), but {runs} runs per group do not show that training does; the "
         "question about training decides."
     )

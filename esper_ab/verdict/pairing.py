@@ -105,13 +105,11 @@ def pair_up(
     single: list[str] = []
     absent: list[str] = []
     for place, name in enumerate(order):
-        complete = _complete(cells, contrast, place, name)
-        if complete is not None:
+        if (complete := _complete(cells, contrast, place, name)) is not None:
             pairs.append(complete)
             continue
         replicate = _replicate(cells, contrast, scales, place, name, partial=not planned)
-        pair = replicate.pair
-        if pair is not None:
+        if (pair := replicate.pair) is not None:
             pairs.append(pair)
             clusters[place] = replicate.clusters
             continue
@@ -125,12 +123,9 @@ def pair_up(
             single.append(f"{name} of {contrast.a}")
         elif replicate.runs_b:
             single.append(f"{name} of {contrast.b}")
-    shared: list[list[Pair]] = []
-    if any(clusters.values()):
-        units = _units(pairs, clusters)
-        shared = [unit for unit in units if len(unit) > 1]
-        if not planned:
-            pairs = [_joined(unit) for unit in units]
+    units = _units(pairs, clusters) if any(clusters.values()) else []  # without clusters, every pair is a unit
+    pairs = [_joined(unit) for unit in units] if units and not planned else pairs
+    shared = [unit for unit in units if len(unit) > 1]
     return Pairing(
         pairs=tuple(pairs),
         lost=Lost(replicates=tuple(halves)),

@@ -6,5 +6,5 @@ import sys
 seed, lr = int(sys.argv[1]), float(sys.argv[2])
 draws = random.Random(seed)
 for step in range(5):
-    print(f"step={step}, score={100 * lr + draws.gauss(0, 1)}")
+    print(f"step={step}, score={100 * lr + draws.gauss(0, 1 + lr)}")
 print("done")

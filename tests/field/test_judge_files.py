@@ -1,0 +1,109 @@
+"""Tables and folders as people have them: what `judge`'s first command says, and its exit status.
+
+The files are those of a collection of situations that public threads report (files/judge).
+"""
+
+from pathlib import Path
+
+import pytest
+from support.commands.in_process import esper_ab
+
+FILES = Path(__file__).parent / "files" / "judge"
+MONITORS = sorted(f"monitor_runs/{path.name}" for path in (FILES / "monitor_runs").iterdir())
+SHIFT = "Not decided: every pair differs by {}, so no test of a mean applies; this is the answer for these seeds"
+
+# What is judged, how, the exit status, and what must be said.
+FIRST_COMMANDS = {
+    "folders of Stable-Baselines3": (
+        MONITORS,
+        "--margin 20",
+        0,
+        [
+            "Groups and seeds from names: --runs '{group}-seed{seed}' large: seeds 0-5; small: seeds 0-5",
+            "BETTER: large is better than small by 95.6",
+            "The outcome of a run is the mean of its last 100 values of r, at step 2400; runs with fewer, down to 12,",
+        ],
+    ),
+    "curves exported from W&B": (
+        ["wandb_export.csv"],
+        "--margin 2",
+        0,
+        [
+            "Groups and seeds from names: --runs '{group}-seed{seed}' baseline: seeds 0-7; tuned: seeds 0-7",
+            "WORSE: baseline is worse than tuned by 41.4",
+            "The outcome of a run is its last eval/return, at step 45000.",
+        ],
+    ),
+    "a column per group": (
+        ["wide.csv"],
+        "--margin 2",
+        0,
+        ["WORSE: baseline is worse than tuned by 53.6", "and each row as a seed (--groups)"],
+    ),
+    "a row per step": (
+        ["b24_long_curves.csv"],
+        "--columns group=algo,outcome=return --margin 10",
+        0,
+        ["WORSE: ppo is worse than sac by 33.3", "The outcome of a run is its last return, at step 80000."],
+    ),
+    "runs with a state": (
+        ["b08b_state.csv"],
+        "--columns group=algo,outcome=eval/return --margin 2",
+        0,
+        [
+            "INCONCLUSIVE: Not decided: base looks 28.4 worse than tuned",
+            "the lost runs could change the answer; no worst outcome is declared for them (--worst)",
+            "Lost, because the column State says that they did not finish",
+            "2 runs of tuned.",
+        ],
+    ),
+    "runs and items": (
+        ["b02_seeds_by_items.csv"],
+        "--margin 0.02",
+        3,
+        [
+            "Read: 10 runs x 40 items in 2 groups; level: trainings.",
+            "NO INFERENCE: Too few runs to decide for new training runs and new items (5 per group; 6 needed)",
+            "95 % interval -0.148 to +0.118",
+        ],
+    ),
+    "questions and epochs": (
+        ["b11_question_by_epoch.csv"],
+        "--columns group=model,outcome=correct --margin 0.02",
+        0,
+        [
+            "Read: 2 checkpoints x 25 questions x 4 repeats in 2 groups; level: checkpoints.",
+            "On these 25 questions, checkpoint m1 is worse than checkpoint m2 by 0.130",
+            "One training run each: this says nothing about training again.",
+        ],
+    ),
+    "nine settings of three seeds": (
+        ["b12_sweep_9x3.csv"],
+        "--columns group=config,outcome=return --margin 2",
+        3,
+        [
+            "NO INFERENCE: No group has 6 seeds",
+            "with intervals that hold for all 9 at once with 95 % confidence, all of which overlap",
+            "lr0-ent1 110.20 (82.49 to 137.91), lr2-ent2 109.40 (81.91 to 136.89), lr1-ent0 105.43",
+            "design --groups lr0-ent1,lr2-ent2,lr1-ent0 --seeds 3..22 --margin 2",
+        ],
+    ),
+    "a constant shift": (["b09b_constant_shift.csv"], "--margin 1", 0, [SHIFT.format("-2.00")]),
+    "a constant shift in float32": (["b09d_shift_float32.csv"], "--margin 1", 0, [SHIFT.format("-2.10")]),
+    "a constant shift, rounded": (["b09e_shift_rounding.csv"], "--margin 1", 0, [SHIFT.format("-4.00")]),
+}
+
+
+@pytest.mark.parametrize("situation", FIRST_COMMANDS)
+def test_the_first_command_on_a_file_gets_its_answer(situation):
+    paths, flags, status, must_say = FIRST_COMMANDS[situation]
+    ended = esper_ab("judge", *paths, *flags.split(), folder=FILES)
+    said = " ".join((ended.stderr + ended.stdout).split())
+    assert ended.returncode == status, said
+    for sentence in must_say:
+        assert sentence in said
+
+
+def test_every_file_has_its_command():
+    judged = {path.partition("/")[0] for paths, *_ in FIRST_COMMANDS.values() for path in paths}
+    assert judged == {path.name for path in FILES.iterdir()}
