@@ -27,8 +27,9 @@ _NAME = r"[A-Za-z_][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*"  # "lr", "learning-rate"
 _PLACEHOLDER = re.compile(rf"\{{({_NAME})\}}")
 _LIKE_A_PLACEHOLDER = re.compile(r"\{([^\W\d][\w.-]*)\}")  # any letters, also those that are not ASCII
 NAME_WORDS = "the letters a to z, digits, _, - and ."  # what a placeholder's name may consist of
-_FILES = (".json", ".csv")  # formats that may hold an outcome
-_FORMS = "NAME, FILE:NAME with a .json or .csv file below {out}, or wandb:KEY"
+_FILES = (".json", ".csv", ".jsonl", ".ndjson", ".npz")  # formats that may hold an outcome
+_TOOLS: dict[str, Literal["wandb", "tb", "stdout"]] = {"wandb": "wandb", "tb": "tb", "stdout": "stdout"}
+_FORMS = "NAME, FILE:NAME with a .json, .csv, .jsonl or .npz file below {out}, tb:TAG, stdout:NAME, or wandb:KEY"
 
 
 class TrainerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -71,6 +72,8 @@ class TrainerFacts(_TrainerMessage, frozen=True, kw_only=True):
     resumption: Resumption = "anew"
     evaluates_alike: bool = True  # whether a process that did not train gets the same results, as far as they repeat
     ends_idle: bool = False  # as in the question
+    source: str = ""  # of a command's outcome, as it was found in every run of the rehearsal; "": as asked
+    found: str = ""  # the outcome of the first run of the rehearsal and where it was, in words
     shortened: str = ""  # settings of the rehearsal only, as text
     point_s: Seconds = 0.0  # time of one point in the rehearsal; for a command, of the whole script
     evaluate_s: Seconds = 0.0
@@ -99,9 +102,9 @@ class TrainerOrder(_TrainerMessage, frozen=True, kw_only=True):
 class OutcomeSource:
     """Where a command writes its outcome."""
 
-    path: str  # of a .json or .csv file, relative to {out}; "": the only such file
-    key: str  # key of a JSON file, column of a CSV file, or key in wandb.log
-    wandb: bool = False
+    path: str  # of a file, relative to {out}; "": the only one that has the key, else the output
+    key: str  # key of a JSON file, column of a CSV file, tag of an event file, name in the output, key in wandb.log
+    tool: Literal["", "wandb", "tb", "stdout"] = ""  # what the key is for, unless it is for a file
 
 
 def is_command(reference: str) -> bool:
@@ -135,13 +138,26 @@ def _module(words: Sequence[str]) -> str:
 def read_source(text: str) -> OutcomeSource:
     """Parse the source of a command's outcome; for invalid text, raises a ValueError that lists the valid forms."""
     head, colon, key = text.partition(":")
-    if colon and head == "wandb" and key:
-        return OutcomeSource("", key, wandb=True)
+    tool = _TOOLS.get(head)
+    if key and tool:
+        if head == "stdout":
+            _check_pattern(key)
+        return OutcomeSource("", key, tool)
     if not colon and text:
         return OutcomeSource("", text)
     if key and holds_outcome(head) and not head.startswith("/") and ".." not in head.split("/"):
         return OutcomeSource(head, key)
     raise ValueError(f"expected {_FORMS}, not {text!r}")
+
+
+def _check_pattern(pattern: str) -> None:
+    """Raise ValueError for a pattern of output that is not a regular expression with a group."""
+    try:
+        groups = re.compile(pattern).groups if "(" in pattern else 1
+    except re.error as error:
+        raise ValueError(f"stdout:{pattern} is not a pattern: {error}") from None
+    if not groups:
+        raise ValueError(f"stdout:{pattern} has no group in brackets, which would be the number")
 
 
 def holds_outcome(name: str) -> bool:

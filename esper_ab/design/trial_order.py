@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 LABELS = ("A", "B")  # of the arms, so that whoever runs the trials need not know the groups
 _STARTS = ((0, 0, 1, 1), (0, 1, 0, 1), (0, 1, 1, 0), (1, 0, 0, 1), (1, 0, 1, 0), (1, 1, 0, 0))
 
@@ -13,6 +11,8 @@ def draw_order(replicates: int, groups: tuple[str, str], seed: int) -> tuple[tup
 
     Each replicate is a block of one trial of each arm. Among four blocks in a row, two start with A and two with B.
     """
+    import numpy as np  # which commands that only read a plan do not load
+
     rng = np.random.default_rng(seed)
     arms = groups if rng.random() < 0.5 else (groups[1], groups[0])
     labels: list[str] = []

@@ -10,6 +10,7 @@ from esper_ab.contracts.measures import LARGEST_OUTCOME, countable
 from esper_ab.contracts.plain_number import number_or_boolean
 from esper_ab.contracts.visible import visible_line
 
+LONGEST_NAME = 60  # characters of a group, a seed, a task and other names
 NOTHING = ("", "nan", "<na>", "na", "n/a", "null", "none")  # lower-case texts of a missing outcome, cluster or order
 _MISSING = ("nan", "<NA>", "NaT")  # how data frames show a missing cell
 

@@ -22,7 +22,7 @@ def order_of(experiment: ResolvedExperiment, facts: TrainerFacts) -> TrainerOrde
     return TrainerOrder(
         reference=experiment.trainer,
         directory=experiment.trainer_folder,
-        outcome=experiment.outcome or DEFAULT_OUTCOME,
+        outcome=facts.source or experiment.outcome or DEFAULT_OUTCOME,
         worst=worst_outcome(experiment),
         folder=folder,
         files=facts.files,

@@ -18,7 +18,7 @@ from esper_ab.contracts.regular_file import read_regular
 from esper_ab.contracts.settings import Settings
 from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.contracts.visible import visible_line
-from esper_ab.readers.external_table import LONGEST_NAME
+from esper_ab.formats.cells import LONGEST_NAME
 from esper_ab.verdict.analysis_plan import AnalysisPlan, Rule, make_plan, sha256_of
 from esper_ab.verdict.scale import MEAN, Scale
 

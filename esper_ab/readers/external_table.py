@@ -13,7 +13,7 @@ import msgspec
 
 from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.visible import visible_line
-from esper_ab.formats.cells import NOTHING, cell_text, outcome_of
+from esper_ab.formats.cells import LONGEST_NAME, NOTHING, cell_text, outcome_of
 from esper_ab.formats.column_names import PAIR_COLUMNS, meaning
 from esper_ab.readers.group_columns import check_groups
 from esper_ab.readers.item_layout import ItemLayout, item_layout, many_rows_per_run
@@ -25,8 +25,6 @@ from esper_ab.readers.table_columns import choose_columns
 from esper_ab.readers.wide_table import long_of
 from esper_ab.verdict.observations import Observation, Observations, is_integer, names_items
 from esper_ab.verdict.scale import MEAN
-
-LONGEST_NAME = 60  # characters
 
 
 def observations_of(

@@ -128,8 +128,8 @@ def _pair(design: Design, contrast: Contrast, pairing: Pairing, comparison: Comp
     look = take_look(design, design.looks[-1], pairing.pairs, len(design.comparisons), pairing.items)
     if look.low is None or look.high is None or look.pairs < LEAST_PAIRS or _capped(comparison):
         return nothing
-    most_a = max(_most(look, design)[0], _with_losses(design, look, pairing, against_a=False)[0])
-    most_b = max(_most(look, design)[1], _with_losses(design, look, pairing, against_a=True)[1])
+    most_a = max(_most(look, design)[0], _limits_with_losses(design, look, pairing, against_a=False)[0])
+    most_b = max(_most(look, design)[1], _limits_with_losses(design, look, pairing, against_a=True)[1])
     return _Pair(winner=_winner(design, contrast, look, pairing), most_a=most_a, most_b=most_b)
 
 
@@ -159,7 +159,7 @@ def _most(look: Look, design: Design) -> tuple[float, float]:
     return limits if design.outcome.sign > 0.0 else limits[::-1]
 
 
-def _with_losses(design: Design, look: Look, pairing: Pairing, *, against_a: bool) -> tuple[float, float]:
+def _limits_with_losses(design: Design, look: Look, pairing: Pairing, *, against_a: bool) -> tuple[float, float]:
     """Return the limits with lost runs counted against one group; infinite if no worst outcome stands for them."""
     lost = pairing.lost
     if not lost.a and not lost.b:
@@ -185,10 +185,10 @@ def _standings(
         better[b, a] = pair.winner == contrast.b
         most[a, b] = pair.most_a
         most[b, a] = pair.most_b
-    found = may_be_best(better, most)
-    if found is None:
+    candidates = may_be_best(better, most)
+    if candidates is None:
         return None
-    among, behind = found
+    among, behind = candidates
     samples = _samples(plan, observations, list(pairs))
     standings = []
     for group, number in place.items():

@@ -74,7 +74,7 @@ def level_rule(items: ItemsBelow, design: Design) -> str:
     """Describe the rule by which a comparison with items is decided."""
     unit = items.unit
     if items.level == "checkpoints":
-        test = f"t over {unit}s"
+        test = f"exact test if every outcome is 0 or 1, t over {unit}s otherwise"
         if items.clustered:
             test = f"t over clusters of {unit}s"
         enough = f"{LEAST_ITEMS} independent {unit}s"
@@ -85,7 +85,7 @@ def level_rule(items: ItemsBelow, design: Design) -> str:
         small = f", with {LEAST_EQUIVALENCE_PAIRS} runs or more,"
     looks = rule(design).partition("; ")[2]
     if items.level == "checkpoints":
-        looks = looks.replace("pairs", f"{unit}s")
+        looks = looks.replace("pairs", f"{unit}s").replace("runs", f"{unit}s")
     within = f"{small or ' then'} the interval lies within +-{design.margin_words}"
     return (
         f"{test}{'; ' if looks else ''}{looks}. BETTER or WORSE if that bound is reached with {enough} or more. "

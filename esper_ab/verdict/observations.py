@@ -9,12 +9,15 @@ import hashlib
 import re
 from collections.abc import Mapping
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from esper_ab.verdict.finding import Finding
-from esper_ab.verdict.item_table import ItemTable
-from esper_ab.verdict.items_below import ItemsBelow
+
+if TYPE_CHECKING:  # both need numpy, which commands without outcomes do not load
+    from esper_ab.verdict.item_table import ItemTable
+    from esper_ab.verdict.items_below import ItemsBelow
 
 # Names of what a run is evaluated on, in the singular.
 _ITEM_WORDS = frozenset(

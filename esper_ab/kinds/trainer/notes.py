@@ -33,9 +33,9 @@ class TrainerNotes(NotesKind):
         return f"{points} of {experiment.trainer}; evaluation: {outcomes}"
 
     def first_limits(self, experiment: ResolvedExperiment, machine: Machine) -> Iterator[str]:
-        """Yield the results of the rehearsal if they limit the verdicts, and how runs are ended."""
+        """Yield the results of the rehearsal if they limit the verdicts or show an outcome, and how runs are ended."""
         facts = _facts(machine)
-        if not _is_repeatable(facts):
+        if facts.found or not _is_repeatable(facts):
             yield in_sentences(facts, experiment.trainer)
         if facts.ends_idle:
             yield _ENDED_IDLE
@@ -43,7 +43,7 @@ class TrainerNotes(NotesKind):
     def first_notes(self, experiment: ResolvedExperiment, machine: Machine) -> Iterator[str]:
         """Yield the results of the rehearsal if they are as wished."""
         facts = _facts(machine)
-        if _is_repeatable(facts):
+        if not facts.found and _is_repeatable(facts):
             yield in_sentences(facts, experiment.trainer)
 
 

@@ -16,7 +16,6 @@ from esper_ab.contracts.settings import ControllerSettings, GroupSettings
 from esper_ab.contracts.trainer import (
     FILLED,
     NAME_WORDS,
-    OUT,
     SEED,
     TRAINER_PREFIX,
     TrainerQuestion,
@@ -136,7 +135,7 @@ def _missing(asked: AskedExperiment) -> Iterator[tuple[SettingName, str, str]]:
     if not asked.outcome_better or (is_command(asked.trainer) and not asked.outcome):
         where = "the name of a number in the result of evaluate(run, state)"
         if is_command(asked.trainer):
-            where = f"a key of the JSON or a column of the CSV that the command writes to {{{OUT}}}"
+            where = "a key, a column or a tag of a file that the command writes, or a name in its output"
         yield SettingName("outcome_better"), f"the outcome that decides, {where}", "--higher NAME"
     if asked.margin is None:
         unit = f", in {asked.outcome_unit}" if asked.outcome_unit else ""
@@ -189,7 +188,7 @@ def _check_command(command: str, outcome: str, groups: Mapping[str, Mapping[str,
     """Raise UsageError unless every placeholder has a value and every setting has a placeholder."""
     _check_words(command)
     try:
-        source = read_source(outcome)
+        read_source(outcome)
     except ValueError as error:
         raise UsageError(SettingName("outcome"), f": {error}") from None
     names = placeholders(command)
@@ -198,13 +197,6 @@ def _check_command(command: str, outcome: str, groups: Mapping[str, Mapping[str,
             SettingName("trainer"),
             f": no {{{SEED}}} in {command!r}, so all seeds would repeat the same run; put it "
             f"where the script expects its seed, as in --seed {{{SEED}}}",
-        )
-    if not source.wandb and OUT not in names:
-        raise UsageError(
-            SettingName("trainer"),
-            f": no {{{OUT}}} in {command!r}; it stands for the run's own folder, where "
-            f"{source.path or 'the result file'} must appear; put it where the script expects its folder, as in --out "
-            f"{{{OUT}}}",
         )
     for group, settings in groups.items():
         for name in names:

@@ -16,9 +16,10 @@ from esper_ab.contracts.trainer import TrainerOrder, read_source
 from esper_ab.contracts.worker_order import RunSpec
 from workers.devices import pinned
 from workers.environments import OnStep
-from workers.kinds.trainer import ports, script
+from workers.kinds.trainer import ports, running, words
 from workers.kinds.trainer.idling import IDLE_LIMITS, NEVER, IdleLimits, Watch
-from workers.kinds.trainer.script import has_outcome, read_outcome
+from workers.kinds.trainer.outcome_sources.left import Left
+from workers.kinds.trainer.outcome_sources.read import has_outcome, read_outcome
 from workers.kinds.trainer.session import TrainerSession
 
 
@@ -39,28 +40,32 @@ class CommandSession(TrainerSession):
         """Run the command in its own empty folder and read its outcome."""
         began = time.perf_counter()
         signs = itertools.count(1)
-        out = script.fresh_folder(self.root, self.order.out).resolve()
-        seed = script.seed_at(self.path)
+        out = words.fresh_folder(self.root, self.order.out).resolve()
+        seed = words.seed_at(self.path)
+        log = self.root / self.spec.log_file
+        left = Left(out, log, log.stat().st_size if log.exists() else 0)
         watch = Watch(
             lambda: on_step(next(signs)),
-            (out, self.root / self.spec.log_file),
+            (out, log),
             self._limits,
-            lambda: has_outcome(self._source, out),
+            lambda: has_outcome(self._source, left),
         )
-        with ports.claimed(self.order.reference) as port:
-            words = script.words_of(self.order.reference, {**self.spec.settings.trainer, **port}, seed, out)
-            script.run_script(
-                words,
-                self.order.directory,
-                script.environment(self._shell, self._source, out, self._pins),
+        order = self.order
+        search_path = words.search_path(order.reference, order.directory)
+        with ports.claimed(order.reference) as port:
+            settings = {**self.spec.settings.trainer, **port}
+            running.run_script(
+                words.words_of(order.reference, settings, seed, out, Path(order.directory)),
+                words.folder_of(order.reference, order.directory, out),
+                running.environment(self._shell, self._source, out, self._pins, search_path),
                 (self.root, self.spec.log_file),
                 watch,
                 self._shell,
             )
         try:
-            outcome = read_outcome(self._source, out)
+            outcome = read_outcome(self._source, left)
         except ValueError as error:
-            raise script.ScriptFailed(str(error), without_particulars(str(error))) from None
+            raise running.ScriptFailed(str(error), without_particulars(str(error))) from None
         self.point = 1
         self.done = repr(outcome).encode()
         return self._record(episode, outcome, {}, began)

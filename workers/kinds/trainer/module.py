@@ -21,7 +21,7 @@ from esper_ab.contracts.plain_values import as_float, expected_instead
 from esper_ab.contracts.rng import PathPart, RngPath
 from esper_ab.contracts.trainer import TrainerOrder, TrainerSettings, TrainerValue
 from esper_ab.contracts.worker_order import RewardCode
-from workers.kinds.trainer.script import seed_at
+from workers.kinds.trainer.words import seed_at
 from workers.storage import state_bytes
 from workers.user_code import loading
 from workers.user_code.loading import UserCode, fields_of

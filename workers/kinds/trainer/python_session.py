@@ -9,7 +9,7 @@ from pathlib import Path
 from esper_ab.contracts.records import EpisodeRecord
 from esper_ab.contracts.worker_order import RunSpec
 from workers.environments import OnStep
-from workers.kinds.trainer import module, script
+from workers.kinds.trainer import module, words
 from workers.kinds.trainer.module import Point, Run, State
 from workers.kinds.trainer.session import TrainerSession
 
@@ -46,7 +46,7 @@ class PythonSession(TrainerSession):
         self._run.on_step = on_step
         if self._points is None:
             if episode == 0:
-                script.fresh_folder(self.root, self.order.out)
+                words.fresh_folder(self.root, self.order.out)
             self._points = self._trainer.train(self._run)
         on_step(0)
         metrics, done = module.next_point(self._points, episode, self._run, self.order.outcome)

@@ -43,11 +43,12 @@ from esper_ab.contracts.trainer import (
 from esper_ab.contracts.unreadable import UNREADABLE
 from workers.devices import pinned
 from workers.devices.by_torch import seen_gpus
-from workers.kinds.trainer import module, ports, script
+from workers.kinds.trainer import module, ports, running, words
 from workers.kinds.trainer.idling import IDLE_LIMITS, IdleLimits, Watch, idle_words
 from workers.kinds.trainer.named_files import named_files
+from workers.kinds.trainer.outcome_sources.left import Found, Left
+from workers.kinds.trainer.outcome_sources.read import find_outcome, has_outcome
 from workers.kinds.trainer.possible_outcome import refuse_impossible, refuse_other_unit
-from workers.kinds.trainer.script import read_outcome
 from workers.kinds.trainer.seed_effect import Numbers, is_in_doubt, refuse_no_effect, relative_difference
 from workers.kinds.trainer.trial import Trial, Tried
 
@@ -314,41 +315,43 @@ class _Command:
     doing: Doing
     limits: IdleLimits
 
-    def outcome(self, seed_index: int, words: str) -> float:
+    def outcome(self, seed_index: int, description: str) -> Found:
         """Run the command to its end, and return its outcome; ValueError if it fails or does not end by itself."""
         question = self.question
         source = read_source(question.outcome)
         settings = {**next(iter(question.groups.values())), **question.rehearsal}
-        step = f"rehearsing the command with {words}"
+        step = f"rehearsing the command with {description}"
         self.doing(step)
-        out = script.fresh_folder(self.folder, "out").resolve()
+        out = words.fresh_folder(self.folder, "out").resolve()
+        log = self.folder / _LOG
+        left = Left(out, log, log.stat().st_size if log.exists() else 0)
 
-        def has_outcome() -> bool:
-            return script.has_outcome(source, out)
+        def has_result() -> bool:
+            return has_outcome(source, left)
 
         def tell(idle_s: float) -> None:
-            what = "its result is there" if has_outcome() else "no result yet"
+            what = "its result is there" if has_result() else "no result yet"
             self.doing(f"{step}; {what}, and it has used no CPU time and written nothing for {idle_s:.0f} s")
 
         shell = users_shell.current()
-        watch = Watch(paths=(out, self.folder / _LOG), limits=self.limits, has_result=has_outcome, tell=tell)
-        seed = script.seed_at(_rng(question, seed_index))
+        watch = Watch(paths=(out, log), limits=self.limits, has_result=has_result, tell=tell)
+        seed = words.seed_at(_rng(question, seed_index))
+        search_path = words.search_path(question.reference, question.directory)
         with ports.claimed(question.reference) as port:
-            filled = script.words_of(question.reference, {**settings, **port}, seed, out)
-            ended = script.run_script(
-                filled,
-                question.directory,
-                script.environment(shell, source, out, _pins(question)),
+            ended = running.run_script(
+                words.words_of(question.reference, {**settings, **port}, seed, out, Path(question.directory)),
+                words.folder_of(question.reference, question.directory, out),
+                running.environment(shell, source, out, _pins(question), search_path),
                 (self.folder, _LOG),
                 watch,
                 shell,
             )
-        outcome = read_outcome(source, out)
+        outcome = find_outcome(source, left)
         if not (ended or question.ends_idle):
             raise ValueError(
-                f"the command wrote its result ({source.key} {outcome:g}), then used no CPU time and wrote nothing for "
-                f"{self.limits.with_result_s:g} s without ending; a run that does so is killed as stuck. Make it end, "
-                "or give --end-idle: then such a run is ended, and its result counts"
+                f"the command wrote its result ({source.key} {outcome.value:g}), then used no CPU time and wrote "
+                f"nothing for {self.limits.with_result_s:g} s without ending; a run that does so is killed as stuck. "
+                "Make it end, or give --end-idle: then such a run is ended, and its result counts"
             )
         return outcome
 
@@ -359,9 +362,11 @@ def _rehearse_command(question: TrainerQuestion, measure: Measure, doing: Doing,
     sha256 = source_sha256(Path(question.directory), files)
     with scratch_folder() as folder:
         command = _Command(question, folder, doing, limits)
+        rehearsed = list[Found]()
 
-        def numbers(seed_index: int, words: str) -> Numbers:
-            return {name: (command.outcome(seed_index, words),)}
+        def numbers(seed_index: int, description: str) -> Numbers:
+            rehearsed.append(command.outcome(seed_index, description))
+            return {name: (rehearsed[-1].value,)}
 
         began = time.perf_counter()
         first = numbers(0, "a seed")
@@ -372,7 +377,7 @@ def _rehearse_command(question: TrainerQuestion, measure: Measure, doing: Doing,
         if is_in_doubt(seeds, repeats, name):
             seeds += [numbers(seed_index, "one more seed") for seed_index in range(2, _SEEDS)]
             repeats.append(numbers(0, "the same seed once more"))
-    outcomes = list(itertools.chain(*(run[name] for run in seeds)))
+    outcomes = [outcome.value for outcome in rehearsed]
     refuse_impossible(outcomes, measure)
     refuse_no_effect(seeds, repeats, name, "does the script read the seed that it is given?")
     if not question.rehearsal:
@@ -387,5 +392,7 @@ def _rehearse_command(question: TrainerQuestion, measure: Measure, doing: Doing,
         repeats=relative_difference(repeats, name) == 0.0,
         resumption="anew",
         shortened=_text(question.rehearsal),
+        source=rehearsed[0].source if len({outcome.source for outcome in rehearsed}) == 1 else "",
+        found=f"{rehearsed[0].value:g}, in {rehearsed[0].where}",
         point_s=took_s,
     )

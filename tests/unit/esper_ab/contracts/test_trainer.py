@@ -13,7 +13,9 @@ from esper_ab.contracts.trainer import OutcomeSource, called, is_command, read_s
         ("return", OutcomeSource("", "return")),
         ("eval/return", OutcomeSource("", "eval/return")),
         ("wandb", OutcomeSource("", "wandb")),
-        ("wandb:charts/return", OutcomeSource("", "charts/return", wandb=True)),
+        ("tb:charts/return", OutcomeSource("", "charts/return", "tb")),
+        (r"stdout:x=(\d+)", OutcomeSource("", r"x=(\d+)", "stdout")),
+        ("wandb:charts/return", OutcomeSource("", "charts/return", "wandb")),
         ("r.json:return", OutcomeSource("r.json", "return")),
         ("a/log.csv:train:loss", OutcomeSource("a/log.csv", "train:loss")),
         ("wandb.json:x", OutcomeSource("wandb.json", "x")),
@@ -42,7 +44,7 @@ def test_a_source_is_a_name_or_a_file_with_a_name_or_wandb(text: str, source: Ou
     ],
 )
 def test_an_invalid_source_is_refused_with_the_valid_forms(text: str) -> None:
-    with pytest.raises(ValueError, match=r"expected NAME, FILE:NAME with a \.json or \.csv file below \{out\}, or"):
+    with pytest.raises(ValueError, match=r"expected NAME, FILE:NAME with a \.json, .*\.npz file below \{out\}, tb"):
         read_source(text)
 
 
@@ -55,7 +57,7 @@ def test_a_source_has_a_key_and_never_leaves_its_folder(text: str) -> None:
     assert source.key
     assert not source.path.startswith("/")
     assert ".." not in source.path.split("/")
-    assert ":".join(filter(None, ("wandb" * source.wandb, source.path, source.key))) == text
+    assert ":".join(filter(None, (source.tool, source.path, source.key))) == text
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from esper_ab.contracts.settings import Arithmetic
 from esper_ab.contracts.worker_order import Lane
 from esper_ab.control.hub import Hub
 from workers.devices import pinned
-from workers.kinds.trainer.script import ScriptFailed
+from workers.kinds.trainer.running import ScriptFailed
 from workers.process.entry import WrongDevice, check_gpus, failure
 from workers.process.link import Link
 from workers.process.loop import serve

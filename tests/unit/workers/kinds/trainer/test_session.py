@@ -10,7 +10,7 @@ from support.worlds.tensor_world import quiet
 from esper_ab.contracts.errors import CodeChanged
 from esper_ab.contracts.records import EpisodeRecord, EvaluationRecord
 from workers.kinds.trainer.kind import open_session
-from workers.kinds.trainer.script import ScriptFailed
+from workers.kinds.trainer.running import ScriptFailed
 from workers.kinds.trainer.session import STATE_FORMAT, SavedState, TrainerSession
 from workers.storage import durable
 

@@ -1,0 +1,1 @@
+"""Where programs write their outcome, one file per kind of source."""

@@ -1,0 +1,155 @@
+"""Runs a command as a process: environment, output, liveness, end."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+from esper_ab.contracts import guard
+from esper_ab.contracts.errors import UserCodeFailed
+from esper_ab.contracts.failure_cause import cause_of_exit
+from esper_ab.contracts.files_below import open_below
+from esper_ab.contracts.own_packages import isolated_command
+from esper_ab.contracts.process_endings import how_ended
+from esper_ab.contracts.regular_file import open_to_read
+from esper_ab.contracts.trainer import OUT, OutcomeSource
+from esper_ab.contracts.worker_order import UsersShell
+from workers.kinds.trainer.idling import Idle, Watch, idle_words
+from workers.kinds.trainer.outcome_sources.wandb_log import WANDB_FILE
+
+_LOOK_S = 1.0  # between two liveness checks
+_STAND_IN = Path(__file__).parent / "standin"
+_LINES = 3  # of a command's output, in a message
+_LINE_CHARS = 160  # of each
+_LINES_READ = 50  # of a command's output, in search of its last exception
+
+
+class ScriptFailed(UserCodeFailed):
+    """A command failed; the message is one line with the end of the command's output."""
+
+    again = True  # the fault may be gone next time
+    in_log = True
+
+    def __init__(self, message: str, cause: str = "") -> None:
+        """`cause`: see `contracts/failure_cause.py`."""
+        super().__init__(message)
+        self.cause = cause
+
+
+def environment(
+    shell: UsersShell, source: OutcomeSource, out: Path, pins: Mapping[str, str], search_path: str = ""
+) -> dict[str, str]:
+    """Return the script's environment: the user's, `pins` and, for an outcome from wandb, the stand-in.
+
+    `pins`: the variables that `workers.devices.pinned` sets for devices and threads. `search_path`: a folder where
+    Python finds modules, too, or "".
+    """
+    own = shell.variables()
+    own_variables = {"PYTHONUNBUFFERED": "1"}  # otherwise a killed script would lose its last lines
+    paths = [own.get("PYTHONPATH", ""), search_path]
+    if source.tool == "wandb":
+        paths.insert(0, str(_STAND_IN))
+        own_variables |= {"ESPER_AB_WANDB_KEY": source.key, "ESPER_AB_WANDB_FILE": str(out / WANDB_FILE)}
+    if any(paths):
+        own_variables["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+    return {**own, **pins, **own_variables}
+
+
+def run_script(
+    words: list[str],
+    directory: str,
+    variables: Mapping[str, str],
+    log: tuple[Path, str],
+    watch: Watch,
+    shell: UsersShell,
+) -> bool:
+    """Run a program to its end; ScriptFailed if it fails. Its command line and output go to `log` (root, name).
+
+    Its environment is `variables`; everything else that it inherits is as in `shell`.
+
+    Returns False if `watch` found that the program idled with a result, and it was therefore ended. If it idles without
+    a result, it is ended and ScriptFailed is raised.
+
+    `watch.on_sign` is called while the program works, that is, if CPU time was used or output was written since the
+    last check. An exception in it ends the program, and so does the end of this process.
+    """
+    root, name = log
+    output = open_below(root, name, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    try:
+        os.write(output, os.fsencode(f"$ {shlex.join(words)}\n"))  # with its seed, to be repeated by hand
+        before = (root / name).stat().st_size
+        guarded = subprocess.Popen(
+            isolated_command(guard.__file__, shell.for_guard(), *words),
+            cwd=directory,
+            env=dict(variables),
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+    finally:
+        os.close(output)
+    assert guarded.stdin is not None, "it is a pipe"
+    try:
+        idle = _watched(guarded, root / name, watch)
+    finally:
+        guarded.stdin.close()  # tells the guard to end the program, if still running
+        status = guarded.wait()
+    if idle not in ("", "with a result"):
+        raise ScriptFailed(f"{' '.join(words)[:_LINE_CHARS]} {idle_words(idle, watch.limits)}, so it was ended")
+    if status and not idle:
+        raise _failure(
+            words, status, _end_of(root / name, before), own_folder=Path(directory).is_relative_to(root.resolve())
+        )
+    return not idle
+
+
+def _failure(words: Sequence[str], status: int, lines: list[str], *, own_folder: bool) -> ScriptFailed:
+    """Return the error for a command that failed, from the last lines of its output."""
+    end = " | ".join(lines[-_LINES:]) or "it wrote nothing"
+    if "IsADirectoryError" in end:
+        end += f"; {{{OUT}}} is a folder: give the script a file in it, as in {{{OUT}}}/result.json"
+    elif own_folder and ("FileNotFoundError" in end or "No such file" in end):
+        end += f"; without {{{OUT}}} in it, a command runs in an empty folder: put it in to run where you are"
+    return ScriptFailed(f"{' '.join(words)[:_LINE_CHARS]} {how_ended(status)}: {end}", cause_of_exit(status, lines))
+
+
+def _watched(guarded: subprocess.Popen[bytes], log: Path, watch: Watch) -> Idle:
+    """Wait until a program ends or, as `watch` finds, idles; call `watch.on_sign` while it works."""
+    worked: object = None
+    idle: Idle = ""
+    while not idle:
+        try:
+            guarded.wait(_LOOK_S)
+            break
+        except subprocess.TimeoutExpired:
+            now = (_times(guarded.pid), log.stat().st_size)
+            if now != worked:
+                watch.on_sign()
+            worked = now
+            idle = watch.look(guarded.pid)
+    return idle
+
+
+def _times(guarding: int) -> dict[int, tuple[float, ...]]:
+    """Return the CPU times of a guard and its descendants, by pid."""
+    times = {}
+    with suppress(psutil.NoSuchProcess):
+        for process in (psutil.Process(guarding), *psutil.Process(guarding).children(recursive=True)):
+            with suppress(psutil.NoSuchProcess):
+                times[process.pid] = tuple(process.cpu_times())
+    return times
+
+
+def _end_of(log: Path, begin: int) -> list[str]:
+    """Return the last lines written after byte `begin`, without blank ones."""
+    with open_to_read(log) as file:
+        file.seek(max(begin, log.stat().st_size - (64 << 10)))
+        text = file.read().decode(errors="replace")
+    return [line.strip()[:_LINE_CHARS] for line in text.splitlines() if line.strip()][-_LINES_READ:]
