@@ -33,7 +33,7 @@ from esper_ab.verdict.exploration import explore, questions_on
 from esper_ab.verdict.judge import judge
 from esper_ab.verdict.levels import at_level
 from esper_ab.verdict.observations import Observations
-from esper_ab.verdict.row_questions import direction_questions, item_questions
+from esper_ab.verdict.row_questions import direction_questions, item_questions, refuse_for_plan
 from esper_ab.verdict.scale import Scale
 from esper_ab.verdict.units import check_units
 
@@ -233,7 +233,10 @@ def judge_outcomes(
         elif folders:
             observations = read_experiments(folders, held.scales)
         else:
-            observations = _outcomes(data, columns, groups, asked).observations
+            try:
+                observations = _outcomes(data, columns, groups, asked).observations
+            except Unanswered as error:
+                refuse_for_plan(error)
         return judged(held, observations, scores)
 
 

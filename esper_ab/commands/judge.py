@@ -159,6 +159,7 @@ def _read(plan: AnalysisPlan, words: Sequence[str], reading: Flags) -> Observati
     from esper_ab.readers.joint import read_experiments
     from esper_ab.readers.order_file import read_orders
     from esper_ab.readers.read_outcomes import read_outcomes
+    from esper_ab.verdict.row_questions import refuse_for_plan
 
     if plan.evaluation is not None:
         if any(reading.values()):
@@ -166,7 +167,10 @@ def _read(plan: AnalysisPlan, words: Sequence[str], reading: Flags) -> Observati
         return read_orders(plan, [Path(word) for word in words])
     named = [_named(text) for text in words]
     if not any(task for task, _ in named) and not all(is_experiment(path) for _, path in named):
-        outcomes = read_outcomes([path for _, path in named], _reading(reading))
+        try:
+            outcomes = read_outcomes([path for _, path in named], _reading(reading))
+        except Unanswered as error:
+            refuse_for_plan(error)
         for line in outcomes.name_lines:
             click.echo(visible_line(line), err=True)
         return outcomes.observations

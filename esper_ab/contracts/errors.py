@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import errno
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -72,7 +72,9 @@ def as_flag(setting: SettingName) -> str:
         return flag
     if setting.key == "outcome":
         return f"the outcome {value}"
-    if isinstance(value, Sequence) and not isinstance(value, str):
+    if isinstance(value, Mapping):
+        value = ",".join(f"{name}={part}" for name, part in value.items())
+    elif isinstance(value, Sequence) and not isinstance(value, str):
         separator = "," if setting.key in _JOINED_BY_COMMAS else " "
         value = separator.join(map(str, value))
     if setting.key == "runs":  # a pattern, which has braces

@@ -7,7 +7,7 @@ from itertools import islice
 
 import numpy as np
 
-from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.visible import visible_line
 from esper_ab.contracts.wording import did_you_mean
 from esper_ab.formats.cells import outcome_of
@@ -37,8 +37,9 @@ def pick_metric(source: str, metrics: Sequence[str], named: str) -> str:
     if not metrics:
         raise UsageError(f"{source} has no column of numbers that could be the outcome")
     raise UsageError(
-        f"{source} has {len(metrics)} numbers per run; say which is the outcome with --columns outcome=NAME: "
-        f"{listed}{rest}"
+        f"{source} has {len(metrics)} numbers per run; say which is the outcome with ",
+        SettingName("columns", {"outcome": "NAME"}),
+        f": {listed}{rest}",
     )
 
 

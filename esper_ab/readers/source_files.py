@@ -20,7 +20,6 @@ _MOST_FILES = 10_000  # in all folders, of any format
 _DEEPEST = 12  # folders within each other
 _TABLES = (".csv", ".tsv")
 _HEAD_BYTES = 1 << 16
-_EXAMPLE = "group,seed,outcome\n  new,0,71.25"
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ class SourceFile:
 def find_files(paths: Sequence[Path]) -> tuple[list[SourceFile], tuple[str, ...]]:
     """Return the files to read, those of a folder in the order of their names, and notes on what is not read.
 
-    In folders, hidden files, links, and files of unknown formats are left out. Raises UsageError, of one line and an
+    In folders, hidden files, links, and files of unknown formats are left out. Raises UsageError, with an
     example, for a named file of unknown format and for folders without any file that can be read; OSError for a path
     that cannot be read.
     """
@@ -100,4 +99,7 @@ def _files_below(folder: Path) -> Iterator[Path]:
 
 
 def _what_is_read() -> str:
-    return f"judge reads {format_words()}; the simplest is a CSV file with a row per run:\n  {_EXAMPLE}"
+    return (
+        f"judge reads {format_words()}; the simplest is a CSV file with the header group,seed,outcome and a row per "
+        "run, such as new,0,71.25"
+    )

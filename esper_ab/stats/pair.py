@@ -17,7 +17,7 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     position_b: int
 
 
-class Samples(msgspec.Struct, frozen=True, kw_only=True):
+class Samples(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The outcomes of two groups of unpaired runs; `len()` is the size of the smaller group."""
 
     a: tuple[float, ...]

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NoReturn
 
-from esper_ab.contracts.errors import OpenQuestion, SettingName
+from esper_ab.contracts.errors import OpenQuestion, SettingName, Unanswered, UsageError
 from esper_ab.design.design import Contrast
 from esper_ab.verdict.copies import ASKED
 from esper_ab.verdict.observations import Observations, names_items
@@ -47,6 +48,18 @@ _LOWER = frozenset(
 _MOST_COPIES = 3  # sets of copies that a question names
 _RUNS = (SettingName("rows", "runs"),)
 RUNS_OR_ITEMS = (SettingName("rows", "items"), SettingName("rows", "runs"))
+
+
+def refuse_for_plan(error: Unanswered) -> NoReturn:
+    """Raise a question about rows again with the ways out that a plan has: it knows no rows, but names of columns."""
+    if all(question.answers != RUNS_OR_ITEMS for question in error.questions):
+        raise error
+    found = "; ".join(question.about for question in error.questions)
+    raise UsageError(
+        f"{error.source}: {found}; if rows are items, name their column: ",
+        SettingName("columns", {"item": "NAME"}),
+        "; if they are runs, give each a seed of the plan",
+    ) from None
 
 
 def item_questions(observations: Observations, rows: str | None) -> Iterator[OpenQuestion]:

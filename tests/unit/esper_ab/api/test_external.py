@@ -101,3 +101,14 @@ def test_the_worst_outcome_is_the_declared_one():
     assert [scale.worst for scale in make_plan(worst=0.0).scales] == [0.0]
     assert [scale.worst for scale in esper_ab.compare_outcomes(RUNS, margin=2.0, worst=-1.0).scales] == [-1.0]
     assert [scale.worst for scale in make_plan().scales] == [None]
+
+
+def test_with_a_plan_rows_that_may_be_items_are_answered_by_naming_their_column():
+    rows = [(group, seed, thing) for group in ("new", "old") for seed in range(6) for thing in range(12)]
+    group, seed, thing = zip(*rows, strict=True)
+    outcome = [float((7 * i + j) % 5) for i, j in zip(seed, thing, strict=True)]
+    data = {"group": group, "seed": seed, "thing": thing, "outcome": outcome}
+    plan = esper_ab.design_comparison(["new", "old"], 6, margin=2.0)
+    assert "columns={'item': 'NAME'}" in refusal_of(lambda: esper_ab.judge_outcomes(plan, data))
+    (comparison,) = esper_ab.judge_outcomes(plan, data, columns={"item": "thing"}).comparisons
+    assert comparison.question.level == "trainings"
