@@ -23,15 +23,15 @@ def in_sentences(facts: TrainerFacts, reference: str) -> str:
         repeats = "does not repeat: the same seed gave different numbers"
     short = f", shortened by {facts.shortened}" if facts.shortened else ""
     what = "trainer"
-    found = ""
+    where = ""
     watched = ""
     if is_command(reference):
         what = "command"
         if facts.found:
-            found = f"The outcome was {facts.found}. "
+            where = f"The outcome was {facts.found}. "
         watched = " It names no file in its folder, so changes of its code would go unnoticed."
         if facts.files:
             files = ", ".join(facts.files)
             watched = f" A run starts only if {files} has not changed since; other files are not checked."
     alone = "" if facts.evaluates_alike else f" {_ALONE}"
-    return f"{found}The {what}, as rehearsed{short}: {repeats}; {_RESUMPTIONS[facts.resumption]}.{alone}{watched}"
+    return f"{where}The {what}, as rehearsed{short}: {repeats}; {_RESUMPTIONS[facts.resumption]}.{alone}{watched}"
