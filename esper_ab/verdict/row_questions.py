@@ -54,9 +54,9 @@ def refuse_for_plan(error: Unanswered) -> NoReturn:
     """Raise a question about rows again with the ways out that a plan has: it knows no rows, but names of columns."""
     if all(question.answers != RUNS_OR_ITEMS for question in error.questions):
         raise error
-    found = "; ".join(question.about for question in error.questions)
+    doubts = "; ".join(question.about for question in error.questions)
     raise UsageError(
-        f"{error.source}: {found}; if rows are items, name their column: ",
+        f"{error.source}: {doubts}; if rows are items, name their column: ",
         SettingName("columns", {"item": "NAME"}),
         "; if they are runs, give each a seed of the plan",
     ) from None
