@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -32,7 +33,7 @@ class ComparedItems:
     a: Floats | None = None
     b: Floats | None = None
 
-    @property
+    @cached_property
     def plain(self) -> bool:
         """True for checkpoints whose items are all independent, so that tests of pairs and samples apply to items."""
         if self.level == "trainings" or self.tasks is not None:

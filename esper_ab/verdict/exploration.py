@@ -58,7 +58,12 @@ def questions_on(
     paired: bool | None = None,
     rows: str | None = None,
 ) -> tuple[OpenQuestion, ...]:
-    """Return what only the user can say about these rows before `explore` is called with the same arguments."""
+    """Return what only the user can say about these rows before `explore` is called with the same arguments.
+
+    Rows of items raise no such question.
+    """
+    if observations.items is not None:
+        return ()
     explored = _explored(observations, paired, rows)
     plan = _plan(explored, scales, rule, paired=paired, rows=rows)
     pairings = pair_explored(plan, explored)
