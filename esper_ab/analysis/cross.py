@@ -102,6 +102,6 @@ def _reward(eval_episodes: Episodes, mode: str) -> float | None:
 
 
 def _correlation(pairs: Sequence[tuple[float | None, float | None]]) -> Correlation:
-    both = np.array(pairs, dtype=np.float64).reshape(-1, 2)  # None becomes NaN
-    finite = both[np.isfinite(both).all(axis=1)]
+    values = np.array(pairs, dtype=np.float64).reshape(-1, 2)  # None becomes NaN
+    finite = values[np.isfinite(values).all(axis=1)]
     return correlation(finite[:, 0], finite[:, 1])

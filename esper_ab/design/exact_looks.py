@@ -98,12 +98,12 @@ def exact_bounds(shape: Shape, looks: tuple[int, ...], alpha: float) -> tuple[fl
         levels, of_table = np.unique(np.round(p, 12), return_inverse=True)
         by_level = [np.bincount(of_table.ravel(), weights=state.ravel(), minlength=levels.size) for state in states]
         worst = (errors[:, None] + np.cumsum(by_level, axis=1)).max(axis=0)
-        fitting = int(np.searchsorted(worst, share, side="right"))  # levels that may be rejected
+        rejectable = int(np.searchsorted(worst, share, side="right"))  # levels that may be rejected
         bound = 0.0
-        if 0 < fitting < levels.size:
+        if 0 < rejectable < levels.size:
             # Halfway to the next level, so that rounding of p moves no table across the bound.
             # A bound above alpha, as McNemar's test of few pairs would allow, would make the interval too narrow.
-            bound = min(float(levels[fitting - 1] + levels[fitting]) / 2.0, alpha)
+            bound = min(float(levels[rejectable - 1] + levels[rejectable]) / 2.0, alpha)
         bounds.append(bound)
         rejected = p <= bound
         errors = errors + [float(state[rejected].sum()) for state in states]

@@ -28,11 +28,11 @@ def too_much(experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[L
     batch = max(group.settings.growth.batch_size for group in experiment.groups)
     splits = sum(task.sizes) * task.sample_values * FLOAT_BYTES
     n_envs = math.ceil(experiment.n_envs / experiment.devices_per_run)  # of a run on one device
-    trains = training_bytes(task, n_envs, batch)
+    for_training = training_bytes(task, n_envs, batch)
     for device in machine.devices:
         if not device.name.startswith("cuda"):
             continue
-        each = FIXED_BYTES + splits + max(trains, device.memory_bytes // VALIDATION_SHARE)
+        each = FIXED_BYTES + splits + max(for_training, device.memory_bytes // VALIDATION_SHARE)
         runs = sum(device.name in lane.devices for lane in lanes)
         if runs * each > device.memory_bytes:
             has = f"{device.name} has {device.memory_bytes / 2**30:.1f} GiB"

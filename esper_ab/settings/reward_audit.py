@@ -29,9 +29,9 @@ def make_question(
 
     Raises UsageError for an unknown task or setting, a reward named twice, or an invalid value.
     """
-    twice = [name for name, count in Counter(rewards).items() if count > 1]
-    if twice:
-        raise UsageError(f"reward {twice[0]!r} is named twice; remove one")
+    repeated = [name for name, count in Counter(rewards).items() if count > 1]
+    if repeated:
+        raise UsageError(f"reward {repeated[0]!r} is named twice; remove one")
     settings = _read_settings(assignments)
     modes = rewards or catalog.names("workers.kinds.growth.rewards")
     asked = tuple(

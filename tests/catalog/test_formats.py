@@ -27,7 +27,7 @@ def entry(name: str) -> Format:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_its_name_has_an_article_and_an_empty_file_is_not_its(name, tmp_path):
+def test_a_format_has_a_name_with_an_article_and_does_not_recognise_an_empty_file(name, tmp_path):
     file = tmp_path / "empty"
     file.write_bytes(b"")
     assert entry(name).name.startswith(("a ", "an ", "the "))

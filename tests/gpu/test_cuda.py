@@ -118,7 +118,7 @@ def test_equal_groups_have_equal_records_on_a_gpu(tmp_path: Path, gpus: Env) -> 
 
 
 @two_gpus
-def test_without_devices_each_group_trains_on_its_own_gpu(tmp_path: Path, gpus: Env) -> None:
+def test_if_no_devices_are_named_each_group_trains_on_its_own_gpu(tmp_path: Path, gpus: Env) -> None:
     process = launched(gpus, tmp_path, *ALIKE)
     assert process.returncode == 0, process.stdout + process.stderr
     assert " 2 at a time on cuda:0 and cuda:1" in " ".join(process.stdout.split())

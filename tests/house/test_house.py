@@ -329,7 +329,7 @@ def _imports_by_name(source: str) -> list[str]:
         (_imports_by_name, IMPORTS_BY_NAME),
     ],
 )
-def test_only_known_modules_write_read_or_import_by_name(rule, allowed):
+def test_only_listed_modules_access_files_or_import_dynamically(rule, allowed):
     assert {name.removeprefix("esper_ab/") for name in breaking(rule)} == allowed.keys()
 
 

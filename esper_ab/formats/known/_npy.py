@@ -57,9 +57,9 @@ def _header(content: bytes) -> tuple[int, tuple[int, ...], bool, np.dtype]:
     """Return where the values begin, their shape, whether the first axis varies fastest, and their type."""
     if not content.startswith(MAGIC):
         raise ValueError("no NumPy array")
-    length = struct.Struct("<H" if content[len(MAGIC)] == 1 else "<I")  # of the header, by the version
-    begin = len(MAGIC) + 2 + length.size
-    end = begin + min(length.unpack(content[begin - length.size : begin])[0], _LONGEST_HEADER)
+    length_format = struct.Struct("<H" if content[len(MAGIC)] == 1 else "<I")  # of the header, by the version
+    begin = len(MAGIC) + 2 + length_format.size
+    end = begin + min(length_format.unpack(content[begin - length_format.size : begin])[0], _LONGEST_HEADER)
     header = ast.literal_eval(content[begin:end].decode("latin1").strip())
     shape = header["shape"]
     if not isinstance(shape, tuple) or not all(isinstance(size, int) and size >= 0 for size in shape):

@@ -54,15 +54,15 @@ def _mean_and_range(design: Design, group: str, values: Sequence[float]) -> str:
 
 def _outcome_rows(content: Content, outcomes: Mapping[str, Mapping[int, float]]) -> Figure:
     figure, (axes,) = grid(1, single=(HALF, 0.75 + 0.5 * len(outcomes)))
-    everything = [value for known in outcomes.values() for value in known.values()]
+    everything = [value for by_replicate in outcomes.values() for value in by_replicate.values()]
     singly = drawn_singly(content)
     near = max((max(everything) - min(everything)) / (9.5 * HALF), 1e-9)
-    for row, known in enumerate(outcomes.values()):
-        if not known:
+    for row, by_replicate in enumerate(outcomes.values()):
+        if not by_replicate:
             continue
-        middle = sum(known.values()) / len(known)
+        middle = sum(by_replicate.values()) / len(by_replicate)
         axes.plot([middle, middle], [row - 0.36, row + 0.36], color=style.INK, linewidth=2.2, solid_capstyle="butt")
-        drawn = sorted((value, replicate) for replicate, value in known.items() if replicate in singly)
+        drawn = sorted((value, replicate) for replicate, value in by_replicate.items() if replicate in singly)
         points = spread([value for value, _ in drawn], near)
         for (value, lift), (_, replicate) in zip(points, drawn, strict=True):
             point = axes.plot(

@@ -60,7 +60,7 @@ def _calls(node: ast.AST, function: str) -> Iterator[tuple[str, ast.Call]]:
 
 @contextmanager
 def reached() -> Iterator[set[Site]]:
-    """Inside this context, collect the sites that make an error."""
+    """Within this context, collect the sites in the code at which errors are created."""
     sites_reached: set[Site] = set()
     plain = UsageError.__init__
 

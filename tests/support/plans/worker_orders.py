@@ -19,7 +19,7 @@ _TABLES = ("policy", "ppo", "growth", "reward", "gym")
 
 
 def settings_from(changes: dict[str, Any], usual: dict[str, dict[str, Any]]) -> GroupSettings:
-    """Return settings of the tables `usual`, changed by the tables and the controller in `changes`, which lose them."""
+    """Return settings of the tables `usual`, updated with those and the controller that it takes from `changes`."""
     tables = {name: usual.get(name, {}) | changes.pop(name, {}) for name in _TABLES}
     return msgspec.convert({"controller": {"name": changes.pop("controller", "ppo")}, **tables}, GroupSettings)
 

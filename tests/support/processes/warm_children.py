@@ -39,7 +39,7 @@ _variables_at_import = {name: os.environ.get(name) for name in ("PYTHONPATH", "P
 
 
 def _server() -> str:
-    """Start the process that imports torch, once; return its address. It ends when this one does."""
+    """Return the address of the process that has imported torch; the first call starts it; it ends with this one."""
     global _address
     with _STARTING:
         if not _address:

@@ -66,7 +66,8 @@ def make_reward_audit(
 ) -> RewardAudit:
     """Return a reward audit.
 
-    `outcomes`: of two reference behaviours, then of random schedules; `rewards`: the returns of these by reward.
+    `outcomes`: those of two reference behaviours, then those of random schedules. `rewards`: by reward mode, the
+    returns of the same behaviours and schedules.
     """
     scored = [make_scored(*item) for item in rewards.items()] if isinstance(rewards, Mapping) else rewards
     question = RewardAuditQuestion(

@@ -73,14 +73,14 @@ def probe(questions: Questions, doing: Callable[[str], None]) -> AboutTask:
 def task_facts(task: Task) -> TaskFacts:
     """Return a task's sizes and costs, computed from its host's shape."""
     side_h, side_w = task.image[1:]
-    before = task.host.in_channels
+    in_channels = task.host.in_channels
     total = 0
     values = 0
     for level in range(task.host.levels):
-        after = task.host.base << level
-        total += before * after * task.host.kernel**2 * side_h * side_w
-        values += after * side_h * side_w
-        before = after
+        out_channels = task.host.base << level
+        total += in_channels * out_channels * task.host.kernel**2 * side_h * side_w
+        values += out_channels * side_h * side_w
+        in_channels = out_channels
         if level < task.host.pools:
             side_h = side_h // 2
             side_w = side_w // 2
@@ -92,7 +92,7 @@ def task_facts(task: Task) -> TaskFacts:
         sizes=task.sizes,
         sample_values=task.image[0] * task.image[1] * task.image[2],
         host_params=task.host.params,
-        host_multiply_adds=total + before * task.host.classes,
+        host_multiply_adds=total + in_channels * task.host.classes,
         classes=task.host.classes,
         host_values=values,
     )

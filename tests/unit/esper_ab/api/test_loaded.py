@@ -111,7 +111,7 @@ def test_loading_an_experiment_imports_no_torch_and_no_frame_library(experiment_
     assert python("-c", code).stdout.strip() == "[]"
 
 
-def test_an_unknown_pair_is_refused_with_the_known_pairs(run):
+def test_the_refusal_of_an_unknown_pair_lists_the_known_pairs(run):
     with pytest.raises(KeyError) as caught:
         run.verdicts["simplified", "shaped"]
     reversed_pair = "use shaped - simplified, with the signs reversed"

@@ -17,7 +17,7 @@ def start_of(spec):
     return RunStarted(run=spec.ref, worker="w00", incarnation=1)
 
 
-def test_only_started_runs_get_a_folder_also_in_an_extension(tmp_path):
+def test_only_started_runs_get_a_folder_even_in_an_extension(tmp_path):
     folders = RunFolders(tmp_path, PLAN, PLAN.blocks)
     folders.observe(start_of(PLAN.blocks[1].runs[0]))
     added = extend(PLAN, PLAN.design, 2, 1)

@@ -48,7 +48,7 @@ def test_a_calibration_covers_all_runs_and_its_text_has_every_part(calibration: 
     assert "DIFFERENT" in different
 
 
-def test_a_calibration_fits_other_seeds_and_notes_changed_code(calibration: Calibration) -> None:
+def test_a_calibration_is_valid_for_other_seeds_and_a_change_of_code_is_noted(calibration: Calibration) -> None:
     assert check_belongs(calibration, make_experiment(seeds=20, rng_seed=5, name="other"), CODE) == ()
     (remark,) = check_belongs(calibration, make_experiment(), {"sources": "elsewhere"})
     assert "The code has changed" in remark

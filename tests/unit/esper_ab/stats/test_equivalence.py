@@ -17,7 +17,7 @@ def compute_difference(a, b):
 
 
 @given(paired, st.floats(0.5, 30.0))
-def test_equivalence_equals_statsmodels(rows, margin):
+def test_equivalence_p_values_match_statsmodels(rows, margin):
     a, b = columns(rows)
     assume(varied(np.subtract(a, b)) and not degenerate(a, b))
     p, (_, p_lower, _), (_, p_upper, _) = ttost_paired(np.array(a), np.array(b), -margin, margin)

@@ -36,7 +36,7 @@ def test_a_task_without_scores_prevents_profiles():
     assert profiles_of(outcomes(rows([1.0], [2.0])), ("new", "old"), {"other": (0.0, 1.0)}) == ()
 
 
-def test_profiles_cover_the_groups_and_runs_of_the_plan_and_need_ranges():
+def test_profiles_cover_all_groups_and_runs_of_the_plan_if_scores_have_ranges():
     plan = make_external_plan(("new", "old"), tuple(map(str, range(8))), scales(), Rule(control="new"))
     planned = rows(*drawn(8, 1.0))
     ranges = {"": (0.0, 100.0)}

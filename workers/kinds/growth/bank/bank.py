@@ -254,8 +254,8 @@ class Bank:
         count = len(rows)
         loans = [host]
         places = [Places.of(torch.arange(count, device=self._device), count)]
-        for seeds, own in slots.values():
-            loans += own
+        for seeds, loans_of_slot in slots.values():
+            loans += loans_of_slot
             places += seeds.places_of_groups(count)
         return Scaling(self.loss_scales.borrow(rows), loans, places)
 

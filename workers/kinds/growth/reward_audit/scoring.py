@@ -89,16 +89,16 @@ def search(
     grade: Callable[[Sequence[Behaviour]], Floats],
 ) -> tuple[Behaviour, float]:
     """Return the best behaviour among `start` and `tries` more, with its score by `grade`; if tied, the earlier one."""
-    known = list(start)
+    graded = list(start)
     for first in range(0, tries, _ROUND):
-        best = sorted(known, key=lambda pair: -pair[1])[:_PARENTS]  # stable
+        best = sorted(graded, key=lambda pair: -pair[1])[:_PARENTS]  # stable
         children = []
         for number in range(first, min(first + _ROUND, tries)):
             rng = (path / number).generator()
             parent = best[int(rng.integers(len(best)))][0]
             children.append(behaviours.vary(f"search {number + 1}", parent, rng))
-        known += zip(children, np.asarray(grade(children)).tolist(), strict=True)
-    return max(known, key=lambda pair: pair[1])
+        graded += zip(children, np.asarray(grade(children)).tolist(), strict=True)
+    return max(graded, key=lambda pair: pair[1])
 
 
 _ACCURACY = RewardSettings(mode="accuracy")  # the search for the outcome itself maximises this; named in messages only

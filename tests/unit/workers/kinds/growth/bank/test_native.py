@@ -40,7 +40,7 @@ def unexplained(tested: Case, width: str) -> list[str]:
         ),  # the kernel once summed all pixels and channels of a seed in one chain
     ],
 )
-def test_the_kernel_differs_from_torch_only_by_rounding_or_one_flip(mode: str, numbers: range) -> None:
+def test_the_kernel_differs_from_torch_only_by_rounding_or_one_flipped_prediction(mode: str, numbers: range) -> None:
     """Every parameter, momentum, moment and loss of any network, seeds and batch: scripts/fuzz_kernel has more."""
     for number in numbers:
         assert (number, unexplained(drawn(mode, number), WIDTHS[0])) == (number, [])
