@@ -70,6 +70,7 @@ PRODUCTS = {
     "startup": _bench("startup", "esper_ab/commands", "esper_ab/campaign"),
     "records": _bench("records", "esper_ab/journal", "esper_ab/readers", "esper_ab/report"),
     "ppo": _bench("ppo", "workers/kinds/gymnasium", "workers/ppo", "workers/run"),
+    "judging": _bench("judging", "esper_ab/readers", "esper_ab/formats", *_STATISTICS),
     "item rates": Product(
         files=("docs/evidence/benchmarks/item_rates.json",),
         code=("scripts/item_rates.py", "tests/simulation/items.py"),

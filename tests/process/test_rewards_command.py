@@ -116,8 +116,8 @@ def test_an_invalid_audit_exits_with_status_2_and_one_line(folder, args, words):
 def test_the_python_api_gives_the_same_reward_audit(audited, folder, monkeypatch):
     monkeypatch.chdir(folder)
     options = {"task": "synthetic", "schedules": 4, "hosts": 1, "steps": 6, "searched": 3}
-    audited = audit_rewards("mine.py:gain", "mine.py:nothing", "sparse", output_dir="python", **options)
-    assert audited.reward_audit == audited[1]
+    in_python = audit_rewards("mine.py:gain", "mine.py:nothing", "sparse", output_dir="python", **options)
+    assert in_python.reward_audit == audited[1]
     pages = [(folder / name / "reward_audit.html").read_bytes() for name in ("python", "first")]
     assert pages[0] == pages[1]
 

@@ -32,7 +32,7 @@ WRONG = {
     "an outcome that there is not": (rb'"outcome_over":"evaluation","test"', b'"outcome_over":"happiness","test"'),
     "a comparison with nobody": (rb'"comparisons":\[\{"a":"\w+"', b'"comparisons":[{"a":"nobody"'),
     "a run of nobody": (rb'"runs":\["[^"]*"', b'"runs":["nobody/0"'),
-    "a test that there is not": (rb'"test":"t"', b'"test":"z"'),
+    "a test that there is not": (rb'"test":"t"', b'"test":"signs"'),
     "a margin that is none": (rb'"margin":2.0,"measures"', b'"margin":0.0,"measures"'),
     "an episode before the first": (rb'"episode":3,"envs"', b'"episode":-1,"envs"'),
     "a time that is none": (rb'"t":"2026-01-01T00:00:2[^"]*"', b'"t":"yesterday"'),
