@@ -36,7 +36,7 @@ TIMES = {
     "workers/kinds/gymnasium/preflight.py": "environments, which are on the CPU",
     "workers/process/link.py": "time limits of a connection",
     "workers/process/loop.py": "time between two reports",
-    "workers/kinds/trainer/rehearsal.py": "a user's trainer, to its result",
+    "workers/kinds/trainer/command_rehearsal.py": "a user's trainer, to its result",
     "workers/kinds/trainer/trial.py": "likewise",
     "workers/kinds/trainer/session.py": "likewise",
     "workers/kinds/trainer/command_session.py": "likewise",

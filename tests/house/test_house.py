@@ -206,7 +206,7 @@ WRITES_ITSELF = {
     "workers/kinds/growth/commands/fetch.py": "the user's data",
     "workers/native/build.py": "the cache of kernels",
     "workers/kinds/trainer/words.py": "rmtree in a folder that `below` made, which follows no link",
-    "workers/kinds/trainer/rehearsal.py": "a temporary folder",
+    "workers/kinds/trainer/python_rehearsal.py": "a temporary folder",
     "workers/kinds/trainer/trial.py": "likewise",
     "workers/kinds/trainer/standin/wandb.py": "a script's process, in the folder of its run",
     "trackers/wandb_runs.py": "rmtree in a folder that `below` checked, which follows no link",

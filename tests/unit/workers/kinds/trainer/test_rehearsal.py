@@ -18,7 +18,7 @@ from workers.kinds.trainer import rehearsal
 from workers.kinds.trainer.idling import IDLE_LIMITS, IdleLimits
 from workers.kinds.trainer.kind import open_session
 from workers.kinds.trainer.named_files import named_files
-from workers.kinds.trainer.rehearsal import behaviour, measure_names
+from workers.kinds.trainer.python_rehearsal import behaviour, measure_names
 from workers.kinds.trainer.trial import Trial, Tried, attempt
 
 pytestmark = pytest.mark.usefixtures("warm_children")

@@ -1,0 +1,119 @@
+"""Rehearses a command before any budget is spent: runs it with two seeds, and with one of them again.
+
+The runs have the threads, determinism and number of GPUs of an experiment's runs. A command that needs no GPU needs no
+torch, so nothing here imports it.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from esper_ab.contracts import users_shell
+from esper_ab.contracts.measures import Measure
+from esper_ab.contracts.private_folder import scratch_folder
+from esper_ab.contracts.source_files import source_sha256
+from esper_ab.contracts.trainer import TrainerFacts, TrainerQuestion, read_source
+from workers.kinds.trainer import ports, running, words
+from workers.kinds.trainer.idling import IdleLimits, Watch
+from workers.kinds.trainer.named_files import named_files
+from workers.kinds.trainer.outcome_sources.left import Found, Left
+from workers.kinds.trainer.outcome_sources.read import find_outcome, has_outcome
+from workers.kinds.trainer.possible_outcome import refuse_impossible, refuse_other_unit
+from workers.kinds.trainer.rehearsal_setup import SEEDS, Doing, pins_of, rng_of, text_of
+from workers.kinds.trainer.seed_effect import Numbers, is_in_doubt, refuse_no_effect, relative_difference
+
+_LOG = "rehearsal.log"
+
+
+@dataclass(frozen=True)
+class _Command:
+    """A command that is rehearsed in a temporary folder."""
+
+    question: TrainerQuestion
+    folder: Path
+    doing: Doing
+    limits: IdleLimits
+
+    def outcome(self, seed_index: int, description: str) -> Found:
+        """Run the command to its end, and return its outcome; ValueError if it fails or does not end by itself."""
+        question = self.question
+        source = read_source(question.outcome)
+        settings = {**next(iter(question.groups.values())), **question.rehearsal}
+        step = f"rehearsing the command with {description}"
+        self.doing(step)
+        out = words.fresh_folder(self.folder, "out").resolve()
+        log = self.folder / _LOG
+        left = Left(out, log, log.stat().st_size if log.exists() else 0)
+
+        def has_result() -> bool:
+            return has_outcome(source, left)
+
+        def tell(idle_s: float) -> None:
+            what = "its result is there" if has_result() else "no result yet"
+            self.doing(f"{step}; {what}, and it has used no CPU time and written nothing for {idle_s:.0f} s")
+
+        shell = users_shell.current()
+        watch = Watch(paths=(out, log), limits=self.limits, has_result=has_result, tell=tell)
+        seed = words.seed_at(rng_of(question, seed_index))
+        search_path = words.search_path(question.reference, question.directory)
+        with ports.claimed(question.reference) as port:
+            ended = running.run_script(
+                words.words_of(question.reference, {**settings, **port}, seed, out, Path(question.directory)),
+                words.folder_of(question.reference, question.directory, out),
+                running.environment(shell, source, out, pins_of(question), search_path),
+                (self.folder, _LOG),
+                watch,
+                shell,
+            )
+        outcome = find_outcome(source, left)
+        if not (ended or question.ends_idle):
+            raise ValueError(
+                f"the command wrote its result ({source.key} {outcome.value:g}), then used no CPU time and wrote "
+                f"nothing for {self.limits.with_result_s:g} s without ending; a run that does so is killed as stuck. "
+                "Make it end, or give --end-idle: then such a run is ended, and its result counts"
+            )
+        return outcome
+
+
+def rehearse_command(question: TrainerQuestion, measure: Measure, doing: Doing, limits: IdleLimits) -> TrainerFacts:
+    name = read_source(question.outcome).key
+    files = named_files(question.reference, question.directory, question.groups.values())
+    sha256 = source_sha256(Path(question.directory), files)
+    with scratch_folder() as folder:
+        command = _Command(question, folder, doing, limits)
+        rehearsed = list[Found]()
+
+        def numbers(seed_index: int, description: str) -> Numbers:
+            rehearsed.append(command.outcome(seed_index, description))
+            return {name: (rehearsed[-1].value,)}
+
+        began = time.perf_counter()
+        first = numbers(0, "a seed")
+        took_s = time.perf_counter() - began
+        refuse_impossible(first[name], measure)
+        seeds = [first, numbers(1, "another seed")]
+        repeats = [first, numbers(0, "the same seed again")]
+        if is_in_doubt(seeds, repeats, name):
+            seeds += [numbers(seed_index, "one more seed") for seed_index in range(2, SEEDS)]
+            repeats.append(numbers(0, "the same seed once more"))
+    outcomes = [outcome.value for outcome in rehearsed]
+    refuse_impossible(outcomes, measure)
+    refuse_no_effect(seeds, repeats, name, "does the script read the seed that it is given?")
+    if not question.rehearsal:
+        refuse_other_unit(outcomes, measure, question.margin)
+    return TrainerFacts(
+        settings=question.groups,
+        root=question.directory,
+        files=files,
+        sha256=sha256,
+        evaluations=1,
+        ends_idle=question.ends_idle,
+        repeats=relative_difference(repeats, name) == 0.0,
+        resumption="anew",
+        shortened=text_of(question.rehearsal),
+        source=rehearsed[0].source if len({outcome.source for outcome in rehearsed}) == 1 else "",
+        found=f"{rehearsed[0].value:g}, in {rehearsed[0].where}",
+        point_s=took_s,
+    )
