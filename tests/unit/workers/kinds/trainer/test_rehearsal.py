@@ -192,13 +192,17 @@ def test_a_command_that_ignores_its_seed_or_fails_is_refused(tmp_path: Path) -> 
 def test_a_trainer_that_ignores_its_seed_but_for_rounding_is_refused(tmp_path: Path) -> None:
     """As on a GPU whose sums depend on their order: no two runs are equal."""
     fixed = "10 + random.Random(1).random()"
-    noise = "random.SystemRandom().gauss(0, 1e-5)"
+    # Each process adds its own multiple of 1e-6: random noise could differ much more between seeds than repeats.
+    count = (
+        f"with open({str(tmp_path / 'processes')!r}, 'ab') as file:\n    file.write(b'.')\n    process = file.tell()\n"
+    )
+    noise = "process * 1e-6"
     command = trainers.command(tmp_path)
     script = tmp_path / "train.py"
     drawn = '(random.SystemRandom() if lr == "9" else random).random()'
-    script.write_text(script.read_text().replace(drawn, f"{fixed} + {noise}"))
+    script.write_text(count + script.read_text().replace(drawn, f"{fixed} + {noise}"))
     path = Path(trainers.python_file(tmp_path))
-    path.write_text(path.read_text().replace("draw.random()", f"{fixed} + {noise}"))
+    path.write_text(count + path.read_text().replace("draw.random()", f"{fixed} + {noise}"))
     for reference in (command, str(path)):
         problem = rehearse(trainers.question(reference, tmp_path)).problem
         assert re.match(r"3 seeds differ no more than one seed run 3 times, and only by rounding \(\w+ \d+\.", problem)
