@@ -45,7 +45,7 @@ def test_every_decision_of_an_episode_is_valid(name: str, gates: str, max_seeds:
         assert (game.lifecycle.op_counts.sum(axis=1) == 25).all()
 
 
-def test_an_episode_depends_on_no_earlier_episode_and_no_global_randomness(name: str) -> None:
+def test_decisions_depend_neither_on_earlier_episodes_nor_on_global_randomness(name: str) -> None:
     used = make(name)
     fresh = make(name)
     assert isinstance(used, Controller)
@@ -56,7 +56,7 @@ def test_an_episode_depends_on_no_earlier_episode_and_no_global_randomness(name:
     assert play(fresh, 2).changes == changes
 
 
-def test_stopped_environments_wait(name: str) -> None:
+def test_a_controller_chooses_wait_in_stopped_environments(name: str) -> None:
     controller = make(name)
     rng = np.random.default_rng(0)
     game = Episode(make_lifecycle(ENVS), rng)
@@ -68,17 +68,17 @@ def test_stopped_environments_wait(name: str) -> None:
         game.act(decisions, step)
 
 
-def test_wait_never_grows() -> None:
+def test_the_wait_controller_never_changes_a_slot() -> None:
     assert play(make("wait"), 0).changes == []
 
 
-def test_random_reaches_every_op_and_every_slot() -> None:
+def test_the_random_controller_uses_every_op_and_slot() -> None:
     games = [play(make("random"), rng_seed) for rng_seed in range(8)]
     assert (sum(game.lifecycle.op_counts.sum(axis=0) for game in games) > 0).all()
     assert {change.slot for game in games for change in game.changes} == set(SLOTS)
 
 
-def test_choose_is_the_inverse_cdf_of_the_uniform_distribution() -> None:
+def test_choose_picks_each_valid_option_equally_often() -> None:
     mask = np.array([[False, True, True, False, True]])
     grid = (np.arange(300) + 0.5) / 300
     picks = [int(choose(mask, np.array([u]))[0]) for u in grid]
@@ -103,7 +103,7 @@ def test_the_default_schedule_fossilises_a_module_in_every_slot() -> None:
     assert story(game, 0) == story(game, 3)
 
 
-def test_a_scheduled_op_is_executed_at_its_step_or_as_soon_as_possible() -> None:
+def test_a_scheduled_op_is_executed_at_its_step_or_soon_after() -> None:
     plan = (
         "2:germinate:mid:blueprint=norm:tempo=3:style=linear_multiply:alpha_target=0.5",
         "2:advance:mid",
@@ -123,7 +123,7 @@ def test_a_scheduled_op_is_executed_at_its_step_or_as_soon_as_possible() -> None
     ]
 
 
-def test_a_prune_with_an_alpha_speed_works_before_blending() -> None:
+def test_a_scheduled_gradual_prune_before_blending_is_immediate() -> None:
     plan = ("1:germinate:early:blueprint=norm", "3:prune:early:alpha_speed=8:alpha_curve=sigmoid")
     assert story(play(make("schedule", *plan), 0))[:2] == [(1, "germinated", "early"), (3, "pruned", "early")]
 
@@ -164,7 +164,7 @@ def test_an_invalid_schedule_entry_is_refused_with_the_reason(line: str, complai
         ("looking", "norm", "conv_heavy, conv_light"),
     ],
 )
-def test_a_controller_needs_one_of_its_blueprints(name: str, enabled: str, complaint: str) -> None:
+def test_a_controller_is_refused_if_its_blueprints_are_disabled(name: str, enabled: str, complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         entry("workers.kinds.growth.controllers", name, "make")(ControllerSettings(), SLOTS, (enabled,))
 
@@ -194,7 +194,7 @@ def changes(game: Episode, event: str) -> list[SeedEvent]:
     return [change for change in game.changes if change.event == event]
 
 
-def test_heuristic_fills_one_slot_after_another_with_contributing_modules() -> None:
+def test_the_heuristic_fills_slots_in_order_with_contributing_modules() -> None:
     game = settled(contribution=2.0)
     assert game.lifecycle.fossilized[0] == 3
     births = changes(game, "germinated")
@@ -205,7 +205,7 @@ def test_heuristic_fills_one_slot_after_another_with_contributing_modules() -> N
     assert all(end < birth.step for end, birth in zip(ends, births[1:], strict=False))  # one at a time
 
 
-def test_heuristic_prunes_modules_that_do_not_contribute_and_then_pauses() -> None:
+def test_the_heuristic_pauses_after_pruning_a_useless_module() -> None:
     game = settled(contribution=0.4)
     assert game.lifecycle.fossilized[0] == 0
     prunes = changes(game, "pruned")
@@ -216,13 +216,13 @@ def test_heuristic_prunes_modules_that_do_not_contribute_and_then_pauses() -> No
     assert [birth.slot for birth in births[:3]] == ["early", "mid", "early"]  # first empty one; the pruned slot cools
 
 
-def test_heuristic_prunes_a_contributing_module_while_accuracy_falls() -> None:
+def test_the_heuristic_prunes_even_a_contributing_module_while_accuracy_falls() -> None:
     game = settled(contribution=5.0, drift=-0.1)
     assert game.lifecycle.fossilized[0] == 0
     assert game.lifecycle.pruned[0] > 0
 
 
-def test_heuristic_penalises_a_blueprint_for_every_prune() -> None:
+def test_the_heuristic_penalises_a_blueprint_for_every_prune() -> None:
     controller = make("heuristic")
     assert isinstance(controller, heuristic.Heuristic)
     controller.begin_episode(1)
@@ -231,7 +231,7 @@ def test_heuristic_penalises_a_blueprint_for_every_prune() -> None:
         assert controller._place().tolist() == [place]
 
 
-def test_heuristic_finds_its_seed_module_in_any_slot() -> None:
+def test_the_heuristic_finds_its_seed_module_in_any_slot() -> None:
     game = settled(contribution=2.0, steps=6)  # germinated at 5; 6 is the last step
     table = game.lifecycle.table
     assert table.stage[0].tolist() == [Stage.GERMINATED, Stage.DORMANT, Stage.DORMANT]
@@ -250,7 +250,9 @@ def test_heuristic_finds_its_seed_module_in_any_slot() -> None:
 @pytest.mark.parametrize(
     ("train_loss", "val_loss", "slot"), [(1.35, 1.40, "early"), (1.10, 1.15, "mid"), (1.10, 1.30, "late")]
 )
-def test_looking_puts_its_one_seed_module_where_the_losses_point(train_loss: float, val_loss: float, slot: str) -> None:
+def test_the_looking_controller_picks_the_slot_that_the_losses_suggest(
+    train_loss: float, val_loss: float, slot: str
+) -> None:
     game = steady("looking", 25, max_seeds=1, train_loss=train_loss, val_loss=val_loss)
     first = looking.LOOK_STEP
     assert story(game)[:2] == [(first, "germinated", slot), (first + 1, "advanced", slot)]

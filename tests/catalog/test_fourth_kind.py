@@ -42,7 +42,7 @@ def experiment(copy: Path) -> Path:
     return copy / "experiments" / "bandits"
 
 
-def test_a_new_kind_is_planned_with_its_own_defaults_and_notes(copy: Path) -> None:
+def test_a_plan_of_a_new_kind_uses_the_defaults_of_the_kind(copy: Path) -> None:
     planned = run_copy(copy, "esper_ab.launch", "--task", TASK, "--steps", "8", "--dry-run", "--verbose")
     assert planned.returncode == 0, planned.stderr
     assert "2 groups x 6 seeds = 12 runs, task bandit:10" in planned.stdout
@@ -59,11 +59,14 @@ def test_the_verdict_of_a_new_kind_is_shown_in_report_and_status(copy: Path, exp
     assert "pulls of the best arm %" in (experiment / "report.html").read_text()
 
 
-def test_a_run_of_a_new_kind_can_be_repeated_and_its_policy_evaluated(copy: Path, experiment: Path) -> None:
+def test_a_run_of_a_new_kind_can_be_repeated(copy: Path, experiment: Path) -> None:
     (config,) = (experiment / "runs").glob("paid-0/config.toml")
     repeated = run_copy(copy, "esper_ab.launch", str(config), "--groups", "paid,random", "--name", "again", "--dry-run")
     assert repeated.returncode == 0, repeated.stderr
     assert "esper-ab launch runs/paid-0/config.toml --groups paid,random --name again" in config.read_text()
+
+
+def test_a_policy_of_a_new_kind_can_be_evaluated(copy: Path, experiment: Path) -> None:
     played = run_copy(copy, "esper_ab", "evaluate", str(experiment / "policies/paid/0.pt"))
     assert "best_arm" in played.stdout
 
@@ -76,12 +79,12 @@ def test_a_run_of_a_new_kind_can_be_repeated_and_its_policy_evaluated(copy: Path
         (("--task", TASK, "--groups", "paid,heuristic"), "no reward mode or controller 'heuristic'"),
     ],
 )
-def test_settings_that_a_new_kind_lacks_are_refused(copy: Path, words: tuple[str, ...], refusal: str) -> None:
+def test_settings_unknown_to_a_new_kind_are_refused(copy: Path, words: tuple[str, ...], refusal: str) -> None:
     refused = run_copy(copy, "esper_ab.launch", *words)
     assert refused.returncode == 2
     assert refusal in refused.stderr
 
 
-def test_the_original_packages_do_not_know_the_new_kind() -> None:
+def test_the_new_kind_is_unknown_to_the_original_packages() -> None:
     code = "from esper_ab.contracts.kinds_of_task import kind_of_task; print(kind_of_task('bandit:10'))"
     assert children.python("-c", code).stdout == "gymnasium\n"

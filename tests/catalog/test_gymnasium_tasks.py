@@ -42,7 +42,7 @@ def notes(*groups: str, **facts: object) -> str:
     return " ".join(plan(*groups, facts=facts).notes)
 
 
-def test_groups_use_the_environments_reward_unless_they_name_another(tmp_path: Path) -> None:
+def test_a_group_without_a_named_reward_uses_that_of_the_environment(tmp_path: Path) -> None:
     experiment = asked("env", "random", f"mine={tmp_path}/r.py:reward", task=GYM, margin=5.0)
     modes = {group.name: (group.settings.reward.mode, group.settings.controller.name) for group in experiment.groups}
     mine = f"{tmp_path}/r.py:reward"
@@ -51,7 +51,7 @@ def test_groups_use_the_environments_reward_unless_they_name_another(tmp_path: P
     assert asked("env", "random", task=GYM, steps=7, n_envs=2).steps == 7
 
 
-def test_constants_of_a_user_reward_are_typed_by_their_spelling() -> None:
+def test_the_spelling_of_a_reward_constant_determines_its_type() -> None:
     experiment = asked(
         "a=r.py:reward",
         "b=r.py:reward",
@@ -78,12 +78,14 @@ def test_a_gymnasium_plan_has_no_growth_settings(tmp_path: Path) -> None:
     assert spec.env_devices[0].startswith("cpu:")
 
 
-def test_notes_name_groups_that_train_on_the_outcome_and_non_repeating_tasks() -> None:
-    text = notes("env", MINE, repeats=False)
-    assert "The outcome is also the reward of env" in text
-    assert "The environments do not repeat" in text
+def test_a_note_names_the_groups_whose_reward_is_the_outcome() -> None:
+    assert "The outcome is also the reward of env" in notes("env", MINE)
+    assert "also the reward" not in notes()
+
+
+def test_a_note_says_whether_environments_repeat() -> None:
+    assert "The environments do not repeat" in notes("env", MINE, repeats=False)
     plain_text = notes()
-    assert "also the reward" not in plain_text
     assert "do not repeat" not in plain_text
     assert "scheduling cannot affect results" in plain_text
 
@@ -100,14 +102,14 @@ def test_notes_explain_environments_that_carry_state_across_resets() -> None:
     assert not plan(facts={"repeats": False}).carries
 
 
-def test_only_a_memory_over_episodes_needs_whole_environments_per_minibatch() -> None:
+def test_a_policy_memory_over_episodes_limits_the_number_of_minibatches() -> None:
     for text in ("policy.memory=none", "gym.rollout=resets"):
         plan(sets=("ppo.minibatches=32", text))
     with pytest.raises(UsageError, match="minibatch"):
         plan(sets=("ppo.minibatches=32",))
 
 
-def test_the_toml_of_a_plan_gives_the_same_settings(tmp_path: Path) -> None:
+def test_settings_written_as_toml_are_read_back_unchanged(tmp_path: Path) -> None:
     first = plan("env", MINE, group=("mine:reward.params.w=0.5",))
     text = experiment_toml(first, machine_with())
     assert "growth" not in text

@@ -105,7 +105,7 @@ def count_descriptors() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
-def test_a_launcher_file_provides_the_launcher_and_an_existing_entry_point(name: str, launcher: Launcher) -> None:
+def test_a_launcher_file_provides_a_launcher_with_an_existing_entry_point(name: str, launcher: Launcher) -> None:
     for transport in ("tcp",) if launcher.nodes else ("ipc", "tcp"):
         selected = make_launcher(AskedLauncher(launcher=name, transport=transport))
         assert type(selected) is type(launcher)
@@ -118,7 +118,7 @@ def test_a_launcher_file_provides_the_launcher_and_an_existing_entry_point(name:
     assert re.search(rf"^def {function}\(order", entry.read_text(), re.M)
 
 
-def test_a_worker_gets_its_order_and_its_end_is_signalled(launcher: Launcher, folder: Path) -> None:
+def test_a_started_worker_receives_its_order(launcher: Launcher, folder: Path) -> None:
     worker_order = order(folder, "ends")
     worker = launcher.start(worker_order)
     assert worker.name == worker_order.identity
@@ -139,7 +139,7 @@ def test_a_worker_that_raises_has_a_non_zero_exit_code(launcher: Launcher, folde
     assert "as it was told to" in (folder / "logs" / "fails.log").read_text()
 
 
-def test_a_running_worker_has_no_exit_code_and_can_dump_its_stacks(launcher: Launcher, folder: Path) -> None:
+def test_a_running_worker_can_dump_its_stacks(launcher: Launcher, folder: Path) -> None:
     with waiting_workers(launcher, folder) as (worker,):
         assert worker.exitcode is None
         assert not worker.join(0.0)
@@ -157,9 +157,7 @@ def test_a_running_worker_has_no_exit_code_and_can_dump_its_stacks(launcher: Lau
     assert worker.exitcode == 0
 
 
-def test_kill_ends_a_process_or_abandons_a_thread_and_no_other_worker(
-    name: str, launcher: Launcher, folder: Path
-) -> None:
+def test_killing_a_worker_does_not_affect_another(name: str, launcher: Launcher, folder: Path) -> None:
     with waiting_workers(launcher, folder, 2) as (killed, survivor):
         killed.kill()
         if name != "inline":
@@ -173,7 +171,7 @@ def test_kill_ends_a_process_or_abandons_a_thread_and_no_other_worker(
     assert survivor.exitcode == 0
 
 
-def test_the_end_of_a_worker_is_signalled_while_its_child_lives(launcher: Launcher, folder: Path) -> None:
+def test_the_end_of_a_worker_is_signalled_even_if_its_child_still_runs(launcher: Launcher, folder: Path) -> None:
     """The child has inherited the open files of its parent."""
     if not launcher.child_processes:
         pytest.skip("a thread has no process to fork; on a cluster nobody but the engine watches the process")
@@ -187,7 +185,7 @@ def test_the_end_of_a_worker_is_signalled_while_its_child_lives(launcher: Launch
             pass
 
 
-def test_workers_use_at_most_the_stated_descriptors_and_release_them(launcher: Launcher, folder: Path) -> None:
+def test_workers_use_at_most_the_declared_number_of_descriptors(launcher: Launcher, folder: Path) -> None:
     with waiting_workers(launcher, folder):
         pass
     open_before = count_descriptors()
@@ -197,7 +195,7 @@ def test_workers_use_at_most_the_stated_descriptors_and_release_them(launcher: L
     assert count_descriptors() == open_before
 
 
-def test_a_start_without_a_free_descriptor_raises_oserror_and_can_be_retried(
+def test_a_start_that_failed_for_lack_of_descriptors_can_be_retried(
     name: str, launcher: Launcher, folder: Path
 ) -> None:
     with waiting_workers(launcher, folder):
@@ -241,7 +239,7 @@ def test_an_experiment_has_the_same_records_with_every_launcher(name: str, tmp_p
     assert mine is (name == "inline")
 
 
-def test_loading_a_launcher_loads_no_other_launcher_and_no_torch(name: str) -> None:
+def test_loading_a_launcher_imports_neither_torch_nor_other_launchers(name: str) -> None:
     factory(name)
     code = (
         "from esper_ab.campaign.launcher import make_launcher\nfrom esper_ab.settings.launcher import AskedLauncher\n"

@@ -104,7 +104,7 @@ def test_every_statistic_has_a_unique_name_label_and_place() -> None:
 @example(rows=[])
 @example(rows=[(70.0, 60.0)] * 6)
 @example(rows=[(0.0, 100.0), (100.0, 0.0)])
-def test_a_statistic_is_none_or_finite_and_shown_in_one_line(statistic: Statistic[Any], rows: Rows) -> None:
+def test_a_statistic_is_shown_as_finite_numbers_in_one_line(statistic: Statistic[Any], rows: Rows) -> None:
     result = compute(statistic, rows)
     if result is None:
         return
@@ -118,7 +118,7 @@ def test_a_statistic_is_none_or_finite_and_shown_in_one_line(statistic: Statisti
 
 @settings(max_examples=40)
 @given(rows=samples)
-def test_swapping_the_groups_negates_complements_or_keeps_every_number(statistic: Statistic[Any], rows: Rows) -> None:
+def test_swapping_the_groups_mirrors_every_number(statistic: Statistic[Any], rows: Rows) -> None:
     """A number x becomes x, -x, 1 - x or, if it counts comparisons of runs, n^2 - x."""
     assume(has_spread(rows))
     for name, value, swapped in compare_numbers(statistic, rows, [(b, a) for a, b in rows]):
@@ -132,7 +132,9 @@ def test_swapping_the_groups_negates_complements_or_keeps_every_number(statistic
 
 @settings(max_examples=40)
 @given(rows=samples, points=st.integers(1, 500))
-def test_a_shift_of_both_groups_moves_only_outcomes(statistic: Statistic[Any], rows: Rows, points: int) -> None:
+def test_adding_a_constant_to_all_outcomes_changes_no_difference(
+    statistic: Statistic[Any], rows: Rows, points: int
+) -> None:
     assume(has_spread(rows))
     moving = next((names.split() for key, names in OUTCOMES.items() if statistics()[key] is statistic), [])
     for name, value, moved in compare_numbers(statistic, rows, [(a + points, b + points) for a, b in rows]):
@@ -142,7 +144,9 @@ def test_a_shift_of_both_groups_moves_only_outcomes(statistic: Statistic[Any], r
 
 @settings(max_examples=40)
 @given(rows=samples, random=st.randoms(use_true_random=False))
-def test_the_order_of_pairs_changes_only_random_numbers(statistic: Statistic[Any], rows: Rows, random: Random) -> None:
+def test_the_order_of_pairs_affects_only_resampled_numbers(
+    statistic: Statistic[Any], rows: Rows, random: Random
+) -> None:
     """Bootstrap limits and p of sampled permutations are random and also depend on the generator."""
     assume(has_spread(rows))
     shuffled = list(rows)
@@ -154,7 +158,7 @@ def test_the_order_of_pairs_changes_only_random_numbers(statistic: Statistic[Any
         assert drawn or close(value, reordered[name]), name
 
 
-def test_bootstrap_limits_vary_little_with_generator_and_order(statistic: Statistic[Any]) -> None:
+def test_bootstrap_limits_vary_little_with_the_generator(statistic: Statistic[Any]) -> None:
     rng = np.random.default_rng(2)
     b = rng.normal(70, 2, 16)
     rows = list(zip((b + rng.normal(2, 3, 16)).tolist(), b.tolist(), strict=True))

@@ -45,8 +45,11 @@ def task(request: pytest.FixtureRequest) -> Task:
     return entry("workers.kinds.growth.tasks", request.param, "TASK")
 
 
-def test_a_task_is_named_like_its_file_and_fits_its_host(task: Task, request: pytest.FixtureRequest) -> None:
+def test_a_task_has_the_name_of_its_file(task: Task, request: pytest.FixtureRequest) -> None:
     assert task.name == request.node.callspec.params["task"]
+
+
+def test_the_host_of_a_task_matches_its_slots_and_images(task: Task) -> None:
     assert len(task.slots) == len(set(task.slots)) == task.host.levels
     assert task.host.in_channels == task.image[0]
     assert min(task.image[1:]) >> task.host.pools >= 1
@@ -63,7 +66,7 @@ def test_splits_have_declared_sizes_and_shapes(task: Task, tmp_path: Path) -> No
         assert set(np.unique(split.y)) <= set(range(task.host.classes))
 
 
-def test_splits_are_equal_at_every_load(task: Task, tmp_path: Path) -> None:
+def test_loading_a_task_twice_gives_the_same_splits(task: Task, tmp_path: Path) -> None:
     first = load(task, tmp_path)[0]
     second = load(task, tmp_path)[0]
     for a, b in zip(parts(first), parts(second), strict=True):
@@ -105,7 +108,7 @@ def test_data_dir_is_refused_by_tasks_without_files(name: str) -> None:
         entry("workers.kinds.growth.tasks", name, "TASK").load("/somewhere")
 
 
-def test_cifar10_reads_labels_and_planes(tmp_path: Path) -> None:
+def test_cifar10_reads_the_labels_and_colour_planes_of_images(tmp_path: Path) -> None:
     splits, _ = load(cifar10.TASK, tmp_path)
     row = int(np.flatnonzero(splits.test.y == 7)[0])
     red = (np.float32(57) / np.float32(255) - np.float32(0.4914)) / np.float32(0.2470)

@@ -128,7 +128,7 @@ def test_two_experiments_can_share_the_cluster(cluster, tmp_path, smaller_on_one
         assert result_hash(fold(events)) == result_hash(fold(smaller_on_one_machine))
 
 
-def test_workers_end_with_a_killed_coordinator_and_the_experiment_resumes(cluster, tmp_path, on_one_machine):
+def test_an_experiment_resumes_after_its_coordinator_was_killed(cluster, tmp_path, on_one_machine):
     run = tmp_path / "run"
     child = coordinator(run, "cluster.test_ray", "PLAN")
     journal = run / "events.jsonl"
@@ -147,7 +147,7 @@ def test_workers_survive_a_paused_coordinator(cluster, tmp_path):
     assert result_hash(fold(events)) == result_hash(fold(disturbed.run(tmp_path / "alone", LONGER)))
 
 
-def test_a_launch_that_gets_no_resources_times_out_and_names_its_lanes(cluster, capfd):
+def test_a_launch_without_free_resources_times_out(cluster, capfd):
     holding = make_launcher()
     waiting = make_launcher(ray_wait=12.0)
     holding.reserve(SMALLER.lanes)
@@ -197,7 +197,7 @@ def test_a_node_without_the_working_directory_is_refused(cluster):
         ("nonsense", "launcher ray: no Ray cluster at nonsense"),
     ],
 )
-def test_an_address_without_a_cluster_is_refused_in_one_line(address, message):
+def test_a_ray_address_without_a_cluster_is_refused_in_one_line(address, message):
     pytest.importorskip("ray")
     done = python("-m", "esper_ab.commands.cli", "launch", "--launcher", "ray", "--ray-address", address)
     assert done.returncode == 2

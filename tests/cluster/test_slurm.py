@@ -69,7 +69,7 @@ def test_a_dead_worker_is_restarted_on_its_node(allocation, tmp_path, monkeypatc
     assert restart.node == next(device.node for device in devices() if device.name == restart.device)
 
 
-def test_workers_of_a_killed_srun_end_and_restart_on_the_same_node(allocation, tmp_path, on_one_machine):
+def test_workers_of_a_killed_srun_restart_on_the_same_node(allocation, tmp_path, on_one_machine):
     """They resume with a new supervisor."""
     started_workers = {}
 
@@ -92,9 +92,7 @@ def test_workers_of_a_killed_srun_end_and_restart_on_the_same_node(allocation, t
     assert not any(alive(start.pid) for start in started if (start.node, start.incarnation) == (node, 1))
 
 
-def test_workers_end_with_a_killed_coordinator_and_the_experiment_resumes(
-    allocation, cluster, tmp_path, on_one_machine
-):
+def test_an_experiment_resumes_after_its_coordinator_was_killed(allocation, cluster, tmp_path, on_one_machine):
     """Kill the coordinator while one worker hangs; resume with the nodes in another order."""
     run = tmp_path / "run"
     child = coordinator(run, "cluster.test_slurm", "PLAN", FAKE_FAULT="hang:a/1:2:1")
@@ -123,7 +121,7 @@ def test_workers_survive_a_paused_coordinator(allocation, tmp_path):
     assert result_hash(fold(events)) == result_hash(fold(disturbed.run(tmp_path / "alone", LONGER)))
 
 
-def test_a_preemption_that_kills_the_workers_is_no_failure_of_a_run(allocation, cluster, tmp_path, monkeypatch):
+def test_workers_killed_by_a_preemption_do_not_count_as_failures(allocation, cluster, tmp_path, monkeypatch):
     """A preemption sends SIGTERM to the coordinator and kills its steps before the barrier is reached."""
     monkeypatch.setenv("FAKE_FAULT", "hang:b/0:2")
 

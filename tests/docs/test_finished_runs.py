@@ -39,5 +39,5 @@ def test_a_recipe_prints_what_the_page_shows(folder, command, between, answer):
         assert first.read_text(encoding="utf-8").startswith(shown)
 
 
-def test_every_recipe_of_the_page_is_tried():
+def test_every_recipe_of_the_page_is_tested():
     assert len(RECIPES) == PAGE.count("```sh\n") == 5

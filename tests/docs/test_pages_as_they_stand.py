@@ -50,14 +50,14 @@ def test_the_commands_of_the_python_page_run(executed, line):
     assert stdout_of(*shlex.split(line)[1:], folder=folder)
 
 
-def test_the_csv_example_of_other_numbers_can_be_read(tmp_path):
+def test_the_csv_example_of_the_page_can_be_read(tmp_path):
     (_, table), *_ = blocks("other-numbers.md", "csv")
     (tmp_path / "results.csv").write_text(table)
     assert [row.value for row in read_csv(tmp_path / "results.csv").rows] == [71.25, 69.5, 74.0, None]
     assert all(f"`{column}`" in (DOCS / "other-numbers.md").read_text() for column in COLUMNS)
 
 
-def test_the_python_example_of_other_numbers_runs(tmp_path, monkeypatch, capsys):
+def test_the_python_example_of_the_page_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     ((_, code),) = blocks("other-numbers.md", "python")
     exec(compile(code, "other-numbers.md", "exec"), {})
@@ -76,7 +76,7 @@ def test_the_shaping_page_shows_the_code_of_its_example(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)  # four minutes on two free cores
-def test_the_shaping_example_finds_the_rising_reward_worse_by_outcome(tmp_path):
+def test_the_shaping_example_reports_a_rising_reward_with_a_worse_outcome(tmp_path):
     stdout_of(
         "launch", SHAPING, "--output-dir", tmp_path, "--name", "again", "--quiet", "--seeds", "6", "--rng-seed", "77"
     )

@@ -17,7 +17,7 @@ def job():
     return yaml.safe_load(FILE.read_text())
 
 
-def test_the_ray_job_has_a_fixed_size_and_one_shared_folder(job):
+def test_the_pods_of_the_ray_job_share_one_folder(job):
     cluster = job["spec"]["rayClusterSpec"]
     for group in cluster["workerGroupSpecs"]:
         assert group["replicas"] == group["minReplicas"] == group["maxReplicas"]

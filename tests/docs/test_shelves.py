@@ -13,11 +13,11 @@ GENERATED = [
 ]
 
 
-def test_docs_has_few_pages_for_users():
+def test_the_number_of_user_pages_is_limited():
     assert 0 < len(list(DOCS.glob("*.md"))) <= MOST_PAGES
 
 
-def test_docs_has_only_the_known_folders():
+def test_docs_has_only_the_listed_folders():
     assert {path.name for path in DOCS.iterdir() if path.is_dir()} == {"evidence", "internals", "examples"}
 
 

@@ -22,7 +22,7 @@ NO_SB3 = pytest.mark.skipif(find_spec("stable_baselines3") is None, reason="stab
         pytest.param("sb3.py", "return", {}, {"steps": 128, "rollout": 128}, marks=NO_SB3),
     ],
 )
-def test_an_example_trainer_resumes_to_the_same_bits(tmp_path, name, outcome, metrics, settings):
+def test_a_resumed_example_trainer_gives_bit_identical_results(tmp_path, name, outcome, metrics, settings):
     spec = trainers.spec(str(EXAMPLES / name), tmp_path, settings, episodes=2, eval_episodes=1)
     spec = replace(spec, trainer=replace(spec.trainer, outcome=outcome, metrics=metrics))
     with warnings.catch_warnings():

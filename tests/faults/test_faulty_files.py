@@ -87,7 +87,7 @@ def reopen_after_power_cut(folder, faulty, journal):
     return events, reopened
 
 
-def test_a_close_that_fails_loses_no_event_and_releases_the_lock(tmp_path, monkeypatch):
+def test_a_failed_close_of_the_journal_loses_no_event(tmp_path, monkeypatch):
     journal = Journal(tmp_path)
     journal.append(event(0))
     real = os.close
@@ -105,7 +105,7 @@ def test_a_close_that_fails_loses_no_event_and_releases_the_lock(tmp_path, monke
 
 
 @given(st.data())
-def test_committed_events_survive_file_faults_once_and_in_order(tmp_path_factory, data):
+def test_committed_events_survive_file_faults_in_order_without_duplicates(tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("faulty")
     journal = Journal(folder, lambda: datetime(2026, 1, 1, tzinfo=UTC))
     faulty = FaultyFiles(folder / JOURNAL_NAME, data.draw)

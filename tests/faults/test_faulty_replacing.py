@@ -83,7 +83,7 @@ def write_with_faults(faulty, write):
 
 
 @given(st.data())
-def test_a_failed_write_leaves_the_old_or_the_new_file_whole(tmp_path_factory, data):
+def test_a_failed_write_leaves_an_intact_old_or_new_file(tmp_path_factory, data):
     root = tmp_path_factory.mktemp("faulty")
     expected = b""
     write_below(root, "folder/file", expected, synced=True)

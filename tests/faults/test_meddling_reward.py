@@ -86,7 +86,7 @@ def test_tidy_check_names_every_file_that_a_reward_damaged(calm, tmp_path):
         assert file in checked.stdout + checked.stderr
 
 
-def test_a_changed_copy_of_the_reward_code_stops_the_experiment_without_losses(calm, tmp_path):
+def test_a_changed_copy_of_the_reward_code_stops_the_experiment(calm, tmp_path):
     with pytest.raises(
         WorkerFailed, match=r"its copy in .*damaged/rewards/.* was changed .*; put it back, then resume"
     ):
@@ -98,7 +98,7 @@ _FIRST, *_OTHERS = meddling_reward.GIVEN_UP
 
 
 @pytest.mark.parametrize("file", [_FIRST, *(pytest.param(file, marks=pytest.mark.slow) for file in _OTHERS)])
-def test_a_file_whose_damage_costs_a_seed_is_named(file, calm, tmp_path):
+def test_the_report_of_a_lost_seed_names_the_damaged_file(file, calm, tmp_path):
     experiment_dir = tmp_path / "damaged"
     with suppress(WorkerFailed):  # when the first replicate is lost as well
         run_with_damage(calm, tmp_path, file)

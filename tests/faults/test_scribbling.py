@@ -35,7 +35,7 @@ def entry(number):
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_journal_changed_by_other_code_is_not_written_to(tmp_path, change):
+def test_a_coordinator_does_not_write_to_a_journal_that_other_code_changed(tmp_path, change):
     journal = Journal(tmp_path)
     path = tmp_path / JOURNAL_NAME
     journal.append(entry(0))
@@ -52,7 +52,7 @@ def test_a_journal_changed_by_other_code_is_not_written_to(tmp_path, change):
     assert (path.read_bytes() if path.exists() else None) == changed
 
 
-def test_an_experiment_ends_if_a_worker_writes_to_its_journal_and_can_be_repaired(tmp_path, monkeypatch):
+def test_an_experiment_can_be_repaired_after_a_worker_wrote_to_its_journal(tmp_path, monkeypatch):
     plan = fake_plans.plan(episodes=3)
     calm = tmp_path / "calm"
     experiment_dir = tmp_path / "run"
@@ -72,7 +72,7 @@ def test_an_experiment_ends_if_a_worker_writes_to_its_journal_and_can_be_repaire
     check(experiment_dir, result_hash(load(calm).history))
 
 
-def test_an_experiment_whose_directory_is_moved_stops_and_resumes_from_there(tmp_path, monkeypatch):
+def test_an_experiment_can_resume_from_its_moved_directory(tmp_path, monkeypatch):
     """Nothing is written to a new folder at the old path."""
     plan = fake_plans.plan(episodes=3)
     calm = tmp_path / "calm"
@@ -92,7 +92,7 @@ def test_an_experiment_whose_directory_is_moved_stops_and_resumes_from_there(tmp
     check(moved, result_hash(load(calm).history))
 
 
-def test_the_error_after_a_removed_directory_advises_a_new_launch_only(tmp_path, monkeypatch):
+def test_the_error_about_a_removed_directory_advises_only_a_new_launch(tmp_path, monkeypatch):
     monkeypatch.setenv("SCRIBBLE_IN", str(tmp_path / "run" / JOURNAL_NAME))
     monkeypatch.setenv("FAKE_FAULT", "remove:a/0:1")
     (tmp_path / "run").mkdir()

@@ -30,7 +30,7 @@ def undisturbed(tmp_path_factory):
         *(pytest.param(rng_seed, marks=pytest.mark.slow) for rng_seed in range(100, 160)),
     ],
 )
-def test_an_experiment_with_faults_has_the_result_of_one_without(rng_seed, undisturbed, tmp_path):
+def test_random_faults_do_not_change_the_result_of_an_experiment(rng_seed, undisturbed, tmp_path):
     outcome = live(make_world(rng_seed), tmp_path / "run", undisturbed)
     assert not outcome.problem, description(outcome)
     assert outcome.faults >= 2 or rng_seed not in RNG_SEEDS, description(outcome)

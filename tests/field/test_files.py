@@ -37,7 +37,7 @@ RUNS = [
 
 
 @pytest.mark.parametrize(("name", "words", "outcome", "values", "steps"), RUNS, ids=[run[0] for run in RUNS])
-def test_the_values_of_one_run_over_its_steps(name, words, outcome, values, steps):
+def test_the_values_of_a_run_are_read_with_their_steps(name, words, outcome, values, steps):
     table = table_of(name)
     series = series_of(table, outcome)
     assert table.format == words
@@ -46,7 +46,7 @@ def test_the_values_of_one_run_over_its_steps(name, words, outcome, values, step
     assert series.steps.tolist() == steps
 
 
-def test_events_have_each_scalar_with_its_steps():
+def test_an_event_file_has_every_scalar_with_its_steps():
     table = table_of(f"tensorboard/CartPole-v1__large__1/{EVENTS}")
     returns = series_of(table, "charts/episodic_return")
     assert table.format == "a TensorBoard event file"
@@ -57,7 +57,7 @@ def test_events_have_each_scalar_with_its_steps():
     assert losses.values.tolist() == pytest.approx([1 / (1 + step) for step in range(0, 500, 50)])
 
 
-def test_training_episodes_are_averaged_over_the_last_hundred():
+def test_an_sb3_monitor_file_is_averaged_over_100_episodes():
     table = table_of("sb3/ppo-seed3/monitor.csv")
     assert (table.format, table.window, table.better) == ("an SB3 monitor.csv", 100, "higher")
     series = series_of(table, "r")
@@ -67,14 +67,14 @@ def test_training_episodes_are_averaged_over_the_last_hundred():
         assert len(series_of(table_of(f"rl_zoo3/a2c/CartPole-v1_1/{number}.monitor.csv"), "r").values) > 10
 
 
-def test_episodes_of_an_evaluation_are_repeats():
+def test_episodes_of_an_sb3_evaluation_are_read_as_repeats():
     table = table_of("sb3/ppo-seed3/evaluations.npz", items=True)
     assert table.roles == {"step": "timesteps", "repeat": "episode"}
     assert np.mean(table.columns["results"][4:]) == 131.5
 
 
 @pytest.mark.parametrize(("seed", "state"), [(3, "finished"), (4, "crashed")])
-def test_a_wandb_run_knows_its_group_seed_and_end(seed, state):
+def test_a_wandb_run_is_read_with_its_group_seed_and_state(seed, state):
     table = table_of(f"wandb/run-large-seed{seed}.wandb")
     cells = {role: table.column(role)[0] for role in ("run", "group", "seed", "state")}
     assert cells == {"run": f"large-seed{seed}", "group": "large", "seed": seed, "state": state}
@@ -82,7 +82,7 @@ def test_a_wandb_run_knows_its_group_seed_and_end(seed, state):
     assert table.notes == ()
 
 
-def test_samples_have_a_row_per_document():
+def test_an_lm_eval_samples_file_has_a_row_per_document():
     table = table_of(SAMPLES.format("choosing"))
     assert table.format == "a samples file of lm-evaluation-harness"
     assert table.roles == {"task": "task", "item": "doc_id"}
@@ -90,7 +90,7 @@ def test_samples_have_a_row_per_document():
     assert (list(table.columns["acc"]), set(table.columns["task"])) == ([1.0, 0.0, 0.0, 0.0], {"choosing"})
 
 
-def test_each_filter_of_a_metric_has_a_column():
+def test_an_lm_eval_metric_has_a_column_per_filter():
     table = table_of(SAMPLES.format("adding"))
     assert table.outcomes == ("exact_match,strict-match", "exact_match,flexible-extract")
     assert list(table.columns["doc_id"]) == [0, 1, 2, 3]
@@ -98,7 +98,7 @@ def test_each_filter_of_a_metric_has_a_column():
     assert note == "Each document was scored after several filters; exact_match,strict-match is the first."
 
 
-def test_results_have_a_row_per_task():
+def test_an_lm_eval_results_file_has_a_row_per_task():
     table = table_of(RESULTS)
     assert table.format == "a results file of lm-evaluation-harness"
     assert list(table.columns["task"]) == ["adding", "choosing"]
@@ -106,7 +106,7 @@ def test_results_have_a_row_per_task():
 
 
 @pytest.mark.parametrize(("version", "tasks"), [("0.3.2", None), ("0.6.1", ["toy/0"] * 4 + ["toy/1"] * 4)])
-def test_episodes_of_a_policy_are_items_of_its_tasks(version, tasks):
+def test_lerobot_episodes_are_read_as_items_of_tasks(version, tasks):
     table = table_of(f"lerobot/eval_info_{version}.json")
     assert table.format == "an eval_info.json of LeRobot"
     assert table.column("task") == tasks
@@ -116,7 +116,7 @@ def test_episodes_of_a_policy_are_items_of_its_tasks(version, tasks):
 
 
 @pytest.mark.parametrize(("kind", "samples", "grades"), [("eval", 3, [1, 1, 1, 0, 0, 0]), ("json", 1, [1, 0])])
-def test_an_inspect_log_has_samples_and_epochs(kind, samples, grades):
+def test_an_inspect_log_is_read_with_its_samples_and_epochs(kind, samples, grades):
     table = table_of(INSPECT.format(kind))
     assert table.format == "an Inspect log"
     assert table.roles == {"group": "model", "task": "task", "item": "id", "repeat": "epoch"}
@@ -126,7 +126,7 @@ def test_an_inspect_log_has_samples_and_epochs(kind, samples, grades):
     assert set(table.columns["model"]) == {"mockllm/model"}
 
 
-def test_one_table_in_each_format_of_data_frames_has_the_same_rows():
+def test_every_data_frame_format_gives_the_same_rows():
     names = (
         "pandas.parquet",
         "polars.parquet",
@@ -146,7 +146,7 @@ def test_one_table_in_each_format_of_data_frames_has_the_same_rows():
 
 
 @pytest.mark.parametrize("name", ["rliable.npz", "rliable.json"])
-def test_arrays_of_runs_and_tasks_by_group(name):
+def test_arrays_by_group_are_read_as_runs_and_tasks(name):
     table = table_of(f"frames/{name}")
     assert table.roles == {"group": "group", "run": "run", "task": "task"}
     assert [len({*table.columns[role]}) for role in ("group", "run", "task")] == [2, 6, 3]
@@ -155,7 +155,7 @@ def test_arrays_of_runs_and_tasks_by_group(name):
     assert note.startswith("Runs are not paired")
 
 
-def test_an_array_alone_has_runs_of_the_group_that_its_path_tells():
+def test_a_single_array_is_read_as_the_runs_of_one_group():
     table = table_of("frames/large.npy")
     assert table.roles == {"run": "run", "task": "task"}
     both = table_of("frames/rliable.npz")
@@ -164,6 +164,6 @@ def test_an_array_alone_has_runs_of_the_group_that_its_path_tells():
     ]
 
 
-def test_each_folder_has_its_version():
+def test_every_sample_folder_has_a_recorded_version():
     versions = (FILES / "versions.txt").read_text(encoding="utf-8").splitlines()
     assert {line.partition(":")[0] for line in versions} == {path.name for path in FILES.iterdir() if path.is_dir()}

@@ -95,7 +95,7 @@ FIRST_COMMANDS = {
 
 
 @pytest.mark.parametrize("situation", FIRST_COMMANDS)
-def test_the_first_command_on_a_file_gets_its_answer(situation):
+def test_the_first_judge_command_on_a_sample_file_prints_the_stored_answer(situation):
     paths, flags, status, must_say = FIRST_COMMANDS[situation]
     ended = esper_ab("judge", *paths, *flags.split(), folder=FILES)
     said = " ".join((ended.stderr + ended.stdout).split())
@@ -104,6 +104,6 @@ def test_the_first_command_on_a_file_gets_its_answer(situation):
         assert sentence in said
 
 
-def test_every_file_has_its_command():
+def test_every_sample_folder_has_a_judge_command():
     judged = {path.partition("/")[0] for paths, *_ in FIRST_COMMANDS.values() for path in paths}
     assert judged == {path.name for path in FILES.iterdir()}

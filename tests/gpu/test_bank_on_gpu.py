@@ -33,7 +33,7 @@ def epoch(bank: Bank, table: SeedTable, split: DeviceSplit) -> np.ndarray:
 @every_task
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
 @pytest.mark.usefixtures("pinned")
-def test_an_epoch_and_a_validation_equal_those_of_the_cpu(task: Task, dtype: torch.dtype) -> None:
+def test_training_and_validation_match_the_cpu(task: Task, dtype: torch.dtype) -> None:
     """In float64 all tensors are compared: no ReLU is so near zero that the order of sums could matter."""
     results = []
     for device in (CPU, GPU):
@@ -50,7 +50,7 @@ def test_an_epoch_and_a_validation_equal_those_of_the_cpu(task: Task, dtype: tor
 @every_task
 @pytest.mark.parametrize("amp", ["off", BF16, "fp16"])
 @pytest.mark.usefixtures("pinned")
-def test_a_training_step_does_not_synchronise_with_the_gpu(task: Task, amp: str) -> None:
+def test_a_training_step_does_not_wait_for_the_gpu(task: Task, amp: str) -> None:
     bank, table, split = crowded(task, GPU, SAMPLES, amp=amp)
     epoch(bank, table, split)  # kernels and workspaces are loaded
     torch.cuda.set_sync_debug_mode("error")
@@ -81,7 +81,7 @@ def test_deterministic_kernels_give_the_same_bits_again(task: Task, amp: str) ->
 @pytest.mark.real_gpu
 @pytest.mark.parametrize("amp", ["off", BF16, "fp16"])
 @pytest.mark.usefixtures("deterministic")
-def test_memory_pressure_changes_no_bit(amp: str) -> None:
+def test_memory_pressure_does_not_change_results(amp: str) -> None:
     """Freed blocks are reused and overwritten at once, so a tensor that is freed while still read would change."""
     results = []
     for pressed in (False, True):

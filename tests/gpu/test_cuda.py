@@ -193,7 +193,7 @@ def failed_once(test_device: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     return folder, train(env, folder, *ALIKE, *BOTH_GPUS)
 
 
-def test_a_gpu_that_fails_once_is_used_again_by_one_process_at_a_time(failed_once: tuple[Path, History]) -> None:
+def test_a_failed_gpu_is_reused_by_one_process_at_a_time(failed_once: tuple[Path, History]) -> None:
     folder, history = failed_once
     assert digests(history, "a/0") == digests(history, "b/0")
     assert [entry.category for entry in history.incidents] == ["worker_death", "restart"]
@@ -202,7 +202,7 @@ def test_a_gpu_that_fails_once_is_used_again_by_one_process_at_a_time(failed_onc
     assert {worker["command"][0] for worker in workers} == {"w00/1", "w01/1", "w01/2"}
 
 
-def test_only_the_preflight_and_workers_look_for_gpus(failed_once: tuple[Path, History]) -> None:
+def test_only_the_preflight_and_workers_query_gpus(failed_once: tuple[Path, History]) -> None:
     """The coordinator, the start process and other children do not; a worker sees only its own GPU."""
     preflight, *workers = lines_of(failed_once[0], "asked")
     assert "workers.commands.describe" in preflight["command"]
@@ -212,7 +212,7 @@ def test_only_the_preflight_and_workers_look_for_gpus(failed_once: tuple[Path, H
 
 @two_gpus
 @pytest.mark.slow  # what the worker says: tests/process/test_entry.py; what follows: the machine's unit tests
-def test_a_lost_gpu_ends_the_experiment_and_is_named(tmp_path: Path, made_gpus: MadeGpus) -> None:
+def test_the_error_about_a_lost_gpu_names_the_gpu(tmp_path: Path, made_gpus: MadeGpus) -> None:
     process = launched(made_gpus(lost_after={"1": 1500}), tmp_path, *ALIKE, *BOTH_GPUS)
     assert process.returncode == 4, process.stdout + process.stderr
     assert "unspecified launch failure" in process.stderr
@@ -220,7 +220,7 @@ def test_a_lost_gpu_ends_the_experiment_and_is_named(tmp_path: Path, made_gpus: 
 
 
 @pytest.mark.parametrize("count", [pytest.param(1, marks=pytest.mark.real_gpu), pytest.param(2, marks=two_gpus)])
-def test_one_run_uses_gpus_and_a_cpu(tmp_path: Path, gpus: Env, count: int) -> None:
+def test_a_run_can_use_gpus_and_a_cpu_together(tmp_path: Path, gpus: Env, count: int) -> None:
     devices = (*BOTH_GPUS[1 : 1 + count], "cpu:0")
     per_run = str(len(devices))
     history = train(
@@ -241,9 +241,7 @@ def test_one_run_uses_gpus_and_a_cpu(tmp_path: Path, gpus: Env, count: int) -> N
 
 
 @two_gpus
-def test_a_run_that_does_not_fit_its_gpu_ends_the_experiment_with_the_remedy(
-    tmp_path: Path, made_gpus: MadeGpus
-) -> None:
+def test_running_out_of_gpu_memory_ends_the_experiment_with_a_remedy(tmp_path: Path, made_gpus: MadeGpus) -> None:
     """The preflight cannot foresee it: another process takes the memory of both GPUs later."""
     limit_bytes = 8 << 30
     env = made_gpus(memory=limit_bytes, taken_later={"0": limit_bytes - (1 << 20), "1": limit_bytes - (1 << 20)})
@@ -260,7 +258,7 @@ def planned(env: Env, *args: str) -> str:
 
 
 @pytest.mark.gpus(8)
-def test_a_plan_for_eight_gpus_skips_the_full_one(made_gpus: MadeGpus) -> None:
+def test_a_plan_for_eight_gpus_skips_a_gpu_without_free_memory(made_gpus: MadeGpus) -> None:
     """Each of the others is used at most once."""
     env = made_gpus(taken={"5": 8 << 30})
     plan = planned(env, "--groups", "a=shaped,b=shaped,c=shaped", "--devices", "cuda", "--devices-per-run", "2")

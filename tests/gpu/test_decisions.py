@@ -56,7 +56,7 @@ def environments(amp: str = "off") -> GrowthEnv:
 
 
 @pytest.mark.parametrize("amp", ["off", BF16, "fp16"])
-def test_a_decision_waits_twice_for_any_number_of_environments(counted: Counted, amp: str) -> None:
+def test_a_decision_synchronises_twice_for_any_number_of_environments(counted: Counted, amp: str) -> None:
     """Once for the losses of the epoch and once for those of the validation."""
     env = environments(amp)
     rng = np.random.default_rng(0)
@@ -74,7 +74,7 @@ def test_a_decision_waits_twice_for_any_number_of_environments(counted: Counted,
     assert len(set(env.lifecycle.table.blueprint.flatten().tolist())) > 3
 
 
-def test_all_new_seed_modules_of_a_decision_are_one_upload(counted: Counted) -> None:
+def test_all_new_seed_modules_of_a_decision_are_uploaded_at_once(counted: Counted) -> None:
     bank = Bank(TASK, TASK.slots, np.arange(ENVS), GrowthSettings(), data_on(OWN_GPU).train.x)
     bank.begin_episode([env_path(row) for row in range(ENVS)])
     plain, _ = make_bank(ENVS, torch.float32)
@@ -122,7 +122,7 @@ def records(session: Session, *episodes: int) -> list[Any]:
     return [session.train(episode, quiet, quiet).digest for episode in episodes]
 
 
-def test_an_episode_waits_twice_per_step_and_an_update_does_not(counted: Counted) -> None:
+def test_a_policy_update_does_not_wait_for_the_gpu(counted: Counted) -> None:
     """The policy is on the CPU. At its end an episode waits once more, for its held-out accuracies."""
     session = new_session(OWN_GPU, "off")
     at_update = []

@@ -17,7 +17,7 @@ SCRIPT = Path(__file__).parents[2] / "scripts" / "smoke_cuda"
 CI = SCRIPT.parents[1] / ".github" / "workflows" / "ci.yml"
 SMI = "#!/bin/sh\ncase $1 in -L) echo 'GPU 0: NVIDIA H200 (UUID: GPU-1)';; *) echo 570.12;; esac\n"
 NO_SMI = "#!/bin/sh\nexit 9\n"
-REAL_ONLY = "memory_pressure_changes_no_bit"
+REAL_ONLY = "memory_pressure_does_not_change_results"
 no_gpu = pytest.mark.skipif(REAL or Path("/dev/nvidia0").exists(), reason="there is a GPU here")
 
 
@@ -64,7 +64,7 @@ def test_a_required_gpu_on_which_no_test_ran_fails(test_device: Path, tmp_path: 
     assert (status, error) == (1, "error: no GPU test was executed; skipped: 3 (need a real GPU)\n")
 
 
-def test_fewer_gpus_than_required_are_an_error() -> None:
+def test_too_few_gpus_for_the_required_number_are_an_error() -> None:
     gpus = Gpus(driver="570.12", torch="torch 2.13.0+cu130 for CUDA 13.0", usable=["A"], failing=["cuda:1: lost"])
     assert gpus.error(required=1) == ""
     assert gpus.error(required=2) == (
@@ -72,7 +72,7 @@ def test_fewer_gpus_than_required_are_an_error() -> None:
     )
 
 
-def test_the_last_line_counts_tests_gpus_and_reasons() -> None:
+def test_the_last_line_counts_tests_gpus_and_reasons_for_skips() -> None:
     tally = Tally(executed={f"test_{n}" for n in range(12)}, skipped=Counter({"needs two GPUs": 2}))
     assert last_line(["NVIDIA A100"], tally) == ("12 of 14 GPU tests on 1 x NVIDIA A100; skipped: 2 (need two GPUs)")
     tally = Tally(executed={"a", "b"}, failed={"a"}, skipped=Counter({"needs a real GPU": 1}))
@@ -81,10 +81,17 @@ def test_the_last_line_counts_tests_gpus_and_reasons() -> None:
     )
 
 
-def test_ci_requires_a_gpu_on_gpu_runners_and_pins_torch_for_the_test_device() -> None:
-    jobs = {job.partition(":")[0]: job for job in re.split(r"^  (?=\w+:)", CI.read_text(), flags=re.MULTILINE)}
+def ci_jobs() -> dict[str, str]:
+    return {job.partition(":")[0]: job for job in re.split(r"^  (?=\w+:)", CI.read_text(), flags=re.MULTILINE)}
+
+
+def test_ci_requires_a_gpu_on_gpu_runners() -> None:
+    jobs = ci_jobs()
     assert "scripts/smoke_cuda --require-gpus 1\n" in jobs["cuda"]
     assert "vars.CUDA_RUNNER == 'true'\n" in jobs["cuda"]
-    torch_first, _, later_steps = jobs["cpu"].partition("https://download.pytorch.org/whl/cpu")
+
+
+def test_ci_pins_torch_for_the_test_device() -> None:
+    torch_first, _, later_steps = ci_jobs()["cpu"].partition("https://download.pytorch.org/whl/cpu")
     assert ".venv/bin/pip install --constraint constraints.txt torch" in torch_first
     assert "- run: .ci/run\n" in later_steps

@@ -70,7 +70,7 @@ def test_only_one_function_times_a_gpu():
     assert breaking(times, BESIDE_GPUS + BENCHMARKS) == TIMES.keys()
 
 
-def test_the_gpu_timer_waits_for_the_gpu_before_and_after():
+def test_the_gpu_timer_synchronises_before_each_clock_reading():
     tree = ast.parse((ROOT / "workers" / "kinds" / "growth" / "layers" / "device.py").read_text())
     (seconds,) = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "seconds"]
     order = [ast.unparse(call.func) for line in seconds.body for call in calls(ast.unparse(line))]

@@ -45,5 +45,5 @@ def _late(source: str) -> list[str]:
     )
 
 
-def test_decoders_are_made_when_their_module_is_imported():
+def test_decoders_are_built_at_import_time():
     assert breaking(_late) == KNOWN_LATER.keys()

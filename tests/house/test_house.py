@@ -183,7 +183,7 @@ RULES: list[tuple[Callable[[str], list[int] | list[str]], str, str]] = [
 
 
 @pytest.mark.parametrize(("broken", "example", "but_for"), RULES, ids=lambda part: getattr(part, "__name__", ""))
-def test_no_module_breaks_a_rule_and_the_rule_catches_its_example(broken, example, but_for):
+def test_every_module_obeys_the_source_rules(broken, example, but_for):
     assert broken(example)
     concerned = [path for path in SOURCES if not re.fullmatch(but_for, name_of(path))]
     assert breaking(broken, concerned) == set()

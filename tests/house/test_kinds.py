@@ -30,7 +30,7 @@ def _branches(source: str) -> list[int]:
     return lines
 
 
-def test_no_module_outside_kinds_branches_on_the_kind_of_task():
+def test_no_module_outside_kinds_checks_the_kind_of_a_task():
     assert _branches("if task.kind == 'growth': pass") == [1]
     assert len(_OUTSIDE_KINDS) > 300
     assert breaking(_branches, _OUTSIDE_KINDS) == set()

@@ -35,7 +35,7 @@ def documented() -> dict[str, str]:
     return lines
 
 
-def test_the_list_is_read_by_its_indentation():
+def test_rooms_are_read_from_an_indented_list():
     lines = [
         "esper_ab/   Plans.",
         "            launch/ is no room",
@@ -52,5 +52,5 @@ def test_the_list_is_read_by_its_indentation():
     }
 
 
-def test_every_room_says_what_it_is_as_structure_md_does():
+def test_every_room_has_the_docstring_listed_in_structure_md():
     assert documented() == listed(STRUCTURE.read_text(encoding="utf-8"))

@@ -36,12 +36,12 @@ def named() -> list[tuple[str, str]]:
     return sorted({*short, *re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", decision)})
 
 
-def test_every_ticket_has_one_row():
+def test_every_ticket_has_one_row_in_the_source_map():
     for ticket in TICKETS:
         assert len(re.findall(rf"^\| {ticket}\b", MAP, flags=re.MULTILINE)) == 1, ticket
 
 
-def test_every_row_is_complete():
+def test_every_row_of_the_source_map_is_complete():
     rows = [line for line in MAP.splitlines() if line.startswith("| ")]
     assert len(rows) > 60
     for row in rows:
@@ -51,7 +51,7 @@ def test_every_row_is_complete():
         assert not re.fullmatch(r"[A-Z]+", cells[2]), row
 
 
-def test_every_test_that_a_page_names_exists():
+def test_every_test_named_in_a_page_exists():
     assert len(named()) > 60
     assert not [(file, name) for file, name in named() if name not in functions_of(ROOT / file)]
 
@@ -66,6 +66,6 @@ def files_named() -> list[tuple[str, str]]:
     ]  # *italic* paths are placeholders
 
 
-def test_every_test_file_that_a_page_names_exists():
+def test_every_test_file_named_in_a_page_exists():
     assert len(files_named()) > 40
     assert not [(page, file) for page, file in files_named() if not (ROOT / file).exists()]

@@ -12,7 +12,7 @@ SLACK = 1.10
 
 
 @pytest.mark.parametrize("job", WALKS)
-def test_a_job_enters_no_more_functions_than_recorded(job):
+def test_a_job_enters_at_most_the_recorded_number_of_functions(job):
     assert len(WALKS[job]().entered) <= SLACK * REACHED["functions"][job]
 
 
@@ -22,5 +22,5 @@ def test_a_job_reads_each_file_once(job, walk):
     assert len(read_again) <= SLACK * REACHED["read_again"][job], read_again
 
 
-def test_rooms_import_no_more_rooms_than_recorded():
+def test_imports_between_rooms_do_not_exceed_the_recorded_number():
     assert sum(map(len, walks.rooms().values())) <= SLACK * REACHED["imports"]["between rooms"]

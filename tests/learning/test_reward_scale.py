@@ -118,7 +118,7 @@ def in_units_of(update: PPOUpdate, unit: float) -> PPOUpdate:
     st.integers(1, 6),
     st.integers(1, 5),
 )
-def test_scaling_rewards_by_a_power_of_two_changes_no_bit(
+def test_scaling_rewards_by_a_power_of_two_gives_bit_identical_learning(
     pay: Pay, power: int, rng_seed: int, offset: float, cut_short: bool, steps: int, envs: int
 ):
     toy = Toy(pay, offset=offset, steps=steps, envs=envs, cut_short=cut_short)

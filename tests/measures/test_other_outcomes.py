@@ -69,7 +69,7 @@ def test_the_group_with_the_lower_outcome_is_better(folder: Path) -> None:
     assert comparison.descriptive["improvement_interval"].a12 == 1.0
 
 
-def test_no_output_uses_words_of_growth(folder: Path) -> None:
+def test_no_output_uses_growth_terms(folder: Path) -> None:
     paths = build_report(folder)
     page = re.sub(r"<style.*?</style>|<[^>]*>", " ", (folder / PAGE).read_text(encoding="utf-8"), flags=re.DOTALL)
     verdict = json.loads((folder / VERDICT).read_bytes())
@@ -125,7 +125,7 @@ def test_a_failed_run_gets_the_worst_value_in_the_declared_direction() -> None:
     assert comparison.unseen.worst == max(-68.0, worst_seen)
 
 
-def test_views_have_a_column_per_declared_measure(folder: Path) -> None:
+def test_sql_views_have_a_column_per_declared_measure(folder: Path) -> None:
     for view in ("episodes", "env_episodes", "evaluations"):
         columns = query(folder, f"SELECT * FROM {view}").columns
         assert {"outcome", "failed", "distance", "entropy"} <= set(columns)

@@ -57,7 +57,7 @@ def test_resume_with_changed_code_is_refused_before_anything_is_written(stopped,
     assert (stopped / JOURNAL_NAME).read_bytes() == journal
 
 
-def test_allowing_changed_code_blocks_the_verdict_and_lists_the_runs(stopped, edit):
+def test_changed_code_that_the_user_allowed_blocks_the_verdict(stopped, edit):
     edit()
     experiment_run.resume(stopped, THREADS, (), allow_changed_code=True)
     finding = findings(stopped)["code"]
@@ -65,7 +65,7 @@ def test_allowing_changed_code_blocks_the_verdict_and_lists_the_runs(stopped, ed
     assert f"sources {OTHER_SOURCES} in 2 runs" in finding.sentence
 
 
-def test_the_refusal_names_the_commit_to_check_out(stopped, edit, monkeypatch):
+def test_the_refusal_of_changed_code_names_the_commit_to_check_out(stopped, edit, monkeypatch):
     git = {"ls-files": "provenance.py", "rev-parse": "f" * 40, "status": ""}
     started = fold(events_of(stopped)).started
     assert experiment_run.check_code(stopped, fold(events_of(stopped)), allowed=False) is None

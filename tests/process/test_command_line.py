@@ -57,7 +57,7 @@ experiment = (
 """
 
 
-def test_preflight_describes_the_machine_and_checks_user_rewards(warm_children):
+def test_the_preflight_describes_the_machine_and_user_rewards(warm_children):
     machine = examine(Questions(task="digits", data_dir="", user_rewards=("nowhere.py:reward", "json:nothing")))
     assert "cpu:0" in machine.names("cpu")
     assert {"shaped", "simplified", "sparse", "minimal"} <= set(machine.rewards)
@@ -69,7 +69,7 @@ def test_preflight_describes_the_machine_and_checks_user_rewards(warm_children):
     assert "no function 'nothing'" in machine.user_rewards[1].problem
 
 
-def test_a_dry_run_prints_the_plan_and_creates_no_files(tmp_path):
+def test_a_dry_run_prints_the_plan_without_creating_files(tmp_path):
     flags = ("--groups=shaped,wait", "--devices", "cpu:0", "--placement=share", "--dry-run", "--json")
     answer = json.loads(stdout_of("launch", *flags, folder=tmp_path))
     assert [lane["name"] for lane in answer["plan"]["lanes"]] == ["cpu:0/0", "cpu:0/1"]
@@ -88,7 +88,7 @@ def test_python_m_esper_ab_behaves_like_the_installed_command(tmp_path):
 
 
 @pytest.mark.parametrize("args", [("--groups", "shapd,wait"), ("bad.toml",)])
-def test_bad_input_exits_with_status_2_and_one_line(tmp_path, args):
+def test_bad_input_is_refused_in_one_line_with_exit_status_2(tmp_path, args):
     """The text of the line, and many other inputs, are in tests/golden/refusals."""
     (tmp_path / "bad.toml").write_text("episodes = = 3")
     done = python("-m", "esper_ab.launch", *args, folder=tmp_path)
@@ -110,7 +110,7 @@ def test_a_launch_killed_before_its_first_record_can_be_repeated(tmp_path):
     assert "exists already" in repeated.stderr
 
 
-def test_a_toml_file_is_launched_and_verbose_output_names_every_record(tmp_path):
+def test_verbose_output_names_every_record(tmp_path):
     (tmp_path / "x.toml").write_text(TOML)
     done = esper_ab("launch", "x.toml", "-v", "--output-dir", "out", "--no-parallel", "--name", "x", folder=tmp_path)
     assert done.returncode == 0, done.stderr

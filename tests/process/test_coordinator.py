@@ -93,7 +93,7 @@ def test_a_relative_experiment_directory_survives_a_worker_that_changes_director
     assert written >= {"events.jsonl", "checkpoints", "runs"}
 
 
-def test_ctrl_c_finishes_the_barrier_and_prints_the_resume_command(tmp_path, monkeypatch):
+def test_ctrl_c_stops_at_the_barrier_with_the_resume_command(tmp_path, monkeypatch):
     handler = signal.getsignal(signal.SIGINT)
     plan = fake_plans.plan(episodes=40, seeds=2)
     monkeypatch.setattr(THREADS, "flags", ("--launcher", "inline"))
@@ -111,7 +111,7 @@ def test_ctrl_c_finishes_the_barrier_and_prints_the_resume_command(tmp_path, mon
     assert resume_points(resumed)["a/0"] == [0, per_run["a/0"]], "nothing is run again"
 
 
-def test_a_slow_stop_names_the_worker_it_waits_for_and_a_second_ctrl_c_ends_it(tmp_path, monkeypatch):
+def test_a_second_ctrl_c_ends_a_slow_stop(tmp_path, monkeypatch):
     monkeypatch.setenv(FAULT_VARIABLE, "hang:a/0:2")
     notices = []
 

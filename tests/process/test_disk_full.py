@@ -227,7 +227,7 @@ def partial_files_are_removed_when_the_disk_is_full(folder):
         partial_files_are_removed_when_the_disk_is_full,
     ],
 )
-def test_a_full_disk_pauses_the_run_and_leaves_no_partial_file(scenario, tmp_path):
+def test_a_full_disk_leaves_no_partial_file(scenario, tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()
     line = ["unshare", namespaces(disk), "sh", "-c", MOUNT, disk, sys.executable, __file__, scenario.__name__, disk]

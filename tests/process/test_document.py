@@ -24,7 +24,7 @@ def rates(declaration):
     return {group.name: group.settings.ppo.lr for group in declaration.asked.groups}
 
 
-def test_the_first_example_has_two_names_for_one_experiment():
+def test_the_first_example_declares_one_experiment_under_two_names():
     declaration = load_declaration(BLOCKS / "my_experiment.py")
     assert rates(declaration) == RATES
     assert (declaration.asked.seeds, declaration.asked.name) == (5, "my_experiment")
@@ -32,7 +32,7 @@ def test_the_first_example_has_two_names_for_one_experiment():
     assert declaration.about["variants"]["variant_b"]["run"] == "variant_b"
 
 
-def test_a_dry_run_shows_the_configuration_and_creates_no_files(tmp_path):
+def test_a_dry_run_shows_the_configuration_without_creating_files(tmp_path):
     flags = ("--dry-run", "-v", "--output-dir", "results/exp1")
     output = stdout_of("launch", BLOCKS / "my_experiment.py", *flags, folder=tmp_path)
     assert "2 groups x 5 seeds = 10 runs" in output
@@ -40,7 +40,7 @@ def test_a_dry_run_shows_the_configuration_and_creates_no_files(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_complete_example_names_its_project_and_tags_its_variants():
+def test_the_complete_example_declares_its_wandb_settings_and_tags():
     declaration = load_declaration(BLOCKS / "curriculum_comparison.py")
     assert {group.name: group.settings.reward.mode for group in declaration.asked.groups} == {
         "learning_progress": "shaped",
@@ -51,7 +51,7 @@ def test_the_complete_example_names_its_project_and_tags_its_variants():
     assert tracking.tags == {"learning_progress": ("curriculum_lp",), "prioritized_regressed": ("curriculum_pr",)}
 
 
-def test_a_custom_experiment_class_can_be_loaded_and_changed(monkeypatch):
+def test_a_custom_experiment_class_can_be_modified_after_loading(monkeypatch):
     declaration = load_declaration(BLOCKS / "custom_class.py")
     assert rates(declaration) == RATES
     assert declaration.asked.seeds == 10

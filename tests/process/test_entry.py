@@ -47,7 +47,7 @@ def set_up(folder, uuid):
     return python("-c", PINNED, json.dumps([uuid]), folder)
 
 
-def test_a_cpu_worker_is_deterministic_with_one_thread_and_no_gpu_or_compiler(tmp_path):
+def test_a_cpu_worker_uses_one_thread_without_gpu_or_compiler(tmp_path):
     """Importing torch's compiler takes a second; a run, from warm-up to evaluation, must not do so."""
     done = set_up(tmp_path, "")
     assert done.returncode == 0, done.stderr

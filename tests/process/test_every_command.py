@@ -138,7 +138,7 @@ def test_every_command_has_an_example_call():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_help_has_examples_whose_options_exist(name, capsys):
+def test_examples_in_the_help_use_existing_options(name, capsys):
     assert invoke(group, [*name.split(), "--help"], "esper-ab") == 0
     assert "Examples:" in capsys.readouterr().out
     examples = examples_of(leaves()[name].epilog)
@@ -148,7 +148,7 @@ def test_help_has_examples_whose_options_exist(name, capsys):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_help_fits_the_terminal_and_explains_every_argument(name):
+def test_the_help_of_a_command_fits_the_width_of_the_terminal(name):
     command = leaves()[name]
     wide, narrow = (
         command.get_help(command.make_context(name, [], resilient_parsing=True, terminal_width=width))
@@ -177,18 +177,21 @@ DRY = sorted(
 
 @pytest.mark.usefixtures("working_folder")
 @pytest.mark.parametrize("line", DRY)
-def test_dry_run_examples_of_the_help_run(line, capfd):
+def test_the_dry_run_examples_of_the_help_can_be_run(line, capfd):
     """The examples' `experiment.py` and `experiment.toml` are what `init` writes."""
     assert invoke(group, shlex.split(line)[1:], "esper-ab") == 0
     assert capfd.readouterr().out
 
 
-def test_launch_help_is_short_and_help_all_lists_every_option_under_a_heading(capsys):
-    """The common options come first; only the help flags may be under "More"."""
+def test_the_help_of_launch_is_short(capsys):
     assert invoke(group, ["launch", "--help"], "esper-ab") == 0
     text = capsys.readouterr().out.partition("Examples:")[0]
     assert len(re.findall(r"^  (?:--[a-z-]+|-h)", text, re.MULTILINE)) == 23
     assert len(re.findall(r"^[A-Z].*:$", text, re.MULTILINE)) == 3
+
+
+def test_help_all_lists_every_option_of_launch_under_a_heading(capsys):
+    """The common options come first; only the help flags may be under "More"."""
     assert invoke(group, ["launch", "--help-all"], "esper-ab") == 0
     text = capsys.readouterr().out
     listed = re.findall(r"^  (?:-v, )?(--[a-z-]+|-h)", text, re.MULTILINE)
@@ -202,7 +205,7 @@ def test_launch_help_is_short_and_help_all_lists_every_option_under_a_heading(ca
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_error_is_one_line_or_with_json_one_object(name, capfd):
+def test_an_error_is_one_line_or_one_json_object(name, capfd):
     has_json = any("--json" in option.opts for option in leaves()[name].params)
     assert has_json == (name not in NOT_DATA)
     json_flags = ["--json"] if has_json else []
@@ -218,7 +221,7 @@ def test_an_error_is_one_line_or_with_json_one_object(name, capfd):
 
 
 @pytest.mark.parametrize("flags", [("--json",), ("--format", "json"), ("--format=json",), ("--format", "md")])
-def test_an_error_is_an_object_for_every_spelling_of_the_json_option(capsys, flags):
+def test_every_spelling_of_the_json_option_prints_errors_as_objects(capsys, flags):
     assert invoke(group, ["report", "nowhere", *flags], "esper-ab") == 2
     out = capsys.readouterr().out
     assert (json.loads(out)["exit_status"] == 2) if "md" not in flags else out == ""
@@ -232,7 +235,7 @@ def test_an_error_is_an_object_for_every_spelling_of_the_json_option(capsys, fla
         *((name, ["--json"]) for name in NAMES if name not in NOT_DATA),
     ],
 )
-def test_a_pipe_gets_plain_lines_or_pure_json(name, flags, capfd):
+def test_output_into_a_pipe_is_plain_text_or_pure_json(name, flags, capfd):
     """`--json` prints one value, or one per line where the output is a stream."""
     status = invoke(group, [*name.split(), *arguments(name), *flags], "esper-ab")
     out, error = capfd.readouterr()
@@ -245,7 +248,7 @@ def test_a_pipe_gets_plain_lines_or_pure_json(name, flags, capfd):
 
 @pytest.mark.parametrize("replaced_files", ["journal", "all but the journal"])
 @pytest.mark.parametrize("name", [*(name for name in NAMES if "EXPERIMENT" in " ".join(CALLS[name])), "list", "launch"])
-def test_no_command_blocks_on_a_pipe_in_an_experiment_directory(
+def test_no_command_hangs_on_a_named_pipe_in_an_experiment_directory(
     working_folder, tmp_path, monkeypatch, capfd, name, replaced_files
 ):
     """Each command ends, with an answer or with an error that names the file."""
@@ -276,7 +279,7 @@ UNTYPEABLE = re.compile(r"(?<![\w./-])esper-ab (?=[a-z\[-])")
 @pytest.mark.usefixtures("off_path")
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("kind", ["help", "call", "error"])
-def test_printed_commands_work_where_esper_ab_is_not_on_the_path(name, kind, capfd):
+def test_printed_commands_work_if_esper_ab_is_not_on_the_path(name, kind, capfd):
     """Help, errors and output spell the full command; stored files have the short name."""
     more = {"help": ["--help"], "call": arguments(name), "error": ["--no-such-option"]}[kind]
     status = {"help": 0, "error": 2}.get(kind, STATUSES.get(name, 0))

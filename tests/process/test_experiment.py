@@ -71,7 +71,7 @@ def test_groups_with_the_same_settings_get_the_verdict_identical(same_twice):
     assert "IDENTICAL" in json.dumps(verdict)
 
 
-def test_name_order_other_groups_and_telemetry_change_no_record(same_twice, tmp_path):
+def test_records_do_not_depend_on_group_names_order_or_telemetry(same_twice, tmp_path):
     """The same settings as the third of three groups, renamed, in sequential threads, without telemetry."""
     stdout_of(
         "launch",

@@ -104,7 +104,7 @@ def test_a_foreign_workers_package_beside_a_reward_is_not_imported(tmp_path):
 
 
 @pytest.mark.slow
-def test_files_named_like_libraries_shadow_nothing_in_child_processes(tmp_path):
+def test_files_named_like_libraries_do_not_shadow_them_in_child_processes(tmp_path):
     trapped = Folder(
         tmp_path,
         "workers/__init__.py",
@@ -127,7 +127,7 @@ def test_files_named_like_libraries_shadow_nothing_in_child_processes(tmp_path):
 
 
 @pytest.mark.slow
-def test_threads_are_refused_after_a_foreign_workers_package_was_imported(tmp_path):
+def test_worker_threads_are_refused_after_a_foreign_workers_package_was_imported(tmp_path):
     """Worker threads cannot import ours and are refused in one line; worker processes can."""
     Folder(tmp_path).output_of(*LAUNCH, *SMALL, "--groups", "random,wait", "--name", "finished")
     write_foreign_workers(tmp_path, "OF_THE_USER = True\n")

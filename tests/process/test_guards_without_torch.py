@@ -95,7 +95,7 @@ def loaded_torch_with(history: History, folder: Path, launcher: Launcher) -> set
 
 
 @pytest.mark.parametrize("launcher", [LocalLauncher, Supervised], ids=["forked", "supervised"])
-def test_a_command_worker_and_its_parents_load_no_torch(tmp_path, history, launcher):
+def test_neither_a_command_worker_nor_its_parents_load_torch(tmp_path, history, launcher):
     assert loaded_torch_with(history, tmp_path / "again", launcher()) == {"[false, false, false]"}
 
 

@@ -31,7 +31,7 @@ def test_seed_modules_grow_in_several_slots_of_one_host():
 
 
 @pytest.mark.slow
-def test_heuristic_hosts_equal_those_of_an_experiment(tmp_path):
+def test_the_heuristic_command_grows_the_same_hosts_as_an_experiment(tmp_path):
     """The command uses the kernel that an experiment would choose, so accuracies are equal to the bit."""
     flags = ("--task", "synthetic", "--episodes", "1", "--steps", "12", "--n-envs", "2")
     stdout_of(
@@ -61,7 +61,7 @@ def test_heuristic_hosts_equal_those_of_an_experiment(tmp_path):
         (("--device", "cuda:99"), "no device 'cuda:99' here"),
     ],
 )
-def test_an_unknown_slot_or_device_exits_with_status_2_and_one_line(args, words):
+def test_an_unknown_slot_or_device_is_refused_in_one_line(args, words):
     done = esper_ab(*HEURISTIC, *args)
     assert done.returncode == 2
     assert words in json.loads(done.stdout)["error"]
@@ -88,7 +88,7 @@ def seed(slot: str, end: str = "") -> Seed:
     )
 
 
-def test_the_text_lists_each_slot_and_says_why_a_host_did_not_grow():
+def test_the_heuristic_report_says_why_a_host_did_not_grow():
     grown = host(seed("early", "fossilized"), seed("late", "pruned"), seed("late"))
     answer = SoloAnswer(slots=("early", "late"), kernel="torch", hosts=(grown, host(seed("late")), host(settled=None)))
     assert count_several_slots(answer) == 1

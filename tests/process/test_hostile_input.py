@@ -60,7 +60,7 @@ def connect_strangers(order, answered):
         answered.append(len(reply) > 64 or b"esper" in reply)  # anything but libzmq's greeting
 
 
-def test_foreign_connections_to_the_port_get_nothing_and_change_no_result(tmp_path, undisturbed):
+def test_foreign_connections_to_the_port_are_refused(tmp_path, undisturbed):
     answered = []
     launcher = hostile_peers.HostileFirst(lambda order: connect_strangers(order, answered), "tcp")
     events = disturbed.run(tmp_path, PLAN, launcher=launcher)
@@ -70,7 +70,7 @@ def test_foreign_connections_to_the_port_get_nothing_and_change_no_result(tmp_pa
     assert result_hash(fold(events)) == undisturbed
 
 
-def test_foreign_messages_of_the_same_user_are_refused_and_counted(tmp_path, undisturbed):
+def test_foreign_messages_of_the_same_user_are_refused(tmp_path, undisturbed):
     """Over ipc the user's other processes can connect, but none of their messages counts as a worker's."""
     frames = list(hostile_peers.frames(random.Random(1), 3000))
     launcher = hostile_peers.HostileFirst(lambda order: hostile_peers.send_all(order.endpoint, b"nobody", frames[:900]))
@@ -104,7 +104,7 @@ if __name__ == "__main__":
 """
 
 
-def test_a_secret_key_is_only_in_the_memory_of_its_process(tmp_path):
+def test_a_secret_key_never_leaves_the_memory_of_its_process(tmp_path):
     """It is not in the worker's order, the journal, the logs or the output of ps."""
     script = tmp_path / "watching.py"
     script.write_text(SECRETS)
@@ -153,7 +153,7 @@ def receive(hub, wait_s=10.0):
     return list(hub.poll(wait_s))
 
 
-def test_a_key_admits_its_own_worker_only(hub):
+def test_a_key_admits_only_its_own_worker(hub):
     """A worker with another's identity is recognised by its key, and its message is refused."""
     hub.admit("w00/1")
     hostile_peers.send_all(hub.endpoint, b"w00/1", [hostile_peers.MESSAGES[0]], hostile_peers.admitted(hub, "w01/1"))
@@ -179,7 +179,7 @@ def test_a_key_is_valid_from_registration_until_the_next_incarnation(hub):
     assert receive(hub, 0) == []
 
 
-def test_only_the_first_bad_messages_are_reported(hub):
+def test_only_the_first_bad_messages_are_reported_one_by_one(hub):
     """Only distinct messages are named; a message that is repeated is counted."""
     reported = 0
     for worker in range(BAD_MESSAGES_REPORTED):

@@ -56,7 +56,7 @@ def libraries(names: set[str]) -> set[str]:
     return {name for name in names if name.startswith("libkernel")}
 
 
-def test_installation_without_a_compiler_warns_and_includes_the_sources(checkout):
+def test_an_installation_without_a_compiler_includes_the_kernel_sources(checkout):
     """Torch then trains the hosts; the kernel can be built later from the installed sources."""
     output = run_setup(checkout, "build_ext", "--inplace", compiler="false")
     assert build.REMEDY in output
@@ -69,7 +69,7 @@ def test_installation_without_a_compiler_warns_and_includes_the_sources(checkout
 
 @pytest.mark.slow
 @needs_compiler
-def test_a_wheel_has_every_library_of_its_platform_and_its_build_record(checkout):
+def test_a_wheel_has_every_kernel_of_its_platform_with_a_build_record(checkout):
     name, holds = build_wheel(checkout)
     assert "-py3-none-" in name
     assert not name.endswith("-any.whl")

@@ -58,7 +58,7 @@ def _result(working_folder: Path, part: str) -> str:
     return str(json.loads((working_folder / "experiments/both" / part / "verdict.json").read_bytes())["result"])
 
 
-def test_report_gives_one_answer_and_a_page_for_every_part(working_folder, capsys):
+def test_a_joint_report_has_one_answer_and_a_page_per_part(working_folder, capsys):
     assert invoke(group, ["report", "experiments/both", "--json"], "esper-ab") == 0
     answer = json.loads(capsys.readouterr().out)
     assert [comparison["task"] for comparison in answer["judged"]["comparisons"]] == ["synthetic", "digits", MEAN]
@@ -68,7 +68,7 @@ def test_report_gives_one_answer_and_a_page_for_every_part(working_folder, capsy
         assert (working_folder / "experiments/both" / part["folder"] / "report.html").is_file()
 
 
-def test_resume_launches_a_missing_part_to_the_same_records(working_folder, capsys):
+def test_resume_trains_a_missing_part_to_the_same_records(working_folder, capsys):
     original = _result(working_folder, "digits")
     shutil.rmtree(working_folder / "experiments/both/digits")
     assert invoke(group, ["status", "experiments/both"], "esper-ab") == 0
@@ -82,7 +82,7 @@ def test_resume_launches_a_missing_part_to_the_same_records(working_folder, caps
 
 
 @pytest.mark.usefixtures("working_folder")
-def test_a_second_process_cannot_resume_the_parts_at_the_same_time(capsys):
+def test_two_processes_cannot_resume_a_joint_experiment_at_once(capsys):
     directory = Path("experiments/both")
     shutil.rmtree(directory / "digits")
     with closing(Lock(directory)):
@@ -102,7 +102,7 @@ def test_a_part_with_changed_settings_is_not_launched(working_folder, capsys):
 
 @pytest.mark.usefixtures("working_folder")
 @pytest.mark.parametrize("name", sorted(TABLE))
-def test_a_command_for_one_part_refuses_and_lists_the_parts(name, capsys):
+def test_a_command_for_one_experiment_refuses_a_joint_one(name, capsys):
     directories = [param for param in load_command(name).params if isinstance(param.type, ExperimentDirectory)]
     argument = next(iter(directories), None)
     if argument is None or name in TAKE_ALL:
@@ -123,7 +123,7 @@ def test_a_requirement_is_checked_against_the_mean_over_tasks(capsys):
 
 
 @pytest.mark.usefixtures("working_folder")
-def test_nothing_is_written_if_one_part_cannot_be_planned(capsys):
+def test_a_joint_launch_writes_no_file_if_a_part_cannot_be_planned(capsys):
     args = [*LAUNCH, "--task", "digits,gym:CartPole-v1", "--name", "new"]
     args[args.index("wait,random")] = "x=env,random"
     assert invoke(group, args, "esper-ab") == 2

@@ -25,7 +25,7 @@ SMALL = (
 
 
 @pytest.mark.parametrize("seeds", [2, 16])
-def test_one_group_trains_all_seeds_and_reports_no_comparison(seeds, tmp_path, warm_children):
+def test_an_experiment_of_one_group_reports_no_comparison(seeds, tmp_path, warm_children):
     """With 16 seeds, a plan for two groups would look after 14; here nothing waits for a look."""
     flags = ("--groups", "wait", "--seeds", str(seeds), "--name", "one", *SMALL)
     output = " ".join(stdout_of("launch", *flags, folder=tmp_path).split())

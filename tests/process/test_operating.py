@@ -179,7 +179,7 @@ def test_viewers_that_are_killed_or_closed_do_not_affect_the_run(start_run, envi
     assert disturbed.digests(experiment_dir) == undisturbed
 
 
-def test_stop_ends_a_run_as_ctrl_c_does(start_run, environment):
+def test_the_stop_command_ends_a_run_as_ctrl_c_does(start_run, environment):
     experiment_dir, process = start_run()
     answer = json.loads(output_of(operate(environment, "stop", experiment_dir, "--json")))
     assert (answer["stopped"], answer["state"]) == (True, "interrupted")
@@ -195,7 +195,7 @@ def test_stop_ends_a_run_as_ctrl_c_does(start_run, environment):
     assert f"resume with: esper-ab resume {experiment_dir}" in second_answer
 
 
-def test_stop_now_skips_the_barrier_and_logs_follow_until_the_end(start_run, environment):
+def test_stop_now_does_not_wait_for_the_barrier(start_run, environment):
     experiment_dir, process = start_run(**{FAULT_VARIABLE: "hang:a/0:9"})
     following = operate(environment, "logs", experiment_dir, "-f")
     assert following.stdout.readline().endswith("| about to hang\n")
@@ -205,7 +205,7 @@ def test_stop_now_skips_the_barrier_and_logs_follow_until_the_end(start_run, env
     output_of(following)
 
 
-def test_a_killed_run_is_reported_as_stale_and_a_live_one_as_in_use(start_run, tmp_path, environment):
+def test_a_killed_run_is_reported_as_stale(start_run, tmp_path, environment):
     experiment_dir, process = start_run()
     refused = operate(environment, "tidy", experiment_dir)
     assert f"in use by process {process.pid} on " in refused.communicate()[1]

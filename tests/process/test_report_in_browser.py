@@ -86,7 +86,7 @@ def folder(tmp_path_factory) -> Path:
 
 
 @needs_browser
-def test_the_report_logs_nothing_and_requests_only_itself(folder, tmp_path):
+def test_the_report_page_requests_no_other_file(folder, tmp_path):
     requested: list[str] = []
     handler = functools.partial(Recorder, directory=str(folder), requested=requested)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
@@ -144,7 +144,7 @@ def test_the_list_of_experiments_logs_no_console_message(tmp_path):
     assert "first" in page.stdout
 
 
-def test_list_follow_rewrites_the_page_for_new_experiments_until_ctrl_c(tmp_path):
+def test_list_follow_adds_new_experiments_to_the_page(tmp_path):
     page = tmp_path / "page.html"
     write(tmp_path / "runs" / "first", planted_effect())
     command = [sys.executable, "-m", "esper_ab.commands.cli", "list", str(tmp_path / "runs"), "--html", str(page)]

@@ -25,7 +25,7 @@ from esper_ab.launchers.local import LocalLauncher
 from esper_ab.live.on_stderr import Warnings
 
 
-def test_a_worker_that_fails_at_every_milestone_is_restarted_and_changes_no_record(tmp_path, monkeypatch, capsys):
+def test_restarts_at_every_milestone_do_not_change_records(tmp_path, monkeypatch, capsys):
     undisturbed = run(tmp_path / "undisturbed", fake_plans.plan(episodes=3))
     monkeypatch.setenv(FAULT_VARIABLE, "raise:b/0:0:1,leave:b/0:1:2,garbage:b/0:2:3,nan:b/0:3:4,raise:b/0:4:5")
     events = run(tmp_path / "run", fake_plans.plan(episodes=3), Warnings(incidents=True))
@@ -64,7 +64,7 @@ def test_a_worker_that_fails_at_every_milestone_is_restarted_and_changes_no_reco
     assert "warning: b/0: worker w01/3 on cpu:1 was started to begin b/0 again" in output
 
 
-def test_a_killed_or_hung_worker_process_is_restarted_and_reaped(tmp_path, monkeypatch):
+def test_a_killed_or_hung_worker_process_is_restarted(tmp_path, monkeypatch):
     undisturbed = run(tmp_path / "undisturbed", fake_plans.plan(seeds=2))
     monkeypatch.setenv(FAULT_VARIABLE, "die:b/0:0:1,hang:a/0:2:1,die:b/0:2:2,die:a/1:0:2,die:b/1:3:3")
     watcher = Watcher()

@@ -42,7 +42,7 @@ def copy_cut(source, target, keep):
     return target
 
 
-def test_a_journal_cut_after_a_line_is_resumed_to_the_same_records(tmp_path):
+def test_resuming_from_a_truncated_journal_gives_the_same_records(tmp_path):
     """Every kind of plan is covered by the unit test test_machine.py."""
     whole = run(tmp_path / "whole", fake_plans.plan(seeds=2))
     for keep in range(1, len(whole), 3):
@@ -85,7 +85,7 @@ def test_an_episode_repeated_after_a_damaged_checkpoint_must_be_identical(tmp_pa
     assert counts(events) == {"interrupted": 1, "damaged_checkpoint": 2, "inexact_resume": 1}
 
 
-def test_resume_prints_the_report_and_refuses_a_finished_experiment(tmp_path):
+def test_resume_prints_the_report_if_no_run_is_left_to_train(tmp_path):
     experiment_dir = write(tmp_path / "run", planted_effect()[:-1])  # without its end, so nothing is left to train
     done = esper_ab("resume", experiment_dir, "--json", "--fail-unless", "shaped worse-than simplified")
     assert done.returncode == 12, done.stderr
@@ -102,7 +102,7 @@ def run_short_experiment(experiment_dir, seeds):
     return run(experiment_dir, fake_plans.plan(seeds=seeds, **settings))
 
 
-def test_extending_a_finished_experiment_adds_seeds_under_the_stricter_bound(tmp_path):
+def test_seeds_added_to_a_finished_experiment_are_judged_by_a_stricter_bound(tmp_path):
     """The added runs equal those of a longer plan, bit for bit."""
     short = tmp_path / "short"
     events_before = run_short_experiment(short, 6)
@@ -130,7 +130,7 @@ def test_extending_a_finished_experiment_adds_seeds_under_the_stricter_bound(tmp
 # --- a coordinator in a process of its own ---
 
 
-def test_coordinators_killed_in_turn_lose_and_duplicate_no_record(tmp_path, sockets):
+def test_repeatedly_killed_coordinators_neither_lose_nor_duplicate_records(tmp_path, sockets):
     episodes = 150
     whole = run(tmp_path / "whole", fake_plans.plan(episodes=episodes))
     expected = records(whole)

@@ -54,7 +54,7 @@ def audited(folder: Path) -> tuple[str, RewardAudit]:
     return text, load_reward_audit(folder / "first")
 
 
-def test_every_reward_scores_the_same_behaviours(audited):
+def test_a_reward_audit_scores_the_same_behaviours_with_every_reward(audited):
     _, reward_audit = audited
     answer = reward_audit.answer
     assert [behaviour.kind for behaviour in answer.behaviours].count("random") == 4
@@ -71,7 +71,7 @@ def test_every_reward_scores_the_same_behaviours(audited):
     assert not any(value for hosts in nothing.returns for value in hosts)
 
 
-def test_the_text_has_every_table_and_the_path_of_the_files(audited, folder):
+def test_the_text_of_a_reward_audit_has_every_table(audited, folder):
     text, reward_audit = audited
     for heading in (
         "What it costs to choose by each reward",
@@ -86,7 +86,7 @@ def test_the_text_has_every_table_and_the_path_of_the_files(audited, folder):
     assert reward_audit.digest in page
 
 
-def test_other_rewards_change_no_behaviour_and_a_scale_multiplies_returns(audited, folder):
+def test_a_reward_scale_multiplies_the_returns_in_a_reward_audit(audited, folder):
     flags = ("simplified", "sparse", *TINY, "--search", "0", "--set", "reward.sparse_reward_scale=2", "--json")
     other_audit = msgspec.convert(json.loads(stdout_of("growth", "rewards", *flags, folder=folder)), RewardAudit)
     assert other_audit.answer.behaviours == audited[1].answer.behaviours
@@ -107,7 +107,7 @@ def test_other_rewards_change_no_behaviour_and_a_scale_multiplies_returns(audite
         (("sparse", "--slots", "late,early"), "task synthetic has early,late; name each once, in this order"),
     ],
 )
-def test_an_invalid_audit_exits_with_status_2_and_one_line(folder, args, words):
+def test_an_invalid_reward_audit_is_refused_in_one_line(folder, args, words):
     done = esper_ab("growth", "rewards", *TINY, "--search", "0", *args, "--json", folder=folder)
     assert (done.returncode, len(without_progress(done.stderr))) == (2, 1), done.stdout
     assert words in json.loads(done.stdout)["error"]
@@ -146,7 +146,7 @@ LAUNCH = (
 )
 
 
-def test_an_experiment_journals_its_reward_audit_and_reports_its_rewards(audited, folder, monkeypatch):
+def test_an_experiment_keeps_its_reward_audit_in_the_journal(audited, folder, monkeypatch):
     monkeypatch.setenv("ANYWHERE", "yes")  # a run is in a thread of this process
     shutil.copy(folder / "first" / "reward_audit.json", folder / "gone.json")
     flags = ("--groups", "sparse,mine=mine.py:gain,shaped", "--reward-audit", "gone.json", "--name", "one")

@@ -50,7 +50,7 @@ def test_a_failed_run_is_restarted_to_the_same_records(tmp_path):
     assert [entry.category for entry in load(failing.path).history.incidents].count("restart") == 1
 
 
-def test_without_retries_a_failed_seed_is_given_up_and_reported(tmp_path):
+def test_without_retries_the_seed_of_a_failed_run_is_lost(tmp_path):
     results = run_ab_test(fragile_experiment(tmp_path, 1, 2), tmp_path, retry_failed_runs=False)
     assert results.error == ""
     assert {name: [run["success"] for run in runs] for name, runs in results.items()} == {
@@ -90,7 +90,7 @@ def results(tmp_path_factory: pytest.TempPathFactory):
     return run_ab_test(experiment, tmp_path_factory.mktemp("runs"), parallel_runs=False, launcher="inline")
 
 
-def test_results_list_metrics_policy_and_directory_of_each_run_by_variant(results):
+def test_results_have_the_metrics_policy_and_directory_of_each_run(results):
     assert list(results) == ["a", "b"]
     run = results["b"][1]
     assert (run.variant, run.replicate, run.success, run.error) == ("b", 1, True, "")
@@ -104,7 +104,7 @@ def test_results_list_metrics_policy_and_directory_of_each_run_by_variant(result
         run["sucess"]
 
 
-def test_the_verdicts_equal_those_of_the_report(results):
+def test_the_verdicts_of_run_ab_test_equal_those_of_the_report(results):
     loaded = results.loaded
     assert loaded.verdicts == results.verdicts == load_experiment(results.path).verdicts
     assert list(results.verdicts) == [("a", "b")]
@@ -112,7 +112,7 @@ def test_the_verdicts_equal_those_of_the_report(results):
     assert repr(results) == f"<Results {results.path} a: 2/2, b: 2/2>"
 
 
-def test_without_parallel_runs_all_runs_use_one_device_in_sequence(results):
+def test_runs_share_one_device_in_sequence_unless_parallel(results):
     plan = load(results.path).history.plan
     assert (plan.experiment.placement, plan.experiment.max_parallel) == ("sequence", 1)
     assert {device for lane in plan.lanes for device in lane.devices} == {"cpu:0"}
@@ -132,7 +132,7 @@ else:
 """
 
 
-def test_a_script_without_a_main_guard_fails_in_a_spawned_process_with_the_remedy(tmp_path):
+def test_a_script_without_a_main_guard_fails_with_a_remedy(tmp_path):
     (tmp_path / "script.py").write_text(SPAWNS)
     done = python("script.py", folder=tmp_path)
     assert 'put the call below `if __name__ == "__main__":`' in done.stderr

@@ -81,12 +81,12 @@ os._exit(0)
 
 
 @pytest.mark.parametrize("limit", range(60, 67))
-def test_a_start_without_a_free_descriptor_is_refused_and_ends_no_worker(limit):
+def test_a_failed_start_for_lack_of_descriptors_ends_no_worker(limit):
     done = python("-c", CROWDED, str(limit))
     assert done.stdout == "True {'EMFILE'} True False\n", done.stderr
 
 
-def test_imports_of_the_start_process_query_no_device_and_start_no_thread():
+def test_importing_the_start_process_neither_queries_devices_nor_starts_threads():
     done = python("-c", IMPORTED)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == [[], False, "", "torch.multiprocessing"]
@@ -101,7 +101,7 @@ def start_workers(launcher, folder, *names, **changes):
     return [json.loads((folder / f"{name}.json").read_text()) for name in names]
 
 
-def test_workers_are_forked_from_one_process_and_share_no_state(tmp_path, monkeypatch):
+def test_workers_forked_from_one_process_share_no_state(tmp_path, monkeypatch):
     launcher = LocalLauncher("support.workers.started_worker:main")
     monkeypatch.setenv("STARTED_FOR", "the first")
     first, second = start_workers(launcher, tmp_path, "one", "two")
@@ -149,7 +149,7 @@ def test_workers_are_spawned_if_the_start_process_has_another_thread(tmp_path, m
     assert (tmp_path / "one.txt").read_text() == "flushed"
 
 
-def test_the_plan_text_says_that_workers_are_spawned_and_why(tmp_path):
+def test_the_plan_says_why_workers_are_spawned(tmp_path):
     (tmp_path / "sitecustomize.py").write_text(
         "import sys, threading, time\n"
         "if 'workers.process.start_process' in sys.orig_argv:\n"
@@ -173,7 +173,7 @@ def test_the_plan_text_says_that_workers_are_spawned_and_why(tmp_path):
     assert "(spawned, not forked), because importing its modules has left 1 more thread running." in plan
 
 
-def test_user_code_is_imported_by_the_preflight_and_workers_only(tmp_path):
+def test_only_the_preflight_and_workers_import_user_code(tmp_path):
     (tmp_path / "mine.py").write_text(REWARD)
     done = python(
         "-m",
@@ -217,7 +217,7 @@ def test_a_killed_coordinator_or_start_process_leaves_no_process(tmp_path, kille
     assert coordinator.returncode == -signal.SIGKILL
 
 
-def test_workers_end_with_a_killed_start_process_and_new_ones_can_start(tmp_path):
+def test_new_workers_can_start_after_the_start_process_was_killed(tmp_path):
     launcher = LocalLauncher("support.workers.started_worker:main")
     worker = launcher.start(order(worker="waits", experiment_dir=str(tmp_path)))
     eventually((tmp_path / "begun").exists, PATIENCE_S)

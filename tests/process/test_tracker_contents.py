@@ -66,7 +66,7 @@ def test_tensorboard_contents_equal_the_journal(filled, history):
 
 
 @pytest.mark.slow
-def test_tracking_twice_changes_nothing(filled):
+def test_tracking_an_experiment_twice_changes_no_entry(filled):
     contents = tracker_contents(filled)
     folders = sorted(path.name for path in (filled / "wandb").glob("offline-*"))
     track(filled)

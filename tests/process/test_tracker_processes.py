@@ -49,7 +49,7 @@ def run_with_trackers(experiment_dir, *observers):
         return disturbed.run(experiment_dir, plan, *usual, *observers)
 
 
-def test_tracking_a_live_run_changes_no_record_and_equals_a_later_back_fill(tmp_path, capfd):
+def test_tracking_a_live_run_equals_tracking_it_afterwards(tmp_path, capfd):
     plain = disturbed.run(tmp_path / "plain", fake_plans.plan())
     experiment_dir = tmp_path / "run"
     experiment_dir.mkdir()
@@ -167,7 +167,7 @@ def test_a_tracker_gives_up_on_a_server_that_never_answers(tmp_path):
     eventually(lambda: not tracker_pids(experiment_dir))
 
 
-def test_the_state_of_an_earlier_tracker_is_not_taken_for_the_new_one(tmp_path, capfd):
+def test_the_state_of_an_earlier_tracker_is_ignored(tmp_path, capfd):
     """After a resume, the earlier tracker may still run."""
     experiment_dir = ready_journals.write(tmp_path / "run", SMALL.events()[:20])
     trackers = Trackers(experiment_dir, Tracking(tensorboard=True))

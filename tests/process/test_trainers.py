@@ -67,7 +67,7 @@ def own_experiment(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Hist
     )
 
 
-def test_a_python_trainer_gets_a_report_without_the_terms_of_growth(own_experiment):
+def test_the_report_of_a_python_trainer_uses_no_growth_terms(own_experiment):
     folder, history = own_experiment
     text = printed(build_report(folder / "runs/own"), "whole")
     assert "slow is worse than fast" in text
@@ -77,7 +77,7 @@ def test_a_python_trainer_gets_a_report_without_the_terms_of_growth(own_experime
     assert [measure.label for measure in history.design.measures.measures] == ["Loss/train"]
 
 
-def test_equal_settings_give_equal_records_whatever_the_other_groups_are(own_experiment):
+def test_equal_settings_give_equal_records_beside_any_other_groups(own_experiment):
     folder, history = own_experiment
     assert digests(history, "twin") == digests(history, "fast")
     second = launch(
@@ -101,7 +101,7 @@ def test_equal_settings_give_equal_records_whatever_the_other_groups_are(own_exp
     assert digests(second, "c") != digests(second, "renamed")
 
 
-def test_a_command_gets_its_outcomes_and_a_log_per_run(tmp_path, monkeypatch):
+def test_a_command_has_an_outcome_and_a_log_per_run(tmp_path, monkeypatch):
     command = trainers.command(tmp_path)
     monkeypatch.chdir(tmp_path)
     history = launch(tmp_path, "command", command, "--higher", "return", "--seeds", "2", "--vary", "lr=1,2")
@@ -124,7 +124,7 @@ with socket.create_server(("", int(port))):
 """
 
 
-def test_a_command_can_use_dotted_placeholders_a_free_port_and_several_files(tmp_path, monkeypatch):
+def test_a_command_can_use_dotted_placeholders_and_a_free_port(tmp_path, monkeypatch):
     (tmp_path / "train.py").write_text(LISTENS)
     monkeypatch.chdir(tmp_path)
     history = launch(
@@ -158,7 +158,7 @@ BROKEN = """if "runs" in pathlib.Path(out).parts:
 """
 
 
-def test_a_command_that_always_fails_ends_early_and_resumes_once_fixed(tmp_path, monkeypatch):
+def test_a_failed_experiment_resumes_after_its_script_is_fixed(tmp_path, monkeypatch):
     script = tmp_path / "train.py"
     script.write_text(WORKS_IN_THE_REHEARSAL_ONLY)
     monkeypatch.chdir(tmp_path)
@@ -216,7 +216,7 @@ def evaluate(run, state):
 """
 
 
-def test_a_killed_worker_changes_no_record(tmp_path):
+def test_killing_the_worker_of_a_trainer_changes_no_record(tmp_path):
     """One run's trainer kills its own process once, but not in the rehearsal, which has another folder."""
     path = tmp_path / "killed.py"
     died = tmp_path / "died"
@@ -273,7 +273,7 @@ CARTPOLE = (
 )
 
 
-def test_equal_gymnasium_groups_have_equal_records_whatever_their_names(tmp_path):
+def test_equal_gymnasium_groups_have_equal_records_under_any_names(tmp_path):
     flags = (*CARTPOLE, "--seeds", "1", "--episodes", "2")
     whole = launch(tmp_path, "whole", *flags, "--groups", "a=env,b=env")
     assert digests(whole, "a") == digests(whole, "b")
@@ -283,7 +283,7 @@ def test_equal_gymnasium_groups_have_equal_records_whatever_their_names(tmp_path
     assert "%" not in verdict["comparisons"][0]["sentence"]
 
 
-def test_without_gymnasium_one_line_names_the_package_to_install(tmp_path, monkeypatch):
+def test_a_missing_gymnasium_package_is_reported_in_one_line(tmp_path, monkeypatch):
     (tmp_path / "gymnasium.py").write_text("raise ModuleNotFoundError('none', name='gymnasium')\n")
     monkeypatch.setenv("PYTHONPATH", ":".join([str(tmp_path), *sys.path]))
     flags = ("--groups", "env,random", "--margin", "1", "--dry-run", "--output-dir", tmp_path)
@@ -294,7 +294,7 @@ def test_without_gymnasium_one_line_names_the_package_to_install(tmp_path, monke
 
 
 @pytest.mark.slow
-def test_calibrate_works_without_a_margin_and_proposes_one(tmp_path):
+def test_calibrate_suggests_a_margin_if_none_is_named(tmp_path):
     stdout_of(
         "calibrate", *CARTPOLE, "--runs", "4", "--episodes", "1", "--output-dir", tmp_path, "--name", "x", "--quiet"
     )

@@ -16,7 +16,7 @@ def test_a_program_inherits_the_shell_environment_plus_documented_variables(tmp_
         assert facts == {name: value for name, value in alone.items() if name != "variables"}
 
 
-def test_helper_processes_of_a_trainer_inherit_the_shell_and_end_by_sigterm(tmp_path):
+def test_helper_processes_of_a_trainer_inherit_the_shell_environment(tmp_path):
     """The worker ignores Ctrl-C and hang-ups, so a terminal does not end the helpers of a live run."""
     alone, launched = users_shell.inherited_facts(tmp_path, "--episodes", "1", program="trainer.py")
     inherited = ("folder", "Umask", "descriptors", "limits", "path", "SigBlk")

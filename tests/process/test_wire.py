@@ -132,7 +132,7 @@ def test_a_multipart_message_is_refused(hub, raw):
     assert next_message(hub).reason == "2 parts instead of one"
 
 
-def test_a_frame_above_the_limit_is_dropped_and_the_peer_stays_connected(hub, raw):
+def test_a_frame_above_the_size_limit_does_not_disconnect_its_peer(hub, raw):
     raw.send(b"x" * (LARGEST_BYTES + 1))
     assert not list(hub.poll(0.2))
     raw.send(encode(HELLO))
@@ -147,7 +147,7 @@ def test_a_peer_without_a_handshake_is_ignored(hub):
         assert not list(hub.poll(0.3))
 
 
-def test_the_socket_is_in_a_private_directory_that_closing_the_hub_removes():
+def test_closing_the_hub_removes_the_private_directory_of_its_socket():
     hub = Hub()
     folder = Path(hub.endpoint.removeprefix("ipc://")).parent
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700

@@ -52,7 +52,7 @@ def test_workers_end_within_a_second_of_their_coordinator(tmp_path, sockets, sto
     ],
     ids=["ctrl-c", "sigterm"],
 )
-def test_a_signal_to_the_process_group_stops_the_run_in_order(tmp_path, sockets, numbers, name):
+def test_a_signal_to_the_process_group_stops_the_run_at_a_barrier(tmp_path, sockets, numbers, name):
     process = start_experiment(tmp_path, sockets)
     for number in numbers:
         os.killpg(process.pid, number)

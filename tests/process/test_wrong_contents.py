@@ -90,7 +90,7 @@ def test_a_journal_with_valid_checksums_but_invalid_contents_is_refused(tmp_path
     assert str(experiment_dir) in output
 
 
-def test_list_shows_all_experiments_beside_invalid_ones(tmp_path):
+def test_list_shows_valid_experiments_beside_invalid_ones(tmp_path):
     for number, (pattern, replacement) in enumerate(WRONG.values()):
         rewrite_journal(write(tmp_path / f"wrong-{number}", events_of_all_kinds()), pattern, replacement)
     write(tmp_path / "right", planted_effect())
@@ -103,7 +103,7 @@ def test_list_shows_all_experiments_beside_invalid_ones(tmp_path):
 
 @pytest.mark.skipif(os.getuid() == 0 and not Path("/proc/self/ns/mnt").exists(), reason="needs a mount namespace")
 @pytest.mark.parametrize("command", ["report", "tidy", "resume", "tidy --repair", "export"])
-def test_a_read_only_directory_is_one_line_of_error(tmp_path, command):
+def test_a_read_only_directory_is_reported_in_one_line(tmp_path, command):
     events = planted_effect()
     if command == "resume":
         events = events[: next(i for i, event in enumerate(events) if isinstance(event, RunEvaluated))]

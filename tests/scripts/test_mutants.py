@@ -35,7 +35,7 @@ def root(tmp_path):
     return tmp_path
 
 
-def test_draw_returns_every_mutant_of_executable_code_and_no_other(root):
+def test_draw_returns_exactly_the_mutants_of_executable_code(root):
     mutants = drawn.draw(root, "esper_ab", 200, rng_seed=1)
     numbers = {(mutant.function, mutant.before) for mutant in mutants if mutant.before.rpartition("= ")[2].isdigit()}
     assert numbers == {("", "LEAST: int = 6"), ("Box", "size: int = 3"), ("Box.fits", "self.size -= 1")}
@@ -58,22 +58,25 @@ def fits(located, count):
     return names["Box"]().fits(count, spare=True)
 
 
-def test_a_located_mutant_has_the_mutated_behaviour(root):
+def test_a_located_mutant_runs_the_mutated_code(root):
     located = drawn.locate(root, BUG)
     assert SOURCE.splitlines()[located.line - 1].strip() == "return count < self.size and spare"
     assert fits(located, 2)
     assert located.is_late
 
 
-def test_a_mutant_is_located_after_a_move_and_not_after_its_code_changed(root):
+def test_a_mutant_is_located_after_its_code_moved(root):
     (root / "esper_ab" / "box.py").rename(root / "workers" / "chest.py")
     (root / "workers" / "chest.py").write_text("# moved\n" + SOURCE.replace("and spare", "and bool(spare)"))
     assert drawn.locate(root, BUG).path == root / "workers" / "chest.py"
-    (root / "workers" / "chest.py").write_text(SOURCE.replace("count <", "spare <"))
+
+
+def test_a_mutant_is_not_located_after_its_code_changed(root):
+    (root / "esper_ab" / "box.py").write_text(SOURCE.replace("count <", "spare <"))
     assert drawn.locate(root, BUG) is None
 
 
-def test_a_mutated_default_needs_a_new_import(root):
+def test_a_mutated_default_takes_effect_at_import_only(root):
     default = next(mutant for mutant in drawn.draw(root, "esper_ab", 200, 1) if mutant.after == "True")
     assert not drawn.locate(root, default).is_late
 
@@ -92,13 +95,13 @@ def test_the_stored_lists_name_files_that_exist(path):
     assert [name for name in sorted(named - {"import"}) if not (drawn.ROOT / name).is_file()] == []
 
 
-def test_a_table_that_a_script_writes_is_not_drawn_from(root, monkeypatch):
+def test_generated_tables_are_not_mutated(root, monkeypatch):
     assert all((drawn.ROOT / name).is_file() for name in drawn.TABLES)
     monkeypatch.setattr(drawn, "TABLES", ("esper_ab/box.py",))
     assert drawn.draw(root, "esper_ab", 200, 1) == []
 
 
-def test_a_child_returns_crashes_or_times_out():
+def test_in_child_reports_crashes_and_timeouts():
     def run_on():
         while True:
             pass

@@ -40,20 +40,20 @@ def test_a_bank_trains_like_the_benchmarks_loop_over_plain_modules():
     assert_equal(Case(task="digits", n_envs=7, live_seeds=3), torch.float64, 1e-9)
 
 
-def test_a_file_of_numbers_belongs_to_one_product_or_names_its_commit():
+def test_every_stored_result_belongs_to_one_script_or_names_its_commit():
     listed = [file for product in PRODUCTS.values() for file in product.files]
     assert len(listed) == len(set(listed))
     existing = [path.relative_to(ROOT).as_posix() for path in (ROOT / "docs" / "evidence" / "benchmarks").iterdir()]
     assert [file for file in existing if file not in listed and " at commit `" not in (ROOT / file).read_text()] == []
 
 
-def test_the_command_and_the_code_of_every_product_exist():
+def test_the_command_and_code_behind_every_stored_result_exist():
     for name, product in PRODUCTS.items():
         assert (ROOT / product.command[0]).is_file(), name
         assert all((ROOT / code).exists() for code in product.code), name
 
 
-def test_commits_since_counts_commits_to_the_code_after_the_numbers(tmp_path):
+def test_commits_since_counts_commits_to_the_code_behind_stored_results(tmp_path):
     def older_after(name: str) -> int | None:
         (tmp_path / name).write_text(f"{(tmp_path / name).exists()}")
         options = ("-c", "user.name=x", "-c", "user.email=x@example.org")

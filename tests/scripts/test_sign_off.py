@@ -165,23 +165,23 @@ def changed(name: str, keys: tuple, value: object) -> dict:
 
 
 @pytest.mark.parametrize(("name", "keys", "value"), BAD, ids=lambda value: str(value)[:40])
-def test_a_part_reports_a_problem_for_a_bad_finding(name, keys, value):
+def test_a_part_of_the_sign_off_reports_a_problem_for_bad_numbers(name, keys, value):
     assert part(name).problems(changed(name, keys, value))
 
 
-def test_no_part_reports_a_problem_for_good_findings():
+def test_no_part_of_the_sign_off_reports_a_problem_for_good_numbers():
     assert [name for name in NAMES if part(name).problems(GOOD[name])] == []
     assert {name for name, _, _ in BAD} == set(NAMES)
 
 
-def test_a_rehearsal_selects_gpu_tests_that_exist():
+def test_a_sign_off_rehearsal_selects_existing_gpu_tests():
     sources = "".join(path.read_text() for path in (ROOT / "tests" / "gpu").glob("test_*.py"))
     _, expression = gpu_tests._REHEARSED_TESTS
     for name in expression.split(" or "):
         assert re.search(rf"def test_\w*{name}", sources), name
 
 
-def test_all_parts_together_take_at_most_twelve_minutes():
+def test_the_budgets_of_all_parts_add_up_to_at_most_twelve_minutes():
     assert sum(part(name).BUDGET_S for name in NAMES) <= MOST_S
 
 
@@ -219,7 +219,7 @@ def test_the_sign_off_fails_with_a_problem_or_a_missing_part(tmp_path):
     assert "FAILED; not run: shared." in (tmp_path / "gpu.md").read_text()
 
 
-def test_restore_takes_the_parts_before_an_abort(tmp_path):
+def test_restoring_an_aborted_sign_off_keeps_the_finished_parts(tmp_path):
     filled(tmp_path, NAMES[:6])
     restored = results(tmp_path)
     restored.parts["header"] = {"found": GOOD["header"], "problems": [], "seconds": 1.0, "section": []}
@@ -228,7 +228,7 @@ def test_restore_takes_the_parts_before_an_abort(tmp_path):
 
 
 @pytest.mark.parametrize("key", ["gpus", "torch", "driver", "sources"])
-def test_restore_refuses_results_of_another_machine_or_version(tmp_path, key):
+def test_restoring_results_of_another_machine_or_version_is_refused(tmp_path, key):
     filled(tmp_path)
     restored = results(tmp_path)
     restored.parts["header"] = {"found": changed("header", (key,), "other")}
@@ -236,7 +236,7 @@ def test_restore_refuses_results_of_another_machine_or_version(tmp_path, key):
     assert list(restored.parts) == ["header"]
 
 
-def test_restore_without_results_is_refused(tmp_path):
+def test_restoring_without_results_is_refused(tmp_path):
     assert "start without --part" in results(tmp_path).restore(2)
 
 
@@ -245,7 +245,7 @@ def stand_in_part(monkeypatch, budget_s: int) -> None:
     monkeypatch.setattr(sign_off, "part", lambda _name: part)
 
 
-def test_a_part_that_exceeds_its_budget_is_stopped(tmp_path, monkeypatch):
+def test_a_part_of_the_sign_off_is_stopped_if_it_exceeds_its_budget(tmp_path, monkeypatch):
     stand_in_part(monkeypatch, 0)
     result = sign_off.run_part("header", dict(os.environ), True, tmp_path / "part")
     assert result["problems"] == ["it took longer than its 0 s"]
@@ -258,7 +258,7 @@ def test_a_part_that_crashes_reports_its_error(tmp_path, monkeypatch):
     assert "No module named" in result["problems"][0]
 
 
-def test_a_rehearsal_cannot_write_the_evidence_page():
+def test_a_sign_off_rehearsal_cannot_write_the_evidence_page():
     process = subprocess.run(
         [*COMMAND, "--test-device", "--out", ROOT / "docs" / "evidence"],
         env=environment(),
@@ -291,7 +291,7 @@ def event(name: str, cat: str, ts: float, dur: float) -> dict:
     return {"ph": "X", "name": name, "cat": cat, "ts": ts, "dur": dur}
 
 
-def test_a_trace_summary_counts_launches_waits_and_busy_time_within_its_range():
+def test_a_trace_summary_counts_only_events_within_its_range():
     events = [
         event("epoch", "user_annotation", 100, 1000),
         event("cudaLaunchKernel", "cuda_runtime", 50, 5),  # before
@@ -310,14 +310,14 @@ def test_a_trace_summary_counts_launches_waits_and_busy_time_within_its_range():
     assert summary["longest"][0] == ["sgemm", 0.1]
 
 
-def test_a_trace_without_its_range_is_refused():
+def test_a_trace_without_the_named_range_is_refused():
     with pytest.raises(ValueError, match="0 ranges called epoch"):
         trace.summary([], "epoch")
 
 
 @pytest.mark.slow  # minutes; CI's job `sign-off` runs it on every push
 @pytest.mark.skipif(not torch.__version__.endswith("+cpu"), reason="the test device is for torch's CPU build")
-def test_every_part_passes_on_the_test_device(tmp_path):
+def test_every_part_of_the_sign_off_passes_on_the_test_device(tmp_path):
     process = subprocess.run(
         [*COMMAND, "--test-device", "--out", tmp_path], env=environment(), capture_output=True, text=True, check=False
     )

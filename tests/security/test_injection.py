@@ -99,7 +99,7 @@ def test_a_text_report_escapes_control_sequences(report):
     assert not [line for line in text.splitlines() if line.startswith(("# Verdict", "```"))]
 
 
-def test_markdown_escapes_foreign_markup_and_quotes_the_commit(report):
+def test_a_markdown_report_escapes_foreign_markup(report):
     """The `git checkout` line has exactly three words for a shell."""
     text = render_markdown(report)
     assert acts(text) == set()

@@ -108,7 +108,7 @@ def _fits(tree: Any, kind: type) -> bool:
         pytest.param(lambda: gym_spec("gym:CartPole-v1", controller="random", n_envs=1, steps=1), id="gymnasium"),
     ],
 )
-def test_evaluate_imports_and_opens_no_name_in_a_policy(tmp_path, names, caught, ordered):
+def test_evaluate_neither_imports_nor_opens_names_in_a_policy(tmp_path, names, caught, ordered):
     tree = msgspec.to_builtins(ordered())
 
     def is_evaluated(paths: Sequence[tuple[Any, ...]], name: str) -> bool:
@@ -130,7 +130,7 @@ def test_evaluate_imports_and_opens_no_name_in_a_policy(tmp_path, names, caught,
         unused += [path for path in places if is_evaluated([path], name)]
 
 
-def test_evaluate_imports_a_module_that_the_user_allows(tmp_path, names, caught):
+def test_evaluate_imports_a_module_allowed_by_the_user(tmp_path, names, caught):
     spec = gym_spec(f"gym:{MODULE}:CartPole-v1", controller="random", n_envs=1, steps=1)
     policy_file.save(tmp_path, spec, None)
     policy = str(tmp_path / spec.policy_file)
@@ -177,7 +177,7 @@ def _holds(events: Sequence[AnyEvent], tree: Any) -> list[AnyEvent] | None:
 
 
 @pytest.mark.parametrize("number", range(0, 9, 3))
-def test_reading_commands_import_and_open_no_name_in_a_journal(tmp_path, names, caught, number):
+def test_reading_commands_neither_import_nor_open_names_in_a_journal(tmp_path, names, caught, number):
     """All strings that the types and the fold accept are replaced at once."""
     name = names[number]
     events = synthetic.Synthetic(replicates=2, episodes=2).events()

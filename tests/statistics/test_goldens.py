@@ -13,7 +13,7 @@ from esper_ab.verdict.tuning import tune
 
 
 @pytest.mark.parametrize("name", names())
-def test_a_golden_is_judged_again_to_the_same_answer(name):
+def test_judging_a_golden_again_gives_the_stored_answer(name):
     judged = list(replay(stored(name)))
     assert judged
     assert [line for what, before, after in judged for line in differences(before, after, what)] == []

@@ -34,7 +34,7 @@ def scores_of(layout, a, b, paired):
 @pytest.mark.parametrize(
     ("runs", "paired", "binary"), [(1, False, True), (3, True, False), (6, False, True), (7, True, True)]
 )
-def test_the_package_follows_the_simulated_rules(name, runs, paired, binary):
+def test_the_package_follows_the_simulated_item_rules(name, runs, paired, binary):
     layout = LAYOUTS[name]
     law = Law(runs=runs, binary=binary, points=2.0, interaction=0.5, paired=paired, effect=3.0)
     sample = draw(np.random.default_rng(1), 3, layout, law)
@@ -56,7 +56,7 @@ def test_the_package_follows_the_simulated_rules(name, runs, paired, binary):
 
 
 @pytest.mark.parametrize("name", EXACT)
-def test_the_exact_test_is_that_of_the_package(name):
+def test_the_simulated_exact_test_equals_that_of_the_package(name):
     law = Law(runs=1, binary=True, points=3.0, interaction=0.6, effect=5.0)
     sample = draw(np.random.default_rng(2), 20, EXACT[name], law)
     claimed, missed = exact(sample.a[:, 0], sample.b[:, 0], sample.true_here)
@@ -68,12 +68,12 @@ def test_the_exact_test_is_that_of_the_package(name):
         assert missed[experiment] == (not low <= true <= high)
 
 
-def test_the_page_has_the_stored_numbers():
+def test_the_item_rates_page_shows_the_stored_numbers():
     """Made by scripts/item_rates --page."""
     assert tables(stored()) in PAGE.read_text(encoding="utf-8")
 
 
-def test_stored_rates_of_false_claims_are_at_most_five_percent_but_for_the_exceptions_on_the_page():
+def test_stored_rates_of_false_claims_above_five_percent_are_listed_on_the_page():
     rates = claims(stored())
     assert len(rates) > 60
     above = [words for words, rate in rates if rate["percent"] > limit(rate)]
@@ -82,7 +82,7 @@ def test_stored_rates_of_false_claims_are_at_most_five_percent_but_for_the_excep
     assert max(rate["percent"] for _, rate in rates) <= HIGHEST
 
 
-def test_stored_intervals_cover_the_difference_often_enough():
+def test_stored_intervals_have_the_required_coverage():
     """In at least 94 % of experiments, within three standard errors, with three runs or more."""
     numbers = stored()
     rates = [row["missed"] for row in numbers["exact"]]
@@ -106,13 +106,13 @@ def test_stored_intervals_cover_the_difference_often_enough():
         (Layout(sizes=(1, 3, 10) * 10), Law(runs=2, binary=False, points=3.0, interaction=0.6), "checkpoints"),
     ],
 )
-def test_simulated_anew_five_percent_of_intervals_miss(layout, law, level):
+def test_a_new_simulation_finds_at_most_five_percent_of_intervals_wrong(layout, law, level):
     number = 2_000
     missed = simulate("anew", layout, law, number)[level]
     assert missed / number <= 0.05 + 3 * (0.05 * 0.95 / number) ** 0.5
 
 
-def test_run_means_alone_claim_differences_that_new_items_do_not_show():
+def test_a_test_of_run_means_claims_differences_that_vanish_on_new_items():
     """Why items count: a group that learned other items."""
     law = Law(runs=6, binary=False, points=0.0, interaction=0.6)
     counted = simulate("anew", Layout(sizes=(10,) * 20), law, 500)
@@ -120,7 +120,7 @@ def test_run_means_alone_claim_differences_that_new_items_do_not_show():
     assert counted["trainings claimed"] < 0.08 * 500
 
 
-def test_items_alone_claim_differences_that_new_runs_do_not_show():
+def test_a_test_of_items_claims_differences_that_vanish_in_new_runs():
     """Why runs count: two checkpoints differ, and the groups do not."""
     law = Law(runs=6, binary=False, points=3.0, interaction=0.0)
     counted = simulate("anew", Layout(sizes=(1,) * 200), law, 500)

@@ -16,7 +16,7 @@ from esper_ab.stats.mean_intervals import mean_intervals
 
 @pytest.mark.parametrize("paired", [True, False])
 @pytest.mark.parametrize("law", list(error_rate_groups.LAWS))
-def test_the_package_names_every_group_that_the_simulated_procedure_names(law, paired):
+def test_the_package_names_every_best_group_of_the_simulation(law, paired):
     """With 10 pairs no sign-flip test is needed; Welch's standard error may be larger."""
     outcomes = error_rate_groups.LAWS[law](np.random.default_rng(2), (4, 5, 10))
     outcomes += np.arange(5)[:, None]
@@ -34,7 +34,7 @@ def test_the_package_names_every_group_that_the_simulated_procedure_names(law, p
             assert best.groups[0].behind == pytest.approx(max(0.0, *most[number, others, leader], 0.0))
 
 
-def test_the_intervals_fail_as_often_as_simulated():
+def test_the_intervals_of_groups_miss_as_often_as_simulated():
     outcomes = error_rate_groups.normal(np.random.default_rng(3), (400, 6, 3))
     failed = 0
     for run in outcomes:

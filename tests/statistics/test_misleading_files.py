@@ -27,7 +27,7 @@ def judge_file(name, worst=""):
 
 
 @pytest.mark.parametrize("name", ["gate.csv", "gate2.csv"])
-def test_not_worse_than_fails_if_rare_collapses_may_exceed_the_margin(name):
+def test_the_requirement_not_worse_than_fails_if_rare_collapses_exceed_the_margin(name):
     """B is worse by more than the margin, but only through rare collapses that most pairs do not show."""
     comparison = judge_file(name)
     assert str(comparison.verdict) == "INCONCLUSIVE"
@@ -46,7 +46,7 @@ def test_lost_runs_that_may_be_collapses_prevent_equivalence(worst):
             require([parse_requirement(text, ("A", "B"), comparison.question.design.comparisons)], [comparison])
 
 
-def test_drifting_differences_prevent_a_verdict_better():
+def test_differences_that_drift_in_clock_order_prevent_a_claim():
     """Each group is autocorrelated in clock order, which only the column `order` gives, not the seed numbers."""
     runs = read_csv(FILES / "drift.csv")
     replace = msgspec.structs.replace
@@ -60,7 +60,7 @@ def test_drifting_differences_prevent_a_verdict_better():
     assert "alternating order" in drifts.sentence
 
 
-def test_whole_number_seeds_do_not_count_as_clock_order():
+def test_integer_seeds_are_not_taken_for_the_clock_order():
     """20 of 20 successes against 9 of 20 in rows sorted by outcome: the order of seeds is not a drift."""
     rows = [("a", seed, 100.0) for seed in range(20)] + [("b", seed, 100.0 * (seed >= 11)) for seed in range(20)]
     columns = dict(zip(("group", "seed", "outcome"), map(list, zip(*rows, strict=True)), strict=True))
@@ -95,7 +95,7 @@ def judge_ten_and_ten(after):
         ),
     ],
 )
-def test_pairs_after_the_decision_are_reported_and_checked_for_drift(after, verdict, caveat):
+def test_pairs_after_the_deciding_look_are_checked_for_drift(after, verdict, caveat):
     comparison = judge_ten_and_ten(after)
     assert (comparison.progress.decided_at, str(comparison.verdict)) == (10, verdict)
     assert caveat in comparison.caveats
@@ -103,7 +103,7 @@ def test_pairs_after_the_decision_are_reported_and_checked_for_drift(after, verd
     assert drifts == (verdict == "INCONCLUSIVE")
 
 
-def test_equivalence_is_conditional_if_rare_pairs_could_exceed_the_margin():
+def test_equivalence_states_a_condition_if_rare_pairs_exceed_the_margin():
     """+1 in 19 pairs and -19 in one: the headline and the caveat state the condition."""
     d = np.array([1.0 + 0.1 * (index % 3 - 1) for index in range(19)] + [-19.0])
     for differences, verdict in ((d, "EQUIVALENT"), (-d, "EQUIVALENT")):
@@ -120,7 +120,7 @@ def test_equivalence_is_conditional_if_rare_pairs_could_exceed_the_margin():
         assert "Such pairs may be 0.13 to 25 % of all" in " ".join(comparison.caveats)
 
 
-def test_one_pair_after_the_decision_is_worded_in_the_singular():
+def test_one_pair_after_the_deciding_look_is_worded_in_the_singular():
     d = np.array([3.3, 2.7, 3.1, 2.9, 3.2, 2.8, 3.4, 2.6, 3.0, 3.1, 3.0])
     plan = make_external_plan(("a", "b"), tuple(map(str, range(20))), scales_of(("",), 1.0), Rule(looks=(10, 14, 20)))
     columns = {"group": ["a"] * 11 + ["b"] * 11, "seed": [*range(11)] * 2, "outcome": [*(60.0 + d), *[60.0] * 11]}

@@ -53,7 +53,7 @@ def test_equal_distributions_keep_the_five_percent_error_rate(law, plan):
 
 
 @pytest.mark.parametrize("pairs", [7, 8, 10, 11, 13, 14, 16, 19])
-def test_two_point_differences_keep_the_five_percent_error_rate(pairs):
+def test_differences_of_two_values_keep_the_five_percent_error_rate(pairs):
     """One run per pair learns. The t-test alone errs in 12.5 % of cases with 7 pairs, 7.0 % with 8, 9.2 % with 13."""
     rng = np.random.default_rng(58)
     number = 10_000
@@ -74,7 +74,7 @@ CRASHES = {  # share of A's runs that crash instead of collapsing, depth of a co
 
 
 @pytest.mark.parametrize("name", CRASHES)
-def test_lost_runs_cause_no_false_claims_of_better_or_small(name):
+def test_lost_runs_cause_no_false_claims(name):
     chance, depth, lower = CRASHES[name]
     rule = make_rule(20)
     rng = np.random.default_rng(37)
@@ -92,7 +92,7 @@ def test_lost_runs_cause_no_false_claims_of_better_or_small(name):
 
 @pytest.mark.parametrize("pairs", [10, 20])
 @pytest.mark.parametrize("correlation", [-0.2, 0.0, 0.6])
-def test_binary_outcomes_keep_the_error_rate_and_the_interval_coverage(pairs, correlation):
+def test_binary_outcomes_keep_the_planned_error_rate(pairs, correlation):
     """Computed exactly over all tables of pairs, for many success rates."""
     a, b = (x.ravel() for x in np.meshgrid(*[np.round(np.arange(0.05, 0.96, 0.05), 2)] * 2))
     table = counts.tables(pairs)
@@ -108,7 +108,7 @@ def test_binary_outcomes_keep_the_error_rate_and_the_interval_coverage(pairs, co
 
 
 @pytest.mark.parametrize(("effect", "capped"), [(0.0, 14.7), (0.5, 4.0), (0.75, 2.1), (1.0, 1.2)])
-def test_the_drift_check_caps_the_documented_share_of_early_claims(effect, capped):
+def test_the_drift_check_withholds_the_documented_share_of_early_claims(effect, capped):
     """Looks after 10, 14 and 20 pairs, all pairs exist and are independent: docs/internals/verdict-rules.md."""
     rng = np.random.default_rng(20)
     number = 400_000 if effect < 0.5 else 100_000

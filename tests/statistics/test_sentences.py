@@ -10,7 +10,7 @@ from esper_ab.verdict.verdict import Verdict
 
 
 @pytest.mark.parametrize("number", [0, *(pytest.param(number, marks=pytest.mark.slow) for number in range(1, 5))])
-def test_generated_comparisons_have_consistent_words_and_numbers(number):
+def test_the_words_of_generated_comparisons_match_their_numbers(number):
     seen, broken = sentences.check(12, number)
     assert broken == []
     assert {str(verdict) for verdict in Verdict} - set(seen) <= {"WORSE, BELOW MARGIN"}
@@ -26,7 +26,7 @@ def test_generated_comparisons_have_consistent_words_and_numbers(number):
         ({"estimate": 9.0}, "outside of its interval"),
     ],
 )
-def test_a_planted_contradiction_is_detected(change, message):
+def test_a_planted_contradiction_in_a_report_is_detected(change, message):
     comparison = compared(design(6), pairs_of(BETTER_A, BETTER_B))
     assert any(
         message in contradiction

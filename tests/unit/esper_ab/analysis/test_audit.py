@@ -29,7 +29,7 @@ from esper_ab.verdict.verdict import Verdict
 
 
 @pytest.mark.parametrize("events", [planted_effect, same_twice, one_replicate, three_groups])
-def test_a_clean_experiment_has_no_finding_except_unbalanced_positions_before_its_end(events):
+def test_a_clean_experiment_has_no_finding_at_its_end(events):
     events = events()
     assert finding_sentences(events) == {}
     for cut in range(1, len(events), 29):
@@ -37,13 +37,13 @@ def test_a_clean_experiment_has_no_finding_except_unbalanced_positions_before_it
         assert {kind for kind, _, _ in finding_sentences(events[:cut])} <= {"order"}
 
 
-def test_the_weightiest_finding_comes_first():
+def test_the_most_serious_finding_comes_first():
     events = [*planned(with_entry("restart"), fix_order), with_entry("inexact_resume")[-1]]
     weights = [finding.weight for finding in findings(events)]
     assert weights == ["blocks", "caps", "notes"]
 
 
-def test_a_finding_on_two_groups_touches_only_their_comparison():
+def test_a_finding_about_two_groups_affects_only_their_comparison():
     events = three_groups()
     with_missing_env = episodes(events, lambda record: replace(record, envs=record.envs[:-1]), "wait")
     amounts = [finding for finding in findings(with_missing_env) if finding.kind == "amounts"]
@@ -89,19 +89,19 @@ FREE = change_design(adjusted=False, positions_matter=False)
         (FREE, "notes", "nothing is confounded, because no record can depend on them"),
     ],
 )
-def test_groups_that_keep_their_lanes_are_aliased_with_them(change, weight, words):
+def test_groups_on_fixed_lanes_are_reported_as_aliased(change, weight, words):
     (key, sentence) = only_finding(planned(planted_effect(), lambda plan: fix_order(change(plan))))
     assert key == ("aliased", weight, ("shaped", "simplified"))
     assert words in sentence
 
 
 @pytest.mark.parametrize("replicates", [2, 5])
-def test_pairs_too_few_for_inference_are_not_called_aliased(replicates: int):
+def test_too_few_pairs_for_a_test_are_not_reported_as_aliased(replicates: int):
     events = Synthetic(replicates=replicates, episodes=1, n_envs=1).events()
     assert not any(kind == "aliased" for kind, _, _ in finding_sentences(planned(events, fix_order)))
 
 
-def test_seven_groups_on_six_replicates_are_not_blocked_if_their_positions_are_drawn():
+def test_randomly_drawn_positions_never_block_seven_groups():
     """The positions of all 21 pairs are aliased, which blocks only if the square was not drawn."""
     events = Synthetic(groups={name: Shape() for name in "abcdefg"}, replicates=6, episodes=1, n_envs=1).events()
     assert not any(weight == "blocks" for _, weight, _ in finding_sentences(events))
@@ -109,7 +109,7 @@ def test_seven_groups_on_six_replicates_are_not_blocked_if_their_positions_are_d
     assert sum(kind == "aliased" for kind, _, _ in finding_sentences(not_drawn)) == 21
 
 
-def test_without_adjustment_unbalanced_positions_are_noted_if_they_can_matter():
+def test_unbalanced_positions_are_noted_if_the_test_is_unadjusted():
     unadjusted, free = (planned(planted_effect(), change) for change in (change_design(adjusted=False), FREE))
     assert finding_sentences(unadjusted) == {}
     sentence = finding_sentences([*unadjusted, make_dropped_pair("shaped/0")])[
@@ -146,7 +146,7 @@ def fewer(record):
         ),
     ],
 )
-def test_unequal_work_blocks_and_a_failed_environment_is_noted(events, expected_key, words):
+def test_unequal_work_of_the_groups_is_a_finding(events, expected_key, words):
     (key, sentence) = only_finding(events)
     assert key == expected_key
     assert words in sentence
@@ -169,7 +169,7 @@ def give_up_odd_replicates(replicates, *, end):
         (14, "blocks", "16 seeds would separate them: `esper-ab resume --seeds` adds the missing ones."),
     ],
 )
-def test_lost_replicates_that_alias_positions_block_only_if_no_further_seeds_follow(replicates, weight, words):
+def test_aliasing_by_lost_seeds_blocks_only_after_the_last_seed(replicates, weight, words):
     sentence = finding_sentences(give_up_odd_replicates(replicates, end=14))[
         "aliased", weight, ("shaped", "simplified")
     ]
@@ -186,7 +186,7 @@ def change_outcomes(events, change):
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_a_non_finite_outcome_is_a_finding_and_raises_no_error(value):
+def test_a_non_finite_outcome_is_a_finding(value):
     events = change_outcomes(planted_effect(), lambda run, accuracy: value if run.name == "shaped/3" else accuracy)
     sentence = finding_sentences(events)["outcome", "blocks", ("shaped",)]
     assert sentence == "The outcome of shaped/3 is not a finite number: the record is damaged or foreign."

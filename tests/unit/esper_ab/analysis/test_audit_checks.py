@@ -287,7 +287,7 @@ def test_every_change_of_the_source_changes_its_hash(tmp_path):
     assert hashes[-1] == hashes[-2]
 
 
-def test_a_sitting_without_records_causes_no_finding():
+def test_a_continuation_without_records_causes_no_finding():
     started, *events = planted_effect()
     workers = [
         replace(event, incarnation=1, torch_version="2.12", sources="6b6b")
@@ -299,7 +299,7 @@ def test_a_sitting_without_records_causes_no_finding():
 
 
 @pytest.mark.parametrize(("sources", "expected"), [(("7c7c",), ("5a5a", "7c7c")), (("7c7c", "5a5a"), ("5a5a",))])
-def test_a_run_resumed_by_other_code_belongs_to_both_states_if_it_was_ready(sources, expected):
+def test_a_run_resumed_by_other_code_is_listed_under_both_states_of_the_code(sources, expected):
     events = make_continued(stop_before=5)
     run = events[find_first(events, RunStarted, replicate=4)].run
     index = find_first(events, EpisodeRecorded, run=run, episode=3)
@@ -313,14 +313,14 @@ def test_a_run_resumed_by_other_code_belongs_to_both_states_if_it_was_ready(sour
     assert sorted(state.code["sources"] for state in states if run.name in state.runs) == list(expected)
 
 
-def test_different_hardware_caps_if_it_is_not_balanced():
+def test_unbalanced_hardware_caps_the_verdict():
     events = [*change_plan(use_two_kinds_of_devices), *with_entry("dropped_pair", "simplified/0")[-1:]]
     assert (
         "+1 on CPU core, -1 on NVIDIA H200" in finding_sentences(events)["hardware", "caps", ("shaped", "simplified")]
     )
 
 
-def test_a_lane_names_the_hardware_of_its_devices():
+def test_the_hardware_of_a_lane_is_named_by_its_devices():
     machine = fake_plans.machine(2)
     gpus = tuple(Device(name=f"cuda:{i}", title=title, uuid=f"GPU-{i}", memory_bytes=1) for i, title in enumerate("AB"))
     pool = ("cuda:0", "cuda:1", "cpu:0", "cpu:1")
@@ -330,7 +330,7 @@ def test_a_lane_names_the_hardware_of_its_devices():
     assert hardware(Lane(name="cuda:3", devices=("cuda:3",), uuids=("GPU-3",))) == "GPU"
 
 
-def test_faults_outside_of_any_run_and_signals_are_noted():
+def test_faults_outside_any_run_are_noted():
     deaths = [with_entry("worker_death", "")[-1]] * 2
     events = [*planted_effect(), *deaths, with_entry("interrupted", "")[-1]]
     assert finding_sentences(events) == {
@@ -339,7 +339,7 @@ def test_faults_outside_of_any_run_and_signals_are_noted():
     }
 
 
-def test_conduct_counts_the_runs_faults_work_and_time_of_each_group():
+def test_conduct_sums_up_runs_faults_work_and_time_per_group():
     shaped, simplified = conduct(fold([*failed_run(), with_entry("dropped_pair")[-1]]))
     assert (shaped.runs, shaped.finished, shaped.lost, shaped.faults) == (6, 3, 0, {})
     assert (simplified.lost, simplified.faults) == (1, {"worker_death": 1})
@@ -363,7 +363,7 @@ PATHOLOGIES = {
 
 
 @pytest.mark.parametrize(("kind", "change"), PATHOLOGIES.items())
-def test_pathologies_are_noted_and_cap_if_a_group_never_trained(kind, change):
+def test_pathologies_in_most_updates_of_a_group_cap_the_verdict(kind, change):
     few_updates = updates(planted_effect(), which=lambda record: record.episode == 3, **change)
     assert only_finding(few_updates) == (
         (kind, "notes", ("simplified",)),

@@ -18,7 +18,7 @@ numbers = st.floats(-1e3, 1e3, allow_nan=False).map(lambda x: round(x, 3))
 
 
 @given(st.lists(st.tuples(numbers, numbers), min_size=3, max_size=30), st.randoms())
-def test_correlations_equal_scipy_and_ignore_sides_and_order(pairs, random):
+def test_correlations_equal_scipy(pairs, random):
     x, y = zip(*pairs, strict=True)
     result = correlation(x, y)
     assert correlation(y, x) == result
@@ -31,16 +31,19 @@ def test_correlations_equal_scipy_and_ignore_sides_and_order(pairs, random):
     assert result.spearman == pytest.approx(stats.spearmanr(x, y).statistic, abs=1e-9)
 
 
-def test_two_observations_have_no_correlation_and_lengths_must_agree():
+def test_two_observations_have_no_correlation():
     assert correlation([1.0, 2.0], [3.0, 4.0]).pearson is None
     assert correlation([], []).n == 0
+
+
+def test_observations_of_unequal_length_or_without_a_number_are_refused():
     with pytest.raises(ValueError, match="equal length"):
         correlation([1.0], [1.0, 2.0])
     with pytest.raises(ValueError, match="finite"):
         correlation([1.0, 2.0, np.nan], [1.0, 2.0, 3.0])
 
 
-def test_the_matrix_holds_means_over_runs_of_sampled_episodes():
+def test_the_matrix_contains_means_over_runs():
     history = fold(three_groups())
     matrix = cross_evaluation(history)
     assert matrix.modes == MODES
@@ -55,7 +58,7 @@ def test_the_matrix_holds_means_over_runs_of_sampled_episodes():
     assert matrix.rows[0].outcome > matrix.rows[1].outcome > matrix.rows[2].outcome
 
 
-def test_greedy_actions_do_not_count():
+def test_the_cross_evaluation_ignores_greedy_episodes():
     events = planted_effect()
 
     def spoil(_, episode):
@@ -64,7 +67,7 @@ def test_greedy_actions_do_not_count():
     assert cross_evaluation(fold(played_again(events, spoil))) == cross_evaluation(fold(events))
 
 
-def test_a_reward_equal_to_the_accuracy_correlates_fully_and_a_constant_one_not_at_all():
+def test_a_reward_proportional_to_the_outcome_correlates_fully():
     def replace_rewards(_, episode):
         accuracy = episode.result.outcome
         return msgspec.structs.replace(episode, rewards={"up": accuracy, "down": -2.0 * accuracy, "flat": 1.0})
@@ -78,7 +81,7 @@ def test_a_reward_equal_to_the_accuracy_correlates_fully_and_a_constant_one_not_
     assert (meanings["flat"].episodes.pearson, meanings["flat"].runs.spearman) == (None, None)
 
 
-def test_a_reward_of_one_group_and_a_reward_that_is_never_finite_leave_gaps():
+def test_missing_rewards_leave_gaps_in_the_matrix():
     def replace_rewards(run, episode):
         own = {"mine": episode.result.outcome} if run.group_id == "shaped" else {}
         return msgspec.structs.replace(episode, rewards={"broken": None, **own})
@@ -91,7 +94,7 @@ def test_a_reward_of_one_group_and_a_reward_that_is_never_finite_leave_gaps():
     assert by_mode["broken"].episodes.n == 0
 
 
-def test_runs_that_were_given_up_do_not_count():
+def test_the_cross_evaluation_ignores_lost_runs():
     matrix = cross_evaluation(fold(with_entry("dropped_pair", "shaped/0")))
     assert [row.runs for row in matrix.rows] == [5, 6]
 

@@ -21,7 +21,7 @@ def estimate_noise(**changes):
     return noise_of_pairs(fold(Synthetic(**changes).events()))
 
 
-def test_components_match_the_variances_that_were_drawn():
+def test_estimated_components_match_the_simulated_variances():
     """Unpaired runs with SD 1.5 and episodes with SD 2: differences have variances of 4.5 and 8."""
     history = fold(Synthetic(replicates=200, eval_episodes=8, episodes=1, n_envs=2).events())
     pairs = noise_of_pairs(history).components
@@ -33,21 +33,21 @@ def test_components_match_the_variances_that_were_drawn():
     assert runs.policy == pytest.approx(2.25, rel=0.5)
 
 
-def test_greedy_episodes_do_not_count():
+def test_greedy_episodes_do_not_affect_the_estimated_components():
     greedy, plain = (
         estimate_noise(groups={"x": Shape(greedy=points), "y": Shape()}).components for points in (30.0, 0.0)
     )
     assert greedy == plain
 
 
-def test_costs_are_per_episode():
+def test_the_time_of_a_record_is_divided_among_its_episodes():
     """A record's time is shared by its episodes: 4 in training; 8 sampled and 4 greedy ones in an evaluation."""
     noise = estimate_noise(eval_episodes=8)
     assert noise.training_episode_s / noise.evaluation_episode_s == pytest.approx(12 / 4)
 
 
 @pytest.mark.parametrize("changes", [{"outcome_over": "last-tenth"}, {"replicates": 2}, {"eval_episodes": 1}])
-def test_experiments_without_enough_episodes_have_no_estimate(changes):
+def test_experiments_with_too_few_episodes_have_no_noise_estimate(changes):
     assert estimate_noise(**changes) is None
     assert noise_of_pairs(fold(without_evaluations(Synthetic().events()))) is None
 
@@ -62,7 +62,7 @@ def test_a_run_with_fewer_episodes_than_planned_is_left_out():
     assert noise_of_pairs(fold(events)).components.runs == 5
 
 
-def test_report_and_verdict_show_the_same_estimate():
+def test_the_report_shows_the_same_noise_estimate_as_the_verdict():
     history = fold(Synthetic(replicates=10).events())
     report_content = content(history)
     noise = noise_of_pairs(history)

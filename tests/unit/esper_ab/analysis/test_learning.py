@@ -52,7 +52,7 @@ def change_updates(**fields: object) -> Change:
     return change
 
 
-def test_only_groups_that_learn_are_described_with_their_budget():
+def test_only_learning_groups_are_described_with_their_budget():
     (learner,) = describe_learning()
     assert (learner.group, learner.updates, learner.episodes) == ("good", 20.0, 80.0)
     assert learner.trust_region == pytest.approx(0.012 / 0.05)
@@ -79,7 +79,7 @@ ONE_STEP = {"epochs": 1, "minibatches": 1}
         (change_updates(op=0.5, approx_kl=0.0), 0.0, ONE_STEP | {"minibatches": 2}, "uses 0 % of the trust region"),
     ],
 )
-def test_the_sentence_names_what_limits_the_runs(change, greedy, ppo, words):
+def test_the_sentence_about_a_group_names_the_limit_of_its_learning(change, greedy, ppo, words):
     (learner,) = describe_learning(change, greedy, **ppo)
     assert words in learner.limit
     assert learner.limit.startswith("good: ")
@@ -92,7 +92,7 @@ def test_a_policy_with_a_learning_rate_of_0_is_not_called_unsettled(lr, groups):
     assert unsettled(fold(one_replicate()).design, describe_learning(change_updates(op=0.95), 12.0, lr=lr)) == groups
 
 
-def test_first_and_last_measures_come_from_the_ends_of_training():
+def test_first_and_last_measures_are_taken_at_the_ends_of_training():
     def change_counts(record: EpisodeRecord) -> EpisodeRecord:
         counts = {"pruned": 4.0 if record.episode == 0 else 1.0, "fossilized": 2.0 if record.episode >= 18 else 0.0}
         return change_envs(record, measures=record.envs[0].measures | counts)
@@ -103,7 +103,7 @@ def test_first_and_last_measures_come_from_the_ends_of_training():
 
 
 @pytest.mark.parametrize(("sampled", "greedy"), [(None, 50.0), (50.0, None), (50.0, 54.9), (50.0, 45.1)])
-def test_a_small_or_unknown_gap_gets_no_sentence(sampled, greedy):
+def test_a_small_gap_between_greedy_and_sampled_scores_is_not_mentioned(sampled, greedy):
     assert greedy_gap(fold(one_replicate()).design, sampled, greedy) == ""
 
 
@@ -135,7 +135,7 @@ def make_content(slopes: dict[str, float], better: str = "higher") -> Content:
         ({"high": 1.0, "low": 5.0}, "lower", [("high", "low")]),  # the direction of the outcome decides who is worse
     ],
 )
-def test_a_group_is_misled_if_it_is_worse_although_its_own_reward_rose(
+def test_a_worse_group_with_a_rising_reward_counts_as_misled(
     slopes: dict[str, float], better: str, expected: list
 ) -> None:
     report_content = make_content(slopes, better)
@@ -148,7 +148,7 @@ def test_a_group_is_misled_if_it_is_worse_although_its_own_reward_rose(
         assert (last - first > 0.0) == (slopes[own_reward.group] > 0.0)
 
 
-def test_the_report_names_misled_groups_and_draws_each_reward_on_its_own_scale() -> None:
+def test_the_report_names_misled_groups() -> None:
     report_content = make_content({"high": 1.0, "low": 5.0})
     assert (
         "low's own reward rose in 6 of 6 runs, and by the outcome it is worse than high."
@@ -213,7 +213,7 @@ def test_only_falling_curves_of_groups_that_train_get_a_remark():
     assert make_remarks(Synthetic().events()) == ()
 
 
-def test_a_fixed_plan_gets_a_remark_if_it_is_ahead_by_the_margin():
+def test_a_fixed_schedule_ahead_by_the_margin_gets_a_remark():
     groups = {"a": Shape(accuracy=60.0), "plan": Shape(accuracy=61.0, controller="schedule")}
     events = Synthetic(groups=groups).events()
     run_outcomes = outcomes(fold(events))

@@ -9,7 +9,7 @@ from esper_ab.journal.events import EpisodeRecorded
 from workers.kinds.growth.measures import MEASURES
 
 
-def test_counts_in_columns_equal_the_pathologies_of_each_record():
+def test_pathologies_counted_in_columns_equal_those_of_the_records():
     events = Synthetic(episodes=12).events()
     records = [event.record for event in events if isinstance(event, EpisodeRecorded)]
     assert records

@@ -39,7 +39,7 @@ def make_incident(category):
     return Incident(category=category, run_name="shaped/0", episode=None, detail="")
 
 
-def test_deaths_times_order_of_arrival_and_losses_after_the_evaluation_keep_the_hash():
+def test_the_hash_does_not_depend_on_deaths_times_or_arrival_order():
     events = planted_effect()
     slower = alter_first(EpisodeRecorded, timing=msgspec.structs.replace(TIMING, total_s=9.0, train_s=9.0))
     first, second = [i for i, event in enumerate(events) if isinstance(event, EpisodeRecorded)][:2]
@@ -58,7 +58,7 @@ def test_deaths_times_order_of_arrival_and_losses_after_the_evaluation_keep_the_
     }
 
 
-def test_a_lost_run_changes_the_hash_by_its_name_alone():
+def test_only_the_name_of_a_lost_run_enters_the_hash():
     events = [event for event in planted_effect() if not isinstance(event, RunEvaluated)]
     lost = make_incident("dropped_pair")
     last = next(

@@ -9,7 +9,7 @@ from esper_ab.contracts.reward_audit import Varied
 OUTCOMES = [90.0, 10.0, 20.0, 50.0, 40.0, 30.0]  # two reference behaviours first
 
 
-def test_best_of_n_uses_random_schedules_only_and_regret_all_behaviours() -> None:
+def test_best_of_n_uses_only_random_schedules() -> None:
     """We chose the reference behaviours, so they are not a sample and belong to no curve."""
     findings = findings_of(
         make_reward_audit(OUTCOMES, {"honest": OUTCOMES, "opposite": [-value for value in OUTCOMES]})
@@ -27,7 +27,7 @@ def test_best_of_n_uses_random_schedules_only_and_regret_all_behaviours() -> Non
     assert findings.shown_n == (1, 4)
 
 
-def test_the_steps_that_pay_are_counted_by_magnitude() -> None:
+def test_the_share_paid_by_each_step_is_measured_by_magnitude() -> None:
     early, late, never = (
         make_scored(name, OUTCOMES, by_step=by_step)
         for name, by_step in (("early", (3, 1, 0, 0)), ("late", (0, 0, 0, 2)), ("never", (0, 0, 0, 0)))
@@ -38,7 +38,7 @@ def test_the_steps_that_pay_are_counted_by_magnitude() -> None:
     assert rewards[0].paid.tolist() == [0.75, 1, 1, 1]
 
 
-def test_constants_that_move_the_favourite_come_first() -> None:
+def test_constants_are_sorted_by_their_effect_on_the_favourite() -> None:
     def make_varied(constant: str, returns: list[float]) -> Varied:
         return Varied(constant=constant, was="1", now="2", returns=tuple(returns))
 
@@ -59,7 +59,7 @@ def test_constants_that_move_the_favourite_come_first() -> None:
     assert (scale.favourite_change, scale.order) == (0, pytest.approx(1))
 
 
-def test_one_random_schedule_is_enough() -> None:
+def test_a_reward_audit_of_one_random_schedule_has_findings() -> None:
     findings = findings_of(make_reward_audit([1.0, 2.0, 3.0], {"any": [1.0, 1.0, 1.0]}))
     assert findings.own_curve.tolist() == [3]
     assert findings.rewards[0].spread == 0

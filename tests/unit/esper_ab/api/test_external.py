@@ -14,7 +14,7 @@ def make_plan(**options):
     return esper_ab.design_comparison(["new", "old"], 8, **{"margin": 2.0} | options)
 
 
-def test_scores_add_profiles_to_judged_and_compared_outcomes():
+def test_a_range_of_scores_adds_performance_profiles():
     judged = esper_ab.judge_outcomes(make_plan(), RUNS, scores="0..100")
     compared = esper_ab.compare_outcomes(RUNS, margin=2.0, scores="0..100")
     assert judged.profiles == compared.profiles != ()
@@ -46,7 +46,7 @@ def refusal_of(call):
         ({"cells": ["a", "b"], "choose": "2"}, "choose='2'"),
     ],
 )
-def test_an_argument_of_a_wrong_type_is_refused_by_its_name(options, text):
+def test_the_refusal_of_a_wrong_type_names_the_argument(options, text):
     """Refusals of groups and seeds are in tests/golden/refusals."""
     assert text in refusal_of(lambda: make_plan(**options))
 
@@ -68,7 +68,7 @@ def test_seeds_for_choosing_come_before_the_judged_seeds():
 
 
 @pytest.mark.parametrize("data", ["nope.csv", ".", {"A": "nope/dir"}, {"": "nope/dir"}, {"a": 3, "b": 4}, 3, None, {}])
-def test_data_that_cannot_be_read_are_refused_in_one_line(tmp_path, monkeypatch, data):
+def test_unreadable_data_are_refused_in_one_line(tmp_path, monkeypatch, data):
     monkeypatch.chdir(tmp_path)
     assert refusal_of(lambda: esper_ab.compare_outcomes(data, margin=2.0))
     assert "is no number" not in refusal_of(lambda: esper_ab.judge_outcomes(make_plan(), data))
@@ -84,7 +84,7 @@ def test_rows_can_be_independent_runs_or_pairs():
     assert "rows='steps'" in refusal_of(lambda: esper_ab.compare_outcomes(RUNS, margin=2.0, rows="steps"))
 
 
-def test_the_document_of_unpaired_binary_outcomes_has_samples_and_the_exact_test():
+def test_unpaired_binary_outcomes_are_exported_with_the_exact_test():
     runs = {"group": ["new"] * 8 + ["old"] * 7, "run": list(range(15)), "outcome": [1.0] * 7 + [0.0] * 8}
     (comparison,) = esper_ab.compare_outcomes(runs, margin=0.1).as_dict()["comparisons"]
     assert (comparison["pairs"], comparison["samples"]) == ([], {"a": [1.0] * 7 + [0.0], "b": [0.0] * 7})
@@ -97,13 +97,13 @@ def test_the_document_of_unpaired_binary_outcomes_has_samples_and_the_exact_test
     assert esper_ab.compare_outcomes(runs, margin=0.1).figure is not None
 
 
-def test_the_worst_outcome_is_the_declared_one():
+def test_a_declared_worst_outcome_is_part_of_the_scale():
     assert [scale.worst for scale in make_plan(worst=0.0).scales] == [0.0]
     assert [scale.worst for scale in esper_ab.compare_outcomes(RUNS, margin=2.0, worst=-1.0).scales] == [-1.0]
     assert [scale.worst for scale in make_plan().scales] == [None]
 
 
-def test_with_a_plan_rows_that_may_be_items_are_answered_by_naming_their_column():
+def test_rows_that_may_be_items_need_a_named_item_column():
     rows = [(group, seed, thing) for group in ("new", "old") for seed in range(6) for thing in range(12)]
     group, seed, thing = zip(*rows, strict=True)
     outcome = [float((7 * i + j) % 5) for i, j in zip(seed, thing, strict=True)]

@@ -65,7 +65,7 @@ def test_an_experiment_is_found_in_every_form_of_declaration(write_file, text):
         "def train(run): ...\ndef create_environment(): ...",
     ],
 )
-def test_a_file_with_train_and_no_experiment_is_a_trainer_and_is_not_executed(write_file, text):
+def test_a_file_with_a_train_function_is_a_trainer(write_file, text):
     assert defines_trainer(write_file(text))
 
 
@@ -78,11 +78,11 @@ def test_a_file_with_train_and_no_experiment_is_a_trainer_and_is_not_executed(wr
         "import train.one",
     ],
 )
-def test_a_file_without_train_is_not_a_trainer(write_file, text):
+def test_a_file_without_a_train_function_is_not_a_trainer(write_file, text):
     assert not defines_trainer(write_file(text))
 
 
-def test_an_imported_experiment_does_not_count_as_declared(write_file):
+def test_an_imported_experiment_is_not_the_declaration_of_a_file(write_file):
     write_file('def get_experiment():\n    return make("there")', "elsewhere.py")
     own = write_file('from elsewhere import *\ncreate_x_experiment = lambda: make("x")')
     assert load_declaration(own).asked.name == "x"
@@ -99,7 +99,7 @@ def test_an_imported_experiment_does_not_count_as_declared(write_file):
         'create_experiment("x", "why").add_variant("a", ppo__lr=0.1).add_variant("b", reward="sparse").build()',
     ],
 )
-def test_equal_declarations_count_once_and_different_ones_are_refused(write_file, change):
+def test_different_declarations_in_one_file_are_refused(write_file, change):
     head = 'experiment = make("x")\ndef get_experiment():\n    return '
     assert load_declaration(write_file(head + 'make("x")')).asked.name == "x"
     with pytest.raises(UsageError, match="several experiments"):
@@ -114,7 +114,7 @@ def test_equal_declarations_count_once_and_different_ones_are_refused(write_file
         ("raise RuntimeError('two\\nlines \\x1b[31m')", 1, "RuntimeError: two"),
     ],
 )
-def test_an_error_in_the_file_is_one_line_with_its_location(write_file, text, line, message):
+def test_an_error_in_the_file_is_reported_in_one_line_with_its_location(write_file, text, line, message):
     path = write_file(text)
     with pytest.raises(UsageError) as caught:
         load_declaration(path)
@@ -122,7 +122,7 @@ def test_an_error_in_the_file_is_one_line_with_its_location(write_file, text, li
     assert "\n" not in str(caught.value)
 
 
-def test_an_error_in_an_imported_module_has_the_line_of_the_file(write_file):
+def test_an_error_in_an_imported_module_is_located_at_the_line_of_the_import(write_file):
     write_file("def broken():\n    raise ValueError('deep')", "elsewhere.py")
     path = write_file("from elsewhere import broken\nexperiment = broken()")
     with pytest.raises(UsageError) as caught:

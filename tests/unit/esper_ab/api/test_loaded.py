@@ -23,7 +23,7 @@ def run(experiment_dir):
 
 
 @pytest.mark.parametrize("table", tables.TABLES)
-def test_a_table_has_the_same_rows_in_every_library_and_in_sql(run, experiment_dir, table):
+def test_a_table_has_the_same_rows_in_every_data_frame_library(run, experiment_dir, table):
     frame = run.frame(table)
     rows = frame.fetchall()
     assert list(frame.df().columns) == frame.pl().columns == frame.to_arrow_table().column_names == frame.columns
@@ -42,7 +42,7 @@ def test_rows_are_ordered_by_run_and_episode(run):
     assert all(steps[i] < steps[i + 1] < steps[i + 2] for i in range(0, len(steps), 3))
 
 
-def test_verdicts_sentences_and_rows_equal_the_comparisons(run):
+def test_verdicts_and_sentences_equal_those_of_the_comparisons(run):
     assert run.verdicts["shaped", "simplified"] == "BETTER"
     comparison = run.comparison("shaped", "simplified")
     assert run.sentences[0] == " ".join((comparison.headline, comparison.sentence, *comparison.warnings))
@@ -96,13 +96,13 @@ def test_an_experiment_is_finished_failed_running_or_stale(tmp_path):
     assert "in progress" not in repr(finished)
 
 
-def test_markup_in_names_is_escaped(tmp_path):
+def test_markup_in_names_is_escaped_in_notebooks(tmp_path):
     run = load_experiment(write(tmp_path / "<b>run", one_replicate()))
     assert "<b>run" not in run._repr_html_()
     assert "&lt;b&gt;run" in run._repr_html_()
 
 
-def test_loading_an_experiment_imports_no_torch_and_no_frame_library(experiment_dir):
+def test_loading_an_experiment_imports_neither_torch_nor_data_frame_libraries(experiment_dir):
     code = (
         f"import sys; from esper_ab import load_experiment; run = load_experiment({str(experiment_dir)!r}); repr(run)\n"
         "run.query('SELECT 1').fetchall()\n"

@@ -48,7 +48,7 @@ def test_every_exported_name_exists():
     assert [getattr(esper_ab, name).__name__ for name in esper_ab.__all__] == [*esper_ab.__all__]
 
 
-def test_a_declaration_sets_groups_and_seeds_and_variants_override_the_base():
+def test_settings_of_a_variant_override_the_base_config():
     base = {"episodes": 2, "n_envs": 3, "task": "synthetic", "ppo__lr": 0.5, "ppo__epochs": 2}
     experiment = parse_experiment(RATES.set_runs_per_variant(7).set_base_config(base).build())
     assert (experiment.name, experiment.seeds, experiment.episodes, experiment.n_envs, experiment.task) == (
@@ -72,7 +72,7 @@ def test_every_spelling_of_a_key_gives_the_same_settings(settings, spelling):
 
 
 @given(variants=st.lists(SETTINGS, min_size=2, max_size=5))
-def test_variants_and_builders_are_independent_of_later_additions(variants):
+def test_adding_a_variant_does_not_change_earlier_builders(variants):
     start = create_experiment("x")
     builders = [start]
     for index, settings in enumerate(variants):
@@ -113,7 +113,7 @@ class Mine(ABExperiment):
         self.runs_per_variant = 3
 
 
-def test_a_mistyped_attribute_is_refused_but_attributes_of_a_subclass_are_not():
+def test_a_mistyped_attribute_of_an_experiment_is_refused():
     for mistyped, meant in (("runs_per_varaint", "runs_per_variant"), ("base_confg", "base_config")):
         with pytest.raises(AttributeError, match=rf"no such attribute; did you mean {meant}\?"):
             setattr(Mine(), mistyped, 3)
@@ -145,7 +145,7 @@ def test_an_experiment_can_be_copied_and_pickled():
         assert parse_experiment(duplicate) == parse_experiment(original)
 
 
-def test_changing_an_abexperiment_changes_no_other():
+def test_changing_one_experiment_object_does_not_change_another():
     changed = Mine()
     untouched = ABExperiment("other")
     changed.variants.append(ABVariant("b", overrides={"reward": "sparse"}))

@@ -16,7 +16,7 @@ ERROR = WorkerFailed(
 DEATH = Incident(category="worker_death", run_name="shaped/1", episode=None, detail="crashed")
 
 
-def test_the_reason_is_one_line_with_cause_log_and_resume_command():
+def test_the_reason_for_an_early_end_names_cause_log_and_resume_command():
     history = fold([*planted_effect()[:30], DEATH])
     assert early_end(ERROR, Path("my runs/one"), history) == (
         "worker w00/3 on cpu:0 crashed, training shaped/1; that was the third time in a row; "
@@ -24,7 +24,7 @@ def test_the_reason_is_one_line_with_cause_log_and_resume_command():
     )
 
 
-def test_the_reason_omits_a_resume_command_that_the_error_lacks():
+def test_the_reason_has_no_resume_command_if_the_error_has_none():
     error = WorkerFailed("worker w00/3 crashed\nthe end of a log:\n  Traceback\n  ValueError")
     reason = early_end(error, Path("one"), fold(planted_effect()))
     assert reason == "worker w00/3 crashed; see `esper-ab logs one`"

@@ -34,7 +34,7 @@ def test_a_setting_is_spelled_as_a_flag_or_in_python(setting, flag, python):
     assert in_python()(setting) == python
 
 
-def test_errors_spell_settings_as_flags_by_default_and_keep_other_text():
+def test_errors_spell_settings_as_flags_by_default():
     error = UsageError("/tmp/a--b: ", SettingName("n_envs", 2), " of --c")
     assert str(error) == "/tmp/a--b: --n-envs 2 of --c"
     with pytest.raises(UsageError, match=r"^/tmp/a--b: n_envs=2 of --c$"), spelled(in_python()):
@@ -82,7 +82,7 @@ def _flags_in_errors(source):
     return [text for text in parts if re.search(r"(?<!\w)--[a-z]", text) and not text.startswith(LINES_OF_FLAGS)]
 
 
-def test_only_the_listed_files_have_flags_in_errors():
+def test_only_the_listed_files_name_flags_in_errors():
     files = {str(path.relative_to(PACKAGE)): path.read_text() for path in PACKAGE.rglob("*.py")}
     assert {
         name for name, text in files.items() if not name.startswith("commands/") and _flags_in_errors(text)

@@ -36,7 +36,7 @@ def test_an_audit_keeps_the_rewards_of_learning_groups_in_their_order():
     assert notes == ()
 
 
-def test_a_reward_with_other_constants_is_not_covered():
+def test_an_audit_does_not_cover_a_reward_with_other_constants():
     this_machine = machine()
     experiment = resolve_experiment(this_machine, "shaped", "dear=shaped", group=("dear:reward.rent_weight=1",))
     _, notes = belonging(audited_rewards(make_scored("shaped", OUTCOMES)), experiment, this_machine)
@@ -67,7 +67,7 @@ def test_a_user_reward_is_identified_by_its_code_in_any_folder():
         ({"sets": ("growth.batch_size=32",)}, "growth.batch_size was 128 and is 32 in shaped"),
     ],
 )
-def test_an_audit_of_other_hosts_is_refused(changes, words):
+def test_a_reward_audit_with_other_hosts_is_refused(changes, words):
     """The reward audit named no slots, so it has all slots of the task."""
     this_machine = machine()
     audit = audited_rewards(make_scored("shaped", OUTCOMES))

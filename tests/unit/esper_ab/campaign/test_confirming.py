@@ -23,19 +23,19 @@ def cost(duration_s, memory_bytes):
 
 
 @given(st.floats(0, 10 * DAY_S), st.integers(0, 64 * GIB), st.integers(1, 64 * GIB), st.sampled_from(["", "limit x"]))
-def test_a_plan_longer_than_a_day_or_beyond_the_memory_is_reported(duration_s, needed, room, limit):
+def test_a_plan_that_exceeds_a_day_or_the_memory_is_reported(duration_s, needed, room, limit):
     reports = excesses(cost(duration_s, needed), Room(room, limit))
     assert len(reports) == (duration_s > DAY_S) + (needed > room)
     assert any("days" in report for report in reports) == (duration_s > DAY_S)
     assert any("GiB are available by limit x" in report for report in reports) == (bool(limit) and needed > room)
 
 
-def test_unknown_memory_is_not_reported():
+def test_an_unknown_amount_of_memory_causes_no_warning():
     assert excesses(cost(1.0, 64 * GIB), Room(0, "")) == ()
     assert len(excesses(cost(1.0, 64 * GIB), Room(0, "limit x"))) == 1, "a limit that is used up leaves nothing"
 
 
-def test_an_excessive_plan_without_a_terminal_is_refused_with_the_flag(capsys):
+def test_an_excessive_plan_needs_the_yes_flag_without_a_terminal(capsys):
     asked = requests.experiment()
     this_machine = requests.machine()
     directory = Path("x")

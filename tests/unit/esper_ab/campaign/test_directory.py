@@ -60,7 +60,7 @@ def test_a_requested_name_is_never_changed(tmp_path):
     assert claim_directory(plan) is plan
 
 
-def test_a_plan_in_a_folder_without_utf_8_name_can_be_encoded(tmp_path):
+def test_a_plan_in_a_folder_with_an_undecodable_name_can_be_encoded(tmp_path):
     directory = tmp_path / os.fsdecode(b"\xff") / "lab"
     assert json.loads(encode(plan_in(directory)))["experiment_dir"] == str(directory)
 
@@ -78,7 +78,7 @@ def test_a_directory_is_not_created_if_resources_are_not_available(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_parts_move_with_a_directory_whose_generated_name_is_taken(tmp_path):
+def test_parts_move_with_a_renamed_joint_directory(tmp_path):
     plan = plan_in(tmp_path / "synthetic-1")
     (part,) = plan.parts
     parts = (replace(part, name="synthetic", folder=tmp_path / "synthetic-1" / "synthetic"),)

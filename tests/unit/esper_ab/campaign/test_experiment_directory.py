@@ -24,7 +24,7 @@ def test_an_existing_experiment_directory_is_refused(tmp_path: Path) -> None:
         claim_new(tmp_path / "a" / "b")
 
 
-def test_a_directory_needs_a_utf_8_name_and_disk_space(tmp_path: Path) -> None:
+def test_an_experiment_directory_needs_a_utf_8_name(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="expected text in UTF-8") as refused:
         check_experiment_dir(tmp_path / "x\udcff", 0)
     assert str(refused.value).isprintable()

@@ -38,7 +38,7 @@ def write_files(folder, names):
         ((*KILLED, "joint.json"), False),  # a result
     ],
 )
-def test_only_a_directory_without_a_first_line_and_foreign_files_is_reused(tmp_path, names, reusable):
+def test_only_a_directory_without_journal_lines_or_foreign_files_is_reused(tmp_path, names, reusable):
     assert is_leftover(write_files(tmp_path, names)) == reusable
     assert not is_leftover(tmp_path / "none")
 
@@ -47,7 +47,7 @@ def test_a_directory_with_a_journal_line_is_not_reused(tmp_path):
     assert not is_leftover(write(tmp_path).parent)
 
 
-def test_clearing_a_leftover_keeps_its_console_and_refuses_a_locked_directory(tmp_path):
+def test_clearing_a_leftover_directory_keeps_its_console_log(tmp_path):
     leftover = write_files(tmp_path, KILLED)
     with closing(Lock(leftover)):
         assert not is_leftover(leftover)

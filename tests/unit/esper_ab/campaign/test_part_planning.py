@@ -37,7 +37,7 @@ def test_growth_runs_use_gpus_even_if_the_cpu_is_faster(gpu_s):
     assert (named_cost.on_cpu_s, cpu_cost.on_cpu_s) == (0.0, 0.0)
 
 
-def test_a_setting_unsupported_by_gpus_is_refused_with_the_flag_for_the_cpu():
+def test_the_refusal_of_a_setting_unsupported_by_gpus_suggests_the_cpu():
     """A plan never leaves GPUs idle without a request."""
     halves = tuple(requests.group(name, growth=GrowthSettings(amp="bf16")) for name in "ab")
     with pytest.raises(UsageError, match=r"choose growth\.amp=fp16 or off; to use the CPU, add --devices cpu$"):

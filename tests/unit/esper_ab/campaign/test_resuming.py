@@ -32,7 +32,7 @@ def resume(experiment_dir, **options):
 
 
 @pytest.mark.parametrize(("link", "options"), [*((link, {}) for link in LINKS), ("policies", {"replicates": 9})])
-def test_a_resume_writes_nothing_through_a_link(tmp_path, link, options):
+def test_a_resume_does_not_write_through_a_symbolic_link(tmp_path, link, options):
     experiment_dir = write(tmp_path / "run", one_replicate() if options else planted_effect()[:20])
     precious = tmp_path / "precious"
     if link == "events.jsonl":

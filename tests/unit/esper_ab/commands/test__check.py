@@ -97,7 +97,7 @@ def test_a_check_of_an_intact_directory_changes_nothing(finished, capsys):
     assert contents_before.items() <= contents(finished).items()
 
 
-def test_a_torn_last_line_is_not_damage_and_a_repair_keeps_it_in_a_file(stopped):
+def test_a_torn_last_line_is_not_reported_as_damage(stopped):
     path = stopped / JOURNAL_NAME
     data = path.read_bytes()
     path.write_bytes(data[:-5])
@@ -127,7 +127,7 @@ def damage(lines, kind, index):
 
 
 @given(kind=st.sampled_from(("flip", "delete", "swap", "double")), index=st.integers(1, 12))
-def test_a_repair_cuts_the_journal_at_damage_and_keeps_the_bytes_in_a_file(tmp_path_factory, kind, index):
+def test_a_repair_moves_damaged_journal_lines_to_a_separate_file(tmp_path_factory, kind, index):
     experiment_dir = with_files(tmp_path_factory.mktemp("damaged") / "run", in_progress())
     path = experiment_dir / JOURNAL_NAME
     lines = path.read_bytes().splitlines(keepends=True)
@@ -169,7 +169,7 @@ def test_a_journal_without_an_intact_line_is_not_repaired(stopped, capsys):
     assert path.read_bytes() == damaged
 
 
-def test_a_repair_does_not_cut_lines_of_another_version(stopped):
+def test_a_repair_keeps_journal_lines_of_another_version(stopped):
     class Unknown(msgspec.Struct, frozen=True, tag_field="kind", tag="of_tomorrow"):
         """An event that only a later version knows."""
 
@@ -226,7 +226,7 @@ def test_a_check_names_a_copy_of_user_code_that_differs_from_the_plan(tmp_path, 
     assert f"damaged: {folder}: copy of /me/mine.py" in capsys.readouterr().out
 
 
-def test_a_check_ignores_lines_appended_while_it_reads(stopped, monkeypatch):
+def test_a_check_ignores_journal_lines_appended_during_the_check(stopped, monkeypatch):
     path = stopped / JOURNAL_NAME
     whole = path.read_bytes()
     lines = whole.splitlines(keepends=True)
@@ -251,7 +251,7 @@ def test_a_check_does_not_hold_the_journal_in_memory(tmp_path):
 
 
 @pytest.mark.parametrize("open_by_writer", [True, False])
-def test_a_check_does_not_count_a_line_being_written_as_lost(stopped, open_by_writer):
+def test_a_check_ignores_the_incomplete_line_of_a_running_experiment(stopped, open_by_writer):
     path = stopped / JOURNAL_NAME
     with closing(Journal.take_up(stopped, list)[0]) if open_by_writer else nullcontext():
         data = path.read_bytes()
@@ -277,7 +277,7 @@ def test_a_check_reports_a_damaged_newest_checkpoint_of_an_unfinished_run(stoppe
     assert (list(examined.faults), examined.exit_status) == ([NEWEST], 5)
 
 
-def test_unneeded_checkpoints_may_be_missing_but_not_damaged(finished):
+def test_a_check_accepts_missing_but_not_damaged_checkpoints(finished):
     """Older generations are removed as a run goes on, all of them by tidy."""
     for milestone, kind, faults in ((7, "missing", 0), (8, "flip", 1), (8, "missing", 0)):
         spoil(finished / f"checkpoints/{RUN}/{milestone}.pt", kind)

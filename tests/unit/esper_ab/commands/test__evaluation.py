@@ -31,7 +31,7 @@ def fill(folder, count):
         writer.writerows(rows)
 
 
-def test_a_plan_states_looks_error_and_power(folder):
+def test_an_evaluation_plan_states_looks_error_rate_and_power(folder):
     text = " ".join(stdout_of(*DESIGN.split(), "--items", "40", "--unpaired").split())
     assert text.startswith("plan.json, order.csv: checkpoints new and old, 40 trials each, which form no pairs")
     assert "looks after 20 trials (p <= 0.0028), 30 trials" in text
@@ -43,7 +43,7 @@ def test_a_plan_states_looks_error_and_power(folder):
     assert plan.digest in text.replace(" ", "")
 
 
-def test_the_plan_as_json(folder):
+def test_an_evaluation_plan_can_be_printed_as_json(folder):
     asked = [*DESIGN.split(), "--items", "20", "--unpaired", "--chances", ".95:.5", "--json", "--dry-run"]
     tree = json.loads(stdout_of(*asked))
     assert tree["looks"] == [10, 15, 20]
@@ -54,7 +54,7 @@ def test_the_plan_as_json(folder):
     assert list(folder.iterdir()) == []
 
 
-def test_judge_stops_early_and_checks_a_requirement(folder):
+def test_judge_reports_the_early_stop_of_an_evaluation(folder):
     stdout_of(*DESIGN.split(), "--items", "20", "--unpaired")
     fill(folder, 13)
     text = " ".join(stdout_of("judge", "plan.json", "order.csv").split())
@@ -69,7 +69,7 @@ def test_judge_stops_early_and_checks_a_requirement(folder):
     assert package.judge_outcomes("plan.json", "order.csv").verdicts == {("new", "old", ""): "BETTER"}
 
 
-def test_pairs_of_the_same_items_have_the_exact_mcnemar_test(folder):
+def test_paired_items_are_judged_by_the_exact_mcnemar_test(folder):
     stdout_of(*DESIGN.split(), "--items", "a,b,c,d,e,f,g,h,i,j,k,l")
     fill(folder, 24)
     answer = package.judge_outcomes("plan.json", "order.csv")
@@ -98,7 +98,7 @@ def test_pairs_of_the_same_items_have_the_exact_mcnemar_test(folder):
         ("--items a,a,b,c,d,e", "item 'a' occurs twice"),
     ],
 )
-def test_impossible_plans_are_refused_in_one_line(folder, flags, message):
+def test_impossible_evaluation_plans_are_refused_in_one_line(folder, flags, message):
     refused = esper_ab(*DESIGN.split(), *flags.split())
     assert refused.returncode == 2
     assert message in refused.stderr
@@ -120,14 +120,14 @@ def test_graded_outcomes_three_groups_and_impossible_margins_are_refused(flags, 
     assert message in refused.stderr
 
 
-def test_flags_of_evaluations_need_their_level():
+def test_evaluation_flags_require_the_level_checkpoints():
     refused = esper_ab("design", "--groups", "new,old", "--seeds", "20", "--margin", "2", "--binary")
     assert "--binary needs --level checkpoints" in refused.stderr
     missing = esper_ab("design", "--groups", "new,old", "--margin", "2")
     assert "Missing option '--seeds'" in missing.stderr
 
 
-def test_neither_file_is_replaced(folder):
+def test_an_existing_plan_or_order_file_is_not_replaced(folder):
     stdout_of(*DESIGN.split(), "--items", "20")
     before = (folder / "order.csv").read_bytes()
     assert "order.csv exists already" in esper_ab(*DESIGN.split(), "--items", "20", "--out", "p.json").stderr
@@ -136,7 +136,7 @@ def test_neither_file_is_replaced(folder):
     assert (folder / "order.csv").read_bytes() == before
 
 
-def test_judge_takes_the_order_and_nothing_else(folder):
+def test_an_evaluation_plan_can_only_be_judged_with_its_order_file(folder):
     stdout_of(*DESIGN.split(), "--items", "20")
     fill(folder, 40)
     (folder / "results.csv").write_text("group,seed,outcome\nnew,1,1\n")
@@ -145,7 +145,7 @@ def test_judge_takes_the_order_and_nothing_else(folder):
     assert "do not apply" in esper_ab("judge", "plan.json", "order.csv", "--columns", "outcome=x").stderr
 
 
-def test_without_a_seed_the_order_is_random(folder):
+def test_the_trial_order_is_random_without_a_seed(folder):
     design = "design --level checkpoints --binary --groups new,old --margin 0.1 --items 40 --json"
     first = json.loads(stdout_of(*design.split(), "--out", "a.json", "--order", "a.csv"))
     second = json.loads(stdout_of(*design.split(), "--out", "b.json", "--order", "b.csv"))

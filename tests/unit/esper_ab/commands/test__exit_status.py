@@ -56,7 +56,7 @@ BEFORE_THE_END = {
 
 
 @pytest.mark.parametrize("statement", BEFORE_THE_END)
-def test_the_interpreter_is_torn_down_only_after_user_code_ran(statement, tmp_path):
+def test_interpreter_teardown_is_skipped_unless_user_code_ran(statement, tmp_path):
     (tmp_path / "mine.py").write_text(
         "from esper_ab import create_experiment\n"
         "experiment = create_experiment('x').add_variant('a').add_variant('b', ppo__lr=2).build()\n"
@@ -97,7 +97,7 @@ def test_a_failed_write_to_stdout_is_reported_on_stderr(capsys):
     assert "error: " in capsys.readouterr().err
 
 
-def test_a_removed_working_directory_is_an_error_with_the_command_to_continue(tmp_path, monkeypatch, capsys):
+def test_the_error_about_a_removed_working_directory_names_the_next_command(tmp_path, monkeypatch, capsys):
     @click.command()
     def looks():
         try:

@@ -10,7 +10,7 @@ from esper_ab.commands.launch import command
 OTHER_FLAGS = {"calibrate": {"mode", "runs", "seeds"}}  # flags that are not those of `launch`
 
 
-def test_every_field_has_its_default_without_flags():
+def test_a_launch_without_flags_has_the_default_of_every_field():
     params = command.make_context("launch", []).params
     assert params.keys() == set(LaunchFlags.__struct_fields__)
     assert typed_flags(params) == LaunchFlags()
@@ -27,7 +27,7 @@ def test_calibrate_has_the_flags_of_launch():
 @pytest.mark.parametrize(
     "param", [param for param in command.params if param.expose_value], ids=lambda param: param.name
 )
-def test_a_typed_flag_reaches_its_field(param):
+def test_a_typed_flag_sets_its_field(param):
     if isinstance(param, click.Argument):
         line = ["typed"]
     elif param.is_flag:

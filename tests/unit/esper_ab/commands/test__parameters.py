@@ -17,7 +17,7 @@ def every_command() -> list[click.Command]:
 
 
 @pytest.mark.parametrize("command", every_command(), ids=lambda command: command.name)
-def test_every_flag_with_one_value_is_refused_if_it_is_given_twice(command: click.Command) -> None:
+def test_a_single_value_flag_that_is_given_twice_is_refused(command: click.Command) -> None:
     assert isinstance(command, Command)
     for option in command.params:
         if not isinstance(option, click.Option) or option.multiple or (option.is_flag and not option.secondary_opts):
@@ -47,7 +47,7 @@ def small(words, size, also, verbose, deep) -> None:
         ("--flat --flat -- --size", "(('--size',), 0, (), False, False)"),
     ],
 )
-def test_equal_values_may_be_repeated_and_lists_may_grow(args: str, printed: str) -> None:
+def test_repeated_flags_are_accepted_for_equal_values_or_lists(args: str, printed: str) -> None:
     assert CliRunner().invoke(small, args.split()).stdout.strip() == printed
 
 

@@ -22,7 +22,7 @@ def test_a_question_without_a_terminal_is_refused_with_the_completed_command(tmp
     assert esper_ab("judge", "my wide.csv", "--margin", "2", "--groups", "old,new").returncode == 0
 
 
-def test_a_column_of_items_is_not_a_seed_unless_the_user_says_so(tmp_path, monkeypatch):
+def test_a_column_of_items_is_used_as_seeds_only_on_request(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "f.csv").write_text(csv_text(rows(*drawn(8, 3.0))).replace("seed", "prompt"))
     command = ("judge", "f.csv", "--margin", "2", "--columns", "seed=prompt")
@@ -42,7 +42,7 @@ def test_a_column_of_items_is_not_a_seed_unless_the_user_says_so(tmp_path, monke
         (b"\x04", 130, "interrupted"),
     ],
 )
-def test_a_question_is_asked_on_a_terminal(tmp_path, typed, status, text):
+def test_a_question_is_asked_if_there_is_a_terminal(tmp_path, typed, status, text):
     (tmp_path / "wide.csv").write_text(WIDE)
     ours, theirs = pty.openpty()
     arguments = [sys.executable, "-m", "esper_ab.commands.cli", "judge", "wide.csv", "--margin", "2"]

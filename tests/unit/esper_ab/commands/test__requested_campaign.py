@@ -44,7 +44,7 @@ def folder(tmp_path, monkeypatch):
         "python --config a.toml {seed}",
     ],
 )
-def test_a_file_with_train_and_a_command_are_trainers(folder, what):
+def test_a_file_with_a_train_function_or_a_command_is_a_trainer(folder, what):
     declared, request = read_what(LaunchFlags(what=what))
     assert (request.value_of("trainer"), request.value_of("episodes")) == (
         what if "{" in what else str(folder / what),
@@ -54,13 +54,13 @@ def test_a_file_with_train_and_a_command_are_trainers(folder, what):
 
 
 @pytest.mark.parametrize("what", ["a.toml", "my runs/a.toml", "./a.toml", "a.py"])
-def test_a_toml_file_and_a_python_file_without_train_are_experiments(folder, what):
+def test_a_toml_file_or_a_python_file_without_train_is_an_experiment(folder, what):
     declared, request = read_what(LaunchFlags(what=what))
     assert request.value_of("trainer") is None
     assert (request.value_of("episodes"), declared.asked.name) == ((7, "") if what.endswith("toml") else (None, "x"))
 
 
-def test_a_request_without_a_file_has_only_flags():
+def test_a_request_without_a_file_has_only_the_settings_of_flags():
     _, request = read_what(LaunchFlags(episodes=3))
     assert (request.value_of("trainer"), request.value_of("episodes")) == (None, 3)
 
@@ -83,7 +83,7 @@ COMMAND = "'python my.py --note \"a b\" --lr {lr} {seed} {out}'"
         ("calibrate train.py --runs 4", "--higher"),
     ],
 )
-def test_one_message_names_all_missing_flags_with_a_completed_command(folder, line, flags):
+def test_one_message_names_all_missing_flags(folder, line, flags):
     """Filled in, the line comes to the next thing that is wrong."""
     arguments = shlex.split(f"{line} --output-dir a.toml")
     first = esper_ab(*arguments, folder=folder)
@@ -120,7 +120,7 @@ TRACKED = (
         ),
     ],
 )
-def test_flags_of_wandb_change_the_tracking_of_a_file(
+def test_wandb_flags_override_the_tracking_settings_of_a_file(
     folder, flags: dict[str, str], changed: dict[str, object]
 ) -> None:
     (folder / "tracked.py").write_text(TRACKED)

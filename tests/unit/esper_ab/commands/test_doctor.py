@@ -32,7 +32,7 @@ BROKEN = Diagnosis(topic="torch", level="problem", what="is not there", remedy="
         ),
     ],
 )
-def test_the_doctor_lists_problems_and_warnings_and_counts_passed_checks(diagnoses, lines):
+def test_the_doctor_lists_problems_and_warnings(diagnoses, lines):
     assert describe_diagnoses(diagnoses).splitlines() == lines
     whole = describe_diagnoses(diagnoses, whole=True).splitlines()
     assert [line for line in whole if line in lines] == lines

@@ -39,7 +39,7 @@ def test_a_policy_that_differs_from_its_record_is_refused(policy, tmp_path):
     check_whole([str(policy)])
 
 
-def test_a_killed_child_is_an_error_of_one_line(policy, monkeypatch, capfd):
+def test_a_killed_child_process_is_reported_in_one_line(policy, monkeypatch, capfd):
     """As by the kernel, where memory is lacking: nobody else says so."""
     monkeypatch.setattr(child_answer, "child_command", lambda *_: ["sh", "-c", "kill -KILL $$"])
     assert invoke(group, ["evaluate", str(policy), "--json"], "esper-ab") == 1

@@ -21,7 +21,7 @@ def exported(experiment_dir, *args):
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
-def test_every_table_has_its_rows(experiment_dir, tmp_path, form):
+def test_an_export_has_the_rows_of_every_table(experiment_dir, tmp_path, form):
     exported(experiment_dir, "--out", tmp_path / "out", "--format", form)
     assert {file.name for file in (tmp_path / "out").iterdir()} == {f"{table}.{form}" for table in tables.TABLES}
     for view in VIEWS:
@@ -35,14 +35,14 @@ def test_every_table_has_its_rows(experiment_dir, tmp_path, form):
         assert form == "csv" or sorted(map(repr, rows)) == sorted(map(repr, answer.rows))
 
 
-def test_nested_values_are_json_in_csv(experiment_dir, tmp_path):
+def test_nested_values_are_written_as_json_in_csv_files(experiment_dir, tmp_path):
     exported(experiment_dir, "--out", tmp_path, "--table", "evaluations")
     with (tmp_path / "evaluations.csv").open() as file:
         rewards = json.loads(next(csv.DictReader(file))["rewards"])
     assert set(rewards) == {"minimal", "shaped", "simplified", "sparse"}
 
 
-def test_existing_files_are_replaced_only_by_force(experiment_dir, tmp_path):
+def test_an_export_replaces_existing_files_only_with_force(experiment_dir, tmp_path):
     (tmp_path / "pairs.csv").write_text("mine")
     with pytest.raises(UsageError, match=r"pairs.csv exists; --force replaces existing files, --out names another"):
         program.export(experiment_dir, tmp_path, "csv", tables.TABLES, force=False)
@@ -52,7 +52,7 @@ def test_existing_files_are_replaced_only_by_force(experiment_dir, tmp_path):
     assert (tmp_path / "pairs.csv").read_text().startswith("a,b,replicate,outcome_a")
 
 
-def test_export_writes_into_its_default_folder_and_lists_the_files(tmp_path):
+def test_an_export_without_a_folder_goes_into_the_default_folder(tmp_path):
     experiment_dir = write(tmp_path / "run's", planted_effect())
     output = exported(experiment_dir, "--json", "--table", "runs", "--table", "runs")
     file = experiment_dir / "export" / "runs.csv"

@@ -38,7 +38,7 @@ def names(experiment):
     return [group.name for group in experiment.groups]
 
 
-def test_every_comment_of_the_toml_is_a_key_with_its_default(tmp_path):
+def test_every_commented_setting_of_the_toml_file_has_its_default_value(tmp_path):
     assert parsed_toml(toml_file(), tmp_path) == _DEFAULTS
     text = _COMMENTED_SETTING.sub(r"\1", _FAST.sub("", toml_file()))
     assert parsed_toml(text, tmp_path) == _DEFAULTS
@@ -48,7 +48,7 @@ def test_every_comment_of_the_toml_is_a_key_with_its_default(tmp_path):
     assert "#" not in re.sub(r"(  |^)# .*", "", text, flags=re.MULTILINE)  # nothing was left out
 
 
-def test_every_comment_of_the_python_file_is_a_key_with_its_default(tmp_path):
+def test_every_commented_setting_of_the_python_file_has_its_default_value(tmp_path):
     assert parsed_python(python_file("some"), tmp_path) == _DEFAULTS
     text = _COMMENTED_SETTING.sub(r"\1", python_file("some").replace('#.add_variant("fast"', '# .add_variant("fast"'))
     assert parsed_python(text, tmp_path) == _DEFAULTS
@@ -56,7 +56,7 @@ def test_every_comment_of_the_python_file_is_a_key_with_its_default(tmp_path):
     assert keys | {"name", "seeds"} == {*FIELDS}
 
 
-def test_the_example_of_either_file_is_a_group(tmp_path):
+def test_the_commented_example_of_a_generated_file_declares_a_group(tmp_path):
     of_a_toml = parsed_toml(_COMMENTED_SETTING.sub(r"\1", toml_file()), tmp_path)
     variant = python_file("some").replace('#.add_variant("fast"', '.add_variant("fast"')
     assert names(of_a_toml) == names(parsed_python(variant, tmp_path)) == ["shaped", "simplified", "fast"]
@@ -64,7 +64,7 @@ def test_the_example_of_either_file_is_a_group(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["mine.toml", "2 odd name.py"])
-def test_init_replaces_a_file_only_by_force(tmp_path, monkeypatch, capsys, name):
+def test_init_replaces_a_file_only_with_force(tmp_path, monkeypatch, capsys, name):
     monkeypatch.chdir(tmp_path)
     assert invoke(command, [name], "init") == 0
     (tmp_path / name).write_text("mine")
@@ -76,7 +76,7 @@ def test_init_replaces_a_file_only_by_force(tmp_path, monkeypatch, capsys, name)
 
 
 @pytest.mark.parametrize("name", ["2 odd name.toml", "2 odd name.py", "_x.toml", "plain.toml", "-.py"])
-def test_the_command_that_init_prints_runs_its_file(tmp_path, capsys, name):
+def test_the_command_printed_by_init_launches_the_generated_file(tmp_path, capsys, name):
     assert invoke(command, [str(tmp_path / name)], "init") == 0
     *_, last_line = capsys.readouterr().out.splitlines()
     *words, file = shlex.split(last_line.removeprefix("run it: "))

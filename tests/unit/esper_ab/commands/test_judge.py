@@ -24,7 +24,7 @@ def files(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_judge_follows_a_plan_and_checks_its_requirement(files):
+def test_judge_checks_a_requirement_under_a_plan(files):
     judged = "judge", "plan.json", "results.csv"
     assert "new is better than old" in stdout_of(*judged, "--fail-unless", "new better-than old")
     refused = esper_ab(*judged, "--fail-unless", "old better-than new")
@@ -33,7 +33,7 @@ def test_judge_follows_a_plan_and_checks_its_requirement(files):
     assert json.loads(stdout_of(*judged, "--json"))["comparisons"][0]["verdict"] == "BETTER"
 
 
-def test_a_fulfilled_condition_about_size_notes_its_blind_spot(files):
+def test_a_fulfilled_not_worse_than_condition_notes_possible_unseen_failures(files):
     new, old = drawn(16, 0.0)
     stdout_of("design", "--groups", "new,old", "--seeds", "16", "--margin", "9", "--out", "level.json")
     (files / "level.csv").write_text(csv_text(rows(new, old)))
@@ -57,7 +57,7 @@ def scored(folder, design, table):
     return esper_ab("judge", "plan.json", "found.csv", "--scores", "0..100").stdout
 
 
-def test_scores_are_withheld_until_every_task_has_runs_and_cells_are_chosen(files):
+def test_scores_are_withheld_until_every_task_has_runs(files):
     table = rows(*drawn(10, 8.0), task="A")
     one_task = scored(files, "--seeds 10 --tasks A,B", table)
     assert ("The next look is after " in one_task, "Scores over all tasks" in one_task) == (True, False)
@@ -67,14 +67,14 @@ def test_scores_are_withheld_until_every_task_has_runs_and_cells_are_chosen(file
     assert "Cells must be chosen" in chosen
 
 
-def test_outcomes_without_a_plan_are_compared_and_called_exploratory(files):
+def test_an_answer_without_a_plan_is_called_exploratory(files):
     output = stdout_of("judge", "results.csv", "--margin", "2", "--unit", "%")
     assert output.startswith("EXPLORATORY.")
     assert "points" in output
 
 
 @pytest.mark.parametrize("parts", [("digits", "mixture"), ("digits, ppo.lr=1e-4", "digits, ppo.lr=1e-3")])
-def test_judge_refuses_a_joint_directory_and_names_its_parts(tmp_path, monkeypatch, parts):
+def test_judge_names_the_parts_when_it_refuses_a_joint_directory(tmp_path, monkeypatch, parts):
     monkeypatch.chdir(tmp_path)
     shapes = {"new": Shape(accuracy=90.0), "old": Shape(accuracy=60.0, mode="simplified")}
     for part in parts:
@@ -99,7 +99,7 @@ SWEEP = [
 ]
 
 
-def test_a_sweep_of_few_seeds_gets_one_paragraph_and_an_exit_status_of_its_own(files):
+def test_a_sweep_with_too_few_seeds_is_answered_in_one_paragraph(files):
     (files / "sweep.csv").write_text(csv_text(SWEEP))
     result = esper_ab("judge", "sweep.csv", "--margin", "2")
     text = " ".join(result.stdout.split())
@@ -114,7 +114,7 @@ def test_a_sweep_of_few_seeds_gets_one_paragraph_and_an_exit_status_of_its_own(f
 
 
 @pytest.mark.parametrize(("seeds", "status"), [(3, 3), (10, 0)])
-def test_the_exit_status_says_whether_anything_was_answered(files, seeds, status):
+def test_the_exit_status_of_judge_shows_whether_a_verdict_exists(files, seeds, status):
     (files / "some.csv").write_text(csv_text([row for row in rows(*drawn(10, 8.0)) if int(row["seed"]) < seeds]))
     assert esper_ab("judge", "some.csv", "--margin", "2").returncode == status
     assert esper_ab("judge", "plan.json", "some.csv").returncode == status
@@ -141,7 +141,7 @@ def test_a_row_that_occurs_in_two_files_is_refused(files):
     assert "group new also has seed 0 in row 1" in result.stderr
 
 
-def test_plans_judge_several_files(files):
+def test_a_plan_can_be_judged_with_several_files(files):
     content = (files / "results.csv").read_text().splitlines(keepends=True)
     (files / "a.csv").write_text("".join(content[:8]))
     (files / "b.csv").write_text("".join([content[0], *content[8:]]))
@@ -162,7 +162,7 @@ def curves(folder, groups=("small", "large"), seeds=6):
             (run / "monitor.csv").write_text(text)
 
 
-def test_groups_and_seeds_from_folders_are_shown_before_the_answer(files):
+def test_groups_and_seeds_read_from_names_are_shown_before_the_answer(files):
     curves(files / "runs")
     result = esper_ab("judge", "runs", "--margin", "2")
     assert result.returncode == 0
@@ -175,7 +175,7 @@ def test_groups_and_seeds_from_folders_are_shown_before_the_answer(files):
     assert told.stdout.split("!")[:-1] == result.stdout.split("!")[:-1]
 
 
-def test_names_without_a_pattern_complete_the_command(files):
+def test_the_refusal_of_names_without_a_pattern_completes_the_command(files):
     curves(files / "runs", groups=("small",))
     curves(files / "runs/deeper", groups=("large",))
     result = esper_ab("judge", "runs", "--margin", "2")
@@ -184,13 +184,13 @@ def test_names_without_a_pattern_complete_the_command(files):
 
 
 @pytest.mark.parametrize(("flags", "message"), [(("--at", "100"), ""), (("--at", "150"), "nearest are at 100 and 200")])
-def test_outcomes_are_taken_at_a_step(files, flags, message):
+def test_judge_can_take_outcomes_at_a_given_step(files, flags, message):
     curves(files / "runs")
     result = esper_ab("judge", "runs", "--margin", "2", *flags)
     assert (result.returncode, message in result.stderr) == (2 if message else 0, True)
 
 
-def test_the_same_paths_in_python(files):
+def test_compare_outcomes_accepts_the_same_paths_as_judge(files):
     curves(files / "runs")
     every = sorted((files / "runs").iterdir())
     answer = compare_outcomes(every, margin=2)

@@ -50,7 +50,7 @@ def test_a_list_shows_no_verdict_from_a_damaged_file(tmp_path, text):
 
 
 @pytest.mark.parametrize("when", ["0001-01-01T00:00:00.000+14:00", "9999-12-31T23:59:59.999-14:00"])
-def test_a_time_out_of_range_in_this_time_zone_is_shown_as_recorded(tmp_path, when):
+def test_a_time_outside_the_local_range_is_shown_as_recorded(tmp_path, when):
     assert when in _table([Listed(experiment_dir="x", state="stale", last_event=when)])
 
 
@@ -94,7 +94,7 @@ def test_a_list_shows_all_runs_newest_first(tmp_path):
     assert "line 4: intact, but run 'nobody/0' is not in the plan" in table
 
 
-def test_a_list_counts_many_verdicts():
+def test_a_list_shows_counts_of_verdicts_if_there_are_many():
     many = tuple(f"x - y{i}: {'BETTER' if i < 3 else 'BLOCKED'}" for i in range(8))
     listed = Listed(experiment_dir="run", state="finished", verdicts=many)
     assert _table([listed]).endswith("8 comparisons: 5 BLOCKED; x BETTER than 3")
@@ -124,7 +124,7 @@ def test_a_locked_experiment_is_listed_as_running(tmp_path):
     assert list_runs(tmp_path)[0].state == "stale"
 
 
-def test_a_viewer_and_a_coordinator_hold_no_records(tmp_path):
+def test_neither_viewers_nor_coordinators_keep_records_in_memory(tmp_path):
     """Neither a viewer nor a coordinator that takes it up: they would come to hold all of it."""
     experiment_dir = write(tmp_path / "run", planted_effect())
     folded = []
@@ -160,7 +160,7 @@ def test_a_viewer_follows_a_continued_experiment(tmp_path):
     journal.close()
 
 
-def test_logs_shows_one_log_or_all(tmp_path):
+def test_the_logs_command_shows_one_log_or_all_logs(tmp_path):
     experiment_dir = write(tmp_path / "run", planted_effect())
     viewer = Viewer(experiment_dir)
     (experiment_dir / "logs").mkdir(exist_ok=True)
@@ -172,7 +172,7 @@ def test_logs_shows_one_log_or_all(tmp_path):
     assert list(lines(experiment_dir, viewer)) == [*of_the_run, ("w00", "between runs"), ("console", "on the console")]
 
 
-def test_logs_shows_the_end_of_a_long_log(tmp_path, monkeypatch, capsys):
+def test_the_logs_command_shows_the_end_of_a_long_log(tmp_path, monkeypatch, capsys):
     """It may be sparse, and longer than the memory."""
     monkeypatch.setattr(logs, "_END_BYTES", 1 << 20)
     experiment_dir = write(tmp_path / "run", planted_effect())
@@ -189,7 +189,7 @@ def test_logs_shows_the_end_of_a_long_log(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("linked", ["console.log", "logs/w00.log", "logs"])
-def test_logs_refuses_symbolic_links(tmp_path, linked):
+def test_the_logs_command_refuses_symbolic_links(tmp_path, linked):
     """An experiment directory may come from somebody else."""
     experiment_dir = write(tmp_path / "run", planted_effect())
     (tmp_path / "outside").mkdir()
@@ -202,7 +202,7 @@ def test_logs_refuses_symbolic_links(tmp_path, linked):
         list(lines(experiment_dir, Viewer(experiment_dir)))
 
 
-def test_a_folder_without_runs_is_an_empty_list(tmp_path):
+def test_the_list_of_a_folder_without_experiments_is_empty(tmp_path):
     assert list_runs(tmp_path) == []
     with pytest.raises(UsageError, match="no journal"):
         follow(tmp_path / JOURNAL_NAME)

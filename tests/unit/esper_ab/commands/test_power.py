@@ -25,7 +25,7 @@ def history():
     return fold(Synthetic(groups={"x": Shape(accuracy=80.0), "y": Shape(accuracy=60.0)}, replicates=8).events())
 
 
-def test_power_takes_the_spread_within_groups_and_of_pairs_from_an_earlier_run(history):
+def test_power_uses_the_spreads_observed_in_an_earlier_experiment(history):
     """A true difference between the groups is no spread."""
     known = known_from_pairs(history, "EXPERIMENT")
     outcomes_by_run = outcomes(history)
@@ -39,7 +39,7 @@ def test_power_takes_the_spread_within_groups_and_of_pairs_from_an_earlier_run(h
 
 
 @pytest.mark.parametrize("groups", [3, 4])
-def test_comparisons_that_share_runs_add_no_degrees_of_freedom(groups):
+def test_only_independent_comparisons_add_degrees_of_freedom(groups):
     """Of all pairs of G groups G - 1 are independent: as chi-square limits of the SD, so many cover."""
     synthetic = Synthetic(groups=dict.fromkeys("abcd"[:groups], Shape()), episodes=2, settings={"alpha": 0.05})
     history = fold(synthetic.events())

@@ -71,7 +71,7 @@ def begins_with(script, folder):
         ({"joint.json": "{}\n"}, "resume"),
     ],
 )
-def test_the_script_resumes_a_recorded_experiment(tmp_path, monkeypatch, flags, files, command_name):
+def test_the_slurm_script_resumes_a_recorded_experiment(tmp_path, monkeypatch, flags, files, command_name):
     monkeypatch.chdir(tmp_path)
     script = printed(*flags)
     for name, text in files.items():
@@ -81,7 +81,7 @@ def test_the_script_resumes_a_recorded_experiment(tmp_path, monkeypatch, flags, 
     assert begins_with(script, tmp_path) == command_name
 
 
-def test_the_output_of_the_job_goes_into_an_existing_folder(tmp_path, monkeypatch):
+def test_a_slurm_job_writes_its_output_into_an_existing_folder(tmp_path, monkeypatch):
     folder = tmp_path / "100 % of it"
     folder.mkdir()
     monkeypatch.chdir(folder)
@@ -91,7 +91,7 @@ def test_the_output_of_the_job_goes_into_an_existing_folder(tmp_path, monkeypatc
     assert not list(folder.iterdir()), "printing a script makes nothing"
 
 
-def test_the_list_of_shared_flags_is_complete():
+def test_the_list_of_flags_shared_by_launch_and_resume_is_complete():
     launched, resumed = (
         {flag for param in module.command.params for flag in param.opts} for module in (launch, resume)
     )
@@ -110,7 +110,7 @@ def test_a_resumed_job_has_every_shared_flag_of_its_launch(flag, values, asked_f
         assert [words[place + 1] for place, word in enumerate(words) if word == flag] == list(values), name
 
 
-def test_the_script_resumes_without_the_flags_that_a_plan_stores():
+def test_the_resume_command_of_the_script_omits_flags_stored_in_the_plan():
     assert not {"--seeds", "--groups"} & set(words_of(printed(*ONE, "--seeds", "8"), "resume"))
 
 
@@ -127,7 +127,7 @@ def test_the_script_resumes_without_the_flags_that_a_plan_stores():
         ((*GRID[2:], "--fail-unless", "shaped better-than nope"), "no group 'nope'"),
     ],
 )
-def test_a_script_is_refused_where_launch_would_refuse(flags, complaint, tmp_path, monkeypatch):
+def test_a_slurm_script_with_flags_refused_by_launch_is_refused(flags, complaint, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert complaint in refusal(*ONE, *flags)
 

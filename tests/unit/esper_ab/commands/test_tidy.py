@@ -110,7 +110,7 @@ def test_tidy_keeps_the_checkpoints_that_resume_needs(tmp_path):
     }
 
 
-def test_tidy_refuses_a_run_in_progress_and_touches_no_other(tmp_path, capsys):
+def test_tidy_removes_no_file_if_one_of_the_experiments_is_running(tmp_path, capsys):
     other, experiment_dir = (finished(tmp_path / name, "checkpoints/a/0/1.pt") for name in ("other", "run"))
     removable_files = removable_in(experiment_dir)
     with closing(Lock(experiment_dir)):
@@ -131,7 +131,7 @@ def test_tidy_refuses_a_folder_without_a_journal(tmp_path, capsys):
     assert files(tmp_path) == {".important.file"}
 
 
-def test_a_repair_cuts_the_journal_before_it_tidies(tmp_path, capsys):
+def test_a_repair_truncates_a_damaged_journal_before_removing_files(tmp_path, capsys):
     experiment_dir = finished(tmp_path / "run", *REMOVED, "console.log")
     journal = experiment_dir / "events.jsonl"
     lines = journal.read_bytes().splitlines(keepends=True)
@@ -172,7 +172,7 @@ def test_tidy_follows_no_link_out_of_the_experiment_directory(tmp_path, link):
     assert (experiment_dir / link).is_symlink()
 
 
-def test_tidy_keeps_and_names_checkpoints_behind_a_link(tmp_path, capsys):
+def test_tidy_keeps_checkpoints_behind_a_symbolic_link(tmp_path, capsys):
     elsewhere = fill(tmp_path / "elsewhere", "shaped/0/7.pt", "shaped/0/.7.pt.1-2", "thesis.tex")
     experiment_dir = finished(tmp_path / "run", "console.log")
     (experiment_dir / "checkpoints").symlink_to(elsewhere)

@@ -7,7 +7,7 @@ from esper_ab.contracts.evaluation import episode_sizes, greedy_episodes
 
 
 @given(st.integers(1, 500), st.integers(1, 64))
-def test_the_episode_sizes_sum_to_the_evaluation_and_only_the_last_is_smaller(eval_episodes, n_envs):
+def test_the_episode_sizes_add_up_to_the_number_of_evaluation_episodes(eval_episodes, n_envs):
     sizes = episode_sizes(eval_episodes, n_envs)
     assert sum(sizes) == eval_episodes
     assert set(sizes[:-1]) <= {n_envs}

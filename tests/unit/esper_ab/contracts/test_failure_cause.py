@@ -13,7 +13,7 @@ from esper_ab.contracts.failure_cause import cause_of_exception, cause_of_exit, 
         ("loss is -1.5e-3", "loss is 2"),
     ],
 )
-def test_texts_that_differ_only_in_particulars_of_a_run_are_equal(first: str, second: str) -> None:
+def test_errors_that_differ_only_in_details_of_a_run_have_the_same_cause(first: str, second: str) -> None:
     assert without_particulars(first) == without_particulars(second)
 
 
@@ -25,12 +25,12 @@ def test_texts_that_differ_only_in_particulars_of_a_run_are_equal(first: str, se
         ("ValueError: no", "TypeError: no"),
     ],
 )
-def test_different_faults_stay_different(first: str, second: str) -> None:
+def test_different_errors_have_different_causes(first: str, second: str) -> None:
     assert without_particulars(first) != without_particulars(second)
 
 
 @pytest.mark.parametrize("long", ["A", "1", "1.", "ab/"])
-def test_the_cause_of_a_text_of_megabytes_without_spaces_is_found_quickly(long: str) -> None:
+def test_the_cause_of_a_very_long_error_is_found_quickly(long: str) -> None:
     """An exception may hold the bytes of a file, and a progress bar may be one line; this once took hours."""
     assert without_particulars(f"ValueError: {long * 2_000_000}").startswith("ValueError: ")
 
@@ -56,7 +56,7 @@ def test_the_cause_of_an_exit_is_its_status_with_the_last_exception_or_line(
 
 
 @pytest.mark.parametrize("status", [137, 143])
-def test_a_command_that_was_killed_from_outside_has_no_cause(status: int) -> None:
+def test_a_command_killed_by_a_signal_has_no_cause(status: int) -> None:
     assert cause_of_exit(status, ["step 7"]) == ""
 
 

@@ -61,7 +61,7 @@ def read_precious(root):
         "/etc/x",
     ],
 )
-def test_no_action_touches_files_behind_a_link_or_above_the_folder(root, act, name):
+def test_no_function_touches_files_behind_links_or_above_the_folder(root, act, name):
     (root / "a" / "b").symlink_to(root.parent / "precious" / "b")
     (root / "a" / "new").symlink_to(root.parent / "precious")
     before = read_precious(root)
@@ -71,7 +71,7 @@ def test_no_action_touches_files_behind_a_link_or_above_the_folder(root, act, na
 
 
 @pytest.mark.parametrize("write", WRITES)
-def test_a_link_in_place_of_the_file_is_replaced_and_not_followed(root, write):
+def test_writing_a_file_replaces_a_symbolic_link_without_following_it(root, write):
     (root / "a" / "x").symlink_to(root.parent / "precious" / "b" / "thesis")
     before = read_precious(root)
     write(root, "a/x", b"new")
@@ -109,7 +109,7 @@ def test_a_failed_write_leaves_the_old_file(root, write, monkeypatch):
     assert {path.name: path.read_bytes() for path in (root / "a").iterdir()} == {"x": b"before"}
 
 
-def test_creating_a_file_replaces_no_file_and_follows_no_link(root):
+def test_creating_a_file_neither_replaces_files_nor_follows_links(root):
     create_below(root, "a/x", b"first")
     with pytest.raises(FileExistsError):
         create_below(root, "a/x", b"second")
@@ -139,7 +139,7 @@ def test_removing_a_folder_tree_removes_nothing_behind_its_links(root, tmp_path)
     assert (tmp_path / "kept" / "file").exists()
 
 
-def test_links_are_found_at_any_depth(root):
+def test_symbolic_links_are_found_at_any_depth(root):
     (root / "a" / "b").mkdir()
     check_no_links(root, ("a", "missing"))
     (root / "a" / "b" / "c").symlink_to(root)

@@ -20,9 +20,7 @@ OLDER = f"MIG-GPU-{UUID}/3/0"  # the name of an instance in drivers before 470
         ([UUID], f" MIG-{UUID} ", [f"MIG-{UUID}"]),
     ],
 )
-def test_a_gpu_is_named_by_its_uuid_and_a_mig_instance_by_the_environment(
-    uuids: list[str], visible: str | None, names: list[str]
-) -> None:
+def test_gpus_are_named_by_uuid_or_mig_instance(uuids: list[str], visible: str | None, names: list[str]) -> None:
     assert gpu_names(uuids, visible) == names
 
 

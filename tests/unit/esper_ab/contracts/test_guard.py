@@ -112,7 +112,7 @@ def test_closing_the_stdin_of_a_guard_kills_all_descendants(tmp_path: Path) -> N
     assert all(has_ended(pid) for pid in pids)
 
 
-def test_the_program_ends_with_its_killed_guard(tmp_path: Path) -> None:
+def test_killing_a_guard_ends_its_program(tmp_path: Path) -> None:
     guarded, (program, *children) = start_guarded_tree(tmp_path)
     guarded.kill()
     assert status_of(guarded) == -signal.SIGKILL
@@ -133,7 +133,7 @@ def test_processes_left_by_a_program_are_killed_at_its_end(tmp_path: Path) -> No
     assert all(has_ended(int(word)) for word in pids.read_text().split())
 
 
-def test_a_process_of_another_user_survives_and_its_siblings_are_killed() -> None:
+def test_siblings_of_a_process_of_another_user_are_killed() -> None:
     """The kernel refuses the signal to a process of `sudo`. The exit status stays that of the program."""
     done = subprocess.run([sys.executable, "-c", _ANOTHER_USERS], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "True False\n", "")

@@ -68,7 +68,7 @@ def test_a_damaged_message_decodes_to_a_message_or_raises_a_protocol_error(messa
 
 
 @pytest.mark.parametrize("message", EXAMPLES, ids=lambda message: type(message).__name__)
-def test_messages_of_the_other_side_are_refused(message):
+def test_messages_of_the_wrong_direction_are_refused(message):
     decode_as_other_side = decode_from_coordinator if isinstance(message, FROM_WORKER) else decode_from_worker
     with pytest.raises(ProtocolError):
         decode_as_other_side(encode(message))

@@ -17,7 +17,7 @@ import pytest
         ("ValueError('wrong')", 1, "ValueError: wrong"),
     ],
 )
-def test_a_child_exits_with_the_status_of_its_exception(exception, status, words):
+def test_a_child_process_exits_with_the_status_of_its_exception(exception, status, words):
     code = f"from esper_ab.contracts.own_packages import _leave; _leave({exception})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == status

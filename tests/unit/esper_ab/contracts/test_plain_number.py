@@ -15,7 +15,7 @@ def test_every_float_that_python_prints_is_read_back(value: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["1", " 1.0 ", "+1.", "1e0", "10E-1", ".1e1"])
-def test_all_spellings_of_one_are_read_as_one(text: str) -> None:
+def test_all_spellings_of_the_number_one_are_read_as_1(text: str) -> None:
     assert plain_number(text) == 1.0
 
 
@@ -26,7 +26,7 @@ def test_other_text_is_not_a_number(text: str) -> None:
 
 
 @pytest.mark.parametrize(("text", "value"), [("true", 1.0), (" False\n", 0.0), ("TRUE", 1.0), ("1e1", 10.0)])
-def test_booleans_are_read_as_outcomes(text: str, value: float) -> None:
+def test_boolean_words_are_read_as_0_or_1(text: str, value: float) -> None:
     assert number_or_boolean(text) == value
     for wrong_text in ("yes", "t", ""):
         with pytest.raises(ValueError, match="not a number"):
@@ -34,7 +34,7 @@ def test_booleans_are_read_as_outcomes(text: str, value: float) -> None:
 
 
 @given(st.text())
-def test_accepted_text_has_the_value_that_python_reads(text: str) -> None:
+def test_an_accepted_number_has_the_same_value_as_in_python(text: str) -> None:
     try:
         value = plain_number(text)
     except ValueError:

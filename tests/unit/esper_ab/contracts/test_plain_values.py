@@ -25,7 +25,7 @@ from esper_ab.contracts.plain_values import LARGEST, as_float, describe_value, e
         ("ten", None),
     ],
 )
-def test_digits_are_a_number_if_it_fits_into_a_message(text: str, number: int | None) -> None:
+def test_digits_are_read_as_a_number_if_a_message_can_hold_it(text: str, number: int | None) -> None:
     assert whole_number(text) == number
 
 

@@ -55,9 +55,7 @@ def start_owner() -> tuple[subprocess.Popen[str], Path]:
     return process, Path(process.stdout.readline().strip())
 
 
-def test_the_next_owner_removes_only_the_old_folder_of_a_killed_owner(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_new_owner_removes_only_old_folders_of_killed_owners(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     (dead, abandoned) = start_owner()
@@ -80,7 +78,7 @@ def test_the_next_owner_removes_only_the_old_folder_of_a_killed_owner(
     assert not folder.exists()
 
 
-def test_an_owner_removes_its_folder() -> None:
+def test_an_owner_can_remove_its_private_folder() -> None:
     folder = private_folder()
     (folder / "written").touch()
     remove_private(folder)

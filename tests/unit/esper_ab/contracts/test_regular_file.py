@@ -9,7 +9,7 @@ import pytest
 from esper_ab.contracts.regular_file import NotRegular, open_to_read, read_regular
 
 
-def test_a_file_is_read_through_a_link_unless_it_is_too_large(tmp_path: Path) -> None:
+def test_a_regular_file_is_read_up_to_a_size_limit(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"content")
     (tmp_path / "link").symlink_to("file")
     assert read_regular(tmp_path / "link") == read_regular(tmp_path / "file", 7) == b"content"

@@ -10,7 +10,7 @@ parts = st.lists(st.one_of(st.integers(), st.text(max_size=8)), max_size=6)
 
 
 @given(st.integers(), parts)
-def test_the_generator_of_an_address_equals_philox_with_its_key(rng_seed: int, path: list[int | str]) -> None:
+def test_the_generator_of_an_rng_path_equals_philox_with_its_key(rng_seed: int, path: list[int | str]) -> None:
     address = RngPath(rng_seed, tuple(path))
     generator = address.generator()
     expected = np.random.Generator(np.random.Philox(key=address.key()))
@@ -18,7 +18,7 @@ def test_the_generator_of_an_address_equals_philox_with_its_key(rng_seed: int, p
     assert generator.permutation(7).tolist() == expected.permutation(7).tolist()
 
 
-def test_the_numbers_of_an_address_never_change() -> None:
+def test_the_random_numbers_of_an_rng_path_never_change() -> None:
     """Otherwise records of old experiments could not be reproduced."""
     address = RngPath(0) / "replicate" / 0 / "train" / 3 / "env" / 2 / "step" / 7 / "action"
     assert address.generator().random(3).tolist() == [0.36074453798605133, 0.5116367864986392, 0.2497790796440289]

@@ -60,14 +60,14 @@ def test_another_installation_on_the_path_is_not_suggested(started_as, tmp_path)
     assert typeable("esper-ab report x") == "python -m esper_ab report x"
 
 
-def test_paths_packages_and_prose_are_unchanged_and_a_second_pass_changes_nothing(started_as):
+def test_spelling_commands_leaves_paths_packages_and_prose_unchanged(started_as):
     started_as(NOTHING, "python", "bin/esper-ab")
     for text in ("pip install 'esper-ab[ray]'", "esper-ab's package", "/bin/esper-ab list", "--no-binary=esper-ab x"):
         assert typeable(text) == text
     assert typeable(typeable("esper-ab list")) == "bin/esper-ab list"
 
 
-def test_every_text_with_esper_ab_and_a_word_names_a_command():
+def test_every_command_named_in_a_message_exists():
     """Otherwise `typeable` would change prose, as in "esper-ab is"."""
     command_pattern = rf"esper-ab (?:(?:{'|'.join(TABLE)})\b|--help|\Z)"
     root = Path(esper_ab.__file__).parents[1]

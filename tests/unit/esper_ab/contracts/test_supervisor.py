@@ -43,9 +43,7 @@ def in_process(tmp_path: Path, output: Output) -> Supervisor:
     return Supervisor(str(tmp_path), output.put)
 
 
-def test_a_worker_exchanges_lines_and_its_end_is_reported_with_its_stderr(
-    in_process: Supervisor, output: Output
-) -> None:
+def test_the_end_of_a_supervised_worker_is_reported_with_its_stderr(in_process: Supervisor, output: Output) -> None:
     in_process.do(["begin", "w00/1", ECHO_ORDER, "order\n"])
     assert json.loads(output.get()) == ["said", "w00/1", "key"]
     in_process.do(["write", "w00/1", "go\n"])
@@ -54,7 +52,7 @@ def test_a_worker_exchanges_lines_and_its_end_is_reported_with_its_stderr(
     in_process.do(["signal", "w00/1", DUMP])
 
 
-def test_a_killed_worker_is_reported_while_its_child_keeps_the_output_open(
+def test_a_killed_worker_is_reported_even_if_its_child_keeps_the_output_open(
     in_process: Supervisor, output: Output
 ) -> None:
     in_process.do(["begin", "w00/1", ["sh", "-c", "sleep 600 & echo $!; wait"], ""])
@@ -95,7 +93,7 @@ def receive(node: subprocess.Popen[bytes]) -> Any:
 
 
 @pytest.mark.parametrize("order", [("write", "go\n"), ("signal", DUMP), ("signal", KILL)])
-def test_an_order_to_a_worker_that_does_not_run_is_ignored(
+def test_an_order_to_a_worker_that_is_not_running_is_ignored(
     node: subprocess.Popen[bytes], folder: Path, order: tuple[str, object]
 ) -> None:
     """The worker has ended, could not be started, or is unknown."""
@@ -114,7 +112,7 @@ def test_an_order_to_a_worker_that_does_not_run_is_ignored(
 
 
 @pytest.mark.parametrize("node", [[sys.executable, "-c", IMPATIENT]], indirect=True)
-def test_a_dump_requested_during_a_standstill_is_skipped(node: subprocess.Popen[bytes]) -> None:
+def test_a_stack_dump_requested_while_the_supervisor_was_paused_is_skipped(node: subprocess.Popen[bytes]) -> None:
     send(node, ["begin", "w00/1", PAUSES, ""])
     assert receive(node) == ["said", "w00/1", "ready"]
     node.send_signal(signal.SIGSTOP)

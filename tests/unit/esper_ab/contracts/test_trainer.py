@@ -22,7 +22,7 @@ from esper_ab.contracts.trainer import OutcomeSource, called, is_command, read_s
         ("a..b.json:x", OutcomeSource("a..b.json", "x")),
     ],
 )
-def test_a_source_is_a_name_or_a_file_with_a_name_or_wandb(text: str, source: OutcomeSource) -> None:
+def test_an_outcome_source_is_parsed_from_each_of_its_forms(text: str, source: OutcomeSource) -> None:
     assert read_source(text) == source
 
 
@@ -43,13 +43,13 @@ def test_a_source_is_a_name_or_a_file_with_a_name_or_wandb(text: str, source: Ou
         "charts:return",
     ],
 )
-def test_an_invalid_source_is_refused_with_the_valid_forms(text: str) -> None:
+def test_an_invalid_outcome_source_is_refused_with_the_valid_forms(text: str) -> None:
     with pytest.raises(ValueError, match=r"expected NAME, FILE:NAME with a \.json, .*\.npz file below \{out\}, tb"):
         read_source(text)
 
 
 @given(st.text() | st.from_regex(r"(\.\./|/|a/)*[a-z]*(\.json|\.csv|:)[a-z:]*", fullmatch=True))
-def test_a_source_has_a_key_and_never_leaves_its_folder(text: str) -> None:
+def test_an_outcome_source_never_names_a_file_outside_its_folder(text: str) -> None:
     try:
         source = read_source(text)
     except ValueError:
@@ -72,5 +72,5 @@ def test_a_source_has_a_key_and_never_leaves_its_folder(text: str) -> None:
         ("python 'my train.py' {seed}", True, "my train.py"),
     ],
 )
-def test_a_trainer_is_a_file_or_a_command_and_is_named_by_its_script(reference: str, command: bool, name: str) -> None:
+def test_a_trainer_is_named_by_its_script(reference: str, command: bool, name: str) -> None:
     assert (is_command(reference), called(reference)) == (command, name)

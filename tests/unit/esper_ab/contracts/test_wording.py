@@ -23,14 +23,14 @@ def test_sizes_are_written_without_a_power_of_ten(value, digits):
     assert abs(Fraction(text) / Fraction(value) - 1) <= Fraction(51, 100 * 10 ** (digits - 1))
 
 
-def test_pairs_are_named_by_their_common_groups():
+def test_comparisons_are_named_by_their_common_groups():
     assert named([("a", "b")]) == "a and b"
     assert named([("a", "b"), ("a", "c"), ("b", "c")]) == "any two of a, b, c"
     assert named([("b", "a"), ("c", "a")]) == "a and each of b, c"
     assert named([("a", "b"), ("c", "d")]) == "a and b, c and d"
 
 
-def test_did_you_mean_suggests_a_close_name_or_lists_all() -> None:
+def test_did_you_mean_suggests_a_close_name_or_lists_all_names() -> None:
     assert did_you_mean("shapd", ("shaped", "sparse")) == "did you mean shaped?"
     assert did_you_mean("x", MANY) == f"known: {', '.join(MANY)}"
     assert did_you_mean("x", ()) == "known: none"

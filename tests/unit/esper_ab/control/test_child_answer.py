@@ -8,7 +8,7 @@ from esper_ab.control import child_answer
 
 
 @pytest.mark.parametrize("status", [0, 3])
-def test_an_answer_does_not_wait_for_processes_that_the_child_leaves(tmp_path, monkeypatch, status):
+def test_reading_an_answer_does_not_wait_for_processes_left_by_the_child(tmp_path, monkeypatch, status):
     with leftover_processes.leftover_helpers(tmp_path):
         text = f"sleep 60 & echo $! > {tmp_path}/pids; echo [1]; echo why >&2; exit {status}"
         monkeypatch.setattr(child_answer, "child_command", lambda *_: ["sh", "-c", text])

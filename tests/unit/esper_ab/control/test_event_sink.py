@@ -39,7 +39,7 @@ def sink(tmp_path, observed):
     return sink
 
 
-def test_observers_get_warnings_at_once_and_events_once_written(sink, observed):
+def test_observers_get_events_only_after_they_are_written(sink, observed):
     sink.record(ENTRY)
     sink.warn("no space")
     assert observed.get(timeout=PATIENCE_S) == "no space"
@@ -49,7 +49,7 @@ def test_observers_get_warnings_at_once_and_events_once_written(sink, observed):
 
 
 @pytest.mark.parametrize("ends", [[], [ExperimentEnded(status="failed", detail="no space")]])
-def test_observers_get_no_unwritten_event_except_the_end(sink, observed, tmp_path, ends):
+def test_the_end_is_the_only_unwritten_event_sent_to_observers(sink, observed, tmp_path, ends):
     for event in (ENTRY, *ends):
         sink.record(event)
     with file_size_limit((tmp_path / "events.jsonl").stat().st_size), pytest.raises(JournalError):
@@ -120,7 +120,7 @@ def with_limit(space_wait, seconds):
         return space_wait
 
 
-def test_one_warning_begins_and_one_ends_a_wait_of_several_workers(space_wait, warnings):
+def test_several_workers_waiting_for_space_cause_one_warning(space_wait, warnings):
     signs = (progress(), progress(), progress("b/0"), progress(), progress(phase="train"))
     entries = [entry for sign in signs if (entry := space_wait.note(sign))]
     assert texts_without_paths(warnings) == ["no space"]
@@ -130,12 +130,12 @@ def test_one_warning_begins_and_one_ends_a_wait_of_several_workers(space_wait, w
     assert warnings[1:] == ["the disk has space for checkpoints again: continuing"]
 
 
-def test_a_wait_beyond_the_limit_ends_the_experiment(space_wait, tmp_path):
+def test_a_wait_for_disk_space_beyond_the_limit_ends_the_experiment(space_wait, tmp_path):
     with pytest.raises(DiskFull, match=rf"then `esper-ab resume {tmp_path}`$"):
         with_limit(space_wait, 0.0).note(progress())
 
 
-def test_a_write_after_a_timed_out_wait_is_tried_once_without_waiting(space_wait):
+def test_a_write_after_a_timed_out_wait_is_tried_only_once(space_wait):
     tries = []
 
     def write():
@@ -148,7 +148,7 @@ def test_a_write_after_a_timed_out_wait_is_tried_once_without_waiting(space_wait
     assert len(tries) == 2
 
 
-def test_the_error_advises_a_new_launch_if_nothing_is_recorded(tmp_path):
+def test_an_error_before_the_first_record_advises_a_new_launch(tmp_path):
     def raise_disk_full():
         raise DiskFull("no space")
 

@@ -25,7 +25,7 @@ def advice_after(error, **of_every_run):
 
 
 @pytest.mark.parametrize("installed", [False, True])
-def test_the_error_of_a_reward_says_that_a_copy_is_used(installed):
+def test_an_error_of_a_user_reward_mentions_the_copy_of_the_code(installed):
     code = replace(CODE, folder="", file="") if installed else CODE
     lines = advice_after(WorkerFailed("reward 'mine.py:reward' failed"), reward_code=(code,))
     assert lines[-1] == RESUME, "the last line can be pasted"
@@ -33,6 +33,6 @@ def test_the_error_of_a_reward_says_that_a_copy_is_used(installed):
     assert len(lines) == (2 if installed else 3)
 
 
-def test_other_errors_do_not_mention_copies():
+def test_errors_without_user_code_do_not_mention_a_copy():
     assert advice_after(WorkerFailed("out of memory")) == ["out of memory", RESUME]
     assert advice_after(Interrupted("stopped", in_order=True), reward_code=(CODE,))[1:] == [RESUME]

@@ -134,7 +134,7 @@ def test_a_start_without_a_free_descriptor_is_retried_for_a_limited_time(tmp_pat
             fleet.start_due(now + 2 * LONG_S, LONG_S)
 
 
-def test_an_unreadable_log_raises_no_error(tmp_path, monkeypatch):
+def test_an_unreadable_log_is_reported_without_raising_an_error(tmp_path, monkeypatch):
     def refuse(file):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(file))
 
@@ -149,7 +149,7 @@ def test_an_unreadable_log_raises_no_error(tmp_path, monkeypatch):
         assert fleet.log_end(handle, 1, "run.log") == f"cannot read {tmp_path / 'run.log'}: Permission denied"
 
 
-def test_the_log_written_last_is_quoted(tmp_path):
+def test_the_most_recently_written_log_is_quoted(tmp_path):
     with started_fleet(tmp_path, StuckWorkers(obey=True)) as fleet:
         handle = fleet.on_lane("cpu:0")
         log = tmp_path / handle.order.log_file

@@ -28,7 +28,7 @@ SEEN_AND_OFFERED = st.tuples(st.integers(0, 4), st.integers(1, 4), st.none() | s
 
 
 @given(st.lists(SEEN_AND_OFFERED, min_size=1, max_size=5))
-def test_the_pool_numbers_the_offered_devices_node_by_node(sizes):
+def test_the_devices_of_a_pool_are_numbered_node_by_node(sizes):
     nodes = [Node(name=f"n{i}", cores=cores, gpus=gpus) for i, (*_, gpus, cores) in enumerate(sizes)]
     machines = [machine(cores, gpus) for gpus, cores, *_ in sizes]
     devices = pool(nodes, [offered(node, facts) for node, facts in zip(nodes, machines, strict=True)])
@@ -55,7 +55,7 @@ def test_a_node_with_other_software_or_gpus_is_refused_by_name(other, text):
     check_alike({"n1": other, "n2": other, "n3": other})
 
 
-def test_this_machine_is_the_pool_of_a_launcher_without_nodes(tmp_path):
+def test_the_pool_of_a_launcher_without_nodes_is_the_local_machine(tmp_path):
     alone = machine()
     questions = Questions(task="digits", data_dir="", user_rewards=())
     assert examine_nodes(alone, questions, LocalLauncher(), tmp_path) is alone

@@ -23,7 +23,7 @@ def question_with_reward(folder, line):
     return Questions(task="synthetic", data_dir="", user_rewards=(f"{folder}/mine.py:reward",))
 
 
-def test_a_hanging_preflight_is_reported_with_its_current_work(tmp_path):
+def test_a_hanging_preflight_is_reported_with_its_current_step(tmp_path):
     """Its exit status is that of a hung worker, not of an internal error."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -45,7 +45,7 @@ def test_a_hanging_preflight_is_reported_with_its_current_work(tmp_path):
         ("print('why', flush=True); import os; os._exit(7)", "ended with exit status 7; its last line: why"),
     ],
 )
-def test_a_preflight_killed_by_user_code_is_reported_with_that_code(tmp_path, line, how):
+def test_a_preflight_killed_by_user_code_is_reported_with_the_code(tmp_path, line, how):
     """The preflight does not wait for processes that the code left."""
     with leftover_processes.leftover_helpers(tmp_path) as leaves:
         questions = question_with_reward(tmp_path, leaves + line)
@@ -64,7 +64,7 @@ atexit.register(os._exit, 3)
 DRAWS = "import numpy as np\ndraw = np.random.default_rng().normal\n"
 
 
-def test_the_answer_is_complete_despite_output_of_user_code_and_many_questions(tmp_path):
+def test_the_answer_of_the_preflight_is_complete_despite_output_of_user_code(tmp_path):
     """User code writes half a line and invalid UTF-8; the questions exceed the length limit of an argument."""
     (tmp_path / "prints.py").write_text(PRINTS + REWARD)
     (tmp_path / "draws.py").write_text(DRAWS + REWARD.replace("return ", "return draw() + "))

@@ -17,7 +17,7 @@ def start_of(spec):
     return RunStarted(run=spec.ref, worker="w00", incarnation=1)
 
 
-def test_only_started_runs_get_a_folder_even_in_an_extension(tmp_path):
+def test_only_started_runs_have_a_folder(tmp_path):
     folders = RunFolders(tmp_path, PLAN, PLAN.blocks)
     folders.observe(start_of(PLAN.blocks[1].runs[0]))
     added = extend(PLAN, PLAN.design, 2, 1)
@@ -36,5 +36,5 @@ def test_a_restarted_run_keeps_its_config_file(tmp_path):
     assert file.read_text() == "untouched"
 
 
-def test_the_first_line_of_the_config_is_the_command_that_repeats_the_run():
+def test_the_config_of_a_run_begins_with_the_command_to_repeat_it():
     assert "--groups a,wait --name again" in run_toml(PLAN, FIRST).splitlines()[0]

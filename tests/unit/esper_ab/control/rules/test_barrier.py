@@ -76,7 +76,7 @@ class World:
 
 @pytest.mark.parametrize("mode", MODES)
 @given(choices=CHOICES)
-def test_deaths_and_rejoins_cause_no_early_release_and_no_deadlock(mode, choices):
+def test_deaths_and_rejoins_cause_neither_early_releases_nor_deadlocks(mode, choices):
     world = World(begin(mode))
     for _ in range(choices.number(50)):
         alive = [run for run in RUNS if run not in world.dead]
@@ -132,7 +132,7 @@ def test_a_restored_block_whose_runs_have_all_arrived_is_released_at_once():
 
 
 @given(choices=CHOICES)
-def test_sequence_warms_up_all_runs_and_then_trains_them_in_start_order(choices):
+def test_sequence_mode_trains_runs_in_start_order_after_all_warm_ups(choices):
     world = World(begin("sequence"))
     order = []
     while not world.state.done:
@@ -145,7 +145,7 @@ def test_sequence_warms_up_all_runs_and_then_trains_them_in_start_order(choices)
 
 
 @given(choices=CHOICES)
-def test_alternating_runs_take_turns_in_alternating_order(choices):
+def test_alternate_mode_reverses_the_order_of_runs_every_milestone(choices):
     world = World(begin("alternate"))
     order = []
     while not world.state.done:
@@ -158,7 +158,7 @@ def test_alternating_runs_take_turns_in_alternating_order(choices):
 
 
 @given(choices=CHOICES)
-def test_lockstep_releases_every_milestone_once_for_all_runs(choices):
+def test_lockstep_mode_releases_each_milestone_once_for_all_runs(choices):
     world = World(begin("lockstep"))
     releases = []
     while not world.state.done:

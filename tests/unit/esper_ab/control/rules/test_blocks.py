@@ -19,7 +19,7 @@ PLAN = fake_plans.plan(episodes=2)
         (3, True, True),
     ],
 )
-def test_a_stop_withholds_only_releases_that_begin_work(milestone, stopping, released):
+def test_a_stop_withholds_only_releases_that_start_an_episode(milestone, stopping, released):
     history = begin(started(PLAN))
     blocks = BlocksInProgress()
     (block,) = history.blocks

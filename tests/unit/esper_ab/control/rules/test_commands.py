@@ -32,7 +32,7 @@ def lanes_of_ended_workers(issued):
     return [command.lane for command in issued if isinstance(command, commands.EndWorker)]
 
 
-def test_a_slow_stop_names_the_working_workers_every_minute():
+def test_during_a_slow_stop_the_working_workers_are_named_every_minute():
     world, waits, works = world_at_work()
     world.go_on(waits, NONE)
     world.perform(world.machine.stop_requested("SIGTERM", world.now))
@@ -72,7 +72,7 @@ def test_every_restart_of_a_worker_is_an_incident():
         assert [entry.run_name for entry in entries] == [worker.run] * restarts
 
 
-def test_progress_of_another_run_or_after_the_report_is_no_sign_of_life():
+def test_outdated_progress_is_no_sign_of_life():
     world, worker, other_worker = world_at_work()
 
     def commands_after(progress):
@@ -100,7 +100,7 @@ def test_a_worker_at_the_barrier_is_never_late():
 
 
 @pytest.mark.parametrize(("traceback", "quotes_log"), [("", False), ("Traceback: planted", True)])
-def test_a_warning_of_a_death_quotes_the_log_if_there_is_a_traceback(traceback, quotes_log):
+def test_the_warning_about_a_death_quotes_the_log_if_there_is_a_traceback(traceback, quotes_log):
     world, worker, _ = world_at_work()
     world.hear(worker, Failed(summary="it does not fit", traceback=traceback))
     (text,) = texts_of_warnings(world.machine.lost(worker.order.lane.name, "was ended", "the log", hung=False))

@@ -24,13 +24,13 @@ def test_deaths_without_a_run_count_until_the_lane_makes_progress():
     assert [deaths.count_outside_run("cpu:0") for _ in range(3)] == [False, False, True]
 
 
-def test_three_losses_for_the_same_reason_but_for_numbers_end_the_experiment():
+def test_three_losses_for_the_same_reason_end_the_experiment():
     deaths = Deaths(3)
     reasons = ("no sign of life for 61 s", "was killed", "no sign of life for 75 s", "no sign of life for 103 s")
     assert [deaths.count_given_up(reason) for reason in reasons] == [False, False, False, True]
 
 
-def test_accounts_are_alike_if_they_differ_only_in_numbers_within_one_run():
+def test_reasons_of_one_run_that_differ_only_in_numbers_are_equal():
     deaths = Deaths(3)
     runs = ("a/0", "a/0", "b/0", "a/0", "a/0")
     accounts = ("w1/1: no", "w1/2: no", "w2/1: no", "w1/3: yes", "w1/4: no")

@@ -73,7 +73,7 @@ def test_a_worker_with_other_code_than_its_coordinator_causes_a_warning(began, c
         (True, True, 2, TRAINS, "in evaluation of run a/0 (last sign: train, step 7)"),
     ],
 )
-def test_the_whereabouts_of_a_worker_name_its_phase_and_run(greeted, has_run, stands, sign, where):
+def test_the_description_of_a_worker_names_its_phase_and_run(greeted, has_run, stands, sign, where):
     worker = WorkerState(order=ORDER, greeted=greeted)
     assert incidents.whereabouts(worker, first_run() if has_run else None, stands, sign) == where
 
@@ -97,7 +97,7 @@ def test_a_stopping_message_names_the_awaited_worker(silence, ending):
 @pytest.mark.parametrize(
     ("records", "ending"), [(None, ""), (0, " to begin a/0 again"), (1, " to continue a/0 after episode 0")]
 )
-def test_a_restart_incident_names_the_episode_from_which_the_run_continues(records, ending):
+def test_a_restart_incident_names_the_next_episode_of_the_run(records, ending):
     history = history_of()
     history.add(RunReady(run=SPEC.ref, warm_up_s=0.0, milestone=0))
     if records:

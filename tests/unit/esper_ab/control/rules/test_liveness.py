@@ -32,7 +32,7 @@ def test_the_grace_grows_with_the_steps_of_the_plan(step_s, grace_s):
 
 
 @given(st.lists(st.floats(0.01, 200.0), min_size=1, max_size=20))
-def test_the_limit_is_five_median_intervals_of_the_phase_but_a_minute_at_least(intervals):
+def test_the_limit_is_five_median_intervals_but_at_least_a_minute(intervals):
     times = [*accumulate(intervals, initial=0.0)]
     _, (laggard,) = late_workers(
         signing_worker(Limits(pause_s=math.inf), times=times), times[-1], times[-1] + 5 * 200 + 2
@@ -49,7 +49,7 @@ def signing_worker(limits=LIMITS, sign=TRAIN, times=(0.0,)):
     return liveness
 
 
-def test_the_pace_of_one_worker_sets_the_limit_of_all():
+def test_the_pace_of_one_worker_sets_the_limit_for_all_workers():
     liveness = signing_worker(times=(0.0, 1.0))
     liveness.rest("w00/1", 2.0)
     liveness.sign("w01/1", TRAIN, 2.0)
@@ -58,7 +58,7 @@ def test_the_pace_of_one_worker_sets_the_limit_of_all():
 
 
 @pytest.mark.parametrize("phase", ["start-up", "assigned", "warm-up"])
-def test_a_phase_that_occurs_once_has_the_whole_grace_period(phase):
+def test_a_one_time_phase_has_the_whole_grace_period(phase):
     liveness = signing_worker(sign=Sign(phase=phase))
     liveness.sign("w01/1", Sign(phase=phase), 0.0)
     liveness.rest("w00/1", 1.0)
@@ -66,7 +66,7 @@ def test_a_phase_that_occurs_once_has_the_whole_grace_period(phase):
     assert second == 301.0
 
 
-def test_a_suspended_coordinator_blames_no_worker_for_its_own_pause():
+def test_no_worker_is_ended_for_a_pause_of_the_coordinator():
     liveness = signing_worker(sign=Sign(phase="start-up"))
     assert liveness.late(1.0) == ()
     assert liveness.late(100_000.0) == ()
@@ -74,7 +74,7 @@ def test_a_suspended_coordinator_blames_no_worker_for_its_own_pause():
     assert second == 100_300.0
 
 
-def test_an_interval_cut_short_by_a_loss_does_not_count_for_the_pace():
+def test_an_interval_cut_short_by_a_loss_does_not_affect_the_pace():
     limits = Limits(floor_s=1.0, start_up_s=300.0, factor=5.0, pause_s=math.inf)
     liveness = signing_worker(limits, times=(0.0, 10.0))  # the phase takes ten seconds
     liveness.forget("w00/1")
@@ -85,7 +85,7 @@ def test_an_interval_cut_short_by_a_loss_does_not_count_for_the_pace():
 
 
 @given(st.floats(1.0, 50.0), st.sampled_from(["start-up", "assigned", "warm-up", "never seen"]))
-def test_the_grace_of_a_phase_that_occurs_once_grows_with_crowding(crowding, phase):
+def test_the_grace_period_of_a_one_time_phase_grows_with_crowding(crowding, phase):
     liveness = signing_worker(Limits(start_up_s=300.0, pause_s=math.inf), Sign(phase=phase))
     assert liveness.late(300.0 * crowding - 0.1, crowding) == ()
     (laggard,) = liveness.late(300.0 * crowding + 0.1, crowding)

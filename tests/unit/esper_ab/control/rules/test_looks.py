@@ -16,7 +16,7 @@ from esper_ab.journal.fold import begin
 
 
 @pytest.mark.parametrize(("early_stop", "first_to_wait"), [(True, 14), (False, 20)])
-def test_a_block_waits_for_an_earlier_look_only_if_that_look_may_stop(early_stop, first_to_wait):
+def test_a_block_waits_for_an_earlier_look_only_if_the_look_may_stop_groups(early_stop, first_to_wait):
     history = begin(started(fake_plans.plan(seeds=20, early_stop=early_stop)))
     assert history.design.looks == (14, 20)
     assert [may_start(history, block) for block in history.blocks] == [n < first_to_wait for n in range(20)]
@@ -43,7 +43,7 @@ def evaluated_seeds(history, group):
     return {run.ref.replicate for run in history.of_group(group) if run.evaluation is not None}
 
 
-def test_a_clear_difference_ends_at_the_first_look():
+def test_an_experiment_with_a_clear_difference_ends_at_the_first_look():
     history = history_at_end(groups=("a", "b"), seeds=10, looks=(6, 8, 10))
     (look,) = history.looks
     assert (look.replicates, look.decided) == (6, (Contrast(a="a", b="b"),))
@@ -54,7 +54,7 @@ def test_a_clear_difference_ends_at_the_first_look():
     assert (progress.decision, progress.decided_at, progress.direction) == ("crossed", 6, -1)
 
 
-def test_a_decided_comparison_continues_without_early_stop():
+def test_a_decided_comparison_continues_if_early_stopping_is_off():
     history = history_at_end(groups=("a", "b"), seeds=10, looks=(6, 10), early_stop=False)
     assert [(look.replicates, look.leaving) for look in history.looks] == [(6, ()), (10, ())]
     assert evaluated_seeds(history, "b") == set(range(10))
@@ -62,7 +62,7 @@ def test_a_decided_comparison_continues_without_early_stop():
     assert (progress.decided_at, len(progress.looks)) == (6, 2)
 
 
-def test_a_group_whose_comparisons_are_decided_leaves_later_blocks():
+def test_a_group_with_only_decided_comparisons_leaves_later_blocks():
     groups = {"groups": ("a1", "a2", "b", "w"), "control": "a1", "untested": ("w",)}
     history = history_at_end(**groups, cores=4, seeds=10, looks=(6, 10))
     first, last = history.looks

@@ -98,7 +98,7 @@ def test_an_experiment_without_faults_finishes(name):
 
 
 @EVERY_PLAN
-def test_every_record_is_written_once_and_the_experiment_ends_despite_faults(name):
+def test_every_record_is_written_once_despite_faults(name):
     """Other coordinators may take over at any line of the journal."""
 
     @settings(max_examples=EXAMPLES.get(name, 75), phases=PHASES)
@@ -120,7 +120,7 @@ def test_every_record_is_written_once_and_the_experiment_ends_despite_faults(nam
 
 
 @EVERY_PLAN
-def test_a_stop_ends_at_the_next_barrier_and_resumes_to_the_same_records(name):
+def test_an_experiment_stopped_at_a_barrier_resumes_to_the_same_records(name):
     @settings(max_examples=EXAMPLES.get(name, 30), phases=PHASES)
     @given(choices=WORLDS)
     def in_every_world(choices):
@@ -167,7 +167,7 @@ def world_after(rounds, plan=PLANS["lockstep"], **options):
     return world, next(iter(world.workers.values()))
 
 
-def test_a_second_ctrl_c_stops_at_once_and_a_second_sigterm_does_not():
+def test_a_second_ctrl_c_stops_at_once():
     world, _ = world_after(4)
     for signal in ("SIGTERM", "SIGTERM"):
         world.perform(world.machine.stop_requested(signal, world.now))
@@ -179,7 +179,7 @@ def test_a_second_ctrl_c_stops_at_once_and_a_second_sigterm_does_not():
 
 
 @pytest.mark.parametrize("name", ["lockstep", "alternate", "early stop"])
-def test_a_stop_at_the_last_barrier_finishes_the_experiment_with_its_look(name):
+def test_a_stop_at_the_last_barrier_finishes_the_experiment(name):
     """A resumed experiment would have nothing left to do."""
     world = World(PLANS[name])
     last = len(faultless_world(name).journal)
@@ -224,20 +224,20 @@ def test_a_permanent_failure_is_not_retried(complete):
     assert complete or "OutOfMemory: 15.1 GiB of 16" in str(world.error)
 
 
-def test_changed_code_stops_the_experiment_and_costs_no_seed():
+def test_changed_code_stops_the_experiment_without_losing_seeds():
     world = world_ended_by(True, "train.py changed; put it back", stops=True)
     assert not [run for run in world.recorded.runs.values() if run.lost]
     assert str(world.error).count("train.py changed; put it back") == 1
 
 
-def test_a_failing_copy_of_user_code_leaves_nothing_to_resume_and_is_reported_once():
+def test_a_failing_copy_of_user_code_is_reported_once():
     world = world_ended_by(False, "reward mode 'mine.py:r' failed")
     assert nothing_left(world.recorded)
     details = [event.detail for event in incidents_of(world) if "'mine.py:r'" in event.detail]
     assert (len(details), str(world.error).count("'mine.py:r'")) == (1, 1)
 
 
-def test_a_complete_run_of_a_lost_seed_gets_no_release_and_its_lane_continues():
+def test_a_complete_run_of_a_lost_seed_gets_no_release():
     """The worker of b/0 dies, so the replicate is lost; the worker of a/0 repeats its last report."""
     world = World(fake_plans.plan(seeds=2), limits=limits_of(deaths=1))
     worker_a, worker_b = world.workers.values()
@@ -263,7 +263,7 @@ def states(world):
 
 
 @pytest.mark.parametrize("blameless", [True, False])
-def test_a_blameless_death_costs_no_run_and_three_in_a_row_end_the_experiment(blameless):
+def test_a_death_without_fault_of_the_run_costs_no_run(blameless):
     world, worker = world_after(3, PLANS["two blocks at once"], limits=limits_of(deaths=1))
 
     def lose_worker():
@@ -280,7 +280,7 @@ def test_a_blameless_death_costs_no_run_and_three_in_a_row_end_the_experiment(bl
         assert not any(run.lost for run in world.recorded.runs.values())
 
 
-def test_an_experiment_that_lost_every_seed_has_nothing_to_compare():
+def test_an_experiment_without_remaining_seeds_fails():
     world = faultless_world("lockstep")
     assert world.machine.error_at_end() is None
     lost = [Incident(category="dropped_pair", run_name=name, detail="") for name in world.recorded.runs]
@@ -290,7 +290,7 @@ def test_an_experiment_that_lost_every_seed_has_nothing_to_compare():
     assert "every seed was given up" in str(given_up.machine.error_at_end())
 
 
-def test_a_partly_cancelled_seed_is_cancelled_by_the_next_coordinator():
+def test_the_next_coordinator_cancels_the_remaining_runs_of_a_lost_seed():
     world, _ = world_after(4)
     lost = Incident(category="dropped_pair", run_name="a/0", detail="")
     resumed = World(PLANS["lockstep"], [*world.journal, lost])
@@ -328,7 +328,7 @@ def world_with_deaths(runs, plan):
     return world
 
 
-def test_three_deaths_at_one_point_cost_only_this_seed_in_every_group():
+def test_three_deaths_at_one_episode_cost_only_the_seed_concerned():
     world = world_with_deaths({"b/1"}, PLANS["lockstep"])
     assert states(world) == {name: "lost" if name.endswith("/1") else "finished" for name in world.recorded.runs}
     first, *cancelled = [event for event in incidents_of(world) if event.category in ("dropped_pair", "cancelled")]
@@ -340,7 +340,7 @@ def test_three_deaths_at_one_point_cost_only_this_seed_in_every_group():
     assert world.error is None
 
 
-def test_the_same_fault_in_every_seed_ends_the_experiment_and_a_resume_finishes_the_rest():
+def test_the_same_fault_in_every_seed_ends_the_experiment():
     world = world_with_deaths({f"b/{seed}" for seed in range(6)}, fake_plans.plan(seeds=6))
     assert isinstance(world.error, WorkerFailed)
     assert "the planted error" in str(world.error)
@@ -357,7 +357,7 @@ def test_a_fault_after_a_complete_seed_does_not_end_the_experiment():
 
 
 @pytest.mark.parametrize(("cores", "at_once"), [(2, {0}), (4, {0, 1})])
-def test_as_many_blocks_run_at_once_as_lanes_allow(cores, at_once):
+def test_the_number_of_concurrent_blocks_is_limited_by_lanes(cores, at_once):
     world = World(fake_plans.plan(seeds=4, cores=cores))
     while not any_complete(world.recorded):
         world.in_peace()

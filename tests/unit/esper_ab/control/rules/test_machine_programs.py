@@ -37,7 +37,7 @@ def deaths_of(world):
         ("b", ["b/0", "b/0", "b/1"]),  # every run of one group: the first is tried again, then comes the next seed
     ],
 )
-def test_the_same_failure_in_a_second_run_ends_the_experiment_and_costs_no_seed(broken, died):
+def test_the_same_failure_in_two_runs_ends_the_experiment_without_losing_seeds(broken, died):
     world = world_with_failures({f"{group}/{seed}" for group in broken for seed in range(6)}, fake_plans.plan(seeds=6))
     assert deaths_of(world) == died
     assert not [name for name, run in world.recorded.runs.items() if run.lost]
@@ -50,7 +50,7 @@ def test_the_same_failure_in_a_second_run_ends_the_experiment_and_costs_no_seed(
     assert set(states(mended).values()) == {"finished"}
 
 
-def test_a_failure_in_one_run_costs_its_seed_once_another_seed_is_complete():
+def test_a_failing_run_costs_its_seed_if_another_seed_is_complete():
     """The first seed is set aside until then."""
     world = world_with_failures({"b/0"}, fake_plans.plan(seeds=6))
     assert world.error is None
@@ -58,7 +58,7 @@ def test_a_failure_in_one_run_costs_its_seed_once_another_seed_is_complete():
     assert deaths_of(world) == ["b/0", "b/0"]
 
 
-def test_a_report_on_its_way_when_its_seed_is_set_aside_is_ignored():
+def test_a_late_report_of_a_postponed_seed_is_ignored():
     world = World(with_trainer_runs(fake_plans.plan(seeds=6)))
     while not all(worker.working and worker.milestone == 0 for worker in world.workers.values()):
         world.in_peace()
@@ -84,7 +84,7 @@ def test_a_failure_in_the_only_seed_ends_the_experiment():
     assert "every seed was given up, so there is nothing to compare" in str(world.error)
 
 
-def test_failures_of_one_group_after_a_complete_seed_cost_only_these_seeds():
+def test_failures_of_one_group_after_a_complete_seed_cost_only_the_failing_seeds():
     """The group's setting may be the cause; a failure in several groups has another cause and ends the experiment."""
     world = world_with_failures({f"b/{seed}" for seed in range(1, 5)}, fake_plans.plan(seeds=6))
     assert world.error is None

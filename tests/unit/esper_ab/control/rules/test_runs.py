@@ -34,7 +34,7 @@ def test_a_report_out_of_turn_is_rejected(recorded, stands, milestone, why):
         arrival(recorded_up_to(recorded), stands, milestone, report_of(SPEC, milestone))
 
 
-def test_a_worker_is_not_ready_beyond_the_records_or_twice():
+def test_a_report_that_skips_or_repeats_an_episode_is_rejected():
     ready = report_of(SPEC, 0)
     with pytest.raises(Rejected, match="says it is ready after 2 episodes of a/0, but the records end after 1"):
         arrival(recorded_up_to(1), NOWHERE, 2, ready)
@@ -44,7 +44,7 @@ def test_a_worker_is_not_ready_beyond_the_records_or_twice():
 
 
 @pytest.mark.parametrize("milestone", range(4))
-def test_a_repeated_report_equals_the_record_if_its_digest_does(milestone):
+def test_reports_with_the_same_digest_count_as_the_same_record(milestone):
     report = report_of(SPEC, milestone)
     run = recorded_up_to(3)
     assert same_record(run, milestone, report)

@@ -95,7 +95,7 @@ def test_an_invalid_report_is_rejected(report, why):
         milestone_of(report, SPEC, fake_plans.OPEN)
 
 
-def test_an_outcome_is_within_its_range_or_missing_in_a_rollout():
+def test_an_outcome_outside_its_range_is_rejected():
     for valid in (99.0, None):
         assert milestone_of(with_env(report_of(SPEC, 1), outcome=valid), SPEC, MEASURES) == 1
     with pytest.raises(Rejected, match=r"sent held-out accuracy 300, outside the range 0\.0 to 100\.0"):

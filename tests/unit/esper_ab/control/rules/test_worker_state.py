@@ -9,14 +9,14 @@ from esper_ab.control.rules.worker_state import Fault, Workers
 SPEC = fake_plans.plan().blocks[0].runs[0]
 
 
-def test_a_start_is_a_restart_if_an_earlier_start_on_its_lane_was_tried():
+def test_a_second_start_on_a_lane_counts_as_a_restart():
     workers = Workers()
     starts = [(0, False), (0, True), (1, False), (1, True), (2, False)]
     restarts = [workers.ordered(order(incarnation=number), tried=was_tried).again for number, was_tried in starts]
     assert restarts == [False, False, True, True, True]
 
 
-def test_the_next_incarnation_inherits_only_the_run():
+def test_a_restarted_worker_inherits_only_the_run_of_its_predecessor():
     workers = Workers()
     previous = workers.ordered(order(incarnation=0), tried=True)
     previous.run = SPEC
