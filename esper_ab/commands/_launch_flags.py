@@ -43,6 +43,7 @@ class LaunchFlags(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     # Your own environment or trainer
     outcome_unit: str | None = None
     outcome_range: str | None = None
+    outcome_summary: str | None = None
     end_idle: bool = False
     rehearsal: str | None = None
 

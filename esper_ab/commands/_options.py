@@ -40,8 +40,8 @@ _SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
         ),
         "higher": takes(
             "NAME",
-            "The outcome that decides, where higher is better. For a command: a key of the JSON, or a column (last "
-            "row) of the CSV, that it writes to {out}; FILE:NAME if it writes several files; or wandb:KEY. For a "
+            "The outcome that decides, where higher is better. For a command: a key, a column or a tag of a file that "
+            "it writes, or a name in its output; FILE:NAME, tb:TAG, stdout:NAME or wandb:KEY if several have it. For a "
             "Python trainer: the outcome's name. For Gymnasium: info:KEY or FILE:FUNCTION. [default: the return]",
         ),
         "lower": takes("NAME", "Like --higher, for an outcome where lower is better."),
@@ -82,6 +82,10 @@ _SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
         "outcome_unit": takes("UNIT", "Unit of the trainer's outcome."),
         "outcome_range": takes(
             "LOW..HIGH", "Range of the outcome, for Gymnasium or a trainer; a NaN counts as the worst value."
+        ),
+        "outcome_summary": takes(
+            "last|mean-last-K|max|min",
+            "How the numbers of a command's source, such as a column or a tag, become the outcome. [default: last]",
         ),
         "end_idle": switched(
             "End a command that has written its result and then does nothing for 30 s; its result counts."

@@ -22,7 +22,7 @@ from esper_ab.contracts.records import (
 )
 from esper_ab.contracts.worker_order import RunSpec
 
-PROTOCOL = 20
+PROTOCOL = 21
 
 
 class Hello(Message, frozen=True, kw_only=True, tag="Hello"):

@@ -33,6 +33,9 @@ class Spec:
     names: Literal["", "function", "folder", "trainer"] = ""  # what its text names; a path in the text is made absolute
     same: bool = False  # whether it is the same in all parts
     alone: str = ""  # why it cannot be used with several parts
+    later: bool = (
+        False  # whether hashes omit it while it has its default, so that those of older versions stay the same
+    )
 
 
 Positive = Annotated[float, Meta(gt=0.0)]

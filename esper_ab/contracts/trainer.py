@@ -28,7 +28,8 @@ _PLACEHOLDER = re.compile(rf"\{{({_NAME})\}}")
 _LIKE_A_PLACEHOLDER = re.compile(r"\{([^\W\d][\w.-]*)\}")  # any letters, also those that are not ASCII
 NAME_WORDS = "the letters a to z, digits, _, - and ."  # what a placeholder's name may consist of
 _FILES = (".json", ".csv", ".jsonl", ".ndjson", ".npz")  # formats that may hold an outcome
-_TOOLS: dict[str, Literal["wandb", "tb", "stdout"]] = {"wandb": "wandb", "tb": "tb", "stdout": "stdout"}
+Tool = Literal["wandb", "wandb-offline", "tb", "stdout"]
+_TOOLS: dict[str, Tool] = {"wandb": "wandb", "wandb-offline": "wandb-offline", "tb": "tb", "stdout": "stdout"}
 _FORMS = "NAME, FILE:NAME with a .json, .csv, .jsonl or .npz file below {out}, tb:TAG, stdout:NAME, or wandb:KEY"
 
 
@@ -55,6 +56,7 @@ class TrainerQuestion(_TrainerMessage, frozen=True, kw_only=True):
     threads: int
     deterministic: bool
     ends_idle: bool = False  # whether a command that has its result and does nothing is ended, in runs, too
+    outcome_summary: str = ""  # how the numbers of a command's source become its outcome (contracts/outcome_summary.py)
     gpu: str  # first GPU of the requested pool, "cuda:1"; "cuda": any; "": none
 
 
@@ -85,6 +87,7 @@ class TrainerOrder(_TrainerMessage, frozen=True, kw_only=True):
     reference: str
     directory: str
     outcome: str
+    outcome_summary: str = ""  # as in the question
     worst: Number | None = None  # replaces a NaN outcome; None: it is not replaced
     folder: str  # of the copy of a Python trainer, relative to the experiment directory; absolute for a command's files
     files: tuple[str, ...]
@@ -104,7 +107,7 @@ class OutcomeSource:
 
     path: str  # of a file, relative to {out}; "": the only one that has the key, else the output
     key: str  # key of a JSON file, column of a CSV file, tag of an event file, name in the output, key in wandb.log
-    tool: Literal["", "wandb", "tb", "stdout"] = ""  # what the key is for, unless it is for a file
+    tool: Literal[""] | Tool = ""  # what the key is for, unless it is for a file
 
 
 def is_command(reference: str) -> bool:

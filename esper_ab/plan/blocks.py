@@ -27,6 +27,7 @@ from esper_ab.plan.trainer_code import order_of
 from esper_ab.settings.differences import differences
 from esper_ab.settings.experiment import Group, ResolvedExperiment
 from esper_ab.settings.outcome_range import worst_outcome
+from esper_ab.settings.schema import EXPERIMENT_FIELDS
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 
 LaneSet = tuple[Lane, ...]  # the lanes of one block, by position
@@ -156,10 +157,14 @@ def positions(experiment: ResolvedExperiment, replicate: int, n_sets: int) -> tu
 def digest_of(experiment: ResolvedExperiment, machine: Machine) -> str:
     """Return the sha256 of an experiment, whatever its name and the order of its groups.
 
-    The hash covers the source code of users' rewards and trainer.
+    The hash covers the source code of users' rewards and trainer. Settings marked as `later` are left out while they
+    have their defaults.
     """
     groups = tuple(sorted(experiment.groups, key=lambda group: group.name))
-    nameless = msgspec.structs.replace(experiment, name="", groups=groups)
+    nameless = msgspec.to_builtins(msgspec.structs.replace(experiment, name="", groups=groups))
+    for key, field in EXPERIMENT_FIELDS.items():
+        if field.spec.later and nameless[key] == field.default:
+            del nameless[key]
     sources = {reward.reference: reward.sha256 for reward in machine.user_rewards}
     if machine.trainer is not None:
         sources[experiment.trainer] = machine.trainer.sha256

@@ -126,12 +126,13 @@ def _settings(experiment: ResolvedExperiment) -> dict[str, Any]:
 
 
 def _leave_out_unread(table: dict[str, Any], fields: Mapping[str, Field], kind: SettingsKind, prefix: str = "") -> None:
+    """Delete the settings that the kind does not read, and those that older versions lack, unless they are given."""
     for key in list(table):
         if (field := fields.get(f"{prefix}{key}")) is None:  # a section
             _leave_out_unread(table[key], fields, kind, f"{prefix}{key}.")
             if not table[key]:
                 del table[key]
-        elif not kind.reads(field):
+        elif not kind.reads(field) or (field.spec.later and table[key] == field.default):
             del table[key]
 
 

@@ -23,6 +23,7 @@ def order_of(experiment: ResolvedExperiment, facts: TrainerFacts) -> TrainerOrde
         reference=experiment.trainer,
         directory=experiment.trainer_folder,
         outcome=facts.source or experiment.outcome or DEFAULT_OUTCOME,
+        outcome_summary=experiment.outcome_summary,
         worst=worst_outcome(experiment),
         folder=folder,
         files=facts.files,

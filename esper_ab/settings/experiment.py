@@ -58,6 +58,8 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
     # For Gymnasium: "info:KEY", or a user's function; "": the environment's own return. For a trainer: a name, or
     # json:PATH:KEY, csv:PATH:COLUMN, wandb:KEY; "": the name "outcome".
     outcome: Annotated[str, Spec(("gymnasium", "trainer"), names="function")] = ""
+    # For a command: how the numbers of its source become the outcome (contracts/outcome_summary.py); "": the last one.
+    outcome_summary: Annotated[str, Spec(("trainer",), later=True)] = ""
     # "": higher; required for a trainer.
     outcome_better: Annotated[Literal["", "higher", "lower"], Spec(("gymnasium", "trainer"))] = ""
     outcome_unit: Annotated[Unit, Spec(("trainer",))] = ""

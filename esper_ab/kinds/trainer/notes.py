@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from esper_ab.contracts.machine import Machine
-from esper_ab.contracts.trainer import TrainerFacts
+from esper_ab.contracts.outcome_summary import read_summary
+from esper_ab.contracts.trainer import TrainerFacts, read_source
 from esper_ab.contracts.wording import counted
 from esper_ab.kinds.trainer.rehearsed import in_sentences
 from esper_ab.plan.kind import NotesKind
@@ -30,7 +31,11 @@ class TrainerNotes(NotesKind):
         """Describe the points and the evaluation of one run."""
         points = counted(experiment.episodes, "point")
         outcomes = counted(experiment.eval_episodes, "outcome")
-        return f"{points} of {experiment.trainer}; evaluation: {outcomes}"
+        size = f"{points} of {experiment.trainer}; evaluation: {outcomes}"
+        summary = read_summary(experiment.outcome_summary)
+        if summary.declared:
+            return f"{size}, {summary.words} of {read_source(experiment.outcome).key}"
+        return size
 
     def first_limits(self, experiment: ResolvedExperiment, machine: Machine) -> Iterator[str]:
         """Yield the results of the rehearsal if they limit the verdicts or show an outcome, and how runs are ended."""

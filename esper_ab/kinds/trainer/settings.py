@@ -12,6 +12,7 @@ import msgspec
 from esper_ab.contracts.errors import Missing, SettingName, UsageError
 from esper_ab.contracts.machine import Machine, Questions, TaskFacts
 from esper_ab.contracts.margins import check_margin
+from esper_ab.contracts.outcome_summary import read_summary
 from esper_ab.contracts.settings import ControllerSettings, GroupSettings
 from esper_ab.contracts.trainer import (
     FILLED,
@@ -36,6 +37,7 @@ from esper_ab.settings.resolution import Resolution
 from esper_ab.settings.schema import FIELDS, TRAINER
 from esper_ab.settings.trainer_settings import DEFAULT_OUTCOME, check_outcome_name, outcome_measure, read_rehearsal
 
+_ONLY_OF_COMMANDS = ("end_idle", "outcome_summary")
 # A command has one point and one outcome.
 _OF_COMMAND = {"episodes": 1, "eval_episodes": 1, "outcome_over": "evaluation"}
 
@@ -64,15 +66,18 @@ class TrainerKind(SettingsKind):
             check_margin(outcome_measure(asked), asked.margin)  # before the rehearsal, which may take long
         rehearsal = read_rehearsal(asked.rehearsal)
         if not is_command(reference):
-            if asked.end_idle:
-                raise UsageError(SettingName("end_idle"), " is only for a command")
+            for name in _ONLY_OF_COMMANDS:
+                if getattr(asked, name):
+                    raise UsageError(SettingName(name), " is only for a command")
             _check_python(reference, asked.outcome)
             return msgspec.structs.replace(asked, task=_task(reference), n_envs=1, steps=1)
         for assignment in assignments:
             key = assignment.key
             if key in _OF_COMMAND and assignment.value != _OF_COMMAND[key]:
                 raise UsageError(f"{assignment.origin}: a command reports one outcome, at one point, when it ends")
-        _check_command(reference, asked.outcome, {group.name: group.settings.trainer for group in asked.groups})
+        _check_words(reference)
+        _check_outcome(asked.outcome, asked.outcome_summary)
+        _check_command(reference, {group.name: group.settings.trainer for group in asked.groups})
         _check_filled(reference, rehearsal, SettingName("rehearsal"))
         folder = next(assignment.folder for assignment in assignments if assignment.key == "trainer").resolve()
         return msgspec.structs.replace(
@@ -157,6 +162,7 @@ def _question(asked: AskedExperiment) -> TrainerQuestion:
         threads=asked.arithmetic.threads,
         deterministic=asked.arithmetic.deterministic,
         ends_idle=asked.end_idle,
+        outcome_summary=asked.outcome_summary,
         gpu=next(iter(asked_gpus(asked)), ""),
     )
 
@@ -184,13 +190,20 @@ def _check_name(setting: Assignment) -> None:
         )
 
 
-def _check_command(command: str, outcome: str, groups: Mapping[str, Mapping[str, TrainerValue]]) -> None:
-    """Raise UsageError unless every placeholder has a value and every setting has a placeholder."""
-    _check_words(command)
+def _check_outcome(outcome: str, summary: str) -> None:
+    """Raise UsageError unless the outcome names a source, and the summary is one."""
     try:
         read_source(outcome)
     except ValueError as error:
         raise UsageError(SettingName("outcome"), f": {error}") from None
+    try:
+        read_summary(summary)
+    except ValueError as error:
+        raise UsageError(SettingName("outcome_summary"), f": {error}") from None
+
+
+def _check_command(command: str, groups: Mapping[str, Mapping[str, TrainerValue]]) -> None:
+    """Raise UsageError unless every placeholder has a value and every setting has a placeholder."""
     names = placeholders(command)
     if SEED not in names:
         raise UsageError(

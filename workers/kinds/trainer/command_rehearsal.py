@@ -12,6 +12,7 @@ from pathlib import Path
 
 from esper_ab.contracts import users_shell
 from esper_ab.contracts.measures import Measure
+from esper_ab.contracts.outcome_summary import read_summary
 from esper_ab.contracts.private_folder import scratch_folder
 from esper_ab.contracts.source_files import source_sha256
 from esper_ab.contracts.trainer import TrainerFacts, TrainerQuestion, read_source
@@ -40,6 +41,7 @@ class _Command:
         """Run the command to its end, and return its outcome; ValueError if it fails or does not end by itself."""
         question = self.question
         source = read_source(question.outcome)
+        summary = read_summary(question.outcome_summary)
         settings = {**next(iter(question.groups.values())), **question.rehearsal}
         step = f"rehearsing the command with {description}"
         self.doing(step)
@@ -48,7 +50,7 @@ class _Command:
         left = Left(out, log, log.stat().st_size if log.exists() else 0)
 
         def has_result() -> bool:
-            return has_outcome(source, left)
+            return has_outcome(source, left, summary)
 
         def tell(idle_s: float) -> None:
             what = "its result is there" if has_result() else "no result yet"
@@ -67,7 +69,7 @@ class _Command:
                 watch,
                 shell,
             )
-        outcome = find_outcome(source, left)
+        outcome = find_outcome(source, left, summary)
         if not (ended or question.ends_idle):
             raise ValueError(
                 f"the command wrote its result ({source.key} {outcome.value:g}), then used no CPU time and wrote "
@@ -114,6 +116,6 @@ def rehearse_command(question: TrainerQuestion, measure: Measure, doing: Doing, 
         resumption="anew",
         shortened=text_of(question.rehearsal),
         source=rehearsed[0].source if len({outcome.source for outcome in rehearsed}) == 1 else "",
-        found=f"{rehearsed[0].value:g}, in {rehearsed[0].where}",
+        found=rehearsed[0].words,
         point_s=took_s,
     )

@@ -10,6 +10,7 @@ from pathlib import Path
 from esper_ab.contracts import users_shell
 from esper_ab.contracts.errors import CodeChanged
 from esper_ab.contracts.failure_cause import without_particulars
+from esper_ab.contracts.outcome_summary import read_summary
 from esper_ab.contracts.records import EpisodeRecord
 from esper_ab.contracts.source_files import source_sha256
 from esper_ab.contracts.trainer import TrainerOrder, read_source
@@ -31,6 +32,7 @@ class CommandSession(TrainerSession):
     ) -> None:
         super().__init__(spec, experiment_dir)
         self._source = read_source(self.order.outcome)
+        self._summary = read_summary(self.order.outcome_summary)
         self._pins = pinned.variables(uuids, spec.arithmetic)
         self._shell = users_shell.current()
         self._limits = limits if self.order.ends_idle else NEVER
@@ -48,7 +50,7 @@ class CommandSession(TrainerSession):
             lambda: on_step(next(signs)),
             (out, log),
             self._limits,
-            lambda: has_outcome(self._source, left),
+            lambda: has_outcome(self._source, left, self._summary),
         )
         order = self.order
         search_path = words.search_path(order.reference, order.directory)
@@ -63,7 +65,7 @@ class CommandSession(TrainerSession):
                 self._shell,
             )
         try:
-            outcome = read_outcome(self._source, left)
+            outcome = read_outcome(self._source, left, self._summary)
         except ValueError as error:
             raise running.ScriptFailed(str(error), without_particulars(str(error))) from None
         self.point = 1

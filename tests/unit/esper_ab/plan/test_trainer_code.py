@@ -6,11 +6,13 @@ from support.plans.requests import FACTS, asked, planned, rehearsed, toml
 
 from esper_ab.campaign.experiment_directory import make_experiment_directory
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.kinds_of_task import of_kind
 from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.source_files import source_sha256
 from esper_ab.kinds.trainer.rehearsed import in_sentences
 from esper_ab.plan.blocks import extend
 from esper_ab.plan.estimate import estimate
+from esper_ab.plan.kind import NotesKind
 from esper_ab.plan.plan import Plan
 from esper_ab.plan.settings_toml import experiment_toml, run_toml
 
@@ -94,6 +96,25 @@ def test_the_first_screen_says_that_idle_runs_are_ended() -> None:
     assert not any("--end-idle" in note for note in plan_trainer(rehearsed()).notes)
     trainer_plan = plan_trainer(rehearsed(ends_idle=True))
     assert [note for note in trainer_plan.notes[: trainer_plan.limits] if note.startswith("--end-idle: ")]
+
+
+def test_a_plan_has_the_summary_of_a_curve_and_says_it() -> None:
+    plan = plan_trainer(rehearsed(), **COMMAND, outcome_summary="mean-last-10")
+    assert {run.trainer and run.trainer.outcome_summary for block in plan.blocks for run in block.runs} == {
+        "mean-last-10"
+    }
+    assert (
+        of_kind(plan.kind, NotesKind).size(plan.experiment).endswith(" outcomes, the mean of the last 10 values of x")
+    )
+
+
+def test_only_a_summary_that_is_given_changes_the_hashes_of_a_plan() -> None:
+    by_default, last, largest = (
+        plan_trainer(rehearsed(), **COMMAND, outcome_summary=text) for text in ("", "last", "max")
+    )
+    assert len({plan.digest for plan in (by_default, last, largest)}) == 3
+    texts = [experiment_toml(plan, rehearsed()) for plan in (by_default, largest)]
+    assert ["outcome_summary" in text for text in texts] == [False, True]
 
 
 def test_a_note_names_the_checked_files_of_a_command() -> None:

@@ -1,4 +1,4 @@
-"""The last cell of a CSV column that is not empty."""
+"""The cells of a CSV column that are not empty."""
 
 from __future__ import annotations
 
@@ -6,16 +6,25 @@ import csv
 import io
 
 from esper_ab.contracts.plain_number import number_or_boolean
-from workers.kinds.trainer.outcome_sources.left import Found, Left, shortened
+from workers.kinds.trainer.outcome_sources.left import Left, shortened
+from workers.kinds.trainer.outcome_sources.values import Values
 
 
-def read(file: str, key: str, left: Left) -> Found:
-    """Return the last number of column `key`; ValueError if there is none."""
-    cell, row = _last_cell(file, key, left.text(file))
-    try:
-        return Found(number_or_boolean(cell), f"{file}, {key}, row {row}", f"{file}:{key}")
-    except ValueError:
-        raise ValueError(f"{file}: {key} is {cell!r}, not a number") from None
+def read(file: str, key: str, left: Left) -> Values:
+    """Return the numbers of column `key`; ValueError if there is none."""
+    columns, rows = _rows(file, key, left.text(file))
+    column = columns.index(key)
+
+    def at(place: int) -> float:
+        number, row = rows[place]
+        if len(row) != len(columns):
+            raise ValueError(f"{file}: row {number} has {len(row)} cells, the header {len(columns)}")
+        try:
+            return number_or_boolean(row[column])
+        except ValueError:
+            raise ValueError(f"{file}: {key} is {row[column].strip()!r} in row {number}, not a number") from None
+
+    return Values(len(rows), at, lambda place: f"{file}, {key}, row {rows[place][0]}", f"{file}:{key}")
 
 
 def has(file: str, key: str, left: Left) -> bool:
@@ -27,10 +36,11 @@ def has(file: str, key: str, left: Left) -> bool:
     return key in _columns(header)
 
 
-def _last_cell(file: str, key: str, text: str) -> tuple[str, int]:
-    """Return the last cell of a column that is not empty, and its row; what `judge` would refuse is refused here, too.
+def _rows(file: str, key: str, text: str) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    """Return the columns of a table, and the rows that have a cell in column `key` or another width, with their number.
 
-    Stable-Baselines3 and others write evaluations in rows of their own, and leave the cells of other rows empty.
+    What `judge` would refuse is refused here, too. Stable-Baselines3 and others write evaluations in rows of their own,
+    and leave the cells of other rows empty.
     """
     table = _strip_comments(key, text)
     try:
@@ -44,13 +54,13 @@ def _last_cell(file: str, key: str, text: str) -> tuple[str, int]:
         raise ValueError(f"{file}: the column name {key!r} occurs twice")
     if len(rows) == 1:
         raise ValueError(f"{file}: it has a header but no rows")
-    for place, row in enumerate(reversed(rows[1:])):
-        if len(row) != len(columns):
-            which = "the last row" if place == 0 else f"row {place + 1} from the end"
-            raise ValueError(f"{file}: {which} has {len(row)} cells, the header {len(columns)}")
-        if cell := row[columns.index(key)].strip():
-            return cell, len(rows) - place
-    raise ValueError(f"{file}: {key} is empty in every row")
+    column = columns.index(key)
+    numbered = [
+        (number, row) for number, row in enumerate(rows[1:], 2) if len(row) != len(columns) or row[column].strip()
+    ]
+    if not numbered:
+        raise ValueError(f"{file}: {key} is empty in every row")
+    return columns, numbered
 
 
 def _strip_comments(key: str, text: str) -> str:

@@ -1,34 +1,43 @@
-"""A curve in a file of another tool, such as JSON lines, evaluations.npz, an event file: its last value."""
+"""A curve in a file of another tool, such as JSON lines, evaluations.npz, an event file."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from esper_ab.contracts.errors import UsageError
-from workers.kinds.trainer.outcome_sources.left import Found, Left, shortened
+from workers.kinds.trainer.outcome_sources.left import Left, shortened
+from workers.kinds.trainer.outcome_sources.values import Values
 
 if TYPE_CHECKING:
-    from esper_ab.formats.source_table import SourceTable
+    from esper_ab.formats.source_table import Series, SourceTable
 
 
-def read(file: str, key: str, left: Left) -> Found:
-    """Return the last value of `key`; of an evaluation with several episodes, their mean. ValueError if none."""
+def read(file: str, key: str, left: Left) -> Values:
+    """Return the values of `key`; of an evaluation with several episodes, their mean. ValueError if there is none."""
     from esper_ab.formats.source_table import series_of  # needs numpy, which most commands' runs do not
 
     try:
-        for table in _tables(file, left):
-            if key in table.columns:
-                series = series_of(table, key)
-                if len(series.values):
-                    at = f"row {series.row_numbers[-1]}"
-                    if "step" in table.roles:
-                        at = f"step {series.steps[-1]:g}"
-                    return Found(float(series.values[-1]), f"{file}, {key}, {at}", f"{file}:{key}")
-                raise ValueError(f"{file}: {key} has no value")
-        names = [name for table in _tables(file, left) for name in table.columns]
+        tables = _tables(file, left)
+        table = next((table for table in tables if key in table.columns), None)
+        if table is not None:
+            return _values(file, series_of(table, key), has_steps="step" in table.roles)
     except UsageError as error:
         raise ValueError(str(error).replace(f"{left.out}/", "")) from None
+    names = [name for table in tables for name in table.columns]
     raise ValueError(f"{file}: no {key!r}; available names: {shortened(names)}")
+
+
+def _values(file: str, series: Series, *, has_steps: bool) -> Values:
+    key = series.name
+    if not len(series.values):
+        raise ValueError(f"{file}: {key} has no value")
+
+    def where(place: int) -> str:
+        if has_steps:
+            return f"{file}, {key}, step {series.steps[place]:g}"
+        return f"{file}, {key}, row {series.row_numbers[place]}"
+
+    return Values(len(series.values), lambda place: float(series.values[place]), where, f"{file}:{key}")
 
 
 def has(file: str, key: str, left: Left) -> bool:

@@ -1,4 +1,4 @@
-"""A key of a JSON file; dots in a key also name nested values."""
+"""A key of a JSON file, with a number or a list of numbers; dots in a key also name nested values."""
 
 from __future__ import annotations
 
@@ -6,17 +6,32 @@ import json
 from typing import Any
 
 from esper_ab.contracts.plain_values import as_float
-from workers.kinds.trainer.outcome_sources.left import Found, Left, shortened
+from workers.kinds.trainer.outcome_sources.left import Left, shortened
+from workers.kinds.trainer.outcome_sources.values import Values
 
 
-def read(file: str, key: str, left: Left) -> Found:
-    """Return the number of `key`; ValueError if there is none."""
+def read(file: str, key: str, left: Left) -> Values:
+    """Return the number of `key`, or the numbers of a list; ValueError if there is none."""
     value = _read_value(file, key, left.text(file))
+    name = f"{file}, {key}"
+    if not isinstance(value, list):
+        number = _number(f"{file}: {key}", value)
+        return Values(1, lambda place: number, lambda place: name, f"{file}:{key}", single=True)
+    if not value:
+        raise ValueError(f"{file}: {key} is an empty list")
+
+    def at(place: int) -> float:
+        return _number(f"{file}: {key} [{place}]", value[place])
+
+    return Values(len(value), at, lambda place: f"{name} [{place}]", f"{file}:{key}", needs_summary=True)
+
+
+def _number(what: str, value: Any) -> float:
     if isinstance(value, str):
-        raise ValueError(f"{file}: {key} is the text {value!r}, not a number; write it without quotes")
+        raise ValueError(f"{what} is the text {value!r}, not a number; write it without quotes")
     if not isinstance(value, bool | int | float):
-        raise ValueError(f"{file}: {key} is {type(value).__name__}, not a number")
-    return Found(as_float(value), f"{file}, {key}", f"{file}:{key}")
+        raise ValueError(f"{what} is {type(value).__name__}, not a number")
+    return as_float(value)
 
 
 def has(file: str, key: str, left: Left) -> bool:

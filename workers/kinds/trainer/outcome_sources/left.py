@@ -45,11 +45,20 @@ class Left:
 
 @dataclass(frozen=True)
 class Found:
-    """A number, and where it was."""
+    """An outcome, and where it was."""
 
     value: float  # need not be finite
-    where: str  # "log.csv, row 7"
+    where: str  # "log.csv, score, row 7"; of a mean, where it ends
     source: str  # as `contracts.trainer.read_source` reads it, without a search
+    total: int = 1  # numbers that the source has
+    summary: str = ""  # "the last of 40 values"; "" if there is one
+
+    @property
+    def words(self) -> str:
+        """Return the number, how it came about and where it was."""
+        if self.summary:
+            return f"{self.value:g}, {self.summary}, in {self.where}"
+        return f"{self.value:g}, in {self.where}"
 
 
 def shortened(names: Iterable[str]) -> str:

@@ -1,36 +1,46 @@
-"""The last number of the output that follows a name, or that a pattern finds."""
+"""The numbers of the output that follow a name, or that a pattern finds."""
 
 from __future__ import annotations
 
 import re
 
-from workers.kinds.trainer.outcome_sources.left import Found, Left
+from workers.kinds.trainer.outcome_sources.left import Left
+from workers.kinds.trainer.outcome_sources.values import Values
 
 _NUMBER = r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf)\b)"
 
 
-def read(key: str, left: Left) -> Found:
-    """Return the number of the last line with NAME=3.2, "NAME": 3.2 or NAME 3.2; ValueError if there is none."""
-    outcome = find(key, left)
-    if outcome is None:
+def read(key: str, left: Left) -> Values:
+    """Return the numbers after NAME in lines with NAME=3.2, "NAME": 3.2 or NAME 3.2; ValueError if there is none."""
+    values = find(key, left)
+    if values is None:
         lines = [line.strip() for line in left.output() if line.strip()]
         last = f"its last line is {lines[-1][:160]!r}" if lines else "it wrote nothing"
         raise ValueError(f"no number follows {key!r} in the output of the script; {last}")
-    return outcome
+    return values
 
 
-def find(key: str, left: Left) -> Found | None:
-    """Return the last match, or None."""
+def find(key: str, left: Left) -> Values | None:
+    """Return all matches, or None if there is none."""
     pattern = pattern_of(key)
-    outcome = None
+    matches = list[tuple[str | None, int, str]]()
     for number, line in enumerate(left.output(), 1):
-        for match in pattern.finditer(line):
-            try:
-                value = float(match[1])
-            except (TypeError, ValueError):
-                raise ValueError(f"stdout:{key} finds {match[1]!r}, not a number, in line {number}") from None
-            outcome = Found(value, f"line {number} of its output: {line.strip()[:80]}", f"stdout:{key}")
-    return outcome
+        matches += [(match[1], number, line) for match in pattern.finditer(line)]
+    if not matches:
+        return None
+
+    def at(place: int) -> float:
+        text, number, _ = matches[place]
+        try:
+            return float(text or "")
+        except ValueError:
+            raise ValueError(f"stdout:{key} finds {text!r}, not a number, in line {number}") from None
+
+    def where(place: int) -> str:
+        _, number, line = matches[place]
+        return f"line {number} of its output: {line.strip()[:80]}"
+
+    return Values(len(matches), at, where, f"stdout:{key}")
 
 
 def pattern_of(key: str) -> re.Pattern[str]:

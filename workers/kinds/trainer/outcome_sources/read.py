@@ -6,55 +6,62 @@ A name alone is searched in all files, then in the output; ValueError, of one li
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import NoReturn
 
+from esper_ab.contracts.outcome_summary import LAST, Summary
 from esper_ab.contracts.trainer import OutcomeSource, holds_outcome
-from workers.kinds.trainer.outcome_sources import csv_column, curve, json_key, output_line, wandb_log
+from workers.kinds.trainer.outcome_sources import csv_column, curve, event_files, json_key, output_line, wandb_log
+from workers.kinds.trainer.outcome_sources.event_files import is_event_file
 from workers.kinds.trainer.outcome_sources.left import Found, Left, shortened
+from workers.kinds.trainer.outcome_sources.values import Values
 
 _MOST_SEARCHED = 100  # files below {out} that are searched for the outcome's key
-_EVENTS = "tfevents"  # in the name of an event file
+_TOOLS = {
+    "wandb": wandb_log.read,
+    "wandb-offline": wandb_log.read_offline,
+    "stdout": output_line.read,
+    "tb": event_files.read,
+}
 
 
-def read_outcome(source: OutcomeSource, left: Left) -> float:
+def read_outcome(source: OutcomeSource, left: Left, summary: Summary = LAST) -> float:
     """Return the number to which `source` refers; it need not be finite. True is 1, False 0."""
-    return find_outcome(source, left).value
+    return find_outcome(source, left, summary).value
 
 
-def has_outcome(source: OutcomeSource, left: Left) -> bool:
+def has_outcome(source: OutcomeSource, left: Left, summary: Summary = LAST) -> bool:
     """Whether `read_outcome` would return a number."""
     try:
-        find_outcome(source, left)
+        find_outcome(source, left, summary)
     except ValueError:
         return False
     return True
 
 
-def find_outcome(source: OutcomeSource, left: Left) -> Found:
+def find_outcome(source: OutcomeSource, left: Left, summary: Summary = LAST) -> Found:
     """Return the number to which `source` refers, and where it was."""
-    key = source.key
-    if source.tool == "wandb":
-        return wandb_log.read(key, left)
-    if source.tool == "stdout":
-        return output_line.read(key, left)
-    if source.tool == "tb":
-        return _read_tag(key, left)
+    return _values(source, left).outcome(summary)
+
+
+def _values(source: OutcomeSource, left: Left) -> Values:
+    if source.tool:
+        return _TOOLS[source.tool](source.key, left)
     if source.path:
-        return _read(source.path, key, left)
-    return _search(key, left)
+        return _read(source.path, source.key, left)
+    return _search(source.key, left)
 
 
-def _read(file: str, key: str, left: Left) -> Found:
+def _read(file: str, key: str, left: Left) -> Values:
     if file.endswith(".csv"):
         return csv_column.read(file, key, left)
     if file.endswith(".json"):
         return json_key.read(file, key, left)
-    outcome = curve.read(file, key, left)
-    if not _is_events(file):
-        return outcome
-    return replace(outcome, source=f"tb:{key}")  # the name of the file has the time in it
+    if is_event_file(file):
+        return event_files.read(key, left)
+    if wandb_log.is_run_file(file):
+        return wandb_log.read_offline(key, left)
+    return curve.read(file, key, left)
 
 
 def _has(file: str, key: str, left: Left) -> bool:
@@ -65,44 +72,26 @@ def _has(file: str, key: str, left: Left) -> bool:
     return curve.has(file, key, left)
 
 
-def _is_events(file: str) -> bool:
-    return _EVENTS in PurePath(file).name
-
-
-def _read_tag(tag: str, left: Left) -> Found:
-    """Return the last value of a tag. A writer that begins anew continues in another file of the same folder."""
-    files = [file for file in left.files() if _is_events(file)]
-    if not files:
-        raise ValueError(f"the script left no TensorBoard event file in {{out}}; it left {shortened(left.files())}")
-    having = [file for file in files if curve.has(file, tag, left)]
-    if not having:
-        return curve.read(files[-1], tag, left)  # says which tags there are
-    folders = sorted({str(Path(file).parent) for file in having})
-    if len(folders) > 1:
-        raise ValueError(f"event files in {shortened(folders)} all have {tag}; log the outcome under a tag of its own")
-    return _read(having[-1], tag, left)
-
-
-def _search(key: str, left: Left) -> Found:
-    """Return the number of the only file that has `key`, else that of the output.
+def _search(key: str, left: Left) -> Values:
+    """Return the numbers of the only file that has `key`, else that of the output.
 
     Raises ValueError if there is none, or if several files have the key.
     """
     files = left.files()
     tables = [name for name in files if holds_outcome(name)]
-    others = [name for name in files if _is_events(name) or name.endswith(".wandb")]
+    others = [name for name in files if is_event_file(name) or wandb_log.is_run_file(name)]
     having = list[str]()
     if len(tables) + len(others) <= _MOST_SEARCHED:
         having = [name for name in (*tables, *others) if _has(name, key, left)]
     if len(having) == 1:
         return _read(having[0], key, left)
-    if having and all(map(_is_events, having)):
-        return _read_tag(key, left)
+    if having and all(map(is_event_file, having)):
+        return event_files.read(key, left)
     if having:
         _refuse_several(key, having)
-    outcome = output_line.find(key, left)
-    if outcome is not None:
-        return outcome
+    values = output_line.find(key, left)
+    if values is not None:
+        return values
     if len(tables) == 1 and not others:
         return _read(tables[0], key, left)  # says what the file has
     if not tables and len({PurePath(name).parent for name in others}) == 1:
@@ -112,7 +101,7 @@ def _search(key: str, left: Left) -> Found:
 
 def _refuse_several(key: str, having: Sequence[str]) -> NoReturn:
     example = min(having, key=lambda name: not name.endswith(".json"))  # a JSON is likelier to hold a final number
-    flag = f"tb:{key}" if _is_events(example) else f"{example}:{key}"
+    flag = f"tb:{key}" if is_event_file(example) else f"{example}:{key}"
     raise ValueError(f"{shortened(having)} in {{out}} all have {key}; say which one counts, as in {flag}")
 
 

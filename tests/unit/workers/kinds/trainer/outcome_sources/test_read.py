@@ -1,5 +1,7 @@
 import json
 import math
+import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from esper_ab.contracts.outcome_summary import read_summary
 from esper_ab.contracts.trainer import read_source
 from workers.kinds.trainer.outcome_sources.left import Left
 from workers.kinds.trainer.outcome_sources.read import find_outcome, read_outcome
@@ -59,20 +62,20 @@ def test_an_outcome_is_read_from_odd_text(tmp_path: Path, source: str, text: str
     [
         ("a.json:x", '{"y": 1, "z": {"x": 2}}', "a.json: no key 'x'; available keys: y, z.x"),
         ("a.json:x.z", '{"x": 1}', "no key 'x.z'"),
-        ("a.json:x", '{"x": [1]}', "x is list, not a number"),
+        ("a.json:x", '{"x": {"y": 1}}', "x is dict, not a number"),
         ("a.json:x", '{"x": ', "a.json: not JSON"),
         ("a.csv:x", "y,z\n1,2\n", "no column 'x'; available columns: y, z"),
         ("a.csv:x", "x\n", "no rows"),
-        ("a.csv:y", "x,y\n1\n", "the last row has 1 cells, the header 2"),
+        ("a.csv:y", "x,y\n1\n", "row 2 has 1 cells, the header 2"),
         ("a.csv:y", "x,y\n1,\n2, \n", "y is empty in every row"),
-        ("a.csv:y", "x,y\n1\n2,\n", "row 2 from the end has 1 cells, the header 2"),
-        ("a.csv:y", "x,y\n1,2\n2,none\n", "y is 'none', not a number"),
+        ("a.csv:y", "x,y\n1\n2,\n", "row 2 has 1 cells, the header 2"),
+        ("a.csv:y", "x,y\n1,2\n2,none\n", "y is 'none' in row 3, not a number"),
         ("a.csv:y", '#{"t": 1}\nx\n1\n', "no column 'y'; available columns: x"),
         ("a.csv:y", '#{"t": 1}\n', "no column 'y'; available columns: #{"),
         ("a.csv:x", "x,y,x\n1,2,3\n", "the column name 'x' occurs twice"),
         ("a.csv:x", 'x,y\n1,"2', "a.csv: not CSV: unexpected end of data"),
-        ("a.csv:x", "x\n1_0\n", "x is '1_0', not a number"),
-        ("a.csv:x", "x\n\u0663.5\n", "x is '\u0663.5', not a number"),
+        ("a.csv:x", "x\n1_0\n", "x is '1_0' in row 2, not a number"),
+        ("a.csv:x", "x\n\u0663.5\n", "x is '\u0663.5' in row 2, not a number"),
         ("a.json:x", '{"x": "0.5"}', "x is the text '0.5', not a number; write it without quotes"),
         ("a.json:x", '{"x": 1, "x": 2}', "a.json: not JSON: the key 'x' occurs twice"),
         ("a.csv:x", "", "no column 'x'; available columns: nothing"),
@@ -165,6 +168,14 @@ def test_a_missing_outcome_is_refused_with_the_files_left(
         read_outcome(read_source(source), Left(tmp_path))
 
 
+def write_events(folder: Path, tag: str, values: Sequence[float], first_step: int = 0) -> None:
+    from torch.utils.tensorboard import SummaryWriter
+
+    with SummaryWriter(str(folder), filename_suffix=f".{first_step}") as writer:
+        for step, value in enumerate(values, first_step):
+            writer.add_scalar(tag, value, step)
+
+
 def left(tmp_path: Path, output: str = "") -> Left:
     log = tmp_path / "run.log"
     log.write_text(f"$ python train.py score=9\n{output}")
@@ -218,15 +229,123 @@ def test_the_last_evaluation_of_sb3_is_the_mean_of_its_episodes(tmp_path: Path) 
 
 
 def test_a_tag_of_an_event_file_is_found_by_its_name(tmp_path: Path) -> None:
-    from torch.utils.tensorboard import SummaryWriter
-
     run = left(tmp_path)
-    with SummaryWriter(str(run.out / "runs" / "a__1695316079")) as writer:
-        for step in range(3):
-            writer.add_scalar("charts/score", step + 0.5, step)
+    write_events(run.out / "runs" / "a__1695316079", "charts/score", [0.5, 1.5, 2.5])
     found = find_outcome(read_source("charts/score"), run)
     assert (found.value, found.source) == (2.5, "tb:charts/score")
     assert found.where.endswith(", charts/score, step 2")
     assert read_outcome(read_source("tb:charts/score"), run) == 2.5
     with pytest.raises(ValueError, match=r"no 'score'; available names: step, charts/score"):
         read_outcome(read_source("tb:score"), run)
+
+
+def test_the_same_tag_in_two_folders_needs_its_folder(tmp_path: Path) -> None:
+    run = left(tmp_path)
+    write_events(run.out / "runs" / "train", "score", [1.0])
+    write_events(run.out / "runs" / "eval", "score", [2.0])
+    for source in ("score", "tb:score"):
+        with pytest.raises(ValueError, match=r"in runs/eval, runs/train all have score; .* as in tb:eval:score"):
+            read_outcome(read_source(source), run)
+    assert [read_outcome(read_source(f"tb:{name}:score"), run) for name in ("eval", "runs/train")] == [2.0, 1.0]
+    assert find_outcome(read_source("tb:eval:score"), run).source == "tb:eval:score"
+
+
+def test_a_folder_is_told_apart_by_as_many_parts_of_its_path_as_it_takes(tmp_path: Path) -> None:
+    run = left(tmp_path)
+    write_events(run.out / "a" / "eval", "score", [1.0])
+    write_events(run.out / "b" / "eval", "score", [2.0])
+    with pytest.raises(ValueError, match=r"as in tb:a/eval:score"):
+        read_outcome(read_source("tb:eval:score"), run)
+
+
+def test_a_tag_with_a_colon_is_a_tag(tmp_path: Path) -> None:
+    run = left(tmp_path)
+    write_events(run.out, "eval:score", [1.0])
+    assert read_outcome(read_source("tb:eval:score"), run) == 1.0
+
+
+def test_the_files_of_a_writer_that_began_anew_are_one_curve(tmp_path: Path) -> None:
+    run = left(tmp_path)
+    write_events(run.out, "score", [1.0, 2.0])
+    write_events(run.out, "score", [4.0], first_step=2)
+    outcomes = [read_outcome(read_source("score"), run, read_summary(text)) for text in ("", "mean-last-2", "min")]
+    assert outcomes == [4.0, 3.0, 1.0]
+
+
+CURVES = {
+    "log.csv": "score\n1\n\n4\n1\n3\n",
+    "log.jsonl": '{"score": 1}\n{"score": 4}\n{"loss": 0}\n{"score": 1}\n{"score": 3}\n',
+    "log.json": '{"score": [1, 4, 1, 3]}',
+    WANDB_FILE: "1.0\n4.0\n1.0\n3.0\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("file", "source", "where"),
+    [
+        ("log.csv", "log.csv:score", "log.csv, score, row 3"),
+        ("log.jsonl", "log.jsonl:score", "log.jsonl, score, row 2"),
+        ("log.json", "log.json:score", "log.json, score [1]"),
+        (WANDB_FILE, "wandb:score", "wandb.log, score"),
+        ("", "stdout:score", "line 2 of its output: score=4"),
+    ],
+)
+def test_a_summary_of_a_curve_is_the_outcome_from_every_source(
+    tmp_path: Path, file: str, source: str, where: str
+) -> None:
+    run = left(tmp_path, "score=1\nscore=4\nscore=1\nscore=3\n")
+    if file:
+        (run.out / file).write_text(CURVES[file])
+    texts = ("last", "mean-last-2", "max", "min")
+    outcomes = [read_outcome(read_source(source), run, read_summary(text)) for text in texts]
+    assert outcomes == [3.0, 2.0, 4.0, 1.0]
+    largest = find_outcome(read_source(source), run, read_summary("max"))
+    assert (largest.where, largest.summary) == (where, "the largest of 4 values")
+
+
+def test_a_number_of_a_json_file_has_nothing_to_summarise(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"x": 1.5}')
+    with pytest.raises(
+        ValueError, match=r"a\.json, x is one number, so there is nothing to summarise; omit --outcome-s"
+    ):
+        read_outcome(read_source("a.json:x"), Left(tmp_path), read_summary("max"))
+    assert read_outcome(read_source("a.json:x"), Left(tmp_path), read_summary("last")) == 1.5
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("[1, 2]", r"a\.json, x is a list of 2; say how it becomes the outcome, as in --outcome-summary last"),
+        ("[]", r"a\.json: x is an empty list"),
+        ('[1, "two"]', r"a\.json: x \[1\] is the text 'two', not a number"),
+    ],
+)
+def test_a_list_of_a_json_file_needs_a_summary(tmp_path: Path, text: str, complaint: str) -> None:
+    (tmp_path / "a.json").write_text(f'{{"x": {text}}}')
+    summary = read_summary("" if text == "[1, 2]" else "max")
+    with pytest.raises(ValueError, match=complaint):
+        read_outcome(read_source("a.json:x"), Left(tmp_path), summary)
+
+
+def test_a_curve_is_read_only_where_its_summary_needs_it(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("score,note\nnone,a\n1\n2,b\n")
+    assert read_outcome(read_source("log.csv:score"), Left(tmp_path)) == 2.0
+    with pytest.raises(ValueError, match="row 3 has 1 cells, the header 2"):
+        read_outcome(read_source("log.csv:score"), Left(tmp_path), read_summary("mean-last-2"))
+
+
+def test_runs_of_wandb_itself_are_read_by_their_key(tmp_path: Path) -> None:
+    kept = Path(__file__).parents[5] / "field/files/wandb/run-large-seed3.wandb"
+    folder = tmp_path / "wandb/offline-run-1"
+    folder.mkdir(parents=True)
+    shutil.copy(kept, folder)
+    by_name, by_prefix = (
+        find_outcome(read_source(f"{prefix}eval/return"), Left(tmp_path)) for prefix in ("", "wandb:")
+    )
+    assert by_name == by_prefix
+    assert (by_name.source, by_name.total > 1) == ("wandb-offline:eval/return", True)
+    shutil.copy(kept, tmp_path / "wandb/second.wandb")
+    with pytest.raises(ValueError, match=r"several runs of W&B have eval/return: wandb/offline-run-1/.*, wandb/second"):
+        read_outcome(read_source("wandb-offline:eval/return"), Left(tmp_path))
+    with pytest.raises(ValueError, match=r"left no file of W&B's offline mode in \{out\}; it left nothing"):
+        read_outcome(read_source("wandb-offline:x"), Left(folder / "none"))
